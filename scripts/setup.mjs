@@ -1,0 +1,85 @@
+// Installs what is missing and builds what is stale. Needs nothing but Node: it runs before
+// anything is installed. All it says goes to standard error, so that the output of the command
+// after it is its own.
+import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const INSTALLED = join(root, 'node_modules/.arrowgate-lock');
+const BUILT = join(root, 'dist/.arrowgate-sources');
+
+requireNode(20, 19);
+step('installing packages', INSTALLED, lockDigest(), () =>
+  run('npm', ['ci', '--no-fund', '--no-audit']),
+);
+step('building', BUILT, sourcesDigest(), () => {
+  rmSync(join(root, 'dist'), { recursive: true, force: true });
+  run(process.execPath, [
+    join(root, 'node_modules/typescript/bin/tsc'),
+    '-p',
+    'tsconfig.build.json',
+  ]);
+});
+
+/** Does the work unless the stamp says that it was done for the same digest. */
+function step(title, stamp, digest, work) {
+  if (existsSync(stamp) && readFileSync(stamp, 'utf8') === digest) return;
+  process.stderr.write(`arrowgate: ${title} …\n`);
+  work();
+  writeFileSync(stamp, digest);
+}
+
+function lockDigest() {
+  return digestOf([readFileSync(join(root, 'package-lock.json'))]);
+}
+
+/** Paths, sizes and times are enough to tell that something changed, and quick to read. */
+function sourcesDigest() {
+  const files = [
+    ...typescriptFiles(),
+    join(root, 'tsconfig.json'),
+    join(root, 'tsconfig.build.json'),
+    INSTALLED,
+  ];
+  return digestOf(
+    files.filter(existsSync).map((file) => {
+      const { size, mtimeMs } = statSync(file);
+      return `${file}:${size}:${mtimeMs}\n`;
+    }),
+  );
+}
+
+function typescriptFiles() {
+  const names = readdirSync(join(root, 'src'), { recursive: true });
+  return names
+    .filter((name) => name.endsWith('.ts'))
+    .sort()
+    .map((name) => join(root, 'src', name));
+}
+
+function digestOf(parts) {
+  const hash = createHash('sha256');
+  for (const part of parts) hash.update(part);
+  return hash.digest('hex');
+}
+
+function run(command, args) {
+  const { status, error } = spawnSync(command, args, { cwd: root, stdio: ['ignore', 2, 2] });
+  if (status === 0) return;
+  process.stderr.write(
+    `arrowgate: ${command} ${args.join(' ')} failed${error ? `: ${error.message}` : ''}\n`,
+  );
+  process.exit(2);
+}
+
+function requireNode(major, minor) {
+  const [haveMajor, haveMinor] = process.versions.node.split('.').map(Number);
+  if (haveMajor > major || (haveMajor === major && haveMinor >= minor)) return;
+  process.stderr.write(
+    `arrowgate: needs Node ${major}.${minor} or newer, this is ${process.versions.node}\n`,
+  );
+  process.exit(2);
+}
