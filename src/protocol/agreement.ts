@@ -1,0 +1,99 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { CatalogRequest } from './backend.ts';
+import { CatalogError } from './errors.ts';
+import { isJsonObject, type JsonValue } from './json.ts';
+import { normalMode } from './mode.ts';
+import type { OperationName } from './operation-name.ts';
+import { namesObject } from './operations.ts';
+import { kindOf, readParameter } from './query-parameter.ts';
+
+/** What the route and the query of a request say. */
+export type AgreementInput = Pick<
+  CatalogRequest,
+  'operation' | 'object' | 'indexName' | 'target' | 'query'
+>;
+
+type Body = Record<string, JsonValue>;
+
+/** Their query stands in the body itself or under `query`. */
+const plans: ReadonlySet<OperationName> = new Set<OperationName>([
+  'ExplainTableQueryPlan',
+  'AnalyzeTableQueryPlan',
+]);
+
+/** A field that a request may say twice, in one spelling each. */
+interface Said {
+  readonly name: string;
+  readonly once: JsonValue | undefined;
+  readonly again: JsonValue | undefined;
+}
+
+/**
+ * Holds a JSON body against the route and the query: what both say must be the
+ * same (the user's specification, sections 4.1 and 7). Null is as good as absent.
+ * A body that is a bare map says nothing of its own and is exempt.
+ * @throws CatalogError InvalidInput naming the field that differs.
+ */
+export function checkAgreement(input: AgreementInput, body: Body): void {
+  if (input.operation.body === 'map') return;
+  const inner = plans.has(input.operation.name) ? body['query'] : undefined;
+  const parts = isJsonObject(inner) ? [body, inner] : [body];
+  const all = [
+    ...parts.flatMap((part) => [...saidByRoute(input, part), ...saidByQuery(input, part)]),
+    ...saidWithin(body, parts.at(-1)!),
+  ];
+  const bad = all.find((said) => !agrees(said));
+  if (bad === undefined) return;
+  throw new CatalogError(
+    'InvalidInput',
+    `the field ${JSON.stringify(bad.name)} of the body differs from what the request says elsewhere`,
+  );
+}
+
+/** A body that says the same under two names, or beside and inside a nested query. */
+function saidWithin(body: Body, inner: Body): Said[] {
+  return [
+    { name: 'new_namespace', once: body['new_namespace_id'], again: body['new_namespace'] },
+    {
+      name: 'branch',
+      once: inOneSpelling('branch', body['branch']),
+      again: inOneSpelling('branch', inner['branch']),
+    },
+  ];
+}
+
+function saidByRoute({ operation, object, indexName, target }: AgreementInput, body: Body): Said[] {
+  const named = namesObject(operation) ? [...object] : undefined;
+  const namespace = target?.slice(0, -1);
+  return [
+    { name: 'id', once: named, again: body['id'] },
+    { name: 'index_name', once: indexName, again: body['index_name'] },
+    { name: 'new_table_name', once: target?.at(-1), again: body['new_table_name'] },
+    { name: 'new_namespace_id', once: namespace, again: body['new_namespace_id'] },
+    { name: 'new_namespace', once: namespace, again: body['new_namespace'] },
+  ];
+}
+
+function saidByQuery({ operation, query }: AgreementInput, body: Body): Said[] {
+  return [...query].map(([name, values]) => {
+    const asked = values.map((value) => inOneSpelling(name, readParameter(name, value)));
+    const given = body[name];
+    const several = operation.repeatable.includes(name) && Array.isArray(given);
+    return { name, once: several ? asked : asked[0], again: inOneSpelling(name, given) };
+  });
+}
+
+function inOneSpelling<Value extends JsonValue | undefined>(name: string, value: Value) {
+  if (typeof value !== 'string') return value;
+  if (name === 'branch') return mainIfEmpty(value);
+  return kindOf(name) === 'choice' ? normalMode(value) : value;
+}
+
+/** The main branch has two names (wire-contract 10.8). */
+function mainIfEmpty(branch: string): string {
+  return branch === '' ? 'main' : branch;
+}
+
+function agrees({ once, again }: Said): boolean {
+  return (once ?? null) === null || (again ?? null) === null || isDeepStrictEqual(once, again);
+}

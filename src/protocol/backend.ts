@@ -1,0 +1,56 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import type { CommitSummary } from './commit-summary.ts';
+import type { Dialect } from './dialect.ts';
+import type { ObjectPath } from './identifier.ts';
+import type { Operation } from './operation.ts';
+import type { Permit } from './permit.ts';
+
+/** A request whose route and headers are understood and allowed; its body is untouched. */
+export interface CatalogRequest {
+  readonly operation: Operation;
+  readonly dialect: Dialect;
+  /** What the route names; `[]` for the root and for operations without an object. */
+  readonly object: ObjectPath;
+  /** The index named by the route, where there is one. */
+  readonly indexName?: string;
+  /** The second object of the route, for `/rename/to/{id}`. */
+  readonly target?: ObjectPath;
+  readonly delimiter: string;
+  /** Query parameters, decoded; each may repeat only where the operation allows it. */
+  readonly query: ReadonlyMap<string, readonly string[]>;
+  readonly headers: IncomingHttpHeaders;
+  /** `x-service-ctx-*` and `x-lance-ctx-*`, keys in lower case. */
+  readonly context: ReadonlyMap<string, string>;
+  readonly requestId: string;
+  /** Aborted when the client goes away. */
+  readonly signal: AbortSignal;
+  readonly body: AsyncIterable<Uint8Array>;
+}
+
+/** A body that is sent: nothing, a text that is already serialised, or bytes as they come. */
+export type AnswerBody = null | string | AsyncIterable<Uint8Array>;
+
+/**
+ * What a backend answers, as data: the gateway records the outcome before the
+ * first byte of it is sent.
+ */
+export interface Answer {
+  readonly status: number;
+  readonly contentType?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body: AnswerBody;
+  readonly commit?: CommitSummary;
+  /** What only the body named, for the audit record. */
+  readonly objects?: readonly ObjectPath[];
+  readonly mode?: string;
+  readonly branch?: string;
+}
+
+/** Something that answers catalog requests: the embedded engine, or a remote catalog. */
+export interface Backend {
+  readonly name: string;
+  /** @throws CatalogError for a refusal; anything else is an internal error. */
+  handle(request: CatalogRequest, permit: Permit): Promise<Answer>;
+  /** Whether it can serve now; a sentence when it cannot. */
+  health(): Promise<string | undefined>;
+}

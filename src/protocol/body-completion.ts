@@ -1,0 +1,70 @@
+import type { AgreementInput } from './agreement.ts';
+import { isJsonObject, type JsonValue } from './json.ts';
+import type { OperationName } from './operation-name.ts';
+import { readParameter } from './query-parameter.ts';
+
+type Body = Record<string, JsonValue>;
+
+/**
+ * A JSON body in the shape of its model, with what the route and the query say where
+ * the body is silent (the user's specification, section 4.1 rule 3). It is made
+ * before the model is checked and after `checkAgreement`; a bare map stays as it is.
+ */
+export function completeBody(input: AgreementInput, body: Body): Body {
+  if (input.operation.body === 'map') return body;
+  const shaped = shapes[input.operation.name]?.(body) ?? body;
+  return { ...saidElsewhere(input), ...withoutNulls(shaped) };
+}
+
+function saidElsewhere({ operation, indexName, target, query }: AgreementInput): Body {
+  const said: Body = {};
+  for (const [name, values] of query) {
+    if (name === 'delimiter') continue;
+    const read = values.map((value) => readParameter(name, value));
+    said[name] = operation.repeatable.includes(name) ? read : read[0]!;
+  }
+  if (indexName !== undefined) said['index_name'] = indexName;
+  if (target !== undefined) {
+    said['new_table_name'] = target.at(-1)!;
+    said['new_namespace_id'] = target.slice(0, -1);
+  }
+  return said;
+}
+
+/** A null in the body is silence: it must not hide what the route says. */
+function withoutNulls(body: Body): Body {
+  return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null));
+}
+
+/** Bodies that clients send in two shapes (contract section 3, wire-contract 5.1 and 5.3). */
+const shapes: Readonly<Partial<Record<OperationName, (body: Body) => Body>>> = {
+  ExplainTableQueryPlan: nestQuery,
+  AnalyzeTableQueryPlan: flattenQuery,
+  RenameTable: nameNamespace,
+};
+
+const ofRequest: ReadonlySet<string> = new Set(['identity', 'context', 'id', 'verbose']);
+
+/** A query that is the body itself goes under `query`. */
+function nestQuery(body: Body): Body {
+  if (Object.hasOwn(body, 'query')) return body;
+  const entries = Object.entries(body);
+  return {
+    ...Object.fromEntries(entries.filter(([name]) => ofRequest.has(name))),
+    query: Object.fromEntries(entries.filter(([name]) => !ofRequest.has(name))),
+  };
+}
+
+/** A query under `query` becomes the body itself; what stands beside it wins. */
+function flattenQuery(body: Body): Body {
+  const { query, ...others } = body;
+  return isJsonObject(query) ? { ...query, ...others } : body;
+}
+
+/** LanceDB calls the namespace of a new name `new_namespace`. */
+function nameNamespace(body: Body): Body {
+  const { new_namespace: namespace, ...others } = body;
+  return namespace === undefined || namespace === null
+    ? body
+    : { new_namespace_id: namespace, ...withoutNulls(others) };
+}

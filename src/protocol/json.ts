@@ -1,0 +1,91 @@
+import { parse, stringify } from 'lossless-json';
+import { CatalogError } from './errors.ts';
+
+/** A value of a JSON text. An integer is a bigint where a number would lose digits. */
+export type JsonValue =
+  | null
+  | boolean
+  | number
+  | bigint
+  | string
+  | JsonValue[]
+  | { [key: string]: JsonValue };
+
+/** How deep lists and objects may lie in one another. */
+export const MAX_JSON_DEPTH = 256;
+
+/**
+ * The value of a JSON text (RFC 8259). Integers beyond 2^53-1 become bigints, every
+ * other number is an ordinary one. A key that comes twice with two values is refused.
+ * @throws CatalogError InvalidInput, with the position (from 0) of what is wrong.
+ */
+export function parseJson(text: string): JsonValue {
+  checkDepth(text);
+  try {
+    return parse(text, null, numberOf) as JsonValue;
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    throw new CatalogError('InvalidInput', `the text is not valid JSON: ${error.message}`);
+  }
+}
+
+/**
+ * A value as JSON text; a bigint is written as the number it is.
+ * @throws TypeError when there is nothing to write.
+ */
+export function stringifyJson(value: unknown): string {
+  const text = stringify(value);
+  if (text === undefined) throw new TypeError('the value has no form in JSON');
+  return text;
+}
+
+/** Whether a value is an object: neither null nor a list. */
+export function isJsonObject(value: JsonValue | undefined): value is { [key: string]: JsonValue } {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+const INTEGER = /^-?\d+$/;
+
+function numberOf(text: string): number | bigint {
+  const value = Number(text);
+  if (!Number.isFinite(value)) {
+    const shown = text.length > 40 ? `${text.slice(0, 40)}…` : text;
+    throw new CatalogError('InvalidInput', `the number ${shown} is beyond the range of numbers`);
+  }
+  return INTEGER.test(text) && !Number.isSafeInteger(value) ? BigInt(text) : value;
+}
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+
+/** The parser calls itself for each level, so a text that is too deep must not reach it. */
+function checkDepth(text: string): void {
+  let depth = 0;
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code === QUOTE) at = endOfString(text, at);
+    else depth += nesting(code);
+    if (depth > MAX_JSON_DEPTH) throw tooDeep(at);
+  }
+}
+
+/** The position of the quote that ends the string, or the end of the text. */
+function endOfString(text: string, start: number): number {
+  let at = start + 1;
+  while (at < text.length && text.charCodeAt(at) !== QUOTE) {
+    at += text.charCodeAt(at) === BACKSLASH ? 2 : 1;
+  }
+  return at;
+}
+
+function nesting(code: number): number {
+  if (code === 0x5b || code === 0x7b) return 1;
+  return code === 0x5d || code === 0x7d ? -1 : 0;
+}
+
+function tooDeep(position: number): CatalogError {
+  return new CatalogError(
+    'InvalidInput',
+    `lists and objects are nested deeper than ${MAX_JSON_DEPTH} levels at position ${position}`,
+  );
+}

@@ -1,0 +1,31 @@
+import { CatalogError } from './errors.ts';
+import type { Operation } from './operation.ts';
+
+/** Modes of several words. Clients spell them with and without the underscore. */
+const severalWords: ReadonlyMap<string, string> = new Map([['existok', 'exist_ok']]);
+
+const QUOTED = /^"(.*)"$/s;
+
+/**
+ * The one spelling of a mode or behavior: lower case, `exist_ok` for all its forms.
+ * Quotes around it go: LanceDB sends some modes with literal ones (wire-contract 5.1).
+ */
+export function normalMode(text: string): string {
+  const plain = (QUOTED.exec(text)?.[1] ?? text).toLowerCase();
+  return severalWords.get(plain.replaceAll('_', '')) ?? plain;
+}
+
+/**
+ * A field with a closed set of values, such as `mode`, in its one spelling; its
+ * default when it is absent.
+ * @throws CatalogError InvalidInput for a value that the operation does not know.
+ */
+export function choiceOf(operation: Operation, field: string, text: string | undefined): string {
+  const values = operation.choices[field] ?? [];
+  const value = text === undefined ? values[0] : normalMode(text);
+  if (value !== undefined && values.includes(value)) return value;
+  throw new CatalogError(
+    'InvalidInput',
+    `${JSON.stringify(text ?? '')} is no ${field} of ${operation.name}; it knows ${values.join(', ')}`,
+  );
+}

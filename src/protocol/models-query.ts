@@ -1,0 +1,99 @@
+import {
+  answered,
+  branched,
+  flag,
+  float,
+  int32,
+  int64,
+  integer,
+  listOf,
+  model,
+  oneOf,
+  optional,
+  record,
+  text,
+  textList,
+  textMap,
+} from './model-kinds.ts';
+
+/* Both client families' shapes of a query (wire-contract 5.4 and 8.4). */
+
+const vector = () =>
+  oneOf(
+    'a list of numbers, a list of such lists, or an object with single_vector or multi_vector',
+    [
+      listOf(float()),
+      listOf(listOf(float())),
+      record({ single_vector: listOf(float()) }),
+      record({ multi_vector: listOf(listOf(float())) }),
+    ],
+  );
+
+const columns = () =>
+  oneOf('a list of names, an object of aliases, or an object with column_names or column_aliases', [
+    textList(),
+    record({ column_names: textList() }),
+    record({ column_aliases: textMap() }),
+    textMap(),
+  ]);
+
+const fullTextQuery = () =>
+  oneOf('an object with string_query, structured_query or query', [
+    record({ string_query: model('StringFtsQuery') }),
+    record({ structured_query: model('StructuredFtsQuery') }),
+    model('StringFtsQuery'),
+    model('StructuredFtsQuery'),
+  ]);
+
+/** What LanceDB adds to a query. */
+const extras = () => ({
+  minimum_nprobes: optional(integer()),
+  maximum_nprobes: optional(integer()),
+  approx_mode: optional(text()),
+  use_lsm: optional(flag()),
+  order_by: optional(listOf(model('OrderByEntry'))),
+});
+
+const query = () => ({
+  ...branched(),
+  bypass_vector_index: optional(flag()),
+  columns: optional(columns()),
+  distance_type: optional(text()),
+  ef: optional(integer()),
+  fast_search: optional(flag()),
+  filter: optional(text()),
+  full_text_query: optional(fullTextQuery()),
+  // Required by the specification; without them a query is a plain scan without a limit.
+  k: optional(integer()),
+  vector: optional(vector()),
+  lower_bound: optional(float()),
+  nprobes: optional(integer()),
+  offset: optional(integer()),
+  prefilter: optional(flag()),
+  refine_factor: optional(int32()),
+  upper_bound: optional(float()),
+  vector_column: optional(text()),
+  version: optional(int64()),
+  with_row_id: optional(flag()),
+  ...extras(),
+});
+
+/** Models of reading rows. */
+export const queryModels = {
+  CountTableRowsRequest: record({
+    ...branched(),
+    version: optional(int64()),
+    predicate: optional(text()),
+  }),
+  CountTableRowsResponse: record({ ...answered(), count: optional(int64()) }),
+  QueryTableRequest: record(query()),
+  QueryTableResponse: record({ ...answered(), data: optional(text()) }),
+  ExplainTableQueryPlanRequest: record({
+    ...branched(),
+    query: model('QueryTableRequest'),
+    verbose: optional(flag()),
+  }),
+  ExplainTableQueryPlanResponse: record({ ...answered(), plan: text() }),
+  AnalyzeTableQueryPlanRequest: record(query()),
+  AnalyzeTableQueryPlanResponse: record({ ...answered(), analysis: text() }),
+};

@@ -1,0 +1,55 @@
+import {
+  answered,
+  branched,
+  int64,
+  mapOf,
+  maybe,
+  model,
+  named,
+  optional,
+  paged,
+  record,
+  text,
+  textMap,
+} from './model-kinds.ts';
+
+/** Models of tags and branches. */
+export const referenceModels = {
+  GetTableTagVersionRequest: record({ ...named(), tag: text() }),
+  GetTableTagVersionResponse: record({ ...answered(), version: int64(), branch: optional(text()) }),
+  CreateTableTagRequest: record({ ...branched(), tag: text(), version: int64() }),
+  CreateTableTagResponse: record({ ...answered(), transaction_id: optional(text()) }),
+  DeleteTableTagRequest: record({ ...named(), tag: text() }),
+  DeleteTableTagResponse: record({ ...answered(), transaction_id: optional(text()) }),
+  UpdateTableTagRequest: record({ ...branched(), tag: text(), version: int64() }),
+  UpdateTableTagResponse: record({ ...answered(), transaction_id: optional(text()) }),
+  ListTableTagsRequest: record({ ...named(), ...paged() }),
+  ListTableTagsResponse: record({
+    ...answered(),
+    tags: mapOf(model('TagContents')),
+    page_token: maybe(text()),
+  }),
+  TagContents: record({ branch: optional(text()), version: int64(), manifestSize: int64() }),
+  BranchContents: record({
+    parentBranch: optional(text()),
+    parentVersion: int64(),
+    createAt: int64(),
+    manifestSize: int64(),
+    metadata: optional(textMap()),
+  }),
+  CreateTableBranchRequest: record({
+    ...named(),
+    name: text(),
+    from_branch: optional(text()),
+    from_version: optional(int64()),
+  }),
+  CreateTableBranchResponse: record({ ...answered(), transaction_id: optional(text()) }),
+  DeleteTableBranchRequest: record({ ...named(), name: text() }),
+  DeleteTableBranchResponse: record({ ...answered(), transaction_id: optional(text()) }),
+  ListTableBranchesRequest: record({ ...named(), ...paged() }),
+  ListTableBranchesResponse: record({
+    ...answered(),
+    branches: mapOf(model('BranchContents')),
+    page_token: maybe(text()),
+  }),
+};

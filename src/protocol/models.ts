@@ -1,0 +1,86 @@
+import type { Static } from 'typebox';
+import { Compile, type Validator } from 'typebox/compile';
+import { CatalogError } from './errors.ts';
+import { isJsonObject, type JsonValue } from './json.ts';
+import { explainFault } from './model-fault.ts';
+import { arrowModels } from './models-arrow.ts';
+import { columnModels } from './models-column.ts';
+import { commonModels } from './models-common.ts';
+import { extensionModels } from './models-extension.ts';
+import { ftsModels } from './models-fts.ts';
+import { indexModels } from './models-index.ts';
+import { namespaceModels } from './models-namespace.ts';
+import { queryModels } from './models-query.ts';
+import { referenceModels } from './models-reference.ts';
+import { rowModels } from './models-row.ts';
+import { tableModels } from './models-table.ts';
+import { transactionModels } from './models-transaction.ts';
+import { versionModels } from './models-version.ts';
+import { viewModels } from './models-view.ts';
+
+/** Every model of the protocol by its name, as a JSON schema whose references are those names. */
+export const models = {
+  ...commonModels,
+  ...namespaceModels,
+  ...tableModels,
+  ...arrowModels,
+  ...columnModels,
+  ...rowModels,
+  ...queryModels,
+  ...ftsModels,
+  ...indexModels,
+  ...versionModels,
+  ...referenceModels,
+  ...viewModels,
+  ...transactionModels,
+  ...extensionModels,
+};
+
+export type ModelName = keyof typeof models;
+
+/** What a checked value of a model holds. Integers are numbers or bigints. */
+export type Model<Name extends ModelName> = Static<(typeof models)[Name], typeof models>;
+
+/** Whether there is a model of this name. */
+export function isModelName(name: string): name is ModelName {
+  return Object.hasOwn(models, name);
+}
+
+const validators = new Map<ModelName, Validator>();
+
+/** Compiled when first needed: a start should not pay for a hundred models. */
+function validatorOf(name: ModelName): Validator {
+  let validator = validators.get(name);
+  if (validator === undefined) {
+    validator = Compile(models, models[name]);
+    validators.set(name, validator);
+  }
+  return validator;
+}
+
+/**
+ * Checks a body against a model. Members that the model does not name are ignored,
+ * and one that is null counts as absent.
+ * @throws CatalogError InvalidInput naming the field, what it must be and what was found.
+ * @throws TypeError when there is no such model.
+ */
+export function checkModel(name: string, value: JsonValue): void {
+  if (!isModelName(name)) throw new TypeError(`there is no model ${name}`);
+  const given = withoutNulls(value);
+  if (validatorOf(name).Check(given)) return;
+  throw new CatalogError('InvalidInput', `${name}: ${explainFault(models, models[name], given)}`);
+}
+
+/** Clients write null for what they leave out (wire-contract 5.4), whatever the specification says of the field. */
+function withoutNulls(value: JsonValue): JsonValue {
+  if (Array.isArray(value)) {
+    return value.some(isContainer) ? value.map(withoutNulls) : value;
+  }
+  if (!isJsonObject(value)) return value;
+  const kept = Object.entries(value).filter(([, member]) => member !== null);
+  return Object.fromEntries(kept.map(([key, member]) => [key, withoutNulls(member)]));
+}
+
+function isContainer(value: JsonValue): boolean {
+  return typeof value === 'object' && value !== null;
+}

@@ -1,0 +1,33 @@
+import type { Action } from './operation.ts';
+import type { ObjectPath } from './identifier.ts';
+import type { Principal } from './principal.ts';
+
+declare const filtered: unique symbol;
+
+/** Names that went through a permit: the only names that a listing can answer with. */
+export type VisibleNames = readonly string[] & { readonly [filtered]: true };
+
+/**
+ * What authorisation hands on with a request. The engine asks it for every
+ * object and mode that only the body names, and lists nothing but what it shows.
+ */
+export interface Permit {
+  readonly principal: Principal;
+  readonly decisionId: string;
+  /**
+   * Asks for a right that the route did not show.
+   * @throws CatalogError PermissionDenied, in the same words whether or not the object exists.
+   */
+  require(action: Action, object: ObjectPath, branch?: string): void;
+  /** Whether the right is held; nothing is thrown or refused. */
+  holds(action: Action, object: ObjectPath, branch?: string): boolean;
+  /** Whether a listing may show the object. For a namespace also if something below it may be seen. */
+  sees(object: ObjectPath, kind: 'namespace' | 'table'): boolean;
+  /** The entries that may be shown, each turned into the name to answer. Keeps their order. */
+  show<Entry>(
+    entries: readonly Entry[],
+    object: (entry: Entry) => ObjectPath,
+    kind: 'namespace' | 'table',
+    name: (entry: Entry) => string,
+  ): VisibleNames;
+}

@@ -1,0 +1,24 @@
+/** What identified the caller. Never the secret itself. */
+export type Credential =
+  | { readonly kind: 'key'; readonly id: string }
+  | { readonly kind: 'token'; readonly issuer: string }
+  | { readonly kind: 'certificate'; readonly subject: string };
+
+/** A right that narrows a credential: an action on the objects of a pattern. */
+export interface Scope {
+  readonly action: string;
+  readonly pattern: string;
+}
+
+/** Who asks: the names a policy line may match, and what proved them. */
+export interface Principal {
+  /** `user:<name>`, the name percent-encoded like a path segment. */
+  readonly subject: string;
+  /** `group:<name>` each. */
+  readonly groups: readonly string[];
+  /** `role:<name>` each: the roles of this credential alone. */
+  readonly roles: readonly string[];
+  readonly credential: Credential;
+  /** When present, every decision must also lie within one of them. */
+  readonly scopes?: readonly Scope[];
+}

@@ -1,0 +1,35 @@
+import { describe, expect, it } from 'vitest';
+import { contextOf } from '../../src/protocol/context.ts';
+
+describe('the context of a request', () => {
+  it('comes from both headers, keys in lower case', () => {
+    const context = contextOf({
+      'x-service-ctx-Team': 'search',
+      'x-lance-ctx-trace.id': '00-ab',
+      'x-request-id': 'r1',
+    });
+    expect([...context].toSorted(([left], [right]) => (left < right ? -1 : 1))).toEqual([
+      ['team', 'search'],
+      ['trace.id', '00-ab'],
+    ]);
+  });
+
+  it('prefers the service header, whichever comes first', () => {
+    const one = contextOf({ 'x-lance-ctx-a': 'old', 'x-service-ctx-a': 'new' });
+    const other = contextOf({ 'x-service-ctx-a': 'new', 'x-lance-ctx-a': 'old' });
+    expect([one.get('a'), other.get('a'), one.size]).toEqual(['new', 'new', 1]);
+  });
+
+  it('joins a header that came twice, and has no entry without a key or a value', () => {
+    const context = contextOf({
+      'x-service-ctx-a': ['1', '2'],
+      'x-service-ctx-': 'x',
+      'x-service-ctx-b': undefined,
+      'x-service-ctx-c': '',
+    });
+    expect([...context]).toEqual([
+      ['a', '1, 2'],
+      ['c', ''],
+    ]);
+  });
+});
