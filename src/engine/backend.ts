@@ -1,0 +1,38 @@
+import type { Answer, Backend, CatalogRequest } from '../protocol/backend.ts';
+import { CatalogError } from '../protocol/errors.ts';
+import type { Permit } from '../protocol/permit.ts';
+import { readBody, withBodyContext } from './body.ts';
+import type { HandlerTable } from './handler.ts';
+
+export interface EmbeddedBackendOptions {
+  /** The operations that are built. */
+  readonly handlers: HandlerTable;
+  /** The largest JSON body, in bytes. */
+  readonly jsonBody: number;
+  /** Whether the engine can serve now; a sentence when it cannot. */
+  readonly health: () => Promise<string | undefined>;
+}
+
+/** The catalog engine inside the process, as a backend of the gateway. */
+export class EmbeddedBackend implements Backend {
+  readonly name = 'embedded';
+  readonly #options: EmbeddedBackendOptions;
+
+  constructor(options: EmbeddedBackendOptions) {
+    this.#options = options;
+  }
+
+  /** @throws CatalogError Unsupported for an operation that is not built, and whatever its handler refuses. */
+  async handle(request: CatalogRequest, permit: Permit): Promise<Answer> {
+    const { name, body: kind } = request.operation;
+    const handler = this.#options.handlers[name];
+    if (handler === undefined) throw new CatalogError('Unsupported', `${name} is not built yet`);
+    if (kind === 'arrow') return handler({ request, permit, body: {} });
+    const body = await readBody(request, this.#options.jsonBody);
+    return handler({ request: withBodyContext(request, body), permit, body });
+  }
+
+  async health(): Promise<string | undefined> {
+    return this.#options.health();
+  }
+}

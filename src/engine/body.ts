@@ -1,0 +1,73 @@
+import { checkAgreement } from '../protocol/agreement.ts';
+import type { CatalogRequest } from '../protocol/backend.ts';
+import { completeBody } from '../protocol/body-completion.ts';
+import { CatalogError } from '../protocol/errors.ts';
+import { isJsonObject, parseJson, type JsonValue } from '../protocol/json.ts';
+import { checkModel } from '../protocol/models.ts';
+
+/** A JSON body that is read and checked. */
+export type Body = Record<string, JsonValue>;
+
+/**
+ * The JSON body of a request: an object, completed by what the route and the
+ * query say. Nothing sent, and `null`, are `{}`; the content type is not asked
+ * for, since clients leave it out.
+ * @param limit The most bytes that are read.
+ * @throws CatalogError InvalidInput for a body that is too large, not JSON, no
+ * object, unlike its model, or at odds with the route.
+ */
+export async function readBody(request: CatalogRequest, limit: number): Promise<Body> {
+  const sent = bodyOf(await readText(request.body, limit));
+  checkAgreement(request, sent);
+  const body = completeBody(request, sent);
+  const model = request.operation.request;
+  if (model !== undefined) checkModel(model, body);
+  return body;
+}
+
+/** A request whose context also holds the body's entries, where no header says otherwise (contract section 4). */
+export function withBodyContext(request: CatalogRequest, body: Body): CatalogRequest {
+  const entries = body['context'];
+  if (request.operation.body === 'map' || !isJsonObject(entries)) return request;
+  const context = new Map<string, string>();
+  for (const [key, value] of Object.entries(entries)) {
+    if (typeof value === 'string') context.set(key.toLowerCase(), value);
+  }
+  for (const [key, value] of request.context) context.set(key, value);
+  return { ...request, context };
+}
+
+function bodyOf(text: string): Body {
+  if (text.trim() === '') return {};
+  const value = parseJson(text);
+  if (value === null) return {};
+  if (isJsonObject(value)) return value;
+  throw new CatalogError('InvalidInput', `the body must be a JSON object, not ${kindOf(value)}`);
+}
+
+function kindOf(value: JsonValue): string {
+  if (Array.isArray(value)) return 'a list';
+  if (typeof value === 'string') return 'a string';
+  return typeof value === 'boolean' ? 'true or false' : 'a number';
+}
+
+async function readText(body: AsyncIterable<Uint8Array>, limit: number): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of body) {
+    bytes += chunk.byteLength;
+    if (bytes > limit) {
+      throw new CatalogError('InvalidInput', `a JSON body may have at most ${limit} bytes`);
+    }
+    chunks.push(chunk);
+  }
+  return decode(Buffer.concat(chunks, bytes));
+}
+
+function decode(bytes: Uint8Array): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    throw new CatalogError('InvalidInput', 'the body is not valid UTF-8');
+  }
+}

@@ -1,0 +1,202 @@
+import { CatalogError } from '../../protocol/errors.ts';
+import type { ObjectPath } from '../../protocol/identifier.ts';
+import type { Permit } from '../../protocol/permit.ts';
+import type { Check, Store, Write } from '../../store/store.ts';
+import { children } from './children.ts';
+import type { Committer } from './commit-loop.ts';
+import { namespacesOf, tablesOf } from './keys.ts';
+import { createNamespace, type CreateMode } from './namespace-create.ts';
+import { dropNamespace, type DroppedNamespace, type DropOptions } from './namespace-drop.ts';
+import { visiblePage, type Entry, type Page, type PageRequest } from './page.ts';
+import type { CatalogParts } from './parts.ts';
+import { RecordReader } from './reader.ts';
+import { decodeTable } from './records-codec.ts';
+import type { NamespaceRecord, Stored, TableRecord } from './records.ts';
+import { namespaceExists, namespaceNotFound, tableNotFound } from './refusals.ts';
+import { commitTable, dropTable, tablePlace } from './table-place.ts';
+import { walkTables } from './table-walk.ts';
+
+/** The root: it always exists, and nothing is stored of it. */
+const ROOT: NamespaceRecord = { id: '', properties: {}, createdMillis: 0 };
+
+/** At least so many children are read at once. */
+const SMALLEST_CHUNK = 100;
+
+/** Which tables a listing shows beside those that hold data. */
+export interface TableFilter {
+  /** Tables that were declared and never written. */
+  readonly declared: boolean;
+}
+
+/** The names of the catalog: namespaces, and the tables in them. */
+export class Catalog {
+  readonly #parts: CatalogParts;
+
+  constructor(store: Store, committer: Committer) {
+    this.#parts = { store, reader: new RecordReader(store), committer };
+  }
+
+  /** A namespace's record; the root has one that is always the same. */
+  async namespace(path: ObjectPath): Promise<NamespaceRecord | undefined> {
+    if (path.length === 0) return ROOT;
+    return (await this.#parts.reader.namespace(path))?.content;
+  }
+
+  /** @throws CatalogError NamespaceNotFound. */
+  async requireNamespace(path: ObjectPath): Promise<NamespaceRecord> {
+    const record = await this.namespace(path);
+    if (record === undefined) throw namespaceNotFound(path);
+    return record;
+  }
+
+  async table(path: ObjectPath): Promise<Stored<TableRecord> | undefined> {
+    return this.#parts.reader.table(path);
+  }
+
+  /** @throws CatalogError TableNotFound. */
+  async requireTable(path: ObjectPath): Promise<Stored<TableRecord>> {
+    const record = await this.table(path);
+    if (record === undefined) throw tableNotFound(path);
+    return record;
+  }
+
+  /**
+   * Makes a namespace; overwriting replaces one that is empty.
+   * @throws CatalogError NamespaceAlreadyExists, NamespaceNotEmpty,
+   * NamespaceNotFound for the parent, TableAlreadyExists when a table has the
+   * name, InvalidInput for a name that nothing may have.
+   */
+  async createNamespace(
+    path: ObjectPath,
+    mode: CreateMode,
+    properties: Readonly<Record<string, string>>,
+  ): Promise<NamespaceRecord> {
+    if (path.length > 0) return createNamespace(this.#parts, path, mode, properties);
+    if (mode === 'create') throw namespaceExists(path);
+    if (mode === 'overwrite') throw rootStays();
+    return ROOT;
+  }
+
+  /**
+   * Drops a namespace, all of it or nothing. Cascading asks the permit for
+   * everything below. Answers nothing when it is missing and may be.
+   * @throws CatalogError NamespaceNotFound, NamespaceNotEmpty, PermissionDenied, InvalidInput for the root.
+   */
+  async dropNamespace(
+    path: ObjectPath,
+    options: DropOptions,
+    permit: Permit,
+  ): Promise<DroppedNamespace | undefined> {
+    if (path.length === 0) throw rootStays();
+    return dropNamespace(this.#parts, path, options, permit);
+  }
+
+  /**
+   * The table at a path where a table may be made, if there is one.
+   * @throws CatalogError NamespaceNotFound for the parent, NamespaceAlreadyExists
+   * when a namespace has the name, InvalidInput for a name that nothing may have.
+   */
+  async tablePlace(path: ObjectPath): Promise<Stored<TableRecord> | undefined> {
+    return (await tablePlace(this.#parts, path)).existing;
+  }
+
+  /**
+   * Makes a table exist in one commit with further writes, if further checks
+   * hold. Without `replace` there must be no table; with it, exactly that one,
+   * which counts as dropped when its id is another.
+   * @throws CatalogError TableAlreadyExists, ConcurrentModification, and those of `tablePlace`.
+   */
+  async createTableCommit(
+    path: ObjectPath,
+    record: TableRecord,
+    checks: readonly Check[],
+    writes: readonly Write[],
+    replace?: Stored<TableRecord>,
+  ): Promise<void> {
+    return commitTable(this.#parts, path, { record, checks, writes, replace });
+  }
+
+  /**
+   * Drops a table; what it was is kept, so that it can be brought back.
+   * @throws CatalogError TableNotFound.
+   */
+  async dropTable(path: ObjectPath): Promise<TableRecord> {
+    return dropTable(this.#parts, path);
+  }
+
+  /** The visible namespaces directly inside another, by name. */
+  async namespacePage(parent: ObjectPath, page: PageRequest, permit: Permit): Promise<Page> {
+    const found = this.#namespaces(parent, page);
+    return visiblePage(found, 'namespace', page.limit, permit);
+  }
+
+  /** The visible tables directly inside a namespace, by name. */
+  async tablePage(
+    parent: ObjectPath,
+    page: PageRequest,
+    filter: TableFilter,
+    permit: Permit,
+  ): Promise<Page> {
+    const found = this.#tables(parent, page, filter);
+    return visiblePage(found, 'table', page.limit, permit);
+  }
+
+  /** The visible tables of all namespaces, by their ids: paths joined by the delimiter. */
+  async allTablesPage(
+    delimiter: string,
+    page: PageRequest,
+    filter: TableFilter,
+    permit: Permit,
+  ): Promise<Page> {
+    const found = this.#allTables(delimiter, page, filter, permit);
+    return visiblePage(found, 'table', page.limit, permit);
+  }
+
+  async *#namespaces(parent: ObjectPath, page: PageRequest): AsyncGenerator<Entry> {
+    const prefix = namespacesOf(parent);
+    for await (const { name } of children(this.#parts.store, prefix, page.after, chunkOf(page))) {
+      yield { name, path: [...parent, name] };
+    }
+  }
+
+  async *#tables(
+    parent: ObjectPath,
+    page: PageRequest,
+    filter: TableFilter,
+  ): AsyncGenerator<Entry> {
+    const found = children(this.#parts.store, tablesOf(parent), page.after, chunkOf(page));
+    for await (const { name, value } of found) {
+      if (passes(value, filter)) yield { name, path: [...parent, name] };
+    }
+  }
+
+  async *#allTables(
+    delimiter: string,
+    page: PageRequest,
+    filter: TableFilter,
+    permit: Permit,
+  ): AsyncGenerator<Entry> {
+    const found = walkTables(this.#parts.store, {
+      delimiter,
+      after: page.after,
+      chunk: chunkOf(page),
+      opens: (path) => permit.sees(path, 'namespace'),
+    });
+    for await (const { id, path, value } of found) {
+      if (passes(value, filter)) yield { name: id, path };
+    }
+  }
+}
+
+/** What the page holds, the name it begins after, and one more to know whether more follow; not so few that someone who sees little reads long. */
+function chunkOf(page: PageRequest): number {
+  return Math.max(page.limit + 2, SMALLEST_CHUNK);
+}
+
+function passes(value: Uint8Array, filter: TableFilter): boolean {
+  return filter.declared || decodeTable(value).kind !== 'declared';
+}
+
+function rootStays(): CatalogError {
+  return new CatalogError('InvalidInput', 'the root namespace cannot be dropped');
+}

@@ -1,0 +1,63 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { CatalogError } from '../../protocol/errors.ts';
+import type { Check, CommitResult, Write } from '../../store/store.ts';
+
+/** How often a change is planned anew before its caller is told to retry. */
+const ATTEMPTS = 24;
+/** The longest pause between two attempts, in milliseconds. */
+const LONGEST_PAUSE = 64;
+
+/** What applies a conditional commit and writes it down before it resolves. */
+export interface Committer {
+  commit(checks: readonly Check[], writes: readonly Write[]): Promise<CommitResult>;
+}
+
+/** What to do about what was read: nothing more, or a commit that holds only if it is still so. */
+export type Plan<Result> =
+  | { readonly kind: 'done'; readonly result: Result }
+  | {
+      readonly kind: 'commit';
+      readonly checks: readonly Check[];
+      readonly writes: readonly Write[];
+      readonly result: Result;
+      /** Told which check failed; throws when planning again cannot help. */
+      readonly lost?: (check: number) => void;
+    };
+
+/**
+ * Makes a change: reads and plans, commits under the condition that what was
+ * read still holds, and plans anew when it does not.
+ * @param plan Reads what is there. `doubt` says that an earlier attempt may have
+ * taken effect after all, so the plan must look for its traces.
+ * @throws CatalogError ConcurrentModification when others were first too often;
+ * ServiceUnavailable when it cannot be known whether the change took effect.
+ */
+export async function commitLoop<Result>(
+  committer: Committer,
+  plan: (doubt: boolean) => Promise<Plan<Result>>,
+): Promise<Result> {
+  let reason: string | undefined;
+  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+    const next = await plan(reason !== undefined);
+    if (next.kind === 'done') return next.result;
+    const outcome = await committer.commit(next.checks, next.writes);
+    if (outcome.kind === 'committed') return next.result;
+    if (outcome.kind === 'conflict') next.lost?.(outcome.check);
+    if (outcome.kind === 'unknown') reason = outcome.reason;
+    await sleep(Math.random() * Math.min(2 ** attempt, LONGEST_PAUSE));
+  }
+  throw givenUp(reason);
+}
+
+function givenUp(reason: string | undefined): CatalogError {
+  if (reason === undefined) {
+    return new CatalogError(
+      'ConcurrentModification',
+      `the catalog was changed by others ${ATTEMPTS} times meanwhile`,
+    );
+  }
+  return new CatalogError(
+    'ServiceUnavailable',
+    `it is not known whether the change was made: ${reason}`,
+  );
+}

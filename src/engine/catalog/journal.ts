@@ -1,0 +1,169 @@
+import { randomBytes } from 'node:crypto';
+import { CatalogError } from '../../protocol/errors.ts';
+import { makeFolder } from '../../store/folder.ts';
+import { LineLog } from '../../store/line-log.ts';
+import type { Change, Check, CommitResult, Store, Write } from '../../store/store.ts';
+import { encodeChange } from './journal-line.ts';
+import { journalFileName } from './journal-reader.ts';
+
+/** The catalog's journal: what the store commits, written down on disk as well. */
+export interface Journal {
+  /**
+   * Commits to the store and writes the change down. When it resolves as
+   * committed, both the store and the journal have it on stable storage.
+   * "Unknown" may also mean that only the journal's line is missing.
+   * @throws CatalogError ServiceUnavailable when the journal cannot be written; nothing was committed.
+   */
+  commit(checks: readonly Check[], writes: readonly Write[]): Promise<CommitResult>;
+  /**
+   * Writes down every change that the store still holds, whoever committed it.
+   * Whoever finds an unknown commit in effect calls this before saying so.
+   */
+  catchUp(): Promise<void>;
+  /** Why changes cannot be written down; undefined when they can. */
+  fault(): string | undefined;
+  /** Finishes what is under way. The store stays open. */
+  close(): Promise<void>;
+}
+
+export interface JournalOptions {
+  /** A file that is as large gets no further line. */
+  readonly rotateBytes?: number;
+}
+
+const ROTATE_BYTES = 64 * 2 ** 20;
+/** So many changes are forgotten at once, or what there is after so long. */
+const FORGET_BATCH = 256;
+const FORGET_MILLIS = 200;
+/** Changes taken from the store at once: few, since each may be large. */
+const PAGE = 32;
+
+/**
+ * Opens the journal in `<data>/catalog`. Changes that the store still holds,
+ * since a crash came between a commit and its line, are written down first.
+ *
+ * Each process writes files of its own, so several may share the folder. A line
+ * that a crash tore stays where it is, for another process might be at writing
+ * it; readers know it by its checksum, and its change is still in the store.
+ */
+export async function openJournal(
+  folder: string,
+  store: Store,
+  options: JournalOptions = {},
+): Promise<Journal> {
+  await makeFolder(folder);
+  const instance = randomBytes(4).toString('hex');
+  const log = new LineLog({
+    folder,
+    name: (first, number) => journalFileName(first, instance, number),
+    mode: 0o666,
+    rotateBytes: options.rotateBytes ?? ROTATE_BYTES,
+    keepBytes: Infinity,
+  });
+  const journal = new StoreJournal(store, log);
+  await journal.catchUp();
+  return journal;
+}
+
+class StoreJournal implements Journal {
+  readonly #store: Store;
+  readonly #log: LineLog;
+  /** The lines of changes that the store may still hold. */
+  readonly #lines = new Map<bigint, Promise<void>>();
+  #written: bigint[] = [];
+  #forgetting: Promise<void> = Promise.resolve();
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(store: Store, log: LineLog) {
+    this.#store = store;
+    this.#log = log;
+  }
+
+  fault(): string | undefined {
+    return this.#log.fault;
+  }
+
+  async commit(checks: readonly Check[], writes: readonly Write[]): Promise<CommitResult> {
+    const fault = this.fault();
+    if (fault !== undefined) {
+      throw new CatalogError('ServiceUnavailable', `the catalog journal is not writable: ${fault}`);
+    }
+    const result = await this.#store.commit(checks, writes);
+    if (result.kind === 'unknown') return this.#unknown(result.reason);
+    if (result.kind === 'conflict') return result;
+    try {
+      await this.#writeDown({ sequence: result.sequence, writes });
+    } catch (error) {
+      return { kind: 'unknown', reason: `the catalog journal was not written: ${messageOf(error)}` };
+    }
+    return result;
+  }
+
+  async catchUp(): Promise<void> {
+    let page: readonly Change[];
+    do {
+      page = await this.#store.changes(PAGE);
+      await Promise.all(page.map((change) => this.#writeDown(change)));
+      await this.#forget(page.map((change) => change.sequence));
+    } while (page.length === PAGE);
+  }
+
+  async close(): Promise<void> {
+    clearTimeout(this.#timer);
+    await this.#log.close();
+    await this.#forgetting;
+    await this.#forgetWritten();
+  }
+
+  /** The commit may have taken effect: then its line has to be there before anybody says so. */
+  async #unknown(reason: string): Promise<CommitResult> {
+    await this.catchUp().catch(() => undefined);
+    return { kind: 'unknown', reason };
+  }
+
+  #writeDown(change: Change): Promise<void> {
+    const known = this.#lines.get(change.sequence);
+    if (known !== undefined) return known;
+    const line = this.#append(change);
+    this.#lines.set(change.sequence, line);
+    return line;
+  }
+
+  async #append(change: Change): Promise<void> {
+    try {
+      await this.#log.append({ order: change.sequence, bytes: encodeChange(change) }, true);
+    } catch (error) {
+      this.#lines.delete(change.sequence);
+      throw error;
+    }
+    this.#remember(change.sequence);
+  }
+
+  #remember(sequence: bigint): void {
+    this.#written.push(sequence);
+    if (this.#written.length >= FORGET_BATCH) this.#forgetSoon();
+    else this.#timer ??= setTimeout(() => this.#forgetSoon(), FORGET_MILLIS);
+  }
+
+  #forgetSoon(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#forgetting = this.#forgetting.then(() => this.#forgetWritten());
+  }
+
+  /** What cannot be forgotten now stays in the store; it is only written down twice. */
+  async #forgetWritten(): Promise<void> {
+    const sequences = this.#written;
+    this.#written = [];
+    await this.#forget(sequences).catch(() => undefined);
+  }
+
+  async #forget(sequences: readonly bigint[]): Promise<void> {
+    if (sequences.length > 0) await this.#store.forget(sequences);
+    for (const sequence of sequences) this.#lines.delete(sequence);
+  }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

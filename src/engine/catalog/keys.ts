@@ -1,0 +1,57 @@
+import { canonicalPath, encodeSegment, type ObjectPath } from '../../protocol/identifier.ts';
+
+/**
+ * Keys of the store. Children stand under their parent in the order of their
+ * names: names hold no control character, so the zero byte ends the parent.
+ */
+function childKey(letter: string, path: ObjectPath): string {
+  return `${childrenPrefix(letter, path.slice(0, -1))}${path.at(-1) ?? ''}`;
+}
+
+function childrenPrefix(letter: string, parent: ObjectPath): string {
+  return `${letter}${canonicalPath(parent)}\u0000`;
+}
+
+/** The range of keys that begin with a prefix. */
+export function prefixRange(prefix: string): { readonly start: string; readonly end: string } {
+  const last = prefix.charCodeAt(prefix.length - 1);
+  return { start: prefix, end: prefix.slice(0, -1) + String.fromCharCode(last + 1) };
+}
+
+export const CATALOG_KEY = 'C';
+
+export function namespaceKey(path: ObjectPath): string {
+  return childKey('N', path);
+}
+
+/** The prefix of the keys of the namespaces directly inside another. */
+export function namespacesOf(parent: ObjectPath): string {
+  return childrenPrefix('N', parent);
+}
+
+export function tableKey(path: ObjectPath): string {
+  return childKey('T', path);
+}
+
+/** The prefix of the keys of the tables directly inside a namespace. */
+export function tablesOf(parent: ObjectPath): string {
+  return childrenPrefix('T', parent);
+}
+
+/** The head of a table's branch: a copy of its newest version record. */
+export function headKey(tableId: string, branch: string): string {
+  return `H${tableId}/${encodeSegment(branch)}`;
+}
+
+export function versionKey(tableId: string, branch: string, version: bigint): string {
+  return `${versionsOf(tableId, branch)}${version.toString().padStart(20, '0')}`;
+}
+
+export function versionsOf(tableId: string, branch: string): string {
+  return `V${tableId}/${encodeSegment(branch)}/`;
+}
+
+/** A table that was dropped and can still be brought back. */
+export function droppedKey(tableId: string): string {
+  return `D${tableId}`;
+}

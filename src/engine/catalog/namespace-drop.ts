@@ -1,0 +1,121 @@
+import { CatalogError } from '../../protocol/errors.ts';
+import { canonicalPath, type ObjectPath } from '../../protocol/identifier.ts';
+import type { OperationName } from '../../protocol/operation-name.ts';
+import type { Permit } from '../../protocol/permit.ts';
+import type { Check, Write } from '../../store/store.ts';
+import { commitLoop, type Plan } from './commit-loop.ts';
+import { droppedKey } from './keys.ts';
+import { emptyChecks } from './namespace-create.ts';
+import type { CatalogParts } from './parts.ts';
+import { unchanged } from './reader.ts';
+import { encodeDropped } from './records-codec.ts';
+import type { NamespaceRecord, Stored, TableRecord } from './records.ts';
+import { namespaceNotFound } from './refusals.ts';
+import { readSubtree, type Subtree } from './subtree.ts';
+
+/** How a namespace is dropped. */
+export interface DropOptions {
+  /** Nothing happens when the namespace is not there. */
+  readonly skip: boolean;
+  /** Everything in it goes too; otherwise it must be empty. */
+  readonly cascade: boolean;
+}
+
+/** A namespace that was dropped. */
+export interface DroppedNamespace {
+  readonly record: NamespaceRecord;
+  /** What was dropped with it. */
+  readonly objects: readonly ObjectPath[];
+}
+
+interface Removal {
+  readonly checks: readonly Check[];
+  readonly writes: readonly Write[];
+  readonly objects: readonly ObjectPath[];
+}
+
+/** Drops a namespace in one commit: all of it or nothing. Answers nothing when it was not there and may be missing. */
+export async function dropNamespace(
+  parts: CatalogParts,
+  path: ObjectPath,
+  options: DropOptions,
+  permit: Permit,
+): Promise<DroppedNamespace | undefined> {
+  let last: DroppedNamespace | undefined;
+  return commitLoop<DroppedNamespace | undefined>(parts.committer, async (doubt) => {
+    const namespace = await parts.reader.namespace(path);
+    if (doubt && namespace?.content.id !== last?.record.id) return { kind: 'done', result: last };
+    if (namespace === undefined) return missing(path, options.skip);
+    const removal = options.cascade
+      ? await removeAll(parts, path, namespace, permit)
+      : await removeEmpty(parts, path, namespace);
+    last = { record: namespace.content, objects: removal.objects };
+    return { kind: 'commit', checks: removal.checks, writes: removal.writes, result: last };
+  });
+}
+
+function missing(path: ObjectPath, skip: boolean): Plan<undefined> {
+  if (!skip) throw namespaceNotFound(path);
+  return { kind: 'done', result: undefined };
+}
+
+async function removeEmpty(
+  parts: CatalogParts,
+  path: ObjectPath,
+  namespace: Stored<NamespaceRecord>,
+): Promise<Removal> {
+  const checks = await emptyChecks(parts.store, path, namespace);
+  return { checks, writes: [{ key: namespace.key, value: null }], objects: [] };
+}
+
+async function removeAll(
+  parts: CatalogParts,
+  path: ObjectPath,
+  namespace: Stored<NamespaceRecord>,
+  permit: Permit,
+): Promise<Removal> {
+  const subtree = await readSubtree(parts.store, path);
+  askForAll(path, subtree, permit);
+  const droppedMillis = Date.now();
+  const writes = [
+    { key: namespace.key, value: null },
+    ...subtree.namespaces.map(({ key }) => ({ key, value: null })),
+    ...subtree.tables.flatMap((table) => tableRemoval(table, droppedMillis)),
+  ];
+  const objects = [...subtree.namespaces, ...subtree.tables].map((inner) => inner.path);
+  return { checks: [unchanged(namespace), ...subtree.checks], writes, objects };
+}
+
+/** The writes that take a table out of the catalog and remember it. */
+export function tableRemoval(
+  table: { readonly path: ObjectPath; readonly key: string; readonly record: TableRecord },
+  droppedMillis: number,
+): readonly Write[] {
+  const { path, key, record } = table;
+  return [
+    { key, value: null },
+    { key: droppedKey(record.id), value: encodeDropped({ path, record, droppedMillis }) },
+  ];
+}
+
+function askForAll(path: ObjectPath, subtree: Subtree, permit: Permit): void {
+  for (const inner of subtree.namespaces)
+    ask(path, 'DropNamespace', inner.path, 'namespace', permit);
+  for (const inner of subtree.tables) ask(path, 'DropTable', inner.path, 'table', permit);
+}
+
+/** Asks for one drop. What the caller cannot see is not named in the refusal. */
+function ask(
+  path: ObjectPath,
+  action: OperationName,
+  inner: ObjectPath,
+  kind: 'namespace' | 'table',
+  permit: Permit,
+): void {
+  if (permit.sees(inner, kind)) return permit.require(action, inner);
+  if (permit.holds(action, inner)) return;
+  throw new CatalogError(
+    'PermissionDenied',
+    `namespace ${canonicalPath(path)} holds something that the caller may not drop`,
+  );
+}

@@ -1,0 +1,47 @@
+import type { ObjectPath } from '../../protocol/identifier.ts';
+
+/** What the store keeps of a namespace. */
+export interface NamespaceRecord {
+  readonly id: string;
+  readonly properties: Readonly<Record<string, string>>;
+  readonly createdMillis: number;
+}
+
+/** Who writes a table: nobody yet, this engine, or Lance clients themselves (contract section 8). */
+export type TableKind = 'declared' | 'engine' | 'lance';
+
+/** What the store keeps of a table. Its data lies under its id, so a rename moves nothing. */
+export interface TableRecord {
+  readonly id: string;
+  readonly kind: TableKind;
+  /** Where Lance clients write, or null for an engine table. */
+  readonly location: string | null;
+  readonly properties: Readonly<Record<string, string>>;
+  readonly createdMillis: number;
+}
+
+/** What the store keeps of a table that was dropped, so that it can be brought back. */
+export interface DroppedRecord {
+  readonly path: ObjectPath;
+  readonly record: TableRecord;
+  readonly droppedMillis: number;
+}
+
+/** What the store keeps of one version of a table. */
+export interface VersionRecord {
+  readonly version: bigint;
+  readonly timestampMillis: number;
+  /** Name of the manifest inside the table's folder, once it is final. */
+  readonly manifest: string;
+  /** Name under which the manifest was written before the commit; whoever reads it first finishes it. */
+  readonly staging: string;
+  readonly manifestBytes: number;
+  readonly metadata: Readonly<Record<string, string>>;
+}
+
+/** A record as it was read: its value is what a later commit checks against. */
+export interface Stored<Content> {
+  readonly key: string;
+  readonly value: Uint8Array;
+  readonly content: Content;
+}

@@ -1,0 +1,117 @@
+import { CatalogError } from '../../protocol/errors.ts';
+import type { ObjectPath } from '../../protocol/identifier.ts';
+import type { Check, Write } from '../../store/store.ts';
+import { commitLoop } from './commit-loop.ts';
+import { droppedKey, namespaceKey, tableKey } from './keys.ts';
+import { tableRemoval } from './namespace-drop.ts';
+import type { CatalogParts } from './parts.ts';
+import { absent, unchanged } from './reader.ts';
+import { encodeDropped, encodeTable } from './records-codec.ts';
+import type { Stored, TableRecord } from './records.ts';
+import {
+  changedMeanwhile,
+  checkCreatable,
+  takenByNamespace,
+  tableExists,
+  tableNotFound,
+} from './refusals.ts';
+
+/** A place where a table can be: what is there now, and the checks that it is still so. */
+export interface TablePlace {
+  readonly existing: Stored<TableRecord> | undefined;
+  readonly checks: readonly Check[];
+}
+
+/**
+ * The place of a table that is about to be made.
+ * @throws CatalogError when no table can be there: a bad or reserved name, a
+ * namespace of that name, a parent that does not exist.
+ */
+export async function tablePlace(parts: CatalogParts, path: ObjectPath): Promise<TablePlace> {
+  checkTablePath(path);
+  const named = await parts.reader.named(path);
+  if (named.namespace !== undefined) throw takenByNamespace(path);
+  const existing = named.table;
+  const own = existing === undefined ? absent(tableKey(path)) : unchanged(existing);
+  const parent = await parts.reader.parentChecks(path);
+  return { existing, checks: [own, absent(namespaceKey(path)), ...parent] };
+}
+
+function checkTablePath(path: ObjectPath): void {
+  if (path.length === 0) throw new CatalogError('InvalidInput', 'the root cannot be a table');
+  checkCreatable(path);
+}
+
+/** A table's record and whatever must take effect together with it. */
+export interface TableCommit {
+  readonly record: TableRecord;
+  readonly checks: readonly Check[];
+  readonly writes: readonly Write[];
+  /** The table that the new one replaces; without it there must be none. */
+  readonly replace: Stored<TableRecord> | undefined;
+}
+
+/**
+ * Makes a table exist, in one commit with the given writes. A table that is
+ * replaced by one of another id counts as dropped.
+ * @throws CatalogError TableAlreadyExists, ConcurrentModification when the
+ * replaced table or something of the given checks changed, and those of `tablePlace`.
+ */
+export async function commitTable(
+  parts: CatalogParts,
+  path: ObjectPath,
+  commit: TableCommit,
+): Promise<void> {
+  const value = encodeTable(commit.record);
+  await commitLoop(parts.committer, async (doubt) => {
+    const { existing, checks } = await tablePlace(parts, path);
+    if (doubt && existing?.content.id === commit.record.id) return { kind: 'done', result: null };
+    checkReplaced(path, existing, commit.replace);
+    return {
+      kind: 'commit',
+      checks: [...checks, ...commit.checks],
+      writes: [{ key: tableKey(path), value }, ...farewell(path, commit), ...commit.writes],
+      result: null,
+      lost: (check) => {
+        if (check >= checks.length) throw changedMeanwhile(path);
+      },
+    };
+  });
+}
+
+function checkReplaced(
+  path: ObjectPath,
+  existing: Stored<TableRecord> | undefined,
+  replace: Stored<TableRecord> | undefined,
+): void {
+  if (replace === undefined) {
+    if (existing !== undefined) throw tableExists(path);
+  } else if (existing === undefined || !Buffer.from(existing.value).equals(replace.value)) {
+    throw changedMeanwhile(path);
+  }
+}
+
+/** What is kept of a table that another takes the place of. */
+function farewell(path: ObjectPath, { record, replace }: TableCommit): readonly Write[] {
+  if (replace === undefined || replace.content.id === record.id) return [];
+  const dropped = { path, record: replace.content, droppedMillis: Date.now() };
+  return [{ key: droppedKey(replace.content.id), value: encodeDropped(dropped) }];
+}
+
+/**
+ * Drops a table; it can still be brought back.
+ * @throws CatalogError TableNotFound.
+ */
+export async function dropTable(parts: CatalogParts, path: ObjectPath): Promise<TableRecord> {
+  let last: TableRecord | undefined;
+  return commitLoop(parts.committer, async (doubt) => {
+    const table = await parts.reader.table(path);
+    if (doubt && last !== undefined && table?.content.id !== last.id) {
+      return { kind: 'done', result: last };
+    }
+    if (table === undefined) throw tableNotFound(path);
+    last = table.content;
+    const writes = tableRemoval({ path, key: table.key, record: last }, Date.now());
+    return { kind: 'commit', checks: [unchanged(table)], writes, result: last };
+  });
+}

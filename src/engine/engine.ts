@@ -1,0 +1,98 @@
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Backend } from '../protocol/backend.ts';
+import type { Store } from '../store/store.ts';
+import { Catalog } from './catalog/catalog.ts';
+import { openIdentity } from './catalog/identity.ts';
+import { openJournal } from './catalog/journal.ts';
+import { EmbeddedBackend } from './backend.ts';
+import { makeFolder } from './disk.ts';
+import type { HandlerTable } from './handler.ts';
+import { catalogHandlers } from './handlers/catalog.ts';
+import { countTableRows } from './handlers/count-table-rows.ts';
+import { createTable } from './handlers/create-table.ts';
+import { insertIntoTable } from './handlers/insert-into-table.ts';
+import { queryTable } from './handlers/query-table.ts';
+import { FragmentReader } from './table/fragment-reader.ts';
+import type { LocationRules } from './table/locations.ts';
+import { Tables } from './table/tables.ts';
+
+export interface EngineOptions {
+  /** The data folder (contract section 9). */
+  readonly data: string;
+  /** What coordinates versions and names. The engine does not close it. */
+  readonly store: Store;
+  readonly locations: LocationRules;
+  /** Memory for what is read often, in bytes. */
+  readonly cacheBytes: number;
+  /** The largest JSON body, in bytes. */
+  readonly jsonBody: number;
+  /** The longest Arrow body, in bytes; null for any length. */
+  readonly arrowBody: number | null;
+  /** The most entries that a listing answers at once. */
+  readonly page: number;
+}
+
+/** The catalog engine, open on a data folder. */
+export interface Engine {
+  readonly backend: Backend;
+  close(): Promise<void>;
+}
+
+/**
+ * Opens the engine on a data folder and finishes what a crash left undone.
+ * @throws CatalogError ServiceUnavailable when the store is not this folder's.
+ */
+export async function openEngine(options: EngineOptions): Promise<Engine> {
+  const { data, store } = options;
+  const root = join(data, 'tables');
+  await makeFolder(root);
+  const journal = await openJournal(join(data, 'catalog'), store);
+  await openIdentity(data, store, journal);
+  await mkdir(options.locations.managed, { recursive: true });
+  const catalog = new Catalog(store, journal);
+  const tables = new Tables({ root, store, committer: journal, cacheBytes: options.cacheBytes });
+  const reader = new FragmentReader();
+  const handlers = handlerTable(options, catalog, tables, reader);
+  return {
+    backend: new EmbeddedBackend({ handlers, jsonBody: options.jsonBody, health: healthOf(store) }),
+    close: async () => {
+      await reader.close();
+      await journal.close();
+    },
+  };
+}
+
+/** Every operation that is built. */
+function handlerTable(
+  options: EngineOptions,
+  catalog: Catalog,
+  tables: Tables,
+  reader: FragmentReader,
+): HandlerTable {
+  const writing = {
+    catalog,
+    tables,
+    locations: options.locations,
+    maxArrowBytes: options.arrowBody,
+  };
+  const reading = { catalog, tables, reader };
+  return {
+    ...catalogHandlers(catalog, tables, options.page),
+    CreateTable: createTable(writing),
+    InsertIntoTable: insertIntoTable(writing),
+    QueryTable: queryTable(reading),
+    CountTableRows: countTableRows(reading),
+  };
+}
+
+function healthOf(store: Store): () => Promise<string | undefined> {
+  return async () => {
+    try {
+      await store.get('C');
+      return undefined;
+    } catch {
+      return 'the store does not answer';
+    }
+  };
+}

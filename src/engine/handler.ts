@@ -1,0 +1,22 @@
+import type { Answer, CatalogRequest } from '../protocol/backend.ts';
+import type { JsonValue } from '../protocol/json.ts';
+import type { OperationName } from '../protocol/operation-name.ts';
+import type { Permit } from '../protocol/permit.ts';
+
+/** A request whose JSON body is read and checked. An Arrow body is still in the request, untouched. */
+export interface Call<Body = Record<string, JsonValue>> {
+  /** Its context holds the body's entries too, below those of the headers. */
+  readonly request: CatalogRequest;
+  readonly permit: Permit;
+  /** `{}` when nothing was sent, when `null` was, and for Arrow bodies. */
+  readonly body: Body;
+}
+
+/**
+ * Answers one operation.
+ * @throws CatalogError for a refusal.
+ */
+export type Handler = (call: Call) => Promise<Answer>;
+
+/** The operations that are built. */
+export type HandlerTable = Readonly<Partial<Record<OperationName, Handler>>>;

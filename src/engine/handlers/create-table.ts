@@ -1,0 +1,137 @@
+import { randomUUID } from 'node:crypto';
+import type { Answer } from '../../protocol/backend.ts';
+import { CatalogError } from '../../protocol/errors.ts';
+import { encodeTable } from '../catalog/records-codec.ts';
+import type { Stored, TableRecord } from '../catalog/records.ts';
+import { tableExists } from '../catalog/refusals.ts';
+import { jsonAnswer } from '../answers.ts';
+import type { Call, Handler } from '../handler.ts';
+import { overwritten } from '../table/change.ts';
+import { openIncoming } from '../table/incoming.ts';
+import { reserveLocation, resolveLocation } from '../table/locations.ts';
+import type { Committed } from '../table/tables.ts';
+import { commitSummary } from './commit-summary.ts';
+import { creationOptions, type CreationOptions } from './creation-options.ts';
+import { queryMode } from './query-mode.ts';
+import { commitFiles, requireEngineTable, tookNoEffect, type TableParts } from './table-parts.ts';
+
+const MODES = ['create', 'exist_ok', 'overwrite'] as const;
+type Mode = (typeof MODES)[number];
+
+interface Creation {
+  readonly call: Call;
+  readonly options: CreationOptions;
+  readonly parts: TableParts;
+}
+
+/**
+ * CreateTable: the schema is the stream's, an empty stream makes an empty
+ * table. `exist_ok` answers a table that is there without reading the body;
+ * `overwrite` makes its next version, so that its history stays.
+ */
+export function createTable(parts: TableParts): Handler {
+  return async (call) => {
+    const mode = queryMode(call.request, MODES, 'create');
+    const creation = { call, parts, options: creationOptions(call.request) };
+    const existing = await parts.catalog.tablePlace(call.request.object);
+    if (existing !== undefined) return onExisting[mode](creation, existing);
+    return mode === 'exist_ok' ? createUnlessThere(creation) : createNew(creation);
+  };
+}
+
+const onExisting: Readonly<
+  Record<Mode, (creation: Creation, table: Stored<TableRecord>) => Promise<Answer>>
+> = {
+  create: ({ call }) => Promise.reject(tableExists(call.request.object)),
+  exist_ok: describeExisting,
+  overwrite,
+};
+
+async function describeExisting(
+  { call, parts }: Creation,
+  { content }: Stored<TableRecord>,
+): Promise<Answer> {
+  if (content.kind !== 'engine') return jsonAnswer(call, { properties: content.properties });
+  const { version } = await parts.tables.snapshot(content);
+  return jsonAnswer(call, { version, properties: content.properties });
+}
+
+/** Another writer may make the table while the body is read; that is as good as finding it at once. */
+async function createUnlessThere(creation: Creation): Promise<Answer> {
+  try {
+    return await createNew(creation);
+  } catch (error) {
+    if (!(error instanceof CatalogError) || error.row.name !== 'TableAlreadyExists') throw error;
+    const { call, parts } = creation;
+    return describeExisting(creation, await parts.catalog.requireTable(call.request.object));
+  }
+}
+
+async function createNew({ call, parts, options }: Creation): Promise<Answer> {
+  const { catalog, tables } = parts;
+  const { request } = call;
+  const incoming = await openIncoming(request.body, parts.maxArrowBytes);
+  const table = await newTable(parts, options);
+  const files = await tables.begin(table, incoming.schema, incoming.batches);
+  try {
+    const committed = await tables.first(table, incoming.schema, files, (checks, writes) => {
+      const place = reservation(table);
+      return catalog.createTableCommit(
+        request.object,
+        table,
+        [...checks, ...place.checks],
+        [...writes, ...place.writes],
+      );
+    });
+    return created(call, committed, table.properties, 'create');
+  } catch (error) {
+    if (tookNoEffect(error)) await tables.abandon(table);
+    throw error;
+  }
+}
+
+async function newTable(parts: TableParts, options: CreationOptions): Promise<TableRecord> {
+  const { location, properties = {} } = options;
+  return {
+    id: randomUUID(),
+    kind: 'engine',
+    location: location === undefined ? null : await resolveLocation(location, parts.locations),
+    properties,
+    createdMillis: Date.now(),
+  };
+}
+
+function reservation(table: TableRecord): ReturnType<typeof reserveLocation> {
+  if (table.location === null) return { checks: [], writes: [] };
+  return reserveLocation(table.location, table.id);
+}
+
+async function overwrite(
+  { call, parts, options }: Creation,
+  table: Stored<TableRecord>,
+): Promise<Answer> {
+  const { request } = call;
+  requireEngineTable(request.object, table.content);
+  if (options.location !== undefined) {
+    throw new CatalogError('InvalidInput', 'a table that is overwritten keeps its location');
+  }
+  const { schema, batches } = await openIncoming(request.body, parts.maxArrowBytes);
+  const files = await parts.tables.write(table.content, schema, batches);
+  const properties = options.properties ?? table.content.properties;
+  const committed = await commitFiles(parts, request.object, files, {
+    table,
+    change: (base) => overwritten(base, schema, files),
+    writes: ({ key, content }) => [{ key, value: encodeTable({ ...content, properties }) }],
+  });
+  return created(call, committed, properties, 'overwrite');
+}
+
+function created(
+  call: Call,
+  committed: Committed,
+  properties: Readonly<Record<string, string>>,
+  kind: string,
+): Answer {
+  const { version } = committed.manifest;
+  return jsonAnswer(call, { version, properties }, { commit: commitSummary(kind, committed) });
+}

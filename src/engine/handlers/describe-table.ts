@@ -1,0 +1,83 @@
+import { pathToFileURL } from 'node:url';
+import { schemaToJson } from '../../arrow/json-schema.ts';
+import type { Answer } from '../../protocol/backend.ts';
+import { CatalogError } from '../../protocol/errors.ts';
+import { jsonAnswer } from '../answers.ts';
+import type { Catalog } from '../catalog/catalog.ts';
+import type { TableRecord } from '../catalog/records.ts';
+import type { Call } from '../handler.ts';
+import { countField, flagField, textField } from '../query/fields.ts';
+import { refuseBranch } from '../query/request.ts';
+import type { Snapshot } from '../table/snapshot.ts';
+import type { TableView } from './table-view.ts';
+
+/**
+ * DescribeTable. A table that has data always has `version` and `schema`: their
+ * absence tells a client that it was only declared (wire contract, section 7.3).
+ */
+export async function describeTable(
+  catalog: Catalog,
+  tables: TableView,
+  call: Call,
+): Promise<Answer> {
+  refuseBranch(textField(call.body, 'branch'));
+  refuseTag(textField(call.body, 'tag'));
+  if (flagField(call.body, 'vend_credentials', false)) {
+    call.permit.require('QueryTable', call.request.object);
+  }
+  const withUri = flagField(call.body, 'with_table_uri', false);
+  const table = (await catalog.requireTable(call.request.object)).content;
+  if (table.kind === 'declared') return jsonAnswer(call, declared(call, table));
+  const snapshot = await tables.snapshot(table, countField(call.body, 'version') ?? undefined);
+  return jsonAnswer(call, {
+    ...common(call, table),
+    ...written(call, snapshot),
+    ...whereabouts(call, snapshot),
+    ...(withUri ? { table_uri: uriOf(snapshot) } : {}),
+  });
+}
+
+/** No table has a tag yet; CreateTableTag is not built. */
+function refuseTag(tag: string | null): void {
+  if (tag !== null)
+    throw new CatalogError('Unsupported', 'reading a table at a tag is not built yet');
+}
+
+function common(call: Call, table: TableRecord): object {
+  const { object } = call.request;
+  return {
+    table: object.at(-1),
+    namespace: object.slice(0, -1),
+    properties: table.properties,
+    is_only_declared: table.kind === 'declared',
+  };
+}
+
+function declared(call: Call, table: TableRecord): object {
+  return { ...common(call, table), location: table.location, managed_versioning: true };
+}
+
+function written(call: Call, snapshot: Snapshot): object {
+  const vocabulary = call.request.dialect === 'lancedb' ? 'lance' : 'namespace';
+  return {
+    version: snapshot.version,
+    schema: schemaToJson(snapshot.schema, vocabulary),
+    metadata: Object.fromEntries(snapshot.schema.metadata),
+    stats: { num_deleted_rows: 0, num_fragments: snapshot.fragments.length },
+  };
+}
+
+/**
+ * Where the table lies. Nothing but this engine may write there, so a namespace
+ * client gets no location: with one it would write. The LanceDB client only
+ * shows it.
+ */
+function whereabouts(call: Call, snapshot: Snapshot): object {
+  return call.request.dialect === 'lancedb'
+    ? { location: uriOf(snapshot) }
+    : { managed_versioning: true };
+}
+
+function uriOf(snapshot: Snapshot): string {
+  return pathToFileURL(snapshot.folder).href;
+}

@@ -1,0 +1,41 @@
+import type { Answer } from '../../protocol/backend.ts';
+import type { CommitSummary } from '../../protocol/commit-summary.ts';
+import { jsonAnswer } from '../answers.ts';
+import type { Catalog } from '../catalog/catalog.ts';
+import type { TableRecord } from '../catalog/records.ts';
+import type { Call } from '../handler.ts';
+import type { Snapshot } from '../table/snapshot.ts';
+import type { TableView } from './table-view.ts';
+
+/** DropTable. The table can be brought back for a while. */
+export async function dropTable(catalog: Catalog, tables: TableView, call: Call): Promise<Answer> {
+  const { object } = call.request;
+  const table = await catalog.dropTable(object);
+  const { location, properties } = table;
+  const answer = { id: object, properties, ...(location === null ? {} : { location }) };
+  return jsonAnswer(call, answer, { commit: summaryOf(await lastSnapshot(tables, table)) });
+}
+
+/**
+ * The table as it was in the end: nothing is committed to it any more. One whose
+ * manifest cannot be read is dropped all the same, so nothing is thrown.
+ */
+async function lastSnapshot(tables: TableView, table: TableRecord): Promise<Snapshot | undefined> {
+  try {
+    return await tables.snapshot(table);
+  } catch {
+    return undefined;
+  }
+}
+
+function summaryOf(snapshot: Snapshot | undefined): CommitSummary {
+  return {
+    kind: 'drop',
+    baseVersion: snapshot?.version ?? null,
+    version: null,
+    rowsAdded: 0n,
+    rowsRemoved: snapshot?.rows ?? 0n,
+    schemaChanged: false,
+    rules: [],
+  };
+}

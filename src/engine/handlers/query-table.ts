@@ -1,0 +1,21 @@
+import type { Handler } from '../handler.ts';
+import { rowsAnswer } from '../query/answer.ts';
+import { execute } from '../query/execute.ts';
+import { planQuery } from '../query/plan.ts';
+import { parseQueryRequest } from '../query/request.ts';
+import { readTable, type TableReads } from './table-reads.ts';
+
+/** QueryTable: the rows as an Arrow file, sent while they are found. */
+export function queryTable(reads: TableReads): Handler {
+  return async (call) => {
+    const query = parseQueryRequest(call.body);
+    const snapshot = await readTable(reads, call, query.version);
+    const plan = planQuery(query, snapshot);
+    return rowsAnswer({
+      schema: plan.schema,
+      batches: execute(plan, reads.reader),
+      version: snapshot.version,
+      signal: call.request.signal,
+    });
+  };
+}

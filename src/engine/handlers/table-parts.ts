@@ -1,0 +1,54 @@
+import { CatalogError } from '../../protocol/errors.ts';
+import { canonicalPath, type ObjectPath } from '../../protocol/identifier.ts';
+import type { Catalog } from '../catalog/catalog.ts';
+import type { TableRecord } from '../catalog/records.ts';
+import type { WrittenFile } from '../table/fragment-writer.ts';
+import type { LocationRules } from '../table/locations.ts';
+import type { Committed, Tables, VersionCommit } from '../table/tables.ts';
+
+/** What the handlers that write tables work with. */
+export interface TableParts {
+  readonly catalog: Catalog;
+  readonly tables: Tables;
+  readonly locations: LocationRules;
+  /** The longest Arrow body, in bytes; null for any length. */
+  readonly maxArrowBytes: number | null;
+}
+
+/**
+ * Refuses a table whose rows this engine does not hold (contract section 8).
+ * @throws CatalogError InvalidTableState for a declared table, Unsupported for one that Lance clients write.
+ */
+export function requireEngineTable(path: ObjectPath, table: TableRecord): void {
+  if (table.kind === 'engine') return;
+  if (table.kind === 'declared') {
+    throw new CatalogError(
+      'InvalidTableState',
+      `table ${canonicalPath(path)} is declared and has no data`,
+    );
+  }
+  throw new CatalogError(
+    'Unsupported',
+    `table ${canonicalPath(path)} is written by Lance clients: open it at its location`,
+  );
+}
+
+/** Commits files that were written for a table; when the commit is refused the files go too. */
+export async function commitFiles(
+  { catalog, tables }: TableParts,
+  path: ObjectPath,
+  files: readonly WrittenFile[],
+  commit: Omit<VersionCommit, 'current'>,
+): Promise<Committed> {
+  try {
+    return await tables.commit({ ...commit, current: () => catalog.requireTable(path) });
+  } catch (error) {
+    if (tookNoEffect(error)) await tables.discard(commit.table.content, files);
+    throw error;
+  }
+}
+
+/** Only a refusal says that nothing took effect; after anything else the files must stay. */
+export function tookNoEffect(error: unknown): boolean {
+  return error instanceof CatalogError && error.row.name !== 'ServiceUnavailable';
+}

@@ -1,0 +1,53 @@
+import type { Answer } from '../../protocol/backend.ts';
+import { jsonAnswer } from '../answers.ts';
+import type { Catalog } from '../catalog/catalog.ts';
+import type { Call } from '../handler.ts';
+import { textField } from '../query/fields.ts';
+import { refuseBranch } from '../query/request.ts';
+import type { Fragment } from '../table/snapshot.ts';
+import type { TableView } from './table-view.ts';
+
+/** A data file of fewer rows is small: merging it with others would help. */
+const SMALL_ROWS = 100_000;
+
+/** GetTableStats. Every number is a whole one: the LanceDB client takes no other (wire contract, section 5.2). */
+export async function tableStats(catalog: Catalog, tables: TableView, call: Call): Promise<Answer> {
+  refuseBranch(textField(call.body, 'branch'));
+  const table = (await catalog.requireTable(call.request.object)).content;
+  const { rows, fragments } = await tables.snapshot(table);
+  return jsonAnswer(call, {
+    total_bytes: fragments.reduce((sum, fragment) => sum + fragment.bytes, 0),
+    num_rows: rows,
+    num_indices: 0,
+    fragment_stats: fragmentStats(fragments),
+  });
+}
+
+function fragmentStats(fragments: readonly Fragment[]): object {
+  const lengths = fragments.map((fragment) => fragment.rows).toSorted((a, b) => a - b);
+  return {
+    num_fragments: lengths.length,
+    num_small_fragments: lengths.filter((rows) => rows < SMALL_ROWS).length,
+    lengths: {
+      min: lengths[0] ?? 0,
+      max: lengths.at(-1) ?? 0,
+      mean: meanOf(lengths),
+      p25: percentile(lengths, 25),
+      p50: percentile(lengths, 50),
+      p75: percentile(lengths, 75),
+      p99: percentile(lengths, 99),
+    },
+  };
+}
+
+/** Rounded down. */
+function meanOf(lengths: readonly number[]): number {
+  const sum = lengths.reduce((total, rows) => total + rows, 0);
+  return lengths.length === 0 ? 0 : Math.floor(sum / lengths.length);
+}
+
+/** The least length that at least so many percent of the lengths do not exceed; lengths ascend. */
+function percentile(lengths: readonly number[], percent: number): number {
+  const rank = Math.ceil((lengths.length * percent) / 100);
+  return lengths[Math.max(rank, 1) - 1] ?? 0;
+}

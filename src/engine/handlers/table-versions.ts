@@ -1,0 +1,98 @@
+import type { Answer } from '../../protocol/backend.ts';
+import { CatalogError } from '../../protocol/errors.ts';
+import { jsonAnswer } from '../answers.ts';
+import type { Catalog } from '../catalog/catalog.ts';
+import type { TableRecord, VersionRecord } from '../catalog/records.ts';
+import type { Call } from '../handler.ts';
+import { limitParameter } from '../parameters.ts';
+import { flagField, integerField, textField } from '../query/fields.ts';
+import { refuseBranch } from '../query/request.ts';
+import type { TableView } from './table-view.ts';
+
+/** Which versions are asked for. */
+interface Listing {
+  readonly after: bigint | undefined;
+  readonly descending: boolean;
+  readonly limit: number;
+}
+
+/** ListTableVersions. A page token is the last version of the page before. */
+export async function listTableVersions(
+  catalog: Catalog,
+  tables: TableView,
+  pageLimit: number,
+  call: Call,
+): Promise<Answer> {
+  refuseBranch(textField(call.body, 'branch'));
+  const listing = {
+    after: tokenOf(textField(call.body, 'page_token')),
+    descending: flagField(call.body, 'descending', false),
+    limit: limitParameter(call, pageLimit),
+  };
+  const table = (await catalog.requireTable(call.request.object)).content;
+  if (pagesAreUnknown(call)) {
+    return versionsAnswer(call, await everyVersion(tables, table, listing), undefined);
+  }
+  const found = await readVersions(tables, table, listing, listing.limit + 1);
+  const shown = found.slice(0, listing.limit);
+  const more = found.length > shown.length;
+  return versionsAnswer(call, shown, more ? shown.at(-1)?.version : undefined);
+}
+
+/** The LanceDB client takes what it gets for all there is. */
+function pagesAreUnknown(call: Call): boolean {
+  return call.request.dialect === 'lancedb' && integerField(call.body, 'limit') === null;
+}
+
+async function everyVersion(
+  tables: TableView,
+  table: TableRecord,
+  listing: Listing,
+): Promise<readonly VersionRecord[]> {
+  const all: VersionRecord[] = [];
+  let { after } = listing;
+  for (;;) {
+    const found = await readVersions(tables, table, { ...listing, after }, listing.limit);
+    all.push(...found);
+    if (found.length < listing.limit) return all;
+    after = found.at(-1)?.version;
+  }
+}
+
+async function readVersions(
+  tables: TableView,
+  table: TableRecord,
+  { after, descending }: Listing,
+  limit: number,
+): Promise<readonly VersionRecord[]> {
+  return tables.versions(table, { ...(after === undefined ? {} : { after }), limit, descending });
+}
+
+function tokenOf(text: string | null): bigint | undefined {
+  if (text === null || text === '') return undefined;
+  if (/^\d{1,19}$/.test(text)) return BigInt(text);
+  throw new CatalogError(
+    'InvalidInput',
+    `page_token must be the last version of the page before, not ${JSON.stringify(text)}`,
+  );
+}
+
+function versionsAnswer(
+  call: Call,
+  versions: readonly VersionRecord[],
+  last: bigint | undefined,
+): Answer {
+  return jsonAnswer(call, { versions: versions.map(versionEntry), page_token: last?.toString() });
+}
+
+/** Both forms of the time: older clients know only one of them (wire contract, section 12.18). */
+function versionEntry(record: VersionRecord): object {
+  return {
+    version: record.version,
+    manifest_path: record.manifest,
+    manifest_size: record.manifestBytes,
+    timestamp_millis: record.timestampMillis,
+    timestamp: new Date(record.timestampMillis).toISOString(),
+    metadata: record.metadata,
+  };
+}

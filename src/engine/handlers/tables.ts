@@ -1,0 +1,61 @@
+import type { Answer } from '../../protocol/backend.ts';
+import { CatalogError } from '../../protocol/errors.ts';
+import { emptyAnswer, jsonAnswer } from '../answers.ts';
+import type { Catalog } from '../catalog/catalog.ts';
+import { tableExists } from '../catalog/refusals.ts';
+import type { Call, HandlerTable } from '../handler.ts';
+import { countField, textField } from '../query/fields.ts';
+import { refuseBranch } from '../query/request.ts';
+import { describeTable } from './describe-table.ts';
+import { dropTable } from './drop-table.ts';
+import { tableStats } from './table-stats.ts';
+import { listTableVersions } from './table-versions.ts';
+import type { TableView } from './table-view.ts';
+
+/** The operations on a table that do not touch its rows. */
+export function tableHandlers(
+  catalog: Catalog,
+  tables: TableView,
+  pageLimit: number,
+): HandlerTable {
+  return {
+    DescribeTable: (call) => describeTable(catalog, tables, call),
+    TableExists: (call) => exists(catalog, tables, call),
+    DropTable: (call) => dropTable(catalog, tables, call),
+    DeclareTable: (call) => declare(catalog, call),
+    ListTableVersions: (call) => listTableVersions(catalog, tables, pageLimit, call),
+    GetTableStats: (call) => tableStats(catalog, tables, call),
+    ListTableIndices: (call) => listIndices(catalog, call),
+    ListTableTags: (call) => listTags(catalog, call),
+  };
+}
+
+async function exists(catalog: Catalog, tables: TableView, call: Call): Promise<Answer> {
+  const table = (await catalog.requireTable(call.request.object)).content;
+  const version = countField(call.body, 'version');
+  if (version !== null) await tables.snapshot(table, version);
+  return emptyAnswer(call);
+}
+
+/** A client asks this first when it creates a table; on one that is there it goes on to describe it. */
+async function declare(catalog: Catalog, call: Call): Promise<Answer> {
+  const existing = await catalog.tablePlace(call.request.object);
+  if (existing !== undefined) throw tableExists(call.request.object);
+  throw new CatalogError('Unsupported', 'DeclareTable is not built yet');
+}
+
+/** No table has an index yet; CreateTableIndex is not built. */
+async function listIndices(catalog: Catalog, call: Call): Promise<Answer> {
+  refuseBranch(textField(call.body, 'branch'));
+  await catalog.requireTable(call.request.object);
+  return jsonAnswer(call, { indexes: [] });
+}
+
+/**
+ * No table has a tag yet; CreateTableTag is not built. The LanceDB client
+ * reads the map itself, others a member of the answer (wire contract, section 9).
+ */
+async function listTags(catalog: Catalog, call: Call): Promise<Answer> {
+  await catalog.requireTable(call.request.object);
+  return jsonAnswer(call, call.request.dialect === 'lancedb' ? {} : { tags: {} });
+}

@@ -1,0 +1,46 @@
+import { CatalogError } from '../protocol/errors.ts';
+import { choiceOf } from '../protocol/mode.ts';
+import type { PageRequest } from './catalog/page.ts';
+import type { Call } from './handler.ts';
+import { integerField, textField } from './query/fields.ts';
+
+/** A text of the query or of the body. The body of a JSON operation has what the query says. */
+export function textParameter(call: Call, name: string): string | null {
+  return call.request.query.get(name)?.[0] ?? textField(call.body, name);
+}
+
+/**
+ * How many entries a listing may answer. The route and the model have refused a limit below one.
+ * @param most The most that are ever answered, and what counts when nothing is asked.
+ */
+export function limitParameter(call: Call, most: number): number {
+  const limit = integerField(call.body, 'limit');
+  return limit === null || limit > BigInt(most) ? most : Number(limit);
+}
+
+const LONE_SURROGATE = /\p{Surrogate}/u;
+
+/** Which page of a listing by name is asked for: the token is the last name of the page before. */
+export function pageParameters(call: Call, most: number): PageRequest {
+  const after = textField(call.body, 'page_token') ?? '';
+  if (LONE_SURROGATE.test(after)) {
+    throw new CatalogError('InvalidInput', 'page_token is not valid Unicode');
+  }
+  return { limit: limitParameter(call, most), after };
+}
+
+/**
+ * A mode or behaviour of the body in its one spelling, the operation's default when it is absent.
+ * @throws CatalogError InvalidInput for one that the operation does not know.
+ */
+export function choiceField(call: Call, name: string): string {
+  return choiceOf(call.request.operation, name, textField(call.body, name) ?? undefined);
+}
+
+/** The properties of the body: none when they are absent. */
+export function propertiesField(call: Call): Readonly<Record<string, string>> {
+  const entries = Object.entries(call.body['properties'] ?? {});
+  return Object.fromEntries(
+    entries.filter((entry): entry is [string, string] => typeof entry[1] === 'string'),
+  );
+}

@@ -1,0 +1,90 @@
+import { open, rm, type FileHandle } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { RecordBatch, Schema } from 'apache-arrow';
+import { FileWriter } from '../../arrow/file-writer.ts';
+import { newDataFile } from './layout.ts';
+
+/** A data file that is complete and on stable storage; its name is not yet, until the folder is synced. */
+export interface WrittenFile {
+  /** Path inside the table's folder. */
+  readonly file: string;
+  readonly rows: number;
+  readonly bytes: number;
+}
+
+/** How many pieces one system call takes: below IOV_MAX of every platform. */
+const PIECES = 512;
+
+/** Writes one data file batch by batch; each batch is with the operating system before the next is taken. */
+export class FragmentWriter {
+  readonly #writer: FileWriter;
+  readonly #handle: FileHandle;
+  readonly #path: string;
+  readonly #file: string;
+
+  private constructor(writer: FileWriter, handle: FileHandle, path: string, file: string) {
+    this.#writer = writer;
+    this.#handle = handle;
+    this.#path = path;
+    this.#file = file;
+  }
+
+  /** Begins a new data file in a table's folder. */
+  static async create(folder: string, schema: Schema): Promise<FragmentWriter> {
+    const file = newDataFile();
+    const path = join(folder, file);
+    const handle = await open(path, 'wx');
+    const writer = new FragmentWriter(new FileWriter(schema), handle, path, file);
+    await writer.#write([writer.#writer.begin()]);
+    return writer;
+  }
+
+  /** Bytes written so far. */
+  get bytes(): number {
+    return this.#writer.bytes;
+  }
+
+  async write(batch: RecordBatch): Promise<void> {
+    await this.#write(this.#writer.batch(batch));
+  }
+
+  /** Ends the file and syncs it. */
+  async finish(): Promise<WrittenFile> {
+    await this.#write([this.#writer.end()]);
+    await this.#handle.sync();
+    await this.#handle.close();
+    return { file: this.#file, rows: this.#writer.rows, bytes: this.#writer.bytes };
+  }
+
+  /** Gives the file up and removes it. */
+  async abandon(): Promise<void> {
+    await this.#handle.close().catch(() => undefined);
+    await rm(this.#path, { force: true });
+  }
+
+  async #write(pieces: readonly Uint8Array[]): Promise<void> {
+    for (let start = 0; start < pieces.length; start += PIECES) {
+      await writeAll(this.#handle, pieces.slice(start, start + PIECES));
+    }
+  }
+}
+
+/** A short write is no error to the operating system, so what is left over is written again. */
+async function writeAll(handle: FileHandle, pieces: readonly Uint8Array[]): Promise<void> {
+  let rest = pieces.filter((piece) => piece.byteLength > 0);
+  while (rest.length > 0) {
+    const { bytesWritten } = await handle.writev(rest);
+    rest = without(rest, bytesWritten);
+  }
+}
+
+function without(pieces: readonly Uint8Array[], bytes: number): Uint8Array[] {
+  let skipped = 0;
+  const rest: Uint8Array[] = [];
+  for (const piece of pieces) {
+    const cut = Math.min(piece.byteLength, Math.max(0, bytes - skipped));
+    skipped += piece.byteLength;
+    if (cut < piece.byteLength) rest.push(piece.subarray(cut));
+  }
+  return rest;
+}

@@ -1,0 +1,79 @@
+import type { RecordBatch, Schema } from 'apache-arrow';
+import { ArrowError } from '../../arrow/errors.ts';
+import { openStream } from '../../arrow/stream-reader.ts';
+import { checkSupported } from '../../arrow/types.ts';
+import { CatalogError, type ErrorName } from '../../protocol/errors.ts';
+
+/** The rows that a client sends: their schema, known before the first batch is read. */
+export interface Incoming {
+  readonly schema: Schema;
+  readonly batches: AsyncIterable<RecordBatch>;
+}
+
+/** Columns that queries add to a table's own; a table cannot have them. */
+const RESERVED: ReadonlySet<string> = new Set(['_rowid', '_rowoffset', '_distance', '_score']);
+
+/** A stream that breaks the format is bad input; a schema that cannot be held is a matter of types. */
+const errorNames: Readonly<Record<ArrowError['kind'], ErrorName>> = {
+  corrupt: 'InvalidInput',
+  limit: 'InvalidInput',
+  unsupported: 'TableSchemaValidationError',
+  mismatch: 'TableSchemaValidationError',
+};
+
+/**
+ * Opens the Arrow stream of a request's body.
+ * @param maxBytes The most that a body may have, or null for any length.
+ * @throws CatalogError InvalidInput or TableSchemaValidationError.
+ */
+export async function openIncoming(
+  body: AsyncIterable<Uint8Array>,
+  maxBytes: number | null,
+): Promise<Incoming> {
+  try {
+    const stream = await openStream(maxBytes === null ? body : bounded(body, maxBytes));
+    checkSupported(stream.schema);
+    checkNames(stream.schema);
+    return { schema: stream.schema, batches: refusing(stream.batches()) };
+  } catch (error) {
+    throw asRefusal(error);
+  }
+}
+
+/** What the client is told of an error of the Arrow layer; other errors are passed on. */
+export function asRefusal(error: unknown): unknown {
+  if (!(error instanceof ArrowError)) return error;
+  return new CatalogError(errorNames[error.kind], error.message);
+}
+
+async function* refusing(batches: AsyncIterable<RecordBatch>): AsyncGenerator<RecordBatch> {
+  try {
+    yield* batches;
+  } catch (error) {
+    throw asRefusal(error);
+  }
+}
+
+async function* bounded(
+  body: AsyncIterable<Uint8Array>,
+  maxBytes: number,
+): AsyncGenerator<Uint8Array> {
+  let bytes = 0;
+  for await (const chunk of body) {
+    bytes += chunk.byteLength;
+    if (bytes > maxBytes) {
+      throw new CatalogError('InvalidInput', `the body is longer than ${maxBytes} bytes`);
+    }
+    yield chunk;
+  }
+}
+
+function checkNames(schema: Schema): void {
+  const reserved = schema.fields.find((field) => RESERVED.has(field.name));
+  if (reserved !== undefined) {
+    throw new CatalogError(
+      'TableSchemaValidationError',
+      `the column name ${reserved.name} is reserved for queries`,
+    );
+  }
+}

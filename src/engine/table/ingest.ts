@@ -1,0 +1,96 @@
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { RecordBatch, Schema } from 'apache-arrow';
+import { slice } from '../../arrow/select.ts';
+import { conform } from '../../arrow/types.ts';
+import { syncFolder } from '../disk.ts';
+import { FragmentWriter, type WrittenFile } from './fragment-writer.ts';
+import { asRefusal } from './incoming.ts';
+import { DATA } from './layout.ts';
+
+/** A data file stays below 1 GiB (contract section 9). */
+const MAX_FILE_BYTES = 2 ** 30;
+
+/** Batches are stored in pieces of about this size, so that a scan needs memory for one piece, not for a client's batch. */
+const PIECE_BYTES = 16 * 2 ** 20;
+
+/**
+ * Writes a stream of batches into data files of a table's folder, batch by
+ * batch. Files and their names are on stable storage when it returns; nothing
+ * is left behind when it throws.
+ */
+export async function ingest(
+  folder: string,
+  schema: Schema,
+  batches: AsyncIterable<RecordBatch>,
+): Promise<readonly WrittenFile[]> {
+  const sink = new Sink(folder, schema);
+  try {
+    for await (const batch of batches) {
+      for (const piece of pieces(conform(batch, schema))) await sink.write(piece);
+    }
+    const files = await sink.finish();
+    if (files.length > 0) await syncFolder(join(folder, DATA));
+    return files;
+  } catch (error) {
+    await sink.abandon();
+    throw asRefusal(error);
+  }
+}
+
+/** Removes data files that no version names. */
+export async function discard(folder: string, files: readonly WrittenFile[]): Promise<void> {
+  await Promise.all(files.map((written) => rm(join(folder, written.file), { force: true })));
+}
+
+/** The data files of one stream: a new one is begun when the last is full. */
+class Sink {
+  readonly #folder: string;
+  readonly #schema: Schema;
+  readonly #finished: WrittenFile[] = [];
+  #writer: FragmentWriter | undefined;
+
+  constructor(folder: string, schema: Schema) {
+    this.#folder = folder;
+    this.#schema = schema;
+  }
+
+  async write(batch: RecordBatch): Promise<void> {
+    if (this.#writer !== undefined && this.#writer.bytes + batchBytes(batch) > MAX_FILE_BYTES) {
+      await this.#roll();
+    }
+    this.#writer ??= await FragmentWriter.create(this.#folder, this.#schema);
+    await this.#writer.write(batch);
+  }
+
+  async finish(): Promise<readonly WrittenFile[]> {
+    await this.#roll();
+    return this.#finished;
+  }
+
+  async abandon(): Promise<void> {
+    await this.#writer?.abandon();
+    await discard(this.#folder, this.#finished);
+  }
+
+  async #roll(): Promise<void> {
+    if (this.#writer === undefined) return;
+    this.#finished.push(await this.#writer.finish());
+    this.#writer = undefined;
+  }
+}
+
+function* pieces(batch: RecordBatch): Generator<RecordBatch> {
+  if (batch.numRows === 0) return;
+  const count = Math.min(batch.numRows, Math.ceil(batchBytes(batch) / PIECE_BYTES));
+  const rows = Math.ceil(batch.numRows / Math.max(1, count));
+  for (let start = 0; start < batch.numRows; start += rows) {
+    yield rows >= batch.numRows
+      ? batch
+      : slice(batch, start, Math.min(rows, batch.numRows - start));
+  }
+}
+
+function batchBytes(batch: RecordBatch): number {
+  return batch.data.children.reduce((sum, column) => sum + column.byteLength, 0);
+}

@@ -1,0 +1,90 @@
+import { access, readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { VersionRecord } from '../catalog/records.ts';
+import { linkDurable, writeDurable } from '../disk.ts';
+import { LruCache } from '../lru-cache.ts';
+import { manifestName, stagingName } from './layout.ts';
+import { decodeManifest, encodeManifest, type Manifest } from './manifest.ts';
+
+/** What a manifest costs in memory beside its fragments, in bytes; an estimate that bounds the cache. */
+const MANIFEST_WEIGHT = 4096;
+const FRAGMENT_WEIGHT = 256;
+
+/**
+ * Manifests on disk. A manifest is written under a staging name, becomes a
+ * version by the conditional commit of its record, and then gets its final
+ * name. Whoever reads a record first finishes what a crash left undone.
+ */
+export class ManifestStore {
+  readonly #cache: LruCache<Manifest>;
+  readonly #final = new LruCache<true>(100_000);
+
+  /** @param cacheBytes How much memory read manifests may take, in bytes. */
+  constructor(cacheBytes: number) {
+    this.#cache = new LruCache(cacheBytes);
+  }
+
+  /** Writes a manifest durably under a staging name and describes the version it would be. */
+  async stage(folder: string, manifest: Manifest): Promise<VersionRecord> {
+    const bytes = encodeManifest(manifest);
+    const staging = stagingName(manifest.version);
+    await writeDurable(join(folder, staging), bytes);
+    return {
+      version: manifest.version,
+      timestampMillis: manifest.timestampMillis,
+      manifest: manifestName(manifest.version),
+      staging,
+      manifestBytes: bytes.byteLength,
+      metadata: {},
+    };
+  }
+
+  /** Removes a staged manifest whose commit was refused. */
+  async unstage(folder: string, record: VersionRecord): Promise<void> {
+    await rm(join(folder, record.staging), { force: true });
+  }
+
+  /** Gives a committed manifest its final name, durably; does nothing where it has it. */
+  async finalise(folder: string, record: VersionRecord): Promise<void> {
+    const path = join(folder, record.manifest);
+    if (this.#final.get(path) !== undefined) return;
+    const staging = join(folder, record.staging);
+    try {
+      if ((await linkDurable(staging, path)) === 'exists') await checkSame(staging, path);
+      await rm(staging, { force: true });
+    } catch (error) {
+      // The staging name is gone when somebody has finished before: then the final one is there.
+      if (!isMissing(error)) throw error;
+      await access(path);
+    }
+    this.#final.set(path, true, 1);
+  }
+
+  /** The manifest of a committed version. */
+  async load(folder: string, record: VersionRecord): Promise<Manifest> {
+    await this.finalise(folder, record);
+    const path = join(folder, record.manifest);
+    const cached = this.#cache.get(path);
+    if (cached !== undefined) return cached;
+    const manifest = await decodeManifest(await readFile(path));
+    this.keep(folder, manifest);
+    return manifest;
+  }
+
+  /** Remembers a manifest that was just written. */
+  keep(folder: string, manifest: Manifest): void {
+    const weight = MANIFEST_WEIGHT + manifest.fragments.length * FRAGMENT_WEIGHT;
+    this.#cache.set(join(folder, manifestName(manifest.version)), manifest, weight);
+  }
+}
+
+/** A final name that is taken by other bytes is never overwritten. */
+async function checkSame(staging: string, path: string): Promise<void> {
+  const [ours, theirs] = await Promise.all([readFile(staging), readFile(path)]);
+  if (!ours.equals(theirs))
+    throw new Error(`${path} exists and is not the manifest that was committed`);
+}
+
+function isMissing(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'ENOENT';
+}

@@ -1,0 +1,36 @@
+import type { FileHandle } from 'node:fs/promises';
+import type { RandomAccess } from '../../arrow/random-access.ts';
+
+/** Random access to bytes that are in memory. */
+export function bytesAccess(bytes: Uint8Array): RandomAccess {
+  return {
+    size: bytes.byteLength,
+    read: (offset, length) => Promise.resolve(aligned(bytes.subarray(offset, offset + length))),
+  };
+}
+
+/** Arrow's buffers are read in place, so they must begin at a multiple of eight. */
+function aligned(bytes: Uint8Array): Uint8Array {
+  return bytes.byteOffset % 8 === 0 ? bytes : new Uint8Array(bytes);
+}
+
+/** Random access to an open file whose length no longer changes. */
+export function fileAccess(handle: FileHandle, size: number, name: string): RandomAccess {
+  return { size, read: (offset, length) => readWhole(handle, offset, length, name) };
+}
+
+async function readWhole(
+  handle: FileHandle,
+  offset: number,
+  length: number,
+  name: string,
+): Promise<Uint8Array> {
+  const bytes = new Uint8Array(length);
+  let filled = 0;
+  while (filled < length) {
+    const { bytesRead } = await handle.read(bytes, filled, length - filled, offset + filled);
+    if (bytesRead === 0) throw new Error(`${name} ends at byte ${offset + filled}`);
+    filled += bytesRead;
+  }
+  return bytes;
+}

@@ -1,0 +1,212 @@
+import { mkdir, rm } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import type { RecordBatch, Schema } from 'apache-arrow';
+import { CatalogError } from '../../protocol/errors.ts';
+import type { Check, Store, Write } from '../../store/store.ts';
+import { commitLoop, type Committer } from '../catalog/commit-loop.ts';
+import { unchanged } from '../catalog/reader.ts';
+import type { Stored, TableRecord, VersionRecord } from '../catalog/records.ts';
+import { syncFolder } from '../disk.ts';
+import { appended, empty, rowsOf, type Change } from './change.ts';
+import type { WrittenFile } from './fragment-writer.ts';
+import { discard, ingest } from './ingest.ts';
+import { KeyedMutex } from './keyed-mutex.ts';
+import { DATA, VERSIONS } from './layout.ts';
+import type { Manifest } from './manifest.ts';
+import { ManifestStore } from './manifest-store.ts';
+import type { Snapshot } from './snapshot.ts';
+import { headCheck, versionWrites } from './version-commit.ts';
+import { VersionStore, type VersionPage } from './version-store.ts';
+
+/** What a commit made: the version, and what it was built on. */
+export interface Committed {
+  readonly record: VersionRecord;
+  readonly base: Manifest | undefined;
+  readonly manifest: Manifest;
+}
+
+/** A commit of a table's next version. */
+export interface VersionCommit {
+  readonly table: Stored<TableRecord>;
+  readonly change: Change;
+  /** Reads the table's record again. */
+  readonly current: () => Promise<Stored<TableRecord>>;
+  /** What else is written in the same step, given the table's record. */
+  readonly writes?: (table: Stored<TableRecord>) => readonly Write[];
+}
+
+/** Makes a table and its first version exist in one step. */
+export type FirstCommit = (checks: readonly Check[], writes: readonly Write[]) => Promise<void>;
+
+export interface TablesOptions {
+  /** The folder that holds a folder for each table. */
+  readonly root: string;
+  readonly store: Store;
+  readonly committer: Committer;
+  /** Memory for manifests, in bytes. */
+  readonly cacheBytes: number;
+}
+
+/** The tables that this engine writes: their data files, their manifests and their versions. */
+export class Tables {
+  readonly #root: string;
+  readonly #committer: Committer;
+  readonly #versions: VersionStore;
+  readonly #manifests: ManifestStore;
+  readonly #mutex = new KeyedMutex();
+
+  constructor(options: TablesOptions) {
+    this.#root = options.root;
+    this.#committer = options.committer;
+    this.#versions = new VersionStore(options.store);
+    this.#manifests = new ManifestStore(options.cacheBytes);
+  }
+
+  /** The absolute path of a table's folder: under its id, unless its creator chose a location. */
+  folder(table: Pick<TableRecord, 'id' | 'location'>): string {
+    return table.location ?? join(this.#root, table.id);
+  }
+
+  /**
+   * A table at its newest version, or at the one asked for.
+   * @throws CatalogError TableVersionNotFound.
+   */
+  async snapshot(table: TableRecord, version?: bigint): Promise<Snapshot> {
+    const stored = await this.#stored(table.id, version);
+    const folder = this.folder(table);
+    const manifest = await this.#manifests.load(folder, stored.content);
+    return { tableId: table.id, folder, rows: rowsOf(manifest), ...manifest };
+  }
+
+  /** The versions of a table; every one that is answered has its final manifest. */
+  async versions(table: TableRecord, page: VersionPage): Promise<readonly VersionRecord[]> {
+    const records = await this.#versions.list(table.id, page);
+    for (const record of records) await this.#manifests.finalise(this.folder(table), record);
+    return records;
+  }
+
+  /** Makes the folder of a new table and writes its first rows; nothing refers to it yet. */
+  async begin(
+    table: TableRecord,
+    schema: Schema,
+    batches: AsyncIterable<RecordBatch>,
+  ): Promise<readonly WrittenFile[]> {
+    const folder = this.folder(table);
+    try {
+      await mkdir(join(folder, DATA), { recursive: true });
+      await mkdir(join(folder, VERSIONS), { recursive: true });
+      await syncFolder(folder);
+      await syncFolder(dirname(folder));
+      return await ingest(folder, schema, batches);
+    } catch (error) {
+      await this.abandon(table);
+      throw error;
+    }
+  }
+
+  /** Removes the folder of a table that did not come to be. */
+  async abandon(table: TableRecord): Promise<void> {
+    await rm(this.folder(table), { recursive: true, force: true });
+  }
+
+  /** The first version of a table whose files were written by `begin`. */
+  async first(
+    table: TableRecord,
+    schema: Schema,
+    files: readonly WrittenFile[],
+    commit: FirstCommit,
+  ): Promise<Committed> {
+    const contents = appended(empty(schema), files);
+    const manifest = { ...contents, version: 1n, timestampMillis: Date.now() };
+    const record = await this.#manifests.stage(this.folder(table), manifest);
+    await commit([headCheck(table.id, undefined)], versionWrites(table.id, record));
+    return this.#settled(table, { record, base: undefined, manifest });
+  }
+
+  /** Writes rows into a table's folder; nothing refers to them until a commit does. */
+  async write(
+    table: TableRecord,
+    schema: Schema,
+    batches: AsyncIterable<RecordBatch>,
+  ): Promise<readonly WrittenFile[]> {
+    return ingest(this.folder(table), schema, batches);
+  }
+
+  /** Removes files that `write` wrote and no commit took. */
+  async discard(table: TableRecord, files: readonly WrittenFile[]): Promise<void> {
+    await discard(this.folder(table), files);
+  }
+
+  /**
+   * Makes the next version of a table.
+   * @throws CatalogError ConcurrentModification when others were first too often,
+   * or when another table has taken this one's name.
+   */
+  async commit(commit: VersionCommit): Promise<Committed> {
+    const table = commit.table.content;
+    return this.#mutex.run(table.id, async () =>
+      this.#settled(table, await this.#committed(commit)),
+    );
+  }
+
+  async #committed(commit: VersionCommit): Promise<Committed> {
+    const table = commit.table.content;
+    let staged: Committed | undefined;
+    return commitLoop(this.#committer, async (doubt) => {
+      if (staged !== undefined) {
+        if (doubt && (await this.#took(table, staged))) return { kind: 'done', result: staged };
+        if (!doubt) await this.#manifests.unstage(this.folder(table), staged.record);
+      }
+      const current = staged === undefined ? commit.table : await commit.current();
+      if (current.content.id !== table.id) throw replaced();
+      const head = await this.#stored(table.id, undefined);
+      staged = await this.#staged(table, head, commit.change);
+      return {
+        kind: 'commit',
+        checks: [unchanged(current), headCheck(table.id, head)],
+        writes: [...versionWrites(table.id, staged.record), ...(commit.writes?.(current) ?? [])],
+        result: staged,
+      };
+    });
+  }
+
+  async #staged(
+    table: TableRecord,
+    head: Stored<VersionRecord>,
+    change: Change,
+  ): Promise<Committed> {
+    const folder = this.folder(table);
+    const base = await this.#manifests.load(folder, head.content);
+    const manifest = { ...change(base), version: base.version + 1n, timestampMillis: Date.now() };
+    return { record: await this.#manifests.stage(folder, manifest), base, manifest };
+  }
+
+  /** Whether a commit of unknown outcome took effect after all. */
+  async #took(table: TableRecord, { record }: Committed): Promise<boolean> {
+    const stored = await this.#versions.at(table.id, record.version);
+    return stored?.content.staging === record.staging;
+  }
+
+  async #settled(table: TableRecord, committed: Committed): Promise<Committed> {
+    const folder = this.folder(table);
+    await this.#manifests.finalise(folder, committed.record);
+    this.#manifests.keep(folder, committed.manifest);
+    return committed;
+  }
+
+  async #stored(tableId: string, version: bigint | undefined): Promise<Stored<VersionRecord>> {
+    const stored =
+      version === undefined
+        ? await this.#versions.head(tableId)
+        : await this.#versions.at(tableId, version);
+    if (stored !== undefined) return stored;
+    throw new CatalogError(
+      'TableVersionNotFound',
+      version === undefined ? 'the table has no version' : `the table has no version ${version}`,
+    );
+  }
+}
+
+function replaced(): CatalogError {
+  return new CatalogError('ConcurrentModification', 'another table has taken the name meanwhile');
+}

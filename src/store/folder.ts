@@ -1,0 +1,44 @@
+import { mkdir, open, stat } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
+
+/** After this the names in a folder are on stable storage: what was made, linked, renamed or removed in it. */
+export async function syncFolder(path: string): Promise<void> {
+  const folder = await open(path, 'r');
+  try {
+    await folder.sync();
+  } finally {
+    await folder.close();
+  }
+}
+
+/**
+ * Makes a folder and those above it, where they are missing. After this the
+ * folder's own name and those of the folders that were made are on stable storage.
+ * @param mode Of each folder that is made.
+ */
+export async function makeFolder(path: string, mode = 0o777): Promise<void> {
+  const folder = resolve(path);
+  for (const missing of await missingFolders(folder)) {
+    await mkdir(missing, { mode, recursive: true });
+    await syncFolder(dirname(missing));
+  }
+  // It may have been made a moment ago by someone who has not come to this yet.
+  await syncFolder(dirname(folder));
+}
+
+/** The folders of a path that are not there, outermost first. */
+async function missingFolders(path: string): Promise<readonly string[]> {
+  const missing: string[] = [];
+  for (let folder = path; !(await exists(folder)); folder = dirname(folder)) missing.unshift(folder);
+  return missing;
+}
+
+async function exists(path: string): Promise<boolean> {
+  try {
+    await stat(path);
+    return true;
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return false;
+    throw error;
+  }
+}

@@ -1,0 +1,37 @@
+import { open } from 'node:fs/promises';
+
+const NEWLINE = 0x0a;
+const CHUNK_BYTES = 256 * 1024;
+
+/** One line of a file. */
+export interface FileLine {
+  /** From 1. */
+  readonly number: number;
+  /** Without its newline. */
+  readonly bytes: Buffer;
+  /** False for a last line that has no newline: it was torn, or is being written. */
+  readonly ended: boolean;
+}
+
+/** The lines of a file, in order. Lines may be of any length; one is in memory at a time. */
+export async function* readLines(path: string): AsyncGenerator<FileLine> {
+  const file = await open(path, 'r');
+  try {
+    let begun: Buffer[] = [];
+    let number = 1;
+    for await (const chunk of file.createReadStream({ highWaterMark: CHUNK_BYTES, autoClose: false })) {
+      let rest = chunk as Buffer;
+      for (let end = rest.indexOf(NEWLINE); end >= 0; end = rest.indexOf(NEWLINE)) {
+        begun.push(rest.subarray(0, end));
+        yield { number, bytes: Buffer.concat(begun), ended: true };
+        number += 1;
+        begun = [];
+        rest = rest.subarray(end + 1);
+      }
+      if (rest.length > 0) begun.push(rest);
+    }
+    if (begun.length > 0) yield { number, bytes: Buffer.concat(begun), ended: false };
+  } finally {
+    await file.close();
+  }
+}

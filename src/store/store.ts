@@ -1,0 +1,59 @@
+/** A key and its value. Keys are ordered by their UTF-8 bytes. */
+export interface StoreEntry {
+  readonly key: string;
+  readonly value: Uint8Array;
+}
+
+/** Something that must still hold when a commit is applied. */
+export type Check =
+  /** The key has exactly this value, or is absent when the value is null. */
+  | { readonly kind: 'value'; readonly key: string; readonly value: Uint8Array | null }
+  /** As many keys lie in `[start, end)` as were counted before. */
+  | { readonly kind: 'count'; readonly start: string; readonly end: string; readonly count: number };
+
+/** A key set to a value, or removed when the value is null. */
+export interface Write {
+  readonly key: string;
+  readonly value: Uint8Array | null;
+}
+
+/** A range of keys: from `start` (included) up to `end` (excluded). */
+export interface Range {
+  readonly start: string;
+  readonly end: string;
+  /** At most so many entries. */
+  readonly limit: number;
+  /** From the end backwards. */
+  readonly reverse?: boolean;
+}
+
+/** One applied commit, in the order in which they took effect. */
+export interface Change {
+  readonly sequence: bigint;
+  readonly writes: readonly Write[];
+}
+
+/** What became of a commit. "Unknown" is an outcome: the caller reads back. */
+export type CommitResult =
+  | { readonly kind: 'committed'; readonly sequence: bigint }
+  /** The check at this index of the list no longer held; nothing was written. */
+  | { readonly kind: 'conflict'; readonly check: number }
+  | { readonly kind: 'unknown'; readonly reason: string };
+
+/**
+ * A small ordered key-value store: the coordinator of versions and names. All
+ * writes of a commit take effect or none, if every check still holds, and the
+ * change gets the next sequence number. A committed change is on stable storage.
+ */
+export interface Store {
+  get(key: string): Promise<Uint8Array | undefined>;
+  /** The values of several keys, read at one moment. */
+  getMany(keys: readonly string[]): Promise<readonly (Uint8Array | undefined)[]>;
+  range(range: Range): Promise<readonly StoreEntry[]>;
+  commit(checks: readonly Check[], writes: readonly Write[]): Promise<CommitResult>;
+  /** Changes that are not yet forgotten, oldest first: what the catalog journal has still to write down. */
+  changes(limit: number): Promise<readonly Change[]>;
+  /** Forgets changes that the journal holds. */
+  forget(sequences: readonly bigint[]): Promise<void>;
+  close(): Promise<void>;
+}

@@ -1,0 +1,26 @@
+import { EmbeddedBackend } from '../../src/engine/backend.ts';
+import type { Catalog } from '../../src/engine/catalog/catalog.ts';
+import { catalogHandlers } from '../../src/engine/handlers/catalog.ts';
+import type { Backend } from '../../src/protocol/backend.ts';
+import { memoryCatalog } from './catalog.ts';
+import type { MemoryStore } from './memory-store.ts';
+import { GivenTables } from './table-view.ts';
+
+export interface CatalogBackend {
+  readonly store: MemoryStore;
+  readonly catalog: Catalog;
+  readonly tables: GivenTables;
+  readonly backend: Backend;
+}
+
+/** A backend of the catalog's operations over a store in memory. Pages hold at most five entries. */
+export function catalogBackend(): CatalogBackend {
+  const { store, catalog } = memoryCatalog();
+  const tables = new GivenTables();
+  const backend = new EmbeddedBackend({
+    handlers: catalogHandlers(catalog, tables, 5),
+    jsonBody: 4096,
+    health: async () => undefined,
+  });
+  return { store, catalog, tables, backend };
+}

@@ -1,0 +1,39 @@
+import { tableFromIPC, type Table } from 'apache-arrow';
+import { expect } from 'vitest';
+import { rowsAnswer } from '../../src/engine/query/answer.ts';
+import { execute } from '../../src/engine/query/execute.ts';
+import { planQuery } from '../../src/engine/query/plan.ts';
+import { parseQueryRequest } from '../../src/engine/query/request.ts';
+import type { BatchSource } from '../../src/engine/table/fragment-reader.ts';
+import type { Snapshot } from '../../src/engine/table/snapshot.ts';
+import type { AnswerBody } from '../../src/protocol/backend.ts';
+import type { JsonValue } from '../../src/protocol/json.ts';
+
+/** Runs the query of a body over a table and reads the answer's bytes. */
+export async function answerOf(
+  { snapshot, reader }: { readonly snapshot: Snapshot; readonly reader: BatchSource },
+  body: Record<string, JsonValue>,
+): Promise<Table> {
+  const plan = planQuery(parseQueryRequest(body), snapshot);
+  const answer = await rowsAnswer({
+    schema: plan.schema,
+    batches: execute(plan, reader),
+    version: snapshot.version,
+    signal: new AbortController().signal,
+  });
+  expect(answer.contentType).toBe('application/vnd.apache.arrow.file');
+  return tableFromIPC(await bytesOf(answer.body));
+}
+
+/** All bytes of a body that is sent in pieces. */
+export async function bytesOf(body: AnswerBody): Promise<Uint8Array> {
+  if (body === null || typeof body === 'string') throw new Error('the body is not in pieces');
+  const pieces: Uint8Array[] = [];
+  for await (const piece of body) pieces.push(piece);
+  return Buffer.concat(pieces);
+}
+
+/** The rows of an answer as objects. */
+export function rowsOf(table: Table): Record<string, unknown>[] {
+  return table.toArray().map((row): Record<string, unknown> => row.toJSON());
+}

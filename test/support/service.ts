@@ -1,0 +1,162 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { cp, mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+
+const MAIN = new URL('../../dist/cli/main.js', import.meta.url).pathname;
+const POLICIES = new URL('../../policies', import.meta.url).pathname;
+
+/** The administrator key of every service that a test starts. */
+export const ADMIN_KEY = 'an-administrator-key-for-tests';
+
+export interface ServiceOptions {
+  /** Further flags of `arrowgate serve`. */
+  readonly flags?: readonly string[];
+  /** Flags of Node itself. */
+  readonly nodeFlags?: readonly string[];
+  /** The lines of `policy.csv`; the shipped policies when absent. */
+  readonly policy?: string;
+}
+
+/** One audit record, as its line says it. */
+export type AuditLine = Readonly<Record<string, unknown>>;
+
+/** The built program, running as its users run it. */
+export class Service {
+  readonly folder: string;
+  readonly options: ServiceOptions;
+  #child: ChildProcess | undefined;
+  #url = '';
+
+  private constructor(folder: string, options: ServiceOptions) {
+    this.folder = folder;
+    this.options = options;
+  }
+
+  /** Starts the program on a fresh data folder and any free port. */
+  static async start(options: ServiceOptions = {}): Promise<Service> {
+    const folder = await mkdtemp(join(tmpdir(), 'arrowgate-'));
+    const service = new Service(folder, options);
+    await cp(POLICIES, service.policies, { recursive: true });
+    if (options.policy !== undefined) await service.writePolicy(options.policy);
+    await service.restart();
+    return service;
+  }
+
+  get url(): string {
+    return this.#url;
+  }
+
+  get data(): string {
+    return join(this.folder, 'data');
+  }
+
+  get policies(): string {
+    return join(this.folder, 'policies');
+  }
+
+  get pid(): number {
+    return this.#child?.pid ?? 0;
+  }
+
+  /** Replaces the policy before the program starts; the cases of the shipped one go with it. */
+  async writePolicy(lines: string): Promise<void> {
+    await rm(join(this.policies, 'cases.yaml'), { force: true });
+    await writeFile(join(this.policies, 'policy.csv'), lines);
+  }
+
+  /** Starts the program again on the same folders. */
+  async restart(): Promise<void> {
+    const child = spawn(
+      process.execPath,
+      [
+        ...(this.options.nodeFlags ?? []),
+        MAIN,
+        'serve',
+        ...['--port', '0', '--data', this.data, '--policies', this.policies],
+        ...['--admin-key', ADMIN_KEY],
+        ...(this.options.flags ?? []),
+      ],
+      { cwd: this.folder, stdio: ['ignore', 'pipe', 'pipe'] },
+    );
+    this.#child = child;
+    const errors: Buffer[] = [];
+    child.stderr?.on('data', (chunk: Buffer) => errors.push(chunk));
+    const said = await Promise.race([firstLine(child), once(child, 'exit').then(() => undefined)]);
+    if (said === undefined) throw new Error(`the service did not start: ${Buffer.concat(errors)}`);
+    this.#url = String(JSON.parse(said).url);
+  }
+
+  /** Sends a signal and waits for the end; answers the exit code. */
+  async end(signal: NodeJS.Signals = 'SIGTERM'): Promise<number | null> {
+    const child = this.#child;
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return null;
+    const exited = once(child, 'exit');
+    child.kill(signal);
+    const [code] = await exited;
+    return typeof code === 'number' ? code : null;
+  }
+
+  /** Ends the program and removes its folders. */
+  async stop(): Promise<void> {
+    await this.end();
+    await rm(this.folder, { recursive: true, force: true });
+  }
+
+  /** Every audit record so far, in the order of the files. */
+  async audit(): Promise<readonly AuditLine[]> {
+    const folder = join(this.data, 'private', 'audit');
+    const names = (await readdir(folder, { recursive: true })).filter((n) => n.endsWith('.jsonl'));
+    const texts = await Promise.all(
+      names.sort().map((name) => readFile(join(folder, name), 'utf8')),
+    );
+    const lines = texts.flatMap((text) => text.split('\n')).filter((line) => line !== '');
+    return lines.map((line) => JSON.parse(line) as AuditLine);
+  }
+
+  /** Runs another command of the program on the same folders; answers what it printed. */
+  async command(
+    ...args: readonly string[]
+  ): Promise<{ code: number | null; out: string; err: string }> {
+    const child = spawn(
+      process.execPath,
+      [MAIN, ...args, '--data', this.data, '--policies', this.policies],
+      { cwd: this.folder, stdio: ['ignore', 'pipe', 'pipe'] },
+    );
+    const [out, err, [code]] = await Promise.all([
+      textOf(child.stdout),
+      textOf(child.stderr),
+      once(child, 'close'),
+    ]);
+    return { code: typeof code === 'number' ? code : null, out, err };
+  }
+
+  /** A new key for a subject that holds the given roles. */
+  async key(subject: string, ...roles: readonly string[]): Promise<string> {
+    const flags = roles.flatMap((role) => ['--role', role]);
+    const { code, out, err } = await this.command(
+      'keys',
+      'create',
+      '--subject',
+      subject,
+      ...flags,
+      '--json',
+    );
+    if (code !== 0) throw new Error(`keys create failed: ${err}`);
+    return String(JSON.parse(out).key);
+  }
+}
+
+async function firstLine(child: ChildProcess): Promise<string | undefined> {
+  if (child.stdout === null) return undefined;
+  for await (const line of createInterface({ input: child.stdout })) return line;
+  return undefined;
+}
+
+async function textOf(stream: NodeJS.ReadableStream | null): Promise<string> {
+  const chunks: Buffer[] = [];
+  if (stream !== null) for await (const chunk of stream) chunks.push(Buffer.from(chunk));
+  return Buffer.concat(chunks).toString();
+}

@@ -1,0 +1,55 @@
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { RecordBatch, Schema } from 'apache-arrow';
+import { FragmentReader } from '../../src/engine/table/fragment-reader.ts';
+import { FragmentWriter } from '../../src/engine/table/fragment-writer.ts';
+import { DATA } from '../../src/engine/table/layout.ts';
+import type { Fragment, Snapshot } from '../../src/engine/table/snapshot.ts';
+
+/** A table in a temporary folder, with what reads it. */
+export interface StoredTable {
+  readonly snapshot: Snapshot;
+  readonly reader: FragmentReader;
+  remove(): Promise<void>;
+}
+
+/**
+ * Writes batches into data files as an engine would: one file for each list.
+ * @param firstRowId The row id of the first row.
+ */
+export async function storeTable(
+  schema: Schema,
+  files: readonly (readonly RecordBatch[])[],
+  firstRowId = 0n,
+): Promise<StoredTable> {
+  const folder = await mkdtemp(join(tmpdir(), 'arrowgate-query-'));
+  await mkdir(join(folder, DATA));
+  const fragments: Fragment[] = [];
+  let nextRowId = firstRowId;
+  for (const batches of files) {
+    const writer = await FragmentWriter.create(folder, schema);
+    for (const batch of batches) await writer.write(batch);
+    const written = await writer.finish();
+    fragments.push({ ...written, firstRowId: nextRowId });
+    nextRowId += BigInt(written.rows);
+  }
+  const reader = new FragmentReader();
+  return {
+    snapshot: {
+      tableId: 'table',
+      folder,
+      version: 7n,
+      timestampMillis: 0,
+      schema,
+      fragments,
+      rows: nextRowId - firstRowId,
+      nextRowId,
+    },
+    reader,
+    async remove() {
+      await reader.close();
+      await rm(folder, { recursive: true });
+    },
+  };
+}

@@ -1,0 +1,47 @@
+import { CatalogError } from '../../src/protocol/errors.ts';
+import type { TableRecord, VersionRecord } from '../../src/engine/catalog/records.ts';
+import type { TableView } from '../../src/engine/handlers/table-view.ts';
+import type { Snapshot } from '../../src/engine/table/snapshot.ts';
+import type { VersionPage } from '../../src/engine/table/version-store.ts';
+
+/** Tables of which the versions are given, for what is asked about tables without their rows. */
+export class GivenTables implements TableView {
+  readonly #snapshots = new Map<string, readonly Snapshot[]>();
+
+  /** The versions of a table, in order. */
+  give(table: TableRecord, snapshots: readonly Omit<Snapshot, 'tableId'>[]): void {
+    this.#snapshots.set(
+      table.id,
+      snapshots.map((snapshot) => ({ ...snapshot, tableId: table.id })),
+    );
+  }
+
+  async snapshot(table: TableRecord, version?: bigint): Promise<Snapshot> {
+    const all = this.#snapshots.get(table.id) ?? [];
+    const found = version === undefined ? all.at(-1) : all.find((one) => one.version === version);
+    if (found !== undefined) return found;
+    throw new CatalogError('TableVersionNotFound', `the table has no version ${version}`);
+  }
+
+  async versions(table: TableRecord, page: VersionPage): Promise<readonly VersionRecord[]> {
+    const all = (this.#snapshots.get(table.id) ?? []).map(versionOf);
+    const ordered = page.descending ? all.toReversed() : all;
+    const { after } = page;
+    const beyond = ordered.filter(
+      ({ version }) => after === undefined || (page.descending ? version < after : version > after),
+    );
+    return beyond.slice(0, page.limit);
+  }
+}
+
+function versionOf({ version, timestampMillis }: Snapshot): VersionRecord {
+  const manifest = `versions/${String(version).padStart(20, '0')}.arrow`;
+  return {
+    version,
+    timestampMillis,
+    manifest,
+    staging: `${manifest}-staging`,
+    manifestBytes: 1234,
+    metadata: {},
+  };
+}
