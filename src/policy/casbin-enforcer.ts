@@ -1,0 +1,142 @@
+import { newEnforcer } from 'casbin';
+import type { Adapter, Enforcer, Model } from 'casbin';
+import { covers, within } from './casbin-functions.ts';
+import type { CsvLine } from './csv.ts';
+import type { PolicyModel } from './model.ts';
+import { RoleGraph } from './role-graph.ts';
+import type { RoleLine } from './policy-line.ts';
+import { EVERYONE } from './subject.ts';
+
+/** Casbin with a policy in it. */
+export interface LoadedEnforcer {
+  readonly enforcer: Enforcer;
+  /** The number of the line that a policy of casbin's came from. */
+  readonly lineOf: (values: readonly string[]) => number | undefined;
+  /** Sets whose names `g` resolves for the subject that is asked about. */
+  readonly askFor: (subject: string, names: ReadonlySet<string>) => void;
+}
+
+/**
+ * Loads a model and its lines into casbin, with `within` and `covers`
+ * registered and roles of any depth.
+ * @throws what casbin throws when it refuses them.
+ */
+export async function loadEnforcer(
+  model: PolicyModel,
+  lines: readonly CsvLine[],
+  roles: readonly RoleLine[],
+): Promise<LoadedEnforcer> {
+  const origins = new Map<readonly string[], number>();
+  const manager = new ClosureRoles(roles);
+  const enforcer = await newEnforcer(model.create());
+  enforcer.setAdapter(new LineAdapter(lines, origins));
+  if (model.roleColumns === 2) enforcer.setRoleManager(manager);
+  await enforcer.addFunction('within', within);
+  await enforcer.addFunction('covers', covers);
+  await enforcer.loadPolicy();
+  return {
+    enforcer,
+    lineOf: (values) => origins.get(values),
+    askFor: (subject, names) => manager.askFor(subject, names),
+  };
+}
+
+/** Hands casbin the lines that were read, and keeps which is which. */
+class LineAdapter implements Adapter {
+  readonly #lines: readonly CsvLine[];
+  readonly #origins: Map<readonly string[], number>;
+
+  constructor(lines: readonly CsvLine[], origins: Map<readonly string[], number>) {
+    this.#lines = lines;
+    this.#origins = origins;
+  }
+
+  loadPolicy(model: Model): Promise<void> {
+    for (const { line, cells } of this.#lines) {
+      const [kind = '', ...values] = cells;
+      model.model.get(kind)?.get(kind)?.policy.push(values);
+      this.#origins.set(values, line);
+    }
+    return Promise.resolve();
+  }
+
+  savePolicy(): Promise<boolean> {
+    return readOnly();
+  }
+
+  addPolicy(): Promise<void> {
+    return readOnly();
+  }
+
+  removePolicy(): Promise<void> {
+    return readOnly();
+  }
+
+  removeFilteredPolicy(): Promise<void> {
+    return readOnly();
+  }
+}
+
+function readOnly(): Promise<never> {
+  return Promise.reject(new Error('a policy is changed in its files'));
+}
+
+/** Casbin's view of the roles: to any depth, and for the subject in question all names of its principal. */
+class ClosureRoles {
+  readonly #graph: RoleGraph;
+  #subject = '';
+  #names: ReadonlySet<string> = new Set();
+
+  constructor(roles: readonly RoleLine[]) {
+    this.#graph = new RoleGraph(roles);
+  }
+
+  askFor(subject: string, names: ReadonlySet<string>): void {
+    this.#subject = subject;
+    this.#names = names;
+  }
+
+  syncedHasLink(member: string, role: string): boolean {
+    if (member === role) return true;
+    const names = member === this.#subject ? this.#names : this.#graph.closure([member, EVERYONE]);
+    return names.has(role);
+  }
+
+  hasLink(member: string, role: string): Promise<boolean> {
+    return Promise.resolve(this.syncedHasLink(member, role));
+  }
+
+  getRoles(name: string): Promise<string[]> {
+    return Promise.resolve([...this.#graph.closure([name])].filter((role) => role !== name));
+  }
+
+  getUsers(name: string): Promise<string[]> {
+    const members = [...this.#graph.members()];
+    return Promise.resolve(members.filter((member) => this.#graph.closure([member]).has(name)));
+  }
+
+  // The lines are known from the start, so casbin's own building of links adds nothing.
+  clear(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  addLink(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  deleteLink(): Promise<void> {
+    return readOnly();
+  }
+
+  printRoles(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  getDomains(): Promise<string[]> {
+    return Promise.resolve([]);
+  }
+
+  getAllDomains(): Promise<string[]> {
+    return Promise.resolve([]);
+  }
+}

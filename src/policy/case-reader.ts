@@ -1,0 +1,128 @@
+import { isMap, isScalar, isSeq } from 'yaml';
+import type { Document, LineCounter, Node, YAMLMap } from 'yaml';
+import type { ObjectPath } from '../protocol/identifier.ts';
+import type { Action } from '../protocol/operation.ts';
+import { parseObject } from './pattern.ts';
+import { CASES_FILE } from './policy-case.ts';
+import type { PolicyCase } from './policy-case.ts';
+import type { Finding } from './policy-error.ts';
+import { accessGroups, rightNames } from './rights.ts';
+import { subjectFault } from './subject.ts';
+
+const KEYS = ['subject', 'groups', 'roles', 'action', 'object', 'expect', 'because'];
+
+const ACTIONS: ReadonlySet<string> = new Set([...rightNames, ...accessGroups]);
+
+/** Reads the nodes of the file, and keeps what is wrong with them. */
+export class CaseReader {
+  readonly findings: Finding[] = [];
+  readonly #lines: LineCounter;
+
+  constructor(lines: LineCounter) {
+    this.#lines = lines;
+  }
+
+  read(document: Document.Parsed): readonly PolicyCase[] {
+    for (const error of document.errors) {
+      const { line } = this.#lines.linePos(error.pos[0]);
+      this.findings.push({ file: CASES_FILE, line, text: error.message.split('\n', 1)[0]! });
+    }
+    const root = document.contents;
+    if (this.findings.length > 0 || root === null) return [];
+    if (!isMap(root)) return this.#nothing(root, 'the file has the one key cases');
+    this.#refuseKeys(root, ['cases']);
+    const list = root.get('cases', true);
+    if (list === undefined || (isScalar(list) && list.value === null)) return [];
+    if (!isSeq(list)) return this.#nothing(list as Node, 'cases is a list');
+    return list.items.flatMap((item) => this.#readCase(item as Node));
+  }
+
+  #readCase(node: Node): readonly PolicyCase[] {
+    if (!isMap(node)) return this.#nothing(node, 'a case is a mapping');
+    this.#refuseKeys(node, KEYS);
+    const before = this.findings.length;
+    const objectText = this.#text(node, 'object');
+    const one = {
+      line: this.#lineOf(node),
+      subject: this.#subject(node, this.#text(node, 'subject'), ''),
+      groups: this.#names(node, 'groups', 'group:'),
+      roles: this.#names(node, 'roles', 'role:'),
+      action: this.#action(node),
+      object: this.#object(node, objectText),
+      objectText,
+      expect: this.#expect(node),
+      because: node.has('because') ? this.#text(node, 'because') : '',
+    };
+    return this.findings.length === before ? [one] : [];
+  }
+
+  #refuseKeys(map: YAMLMap, known: readonly string[]): void {
+    for (const { key } of map.items) {
+      const name = isScalar(key) ? String(key.value) : '';
+      if (known.includes(name)) continue;
+      this.#fault(
+        key as Node,
+        `unknown key ${JSON.stringify(name)}: there are ${known.join(', ')}`,
+      );
+    }
+  }
+
+  #text(map: YAMLMap, key: string): string {
+    const value = map.get(key);
+    if (typeof value === 'string' && value !== '') return value;
+    this.#fault(map, `${key} is missing or is no text`);
+    return '';
+  }
+
+  #names(map: YAMLMap, key: string, prefix: string): readonly string[] {
+    const list = map.get(key);
+    if (list === undefined || (isScalar(list) && list.value === null)) return [];
+    if (!isSeq(list)) return this.#nothing(map, `${key} is a list of names that begin ${prefix}`);
+    return list.items.map((item) =>
+      this.#subject(map, isScalar(item) ? String(item.value) : '', prefix),
+    );
+  }
+
+  #subject(map: YAMLMap, name: string, prefix: string): string {
+    const wrong = name.startsWith(prefix) ? subjectFault(name) : `a name begins ${prefix} here`;
+    if (wrong !== undefined && name !== '') this.#fault(map, wrong);
+    return name;
+  }
+
+  #action(map: YAMLMap): Action {
+    const action = this.#text(map, 'action');
+    if (action !== '' && !ACTIONS.has(action)) {
+      this.#fault(map, `unknown action ${JSON.stringify(action)}`);
+    }
+    return action as Action;
+  }
+
+  #object(map: YAMLMap, text: string): ObjectPath {
+    const path = parseObject(text);
+    if (path === undefined && text !== '') {
+      this.#fault(map, `the object ${JSON.stringify(text)} is no canonical path`);
+    }
+    return path ?? [];
+  }
+
+  #expect(map: YAMLMap): 'allow' | 'deny' {
+    const text = this.#text(map, 'expect');
+    if (text !== '' && text !== 'allow' && text !== 'deny') {
+      this.#fault(map, `expect is ${JSON.stringify(text)}: write allow or deny`);
+    }
+    return text === 'allow' ? 'allow' : 'deny';
+  }
+
+  #nothing(node: Node, text: string): readonly [] {
+    this.#fault(node, text);
+    return [];
+  }
+
+  #fault(node: Node, text: string): void {
+    this.findings.push({ file: CASES_FILE, line: this.#lineOf(node), text });
+  }
+
+  #lineOf(node: Node): number {
+    return this.#lines.linePos(node.range?.[0] ?? 0).line;
+  }
+}

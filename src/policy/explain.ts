@@ -1,0 +1,105 @@
+import { canonicalPath } from '../protocol/identifier.ts';
+import type { ObjectPath } from '../protocol/identifier.ts';
+import type { Action } from '../protocol/operation.ts';
+import type { Principal } from '../protocol/principal.ts';
+import type { LoadedPolicy } from './load.ts';
+import { ANY, formatPattern, patternMatches } from './pattern.ts';
+import type { Pattern } from './pattern.ts';
+import { ruleName } from './policy-line.ts';
+import type { PolicyLine } from './policy-line.ts';
+import { rightsOf } from './rights.ts';
+import { RoleGraph } from './role-graph.ts';
+import type { Verdict } from './snapshot.ts';
+import { EVERYONE } from './subject.ts';
+
+/** A verdict, and what would have to be different for another one. */
+export interface Explanation {
+  readonly verdict: Verdict;
+  /** For a refusal: the allow that comes nearest, and what it lacks. Null for an allow, and where no line is near. */
+  readonly nearest: NearMiss | null;
+}
+
+export interface NearMiss {
+  readonly rule: string;
+  /** One sentence. */
+  readonly text: string;
+}
+
+/** Decides as the snapshot does, and names the line that comes nearest to allowing what is refused. */
+export function explain(
+  policy: LoadedPolicy,
+  principal: Principal,
+  action: Action,
+  object: ObjectPath,
+): Explanation {
+  const verdict = policy.snapshot.decide(principal, action, object);
+  return { verdict, nearest: verdict.allowed ? null : nearMiss(policy, principal, action, object) };
+}
+
+interface Candidate {
+  readonly line: PolicyLine;
+  readonly subject: boolean;
+  readonly action: boolean;
+  readonly object: boolean;
+  /** How many segments of the object the pattern shares from the left. */
+  readonly shared: number;
+}
+
+function nearMiss(
+  { policies, roles }: LoadedPolicy,
+  { subject, groups, roles: own }: Principal,
+  action: Action,
+  object: ObjectPath,
+): NearMiss | null {
+  const names = new RoleGraph(roles).closure([subject, ...groups, ...own, EVERYONE]);
+  const rights = rightsOf(action);
+  let best: Candidate | undefined;
+  for (const line of policies) {
+    if (line.effect !== 'allow' || rights === undefined) continue;
+    const candidate = {
+      line,
+      subject: names.has(line.subject),
+      action: rights.within(line.rights),
+      object: patternMatches(line.pattern, object),
+      shared: sharedSegments(line.pattern, object),
+    };
+    if (!isNear(candidate)) continue;
+    if (best === undefined || nearness(candidate) > nearness(best)) best = candidate;
+  }
+  if (best === undefined) return null;
+  return { rule: ruleName(best.line.line), text: missText(best, subject, action, object) };
+}
+
+function met({ subject, action, object }: Candidate): number {
+  return [subject, action, object].filter(Boolean).length;
+}
+
+/** A line has to have more in common with the request than its subject or its action. */
+function isNear(candidate: Candidate): boolean {
+  return met(candidate) > 1 || (met(candidate) === 1 && candidate.shared > 0);
+}
+
+/** The fewer things lack the nearer; then the lines of the principal, then the deeper patterns. */
+function nearness(candidate: Candidate): number {
+  return met(candidate) + (candidate.subject ? 0.5 : 0) + candidate.shared / 10_000;
+}
+
+function sharedSegments({ segments }: Pattern, object: ObjectPath): number {
+  const end = segments.findIndex((segment, index) => segment !== ANY && segment !== object[index]);
+  return Math.min(end === -1 ? segments.length : end, object.length);
+}
+
+function missText(
+  { line, subject, action, object }: Candidate,
+  asking: string,
+  asked: Action,
+  path: ObjectPath,
+): string {
+  const lacks = [
+    subject ? '' : `it is about ${line.subject}, which does not include ${asking}`,
+    action ? '' : `it allows ${line.action}, not ${asked}`,
+    object ? '' : `${formatPattern(line.pattern)} does not match ${canonicalPath(path)}`,
+  ].filter((text) => text !== '');
+  if (lacks.length > 0) return lacks.join('; ');
+  return 'it allows this, but something else takes it away';
+}

@@ -1,0 +1,120 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { CompiledSnapshot } from './compiled-snapshot.ts';
+import { loadEnforcer } from './casbin-enforcer.ts';
+import type { LoadedEnforcer } from './casbin-enforcer.ts';
+import { checkLines } from './check-lines.ts';
+import type { CheckedLines } from './check-lines.ts';
+import { parseCsv } from './csv.ts';
+import type { CsvLine, CsvResult } from './csv.ts';
+import { ForeignSnapshot } from './foreign-snapshot.ts';
+import { parseModel } from './model.ts';
+import type { PolicyModel } from './model.ts';
+import { digestOf, readPolicyTexts } from './policy-folder.ts';
+import type { PolicyTexts } from './policy-folder.ts';
+import { PolicyError } from './policy-error.ts';
+import type { Finding } from './policy-error.ts';
+import { MODEL_FILE, POLICY_FILE } from './policy-line.ts';
+import type { PolicyLine, RoleLine } from './policy-line.ts';
+import type { PolicySnapshot } from './snapshot.ts';
+
+/** A policy with the lines it was made of, for those who explain it. */
+export interface LoadedPolicy {
+  readonly snapshot: PolicySnapshot;
+  /** Empty under a foreign model. */
+  readonly policies: readonly PolicyLine[];
+  readonly roles: readonly RoleLine[];
+}
+
+/**
+ * Loads the policy of a folder.
+ * @throws PolicyError with everything that is wrong with it.
+ */
+export async function loadPolicy(folder: string): Promise<PolicySnapshot> {
+  return (await loadPolicyLines(folder)).snapshot;
+}
+
+/** The same with its lines. @throws PolicyError */
+export async function loadPolicyLines(folder: string): Promise<LoadedPolicy> {
+  return buildPolicy(await readPolicyTexts(folder));
+}
+
+/**
+ * Loads a policy in the place of a running one; that one itself if nothing
+ * is different. A file without its final newline is refused, since it may
+ * not be written to its end.
+ * @throws PolicyError
+ */
+export async function reloadPolicy(
+  folder: string,
+  current: PolicySnapshot,
+): Promise<PolicySnapshot> {
+  const texts = await readPolicyTexts(folder);
+  if (digestOf(texts) === current.digest) return current;
+  const cut = [
+    { file: MODEL_FILE, text: texts.model },
+    { file: POLICY_FILE, text: texts.policy },
+  ].filter(({ text }) => !text.endsWith('\n'));
+  if (cut.length > 0) throw new PolicyError(cut.map(({ file, text }) => cutFinding(file, text)));
+  return (await buildPolicy(texts)).snapshot;
+}
+
+function cutFinding(file: string, text: string): Finding {
+  if (text === '') return { file, text: 'the file is empty' };
+  const line = text.split('\n').length;
+  return { file, line, text: 'the file does not end with a newline: it may be cut short' };
+}
+
+/** Builds a policy of its texts. @throws PolicyError */
+export async function buildPolicy(texts: PolicyTexts): Promise<LoadedPolicy> {
+  const { model, findings } = parseModel(texts.model);
+  if (model === undefined) throw new PolicyError(findings);
+  if (model.kind === 'conditional') throw new PolicyError([CONDITIONAL]);
+  // Each step of a long policy takes a while; what waits may run in between.
+  const csv = parseCsv(texts.policy);
+  await nextTurn();
+  const checked = checkLines(csv.lines, model);
+  refuse(csv, checked);
+  await nextTurn();
+  const enforcer = await loadInCasbin(model, csv.lines, checked.roles);
+  const digest = digestOf(texts);
+  const { policies, roles } = checked;
+  if (model.kind === 'foreign') {
+    tryOut(enforcer);
+    return { snapshot: new ForeignSnapshot(enforcer, csv.lines, roles, digest), policies, roles };
+  }
+  return { snapshot: new CompiledSnapshot(policies, roles, digest), policies, roles };
+}
+
+const CONDITIONAL: Finding = {
+  file: MODEL_FILE,
+  text: 'the model has a condition column (cond), which this version cannot decide',
+};
+
+function refuse(csv: CsvResult, checked: CheckedLines): void {
+  const findings = [...csv.findings, ...checked.findings];
+  if (findings.length === 0) return;
+  throw new PolicyError(findings.sort((a, b) => (a.line ?? Infinity) - (b.line ?? Infinity)));
+}
+
+async function loadInCasbin(
+  model: PolicyModel,
+  lines: readonly CsvLine[],
+  roles: readonly RoleLine[],
+): Promise<LoadedEnforcer> {
+  try {
+    return await loadEnforcer(model, lines, roles);
+  } catch (error) {
+    throw new PolicyError([{ file: POLICY_FILE, text: `casbin refuses it: ${String(error)}` }]);
+  }
+}
+
+/** Asks one question, so that a matcher that cannot run is found now. */
+function tryOut({ enforcer }: LoadedEnforcer): void {
+  try {
+    enforcer.enforceSync('user:nobody', '/', 'QueryTable');
+  } catch (error) {
+    throw new PolicyError([
+      { file: MODEL_FILE, text: `casbin cannot decide by the model: ${String(error)}` },
+    ]);
+  }
+}

@@ -1,0 +1,89 @@
+import { createHash } from 'node:crypto';
+import { readFile, readdir, realpath, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { PolicyError } from './policy-error.ts';
+import { MODEL_FILE, POLICY_FILE } from './policy-line.ts';
+
+/** The texts of a policy, all as they stood at one moment. */
+export interface PolicyTexts {
+  readonly model: string;
+  readonly policy: string;
+}
+
+/** How often a folder that changes while it is read is read again. */
+const ATTEMPTS = 10;
+
+/**
+ * Reads `model.conf` and `policy.csv` of a folder, or of what it links to.
+ * @throws PolicyError when one is missing, is no UTF-8, or the folder does not come to rest.
+ */
+export async function readPolicyTexts(folder: string): Promise<PolicyTexts> {
+  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+    const before = await fingerprint(folder);
+    const texts = await readBoth(folder);
+    if ((await fingerprint(folder)) === before) {
+      if (texts instanceof PolicyError) throw texts;
+      return texts;
+    }
+    await wait(50);
+  }
+  throw new PolicyError([
+    { file: POLICY_FILE, text: 'the folder keeps changing while it is read' },
+  ]);
+}
+
+async function readBoth(folder: string): Promise<PolicyTexts | PolicyError> {
+  try {
+    const model = await readText(folder, MODEL_FILE);
+    const policy = await readText(folder, POLICY_FILE);
+    return { model, policy };
+  } catch (error) {
+    if (error instanceof PolicyError) return error;
+    throw error;
+  }
+}
+
+async function readText(folder: string, file: string): Promise<string> {
+  const bytes = await readFile(join(folder, file)).catch((error: NodeJS.ErrnoException) => {
+    throw new PolicyError([{ file, text: `the file cannot be read (${error.code})` }]);
+  });
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    throw new PolicyError([{ file, text: 'the file is not valid UTF-8' }]);
+  }
+}
+
+/** SHA-256 over the texts of a policy, in hexadecimal. */
+export function digestOf({ model, policy }: PolicyTexts): string {
+  const hash = createHash('sha256');
+  for (const text of [model, policy]) hash.update(`${Buffer.byteLength(text)}\n`).update(text);
+  return hash.digest('hex');
+}
+
+/**
+ * A text that is another one once anything in the folder, or the folder
+ * behind its name, was changed, replaced, added or removed.
+ */
+export async function fingerprint(folder: string): Promise<string> {
+  try {
+    const target = await realpath(folder);
+    const names = (await readdir(target)).sort();
+    const marks = await Promise.all(names.map((name) => mark(join(target, name))));
+    return [target, await mark(target), ...names.map((name, index) => name + marks[index])].join(
+      '\n',
+    );
+  } catch (error) {
+    return `unreadable ${(error as NodeJS.ErrnoException).code}`;
+  }
+}
+
+async function mark(path: string): Promise<string> {
+  try {
+    const { dev, ino, size, mtimeNs, ctimeNs } = await stat(path, { bigint: true });
+    return [dev, ino, size, mtimeNs, ctimeNs].join(':');
+  } catch (error) {
+    return `unreadable ${(error as NodeJS.ErrnoException).code}`;
+  }
+}

@@ -1,0 +1,62 @@
+import type { RoleLine } from './policy-line.ts';
+
+/** Who is a member of what, to any depth. */
+export class RoleGraph {
+  readonly #roles = new Map<string, Set<string>>();
+
+  constructor(lines: readonly RoleLine[]) {
+    for (const { member, role } of lines) {
+      const roles = this.#roles.get(member);
+      if (roles === undefined) this.#roles.set(member, new Set([role]));
+      else roles.add(role);
+    }
+  }
+
+  /** The names themselves and everything that can be reached from them. */
+  closure(names: Iterable<string>): ReadonlySet<string> {
+    // A set is walked in the order of insertion, also of what is inserted meanwhile.
+    const reached = new Set(names);
+    for (const name of reached) {
+      for (const role of this.#roles.get(name) ?? []) reached.add(role);
+    }
+    return reached;
+  }
+
+  /** The names that are members of something. */
+  members(): Iterable<string> {
+    return this.#roles.keys();
+  }
+
+  /** The path of a cycle, its first name repeated at its end; undefined if there is none. */
+  cycle(): readonly string[] | undefined {
+    const finished = new Set<string>();
+    for (const start of this.#roles.keys()) {
+      const found = this.#cycleFrom(start, finished);
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  }
+
+  /** Depth first, with its own stack: chains may be longer than the call stack. */
+  #cycleFrom(start: string, finished: Set<string>): readonly string[] | undefined {
+    const path: string[] = [start];
+    const onPath = new Set(path);
+    const pending: string[][] = [[...(this.#roles.get(start) ?? [])]];
+    while (pending.length > 0) {
+      const next = pending.at(-1)!.pop();
+      if (next === undefined) {
+        pending.pop();
+        const left = path.pop()!;
+        onPath.delete(left);
+        finished.add(left);
+      } else if (onPath.has(next)) {
+        return [...path.slice(path.indexOf(next)), next];
+      } else if (!finished.has(next)) {
+        path.push(next);
+        onPath.add(next);
+        pending.push([...(this.#roles.get(next) ?? [])]);
+      }
+    }
+    return undefined;
+  }
+}

@@ -1,0 +1,33 @@
+import type { ObjectPath } from '../protocol/identifier.ts';
+import type { Action } from '../protocol/operation.ts';
+import type { Principal } from '../protocol/principal.ts';
+
+/** What was decided, and why. */
+export interface Verdict {
+  readonly allowed: boolean;
+  /** The deciding line, as `policy.csv:12`; null where no line decided. */
+  readonly rule: string | null;
+  /** One phrase for the caller; names no line and says nothing of what exists. */
+  readonly reason: string;
+}
+
+/** A policy as it stood when it was loaded. It never changes; a reload makes a new one. */
+export interface PolicySnapshot {
+  /** SHA-256 of the policy's texts, in hexadecimal. */
+  readonly digest: string;
+  /** Whether casbin itself decides, line by line, since the model is not the shipped one. */
+  readonly slow: boolean;
+  /**
+   * Whether the principal may do this to the object. For an access group the
+   * answer is yes if it is for every operation of the group; `audit`, which
+   * has no operation, is a right of its own.
+   */
+  decide(principal: Principal, action: Action, object: ObjectPath): Verdict;
+  /**
+   * Whether a listing shows the object: something that is not denied is
+   * allowed on it or, for a namespace, on something below it.
+   */
+  sees(principal: Principal, object: ObjectPath, kind: 'namespace' | 'table'): boolean;
+  /** Whether there is an object on which the principal may do this, for routes whose objects stand in the body. */
+  mayAnywhere(principal: Principal, action: Action): boolean;
+}

@@ -1,0 +1,117 @@
+import type { ObjectPath } from '../protocol/identifier.ts';
+import { ANY } from './pattern.ts';
+import type { PatternSegment } from './pattern.ts';
+import type { Effect, PolicyLine } from './policy-line.ts';
+import { RightSet } from './right-set.ts';
+
+/** What the lines of one subject say about one pattern. */
+export class Entry {
+  allow = RightSet.none;
+  deny = RightSet.none;
+  /** In the order of the file; a line that adds nothing to those before it is left out. */
+  readonly lines: PolicyLine[] = [];
+
+  add(line: PolicyLine): void {
+    if (line.rights.within(this[line.effect])) return;
+    this[line.effect] = this[line.effect].union(line.rights);
+    this.lines.push(line);
+  }
+
+  /** The first line that gives or takes one of the rights. */
+  line(rights: RightSet, effect: Effect): PolicyLine | undefined {
+    return this.lines.find((line) => line.effect === effect && line.rights.meets(rights));
+  }
+}
+
+/** A node of the tree of one subject's patterns, one level per segment. */
+export class TrieNode {
+  literals: Map<string, TrieNode> | undefined;
+  any: TrieNode | undefined;
+  /** What is said about exactly what ends here. */
+  exact: Entry | undefined;
+  /** What is said about what ends here and everything below. */
+  below: Entry | undefined;
+  /** Every right that is allowed, or denied, by some line at this node or under it. */
+  allowSomewhere = RightSet.none;
+  denySomewhere = RightSet.none;
+
+  /** Puts a line where its pattern leads to; `depth` segments of it lead here. */
+  add(line: PolicyLine, depth = 0): void {
+    this.#note(line);
+    const { segments, below } = line.pattern;
+    if (depth < segments.length) this.#grow(segments[depth]!).add(line, depth + 1);
+    else if (below) (this.below ??= new Entry()).add(line);
+    else (this.exact ??= new Entry()).add(line);
+  }
+
+  /** The child by a segment's name, or that of `*`. */
+  child(segment: PatternSegment): TrieNode | undefined {
+    return segment === ANY ? this.any : this.literals?.get(segment);
+  }
+
+  #note(line: PolicyLine): void {
+    if (line.effect === 'allow') this.allowSomewhere = this.allowSomewhere.union(line.rights);
+    else this.denySomewhere = this.denySomewhere.union(line.rights);
+  }
+
+  #grow(segment: PatternSegment): TrieNode {
+    if (segment === ANY) return (this.any ??= new TrieNode());
+    this.literals ??= new Map();
+    let child = this.literals.get(segment);
+    if (child === undefined) {
+      child = new TrieNode();
+      this.literals.set(segment, child);
+    }
+    return child;
+  }
+}
+
+/**
+ * The entries of all patterns that match the object, in several trees at once.
+ * The work grows with the length of the path and with the trees, not with
+ * the lines in them.
+ */
+export function matchingEntries(roots: readonly TrieNode[], path: ObjectPath): readonly Entry[] {
+  const entries: Entry[] = [];
+  for (const root of roots) collect(root, path, 0, entries);
+  return entries;
+}
+
+function collect(node: TrieNode, path: ObjectPath, depth: number, entries: Entry[]): void {
+  if (node.below !== undefined) entries.push(node.below);
+  if (depth === path.length) {
+    if (node.exact !== undefined) entries.push(node.exact);
+    return;
+  }
+  const named = node.literals?.get(path[depth]!);
+  if (named !== undefined) collect(named, path, depth + 1, entries);
+  if (node.any !== undefined) collect(node.any, path, depth + 1, entries);
+}
+
+/** The nodes that a further segment leads to; `ANY` stands for a segment that no line names. */
+export function nextNodes(
+  nodes: readonly TrieNode[],
+  segment: PatternSegment,
+): readonly TrieNode[] {
+  const next: TrieNode[] = [];
+  for (const node of nodes) {
+    const named = segment === ANY ? undefined : node.literals?.get(segment);
+    if (named !== undefined) next.push(named);
+    if (node.any !== undefined) next.push(node.any);
+  }
+  return next;
+}
+
+/** The tree of each subject that some line is about. */
+export function buildTries(lines: readonly PolicyLine[]): ReadonlyMap<string, TrieNode> {
+  const tries = new Map<string, TrieNode>();
+  for (const line of lines) {
+    let trie = tries.get(line.subject);
+    if (trie === undefined) {
+      trie = new TrieNode();
+      tries.set(line.subject, trie);
+    }
+    trie.add(line);
+  }
+  return tries;
+}

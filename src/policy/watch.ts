@@ -1,0 +1,59 @@
+import { reloadPolicy } from './load.ts';
+import { PolicyError } from './policy-error.ts';
+import type { PolicySnapshot } from './snapshot.ts';
+import { watchStill } from './still-folder.ts';
+
+/** The policy in force, kept up with its folder. */
+export interface PolicyWatch {
+  /** The last good policy; swapped whole, so what one request took stays as it is. */
+  current(): PolicySnapshot;
+  /** What is wrong with the files as they are now; undefined if the policy in force is theirs. */
+  refused(): string | undefined;
+  close(): void;
+}
+
+/**
+ * Follows the files of a policy (contract section 5). A policy that is
+ * refused changes nothing: the last good one stays.
+ */
+export function watchPolicy(
+  folder: string,
+  first: PolicySnapshot,
+  onChange: (snapshot: PolicySnapshot) => void,
+  onRefused: (findings: readonly string[]) => void,
+): PolicyWatch {
+  let current = first;
+  let refused: readonly string[] = [];
+  let closed = false;
+
+  const accept = (snapshot: PolicySnapshot): void => {
+    refused = [];
+    if (snapshot === current) return;
+    current = snapshot;
+    onChange(snapshot);
+  };
+  const refuse = (findings: readonly string[]): void => {
+    const known = findings.join('\n') === refused.join('\n');
+    refused = findings;
+    if (!known) onRefused(findings);
+  };
+  const watch = watchStill(folder, async () => {
+    const result = await reloadPolicy(folder, current).catch(findingsOf);
+    if (closed) return;
+    if ('digest' in result) accept(result);
+    else refuse(result.findings);
+  });
+  return {
+    current: () => current,
+    refused: () => (refused.length === 0 ? undefined : refused.join('\n')),
+    close: () => {
+      closed = true;
+      watch.close();
+    },
+  };
+}
+
+/** Whatever goes wrong in a reload refuses it; the gateway goes on with the policy it has. */
+function findingsOf(error: unknown): { readonly findings: readonly string[] } {
+  return error instanceof PolicyError ? error : { findings: [`policy: ${String(error)}`] };
+}

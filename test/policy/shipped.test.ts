@@ -1,0 +1,44 @@
+import { readFile } from 'node:fs/promises';
+import { StringAdapter, newEnforcer, newModelFromString } from 'casbin';
+import { describe, expect, it } from 'vitest';
+import { loadCases, runCases } from '../../src/policy/cases.ts';
+import { covers, within } from '../../src/policy/casbin-functions.ts';
+import { loadPolicyLines } from '../../src/policy/load.ts';
+import { whoMay } from '../../src/policy/who.ts';
+import { principal, shippedFolder, shippedModel } from './support.ts';
+
+describe('the shipped policies', () => {
+  it('pass their own cases', async () => {
+    const { snapshot } = await loadPolicyLines(shippedFolder);
+    const cases = await loadCases(shippedFolder);
+    expect(cases.length).toBeGreaterThan(10);
+    expect(runCases(snapshot, cases)).toEqual([]);
+    expect(snapshot.slow).toBe(false);
+    expect(snapshot.digest).toMatch(/^[0-9a-f]{64}$/);
+  });
+
+  it('are plain Casbin files that casbin itself decides by', async () => {
+    const text = await readFile(`${shippedFolder}policy.csv`, 'utf8');
+    const judge = await newEnforcer(newModelFromString(shippedModel), new StringAdapter(text));
+    await judge.addFunction('within', within);
+    await judge.addFunction('covers', covers);
+    expect(judge.enforceSync('user:admin', '/any/thing', 'DropTable')).toBe(true);
+    expect(judge.enforceSync('role:reader', '/any/thing', 'QueryTable')).toBe(true);
+    expect(judge.enforceSync('role:reader', '/any/thing', 'InsertIntoTable')).toBe(false);
+  });
+
+  it('let the administrator do everything and a reader no writing anywhere', async () => {
+    const policy = await loadPolicyLines(shippedFolder);
+    const admin = principal('user:admin', ['role:admin']);
+    const reader = principal('user:ann', ['role:reader']);
+    for (const action of ['create', 'drop', 'modify', 'manage', 'audit', 'read'] as const) {
+      expect(policy.snapshot.mayAnywhere(admin, action)).toBe(true);
+      expect(policy.snapshot.mayAnywhere(reader, action)).toBe(action === 'read');
+    }
+    expect(whoMay(policy, 'QueryTable', ['system', 'audit'])).toEqual([
+      { subject: 'role:admin', rule: 'policy.csv:11' },
+      { subject: 'role:auditor', rule: expect.stringMatching(/^policy\.csv:\d+$/) },
+      { subject: 'user:admin', rule: 'policy.csv:11' },
+    ]);
+  });
+});

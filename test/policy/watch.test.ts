@@ -1,0 +1,199 @@
+import { mkdir, mkdtemp, rename, rm, symlink, unlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { loadPolicy } from '../../src/policy/load.ts';
+import { PolicyError } from '../../src/policy/policy-error.ts';
+import type { PolicySnapshot } from '../../src/policy/snapshot.ts';
+import { watchPolicy } from '../../src/policy/watch.ts';
+import type { PolicyWatch } from '../../src/policy/watch.ts';
+import { principal, shippedModel } from './support.ts';
+
+const first = 'p, user:ann, /a, read, allow\n';
+const second = 'p, user:ann, /b, read, allow\n';
+
+let home: string;
+let folder: string;
+let watch: PolicyWatch;
+let changes: PolicySnapshot[];
+let refusals: (readonly string[])[];
+
+async function fill(target: string, policy: string): Promise<void> {
+  await mkdir(target, { recursive: true });
+  await writeFile(join(target, 'model.conf'), shippedModel);
+  await writeFile(join(target, 'policy.csv'), policy);
+}
+
+async function start(): Promise<void> {
+  changes = [];
+  refusals = [];
+  watch = watchPolicy(
+    folder,
+    await loadPolicy(folder),
+    (snapshot) => changes.push(snapshot),
+    (findings) => refusals.push(findings),
+  );
+}
+
+function readable(): readonly string[] {
+  const ann = principal('user:ann');
+  return ['a', 'b'].filter((name) => watch.current().decide(ann, 'QueryTable', [name]).allowed);
+}
+
+/** Far longer than a reload takes; what is waited for comes much earlier. */
+const until = (check: () => void) => vi.waitFor(check, { timeout: 20_000, interval: 20 });
+
+beforeEach(async () => {
+  home = await mkdtemp(join(tmpdir(), 'arrowgate-policy-'));
+  folder = join(home, 'policies');
+  await fill(folder, first);
+});
+
+afterEach(async () => {
+  watch.close();
+  await rm(home, { recursive: true });
+});
+
+describe('a running policy', () => {
+  it('follows its file', async () => {
+    await start();
+    expect(readable()).toEqual(['a']);
+    await writeFile(join(folder, 'policy.csv'), second);
+    await until(() => expect(readable()).toEqual(['b']));
+    expect(changes).toEqual([watch.current()]);
+    expect(changes[0]!.digest).toBe((await loadPolicy(folder)).digest);
+    expect(watch.refused()).toBeUndefined();
+  });
+
+  it('stays as it is for whoever took it before the change', async () => {
+    await start();
+    const taken = watch.current();
+    await writeFile(join(folder, 'policy.csv'), second);
+    await until(() => expect(watch.current()).not.toBe(taken));
+    expect(taken.decide(principal('user:ann'), 'QueryTable', ['a']).allowed).toBe(true);
+  });
+
+  it('follows its folder when another is renamed into its place', async () => {
+    await start();
+    await fill(join(home, 'next'), second);
+    await rename(folder, join(home, 'old'));
+    await rename(join(home, 'next'), folder);
+    await until(() => expect(readable()).toEqual(['b']));
+    expect(changes).toHaveLength(1);
+  });
+
+  it('follows its folder when it is a link that is pointed elsewhere', async () => {
+    await rename(folder, join(home, 'one'));
+    await symlink('one', folder);
+    await start();
+    await fill(join(home, 'two'), second);
+    await symlink('two', join(home, 'link'));
+    await rename(join(home, 'link'), folder);
+    await until(() => expect(readable()).toEqual(['b']));
+  });
+
+  it('waits while the folder is being written to, and passes through nothing in between', async () => {
+    await start();
+    for (let line = 1; line <= 12; line++) {
+      await writeFile(join(folder, 'policy.csv'), `p, user:n${line}, /b, read, allow\n`);
+      await wait(60);
+    }
+    await writeFile(join(folder, 'policy.csv'), second);
+    await until(() => expect(readable()).toEqual(['b']));
+    expect(changes).toHaveLength(1);
+    expect(refusals).toEqual([]);
+  });
+
+  it('is told of no change when only the time of its file is new', async () => {
+    await start();
+    await writeFile(join(folder, 'policy.csv'), first);
+    await writeFile(join(folder, 'note.txt'), 'nothing of the policy\n');
+    await wait(900);
+    expect(changes).toEqual([]);
+    expect(refusals).toEqual([]);
+  });
+});
+
+const refused: readonly (readonly [string, string, readonly string[]])[] = [
+  [
+    'an error in a line',
+    `${second}p, user:ann, /b, reed, allow\n`,
+    ['policy.csv:2: unknown action "reed": it is no operation, no access group and not *'],
+  ],
+  [
+    'no final newline',
+    `${second}p, user:ann, /c, read, allow`,
+    ['policy.csv:2: the file does not end with a newline: it may be cut short'],
+  ],
+  ['no text at all', '', ['policy.csv: the file is empty']],
+  [
+    'none of its lines left',
+    '# nothing\n',
+    ['policy.csv: the policy has no p line: nobody could do anything'],
+  ],
+  [
+    'a cycle',
+    `${second}g, role:a, role:b\ng, role:b, role:a\n`,
+    ['policy.csv:3: the roles form a cycle: role:a -> role:b -> role:a'],
+  ],
+];
+
+describe('a reload is refused, the last good policy stays and a better one is taken', () => {
+  it.each(refused)('with %s', async (_, text, findings) => {
+    await start();
+    const good = watch.current();
+    await writeFile(join(folder, 'policy.csv'), text);
+    await until(() => expect(refusals).toEqual([findings]));
+    expect(watch.refused()).toBe(findings.join('\n'));
+    expect(watch.current()).toBe(good);
+    await writeFile(join(folder, 'policy.csv'), second);
+    await until(() => expect(readable()).toEqual(['b']));
+    expect(watch.refused()).toBeUndefined();
+    expect(changes).toHaveLength(1);
+  });
+
+  it('with a file that is gone', async () => {
+    await start();
+    await unlink(join(folder, 'policy.csv'));
+    await until(() => expect(refusals).toEqual([['policy.csv: the file cannot be read (ENOENT)']]));
+    expect(readable()).toEqual(['a']);
+  });
+
+  it('with a folder that is gone, and the old one back is the policy in force again', async () => {
+    await start();
+    await rename(folder, join(home, 'away'));
+    await until(() => expect(watch.refused()).toBe('model.conf: the file cannot be read (ENOENT)'));
+    await rename(join(home, 'away'), folder);
+    await until(() => expect(watch.refused()).toBeUndefined());
+    expect(changes).toEqual([]);
+  });
+
+  it('with bytes that are no UTF-8', async () => {
+    await start();
+    await writeFile(join(folder, 'policy.csv'), Buffer.from([0x70, 0xff, 0x0a]));
+    await until(() => expect(refusals).toEqual([['policy.csv: the file is not valid UTF-8']]));
+  });
+});
+
+describe('a start', () => {
+  it('takes a file without final newline, and the reload has nothing against it', async () => {
+    await writeFile(join(folder, 'policy.csv'), first.trimEnd());
+    await start();
+    expect(readable()).toEqual(['a']);
+    await wait(900);
+    expect(refusals).toEqual([]);
+  });
+
+  it('is refused with an error that names file and line', async () => {
+    await start();
+    await writeFile(join(folder, 'policy.csv'), `${first}p, ann, /a, read, allow\n`);
+    const load = loadPolicy(folder);
+    await expect(load).rejects.toBeInstanceOf(PolicyError);
+    await expect(load).rejects.toMatchObject({
+      findings: [
+        'policy.csv:2: the subject "ann" is none of user:NAME, group:NAME, role:NAME and *',
+      ],
+    });
+  });
+});
