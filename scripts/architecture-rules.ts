@@ -87,7 +87,7 @@ const fileRules: readonly ((source: Source) => readonly string[])[] = [
   layerFindings,
   confinementFindings,
   ({ path, text }) =>
-    /process\.env/.test(text) && !/^src\/cli\/config/.test(path)
+    /process\.env/.test(text) && !path.startsWith('src/cli/config')
       ? [`${path}: process.env is read in src/cli/config*.ts only`]
       : [],
   ({ path }) =>

@@ -33,7 +33,7 @@ export class LruCache<Value> {
   }
 
   clear(): void {
-    for (const key of [...this.#entries.keys()]) this.#remove(key);
+    for (const key of this.#entries.keys()) this.#remove(key);
   }
 
   #remove(key: string): void {

@@ -44,3 +44,16 @@ export function propertiesField(call: Call): Readonly<Record<string, string>> {
     entries.filter((entry): entry is [string, string] => typeof entry[1] === 'string'),
   );
 }
+
+/**
+ * What belongs to the mode in the query: one entry for each mode that the
+ * operation table lists.
+ * @throws CatalogError InvalidInput for a mode that the operation does not know.
+ */
+export function byQueryMode<Value>(call: Call, values: Readonly<Record<string, Value>>): Value {
+  const { operation, query } = call.request;
+  const mode = choiceOf(operation, 'mode', query.get('mode')?.[0]);
+  const value = values[mode];
+  if (value !== undefined) return value;
+  throw new CatalogError('Unsupported', `mode ${mode} of ${operation.name} is not built yet`);
+}

@@ -50,7 +50,10 @@ async function found(folder: string, store: Store, journal: Journal): Promise<st
   const id = (await readId(proposal)) ?? (await readId(join(folder, 'id')));
   if (id === undefined) throw stranger(undefined, taken);
   const value = Buffer.from(id);
-  await journal.commit([{ kind: 'value', key: CATALOG_KEY, value: null }], [{ key: CATALOG_KEY, value }]);
+  await journal.commit(
+    [{ kind: 'value', key: CATALOG_KEY, value: null }],
+    [{ key: CATALOG_KEY, value }],
+  );
   // Whatever became of the commit, what counts is what the store says now.
   const stored = await store.get(CATALOG_KEY);
   if (stored === undefined || !value.equals(stored)) throw stranger(id, stored);

@@ -19,7 +19,8 @@ export function encodeChange(change: Change): Buffer {
 /** The change of a line without its newline; undefined when the line is torn or damaged. */
 export function decodeChange(line: Buffer): Change | undefined {
   const rest = line.subarray(PREFIX_BYTES);
-  if (rest.length === 0 || line.toString('latin1', 0, PREFIX_BYTES) !== prefix(rest)) return undefined;
+  if (rest.length === 0 || line.toString('latin1', 0, PREFIX_BYTES) !== prefix(rest))
+    return undefined;
   // Only what `encodeChange` wrote has a checksum that fits.
   const { sequence, writes } = JSON.parse(`{${rest.toString()}`) as LineBody;
   return { sequence: BigInt(sequence), writes: writes.map(writeOf) };

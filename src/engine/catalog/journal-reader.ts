@@ -28,10 +28,7 @@ export function journalFileName(first: bigint, instance: string, number: number)
  * opened yet.
  * @param onDamage Told of each line that cannot be read; it is passed over.
  */
-export async function* readJournal(
-  folder: string,
-  onDamage: OnDamage,
-): AsyncGenerator<Change> {
+export async function* readJournal(folder: string, onDamage: OnDamage): AsyncGenerator<Change> {
   let sequence = -1n;
   const seen = new Set<string>();
   for await (const { change, text } of inOrder(folder, onDamage)) {
@@ -98,11 +95,7 @@ async function journalFiles(folder: string): Promise<{ name: string; first: bigi
   });
 }
 
-async function* changesOf(
-  path: string,
-  file: string,
-  onDamage: OnDamage,
-): AsyncGenerator<Found> {
+async function* changesOf(path: string, file: string, onDamage: OnDamage): AsyncGenerator<Found> {
   let damaged: number | undefined;
   for await (const line of readLines(path)) {
     if (damaged !== undefined) onDamage({ file, line: damaged, last: false });

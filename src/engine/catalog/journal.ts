@@ -18,10 +18,9 @@ export interface Journal {
   /**
    * Writes down every change that the store still holds, whoever committed it.
    * Whoever finds an unknown commit in effect calls this before saying so.
+   * @throws CatalogError ServiceUnavailable when the journal cannot be written.
    */
   catchUp(): Promise<void>;
-  /** Why changes cannot be written down; undefined when they can. */
-  fault(): string | undefined;
   /** Finishes what is under way. The store stays open. */
   close(): Promise<void>;
 }
@@ -55,10 +54,10 @@ export async function openJournal(
   const instance = randomBytes(4).toString('hex');
   const log = new LineLog({
     folder,
-    name: (first, number) => journalFileName(first, instance, number),
+    name: (number, first) => journalFileName(first ?? 0n, instance, number),
+    prefix: () => '',
     mode: 0o666,
     rotateBytes: options.rotateBytes ?? ROTATE_BYTES,
-    keepBytes: Infinity,
   });
   const journal = new StoreJournal(store, log);
   await journal.catchUp();
@@ -72,6 +71,9 @@ class StoreJournal implements Journal {
   readonly #lines = new Map<bigint, Promise<void>>();
   #written: bigint[] = [];
   #forgetting: Promise<void> = Promise.resolve();
+  /** How often a change may have come into the store without its line; they get one before anything else is committed. */
+  #missed = 0;
+  #caughtUp = 0;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(store: Store, log: LineLog) {
@@ -79,33 +81,32 @@ class StoreJournal implements Journal {
     this.#log = log;
   }
 
-  fault(): string | undefined {
-    return this.#log.fault;
-  }
-
   async commit(checks: readonly Check[], writes: readonly Write[]): Promise<CommitResult> {
-    const fault = this.fault();
-    if (fault !== undefined) {
-      throw new CatalogError('ServiceUnavailable', `the catalog journal is not writable: ${fault}`);
-    }
+    if (this.#missed > this.#caughtUp) await this.catchUp();
     const result = await this.#store.commit(checks, writes);
     if (result.kind === 'unknown') return this.#unknown(result.reason);
     if (result.kind === 'conflict') return result;
     try {
       await this.#writeDown({ sequence: result.sequence, writes });
+      return result;
     } catch (error) {
-      return { kind: 'unknown', reason: `the catalog journal was not written: ${messageOf(error)}` };
+      this.#missed += 1;
+      return {
+        kind: 'unknown',
+        reason: `the catalog journal was not written: ${messageOf(error)}`,
+      };
     }
-    return result;
   }
 
   async catchUp(): Promise<void> {
+    const missed = this.#missed;
     let page: readonly Change[];
     do {
       page = await this.#store.changes(PAGE);
-      await Promise.all(page.map((change) => this.#writeDown(change)));
+      await this.#writeAllDown(page);
       await this.#forget(page.map((change) => change.sequence));
     } while (page.length === PAGE);
+    this.#caughtUp = Math.max(this.#caughtUp, missed);
   }
 
   async close(): Promise<void> {
@@ -117,8 +118,20 @@ class StoreJournal implements Journal {
 
   /** The commit may have taken effect: then its line has to be there before anybody says so. */
   async #unknown(reason: string): Promise<CommitResult> {
+    this.#missed += 1;
     await this.catchUp().catch(() => undefined);
     return { kind: 'unknown', reason };
+  }
+
+  async #writeAllDown(changes: readonly Change[]): Promise<void> {
+    try {
+      await Promise.all(changes.map((change) => this.#writeDown(change)));
+    } catch (error) {
+      throw new CatalogError(
+        'ServiceUnavailable',
+        `the catalog journal cannot be written: ${messageOf(error)}`,
+      );
+    }
   }
 
   #writeDown(change: Change): Promise<void> {

@@ -6,17 +6,14 @@ import type { Stored, TableRecord } from '../catalog/records.ts';
 import { tableExists } from '../catalog/refusals.ts';
 import { jsonAnswer } from '../answers.ts';
 import type { Call, Handler } from '../handler.ts';
+import { byQueryMode } from '../parameters.ts';
 import { overwritten } from '../table/change.ts';
 import { openIncoming } from '../table/incoming.ts';
 import { reserveLocation, resolveLocation } from '../table/locations.ts';
 import type { Committed } from '../table/tables.ts';
 import { commitSummary } from './commit-summary.ts';
 import { creationOptions, type CreationOptions } from './creation-options.ts';
-import { queryMode } from './query-mode.ts';
 import { commitFiles, requireEngineTable, tookNoEffect, type TableParts } from './table-parts.ts';
-
-const MODES = ['create', 'exist_ok', 'overwrite'] as const;
-type Mode = (typeof MODES)[number];
 
 interface Creation {
   readonly call: Call;
@@ -31,20 +28,26 @@ interface Creation {
  */
 export function createTable(parts: TableParts): Handler {
   return async (call) => {
-    const mode = queryMode(call.request, MODES, 'create');
+    const mode = byQueryMode(call, modes);
     const creation = { call, parts, options: creationOptions(call.request) };
     const existing = await parts.catalog.tablePlace(call.request.object);
-    if (existing !== undefined) return onExisting[mode](creation, existing);
-    return mode === 'exist_ok' ? createUnlessThere(creation) : createNew(creation);
+    return existing === undefined ? mode.absent(creation) : mode.present(creation, existing);
   };
 }
 
-const onExisting: Readonly<
-  Record<Mode, (creation: Creation, table: Stored<TableRecord>) => Promise<Answer>>
-> = {
-  create: ({ call }) => Promise.reject(tableExists(call.request.object)),
-  exist_ok: describeExisting,
-  overwrite,
+/** What a mode makes of a place without a table, and of the table that is there. */
+interface Mode {
+  readonly absent: (creation: Creation) => Promise<Answer>;
+  readonly present: (creation: Creation, table: Stored<TableRecord>) => Promise<Answer>;
+}
+
+const modes: Readonly<Record<string, Mode>> = {
+  create: {
+    absent: createNew,
+    present: ({ call }) => Promise.reject(tableExists(call.request.object)),
+  },
+  exist_ok: { absent: createUnlessThere, present: describeExisting },
+  overwrite: { absent: createNew, present: overwrite },
 };
 
 async function describeExisting(

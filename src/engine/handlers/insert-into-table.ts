@@ -2,22 +2,27 @@ import type { Schema } from 'apache-arrow';
 import { CatalogError } from '../../protocol/errors.ts';
 import { jsonAnswer } from '../answers.ts';
 import type { Handler } from '../handler.ts';
+import { byQueryMode } from '../parameters.ts';
 import { refuseBranch } from '../query/request.ts';
 import { appended, overwritten, type Change } from '../table/change.ts';
 import type { WrittenFile } from '../table/fragment-writer.ts';
 import { openIncoming } from '../table/incoming.ts';
 import { checkConforms, sameSchema } from '../table/schema-match.ts';
 import { commitSummary } from './commit-summary.ts';
-import { queryMode } from './query-mode.ts';
 import { commitFiles, requireEngineTable, type TableParts } from './table-parts.ts';
 
-const MODES = ['append', 'overwrite'] as const;
+interface Mode {
+  readonly kind: string;
+  readonly change: (files: readonly WrittenFile[]) => Change;
+}
 
-const changes: Readonly<Record<(typeof MODES)[number], (files: readonly WrittenFile[]) => Change>> =
-  {
-    append: (files) => (base) => appended(base, files),
-    overwrite: (files) => (base) => overwritten(base, base.schema, files),
-  };
+const modes: Readonly<Record<string, Mode>> = {
+  append: { kind: 'append', change: (files) => (base) => appended(base, files) },
+  overwrite: {
+    kind: 'overwrite',
+    change: (files) => (base) => overwritten(base, base.schema, files),
+  },
+};
 
 /**
  * InsertIntoTable: the stream's rows in the table's schema, added to the others
@@ -26,7 +31,7 @@ const changes: Readonly<Record<(typeof MODES)[number], (files: readonly WrittenF
 export function insertIntoTable(parts: TableParts): Handler {
   return async (call) => {
     const { request } = call;
-    const mode = queryMode(request, MODES, 'append');
+    const mode = byQueryMode(call, modes);
     refuseBranch(request.query.get('branch')?.[0] ?? null);
     const table = await parts.catalog.requireTable(request.object);
     requireEngineTable(request.object, table.content);
@@ -34,14 +39,14 @@ export function insertIntoTable(parts: TableParts): Handler {
     const { schema } = await parts.tables.snapshot(table.content);
     checkConforms(incoming.schema, schema);
     const files = await parts.tables.write(table.content, schema, incoming.batches);
-    const change = unlessAltered(schema, changes[mode](files));
+    const change = unlessAltered(schema, mode.change(files));
     const committed = await commitFiles(parts, request.object, files, { table, change });
     const { version } = committed.manifest;
     const rows = files.reduce((sum, file) => sum + file.rows, 0);
     return jsonAnswer(
       call,
       { version, num_inserted_rows: rows },
-      { commit: commitSummary(mode, committed) },
+      { commit: commitSummary(mode.kind, committed) },
     );
   };
 }

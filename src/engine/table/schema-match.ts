@@ -1,4 +1,6 @@
-import { RecordBatch, type Schema } from 'apache-arrow';
+import type { Schema } from 'apache-arrow';
+import { batchOfData } from '../../arrow/batch.ts';
+import { nullsOf } from '../../arrow/nulls.ts';
 import { encodeSchema } from '../../arrow/schema-bytes.ts';
 import { conform } from '../../arrow/types.ts';
 import { asRefusal } from './incoming.ts';
@@ -13,8 +15,9 @@ export function sameSchema(left: Schema, right: Schema): boolean {
  * @throws CatalogError TableSchemaValidationError that names the column.
  */
 export function checkConforms(incoming: Schema, table: Schema): void {
+  const columns = incoming.fields.map((field) => nullsOf(field.type, 0));
   try {
-    conform(new RecordBatch(incoming), table);
+    conform(batchOfData(incoming, columns, 0), table);
   } catch (error) {
     throw asRefusal(error);
   }

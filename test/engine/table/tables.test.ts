@@ -26,7 +26,11 @@ const record: TableRecord = {
   properties: {},
   createdMillis: 0,
 };
-const stored: Stored<TableRecord> = { key: 'T/\u0000t', value: encodeTable(record), content: record };
+const stored: Stored<TableRecord> = {
+  key: 'T/\u0000t',
+  value: encodeTable(record),
+  content: record,
+};
 
 let root = '';
 let store: Store;
@@ -153,7 +157,9 @@ describe('commits', () => {
     const folder = join(root, record.id);
     await writeFile(join(folder, version!.staging), 'other bytes');
     const reopened = new Tables({ root, store, committer: store, cacheBytes: 2 ** 20 });
-    await expect(reopened.snapshot(record)).rejects.toThrow('is not the manifest that was committed');
+    await expect(reopened.snapshot(record)).rejects.toThrow(
+      'is not the manifest that was committed',
+    );
   });
 
   it('lists versions in both orders and by pages', async () => {

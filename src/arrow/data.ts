@@ -1,0 +1,111 @@
+import { Data, type DataType, type Vector } from 'apache-arrow';
+import { getBit } from './bitmap.ts';
+import { layoutOf } from './layout.ts';
+
+/** A typed array of any element type. */
+export type TypedArray =
+  | Int8Array
+  | Uint8Array
+  | Int16Array
+  | Uint16Array
+  | Int32Array
+  | Uint32Array
+  | BigInt64Array
+  | BigUint64Array
+  | Float32Array
+  | Float64Array;
+
+/** The parts of a column; what a layout does not have is left out. */
+export interface DataParts {
+  readonly length: number;
+  readonly nullCount: number;
+  readonly validity?: Uint8Array | undefined;
+  readonly values?: TypedArray;
+  readonly offsets?: Int32Array | BigInt64Array;
+  readonly typeIds?: Int8Array;
+  readonly children?: Data[];
+  readonly dictionary?: Vector | undefined;
+  readonly variadic?: readonly Uint8Array[];
+}
+
+const noBits = new Uint8Array(0);
+
+/** A column that starts at its buffers' first element. */
+export function dataOf(type: DataType, parts: DataParts): Data {
+  const buffers = {
+    0: parts.offsets,
+    1: parts.values,
+    2: parts.nullCount === 0 ? noBits : (parts.validity ?? noBits),
+    3: parts.typeIds,
+  };
+  const { length, nullCount, children = [], dictionary, variadic = [] } = parts;
+  return new Data(type, 0, length, nullCount, buffers, children, dictionary, variadic);
+}
+
+/** The same column under another type of the same layout, with other children or dictionary if given. */
+export function retyped(
+  data: Data,
+  type: DataType,
+  children: Data[] = data.children,
+  dictionary: Vector | undefined = data.dictionary,
+): Data {
+  // `Data.clone` cannot take a dictionary.
+  const { offset, length, nullCount, variadicBuffers } = data;
+  const known = layoutOf(type) === 'null' ? length : nullCount;
+  return new Data(type, offset, length, known, data, children, dictionary, variadicBuffers);
+}
+
+/** How many rows are null by the column's own bitmap. Unions have none: their children do. */
+export function nullCountOf(data: Data): number {
+  const layout = layoutOf(data.type);
+  if (layout === 'null') return data.length;
+  if (layout === 'dense-union' || layout === 'sparse-union') return 0;
+  return data.nullCount;
+}
+
+/** Whether the row is null by the column's own bitmap. */
+export function isNull(data: Data, row: number): boolean {
+  return nullCountOf(data) > 0 && isMarkedNull(data, row);
+}
+
+/** The same for loops over a column that is known to have nulls. */
+export function isMarkedNull(data: Data, row: number): boolean {
+  const bits = data.nullBitmap;
+  // A column of the null type has no bitmap.
+  return bits === undefined || bits.length === 0 || !getBit(bits, data.offset + row);
+}
+
+/** Rows `offset` to `offset + length` without copying. */
+export function sliceData(data: Data, offset: number, length: number): Data {
+  if (offset === 0 && length === data.length) return data;
+  if (layoutOf(data.type) === 'null') return new Data(data.type, 0, length, length);
+  return data.slice(offset, length);
+}
+
+/** The bytes under the first `count` elements of a typed array, without copying. */
+export function bytesOf(array: TypedArray, count: number = array.length): Uint8Array {
+  return new Uint8Array(array.buffer, array.byteOffset, count * array.BYTES_PER_ELEMENT);
+}
+
+/**
+ * A typed array's bytes as 32-bit words, without copying. 64-bit values are
+ * read as pairs of them (low word first), for BigInt is slow in bulk loops.
+ */
+export function wordsOf(array: TypedArray): Uint32Array {
+  return new Uint32Array(array.buffer, array.byteOffset, Math.floor(array.byteLength / 4));
+}
+
+interface TypedArrayConstructor<T extends TypedArray> {
+  readonly BYTES_PER_ELEMENT: number;
+  new (buffer: ArrayBufferLike, byteOffset: number, length: number): T;
+}
+
+/** Bytes seen as elements, without copying unless they are not aligned; a trailing part element is left out. */
+export function elementsOf<T extends TypedArray>(
+  constructor: TypedArrayConstructor<T>,
+  bytes: Uint8Array,
+): T {
+  const width = constructor.BYTES_PER_ELEMENT;
+  const aligned = bytes.byteOffset % width === 0 ? bytes : bytes.slice();
+  return new constructor(aligned.buffer, aligned.byteOffset, Math.floor(bytes.length / width));
+}

@@ -1,0 +1,79 @@
+import type { RecordBatch, Schema } from 'apache-arrow';
+import { FileBlock, Footer } from 'apache-arrow/ipc/metadata/file';
+import { BatchEncoder } from './batch-encoding.ts';
+import { bodyAlignment, type EncodedMessage } from './body-writer.ts';
+import { endOfStream, fileMagic } from './framing.ts';
+import { schemaMessage } from './schema-encoding.ts';
+
+const magic = Buffer.from(fileMagic, 'latin1');
+
+/**
+ * Writes the IPC file format (Arrow columnar format, "IPC File Format") as
+ * pieces of bytes: `begin`, any number of batches, `end`, in this order. Rows
+ * are not copied where their bytes stay as they are. Each column has one
+ * dictionary, made of those of all batches and written at the end, which the
+ * format allows in files.
+ */
+export class FileWriter {
+  readonly #encoder: BatchEncoder;
+  readonly #batches: FileBlock[] = [];
+  #bytes = 0;
+  #rows = 0;
+
+  constructor(schema: Schema) {
+    this.#encoder = new BatchEncoder(schema);
+  }
+
+  /** Bytes handed out so far. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** Rows of the batches so far. */
+  get rows(): number {
+    return this.#rows;
+  }
+
+  /** The file's first bytes and its schema. */
+  begin(): Uint8Array {
+    const start = Buffer.concat([magic], 8);
+    const schema = schemaMessage(this.#encoder.writable, start.length, bodyAlignment);
+    this.#bytes = start.length + schema.length;
+    return Buffer.concat([start, schema]);
+  }
+
+  /**
+   * One batch. Throws `mismatch` if its columns are not the schema's in its
+   * order, `limit` if a joint dictionary is too large for its index type.
+   */
+  batch(batch: RecordBatch): readonly Uint8Array[] {
+    const message = this.#encoder.encode(batch).batch(batch.numRows, this.#bytes);
+    this.#batches.push(this.#place(message));
+    this.#rows += batch.numRows;
+    return message.pieces;
+  }
+
+  /** The dictionaries, the footer and the file's last bytes. */
+  end(): Uint8Array {
+    const pieces: Uint8Array[] = [];
+    const dictionaries = this.#encoder.takeDictionaries().map((values) => {
+      const message = values.body.dictionary(values.id, false, values.rows, this.#bytes);
+      pieces.push(...message.pieces);
+      return this.#place(message);
+    });
+    const blocks = new Footer(this.#encoder.writable, undefined, this.#batches, dictionaries);
+    const footer = Footer.encode(blocks);
+    const length = Buffer.alloc(4);
+    length.writeInt32LE(footer.length);
+    const rest = Buffer.concat([endOfStream, footer, length, magic]);
+    this.#bytes += rest.length;
+    return Buffer.concat([...pieces, rest]);
+  }
+
+  /** Where the footer says that a message lies; the next one follows it. */
+  #place(message: EncodedMessage): FileBlock {
+    const block = new FileBlock(message.metadataBytes, message.bodyBytes, this.#bytes);
+    this.#bytes += message.metadataBytes + message.bodyBytes;
+    return block;
+  }
+}

@@ -1,0 +1,119 @@
+import type { Data, Dictionary, Vector } from 'apache-arrow';
+import { sliceBits } from './bitmap.ts';
+import { dataOf, isMarkedNull, nullCountOf, type TypedArray } from './data.ts';
+import { ArrowError } from './errors.ts';
+import { newLike } from './gather.ts';
+import { rowKey } from './row-key.ts';
+import { takeData } from './take.ts';
+
+/** How many values an index type can tell apart. */
+export function indexCapacity(type: Dictionary): number {
+  const { bitWidth, isSigned } = type.indices;
+  return 2 ** (isSigned ? bitWidth - 1 : bitWidth);
+}
+
+/**
+ * One dictionary made of many: values are added at its end when they are not
+ * in it yet, so earlier indices stay right. An ordered dictionary keeps its
+ * mark, though values of later dictionaries come last.
+ */
+export class GrowingDictionary {
+  readonly #type: Dictionary;
+  readonly #places = new Map<string, number>();
+  readonly #chunks: Data[] = [];
+  readonly #maps = new WeakMap<Data, Int32Array>();
+  #taken = 0;
+
+  constructor(type: Dictionary) {
+    this.#type = type;
+  }
+
+  /** How many values it has. */
+  get length(): number {
+    return this.#places.size;
+  }
+
+  /**
+   * Takes in the values of a dictionary and tells where each of them stands.
+   * Throws `limit` if the index type cannot count them all.
+   */
+  add(dictionary: Vector): Int32Array {
+    const maps = dictionary.data.map((chunk) => this.#addChunk(chunk));
+    const [only] = maps;
+    if (only !== undefined && maps.length === 1) return only;
+    const joined = new Int32Array(dictionary.length);
+    let at = 0;
+    for (const map of maps) {
+      joined.set(map, at);
+      at += map.length;
+    }
+    return joined;
+  }
+
+  /** All values, in pieces one after the other. */
+  chunks(): readonly Data[] {
+    return this.#chunks;
+  }
+
+  /** The values that came since this was asked last, in pieces. */
+  fresh(): readonly Data[] {
+    const fresh = this.#chunks.slice(this.#taken);
+    this.#taken = this.#chunks.length;
+    return fresh;
+  }
+
+  #addChunk(chunk: Data): Int32Array {
+    const known = this.#maps.get(chunk);
+    if (known !== undefined) return known;
+    const map = new Int32Array(chunk.length);
+    const added: number[] = [];
+    for (let row = 0; row < chunk.length; row++) {
+      const key = rowKey(chunk, row);
+      let place = this.#places.get(key);
+      if (place === undefined) {
+        place = this.#places.size;
+        this.#places.set(key, place);
+        added.push(row);
+      }
+      map[row] = place;
+    }
+    this.#checkCapacity();
+    if (added.length > 0 || this.#chunks.length === 0) {
+      const whole = added.length === chunk.length;
+      this.#chunks.push(whole ? chunk : takeData(chunk, Uint32Array.from(added)));
+    }
+    this.#maps.set(chunk, map);
+    return map;
+  }
+
+  #checkCapacity(): void {
+    const most = indexCapacity(this.#type);
+    if (this.#places.size <= most) return;
+    const found = `${this.#places.size} values, its index type ${String(this.#type.indices)}`;
+    throw new ArrowError('limit', `A joint dictionary would have ${found} can hold ${most}.`);
+  }
+}
+
+/** A dictionary column whose indices lead into another dictionary. The column itself if nothing changes. */
+export function remapIndices(data: Data, map: Int32Array): Data {
+  if (isIdentity(map)) return data;
+  const source: Uint32Array = data.values;
+  const target = newLike(source, data.length);
+  const nulls = nullCountOf(data) > 0;
+  for (let row = 0; row < data.length; row++) {
+    if (!(nulls && isMarkedNull(data, row))) target[row] = map[source[row]!]!;
+  }
+  return withIndices(data, target);
+}
+
+function isIdentity(map: Int32Array): boolean {
+  for (let index = 0; index < map.length; index++) if (map[index] !== index) return false;
+  return true;
+}
+
+function withIndices(data: Data, values: TypedArray): Data {
+  const { type, length, nullCount, dictionary } = data;
+  const nulls = nullCountOf(data) > 0;
+  const validity = nulls ? sliceBits(data.nullBitmap, data.offset, length) : undefined;
+  return dataOf(type, { length, nullCount, values, dictionary, validity });
+}

@@ -1,0 +1,61 @@
+import { DataType, type Dictionary, Field, Message, type Schema } from 'apache-arrow';
+import { continuation } from './framing.ts';
+import { childrenOf, dictionaryOf, schemaOf, withChildren } from './nested-type.ts';
+
+/**
+ * The package leaves an empty name out, which other readers do not accept. A
+ * text object is written even when it is empty.
+ */
+const emptyName: string = Object('');
+
+/**
+ * The schema as it is written: its dictionaries are numbered from 0 in
+ * depth-first order, each column having its own.
+ */
+export function writableSchema(schema: Schema): Schema {
+  const ids = { next: 0 };
+  return schemaOf(
+    schema.fields.map((field) => writableField(field, ids)),
+    schema.metadata,
+  );
+}
+
+function writableField(field: Field, ids: { next: number }): Field {
+  const name = field.name === '' ? emptyName : field.name;
+  return new Field(name, writableType(field.type, ids), field.nullable, field.metadata);
+}
+
+function writableType(type: DataType, ids: { next: number }): DataType {
+  if (DataType.isDictionary(type)) {
+    const dictionary: Dictionary = type;
+    const id = ids.next++;
+    return dictionaryOf(dictionary, writableType(dictionary.dictionary, ids), id);
+  }
+  const children = childrenOf(type);
+  if (children.length === 0) return type;
+  return withChildren(
+    type,
+    children.map((child) => writableField(child, ids)),
+  );
+}
+
+/** The message that carries a schema, with its marker and length, padded to `alignment` after `offset`. */
+export function schemaMessage(writable: Schema, offset = 0, alignment = 8): Uint8Array {
+  return framed(Message.encode(Message.from(writable)), offset, alignment);
+}
+
+/**
+ * Metadata with its marker and length before it (Arrow format, "Encapsulated
+ * message format"), padded so that what follows lies on the alignment in a
+ * file in which the message begins at `offset`.
+ */
+export function framed(metadata: Uint8Array, offset: number, alignment: number): Uint8Array {
+  const used = offset + 8 + metadata.length;
+  const padding = (alignment - (used % alignment)) % alignment;
+  const bytes = new Uint8Array(8 + metadata.length + padding);
+  const view = new DataView(bytes.buffer);
+  view.setUint32(0, continuation, true);
+  view.setInt32(4, metadata.length + padding, true);
+  bytes.set(metadata, 8);
+  return bytes;
+}

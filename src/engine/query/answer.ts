@@ -1,0 +1,67 @@
+import type { RecordBatch, Schema } from 'apache-arrow';
+import { FileWriter } from '../../arrow/file-writer.ts';
+import type { Answer } from '../../protocol/backend.ts';
+import { coalesce } from './coalesce.ts';
+
+/** The Arrow IPC file format: the only one that every client reads (wire-contract section 6). */
+const ARROW_FILE = 'application/vnd.apache.arrow.file';
+
+/** The header by which a client learns which version it read (wire-contract section 1.8). */
+const VERSION_HEADER = 'x-lancedb-version';
+
+/** The headers of an answer that was read from a version of a table. */
+export function versionHeaders(version: bigint): Readonly<Record<string, string>> {
+  return { [VERSION_HEADER]: String(version) };
+}
+
+/** What an answer of rows is made of. */
+export interface RowsAnswer {
+  readonly schema: Schema;
+  readonly batches: AsyncGenerator<RecordBatch>;
+  readonly version: bigint;
+  /** Aborted when nobody reads the answer any more. */
+  readonly signal: AbortSignal;
+}
+
+/**
+ * An answer of rows, as an Arrow file that is sent while the rows are still
+ * being found. The first batch is found before this returns, so a fault in it
+ * is still a refusal.
+ */
+export async function rowsAnswer(rows: RowsAnswer): Promise<Answer> {
+  const batches = coalesce(rows.batches);
+  closeOnAbort(batches, rows.signal);
+  const first = await batches.next();
+  return {
+    status: 200,
+    contentType: ARROW_FILE,
+    headers: versionHeaders(rows.version),
+    body: fileBytes(rows, first, batches),
+  };
+}
+
+/** A body that nobody ever begins to read is closed too. */
+function closeOnAbort(batches: AsyncGenerator<RecordBatch>, signal: AbortSignal): void {
+  const close = () => void batches.return(undefined).catch(() => undefined);
+  if (signal.aborted) close();
+  else signal.addEventListener('abort', close, { once: true });
+}
+
+async function* fileBytes(
+  { schema, signal }: RowsAnswer,
+  first: IteratorResult<RecordBatch, void>,
+  rest: AsyncGenerator<RecordBatch>,
+): AsyncGenerator<Uint8Array> {
+  const writer = new FileWriter(schema);
+  try {
+    yield writer.begin();
+    for (let next = first; next.done !== true; next = await rest.next()) {
+      yield* writer.batch(next.value);
+    }
+    // Batches that ended because of an abort must not look like all there are.
+    signal.throwIfAborted();
+    yield writer.end();
+  } finally {
+    await rest.return(undefined);
+  }
+}

@@ -1,0 +1,65 @@
+import { DataType, type Field, type RecordBatch, type Vector } from 'apache-arrow';
+import { typeName } from '../../arrow/types.ts';
+import { CatalogError } from '../../protocol/errors.ts';
+import { bindExpression } from '../../sql/bind.ts';
+import type { BoundExpression } from '../../sql/bound.ts';
+import { columnsUsed } from '../../sql/columns.ts';
+import { SqlError } from '../../sql/errors.ts';
+import { evaluate, selectRows } from '../../sql/evaluate.ts';
+import { parseExpression } from '../../sql/parse.ts';
+
+/** An expression of a request, bound to the columns it may use. */
+export interface Formula {
+  /** The request's field it came from, for refusals. */
+  readonly source: string;
+  readonly text: string;
+  readonly bound: BoundExpression;
+  /** The top-level columns it reads. */
+  readonly columns: readonly string[];
+}
+
+/**
+ * Binds the text of an expression to the columns it may use.
+ * @throws CatalogError TableColumnNotFound for a column that is not there; InvalidInput, with the position, for
+ * anything else that is wrong with it.
+ */
+export function bindFormula(source: string, text: string, fields: readonly Field[]): Formula {
+  const bound = judged(source, () => bindExpression(parseExpression(text), { fields }));
+  return { source, text, bound, columns: columnsUsed(bound) };
+}
+
+/** Binds an expression that must be true or false of each row. */
+export function bindPredicate(source: string, text: string, fields: readonly Field[]): Formula {
+  const formula = bindFormula(source, text, fields);
+  const { type } = formula.bound;
+  if (DataType.isBool(type) || DataType.isNull(type)) return formula;
+  throw new CatalogError(
+    'InvalidInput',
+    `${source} must be true or false of each row, not of type ${typeName(type)}`,
+  );
+}
+
+/** The value of each row. The batch has the columns that the formula reads. */
+export function valuesOf(formula: Formula, batch: RecordBatch): Vector {
+  return judged(formula.source, () => evaluate(formula.bound, batch));
+}
+
+/** The rows of which a predicate is true, ascending. */
+export function rowsWhere(predicate: Formula, batch: RecordBatch): Uint32Array {
+  if (DataType.isNull(predicate.bound.type)) return new Uint32Array();
+  return judged(predicate.source, () => selectRows(predicate.bound, batch));
+}
+
+/** Some faults only show in a row: an overflow, a text that is no number. */
+function judged<Result>(source: string, work: () => Result): Result {
+  try {
+    return work();
+  } catch (error) {
+    throw error instanceof SqlError ? refusal(source, error) : error;
+  }
+}
+
+function refusal(source: string, error: SqlError): CatalogError {
+  const name = error.kind === 'unknown-column' ? 'TableColumnNotFound' : 'InvalidInput';
+  return new CatalogError(name, `${source}: ${error.message}`);
+}

@@ -1,0 +1,156 @@
+import type { Field, Schema } from 'apache-arrow';
+import type { Metric } from '../../arrow/distance.ts';
+import type { Snapshot } from '../table/snapshot.ts';
+import type { ColumnPath } from './column-path.ts';
+import {
+  DISTANCE,
+  needOf,
+  QUERY_INDEX,
+  ROW_ID,
+  ROW_OFFSET,
+  withComputed,
+  type ColumnNeed,
+} from './computed-columns.ts';
+import { bindPredicate, type Formula } from './formula.ts';
+import type { DistanceBounds } from './nearest-rows.ts';
+import { columnsOf, planProjections, projectedSchema, type Projection } from './projection.ts';
+import type { NearestRequest, QueryRequest } from './request.ts';
+import type { ScanFile } from './scan.ts';
+import { planSort, type SortPlan } from './sort-plan.ts';
+import { vectorColumn } from './vector-column.ts';
+import type { Window } from './window.ts';
+
+/** A search for the nearest vectors. */
+export interface NearestPlan {
+  readonly column: ColumnPath;
+  readonly metric: Metric;
+  /** Several vectors at once: each row says which one found it. */
+  readonly batch: boolean;
+  readonly vectors: readonly Float32Array[];
+  readonly bounds: DistanceBounds;
+  /** How many rows each query vector keeps before the filter behind the search; null for all. */
+  readonly keep: number | null;
+  /** Judges the rows that the search kept. */
+  readonly postfilter: Formula | null;
+}
+
+/**
+ * A query as plain data, in the order of its work: scan, filter, search or
+ * sort, window, project. Every expression is bound.
+ */
+export interface QueryPlan {
+  readonly snapshot: Snapshot;
+  readonly files: readonly ScanFile[];
+  /** Judges rows as they are scanned. */
+  readonly filter: Formula | null;
+  /** What the filter reads. */
+  readonly filterNeed: ColumnNeed;
+  readonly nearest: NearestPlan | null;
+  readonly sort: SortPlan | null;
+  /** For each query vector, where there are any. */
+  readonly window: Window;
+  readonly projections: readonly Projection[];
+  /** What the steps behind the scan's filter read. */
+  readonly need: ColumnNeed;
+  /** The schema of the answer. */
+  readonly schema: Schema;
+}
+
+/**
+ * Plans a query over one version of a table. Nothing is read.
+ * @throws CatalogError TableColumnNotFound or InvalidInput for what does not fit the table.
+ */
+export function planQuery(request: QueryRequest, snapshot: Snapshot): QueryPlan {
+  const { schema } = snapshot;
+  const rowFields = withComputed(schema, [ROW_ID, ROW_OFFSET]);
+  const fields = resultFields(schema, request.nearest);
+  const { filter, nearest } = planFilters(request, rowFields, fields);
+  const projections = planProjections(request.columns, schema, fields, extrasOf(request));
+  const sort = planSort(request.order, schema, rowFields);
+  const asTheyLie = filter === null && nearest === null && sort === null;
+  const { files, window } = planFiles(snapshot, request, asTheyLie);
+  return {
+    snapshot,
+    files,
+    filter,
+    filterNeed: needOf(schema, filter?.columns ?? []),
+    nearest,
+    sort,
+    window,
+    projections,
+    need: needOf(schema, [...columnsOf(projections), ...(nearest?.postfilter?.columns ?? [])]),
+    schema: projectedSchema(projections, schema),
+  };
+}
+
+/** The files that a scan of the whole table reads. */
+export function allFiles(snapshot: Snapshot): readonly ScanFile[] {
+  let offset = 0;
+  return snapshot.fragments.map((fragment) => {
+    const file = { fragment, offset };
+    offset += fragment.rows;
+    return file;
+  });
+}
+
+function resultFields(schema: Schema, nearest: NearestRequest | null): readonly Field[] {
+  if (nearest === null) return withComputed(schema, [ROW_ID, ROW_OFFSET]);
+  const found = nearest.batch ? [DISTANCE, QUERY_INDEX] : [DISTANCE];
+  return withComputed(schema, [ROW_ID, ROW_OFFSET, ...found]);
+}
+
+function extrasOf({ nearest, withRowId }: QueryRequest) {
+  return { distance: nearest !== null, queryIndex: nearest?.batch === true, rowId: withRowId };
+}
+
+interface Filters {
+  readonly filter: Formula | null;
+  readonly nearest: NearestPlan | null;
+}
+
+function planFilters(
+  request: QueryRequest,
+  rowFields: readonly Field[],
+  fields: readonly Field[],
+): Filters {
+  const { nearest, filter: text } = request;
+  const behind = nearest !== null && !request.prefilter;
+  const filter = text === null ? null : bindPredicate('filter', text, behind ? fields : rowFields);
+  if (nearest === null) return { filter, nearest: null };
+  const planned = planNearest(nearest, request, rowFields);
+  return behind
+    ? { filter: null, nearest: { ...planned, postfilter: filter } }
+    : { filter, nearest: planned };
+}
+
+function planNearest(
+  nearest: NearestRequest,
+  request: QueryRequest,
+  fields: readonly Field[],
+): NearestPlan {
+  const lengths = nearest.vectors.map((vector) => vector.length);
+  return {
+    column: vectorColumn(nearest.column, lengths, fields),
+    metric: nearest.metric,
+    batch: nearest.batch,
+    vectors: nearest.vectors,
+    bounds: { lower: nearest.lowerBound, upper: nearest.upperBound },
+    keep: request.limit === null ? null : request.limit + request.offset,
+    postfilter: null,
+  };
+}
+
+interface Files {
+  readonly files: readonly ScanFile[];
+  readonly window: Window;
+}
+
+/** Where rows are answered as they lie, files that hold only skipped rows are not read. */
+function planFiles(snapshot: Snapshot, request: QueryRequest, asTheyLie: boolean): Files {
+  const files = allFiles(snapshot);
+  const { offset, limit } = request;
+  if (!asTheyLie) return { files, window: { offset, limit } };
+  const read = files.filter((file) => file.offset + file.fragment.rows > offset);
+  const before = read[0]?.offset ?? 0;
+  return { files: read, window: { offset: offset - before, limit } };
+}

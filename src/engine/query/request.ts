@@ -1,0 +1,135 @@
+import type { Metric } from '../../arrow/distance.ts';
+import { CatalogError } from '../../protocol/errors.ts';
+import { columnsField, type Selection } from './columns-field.ts';
+import {
+  countField,
+  fieldError,
+  flagField,
+  integerField,
+  numberField,
+  textField,
+  type Fields,
+} from './fields.ts';
+import { orderField, type OrderTerm } from './order-field.ts';
+import { vectorField, type QueryVectors } from './vector-field.ts';
+
+/** A search for the nearest vectors, as it was asked. */
+export interface NearestRequest extends QueryVectors {
+  readonly metric: Metric;
+  /** The smallest distance that is answered. */
+  readonly lowerBound: number | null;
+  /** The distance below which answers lie. */
+  readonly upperBound: number | null;
+  /** The column to search; null for the table's only vector column. */
+  readonly column: string | null;
+}
+
+/** A query in one plain form, whichever client asked. */
+export interface QueryRequest {
+  /** The version to read; null for the newest. */
+  readonly version: bigint | null;
+  /** Null for all columns. */
+  readonly columns: readonly Selection[] | null;
+  readonly filter: string | null;
+  /** Whether the filter comes before the nearest are chosen, or after. */
+  readonly prefilter: boolean;
+  readonly nearest: NearestRequest | null;
+  readonly order: readonly OrderTerm[];
+  /** Rows to answer, for each query vector; null for no limit. */
+  readonly limit: number | null;
+  /** Rows to leave out before the first that is answered. */
+  readonly offset: number;
+  readonly withRowId: boolean;
+}
+
+const METRICS: readonly Metric[] = ['l2', 'cosine', 'dot'];
+
+/** A search that says nothing of a limit gets this many. */
+const NEAREST_LIMIT = 10;
+
+/**
+ * The query in a request's body, in either client's form. Unknown keys are
+ * ignored, and so are the settings of indexes: without one they change nothing.
+ * @throws CatalogError InvalidInput naming the field, what was expected and what was found; Unsupported for
+ * what is not built.
+ */
+export function parseQueryRequest(body: Fields): QueryRequest {
+  refuseFullText(body);
+  refuseBranch(textField(body, 'branch'));
+  checkIgnored(body);
+  const nearest = nearestField(body);
+  const order = orderField(body);
+  if (nearest !== null && order.length > 0) {
+    throw new CatalogError('Unsupported', 'order_by of a vector search is not built yet');
+  }
+  return Object.freeze({
+    version: countField(body, 'version'),
+    columns: columnsField(body),
+    filter: textField(body, 'filter'),
+    prefilter: flagField(body, 'prefilter', true),
+    nearest,
+    order,
+    limit: limitField(body, nearest === null ? null : NEAREST_LIMIT),
+    offset: bounded(countField(body, 'offset') ?? 0n),
+    withRowId: flagField(body, 'with_row_id', false),
+  });
+}
+
+/** Only the main branch exists: `main`, the empty name, or none. */
+export function refuseBranch(branch: string | null): void {
+  if (branch === null || branch === '' || branch === 'main') return;
+  throw new CatalogError(
+    'TableBranchNotFound',
+    `the table has no branch ${JSON.stringify(branch)}`,
+  );
+}
+
+function refuseFullText(body: Fields): void {
+  const value = body['full_text_query'];
+  if (value !== undefined && value !== null) {
+    throw new CatalogError('Unsupported', 'full text search is not built yet');
+  }
+}
+
+/** Settings that matter to an index alone still have a type. */
+function checkIgnored(body: Fields): void {
+  const counts = ['nprobes', 'minimum_nprobes', 'maximum_nprobes', 'ef', 'refine_factor'];
+  for (const name of counts) integerField(body, name);
+  const flags = ['fast_search', 'bypass_vector_index', 'use_lsm'];
+  for (const name of flags) flagField(body, name, false);
+}
+
+function nearestField(body: Fields): NearestRequest | null {
+  const vectors = vectorField(body);
+  const metric = metricField(body);
+  const lowerBound = numberField(body, 'lower_bound');
+  const upperBound = numberField(body, 'upper_bound');
+  const column = textField(body, 'vector_column');
+  return vectors === null ? null : { ...vectors, metric, lowerBound, upperBound, column };
+}
+
+function metricField(body: Fields): Metric {
+  const name = textField(body, 'distance_type') ?? 'l2';
+  const metric = METRICS.find((known) => known === name.toLowerCase());
+  if (metric !== undefined) return metric;
+  if (name.toLowerCase() === 'hamming') {
+    throw new CatalogError('Unsupported', 'the distance hamming is not built yet');
+  }
+  throw fieldError('distance_type', '"l2", "cosine" or "dot"', JSON.stringify(name));
+}
+
+/**
+ * The field `k`. A client without a limit sends 2^63 - 1, or what an int32 cast
+ * makes of that: -1.
+ */
+function limitField(body: Fields, absent: number | null): number | null {
+  const limit = integerField(body, 'k');
+  if (limit === null) return absent;
+  if (limit === -1n || limit > BigInt(Number.MAX_SAFE_INTEGER)) return null;
+  if (limit < 1n) throw fieldError('k', 'at least 1', String(limit));
+  return Number(limit);
+}
+
+function bounded(count: bigint): number {
+  return Number(count > BigInt(Number.MAX_SAFE_INTEGER) ? Number.MAX_SAFE_INTEGER : count);
+}

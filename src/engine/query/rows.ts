@@ -1,0 +1,43 @@
+import type { RecordBatch } from 'apache-arrow';
+import { slice, take } from '../../arrow/select.ts';
+
+/** Some rows of a batch, ascending: a stretch of them, or a list. */
+export type Rows =
+  | { readonly kind: 'stretch'; readonly start: number; readonly count: number }
+  | { readonly kind: 'list'; readonly rows: Uint32Array };
+
+export function stretch(start: number, count: number): Rows {
+  return { kind: 'stretch', start, count };
+}
+
+/** The rows of a list; a list of all rows is a stretch, which costs nothing to pick. */
+export function listed(rows: Uint32Array, of: number): Rows {
+  return rows.length === of ? stretch(0, of) : { kind: 'list', rows };
+}
+
+export function countOf(rows: Rows): number {
+  return rows.kind === 'stretch' ? rows.count : rows.rows.length;
+}
+
+/** Some of some rows, by their order. */
+export function part(rows: Rows, start: number, count: number): Rows {
+  return rows.kind === 'stretch'
+    ? stretch(rows.start + start, count)
+    : { kind: 'list', rows: rows.rows.subarray(start, start + count) };
+}
+
+/** The rows themselves. */
+export function pick(batch: RecordBatch, rows: Rows): RecordBatch {
+  if (rows.kind === 'list') return take(batch, rows.rows);
+  if (rows.start === 0 && rows.count === batch.numRows) return batch;
+  return slice(batch, rows.start, rows.count);
+}
+
+/** Calls back with the position of each row in the batch. */
+export function eachRow(rows: Rows, visit: (row: number, at: number) => void): void {
+  if (rows.kind === 'list') {
+    rows.rows.forEach(visit);
+    return;
+  }
+  for (let at = 0; at < rows.count; at++) visit(rows.start + at, at);
+}

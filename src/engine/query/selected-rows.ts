@@ -1,0 +1,50 @@
+import { NO_COLUMNS, needBeyond, type ColumnNeed } from './computed-columns.ts';
+import { rowsWhere } from './formula.ts';
+import { Pace } from './pace.ts';
+import type { QueryPlan } from './plan.ts';
+import { readAhead } from './read-ahead.ts';
+import { countOf, listed, stretch, type Rows } from './rows.ts';
+import type { PlacedBatch, Scanner } from './scan.ts';
+
+/** A batch that was scanned, and those of its rows that the filter kept. */
+export interface SelectedRows {
+  readonly found: PlacedBatch;
+  readonly rows: Rows;
+}
+
+/** What is read of every batch, and what only of batches with rows that the filter kept. */
+export interface ReadingOrder {
+  readonly first: ColumnNeed;
+  readonly late: ColumnNeed;
+}
+
+/** With a filter its columns come first: a batch of which it keeps nothing costs no more than them. */
+export function readingOrder(plan: QueryPlan, need: ColumnNeed): ReadingOrder {
+  if (plan.filter === null) return { first: need, late: NO_COLUMNS };
+  return { first: plan.filterNeed, late: needBeyond(need, plan.filterNeed) };
+}
+
+/** Scans the files of a plan and judges the rows. Batches without a row to keep are passed over. */
+export async function* selectedRows(
+  plan: QueryPlan,
+  scanner: Scanner,
+  first: ColumnNeed,
+): AsyncGenerator<SelectedRows> {
+  const pace = new Pace();
+  const scanned = scanner.scan(plan.files, first);
+  for await (const found of readsAll(plan) ? readAhead(scanned) : scanned) {
+    const rows = judge(plan, found);
+    if (countOf(rows) > 0) yield { found, rows };
+    await pace.turn();
+  }
+}
+
+/** Whether every file is read to its end, whatever is found. */
+function readsAll({ nearest, sort, window }: QueryPlan): boolean {
+  return nearest !== null || sort !== null || window.limit === null;
+}
+
+function judge({ filter }: QueryPlan, { batch }: PlacedBatch): Rows {
+  if (filter === null) return stretch(0, batch.numRows);
+  return listed(rowsWhere(filter, batch), batch.numRows);
+}

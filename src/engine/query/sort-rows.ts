@@ -1,0 +1,107 @@
+import { DataType, Field, Schema, type RecordBatch, type Vector } from 'apache-arrow';
+import { batchOf, concat } from '../../arrow/select.ts';
+import { columnAt } from './column-path.ts';
+import { gather, Places, rowsAtOnce } from './gather.ts';
+import { comparisonOf, type Comparison } from './order-of-values.ts';
+import type { QueryPlan } from './plan.ts';
+import { countOf, eachRow } from './rows.ts';
+import type { Scanner } from './scan.ts';
+import { readingOrder, selectedRows } from './selected-rows.ts';
+import type { SortKey, SortPlan } from './sort-plan.ts';
+
+/** Keys of all rows, and where the rows lie. */
+interface Keyed {
+  readonly places: Places;
+  readonly keys: readonly RecordBatch[];
+  readonly positions: readonly Float64Array[];
+}
+
+/** The rows of a query in the order of its keys. Only the keys are held in memory; the rows are read in order. */
+export async function* sortRows(
+  plan: QueryPlan,
+  sort: SortPlan,
+  scanner: Scanner,
+): AsyncGenerator<RecordBatch> {
+  const keyed = await collect(plan, sort, scanner);
+  if (keyed.keys.length === 0) return;
+  const sorted = inOrder(sort, keyed);
+  const { offset, limit } = plan.window;
+  const end = Math.min(sorted.length, offset + (limit ?? Infinity));
+  const step = rowsAtOnce(plan.snapshot);
+  for (let start = offset; start < end; start += step) {
+    const positions = sorted.subarray(start, Math.min(start + step, end));
+    yield await gather(scanner, keyed.places, positions, plan.need);
+  }
+}
+
+async function collect(plan: QueryPlan, sort: SortPlan, scanner: Scanner): Promise<Keyed> {
+  const places = new Places();
+  const keys: RecordBatch[] = [];
+  const positions: Float64Array[] = [];
+  const { first, late } = readingOrder(plan, sort.need);
+  for await (const { found, rows } of selectedRows(plan, scanner, first)) {
+    places.add(found.place);
+    keys.push(keysOf(sort, await scanner.complete(found, late, rows)));
+    const own = new Float64Array(countOf(rows));
+    eachRow(rows, (row, at) => {
+      own[at] = found.place.offset + row;
+    });
+    positions.push(own);
+  }
+  return { places, keys, positions };
+}
+
+function keysOf({ keys }: SortPlan, batch: RecordBatch): RecordBatch {
+  const columns = keys.map(({ path }) => columnAt(batch, path));
+  const fields = columns.map((column, index) => new Field(`key${index}`, column.type, true));
+  return batchOf(new Schema(fields), columns, batch.numRows);
+}
+
+/** The positions of the rows, sorted. The sort is stable, so equals keep the order of the table. */
+function inOrder(sort: SortPlan, { keys, positions }: Keyed): Float64Array {
+  const all = concat(keys);
+  const comparisons = sort.keys.map((key, index) => comparisonOfKey(key, all, index));
+  const order = Uint32Array.from({ length: all.numRows }, (_, row) => row);
+  order.sort((left, right) => firstDifference(comparisons, left, right));
+  const places = joined(positions, all.numRows);
+  return Float64Array.from(order, (row) => places[row]!);
+}
+
+function firstDifference(comparisons: readonly Comparison[], left: number, right: number): number {
+  for (const compare of comparisons) {
+    const difference = compare(left, right);
+    if (difference !== 0) return difference;
+  }
+  return 0;
+}
+
+function comparisonOfKey(key: SortKey, batch: RecordBatch, index: number): Comparison {
+  const column = batch.getChildAt(index)!;
+  const compare = comparisonOf(column);
+  const sign = key.ascending ? 1 : -1;
+  const nulls = key.nullsFirst ? -1 : 1;
+  const isValid = validity(column);
+  if (isValid === null) return (left, right) => sign * compare(left, right);
+  return (left, right) => {
+    const [one, other] = [isValid(left), isValid(right)];
+    if (one && other) return sign * compare(left, right);
+    if (one === other) return 0;
+    return one ? -nulls : nulls;
+  };
+}
+
+/** Which rows have a value; null when all have one. An entry of a dictionary may be null too. */
+function validity(column: Vector): ((row: number) => boolean) | null {
+  if (DataType.isDictionary(column.type)) return (row) => column.get(row) !== null;
+  return column.nullCount === 0 ? null : (row) => column.isValid(row);
+}
+
+function joined(pieces: readonly Float64Array[], length: number): Float64Array {
+  const whole = new Float64Array(length);
+  let at = 0;
+  for (const piece of pieces) {
+    whole.set(piece, at);
+    at += piece.length;
+  }
+  return whole;
+}

@@ -1,0 +1,85 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { checkArchitecture } from '../scripts/architecture-rules.ts';
+
+let root = '';
+
+beforeAll(async () => {
+  root = await mkdtemp(join(tmpdir(), 'architecture-'));
+});
+
+afterAll(async () => rm(root, { recursive: true, force: true }));
+
+describe('the architecture', () => {
+  it('is kept by the project', () => {
+    expect(checkArchitecture(new URL('..', import.meta.url).pathname)).toEqual([]);
+  });
+
+  const breaches: readonly (readonly [string, Readonly<Record<string, string>>, string])[] = [
+    [
+      'a leaf that imports a leaf',
+      { 'sql/a.ts': "import { b } from '../arrow/b.ts';\n", 'arrow/b.ts': '' },
+      'src/sql/a.ts: sql may not import arrow',
+    ],
+    [
+      'an engine that knows the gateway, be it only a type',
+      { 'engine/a.ts': "import type { B } from '../gateway/b.ts';\n", 'gateway/b.ts': '' },
+      'src/engine/a.ts: engine may not import gateway',
+    ],
+    [
+      'a driver outside its file',
+      { 'engine/a.ts': "import { open } from 'lmdb';\n" },
+      'src/engine/a.ts: may not import lmdb',
+    ],
+    [
+      'the file system in a leaf',
+      { 'arrow/a.ts': "import { open } from 'node:fs/promises';\n" },
+      'src/arrow/a.ts: may not import node:fs/promises',
+    ],
+    [
+      'the environment outside the configuration',
+      { 'cli/a.ts': 'export const home = process.env.HOME;\n' },
+      'src/cli/a.ts: process.env is read in src/cli/config*.ts only',
+    ],
+    [
+      'a barrel',
+      { 'sql/index.ts': '' },
+      'src/sql/index.ts: no barrels; import the file that defines the thing',
+    ],
+    [
+      'a default export',
+      { 'sql/a.ts': 'export default 1;\n' },
+      'src/sql/a.ts: exports are named, one by one',
+    ],
+    [
+      'a file that is too long',
+      { 'sql/a.ts': '\n'.repeat(351) },
+      'src/sql/a.ts: has 351 lines, more than 350',
+    ],
+    [
+      'a folder that nobody drew',
+      { 'misc/a.ts': '' },
+      'src/misc/a.ts: "misc" is not a folder of the architecture',
+    ],
+    [
+      'a cycle, be it only of types',
+      {
+        'sql/a.ts': "import type { B } from './b.ts';\n",
+        'sql/b.ts': "import { a } from './a.ts';\n",
+      },
+      'import cycle: src/sql/a.ts, src/sql/b.ts',
+    ],
+  ];
+
+  it.each(breaches)('refuses %s', async (name, files, finding) => {
+    const project = join(root, name);
+    for (const [file, text] of Object.entries(files)) {
+      const path = join(project, 'src', file);
+      await mkdir(dirname(path), { recursive: true });
+      await writeFile(path, text);
+    }
+    expect(checkArchitecture(project)).toEqual([finding]);
+  });
+});

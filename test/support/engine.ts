@@ -1,0 +1,33 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { openEngine, type Engine } from '../../src/engine/engine.ts';
+import { openEmbeddedStore } from '../../src/store/embedded.ts';
+import type { Store } from '../../src/store/store.ts';
+
+/** The engine on a folder of its own, with the embedded store. */
+export interface TestEngine extends Engine {
+  readonly data: string;
+  readonly store: Store;
+}
+
+/** Opens the engine on a fresh folder; closing it removes the folder. */
+export async function freshEngine(): Promise<TestEngine> {
+  const data = await mkdtemp(join(tmpdir(), 'engine-'));
+  const store = await openEmbeddedStore(join(data, 'store'));
+  const engine = await openEngine({
+    data,
+    store,
+    locations: { managed: join(data, 'lance'), allowed: [join(data, 'allowed')] },
+    cacheBytes: 2 ** 20,
+    jsonBody: 2 ** 20,
+    arrowBody: 2 ** 20,
+    page: 1000,
+  });
+  const close = async (): Promise<void> => {
+    await engine.close();
+    await store.close();
+    await rm(data, { recursive: true, force: true });
+  };
+  return { ...engine, data, store, close };
+}
