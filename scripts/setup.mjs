@@ -3,26 +3,45 @@
 // after it is its own.
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const INSTALLED = join(root, 'node_modules/.arrowgate-lock');
+const TSC = join(root, 'node_modules/typescript/bin/tsc');
 const BUILT = join(root, 'dist/.arrowgate-sources');
 
-requireNode(20, 19);
-step('installing packages', INSTALLED, lockDigest(), () =>
-  run('npm', ['ci', '--no-fund', '--no-audit']),
-);
-step('building', BUILT, sourcesDigest(), () => {
-  rmSync(join(root, 'dist'), { recursive: true, force: true });
-  run(process.execPath, [
-    join(root, 'node_modules/typescript/bin/tsc'),
-    '-p',
-    'tsconfig.build.json',
-  ]);
-});
+try {
+  requireNode(20, 19);
+  step('installing packages', INSTALLED, lockDigest(), () =>
+    run('npm', ['ci', '--no-fund', '--no-audit']),
+  );
+  step('building', BUILT, sourcesDigest(), build);
+} catch (error) {
+  process.stderr.write(`arrowgate: ${error.message}\n`);
+  process.exitCode = 2;
+}
+
+/** Builds beside the last build and then takes its place, so that a failed build leaves a working one. */
+function build() {
+  const next = join(root, `dist.${process.pid}`);
+  try {
+    run(process.execPath, [TSC, '-p', 'tsconfig.build.json', '--outDir', next]);
+    rmSync(join(root, 'dist'), { recursive: true, force: true });
+    renameSync(next, join(root, 'dist'));
+  } finally {
+    rmSync(next, { recursive: true, force: true });
+  }
+}
 
 /** Does the work unless the stamp says that it was done for the same digest. */
 function step(title, stamp, digest, work) {
@@ -68,18 +87,11 @@ function digestOf(parts) {
 
 function run(command, args) {
   const { status, error } = spawnSync(command, args, { cwd: root, stdio: ['ignore', 2, 2] });
-  if (status === 0) return;
-  process.stderr.write(
-    `arrowgate: ${command} ${args.join(' ')} failed${error ? `: ${error.message}` : ''}\n`,
-  );
-  process.exit(2);
+  if (status !== 0) throw error ?? new Error(`${command} ${args.join(' ')} failed`);
 }
 
 function requireNode(major, minor) {
   const [haveMajor, haveMinor] = process.versions.node.split('.').map(Number);
   if (haveMajor > major || (haveMajor === major && haveMinor >= minor)) return;
-  process.stderr.write(
-    `arrowgate: needs Node ${major}.${minor} or newer, this is ${process.versions.node}\n`,
-  );
-  process.exit(2);
+  throw new Error(`needs Node ${major}.${minor} or newer, this is ${process.versions.node}`);
 }
