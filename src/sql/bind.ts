@@ -1,0 +1,252 @@
+import type { DataType } from 'apache-arrow';
+import { bindArithmetic, bindNegation } from './bind-arithmetic.ts';
+import { bindBetween, bindComparison, bindIn } from './bind-comparison.ts';
+import type { Bound, BoundExpression } from './bound.ts';
+import { boolType } from './bound.ts';
+import { canCast } from './cast.ts';
+import { castTo, coerce, commonType } from './coerce.ts';
+import { bindConcatenation } from './concatenate.ts';
+import { bindElement, bindField, bindList } from './element.ts';
+import { SqlError } from './errors.ts';
+import type { Case, Cast, ColumnName, Expression, IsTest, Like } from './expression.ts';
+import { bindCall } from './functions/table.ts';
+import { compileLike } from './like.ts';
+import { bindLiteral, textType } from './literals.ts';
+import { fold, junction, negation, nullLiteral, nullType, shared } from './node.ts';
+import type { Scope } from './scope.ts';
+import { findField } from './scope.ts';
+import { typeOfName } from './type-name.ts';
+import { familyOf, isComputable, plainType, sameType, typeName } from './types.ts';
+import { requireUtc } from './zone.ts';
+
+export type { Scope } from './scope.ts';
+
+type Binder<Kind extends Expression['kind']> = (
+  expression: Extract<Expression, { kind: Kind }>,
+  scope: Scope,
+) => Bound;
+
+/** A predicate. Throws SqlError `type` for anything that is not boolean. */
+function predicate(bound: Bound, where: string): Bound {
+  const family = familyOf(bound.type);
+  if (family === 'null') {
+    return nullLiteral(boolType, bound.position);
+  }
+  if (family !== 'boolean') {
+    throw new SqlError(
+      'type',
+      `expected a predicate ${where}, found ${typeName(bound.type)}`,
+      bound.position,
+    );
+  }
+  return bound;
+}
+
+/** A dotted path: a column, and fields in it. */
+function bindColumn({ path, position }: ColumnName, { fields }: Scope): Bound {
+  const [first, ...rest] = path;
+  const { field } = findField(first!, fields, 'column', position);
+  const { name, type: stored } = field;
+  const column: Bound = Object.freeze({
+    kind: 'column',
+    name,
+    stored,
+    type: plainType(stored),
+    position,
+    fallible: false,
+  } as const);
+  return rest.reduce<Bound>((operand, piece) => bindField(operand, piece, position), column);
+}
+
+function bindIs({ operand, test, negated, position }: IsTest, scope: Scope): Bound {
+  const inner = bindNode(operand, scope);
+  const tested = test === 'null' ? inner : predicate(inner, `before IS ${test.toUpperCase()}`);
+  return fold({
+    kind: 'is',
+    type: boolType,
+    operand: tested,
+    test,
+    negated,
+    position,
+    fallible: tested.fallible,
+  });
+}
+
+function textOperand(bound: Bound): Bound {
+  const family = familyOf(bound.type);
+  if (family === 'null') {
+    return nullLiteral(textType, bound.position);
+  }
+  if (family !== 'text') {
+    throw new SqlError(
+      'type',
+      `expected a string beside LIKE, found ${typeName(bound.type)}`,
+      bound.position,
+    );
+  }
+  return bound;
+}
+
+function bindLike(
+  { operand, pattern, escape, ignoreCase, negated, position }: Like,
+  scope: Scope,
+): Bound {
+  const [text, like] = [
+    textOperand(bindNode(operand, scope)),
+    textOperand(bindNode(pattern, scope)),
+  ];
+  const fixed = like.kind === 'literal' && typeof like.value === 'string' ? like.value : undefined;
+  const matcher =
+    fixed === undefined ? undefined : compileLike(fixed, escape, ignoreCase, like.position);
+  // A pattern from a column may be one that is refused.
+  const fallible = text.fallible || like.fallible || fixed === undefined;
+  return fold({
+    kind: 'like',
+    type: boolType,
+    operand: text,
+    pattern: like,
+    matcher,
+    escape,
+    ignoreCase,
+    negated,
+    position,
+    fallible,
+  });
+}
+
+function bindWhen(operand: Bound | undefined, when: Expression, scope: Scope): Bound {
+  const bound = bindNode(when, scope);
+  return operand === undefined
+    ? predicate(bound, 'behind WHEN')
+    : bindComparison('=', operand, bound, when.position);
+}
+
+function bindCase({ operand, branches, otherwise, position }: Case, scope: Scope): Bound {
+  const subject = operand === undefined ? undefined : shared(bindNode(operand, scope));
+  const whens = branches.map(({ when }) => bindWhen(subject, when, scope));
+  const results = branches.map(({ result }) => bindNode(result, scope));
+  const rest =
+    otherwise === undefined ? nullLiteral(nullType, position) : bindNode(otherwise, scope);
+  const type = commonType([...results, rest], position);
+  const bound = whens.map((when, at) =>
+    Object.freeze({ when, result: coerce(results[at]!, type) }),
+  );
+  const last = coerce(rest, type);
+  const fallible =
+    last.fallible || bound.some(({ when, result }) => when.fallible || result.fallible);
+  return fold({
+    kind: 'case',
+    type,
+    branches: Object.freeze(bound),
+    otherwise: last,
+    position,
+    fallible,
+  });
+}
+
+/** Days and hours of a moment depend on its zone; casts between moments do not. */
+const zoneless: ReadonlySet<string> = new Set(['timestamp', 'integer']);
+
+function bindCast({ operand, target, position }: Cast, scope: Scope): Bound {
+  const bound = bindNode(operand, scope);
+  const type = typeOfName(target);
+  if (sameType(bound.type, type)) {
+    return bound;
+  }
+  if (!canCast(bound.type, type)) {
+    throw new SqlError(
+      'type',
+      `expected a value that casts to ${typeName(type)}, found ${typeName(bound.type)}`,
+      position,
+    );
+  }
+  if (!zoneless.has(familyOf(type))) {
+    requireUtc(bound.type, `it becomes ${typeName(type)}`, position);
+  }
+  return castTo(bound, type, position);
+}
+
+function bindAll(expressions: readonly Expression[], scope: Scope): readonly Bound[] {
+  return expressions.map((expression) => bindNode(expression, scope));
+}
+
+function bindJunction(
+  { kind, operands, position }: Extract<Expression, { kind: 'and' | 'or' }>,
+  scope: Scope,
+): Bound {
+  const tests = bindAll(operands, scope).map((bound) =>
+    predicate(bound, `beside ${kind.toUpperCase()}`),
+  );
+  return junction(kind, tests, position);
+}
+
+const binders: { readonly [Kind in Expression['kind']]: Binder<Kind> } = {
+  literal: (expression) => bindLiteral(expression),
+  column: bindColumn,
+  field: ({ operand, name, position }, scope) =>
+    bindField(bindNode(operand, scope), name, position),
+  element: ({ operand, index, position }, scope) =>
+    bindElement(bindNode(operand, scope), bindNode(index, scope), position),
+  not: ({ operand, position }, scope) =>
+    negation(predicate(bindNode(operand, scope), 'behind NOT'), position),
+  negate: ({ operand, position }, scope) => bindNegation(bindNode(operand, scope), position),
+  and: bindJunction,
+  or: bindJunction,
+  comparison: ({ operator, left, right, position }, scope) =>
+    bindComparison(operator, bindNode(left, scope), bindNode(right, scope), position),
+  arithmetic: ({ operator, left, right, position }, scope) =>
+    bindArithmetic(operator, bindNode(left, scope), bindNode(right, scope), position),
+  concatenation: ({ operands, position }, scope) =>
+    bindConcatenation(bindAll(operands, scope), position),
+  is: bindIs,
+  in: ({ operand, items, negated, position }, scope) =>
+    bindIn(bindNode(operand, scope), bindAll(items, scope), negated, position),
+  between: ({ operand, low, high, negated, position }, scope) => {
+    const [value, from, to] = [
+      bindNode(operand, scope),
+      bindNode(low, scope),
+      bindNode(high, scope),
+    ];
+    const inside = bindBetween(value, from, to, position);
+    return negated ? negation(inside, position) : inside;
+  },
+  like: bindLike,
+  case: bindCase,
+  cast: bindCast,
+  call: ({ name, arguments: args, position }, scope) =>
+    bindCall({ name, arguments: bindAll(args, scope), position }),
+  list: ({ items, position }, scope) => bindList(bindAll(items, scope), position),
+};
+
+function bindNode(expression: Expression, scope: Scope): Bound {
+  return binders[expression.kind](expression as never, scope);
+}
+
+/** A column, or a field of one, is handed out as the batch holds it; anything else as it was computed. */
+function isStored(node: Bound): boolean {
+  return node.kind === 'column' || (node.kind === 'field' && isStored(node.operand));
+}
+
+function resultType(root: Bound): DataType {
+  if (isStored(root)) {
+    return root.kind === 'column' || root.kind === 'field' ? root.stored : root.type;
+  }
+  if (!isComputable(root.type)) {
+    throw new SqlError(
+      'type',
+      `expected a result that can be computed, found ${typeName(root.type)}`,
+      root.position,
+    );
+  }
+  return root.type;
+}
+
+/**
+ * Checks an expression against the columns of a scope: every name is found,
+ * every operator and function knows its types, literals are computed. Throws
+ * SqlError: `unknown-column`, `unknown-function`, `type`, `value`, `overflow`.
+ */
+export function bindExpression(expression: Expression, scope: Scope): BoundExpression {
+  const root = bindNode(expression, scope);
+  return Object.freeze({ type: resultType(root), source: expression, root });
+}

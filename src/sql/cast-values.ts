@@ -1,0 +1,221 @@
+import type { DataType, Decimal } from 'apache-arrow';
+import {
+  formatDate,
+  formatTime,
+  formatTimestamp,
+  parseDate,
+  parseTime,
+  parseTimestamp,
+  splitDays,
+} from './calendar.ts';
+import type { DecimalValue } from './decimal.ts';
+import { decimalToNumber, formatDecimal, parseDecimal, rescale } from './decimal.ts';
+import { isSingle } from './storage.ts';
+import { floorDivide } from './temporal.ts';
+import type { Family } from './types.ts';
+import { integerOf, integerRange, stepOf } from './types.ts';
+
+/** A value of a row; bigint for all that counts in steps, and for decimals without their point. */
+export type RowValue = boolean | bigint | number | string;
+
+/** Converts one value; undefined when the target type cannot hold it. */
+export type Convert = (value: RowValue) => RowValue | undefined;
+
+type ConvertOf<From extends RowValue> = (
+  value: From,
+  from: DataType,
+  to: DataType,
+) => RowValue | undefined;
+
+function convert<From extends RowValue>(
+  make: ConvertOf<From>,
+): (from: DataType, to: DataType) => Convert {
+  return (from, to) => (value) => make(value as From, from, to);
+}
+
+function fitInteger(value: bigint, to: DataType): bigint | undefined {
+  const [least, greatest] = integerRange(integerOf(to));
+  return value < least || value > greatest ? undefined : value;
+}
+
+function floatToInteger(value: number, to: DataType): bigint | undefined {
+  return Number.isFinite(value) ? fitInteger(BigInt(Math.trunc(value)), to) : undefined;
+}
+
+function fitDecimal(decimal: DecimalValue | undefined, to: DataType): bigint | undefined {
+  if (decimal === undefined) {
+    return undefined;
+  }
+  const { precision, scale } = to as Decimal;
+  const value = rescale(decimal, scale);
+  const limit = 10n ** BigInt(precision);
+  return value < limit && value > -limit ? value : undefined;
+}
+
+function asDecimal(value: bigint, from: DataType): DecimalValue {
+  return { value, scale: (from as Decimal).scale };
+}
+
+/** The fewest digits that read back as the same float; `single` for one of 32 bits. */
+function shortest(value: number, single: boolean): string {
+  for (let digits = single ? 1 : 9; digits < 9; digits++) {
+    const text = value.toExponential(digits - 1);
+    if (Math.fround(Number(text)) === value) {
+      return text;
+    }
+  }
+  return value.toExponential();
+}
+
+/** The shortest text of a float: whole ones keep a point, large and small ones have an exponent. */
+export function formatFloat(value: number, single = false): string {
+  if (!Number.isFinite(value)) {
+    return Number.isNaN(value) ? 'NaN' : value > 0 ? 'inf' : '-inf';
+  }
+  const [mantissa = '', exponent = '0'] = shortest(value, single).split('e');
+  const sign = Object.is(value, -0) ? '-' : '';
+  const power = Number(exponent);
+  if (power >= 16 || power < -5) {
+    return `${mantissa}e${power}`;
+  }
+  const text = sign + String(Number(`${mantissa}e${power}`));
+  return text.includes('.') ? text : `${text}.0`;
+}
+
+const specialFloats: ReadonlyMap<string, number> = new Map([
+  ['nan', NaN],
+  ['inf', Infinity],
+  ['+inf', Infinity],
+  ['-inf', -Infinity],
+  ['infinity', Infinity],
+  ['-infinity', -Infinity],
+]);
+
+function parseFloatText(text: string): number | undefined {
+  const trimmed = text.trim();
+  const special = specialFloats.get(trimmed.toLowerCase());
+  return (
+    special ??
+    (/^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/.test(trimmed) ? Number(trimmed) : undefined)
+  );
+}
+
+function parseIntegerText(text: string, to: DataType): bigint | undefined {
+  const trimmed = text.trim();
+  return /^[+-]?\d{1,40}$/.test(trimmed)
+    ? fitInteger(BigInt(trimmed.replace(/^\+/, '')), to)
+    : undefined;
+}
+
+const booleans: ReadonlyMap<string, boolean> = new Map([
+  ['true', true],
+  ['t', true],
+  ['yes', true],
+  ['y', true],
+  ['on', true],
+  ['1', true],
+  ['false', false],
+  ['f', false],
+  ['no', false],
+  ['n', false],
+  ['off', false],
+  ['0', false],
+]);
+
+function toStep(nanoseconds: bigint | undefined, to: DataType): bigint | undefined {
+  return nanoseconds === undefined ? undefined : floorDivide(nanoseconds, stepOf(to));
+}
+
+function parseDateText(text: string, to: DataType): bigint | undefined {
+  const days = parseDate(text);
+  const moment =
+    days === undefined ? parseTimestamp(text)?.nanoseconds : BigInt(days) * 86_400_000_000_000n;
+  return toStep(moment, to);
+}
+
+const restep = convert<bigint>((value, from, to) => floorDivide(value * stepOf(from), stepOf(to)));
+
+type Row = Partial<Record<Family, (from: DataType, to: DataType) => Convert>>;
+
+/** From boolean, integer and float. */
+const numeric: Readonly<Partial<Record<Family, Row>>> = {
+  boolean: {
+    integer: convert<boolean>((value) => (value ? 1n : 0n)),
+    float: convert<boolean>((value) => (value ? 1 : 0)),
+    text: convert<boolean>((value) => (value ? 'true' : 'false')),
+  },
+  integer: {
+    boolean: convert<bigint>((value) => value !== 0n),
+    integer: convert<bigint>((value, _, to) => fitInteger(value, to)),
+    float: convert<bigint>((value) => Number(value)),
+    decimal: convert<bigint>((value, _, to) => fitDecimal({ value, scale: 0 }, to)),
+    text: convert<bigint>((value) => String(value)),
+    date: convert<bigint>((value) => value),
+    time: convert<bigint>((value) => value),
+    timestamp: convert<bigint>((value) => value),
+    duration: convert<bigint>((value) => value),
+  },
+  float: {
+    boolean: convert<number>((value) => value !== 0),
+    integer: convert<number>((value, _, to) => floatToInteger(value, to)),
+    float: convert<number>((value) => value),
+    decimal: convert<number>((value, _, to) => fitDecimal(parseDecimal(String(value)), to)),
+    text: convert<number>((value, from) => formatFloat(value, isSingle(from))),
+  },
+  decimal: {
+    integer: convert<bigint>((value, from, to) =>
+      fitInteger(value / 10n ** BigInt(Math.max(0, (from as Decimal).scale)), to),
+    ),
+    float: convert<bigint>((value, from) => decimalToNumber(asDecimal(value, from))),
+    decimal: convert<bigint>((value, from, to) => fitDecimal(asDecimal(value, from), to)),
+    text: convert<bigint>((value, from) => formatDecimal(asDecimal(value, from))),
+  },
+};
+
+const temporal: Readonly<Partial<Record<Family, Row>>> = {
+  date: {
+    integer: convert<bigint>((value, _, to) => fitInteger(value, to)),
+    date: restep,
+    timestamp: restep,
+    text: convert<bigint>((value, from) => formatDate(splitDays(value * stepOf(from)).days)),
+  },
+  time: {
+    integer: convert<bigint>((value, _, to) => fitInteger(value, to)),
+    time: restep,
+    text: convert<bigint>((value, from) => formatTime(value * stepOf(from))),
+  },
+  timestamp: {
+    integer: convert<bigint>((value, _, to) => fitInteger(value, to)),
+    date: restep,
+    time: convert<bigint>((value, from, to) => toStep(splitDays(value * stepOf(from)).time, to)),
+    timestamp: restep,
+    text: convert<bigint>((value, from) => formatTimestamp(value * stepOf(from))),
+  },
+  duration: {
+    integer: convert<bigint>((value, _, to) => fitInteger(value, to)),
+    duration: restep,
+  },
+};
+
+const textual: Readonly<Partial<Record<Family, Row>>> = {
+  text: {
+    boolean: convert<string>((value) => booleans.get(value.trim().toLowerCase())),
+    integer: convert<string>((value, _, to) => parseIntegerText(value, to)),
+    float: convert<string>((value) => parseFloatText(value)),
+    decimal: convert<string>((value, _, to) => fitDecimal(parseDecimal(value), to)),
+    date: convert<string>((value, _, to) => parseDateText(value, to)),
+    time: convert<string>((value, _, to) => toStep(parseTime(value), to)),
+    timestamp: convert<string>((value, _, to) => toStep(parseTimestamp(value)?.nanoseconds, to)),
+    text: convert<string>((value) => value),
+  },
+};
+
+const conversions: Readonly<Partial<Record<Family, Row>>> = { ...numeric, ...temporal, ...textual };
+
+/** The conversion between two families of types; undefined when there is none. */
+export function conversionOf(
+  from: Family,
+  to: Family,
+): ((from: DataType, to: DataType) => Convert) | undefined {
+  return conversions[from]?.[to];
+}

@@ -1,0 +1,159 @@
+import type { DataType, Decimal, Timestamp } from 'apache-arrow';
+import {
+  Binary,
+  Decimal as DecimalType,
+  Field,
+  List,
+  TimestampMicrosecond,
+  TimestampMillisecond,
+  TimestampNanosecond,
+  TimestampSecond,
+} from 'apache-arrow';
+import type { Bound } from './bound.ts';
+import { castAlwaysFits, castKernel } from './cast.ts';
+import { SqlError } from './errors.ts';
+import { adaptLiteral, float64Type, literalAs, textType } from './literals.ts';
+import { call, nullType } from './node.ts';
+import {
+  commonInteger,
+  elementType,
+  familyOf,
+  integerOf,
+  integerType,
+  isComputable,
+  sameType,
+  stepOf,
+  typeName,
+} from './types.ts';
+
+/** The node as another type: a literal directly, anything else through a cast. */
+export function coerce(node: Bound, type: DataType): Bound {
+  if (sameType(node.type, type)) {
+    return node;
+  }
+  const converted = node.kind === 'literal' ? literalAs(node, type) : undefined;
+  return converted ?? castTo(node, type, node.position);
+}
+
+/** A cast of a node. The caller has asked `canCast`. */
+export function castTo(node: Bound, type: DataType, position: number): Bound {
+  const fallible = !castAlwaysFits(node.type, type);
+  return call({ name: 'cast', type, arguments: [node], kernel: castKernel, position, fallible });
+}
+
+const stampTypes: readonly (readonly [bigint, (zone: string | null) => DataType])[] = [
+  [1n, (zone) => new TimestampNanosecond(zone)],
+  [1000n, (zone) => new TimestampMicrosecond(zone)],
+  [1_000_000n, (zone) => new TimestampMillisecond(zone)],
+  [1_000_000_000n, (zone) => new TimestampSecond(zone)],
+];
+
+/** The timestamp of a step in nanoseconds; a day's step makes it seconds. */
+export function timestampOf(step: bigint, zone: string | null): DataType {
+  const found = stampTypes.findLast(([each]) => each <= step)!;
+  return found[1](zone);
+}
+
+function zoneOf(type: DataType): string | null {
+  return familyOf(type) === 'timestamp' ? ((type as Timestamp).timezone ?? null) : null;
+}
+
+/** The timestamp that holds both of two dates or timestamps. */
+export function commonTimestamp(left: DataType, right: DataType): DataType {
+  const [a, b] = [stepOf(left), stepOf(right)];
+  return timestampOf(a < b ? a : b, zoneOf(left) ?? zoneOf(right));
+}
+
+function scaleOf(type: DataType): number {
+  return familyOf(type) === 'decimal' ? (type as Decimal).scale : 0;
+}
+
+/** The type that holds the numbers of both types; integers beside floats become float64. */
+export function commonNumber(left: DataType, right: DataType): DataType {
+  const families = [familyOf(left), familyOf(right)];
+  if (families.every((family) => family === 'integer')) {
+    return integerType(commonInteger(integerOf(left), integerOf(right)));
+  }
+  if (families.includes('float')) {
+    return sameType(left, right) ? left : float64Type;
+  }
+  return new DecimalType(Math.max(scaleOf(left), scaleOf(right)), 38, 128);
+}
+
+const numeric: ReadonlySet<string> = new Set(['integer', 'float', 'decimal']);
+
+/** Whether a type is one of numbers. */
+export function isNumeric(type: DataType): boolean {
+  return numeric.has(familyOf(type));
+}
+
+function commonList(left: DataType, right: DataType): DataType | undefined {
+  const inner = commonOfTwo(elementType(left), elementType(right));
+  return inner === undefined ? undefined : new List(new Field('item', inner, true));
+}
+
+/** The type that holds the values of both; undefined when there is none. */
+export function commonOfTwo(left: DataType, right: DataType): DataType | undefined {
+  const [a, b] = [familyOf(left), familyOf(right)];
+  if (sameType(left, right) || b === 'null') {
+    return left;
+  }
+  if (a === 'null') {
+    return right;
+  }
+  if (isNumeric(left) && isNumeric(right)) {
+    return commonNumber(left, right);
+  }
+  const calendar = (a === 'date' || a === 'timestamp') && (b === 'date' || b === 'timestamp');
+  if (calendar) {
+    return commonTimestamp(left, right);
+  }
+  if (a !== b) {
+    return undefined;
+  }
+  const shared: Partial<Record<typeof a, () => DataType | undefined>> = {
+    text: () => textType,
+    binary: () => new Binary(),
+    list: () => commonList(left, right),
+    time: () => (stepOf(left) < stepOf(right) ? left : right),
+    duration: () => (stepOf(left) < stepOf(right) ? left : right),
+  };
+  return shared[a]?.();
+}
+
+/** The literals take the type of the others where it holds them; only the others decide it. */
+function widen(current: DataType, node: Bound): DataType | undefined {
+  const fits = familyOf(current) !== 'null' && adaptLiteral(node, current) !== undefined;
+  return fits ? current : commonOfTwo(current, node.type);
+}
+
+/**
+ * The one type of several results, as of the branches of CASE. Throws SqlError
+ * `type` when they have none in common, or one that cannot be computed with.
+ */
+export function commonType(nodes: readonly Bound[], position: number): DataType {
+  const ordered = [
+    ...nodes.filter((node) => node.kind !== 'literal'),
+    ...nodes.filter((node) => node.kind === 'literal'),
+  ];
+  let type: DataType = nullType;
+  for (const node of ordered) {
+    const wider = widen(type, node);
+    if (wider === undefined) {
+      throw new SqlError(
+        'type',
+        `expected results of one type, found ${typeName(type)} and ${typeName(node.type)}`,
+        position,
+      );
+    }
+    type = wider;
+  }
+  if (!isComputable(type)) {
+    throw new SqlError(
+      'type',
+      `expected results that can be computed with, found ${typeName(type)}`,
+      position,
+    );
+  }
+  return type;
+}

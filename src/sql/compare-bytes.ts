@@ -1,0 +1,78 @@
+import type { BytesColumn } from './column.ts';
+import type { Form, Outcome } from './compare-numbers.ts';
+
+/** Texts compare by their UTF-8 bytes, which is the order of their code points. */
+function order(left: BytesColumn, row: number, right: BytesColumn, other: number): number {
+  const from = left.starts[row]!;
+  const to = right.starts[other]!;
+  const length = left.ends[row]! - from;
+  const otherLength = right.ends[other]! - to;
+  const shared = Math.min(length, otherLength);
+  for (let at = 0; at < shared; at++) {
+    const difference = left.bytes[from + at]! - right.bytes[to + at]!;
+    if (difference !== 0) {
+      return difference;
+    }
+  }
+  return length - otherLength;
+}
+
+/** Whether a value of the column is the given bytes. */
+export function equalBytes(column: BytesColumn, row: number, literal: Uint8Array): boolean {
+  const from = column.starts[row]!;
+  if (column.ends[row]! - from !== literal.length) {
+    return false;
+  }
+  for (let at = 0; at < literal.length; at++) {
+    if (column.bytes[from + at] !== literal[at]) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/** Less than, equal to or greater than zero, as the value of `left` is to that of `right`. */
+export const orderBytes = order;
+
+/** Compares the values of two columns byte by byte. */
+export function compareBytes(
+  form: Form,
+  left: BytesColumn,
+  right: BytesColumn,
+  into: Uint8Array,
+  { no, flip }: Outcome,
+): void {
+  for (let row = 0; row < into.length; row++) {
+    const found = order(left, row, right, row);
+    into[row] =
+      no ^ (-Number(form === 'eq' ? found === 0 : form === 'lt' ? found < 0 : found <= 0) & flip);
+  }
+}
+
+/** Compares values with one value, without decoding any. */
+export function compareBytesTo(
+  form: Form,
+  column: BytesColumn,
+  literal: Uint8Array,
+  into: Uint8Array,
+  { no, flip }: Outcome,
+): void {
+  if (form === 'eq') {
+    for (let row = 0; row < into.length; row++) {
+      into[row] = no ^ (-Number(equalBytes(column, row, literal)) & flip);
+    }
+    return;
+  }
+  const single: BytesColumn = {
+    kind: 'bytes',
+    length: 1,
+    bytes: literal,
+    starts: new Uint32Array(1),
+    ends: Uint32Array.of(literal.length),
+    valid: null,
+  };
+  for (let row = 0; row < into.length; row++) {
+    const found = order(column, row, single, 0);
+    into[row] = no ^ (-Number(form === 'lt' ? found < 0 : found <= 0) & flip);
+  }
+}

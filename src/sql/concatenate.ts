@@ -1,0 +1,106 @@
+import type { DataType } from 'apache-arrow';
+import type { Bound, Kernel, KernelCall } from './bound.ts';
+import { canCast } from './cast.ts';
+import { castTo } from './coerce.ts';
+import type { BytesColumn, Valid } from './column.ts';
+import { SqlError } from './errors.ts';
+import { maxTextBytes } from './limits.ts';
+import { textType } from './literals.ts';
+import { call, nullLiteral } from './node.ts';
+import { allValid, bytesOf, textTooLong } from './text.ts';
+import { familyOf, typeName } from './types.ts';
+
+/** Joins the bytes of each row; a column's nulls add nothing. */
+function joinRows(
+  columns: readonly BytesColumn[],
+  valid: Valid,
+  { length, position }: KernelCall,
+): BytesColumn {
+  const size = columns.reduce((sum, column) => sum + sizeOf(column, valid), 0);
+  if (size > maxTextBytes) {
+    throw textTooLong(position);
+  }
+  const bytes = new Uint8Array(size);
+  const starts = new Uint32Array(length);
+  const ends = new Uint32Array(length);
+  let end = 0;
+  for (let row = 0; row < length; row++) {
+    starts[row] = end;
+    for (const column of valid === null || valid[row] === 1 ? columns : []) {
+      end = copyRow(column, row, bytes, end);
+    }
+    ends[row] = end;
+  }
+  return { kind: 'bytes', length, bytes, starts, ends, valid };
+}
+
+function hasValue(column: BytesColumn, row: number): boolean {
+  return column.valid === null || column.valid[row] === 1;
+}
+
+function sizeOf(column: BytesColumn, valid: Valid): number {
+  let size = 0;
+  for (let row = 0; row < column.length; row++) {
+    const used = hasValue(column, row) && (valid === null || valid[row] === 1);
+    size += used ? column.ends[row]! - column.starts[row]! : 0;
+  }
+  return size;
+}
+
+function copyRow(column: BytesColumn, row: number, into: Uint8Array, end: number): number {
+  if (!hasValue(column, row)) {
+    return end;
+  }
+  const start = column.starts[row]!;
+  const size = column.ends[row]! - start;
+  for (let at = 0; at < size; at++) {
+    into[end + at] = column.bytes[start + at]!;
+  }
+  return end + size;
+}
+
+/** `a || b`: null where one of them is. */
+const joinKernel: Kernel = (columns, call) =>
+  joinRows(columns.map(bytesOf), allValid(columns), call);
+
+/** `concat(a, b)`: a null counts as an empty text. */
+const concatKernel: Kernel = (columns, call) => joinRows(columns.map(bytesOf), null, call);
+
+function asText(node: Bound, position: number): Bound {
+  const family = familyOf(node.type);
+  if (family === 'text') {
+    return node;
+  }
+  if (family === 'null') {
+    return nullLiteral(textType, node.position);
+  }
+  if (family === 'binary' || !canCast(node.type, textType)) {
+    throw new SqlError(
+      'type',
+      `expected values that have a text, found ${typeName(node.type)}`,
+      position,
+    );
+  }
+  return castTo(node, textType, position);
+}
+
+function bindTexts(
+  name: string,
+  operands: readonly Bound[],
+  kernel: Kernel,
+  position: number,
+): Bound {
+  const args = operands.map((operand) => asText(operand, position));
+  const type: DataType = textType;
+  return call({ name, type, arguments: args, kernel, position, fallible: true });
+}
+
+/** `a || b || ...`; numbers, dates and booleans become texts. */
+export function bindConcatenation(operands: readonly Bound[], position: number): Bound {
+  return bindTexts('||', operands, joinKernel, position);
+}
+
+/** `concat(a, b, ...)`. */
+export function bindConcat(operands: readonly Bound[], position: number): Bound {
+  return bindTexts('concat', operands, concatKernel, position);
+}

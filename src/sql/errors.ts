@@ -1,0 +1,26 @@
+/**
+ * What an expression was refused for. `value` is a value that the expression
+ * cannot take: a malformed date, a text that is no number, a division by zero.
+ */
+export type SqlErrorKind =
+  | 'syntax'
+  | 'unknown-column'
+  | 'unknown-function'
+  | 'type'
+  | 'overflow'
+  | 'value'
+  | 'limit';
+
+/** The refusal of an expression: one sentence that ends with the place in the text. */
+export class SqlError extends Error {
+  readonly kind: SqlErrorKind;
+  /** The 1-based character of the expression's text that the refusal is about. */
+  readonly position: number;
+
+  constructor(kind: SqlErrorKind, message: string, position: number) {
+    super(`${message}, at position ${position}`);
+    this.name = 'SqlError';
+    this.kind = kind;
+    this.position = position;
+  }
+}

@@ -1,0 +1,84 @@
+import type { Data, RecordBatch } from 'apache-arrow';
+import { DataType, Data as DataClass, Vector } from 'apache-arrow';
+import type { Bound, BoundExpression } from './bound.ts';
+import type { Valid } from './column.ts';
+import { truth } from './column.ts';
+import { SqlError } from './errors.ts';
+import { evaluateNode } from './evaluate-node.ts';
+import { batchFrame } from './frame.ts';
+import { rowsThatAre, statesOf } from './logic.ts';
+import { readValid } from './read.ts';
+import { familyOf, typeName } from './types.ts';
+import { vectorOf } from './write.ts';
+
+/** The data of a column or of a field in one, as the batch holds it; undefined for any other node. */
+function storedData(node: Bound, batch: RecordBatch): Data | undefined {
+  if (node.kind === 'column') {
+    const index = batch.schema.fields.findIndex((field) => field.name === node.name);
+    return batch.data.children[index];
+  }
+  if (node.kind !== 'field') {
+    return undefined;
+  }
+  const struct = storedData(node.operand, batch);
+  const field = struct?.children[node.index];
+  return struct === undefined || field === undefined
+    ? undefined
+    : underStruct(field, readValid(struct));
+}
+
+/** The field's data with the nulls of its struct; every other buffer is shared. */
+function underStruct(field: Data, valid: Valid): Data {
+  if (valid === null || DataType.isNull(field.type)) {
+    return field;
+  }
+  if (DataType.isUnion(field.type)) {
+    throw new TypeError('a union in a struct with nulls cannot be taken out of it');
+  }
+  const bitmap = new Uint8Array(Math.ceil((field.offset + field.length) / 64) * 8);
+  for (let row = 0; row < field.length; row++) {
+    const bit = field.offset + row;
+    bitmap[bit >> 3]! |= valid[row] === 1 && field.getValid(row) ? 1 << (bit & 7) : 0;
+  }
+  const buffers = [field.valueOffsets, field.values, bitmap, field.typeIds];
+  const { type, offset, length, children, dictionary, variadicBuffers } = field;
+  return new DataClass(
+    type,
+    offset,
+    length,
+    -1,
+    buffers as Partial<Data['buffers']>,
+    children,
+    dictionary,
+    variadicBuffers,
+  );
+}
+
+/**
+ * The values of an expression for the rows of a batch, which needs only the
+ * columns that the expression uses. A column, or a field of one, keeps its
+ * exact type and its buffers. Throws SqlError `overflow`, `value` or `limit`.
+ */
+export function evaluate(bound: BoundExpression, batch: RecordBatch): Vector {
+  const stored = storedData(bound.root, batch);
+  if (stored !== undefined) {
+    return new Vector([stored]);
+  }
+  return vectorOf(evaluateNode(bound.root, batchFrame(batch)), bound.type);
+}
+
+/**
+ * The rows, ascending, for which a predicate is TRUE; FALSE and UNKNOWN rows
+ * are left out. Throws SqlError `type` when the expression is no predicate.
+ */
+export function selectRows(bound: BoundExpression, batch: RecordBatch): Uint32Array {
+  const family = familyOf(bound.root.type);
+  if (family !== 'boolean' && family !== 'null') {
+    throw new SqlError(
+      'type',
+      `expected a predicate, found ${typeName(bound.type)}`,
+      bound.root.position,
+    );
+  }
+  return rowsThatAre(statesOf(evaluateNode(bound.root, batchFrame(batch))), truth.true);
+}

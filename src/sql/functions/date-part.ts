@@ -1,0 +1,144 @@
+import type { DataType } from 'apache-arrow';
+import { Int32 } from 'apache-arrow';
+import type { Bound, BoundLiteral, Kernel } from '../bound.ts';
+import { dayOf, daysOf, splitDays } from '../calendar.ts';
+import { SqlError } from '../errors.ts';
+import { float64Type } from '../literals.ts';
+import { call, nullLiteral } from '../node.ts';
+import { stepsOf } from '../temporal.ts';
+import { dateType, familyOf, stepOf } from '../types.ts';
+import { requireUtc } from '../zone.ts';
+import type { FunctionCall, FunctionRow } from './function-row.ts';
+import { checkCount, wrongArgument } from './function-row.ts';
+
+/** A part of a moment: the day since 1970 and the nanoseconds of the day. */
+type Part = (days: number, time: bigint) => number;
+
+function seconds(time: bigint, perSecond: bigint): number {
+  return Number((time % 60_000_000_000n) / (1_000_000_000n / perSecond));
+}
+
+/** Monday is 1. */
+function isoWeekday(days: number): number {
+  return ((((days + 3) % 7) + 7) % 7) + 1;
+}
+
+function dayOfYear(days: number): number {
+  return days - daysOf({ year: dayOf(days).year, month: 1, day: 1 }) + 1;
+}
+
+/** The year that the week's Thursday lies in (ISO 8601). */
+function isoYear(days: number): number {
+  return dayOf(days - isoWeekday(days) + 4).year;
+}
+
+function isoWeek(days: number): number {
+  const thursday = days - isoWeekday(days) + 4;
+  return Math.floor((dayOfYear(thursday) - 1) / 7) + 1;
+}
+
+const dateParts: Readonly<Record<string, Part>> = {
+  year: (days) => dayOf(days).year,
+  isoyear: isoYear,
+  quarter: (days) => Math.ceil(dayOf(days).month / 3),
+  month: (days) => dayOf(days).month,
+  week: isoWeek,
+  day: (days) => dayOf(days).day,
+  dow: (days) => isoWeekday(days) % 7,
+  isodow: isoWeekday,
+  doy: dayOfYear,
+};
+
+/** Second and its parts count the whole minute, as DataFusion has it: 2.5 s is 2500 milliseconds. */
+const timeParts: Readonly<Record<string, Part>> = {
+  hour: (_, time) => Number(time / 3_600_000_000_000n),
+  minute: (_, time) => Number((time / 60_000_000_000n) % 60n),
+  second: (_, time) => seconds(time, 1n),
+  millisecond: (_, time) => seconds(time, 1000n),
+  microsecond: (_, time) => seconds(time, 1_000_000n),
+};
+
+/** Seconds since 1970, the fraction included. */
+const epoch: Part = (days, time) => days * 86_400 + Number(time) / 1e9;
+
+const parts: ReadonlyMap<string, Part> = new Map([
+  ...Object.entries(dateParts),
+  ...Object.entries(timeParts),
+  ['epoch', epoch] as const,
+]);
+
+const usage = "date_part('part', value)";
+
+function singular(text: string): string {
+  return parts.has(text) ? text : text.replace(/s$/, '');
+}
+
+function isTextLiteral(node: Bound | undefined): node is BoundLiteral {
+  return node?.kind === 'literal' && typeof node.value === 'string';
+}
+
+function partOf(made: FunctionCall): readonly [string, Part] {
+  const [name] = made.arguments;
+  const wanted = isTextLiteral(name) ? singular((name.value as string).toLowerCase()) : undefined;
+  const part = wanted === undefined ? undefined : parts.get(wanted);
+  if (wanted === undefined || part === undefined) {
+    const found = isTextLiteral(name) ? `'${name.value as string}'` : 'no literal';
+    throw new SqlError(
+      'value',
+      `expected one of ${[...parts.keys()].join(', ')} as the part of a date, found ${found}`,
+      name!.position,
+    );
+  }
+  return [wanted, part];
+}
+
+function partKernel(part: Part): Kernel {
+  return ([column], call) => {
+    const from = stepsOf(column!);
+    const step = stepOf(call.types[0]!);
+    const values =
+      familyOf(call.type) === 'float' ? new Float64Array(call.length) : new Int32Array(call.length);
+    for (let row = 0; row < call.length; row++) {
+      if (from.valid === null || from.valid[row] === 1) {
+        const { days, time } = splitDays(BigInt(from.values[row]!) * step);
+        values[row] = part(days, time);
+      }
+    }
+    return { kind: 'number', length: call.length, values, valid: from.valid };
+  };
+}
+
+function fits(name: string, type: DataType): boolean {
+  const family = familyOf(type);
+  return (
+    family === 'date' ||
+    family === 'timestamp' ||
+    (family === 'time' && Object.hasOwn(timeParts, name))
+  );
+}
+
+/** `date_part('year', x)` and `extract(year from x)`. */
+export const datePartRow: FunctionRow = {
+  usage,
+  bind(made) {
+    checkCount(usage, made, 2, 2);
+    const [name, part] = partOf(made);
+    const given = made.arguments[1]!;
+    const value = familyOf(given.type) === 'null' ? nullLiteral(dateType, given.position) : given;
+    if (!fits(name, value.type)) {
+      throw wrongArgument(usage, `a date or timestamp that has the part ${name}`, 2, given);
+    }
+    if (name !== 'epoch') {
+      requireUtc(value.type, 'a part of it is asked for', given.position);
+    }
+    const type = name === 'epoch' ? float64Type : new Int32();
+    return call({
+      name: made.name,
+      type,
+      arguments: [value],
+      kernel: partKernel(part),
+      position: made.position,
+      fallible: false,
+    });
+  },
+};

@@ -1,0 +1,137 @@
+import type { DataType } from 'apache-arrow';
+import type { Bound, Kernel } from '../bound.ts';
+import { castTo, coerce } from '../coerce.ts';
+import { SqlError } from '../errors.ts';
+import { float64Type, int64Type, textType } from '../literals.ts';
+import { call, nullLiteral } from '../node.ts';
+import type { Family } from '../types.ts';
+import { familyOf, typeName } from '../types.ts';
+
+/** A function with arguments that is being bound. */
+export interface FunctionCall {
+  readonly name: string;
+  readonly arguments: readonly Bound[];
+  readonly position: number;
+}
+
+/** What is known of one function. */
+export interface FunctionRow {
+  /** Name and arguments as messages show them. */
+  readonly usage: string;
+  bind(call: FunctionCall): Bound;
+}
+
+/** What an argument must be: `float` takes every number, `integer` every integer as int64. */
+export type Parameter = 'text' | 'integer' | 'float' | 'number';
+
+interface ParameterRow {
+  readonly families: readonly Family[];
+  readonly expected: string;
+  /** The type the argument is given to the kernel as; its own when undefined. */
+  readonly type: DataType | undefined;
+  /** The type of a null of no type. */
+  readonly nullType: DataType;
+}
+
+const parameters: Readonly<Record<Parameter, ParameterRow>> = {
+  text: { families: ['text'], expected: 'a string', type: undefined, nullType: textType },
+  integer: { families: ['integer'], expected: 'an integer', type: int64Type, nullType: int64Type },
+  float: {
+    families: ['integer', 'float', 'decimal'],
+    expected: 'a number',
+    type: float64Type,
+    nullType: float64Type,
+  },
+  number: {
+    families: ['integer', 'float', 'decimal'],
+    expected: 'a number',
+    type: undefined,
+    nullType: float64Type,
+  },
+};
+
+/** Throws SqlError `type` for a wrong number of arguments. */
+export function checkCount(
+  usage: string,
+  { arguments: args, position }: FunctionCall,
+  least: number,
+  most: number,
+): void {
+  if (args.length < least || args.length > most) {
+    const found = args.length === 1 ? '1 argument' : `${args.length} arguments`;
+    throw new SqlError('type', `expected ${usage}, found ${found}`, position);
+  }
+}
+
+/** The refusal of one argument, counted from 1. */
+export function wrongArgument(
+  usage: string,
+  expected: string,
+  at: number,
+  argument: Bound,
+): SqlError {
+  const message = `expected ${expected} as argument ${at} of ${usage}, found ${typeName(argument.type)}`;
+  return new SqlError('type', message, argument.position);
+}
+
+/** The argument in the form its parameter has. Throws SqlError `type` when it is of another kind. */
+export function fitArgument(
+  usage: string,
+  parameter: Parameter,
+  argument: Bound,
+  at: number,
+): Bound {
+  const { families, expected, type, nullType } = parameters[parameter];
+  const family = familyOf(argument.type);
+  if (family === 'null') {
+    return nullLiteral(nullType, argument.position);
+  }
+  if (!families.includes(family)) {
+    throw wrongArgument(usage, expected, at, argument);
+  }
+  return type === undefined ? argument : coerceNumber(argument, type);
+}
+
+/** A literal may be rounded to a float here: the function computes in floats. */
+function coerceNumber(argument: Bound, type: DataType): Bound {
+  return familyOf(argument.type) === 'decimal'
+    ? castTo(argument, type, argument.position)
+    : coerce(argument, type);
+}
+
+/** A function with a fixed list of parameters and one result type. */
+export interface PlainFunction {
+  readonly usage: string;
+  readonly parameters: readonly Parameter[];
+  /** How many arguments there must be; all of them when undefined. */
+  readonly required?: number;
+  readonly result: DataType | ((types: readonly DataType[]) => DataType);
+  readonly kernel: Kernel;
+  readonly fallible?: boolean;
+}
+
+/** The row of a function that only needs its arguments to be of the right kinds. */
+export function plainFunction(row: PlainFunction): FunctionRow {
+  const { usage, kernel, fallible = false } = row;
+  return Object.freeze({
+    usage,
+    bind(made: FunctionCall): Bound {
+      checkCount(usage, made, row.required ?? row.parameters.length, row.parameters.length);
+      const args = made.arguments.map((argument, at) =>
+        fitArgument(usage, row.parameters[at]!, argument, at + 1),
+      );
+      const type =
+        typeof row.result === 'function'
+          ? row.result(args.map((argument) => argument.type))
+          : row.result;
+      return call({
+        name: made.name,
+        type,
+        arguments: args,
+        kernel,
+        position: made.position,
+        fallible,
+      });
+    },
+  });
+}

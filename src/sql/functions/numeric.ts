@@ -1,0 +1,247 @@
+import type { DataType, Decimal } from 'apache-arrow';
+import { bindArithmetic } from '../bind-arithmetic.ts';
+import type { Bound, Kernel, KernelCall } from '../bound.ts';
+import { boolType } from '../bound.ts';
+import type { Column } from '../column.ts';
+import { maskStates, newStates, statesColumn, truth, validOf } from '../column.ts';
+import { rescale } from '../decimal.ts';
+import { SqlError } from '../errors.ts';
+import { float64Type } from '../literals.ts';
+import { isSingle, storageOf } from '../storage.ts';
+import { allValid } from '../text.ts';
+import { familyOf, integerOf, integerRange, typeName } from '../types.ts';
+import { bigintsOf, doublesOf } from '../widen.ts';
+import type { FunctionCall, FunctionRow } from './function-row.ts';
+import { checkCount, fitArgument, plainFunction } from './function-row.ts';
+
+/** A function of one float. */
+function unary(name: string, compute: (value: number) => number): FunctionRow {
+  const kernel: Kernel = ([column], { length }) => {
+    const values = doublesOf(column!).map(compute);
+    return { kind: 'number', length, values, valid: validOf(column!) };
+  };
+  return plainFunction({
+    usage: `${name}(number)`,
+    parameters: ['float'],
+    result: float64Type,
+    kernel,
+  });
+}
+
+/** A function of two floats. */
+function binary(usage: string, compute: (left: number, right: number) => number): FunctionRow {
+  const kernel: Kernel = (columns, { length }) => {
+    const [left, right] = [doublesOf(columns[0]!), doublesOf(columns[1]!)];
+    const values = left.map((value, row) => compute(value, right[row]!));
+    return { kind: 'number', length, values, valid: allValid(columns) };
+  };
+  return plainFunction({ usage, parameters: ['float', 'float'], result: float64Type, kernel });
+}
+
+/** Half is rounded away from zero. */
+function roundHalf(value: number): number {
+  const rounded = Math.round(Math.abs(value));
+  // 0.49999999999999994 + 0.5 is 1 in doubles, which Math.round knows; the sign is put back.
+  return value < 0 || Object.is(value, -0) ? -rounded : rounded;
+}
+
+function roundTo(value: number, digits: number): number {
+  const factor = 10 ** digits;
+  const result = roundHalf(value * factor) / factor;
+  return Number.isFinite(result) ? result : value;
+}
+
+function floats(
+  column: Column,
+  call: KernelCall,
+  compute: (value: number, row: number) => number,
+): Column {
+  const results = doublesOf(column).map(compute);
+  return {
+    kind: 'number',
+    length: call.length,
+    values: isSingle(call.type) ? new Float32Array(results) : results,
+    valid: validOf(column),
+  };
+}
+
+/** Rounding keeps the type: integers are whole already, decimals are rounded in their digits. */
+function rounding(
+  name: string,
+  compute: (value: number) => number,
+  whole: (value: bigint, factor: bigint) => bigint,
+): FunctionRow {
+  const kernel: Kernel = ([column], call) => {
+    if (column!.kind === 'wide') {
+      const factor = 10n ** BigInt((call.type as Decimal).scale);
+      return { ...column!, values: column!.values.map((value) => whole(value, factor) * factor) };
+    }
+    return familyOf(call.type) === 'float' ? floats(column!, call, compute) : column!;
+  };
+  return plainFunction({
+    usage: `${name}(number)`,
+    parameters: ['number'],
+    result: ([type]) => type!,
+    kernel,
+  });
+}
+
+function floorWhole(value: bigint, factor: bigint): bigint {
+  const rest = value % factor;
+  return (value - rest) / factor - (rest < 0n ? 1n : 0n);
+}
+
+function roundDecimal(value: bigint, scale: number, digits: number): bigint {
+  return digits >= scale
+    ? value
+    : rescale({ value, scale }, digits) * 10n ** BigInt(scale - digits);
+}
+
+const roundKernel: Kernel = ([column, places], call) => {
+  const digits = places === undefined ? undefined : bigintsOf(places);
+  const placesAt = (row: number): number =>
+    Math.max(-400, Math.min(400, Number(digits?.[row] ?? 0n)));
+  if (column!.kind === 'wide') {
+    const { scale } = call.type as Decimal;
+    const values = column!.values.map((value, row) =>
+      roundDecimal(value, scale, Math.max(0, placesAt(row))),
+    );
+    return {
+      ...column!,
+      values,
+      valid: allValid(places === undefined ? [column!] : [column!, places]),
+    };
+  }
+  const rounded =
+    familyOf(call.type) === 'float'
+      ? floats(column!, call, (value, row) => roundTo(value, placesAt(row)))
+      : column!;
+  return {
+    ...rounded,
+    valid: allValid(places === undefined ? [column!] : [column!, places]),
+  } as Column;
+};
+
+/** `abs(x)`: the least integer of a type has no positive opposite in it. */
+const absKernel: Kernel = ([column], call) => {
+  if (familyOf(call.type) === 'float') {
+    return floats(column!, call, Math.abs);
+  }
+  if (column!.kind === 'wide') {
+    return { ...column!, values: column!.values.map((value) => (value < 0n ? -value : value)) };
+  }
+  return integerAbs(column!, call);
+};
+
+function integerAbs(column: Column, call: KernelCall): Column {
+  const greatest = integerRange(integerOf(call.type))[1];
+  const valid = validOf(column);
+  const values = bigintsOf(column).map((value, row) => {
+    const result = value < 0n && integerOf(call.type).signed ? -value : value;
+    if (result > greatest && (valid === null || valid[row] === 1)) {
+      throw new SqlError(
+        'overflow',
+        `expected a result within ${typeName(call.type)}, found abs(${value})`,
+        call.position,
+      );
+    }
+    return result;
+  });
+  const storage = storageOf(call.type);
+  return storage.kind === 'number'
+    ? {
+        kind: 'number',
+        length: call.length,
+        values: new storage.array(call.length).map((_, row) => Number(values[row])),
+        valid,
+      }
+    : { kind: 'bigint', length: call.length, values, valid };
+}
+
+const isNanKernel: Kernel = ([column], call) => {
+  const states = newStates(call.length);
+  const values = doublesOf(column!);
+  for (let row = 0; row < states.length; row++) {
+    states[row] = Number.isNaN(values[row]) ? truth.true : truth.false;
+  }
+  maskStates(states, validOf(column!));
+  return statesColumn(states);
+};
+
+const modRow: FunctionRow = {
+  usage: 'mod(number, divisor)',
+  bind: (made) => {
+    checkCount('mod(number, divisor)', made, 2, 2);
+    const [left, right] = made.arguments.map((argument, at) =>
+      fitArgument('mod(number, divisor)', 'number', argument, at + 1),
+    );
+    return bindArithmetic('%', left!, right!, made.position);
+  },
+};
+
+const log10Row = unary('log10', Math.log10);
+const logRow: FunctionRow = {
+  usage: 'log([base, ]number)',
+  bind: (made: FunctionCall): Bound => {
+    checkCount('log([base, ]number)', made, 1, 2);
+    return (made.arguments.length === 1 ? log10Row : logOfBase).bind(made);
+  },
+};
+const logOfBase = binary('log([base, ]number)', (base, value) => Math.log(value) / Math.log(base));
+
+const powerRow = binary('power(base, exponent)', (base, exponent) => base ** exponent);
+const isNanRow = plainFunction({
+  usage: 'isnan(number)',
+  parameters: ['float'],
+  result: boolType,
+  kernel: isNanKernel,
+});
+const signRow = unary('sign', Math.sign);
+const ceilRow = rounding('ceil', Math.ceil, (value, factor) => -floorWhole(-value, factor));
+
+function keepType([type]: readonly DataType[]): DataType {
+  return type!;
+}
+
+/** Functions of numbers. Those of floats answer NaN or infinity where there is no number. */
+export const numericFunctions: Readonly<Record<string, FunctionRow>> = {
+  abs: plainFunction({
+    usage: 'abs(number)',
+    parameters: ['number'],
+    result: keepType,
+    kernel: absKernel,
+    fallible: true,
+  }),
+  ceil: ceilRow,
+  ceiling: ceilRow,
+  floor: rounding('floor', Math.floor, floorWhole),
+  trunc: rounding('trunc', Math.trunc, (value, factor) => value / factor),
+  round: plainFunction({
+    usage: 'round(number[, digits])',
+    parameters: ['number', 'integer'],
+    required: 1,
+    result: keepType,
+    kernel: roundKernel,
+  }),
+  sqrt: unary('sqrt', Math.sqrt),
+  cbrt: unary('cbrt', Math.cbrt),
+  exp: unary('exp', Math.exp),
+  ln: unary('ln', Math.log),
+  log: logRow,
+  log2: unary('log2', Math.log2),
+  log10: log10Row,
+  sin: unary('sin', Math.sin),
+  cos: unary('cos', Math.cos),
+  tan: unary('tan', Math.tan),
+  asin: unary('asin', Math.asin),
+  acos: unary('acos', Math.acos),
+  atan: unary('atan', Math.atan),
+  atan2: binary('atan2(y, x)', Math.atan2),
+  power: powerRow,
+  pow: powerRow,
+  mod: modRow,
+  sign: signRow,
+  signum: signRow,
+  isnan: isNanRow,
+  is_nan: isNanRow,
+};

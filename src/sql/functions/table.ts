@@ -1,0 +1,63 @@
+import type { Bound } from '../bound.ts';
+import { bindConcat } from '../concatenate.ts';
+import { SqlError } from '../errors.ts';
+import { nearestNames } from '../nearest.ts';
+import { choiceFunctions } from './choice.ts';
+import type { FunctionCall, FunctionRow } from './function-row.ts';
+import { checkCount } from './function-row.ts';
+import { listFunctions } from './list.ts';
+import { numericFunctions } from './numeric.ts';
+import { temporalFunctions } from './temporal.ts';
+import { textFunctions } from './text.ts';
+
+const concatRow: FunctionRow = {
+  usage: 'concat(value, ...)',
+  bind: (made) => {
+    checkCount('concat(value, ...)', made, 1, Infinity);
+    return bindConcat(made.arguments, made.position);
+  },
+};
+
+/** Every function of the language, by its lower-case name. */
+export const functions: ReadonlyMap<string, FunctionRow> = new Map([
+  ...Object.entries(textFunctions),
+  ...Object.entries(numericFunctions),
+  ...Object.entries(temporalFunctions),
+  ...Object.entries(listFunctions),
+  ...Object.entries(choiceFunctions),
+  ['concat', concatRow] as const,
+]);
+
+/** Known so that the refusal can say why: an expression sees one row at a time. */
+const aggregates: ReadonlySet<string> = new Set([
+  'array_agg',
+  'avg',
+  'bool_and',
+  'bool_or',
+  'count',
+  'max',
+  'mean',
+  'median',
+  'min',
+  'row_number',
+  'stddev',
+  'string_agg',
+  'sum',
+  'var',
+  'variance',
+]);
+
+/** Binds a call. Throws SqlError `unknown-function`, and what the function says of its arguments. */
+export function bindCall(made: FunctionCall): Bound {
+  const row = functions.get(made.name);
+  if (row !== undefined) {
+    return row.bind(made);
+  }
+  if (aggregates.has(made.name)) {
+    const message = `expected a function of one row, found the aggregate ${made.name}`;
+    throw new SqlError('unknown-function', message, made.position);
+  }
+  const nearest = nearestNames(made.name, [...functions.keys()]).join(', ');
+  const message = `expected the name of a function, found ${made.name.slice(0, 60)}; the nearest are ${nearest}`;
+  throw new SqlError('unknown-function', message, made.position);
+}

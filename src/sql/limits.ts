@@ -1,0 +1,11 @@
+/** The longest text of one expression, in UTF-16 units. */
+export const maxTextLength = 1_048_576;
+
+/** The most levels an expression may nest: parentheses while it is read, nodes once it is a tree. */
+export const maxDepth = 200;
+
+/** The most characters between two `%` of a LIKE pattern when `_` is among them. */
+export const maxWildcardRun = 1_024;
+
+/** The most bytes of text that one function may make for a batch. */
+export const maxTextBytes = 268_435_456;

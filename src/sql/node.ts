@@ -1,0 +1,91 @@
+import type { DataType } from 'apache-arrow';
+import { Null } from 'apache-arrow';
+import type { Bound, BoundLiteral, BoundShared, Kernel } from './bound.ts';
+import { boolType, boundChildren } from './bound.ts';
+import { SqlError } from './errors.ts';
+import { evaluateNode } from './evaluate-node.ts';
+import { constantFrame } from './frame.ts';
+import type { Scalar } from './scalar.ts';
+import { scalarAt } from './scalar.ts';
+import { familyOf } from './types.ts';
+
+/** A literal of a type. */
+export function literal(
+  type: DataType,
+  value: Scalar,
+  position: number,
+  digits?: string,
+): BoundLiteral {
+  const node = { kind: 'literal', type, value, position, fallible: false } as const;
+  return Object.freeze(digits === undefined ? node : { ...node, digits });
+}
+
+/** Null, or UNKNOWN as a predicate. */
+export function nullLiteral(type: DataType, position: number): BoundLiteral {
+  return literal(type, null, position);
+}
+
+export const nullType: DataType = new Null();
+
+/** Freezes a node, or computes it when it has only literals. What it throws is left for the rows that need it. */
+export function fold(node: Bound): Bound {
+  const children = boundChildren(node);
+  if (children.length === 0 || !children.every((child) => child.kind === 'literal')) {
+    return Object.freeze(node);
+  }
+  try {
+    const column = evaluateNode(node, constantFrame(1));
+    return literal(node.type, scalarAt(column, 0, familyOf(node.type) === 'text'), node.position);
+  } catch (error) {
+    if (error instanceof SqlError) {
+      return Object.freeze(node);
+    }
+    throw error;
+  }
+}
+
+function anyFallible(nodes: readonly Bound[]): boolean {
+  return nodes.some((node) => node.fallible);
+}
+
+/** What a call is made of. */
+export interface CallParts {
+  readonly name: string;
+  readonly type: DataType;
+  readonly arguments: readonly Bound[];
+  readonly kernel: Kernel;
+  readonly position: number;
+  /** Whether the kernel itself may throw for a value. */
+  readonly fallible: boolean;
+}
+
+/** A call of a kernel, computed at once when its arguments are literals. */
+export function call(parts: CallParts): Bound {
+  const fallible = parts.fallible || anyFallible(parts.arguments);
+  return fold({ kind: 'call', ...parts, arguments: Object.freeze([...parts.arguments]), fallible });
+}
+
+/** AND or OR of predicates; of one it is that one. */
+export function junction(kind: 'and' | 'or', operands: readonly Bound[], position: number): Bound {
+  const [first] = operands;
+  if (operands.length === 1 && first !== undefined) {
+    return first;
+  }
+  const fallible = anyFallible(operands);
+  return fold({ kind, type: boolType, operands: Object.freeze([...operands]), position, fallible });
+}
+
+/** NOT of a predicate. */
+export function negation(operand: Bound, position: number): Bound {
+  return fold({ kind: 'not', type: boolType, operand, position, fallible: operand.fallible });
+}
+
+/** The operand in a form that may stand in several places and is evaluated once. */
+export function shared(operand: Bound): Bound {
+  if (operand.kind === 'literal' || operand.kind === 'column' || operand.kind === 'shared') {
+    return operand;
+  }
+  const { type, position, fallible } = operand;
+  const node: BoundShared = { kind: 'shared', type, operand, position, fallible };
+  return Object.freeze(node);
+}

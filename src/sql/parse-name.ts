@@ -1,0 +1,33 @@
+import type { Name } from './expression.ts';
+import type { Cursor } from './cursor.ts';
+import { reservedWords } from './cursor.ts';
+
+/** Reads one name, bare or quoted. `what` says in an error what the name was to be. */
+export function parseName(cursor: Cursor, what: string): Name {
+  const { kind, text } = cursor.peek();
+  if (kind === 'quoted' || (kind === 'name' && !reservedWords.has(text.toLowerCase()))) {
+    cursor.next();
+    return Object.freeze({ text, quoted: kind === 'quoted' });
+  }
+  return cursor.fail(what);
+}
+
+/** Reads a dotted path of names. */
+export function parseNames(cursor: Cursor): readonly Name[] {
+  const names = [parseName(cursor, 'the name of a column')];
+  while (cursor.atSymbol('.')) {
+    cursor.next();
+    names.push(parseFieldName(cursor));
+  }
+  return Object.freeze(names);
+}
+
+/** Reads the name of a field behind a dot, where a reserved word needs no quotes. */
+export function parseFieldName(cursor: Cursor): Name {
+  const { kind, text } = cursor.peek();
+  if (kind === 'name') {
+    cursor.next();
+    return Object.freeze({ text, quoted: false });
+  }
+  return parseName(cursor, 'the name of a field');
+}

@@ -1,0 +1,95 @@
+import type { CaseBranch, Expression } from './expression.ts';
+import { reservedWords } from './cursor.ts';
+import { parseSpecialCall } from './parse-call.ts';
+import { parseLiteral } from './parse-literal.ts';
+import { parseNames } from './parse-name.ts';
+import { parseTypeName } from './parse-type.ts';
+import type { Parser } from './parser.ts';
+import { level } from './parser.ts';
+
+function parseItems(parser: Parser, close: string): readonly Expression[] {
+  const items: Expression[] = [];
+  if (parser.cursor.takeSymbol(close)) {
+    return Object.freeze(items);
+  }
+  do {
+    items.push(parser.expression(level.none));
+  } while (parser.cursor.takeSymbol(','));
+  parser.cursor.expectSymbol(close);
+  return Object.freeze(items);
+}
+
+function parseBranches(parser: Parser): readonly CaseBranch[] {
+  const branches: CaseBranch[] = [];
+  while (parser.cursor.takeWord('when')) {
+    const when = parser.expression(level.none);
+    parser.cursor.expectWord('then');
+    branches.push(Object.freeze({ when, result: parser.expression(level.none) }));
+  }
+  return branches.length === 0 ? parser.cursor.fail('WHEN') : Object.freeze(branches);
+}
+
+function parseCase(parser: Parser, position: number): Expression {
+  const { cursor } = parser;
+  const operand = cursor.atWord('when') ? undefined : parser.expression(level.none);
+  const branches = parseBranches(parser);
+  const otherwise = cursor.takeWord('else') ? parser.expression(level.none) : undefined;
+  cursor.expectWord('end');
+  return parser.build({ kind: 'case', position, operand, branches, otherwise });
+}
+
+function parseCastCall(parser: Parser, position: number): Expression {
+  const { cursor } = parser;
+  cursor.expectSymbol('(');
+  const operand = parser.expression(level.none);
+  cursor.expectWord('as');
+  const target = parseTypeName(cursor);
+  cursor.expectSymbol(')');
+  return parser.build({ kind: 'cast', position, operand, target });
+}
+
+function parseCall(parser: Parser): Expression {
+  const { cursor } = parser;
+  const { text, position } = cursor.next();
+  const name = text.toLowerCase();
+  cursor.expectSymbol('(');
+  const special = parseSpecialCall(parser, name, position);
+  return (
+    special ?? parser.build({ kind: 'call', position, name, arguments: parseItems(parser, ')') })
+  );
+}
+
+function parseParentheses(parser: Parser): Expression {
+  const inner = parser.expression(level.none);
+  parser.cursor.expectSymbol(')');
+  return inner;
+}
+
+/** Reads what stands between operators: a literal, a name, a call, a CASE, parentheses. */
+export function parsePrimary(parser: Parser): Expression {
+  const { cursor } = parser;
+  const { kind, text, position } = cursor.peek();
+  const value = parseLiteral(cursor);
+  if (value !== undefined) {
+    return parser.build({ kind: 'literal', position, value: Object.freeze(value) });
+  }
+  if (cursor.takeSymbol('(')) {
+    return parseParentheses(parser);
+  }
+  if (cursor.takeSymbol('[')) {
+    return parser.build({ kind: 'list', position, items: parseItems(parser, ']') });
+  }
+  if (cursor.takeWord('case')) {
+    return parseCase(parser, position);
+  }
+  if (cursor.takeWord('cast')) {
+    return parseCastCall(parser, position);
+  }
+  if (kind === 'name' && cursor.atSymbol('(', 1) && !reservedWords.has(text.toLowerCase())) {
+    return parseCall(parser);
+  }
+  if (kind === 'quoted' || (kind === 'name' && !reservedWords.has(text.toLowerCase()))) {
+    return parser.build({ kind: 'column', position, path: parseNames(cursor) });
+  }
+  return cursor.fail('an expression');
+}

@@ -1,0 +1,66 @@
+import { SqlError } from './errors.ts';
+import type { Expression } from './expression.ts';
+import { childrenOf } from './expression.ts';
+import { maxDepth } from './limits.ts';
+import type { Cursor } from './cursor.ts';
+
+/** How tightly operators bind, loosest first. */
+export const level = {
+  none: 0,
+  or: 1,
+  and: 2,
+  not: 3,
+  is: 4,
+  comparison: 5,
+  concatenation: 6,
+  sum: 7,
+  product: 8,
+  sign: 9,
+  postfix: 10,
+} as const;
+
+/** What the parts of the parser share: the place in the text and the way back to the whole. */
+export interface Parser {
+  readonly cursor: Cursor;
+  /** Reads an expression of operators that bind tighter than `minimum`. */
+  expression(minimum: number): Expression;
+  /** Freezes a new node. Throws SqlError `limit` when the tree becomes too deep. */
+  build<Made extends Expression>(node: Made): Made;
+}
+
+function tooDeep(position: number): SqlError {
+  return new SqlError(
+    'limit',
+    `expected at most ${maxDepth} levels of nesting, found more`,
+    position,
+  );
+}
+
+/** Counts the levels of a tree as it grows, and those of the recursion that reads it. */
+export class DepthGuard {
+  readonly #heights = new WeakMap<Expression, number>();
+  #level = 0;
+
+  /** The height of a node whose children were measured before. */
+  measure(node: Expression): void {
+    let height = 1;
+    for (const child of childrenOf(node)) {
+      height = Math.max(height, (this.#heights.get(child) ?? 0) + 1);
+    }
+    if (height > maxDepth) {
+      throw tooDeep(node.position);
+    }
+    this.#heights.set(node, height);
+  }
+
+  enter(position: number): void {
+    this.#level++;
+    if (this.#level > maxDepth) {
+      throw tooDeep(position);
+    }
+  }
+
+  leave(): void {
+    this.#level--;
+  }
+}

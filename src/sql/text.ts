@@ -1,0 +1,109 @@
+import type { BytesColumn, Column, Valid } from './column.ts';
+import { bothValid, validOf } from './column.ts';
+import { SqlError } from './errors.ts';
+import { maxTextBytes } from './limits.ts';
+
+/** The text of a row. */
+export function textAt(column: BytesColumn, row: number): string {
+  const start = column.starts[row]!;
+  const { buffer, byteOffset } = column.bytes;
+  return Buffer.from(buffer, byteOffset + start, column.ends[row]! - start).toString('utf8');
+}
+
+/** What a function is refused with whose result would fill the memory. */
+export function textTooLong(position: number): SqlError {
+  return new SqlError(
+    'limit',
+    `expected at most ${maxTextBytes} bytes of text in a batch, found more`,
+    position,
+  );
+}
+
+/** Collects texts into one run of bytes. */
+export class TextBuilder {
+  readonly #starts: Uint32Array;
+  readonly #ends: Uint32Array;
+  #bytes: Buffer;
+  #size = 0;
+
+  constructor(length: number) {
+    this.#starts = new Uint32Array(length);
+    this.#ends = new Uint32Array(length);
+    this.#bytes = Buffer.allocUnsafeSlow(Math.max(1024, length * 16));
+  }
+
+  /** Makes `text` the value of a row. Throws SqlError `limit` when all texts pass 256 MiB. */
+  set(row: number, text: string, position: number): void {
+    const most = text.length * 3;
+    if (this.#size + most > this.#bytes.length) {
+      this.#grow(this.#size + most, position);
+    }
+    this.#starts[row] = this.#size;
+    this.#size += this.#bytes.write(text, this.#size, 'utf8');
+    this.#ends[row] = this.#size;
+    if (this.#size > maxTextBytes) {
+      throw textTooLong(position);
+    }
+  }
+
+  #grow(needed: number, position: number): void {
+    if (needed > maxTextBytes * 3) {
+      throw textTooLong(position);
+    }
+    const larger = Buffer.allocUnsafeSlow(needed * 2);
+    larger.set(this.#bytes.subarray(0, this.#size));
+    this.#bytes = larger;
+  }
+
+  column(valid: Valid): BytesColumn {
+    const [starts, ends] = [this.#starts, this.#ends];
+    return {
+      kind: 'bytes',
+      length: starts.length,
+      bytes: this.#bytes.subarray(0, this.#size),
+      starts,
+      ends,
+      valid,
+    };
+  }
+}
+
+/** A text column made row by row, where `valid` has a value. */
+export function buildTexts(
+  length: number,
+  valid: Valid,
+  position: number,
+  text: (row: number) => string,
+): BytesColumn {
+  const builder = new TextBuilder(length);
+  for (let row = 0; row < length; row++) {
+    if (valid === null || valid[row] === 1) {
+      builder.set(row, text(row), position);
+    }
+  }
+  return builder.column(valid);
+}
+
+/** The column as texts; nulls of no type become null texts. */
+export function bytesOf(column: Column): BytesColumn {
+  if (column.kind === 'bytes') {
+    return column;
+  }
+  if (column.kind !== 'null') {
+    throw new TypeError(`a ${column.kind} column has no texts`);
+  }
+  const spans = new Uint32Array(column.length);
+  return {
+    kind: 'bytes',
+    length: column.length,
+    bytes: new Uint8Array(),
+    starts: spans,
+    ends: spans,
+    valid: validOf(column),
+  };
+}
+
+/** The rows that have a value in all of the columns. */
+export function allValid(columns: readonly Column[]): Valid {
+  return columns.reduce<Valid>((valid, column) => bothValid(valid, validOf(column)), null);
+}
