@@ -1,7 +1,7 @@
 import type { Answer, Backend, CatalogRequest } from '../protocol/backend.ts';
 import { CatalogError } from '../protocol/errors.ts';
 import type { Permit } from '../protocol/permit.ts';
-import { readBody, withBodyContext } from './body.ts';
+import { checkedBody, readBody, withBodyContext } from './body.ts';
 import type { HandlerTable } from './handler.ts';
 
 export interface EmbeddedBackendOptions {
@@ -22,13 +22,19 @@ export class EmbeddedBackend implements Backend {
     this.#options = options;
   }
 
-  /** @throws CatalogError Unsupported for an operation that is not built, and whatever its handler refuses. */
+  /**
+   * An operation that is not built is refused after its body was found to agree
+   * with the route: what is at odds is bad input whatever is asked.
+   * @throws CatalogError Unsupported for it, and whatever a handler refuses.
+   */
   async handle(request: CatalogRequest, permit: Permit): Promise<Answer> {
+    const { handlers, jsonBody } = this.#options;
     const { name, body: kind } = request.operation;
-    const handler = this.#options.handlers[name];
+    const handler = handlers[name];
+    const sent = kind === 'arrow' ? {} : await readBody(request, jsonBody);
     if (handler === undefined) throw new CatalogError('Unsupported', `${name} is not built yet`);
-    if (kind === 'arrow') return handler({ request, permit, body: {} });
-    const body = await readBody(request, this.#options.jsonBody);
+    if (kind === 'arrow') return handler({ request, permit, body: sent });
+    const body = checkedBody(request, sent);
     return handler({ request: withBodyContext(request, body), permit, body });
   }
 

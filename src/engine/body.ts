@@ -9,16 +9,24 @@ import { checkModel } from '../protocol/models.ts';
 export type Body = Record<string, JsonValue>;
 
 /**
- * The JSON body of a request: an object, completed by what the route and the
- * query say. Nothing sent, and `null`, are `{}`; the content type is not asked
- * for, since clients leave it out.
+ * The JSON body of a request as it was sent: an object that agrees with the
+ * route. Nothing sent, and `null`, are `{}`; the content type is not asked for,
+ * since clients leave it out.
  * @param limit The most bytes that are read.
  * @throws CatalogError InvalidInput for a body that is too large, not JSON, no
- * object, unlike its model, or at odds with the route.
+ * object, or at odds with the route.
  */
 export async function readBody(request: CatalogRequest, limit: number): Promise<Body> {
-  const sent = bodyOf(await readText(request.body, limit));
-  checkAgreement(request, sent);
+  const body = bodyOf(await readText(request.body, limit));
+  checkAgreement(request, body);
+  return body;
+}
+
+/**
+ * A body in the shape of its model, completed by what the route and the query say.
+ * @throws CatalogError InvalidInput for a body that is unlike its model.
+ */
+export function checkedBody(request: CatalogRequest, sent: Body): Body {
   const body = completeBody(request, sent);
   const model = request.operation.request;
   if (model !== undefined) checkModel(model, body);

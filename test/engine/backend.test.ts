@@ -22,10 +22,13 @@ function showing(operation: 'DescribeTable' | 'ListTables' | 'UpdateTableSchemaM
 }
 
 describe('the embedded backend', () => {
-  it('says that an operation is not built, whatever its body', async () => {
+  it('says that an operation is not built, unless its body is at odds with the route', async () => {
     const backend = backendOf({});
-    const refused = ask(backend, 'POST /v1/table/t/restore', { body: '{{' });
-    expect(await refusalOf(refused)).toBe('0 Unsupported: RestoreTable is not built yet');
+    const restore = (body: object) => refusalOf(ask(backend, 'POST /v1/table/t/restore', { body }));
+    expect(await restore({})).toBe('0 Unsupported: RestoreTable is not built yet');
+    expect(await restore({ id: ['other'] })).toBe(
+      '13 InvalidInput: the field "id" of the body differs from what the request says elsewhere',
+    );
   });
 
   it('leaves an Arrow body to the handler', async () => {
