@@ -81,6 +81,7 @@ class StreamReader implements ArrowStream {
   readonly #limits: Required<StreamLimits>;
   readonly #dictionaries: StreamDictionaries;
   readonly #isFile: boolean;
+  #batch: RecordBatch | undefined;
 
   constructor(
     source: ByteSource,
@@ -101,18 +102,30 @@ class StreamReader implements ArrowStream {
 
   async *batches(): AsyncGenerator<RecordBatch> {
     try {
-      for (;;) {
-        const message = await readMessage(this.#source, this.#limits);
-        if (message === undefined) break;
-        const batch = await this.#take(message);
-        if (batch !== undefined) yield batch;
-      }
+      while (await this.#advance()) yield this.#handOver();
       // A file goes on with its footer, which repeats what was read.
       if (this.#isFile) await this.#source.drain();
       if (!(await this.#source.atEnd())) throw corrupt('Bytes follow the end of the stream.');
     } finally {
       await this.#source.close();
     }
+  }
+
+  /** Reads on to the next batch; false when there is none. */
+  async #advance(): Promise<boolean> {
+    while (this.#batch === undefined) {
+      const message = await readMessage(this.#source, this.#limits);
+      if (message === undefined) return false;
+      this.#batch = await this.#take(message);
+    }
+    return true;
+  }
+
+  /** A generator keeps its variables while it waits, so a batch in one would live until the next is read. */
+  #handOver(): RecordBatch {
+    const batch = this.#batch!;
+    this.#batch = undefined;
+    return batch;
   }
 
   async #take(message: Message): Promise<RecordBatch | undefined> {

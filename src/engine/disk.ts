@@ -1,9 +1,19 @@
 import { randomUUID } from 'node:crypto';
-import { link, open, rm } from 'node:fs/promises';
+import { link, open, readFile, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { syncFolder } from '../store/folder.ts';
 
 export { makeFolder, syncFolder } from '../store/folder.ts';
+
+/** The bytes of a file; undefined when there is none. */
+export async function readIfPresent(path: string): Promise<Buffer | undefined> {
+  try {
+    return await readFile(path);
+  } catch (error) {
+    if (hasCode(error, 'ENOENT')) return undefined;
+    throw error;
+  }
+}
 
 /**
  * Writes a file whole. After this its bytes and its name are on stable storage.
@@ -36,7 +46,7 @@ async function linkIfAbsent(from: string, to: string): Promise<'created' | 'exis
     await link(from, to);
     return 'created';
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'EEXIST') return 'exists';
+    if (hasCode(error, 'EEXIST')) return 'exists';
     throw error;
   }
 }
@@ -57,4 +67,8 @@ export async function createDurable(
   } finally {
     await rm(draft, { force: true });
   }
+}
+
+function hasCode(error: unknown, code: string): boolean {
+  return error instanceof Error && 'code' in error && error.code === code;
 }

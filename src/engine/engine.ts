@@ -4,7 +4,9 @@ import type { Backend } from '../protocol/backend.ts';
 import type { Store } from '../store/store.ts';
 import { Catalog } from './catalog/catalog.ts';
 import { openIdentity } from './catalog/identity.ts';
-import { openJournal } from './catalog/journal.ts';
+import { openJournal, type Journal } from './catalog/journal.ts';
+import { OwnCommitter } from './catalog/own-committer.ts';
+import { CATALOG_KEY } from './catalog/keys.ts';
 import { EmbeddedBackend } from './backend.ts';
 import { makeFolder } from './disk.ts';
 import type { HandlerTable } from './handler.ts';
@@ -48,14 +50,18 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
   const root = join(data, 'tables');
   await makeFolder(root);
   const journal = await openJournal(join(data, 'catalog'), store);
-  await openIdentity(data, store, journal);
+  const committer = new OwnCommitter(journal, await openIdentity(data, store, journal));
   await mkdir(options.locations.managed, { recursive: true });
-  const catalog = new Catalog(store, journal);
-  const tables = new Tables({ root, store, committer: journal, cacheBytes: options.cacheBytes });
+  const catalog = new Catalog(store, committer);
+  const tables = new Tables({ root, store, committer, cacheBytes: options.cacheBytes });
   const reader = new FragmentReader();
   const handlers = handlerTable(options, catalog, tables, reader);
   return {
-    backend: new EmbeddedBackend({ handlers, jsonBody: options.jsonBody, health: healthOf(store) }),
+    backend: new EmbeddedBackend({
+      handlers,
+      jsonBody: options.jsonBody,
+      health: healthOf(store, journal),
+    }),
     close: async () => {
       await reader.close();
       await journal.close();
@@ -86,13 +92,12 @@ function handlerTable(
   };
 }
 
-function healthOf(store: Store): () => Promise<string | undefined> {
+function healthOf(store: Store, journal: Journal): () => Promise<string | undefined> {
   return async () => {
-    try {
-      await store.get('C');
-      return undefined;
-    } catch {
-      return 'the store does not answer';
-    }
+    if (journal.fault !== undefined) return 'the catalog journal cannot be written';
+    return store.get(CATALOG_KEY).then(
+      (id) => (id === undefined ? 'the store does not carry this catalog' : undefined),
+      () => 'the store does not answer',
+    );
   };
 }

@@ -16,7 +16,8 @@ import type { ArithmeticOperator, Interval } from './expression.ts';
 import { adaptLiteral, decimalOf, float64Type, int64Type } from './literals.ts';
 import { call, literal, nullLiteral } from './node.ts';
 import { dayDifferenceKernel, shiftKernel, stepSumKernel } from './temporal.ts';
-import { familyOf, integerOf, integerType, sameType, stepOf, typeName } from './types.ts';
+import { sameType } from './same-type.ts';
+import { familyOf, integerOf, integerType, stepOf, typeName } from './types.ts';
 import { requireUtc } from './zone.ts';
 
 /** The operands of an operator that is being bound. */
@@ -27,8 +28,8 @@ interface Operation {
   readonly position: number;
 }
 
-function refuse({ operator, left, right, position }: Operation): SqlError {
-  const found = `${typeName(left.type)} ${operator} ${typeName(right.type)}`;
+function refuse({ operator, left, right, position }: Operation, hint = ''): SqlError {
+  const found = `${typeName(left.type)} ${operator} ${typeName(right.type)}${hint}`;
   return new SqlError(
     'type',
     `expected operands that ${operator} is defined for, found ${found}`,
@@ -70,11 +71,9 @@ function bindDecimals(operation: Operation): Bound {
   const [a, b] = [scaleOf(left.type), scaleOf(right.type)];
   const scale = operator === '*' ? a + b : Math.max(a, b);
   if (operator === '/' || operator === '%' || scale > 38) {
-    const hint = `cast one of them to double to compute with floats`;
-    throw new SqlError(
-      'type',
-      `${refuse({ ...operation, left, right }).message.split(', at position')[0]}; ${hint}`,
-      position,
+    throw refuse(
+      { ...operation, left, right },
+      '; cast one of them to double to compute with floats',
     );
   }
   const type = new DecimalType(scale, 38, 128);

@@ -16,7 +16,8 @@ import { fold, junction, negation, nullLiteral, nullType, shared } from './node.
 import type { Scope } from './scope.ts';
 import { findField } from './scope.ts';
 import { typeOfName } from './type-name.ts';
-import { familyOf, isComputable, plainType, sameType, typeName } from './types.ts';
+import { sameType } from './same-type.ts';
+import { familyOf, isComputable, plainType, typeName } from './types.ts';
 import { requireUtc } from './zone.ts';
 
 export type { Scope } from './scope.ts';

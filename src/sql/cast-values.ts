@@ -91,13 +91,14 @@ const specialFloats: ReadonlyMap<string, number> = new Map([
   ['-infinity', -Infinity],
 ]);
 
-function parseFloatText(text: string): number | undefined {
+function parseFloatText(text: string, to: DataType): number | undefined {
   const trimmed = text.trim();
   const special = specialFloats.get(trimmed.toLowerCase());
-  return (
-    special ??
-    (/^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/.test(trimmed) ? Number(trimmed) : undefined)
-  );
+  if (special !== undefined || !/^[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?$/.test(trimmed)) {
+    return special;
+  }
+  const value = Number(trimmed);
+  return Number.isFinite(isSingle(to) ? Math.fround(value) : value) ? value : undefined;
 }
 
 function parseIntegerText(text: string, to: DataType): bigint | undefined {
@@ -201,7 +202,7 @@ const textual: Readonly<Partial<Record<Family, Row>>> = {
   text: {
     boolean: convert<string>((value) => booleans.get(value.trim().toLowerCase())),
     integer: convert<string>((value, _, to) => parseIntegerText(value, to)),
-    float: convert<string>((value) => parseFloatText(value)),
+    float: convert<string>((value, _, to) => parseFloatText(value, to)),
     decimal: convert<string>((value, _, to) => fitDecimal(parseDecimal(value), to)),
     date: convert<string>((value, _, to) => parseDateText(value, to)),
     time: convert<string>((value, _, to) => toStep(parseTime(value), to)),

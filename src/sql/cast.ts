@@ -5,27 +5,20 @@ import type { RowValue } from './cast-values.ts';
 import { conversionOf, formatFloat } from './cast-values.ts';
 import type { BytesColumn, Column, NumberArray, Valid } from './column.ts';
 import { isValid, newStates, statesColumn, truth, validOf } from './column.ts';
-import { SqlError } from './errors.ts';
+import { excerpt, SqlError } from './errors.ts';
 import { constantColumn, scalarAt } from './scalar.ts';
-import { storageOf } from './storage.ts';
+import { isSingle, storageOf } from './storage.ts';
 import { buildTexts } from './text.ts';
 import type { Family } from './types.ts';
-import {
-  elementType,
-  familyOf,
-  integerOf,
-  integerRange,
-  sameType,
-  stepOf,
-  typeName,
-} from './types.ts';
+import { sameType } from './same-type.ts';
+import { elementType, familyOf, integerOf, integerRange, stepOf, typeName } from './types.ts';
 import { doublesOf, widenToBigints } from './widen.ts';
 
 type Target = Pick<KernelCall, 'type' | 'position' | 'length'>;
 
 function show(value: RowValue): string {
   return typeof value === 'string'
-    ? `'${value.slice(0, 60)}'`
+    ? `'${excerpt(value)}'`
     : typeof value === 'number'
       ? formatFloat(value)
       : String(value);
@@ -129,7 +122,8 @@ function castBytes(column: BytesColumn, from: DataType, target: Target): Column 
 }
 
 /** The conversions that need no look at the values: 32-bit integers widen, integers become floats. */
-function castWhole(column: Column, from: DataType, to: DataType): Column | undefined {
+function castWhole(column: Column, from: DataType, target: Target): Column | undefined {
+  const to = target.type;
   const { length } = column;
   const storage = storageOf(to);
   const numeric = column.kind === 'number' || column.kind === 'bigint';
@@ -138,7 +132,8 @@ function castWhole(column: Column, from: DataType, to: DataType): Column | undef
   }
   if (familyOf(to) === 'float' && storage.kind === 'number') {
     const doubles = doublesOf(column);
-    const values = storage.array === Float32Array ? new Float32Array(doubles) : doubles;
+    const values =
+      storage.array === Float32Array ? narrowed(doubles, column, from, target) : doubles;
     return { kind: 'number', length, values, valid: column.valid };
   }
   if (
@@ -160,6 +155,22 @@ function castWhole(column: Column, from: DataType, to: DataType): Column | undef
   const values = new storage.array(length);
   values.set(column.values);
   return { kind: 'number', length, values, valid: column.valid };
+}
+
+/** Doubles as float32. One that is too large would become infinite and is refused. */
+function narrowed(
+  doubles: Float64Array,
+  column: Column,
+  from: DataType,
+  target: Target,
+): Float32Array {
+  const values = new Float32Array(doubles);
+  for (let row = 0; row < values.length; row++) {
+    if (!Number.isFinite(values[row]) && Number.isFinite(doubles[row]) && isValid(column, row)) {
+      throw unfit(doubles[row]!, from, target);
+    }
+  }
+  return values;
 }
 
 function holdsAll(from: DataType, to: DataType): boolean {
@@ -187,7 +198,7 @@ export function castColumn(column: Column, from: DataType, target: Target): Colu
   if (column.kind === 'bytes' && storageOf(type).kind === 'bytes') {
     return castBytes(column, from, target);
   }
-  const whole = castWhole(column, from, type);
+  const whole = castWhole(column, from, target);
   return (
     whole ?? fillRows({ ...target, valid: validOf(column), value: converter(column, from, target) })
   );
@@ -212,6 +223,9 @@ export function castAlwaysFits(from: DataType, to: DataType): boolean {
   const calendar = (a === 'date' || a === 'timestamp') && (b === 'date' || b === 'timestamp');
   if (calendar) {
     return stepOf(from) === stepOf(to);
+  }
+  if (a === 'float' && b === 'float') {
+    return !isSingle(to) || isSingle(from);
   }
   return a === 'null' || b === 'float'
     ? a !== 'text'

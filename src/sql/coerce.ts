@@ -14,6 +14,7 @@ import { castAlwaysFits, castKernel } from './cast.ts';
 import { SqlError } from './errors.ts';
 import { adaptLiteral, float64Type, literalAs, textType } from './literals.ts';
 import { call, nullType } from './node.ts';
+import { sameType } from './same-type.ts';
 import {
   commonInteger,
   elementType,
@@ -21,7 +22,6 @@ import {
   integerOf,
   integerType,
   isComputable,
-  sameType,
   stepOf,
   typeName,
 } from './types.ts';

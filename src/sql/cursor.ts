@@ -1,5 +1,6 @@
-import { SqlError } from './errors.ts';
+import { excerpt, SqlError } from './errors.ts';
 import type { Token } from './tokens.ts';
+import { tokenReader } from './tokens.ts';
 
 /** Words that are no bare column names; quoted they are. */
 export const reservedWords: ReadonlySet<string> = new Set([
@@ -29,35 +30,35 @@ export const reservedWords: ReadonlySet<string> = new Set([
 
 const endings: Readonly<Record<Token['kind'], (text: string) => string>> = {
   end: () => 'the end of the text',
-  string: (text) => `'${shortened(text)}'`,
-  quoted: (text) => `the name \`${shortened(text)}\``,
-  binary: (text) => `X'${shortened(text)}'`,
-  name: (text) => `"${shortened(text)}"`,
-  number: (text) => `"${shortened(text)}"`,
+  string: (text) => `'${excerpt(text)}'`,
+  quoted: (text) => `the name \`${excerpt(text)}\``,
+  binary: (text) => `X'${excerpt(text)}'`,
+  name: (text) => `"${excerpt(text)}"`,
+  number: (text) => `"${excerpt(text)}"`,
   symbol: (text) => `"${text}"`,
 };
 
-function shortened(text: string): string {
-  return text.length > 40 ? `${text.slice(0, 40)}...` : text;
-}
-
-/** A place in the list of tokens, and the questions a parser asks there. */
+/** A place among the tokens of a text, and the questions a parser asks there. */
 export class Cursor {
-  readonly tokens: readonly Token[];
-  #index = 0;
+  readonly #read: () => Token;
+  /** Tokens that were looked at and not taken yet. */
+  readonly #ahead: Token[] = [];
 
-  constructor(tokens: readonly Token[]) {
-    this.tokens = tokens;
+  constructor(text: string) {
+    this.#read = tokenReader(text);
   }
 
   /** The token `ahead` of the next one; past the end it is the `end` token. */
   peek(ahead = 0): Token {
-    return this.tokens[Math.min(this.#index + ahead, this.tokens.length - 1)]!;
+    while (this.#ahead.length <= ahead) {
+      this.#ahead.push(this.#read());
+    }
+    return this.#ahead[ahead]!;
   }
 
   next(): Token {
     const token = this.peek();
-    this.#index++;
+    this.#ahead.shift();
     return token;
   }
 
@@ -78,13 +79,17 @@ export class Cursor {
 
   takeWord(word: string): boolean {
     const found = this.atWord(word);
-    this.#index += found ? 1 : 0;
+    if (found) {
+      this.next();
+    }
     return found;
   }
 
   takeSymbol(symbol: string): boolean {
     const found = this.atSymbol(symbol);
-    this.#index += found ? 1 : 0;
+    if (found) {
+      this.next();
+    }
     return found;
   }
 

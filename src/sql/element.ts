@@ -4,7 +4,7 @@ import type { Bound, Kernel } from './bound.ts';
 import { coerce, commonType } from './coerce.ts';
 import type { Column, ListColumn } from './column.ts';
 import { bothValid, validOf } from './column.ts';
-import { SqlError } from './errors.ts';
+import { excerpt, SqlError } from './errors.ts';
 import type { Name } from './expression.ts';
 import { int64Type } from './literals.ts';
 import { call, nullLiteral } from './node.ts';
@@ -58,7 +58,7 @@ export function bindField(operand: Bound, name: Name, position: number): Bound {
   if (familyOf(operand.type) !== 'struct') {
     throw new SqlError(
       'type',
-      `expected a struct before .${name.text}, found ${typeName(operand.type)}`,
+      `expected a struct before .${excerpt(name.text)}, found ${typeName(operand.type)}`,
       position,
     );
   }

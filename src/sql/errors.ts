@@ -24,3 +24,8 @@ export class SqlError extends Error {
     this.position = position;
   }
 }
+
+/** A piece of the caller's text for a message, cut where it is long. */
+export function excerpt(text: string): string {
+  return text.length > 60 ? `${text.slice(0, 60)}...` : text;
+}

@@ -4,6 +4,12 @@ export const maxTextLength = 1_048_576;
 /** The most levels an expression may nest: parentheses while it is read, nodes once it is a tree. */
 export const maxDepth = 200;
 
+/** The most nodes of an expression, literals not counted: an IN list may be long. */
+export const maxNodes = 20_000;
+
+/** The most arguments of a call, and operands of `||`, that are not all literals. */
+export const maxArguments = 100;
+
 /** The most characters between two `%` of a LIKE pattern when `_` is among them. */
 export const maxWildcardRun = 1_024;
 

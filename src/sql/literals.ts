@@ -16,7 +16,7 @@ import type { Bound, BoundLiteral } from './bound.ts';
 import { boolType } from './bound.ts';
 import { parseDate, parseTime, parseTimestamp } from './calendar.ts';
 import { parseDecimal } from './decimal.ts';
-import { SqlError } from './errors.ts';
+import { excerpt, SqlError } from './errors.ts';
 import type { Literal, LiteralValue } from './expression.ts';
 import { literal, nullLiteral, nullType } from './node.ts';
 import type { Scalar } from './scalar.ts';
@@ -115,7 +115,7 @@ export function momentOfText(node: BoundLiteral, type: DataType): bigint {
   if (nanoseconds === undefined) {
     throw new SqlError(
       'value',
-      `expected ${expected} beside ${typeName(type)}, found '${node.value as string}'`,
+      `expected ${expected} beside ${typeName(type)}, found '${excerpt(node.value as string)}'`,
       node.position,
     );
   }

@@ -5,6 +5,7 @@ import { boolType, boundChildren } from './bound.ts';
 import { SqlError } from './errors.ts';
 import { evaluateNode } from './evaluate-node.ts';
 import { constantFrame } from './frame.ts';
+import { maxArguments } from './limits.ts';
 import type { Scalar } from './scalar.ts';
 import { scalarAt } from './scalar.ts';
 import { familyOf } from './types.ts';
@@ -59,8 +60,16 @@ export interface CallParts {
   readonly fallible: boolean;
 }
 
-/** A call of a kernel, computed at once when its arguments are literals. */
+/**
+ * A call of a kernel, computed at once when its arguments are literals. Throws
+ * SqlError `limit` for more arguments than a batch has room for.
+ */
 export function call(parts: CallParts): Bound {
+  const literals = parts.arguments.every((argument) => argument.kind === 'literal');
+  if (!literals && parts.arguments.length > maxArguments) {
+    const message = `expected at most ${maxArguments} arguments of ${parts.name}, found ${parts.arguments.length}`;
+    throw new SqlError('limit', message, parts.position);
+  }
   const fallible = parts.fallible || anyFallible(parts.arguments);
   return fold({ kind: 'call', ...parts, arguments: Object.freeze([...parts.arguments]), fallible });
 }

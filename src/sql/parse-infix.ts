@@ -1,5 +1,5 @@
 import type { ArithmeticOperator, ComparisonOperator, Expression, IsTest } from './expression.ts';
-import { SqlError } from './errors.ts';
+import { excerpt, SqlError } from './errors.ts';
 import type { Cursor } from './cursor.ts';
 import type { Parser } from './parser.ts';
 import { level } from './parser.ts';
@@ -120,7 +120,7 @@ function parseEscape(cursor: Cursor): string {
   }
   const token = cursor.expectString('the character of ESCAPE in quotes');
   if (Array.from(token.text).length > 1) {
-    const message = `expected one character after ESCAPE, found '${token.text}'`;
+    const message = `expected one character after ESCAPE, found '${excerpt(token.text)}'`;
     throw new SqlError('value', message, token.position);
   }
   return token.text;

@@ -1,6 +1,6 @@
 import { parseDate, parseTime, parseTimestamp } from './calendar.ts';
 import type { Cursor } from './cursor.ts';
-import { SqlError } from './errors.ts';
+import { excerpt, SqlError } from './errors.ts';
 import type { LiteralValue } from './expression.ts';
 import { isIntervalUnit, parseInterval } from './interval.ts';
 import type { Token } from './tokens.ts';
@@ -23,7 +23,11 @@ function numberValue(token: Token, negative: boolean): LiteralValue {
 }
 
 function malformed(token: Token, expected: string): SqlError {
-  return new SqlError('value', `expected ${expected}, found '${token.text}'`, token.position);
+  return new SqlError(
+    'value',
+    `expected ${expected}, found '${excerpt(token.text)}'`,
+    token.position,
+  );
 }
 
 function dateValue(token: Token): LiteralValue {

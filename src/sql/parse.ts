@@ -4,7 +4,6 @@ import { infixLevel, parseInfix } from './parse-infix.ts';
 import { parsePrimary } from './parse-primary.ts';
 import type { Parser } from './parser.ts';
 import { DepthGuard, level } from './parser.ts';
-import { tokenize } from './tokens.ts';
 
 function parsePrefix(parser: Parser): Expression {
   const { cursor } = parser;
@@ -58,7 +57,7 @@ function createParser(cursor: Cursor): Parser {
  * text above 1 MiB or more than 200 levels.
  */
 export function parseExpression(text: string): Expression {
-  const cursor = new Cursor(tokenize(text));
+  const cursor = new Cursor(text);
   const expression = createParser(cursor).expression(level.none);
   if (cursor.peek().kind !== 'end') {
     cursor.fail('an operator or the end of the text');

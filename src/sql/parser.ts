@@ -1,7 +1,7 @@
 import { SqlError } from './errors.ts';
 import type { Expression } from './expression.ts';
 import { childrenOf } from './expression.ts';
-import { maxDepth } from './limits.ts';
+import { maxDepth, maxNodes } from './limits.ts';
 import type { Cursor } from './cursor.ts';
 
 /** How tightly operators bind, loosest first. */
@@ -40,9 +40,11 @@ function tooDeep(position: number): SqlError {
 export class DepthGuard {
   readonly #heights = new WeakMap<Expression, number>();
   #level = 0;
+  #nodes = 0;
 
-  /** The height of a node whose children were measured before. */
+  /** Takes the height of a node whose children were measured before. */
   measure(node: Expression): void {
+    this.#count(node);
     let height = 1;
     for (const child of childrenOf(node)) {
       height = Math.max(height, (this.#heights.get(child) ?? 0) + 1);
@@ -51,6 +53,14 @@ export class DepthGuard {
       throw tooDeep(node.position);
     }
     this.#heights.set(node, height);
+  }
+
+  #count(node: Expression): void {
+    this.#nodes += node.kind === 'literal' ? 0 : 1;
+    if (this.#nodes > maxNodes) {
+      const message = `expected at most ${maxNodes} operators and names, found more`;
+      throw new SqlError('limit', message, node.position);
+    }
   }
 
   enter(position: number): void {

@@ -130,7 +130,9 @@ function printCase({
 const printers: Printers = {
   literal: ({ value }) => literalPrinters[value.type](value as never),
   column: ({ path }) => path.map(printName).join('.'),
-  field: ({ operand, name }) => `${printPostfixOperand(operand)}.${printName(name)}`,
+  // Without parentheses the field of a column would be read as part of its path.
+  field: ({ operand, name }) =>
+    `${operand.kind === 'column' ? `(${print(operand, level.none)})` : printPostfixOperand(operand)}.${printName(name)}`,
   element: ({ operand, index }) => `${printPostfixOperand(operand)}[${print(index, level.none)}]`,
   not: ({ operand }) => `NOT ${print(operand, level.and)}`,
   negate: ({ operand }) =>

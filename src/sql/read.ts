@@ -111,7 +111,7 @@ function readViews(data: Data): Column {
     const size = ends[row]! - starts[row]!;
     const far = size > 12 ? data.variadicBuffers[fields.getInt32(row * 16 + 8, true)] : undefined;
     const from = far === undefined ? row * 16 + 4 : fields.getInt32(row * 16 + 12, true);
-    bytes.set((far ?? views).subarray(from, from + size), starts[row]!);
+    bytes.set((far ?? views).subarray(from, from + size), starts[row]);
   }
   return { kind: 'bytes', length, bytes, starts, ends, valid: readValid(data) };
 }

@@ -1,5 +1,5 @@
 import type { Field } from 'apache-arrow';
-import { SqlError } from './errors.ts';
+import { excerpt, SqlError } from './errors.ts';
 import type { Name } from './expression.ts';
 import { nearestNames } from './nearest.ts';
 
@@ -19,7 +19,7 @@ function ambiguous(name: Name, candidates: readonly Field[], position: number): 
   const names = candidates.map((field) => field.name).join(', ');
   return new SqlError(
     'unknown-column',
-    `expected the name of one column, found ${name.text} for each of ${names}`,
+    `expected the name of one column, found ${excerpt(name.text)} for each of ${names}`,
     position,
   );
 }
@@ -32,7 +32,7 @@ function unknown(name: Name, fields: readonly Field[], what: string, position: n
   const choice = nearest.length === 0 ? 'there is none' : `the nearest are ${nearest.join(', ')}`;
   return new SqlError(
     'unknown-column',
-    `expected the name of a ${what}, found ${name.text}; ${choice}`,
+    `expected the name of a ${what}, found ${excerpt(name.text)}; ${choice}`,
     position,
   );
 }

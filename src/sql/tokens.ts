@@ -1,4 +1,4 @@
-import { SqlError } from './errors.ts';
+import { excerpt, SqlError } from './errors.ts';
 import { maxTextLength } from './limits.ts';
 
 /**
@@ -10,8 +10,6 @@ export interface Token {
   readonly text: string;
   /** The 1-based character where the token starts. */
   readonly position: number;
-  /** The index of the first UTF-16 unit after the token. */
-  readonly end: number;
 }
 
 const space = /[\s\uFEFF]+/y;
@@ -78,11 +76,11 @@ function readNumber(reader: Reader, text: string): Token {
   if (next !== undefined) {
     throw new SqlError(
       'syntax',
-      `expected the number ${text} to end, found "${next}"`,
+      `expected the number ${excerpt(text)} to end, found "${next}"`,
       here(reader),
     );
   }
-  return { kind: 'number', text, position, end: reader.index };
+  return { kind: 'number', text, position };
 }
 
 function readBinary(reader: Reader): Token {
@@ -92,11 +90,11 @@ function readBinary(reader: Reader): Token {
   if (text.length % 2 !== 0 || !/^[0-9a-fA-F]*$/.test(text)) {
     throw new SqlError(
       'syntax',
-      `expected pairs of hexadecimal digits in X'...', found '${text}'`,
+      `expected pairs of hexadecimal digits in X'...', found '${excerpt(text)}'`,
       position,
     );
   }
-  return { kind: 'binary', text, position, end: reader.index };
+  return { kind: 'binary', text, position };
 }
 
 const quotes: Readonly<Record<string, { kind: Token['kind']; what: string }>> = {
@@ -114,7 +112,7 @@ function readToken(reader: Reader): Token {
     if (quote.kind === 'quoted' && text === '') {
       throw new SqlError('syntax', 'expected a name between the quotes, found nothing', position);
     }
-    return { kind: quote.kind, text, position, end: reader.index };
+    return { kind: quote.kind, text, position };
   }
   if (/[xX]/.test(first) && reader.text[reader.index + 1] === "'") {
     return readBinary(reader);
@@ -138,27 +136,25 @@ function readWord(reader: Reader, position: number): Token {
     );
   }
   advance(reader, reader.index + text.length);
-  return { kind: word === undefined ? 'symbol' : 'name', text, position, end: reader.index };
+  return { kind: word === undefined ? 'symbol' : 'name', text, position };
 }
 
 /**
- * The tokens of an expression's text, an `end` token last. Comments are refused:
- * a predicate that is put together from parts must not lose its rest to one.
- * Throws SqlError `syntax`, and `limit` for a text above 1 MiB.
+ * Reads the tokens of an expression's text one by one; after the last come
+ * `end` tokens. Comments are refused: a predicate that is put together from
+ * parts must not lose its rest to one. Throws SqlError `syntax`, and `limit`
+ * for a text above 1 MiB.
  */
-export function tokenize(text: string): readonly Token[] {
+export function tokenReader(text: string): () => Token {
   if (text.length > maxTextLength) {
     const message = `expected at most ${maxTextLength} characters, found ${text.length}`;
     throw new SqlError('limit', message, maxTextLength + 1);
   }
   const reader: Reader = { text, index: 0, astral: 0 };
-  const tokens: Token[] = [];
-  for (;;) {
+  return () => {
     reader.index += match(reader, space)?.length ?? 0;
-    if (reader.index >= text.length) {
-      tokens.push({ kind: 'end', text: '', position: here(reader), end: reader.index });
-      return tokens;
-    }
-    tokens.push(readToken(reader));
-  }
+    return reader.index < text.length
+      ? readToken(reader)
+      : { kind: 'end', text: '', position: here(reader) };
+  };
 }

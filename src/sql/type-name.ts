@@ -22,7 +22,7 @@ import {
   Uint8,
   Utf8,
 } from 'apache-arrow';
-import { SqlError } from './errors.ts';
+import { excerpt, SqlError } from './errors.ts';
 import type { TypeName } from './expression.ts';
 
 type Make = (parameters: readonly number[]) => DataType | undefined;
@@ -129,7 +129,7 @@ export function typeOfName({ name, parameters, position }: TypeName): DataType {
     const written = parameters.length === 0 ? name : `${name}(${parameters.join(', ')})`;
     throw new SqlError(
       'type',
-      `expected the name of a type such as bigint, double or string, found ${written}`,
+      `expected the name of a type such as bigint, double or string, found ${excerpt(written)}`,
       position,
     );
   }

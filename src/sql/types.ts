@@ -237,27 +237,3 @@ export function commonInteger(left: IntegerShape, right: IntegerShape): IntegerS
 
 /** A day-based date. */
 export const dateType = new DateDay();
-
-/** Whether two types hold the same values in the same form; names of fields count, metadata does not. */
-export function sameType(left: DataType, right: DataType): boolean {
-  if (left === right) {
-    return true;
-  }
-  const shape =
-    familyOf(left) === familyOf(right) &&
-    left.typeId === right.typeId &&
-    typeName(left) === typeName(right);
-  return shape && sameWidth(left, right);
-}
-
-function sameWidth(left: DataType, right: DataType): boolean {
-  if (DataType.isFixedSizeBinary(left) && DataType.isFixedSizeBinary(right)) {
-    return left.byteWidth === right.byteWidth;
-  }
-  if (DataType.isFixedSizeList(left) && DataType.isFixedSizeList(right)) {
-    return left.listSize === right.listSize;
-  }
-  return (
-    !DataType.isDecimal(left) || !DataType.isDecimal(right) || left.bitWidth === right.bitWidth
-  );
-}

@@ -1,29 +1,29 @@
-import { open, type FileHandle } from 'node:fs/promises';
+import { open, rm, type FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { syncFolder } from './folder.ts';
 
 /** A file that grows at its end. */
 export class AppendFile {
-  readonly path: string;
+  readonly #path: string;
   readonly #file: FileHandle;
   #size = 0;
   #synced = 0;
 
   private constructor(path: string, file: FileHandle) {
-    this.path = path;
+    this.#path = path;
     this.#file = file;
   }
 
   /**
    * Makes a new file. After this its name is on stable storage.
-   * @throws the system's EEXIST when the name is taken.
+   * @throws the system's error; EEXIST when the name is taken.
    */
   static async create(path: string, mode: number): Promise<AppendFile> {
     const file = new AppendFile(path, await open(path, 'ax', mode));
     try {
       await syncFolder(dirname(path));
     } catch (error) {
-      await file.close();
+      await file.abandon();
       throw error;
     }
     return file;
@@ -36,7 +36,7 @@ export class AppendFile {
 
   /** Adds bytes at the end. After this other processes can read them; they are not yet durable. */
   async write(bytes: Uint8Array): Promise<void> {
-    for (let written = 0; written < bytes.byteLength; ) {
+    for (let written = 0; written < bytes.byteLength;) {
       const result = await this.#file.write(bytes, written);
       written += result.bytesWritten;
     }
@@ -50,21 +50,18 @@ export class AppendFile {
     this.#synced = size;
   }
 
-  /**
-   * Cuts off what was not synced, and closes. For a file that failed: what a
-   * failed write or sync left of it is not known. Does not throw.
-   */
-  async abandon(): Promise<void> {
-    try {
-      await this.#file.truncate(this.#synced);
-    } catch {
-      // A torn last line stays behind; readers know it by its form.
-    } finally {
-      await this.#file.close().catch(() => undefined);
-    }
-  }
-
   async close(): Promise<void> {
     await this.#file.close();
+  }
+
+  /**
+   * Closes after a failure. What was not synced is cut off, since nobody knows
+   * what became of it; a file of which nothing is left is removed. Where the
+   * disk refuses that too a torn last line stays behind. Does not throw.
+   */
+  async abandon(): Promise<void> {
+    if (this.#synced > 0) await this.#file.truncate(this.#synced).catch(() => undefined);
+    else await rm(this.#path, { force: true }).catch(() => undefined);
+    await this.#file.close().catch(() => undefined);
   }
 }

@@ -22,7 +22,7 @@ function encodeWrite(key: Buffer, value: Uint8Array | null): Uint8Array[] {
 /** The writes that were encoded. Values share the memory of the bytes. */
 export function decodeWrites(bytes: Buffer): readonly Write[] {
   const writes: Write[] = [];
-  for (let at = 0; at < bytes.length; ) {
+  for (let at = 0; at < bytes.length;) {
     const keyStart = at + 2 * LENGTH_BYTES;
     const valueStart = keyStart + bytes.readUInt32BE(at);
     const length = bytes.readUInt32BE(at + LENGTH_BYTES);

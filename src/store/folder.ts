@@ -29,7 +29,8 @@ export async function makeFolder(path: string, mode = 0o777): Promise<void> {
 /** The folders of a path that are not there, outermost first. */
 async function missingFolders(path: string): Promise<readonly string[]> {
   const missing: string[] = [];
-  for (let folder = path; !(await exists(folder)); folder = dirname(folder)) missing.unshift(folder);
+  for (let folder = path; !(await exists(folder)); folder = dirname(folder))
+    missing.unshift(folder);
   return missing;
 }
 

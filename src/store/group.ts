@@ -58,10 +58,7 @@ export class Group<Item, Outcome> {
   }
 }
 
-function settle<Item, Outcome>(
-  waiting: Waiting<Item, Outcome>,
-  settled: Settled<Outcome>,
-): void {
+function settle<Item, Outcome>(waiting: Waiting<Item, Outcome>, settled: Settled<Outcome>): void {
   if (settled.kind === 'done') waiting.resolve(settled.outcome);
   else waiting.reject(settled.error);
 }

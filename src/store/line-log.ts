@@ -1,57 +1,64 @@
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AppendFile } from './append-file.ts';
 
 /** One line to be kept. */
 export interface Line {
-  /** Its place in the log: each line's is above that of the line before. */
-  readonly order: bigint;
   /** Its bytes, with the newline at the end. */
   readonly bytes: Uint8Array;
+  /** Orders ascend within a file: a line whose order does not begins a new one. */
+  readonly order?: bigint;
 }
 
 export interface LineLogOptions {
   readonly folder: string;
-  /** The name of a file that begins with the line of that order; `number` counts the files from 1. */
-  readonly name: (first: bigint, number: number) => string;
+  /** The name of a file, by the order of its first line; `number` counts the files from 1. */
+  readonly name: (number: number, first: bigint | undefined) => string;
+  /** What stands before a line's bytes, by the line's place in the log, from 1 and without gaps. */
+  readonly prefix: (place: bigint) => string;
   /** Mode of the files. */
   readonly mode: number;
   /** A file that is as large gets no further line. */
   readonly rotateBytes: number;
-  /** Memory for lines that cannot be written now, in bytes; what is more is lost. */
-  readonly keepBytes: number;
 }
 
+/** A line that is not on stable storage yet. */
 interface Entry extends Line {
-  readonly resolve: () => void;
-  readonly reject: (error: Error) => void;
-  /** Somebody waits until the line is on stable storage. */
-  readonly awaited: boolean;
+  /** Who waits for it, if anybody does. */
+  readonly waiter?: { readonly resolve: () => void; readonly reject: (error: Error) => void };
 }
 
 /** How long a line that nobody waits for may stay in memory. */
 const LAZY_MILLIS = 25;
-const RETRY_MILLIS = 1000;
 /** Lines that nobody waits for are synced once they are so many bytes. */
 const UNSYNCED_BYTES = 2 ** 20;
+/** Memory for lines that nobody waits for, in bytes, while the disk takes none. */
+const KEEP_BYTES = 16 * 2 ** 20;
 /** Lines are written in pieces of about this size. */
 const PIECE_BYTES = 4 * 2 ** 20;
+const RETRY_MILLIS = 1000;
+/** So much has to fit on a disk that was full before it counts as writable again. */
+const PROBE_BYTES = 2 ** 16;
 
 /**
  * An append-only log of lines in files that rotate. Lines that come while a
- * write is under way share the next write and flush. After a failure the file
- * is left as it was at its last flush, and every line since goes into a new
- * file as soon as the disk takes it: no line is lost while the process lives,
- * save those that find no room to wait.
+ * write is under way share the next write and flush.
+ *
+ * After a failure the file is left as it was at its last flush. Lines that
+ * somebody waited for are refused and not in the log; the others go into a new
+ * file as soon as the disk takes it.
  */
 export class LineLog {
   readonly #options: LineLogOptions;
-  /** Lines that are not on stable storage yet, in order; the first `#written` of them are in the file. */
+  /** Lines that are not synced, in order; the first `#written` of them are in the file. */
   #lines: Entry[] = [];
   #bytes = 0;
   #written = 0;
+  /** How many lines are synced. */
+  #synced = 0n;
   #file: AppendFile | undefined;
-  #last = -1n;
-  #number = 0;
+  #files = 0;
+  #last: bigint | undefined;
   #lost = 0;
   #failure: string | undefined;
   #timer: NodeJS.Timeout | undefined;
@@ -62,31 +69,23 @@ export class LineLog {
     this.#options = options;
   }
 
-  /** Why lines cannot be written now; undefined when they can. */
+  /** Why lines could not be written a moment ago; undefined when they can. */
   get fault(): string | undefined {
     if (this.#failure === undefined || this.#lost === 0) return this.#failure;
     return `${this.#failure}; ${this.#lost} lines are lost`;
   }
 
   /**
-   * Adds a line. A durable one is on stable storage when this resolves; when it
-   * rejects the line is not, but will be if the disk takes it later. Any other
-   * resolves at once and is in the file soon after.
+   * Adds a line. A durable one is on stable storage when this resolves, and not
+   * in the log when it rejects. Any other is in the file soon after.
    */
   async append(line: Line, durable: boolean): Promise<void> {
     if (this.#closed) throw new Error('the log is closed');
-    if (this.#failure !== undefined) return this.#keep(line, durable);
-    if (durable || this.#bytes > this.#options.keepBytes) return this.#flushed(line);
-    this.#add(unawaited(line));
+    const full = this.#bytes + line.bytes.byteLength > KEEP_BYTES;
+    if (durable || (full && this.#failure === undefined)) return this.#addAwaited(line);
+    if (full) this.#lost += 1;
+    else this.#add(line);
     this.#schedule(LAZY_MILLIS);
-  }
-
-  #flushed(line: Line): Promise<void> {
-    const flushed = new Promise<void>((resolve, reject) => {
-      this.#add({ ...line, awaited: true, resolve, reject });
-    });
-    this.#start();
-    return flushed;
   }
 
   /**
@@ -100,16 +99,16 @@ export class LineLog {
     clearTimeout(this.#timer);
     if (this.#lines.length > 0) await this.#work();
     await this.#file?.close();
-    if (this.#lines.length > 0) {
-      throw new Error(`${this.#lines.length} lines could not be written: ${this.#failure}`);
-    }
+    if (this.#lines.length > 0)
+      throw new Error(`${this.#lines.length} lines are lost: ${this.#failure}`);
   }
 
-  /** While nothing can be written a line waits for better times, as far as there is room. */
-  #keep(line: Line, durable: boolean): void {
-    if (this.#bytes + line.bytes.byteLength > this.#options.keepBytes) this.#lost += 1;
-    else this.#add(unawaited(line));
-    if (durable) throw new Error(this.#failure);
+  #addAwaited(line: Line): Promise<void> {
+    const synced = new Promise<void>((resolve, reject) => {
+      this.#add({ ...line, waiter: { resolve, reject } });
+    });
+    this.#start();
+    return synced;
   }
 
   #add(entry: Entry): void {
@@ -127,14 +126,15 @@ export class LineLog {
     this.#working ??= this.#work();
   }
 
-  /** Writes and flushes until nothing is left to write; never throws. */
+  /** Writes, and flushes where it is due, until nothing is left to write. Does not throw. */
   async #work(): Promise<void> {
     // What else is added in this turn shares the write.
     await Promise.resolve();
     try {
+      if (this.#lines.length === 0) await this.#probe();
       while (this.#written < this.#lines.length) {
         await this.#writeAll();
-        if (this.#closed || this.#isSyncDue()) await this.#sync();
+        if (this.#isSyncDue()) await this.#sync();
       }
       if (this.#closed) await this.#sync();
       this.#failure = undefined;
@@ -146,81 +146,100 @@ export class LineLog {
   }
 
   #isSyncDue(): boolean {
-    return this.#bytes > UNSYNCED_BYTES || this.#lines.some((entry) => entry.awaited);
+    return this.#bytes > UNSYNCED_BYTES || this.#lines.some(({ waiter }) => waiter !== undefined);
   }
 
   /** Brings the lines that are there now into files. */
   async #writeAll(): Promise<void> {
-    for (const end = this.#lines.length; this.#written < end; ) {
+    let left = this.#lines.length - this.#written;
+    while (left > 0) {
       const file = await this.#fileFor(this.#lines[this.#written]!);
-      const piece = this.#piece(file, end);
-      await file.write(Buffer.concat(piece.map((entry) => entry.bytes)));
+      const piece = this.#piece(file, left);
+      await file.write(Buffer.concat(piece.flatMap((entry, index) => this.#framed(entry, index))));
+      left -= piece.length;
       this.#written += piece.length;
       this.#last = piece.at(-1)!.order;
     }
   }
 
-  /** As many of the next lines as go into the file in one write: at least one. */
-  #piece(file: AppendFile, end: number): readonly Entry[] {
-    const room = Math.min(PIECE_BYTES, this.#options.rotateBytes - file.size);
-    const first = this.#lines[this.#written]!;
-    let bytes = first.bytes.byteLength;
-    let next = this.#written + 1;
-    while (next < end && bytes < room && this.#follows(next)) {
-      bytes += this.#lines[next]!.bytes.byteLength;
-      next += 1;
-    }
-    return this.#lines.slice(this.#written, next);
+  #framed({ bytes }: Entry, index: number): Uint8Array[] {
+    const place = this.#synced + BigInt(this.#written + index + 1);
+    return [Buffer.from(this.#options.prefix(place)), bytes];
   }
 
-  #follows(index: number): boolean {
-    return this.#lines[index]!.order > this.#lines[index - 1]!.order;
+  /** As many of the next lines as go into the file in one write: at least one. */
+  #piece(file: AppendFile, left: number): readonly Entry[] {
+    const lines = this.#lines.slice(this.#written, this.#written + left);
+    const room = Math.min(PIECE_BYTES, this.#options.rotateBytes - file.size);
+    let count = 0;
+    for (let bytes = 0; count < lines.length && bytes < room; count += 1) {
+      if (count > 0 && !follows(lines[count]!, lines[count - 1]!.order)) break;
+      bytes += lines[count]!.bytes.byteLength;
+    }
+    return lines.slice(0, count);
   }
 
   /** The file that takes the next line: a new one when there is none, it is full, or the order would break. */
   async #fileFor(line: Line): Promise<AppendFile> {
     const { folder, mode, name, rotateBytes } = this.#options;
-    const file = this.#file;
-    if (file !== undefined && file.size < rotateBytes && line.order > this.#last) return file;
-    if (file !== undefined) await this.#finish(file);
-    this.#number += 1;
-    this.#file = await AppendFile.create(join(folder, name(line.order, this.#number)), mode);
+    if (this.#file !== undefined && this.#file.size < rotateBytes && follows(line, this.#last)) {
+      return this.#file;
+    }
+    await this.#finish();
+    this.#files += 1;
+    this.#file = await AppendFile.create(join(folder, name(this.#files, line.order)), mode);
     return this.#file;
   }
 
-  async #finish(file: AppendFile): Promise<void> {
+  async #finish(): Promise<void> {
     await this.#sync();
+    const file = this.#file;
     this.#file = undefined;
-    await file.close();
+    await file?.close();
   }
 
   async #sync(): Promise<void> {
     const written = this.#written;
     if (written === 0) return;
     await this.#file?.sync();
-    for (const entry of this.#lines.splice(0, written)) {
-      this.#bytes -= entry.bytes.byteLength;
-      entry.resolve();
-    }
     this.#written = 0;
+    this.#synced += BigInt(written);
+    for (const { bytes, waiter } of this.#lines.splice(0, written)) {
+      this.#bytes -= bytes.byteLength;
+      waiter?.resolve();
+    }
   }
 
-  /** Those who wait are told; the lines stay for the next try, in a new file. */
+  /** Refuses the lines that somebody waits for; the others stay for the next try. */
   async #fail(error: unknown): Promise<void> {
-    const failure = error instanceof Error ? error.message : String(error);
-    this.#failure = `${this.#options.folder} cannot be written: ${failure}`;
-    const waiting = this.#lines;
-    this.#lines = waiting.map(unawaited);
-    this.#written = 0;
-    for (const entry of waiting) entry.reject(new Error(this.#failure));
+    const said = error instanceof Error ? error.message : String(error);
+    this.#failure = `${this.#options.folder} cannot be written: ${said}`;
     await this.#file?.abandon();
     this.#file = undefined;
+    const lines = this.#lines;
+    this.#lines = lines.filter(({ waiter }) => waiter === undefined);
+    this.#written = 0;
+    this.#bytes = this.#lines.reduce((sum, { bytes }) => sum + bytes.byteLength, 0);
+    for (const { waiter } of lines) waiter?.reject(new Error(this.#failure));
     if (!this.#closed) this.#schedule(RETRY_MILLIS);
+  }
+
+  /** Finds out whether the disk takes anything, when there is nothing to write. */
+  async #probe(): Promise<void> {
+    if (this.#failure === undefined) return;
+    const path = join(this.#options.folder, `probe-${process.pid}`);
+    await rm(path, { force: true });
+    const file = await AppendFile.create(path, this.#options.mode);
+    try {
+      await file.write(Buffer.alloc(PROBE_BYTES));
+      await file.sync();
+    } finally {
+      await file.close();
+      await rm(path, { force: true });
+    }
   }
 }
 
-function unawaited({ order, bytes }: Line): Entry {
-  return { order, bytes, awaited: false, resolve: ignore, reject: ignore };
+function follows({ order }: Line, last: bigint | undefined): boolean {
+  return order === undefined || last === undefined || order > last;
 }
-
-function ignore(): void {}

@@ -19,7 +19,10 @@ export async function* readLines(path: string): AsyncGenerator<FileLine> {
   try {
     let begun: Buffer[] = [];
     let number = 1;
-    for await (const chunk of file.createReadStream({ highWaterMark: CHUNK_BYTES, autoClose: false })) {
+    for await (const chunk of file.createReadStream({
+      highWaterMark: CHUNK_BYTES,
+      autoClose: false,
+    })) {
       let rest = chunk as Buffer;
       for (let end = rest.indexOf(NEWLINE); end >= 0; end = rest.indexOf(NEWLINE)) {
         begun.push(rest.subarray(0, end));

@@ -9,7 +9,12 @@ export type Check =
   /** The key has exactly this value, or is absent when the value is null. */
   | { readonly kind: 'value'; readonly key: string; readonly value: Uint8Array | null }
   /** As many keys lie in `[start, end)` as were counted before. */
-  | { readonly kind: 'count'; readonly start: string; readonly end: string; readonly count: number };
+  | {
+      readonly kind: 'count';
+      readonly start: string;
+      readonly end: string;
+      readonly count: number;
+    };
 
 /** A key set to a value, or removed when the value is null. */
 export interface Write {

@@ -1,7 +1,8 @@
-import { spawn, type ChildProcessByStdio } from 'node:child_process';
+import { execFile, spawn, type ChildProcessByStdio } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
+import { promisify } from 'node:util';
 
 /** A process of its own that runs a TypeScript file of the tests. */
 export class Child {
@@ -54,4 +55,23 @@ export class Child {
     this.#process.kill('SIGKILL');
     await this.#ended;
   }
+}
+
+/**
+ * Runs a TypeScript file of the tests to its end where no file can grow beyond
+ * so many blocks of 512 bytes, which stands for a full disk: the write that
+ * crosses the limit is cut short. Gives the lines that it printed.
+ */
+export async function outputOnSmallDisk(
+  script: URL,
+  blocks: number,
+  args: readonly string[],
+): Promise<string[]> {
+  const command = `ulimit -f ${blocks}; exec "$0" --import tsx "$@"`;
+  const { stdout } = await promisify(execFile)(
+    'sh',
+    ['-c', command, process.execPath, script.pathname, ...args],
+    { env: { ...process.env, TSX_DISABLE_CACHE: '1' } },
+  );
+  return stdout.trim().split('\n');
 }

@@ -18,6 +18,8 @@ export interface ServiceOptions {
   readonly nodeFlags?: readonly string[];
   /** The lines of `policy.csv`; the shipped policies when absent. */
   readonly policy?: string;
+  /** The text of `arrowgate.yaml` in the working folder; no such file when absent. */
+  readonly config?: string;
 }
 
 /** One audit record, as its line says it. */
@@ -41,6 +43,7 @@ export class Service {
     const service = new Service(folder, options);
     await cp(POLICIES, service.policies, { recursive: true });
     if (options.policy !== undefined) await service.writePolicy(options.policy);
+    if (options.config !== undefined) await writeFile(join(folder, 'arrowgate.yaml'), options.config);
     await service.restart();
     return service;
   }

@@ -10,6 +10,8 @@ const LONGEST_PAUSE = 64;
 /** What applies a conditional commit and writes it down before it resolves. */
 export interface Committer {
   commit(checks: readonly Check[], writes: readonly Write[]): Promise<CommitResult>;
+  /** Writes down what an unknown commit may have changed, before anybody says that it did. */
+  catchUp?(): Promise<void>;
 }
 
 /** What to do about what was read: nothing more, or a commit that holds only if it is still so. */
@@ -39,7 +41,10 @@ export async function commitLoop<Result>(
   let reason: string | undefined;
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     const next = await plan(reason !== undefined);
-    if (next.kind === 'done') return next.result;
+    if (next.kind === 'done') {
+      if (reason !== undefined) await committer.catchUp?.();
+      return next.result;
+    }
     const outcome = await committer.commit(next.checks, next.writes);
     if (outcome.kind === 'committed') return next.result;
     if (outcome.kind === 'conflict') next.lost?.(outcome.check);

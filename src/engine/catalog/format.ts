@@ -1,8 +1,7 @@
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { CatalogError } from '../../protocol/errors.ts';
 import { makeFolder } from '../../store/folder.ts';
-import { createDurable } from '../disk.ts';
+import { createDurable, readIfPresent } from '../disk.ts';
 
 /** The format of data folders that this program writes (contract section 9). */
 export const DATA_FORMAT = 1;
@@ -15,8 +14,7 @@ export const DATA_FORMAT = 1;
 export async function openFormat(dataFolder: string): Promise<void> {
   await makeFolder(dataFolder);
   const path = join(dataFolder, 'FORMAT');
-  await createDurable(path, Buffer.from(`${DATA_FORMAT}\n`));
-  const text = (await readFile(path, 'utf8')).trim();
+  const text = await formatOf(path);
   if (!/^[1-9]\d*$/.test(text)) {
     throw new CatalogError('ServiceUnavailable', `${path} holds no format version`);
   }
@@ -26,4 +24,11 @@ export async function openFormat(dataFolder: string): Promise<void> {
       `${path} says format ${text}; this program reads up to format ${DATA_FORMAT}`,
     );
   }
+}
+
+async function formatOf(path: string): Promise<string> {
+  const present = await readIfPresent(path);
+  if (present !== undefined) return present.toString().trim();
+  await createDurable(path, Buffer.from(`${DATA_FORMAT}\n`));
+  return formatOf(path);
 }

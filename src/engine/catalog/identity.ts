@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { readFile, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { CatalogError } from '../../protocol/errors.ts';
 import { makeFolder } from '../../store/folder.ts';
 import type { Check, Store } from '../../store/store.ts';
 import { createDurable, syncFolder } from '../disk.ts';
+import { idPaths, readId, storedId, stranger } from './catalog-id.ts';
 import { openFormat } from './format.ts';
 import type { Journal } from './journal.ts';
 import { CATALOG_KEY } from './keys.ts';
@@ -30,11 +30,10 @@ export async function openIdentity(
   await openFormat(dataFolder);
   const folder = join(dataFolder, 'catalog');
   await makeFolder(folder);
-  const known = (await readId(join(folder, 'id'))) ?? (await found(folder, store, journal));
-  const stored = await store.get(CATALOG_KEY);
-  const value = Buffer.from(known);
-  if (stored === undefined || !value.equals(stored)) throw stranger(known, stored);
-  return { id: known, check: { kind: 'value', key: CATALOG_KEY, value } };
+  const id = (await readId(idPaths(folder).final)) ?? (await found(folder, store, journal));
+  const stored = await storedId(store);
+  if (stored !== id) throw stranger(id, stored);
+  return { id, check: { kind: 'value', key: CATALOG_KEY, value: Buffer.from(id) } };
 }
 
 /**
@@ -43,11 +42,11 @@ export async function openIdentity(
  * the proposal, and whoever comes next goes on with it.
  */
 async function found(folder: string, store: Store, journal: Journal): Promise<string> {
-  const proposal = join(folder, 'id.proposed');
-  // A store that has an id belongs to a catalog that was founded elsewhere, unless the id is our proposal.
-  const taken = await store.get(CATALOG_KEY);
+  const { final, proposal } = idPaths(folder);
+  // A store that has an id already was founded with another folder, unless the id is our proposal.
+  const taken = await storedId(store);
   if (taken === undefined) await createDurable(proposal, Buffer.from(randomUUID()));
-  const id = (await readId(proposal)) ?? (await readId(join(folder, 'id')));
+  const id = (await readId(proposal)) ?? (await readId(final));
   if (id === undefined) throw stranger(undefined, taken);
   const value = Buffer.from(id);
   await journal.commit(
@@ -55,29 +54,19 @@ async function found(folder: string, store: Store, journal: Journal): Promise<st
     [{ key: CATALOG_KEY, value }],
   );
   // Whatever became of the commit, what counts is what the store says now.
-  const stored = await store.get(CATALOG_KEY);
-  if (stored === undefined || !value.equals(stored)) throw stranger(id, stored);
+  if ((await storedId(store)) !== id) return overtaken(folder, store, id);
   await journal.catchUp();
-  await createDurable(join(folder, 'id'), value);
+  await createDurable(final, value);
   await rm(proposal, { force: true });
   await syncFolder(folder);
   return id;
 }
 
-async function readId(path: string): Promise<string | undefined> {
-  try {
-    return await readFile(path, 'utf8');
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
-    throw error;
-  }
-}
-
-function stranger(id: string | undefined, stored: Uint8Array | undefined): CatalogError {
-  const expected = id === undefined ? 'the data folder carries none' : `which is ${id}`;
-  const actual = stored === undefined ? 'none' : Buffer.from(stored).toString();
-  return new CatalogError(
-    'ServiceUnavailable',
-    `the store does not carry this catalog's id, ${expected}; it carries ${actual}`,
-  );
+/** Another process founded the catalog and took its proposal away before we looked: ours came too late. */
+async function overtaken(folder: string, store: Store, id: string): Promise<string> {
+  const { final, proposal } = idPaths(folder);
+  const known = await readId(final);
+  if (known === undefined) throw stranger(id, await storedId(store));
+  await rm(proposal, { force: true });
+  return known;
 }

@@ -3,6 +3,7 @@ import { CatalogError } from '../../protocol/errors.ts';
 import { makeFolder } from '../../store/folder.ts';
 import { LineLog } from '../../store/line-log.ts';
 import type { Change, Check, CommitResult, Store, Write } from '../../store/store.ts';
+import { requireOwnStore } from './catalog-id.ts';
 import { encodeChange } from './journal-line.ts';
 import { journalFileName } from './journal-reader.ts';
 
@@ -11,8 +12,8 @@ export interface Journal {
   /**
    * Commits to the store and writes the change down. When it resolves as
    * committed, both the store and the journal have it on stable storage.
-   * "Unknown" may also mean that only the journal's line is missing.
-   * @throws CatalogError ServiceUnavailable when the journal cannot be written; nothing was committed.
+   * @throws CatalogError ServiceUnavailable when the journal cannot be written; the
+   * change may be in the store all the same, and is written down before the next.
    */
   commit(checks: readonly Check[], writes: readonly Write[]): Promise<CommitResult>;
   /**
@@ -21,6 +22,8 @@ export interface Journal {
    * @throws CatalogError ServiceUnavailable when the journal cannot be written.
    */
   catchUp(): Promise<void>;
+  /** Why the journal cannot be written now; undefined while it can. */
+  readonly fault: string | undefined;
   /** Finishes what is under way. The store stays open. */
   close(): Promise<void>;
 }
@@ -44,6 +47,8 @@ const PAGE = 32;
  * Each process writes files of its own, so several may share the folder. A line
  * that a crash tore stays where it is, for another process might be at writing
  * it; readers know it by its checksum, and its change is still in the store.
+ * @throws CatalogError ServiceUnavailable when the store is not this catalog's: its
+ * changes are not ours to take.
  */
 export async function openJournal(
   folder: string,
@@ -51,6 +56,7 @@ export async function openJournal(
   options: JournalOptions = {},
 ): Promise<Journal> {
   await makeFolder(folder);
+  await requireOwnStore(folder, store);
   const instance = randomBytes(4).toString('hex');
   const log = new LineLog({
     folder,
@@ -81,21 +87,17 @@ class StoreJournal implements Journal {
     this.#log = log;
   }
 
+  get fault(): string | undefined {
+    return this.#log.fault;
+  }
+
   async commit(checks: readonly Check[], writes: readonly Write[]): Promise<CommitResult> {
     if (this.#missed > this.#caughtUp) await this.catchUp();
     const result = await this.#store.commit(checks, writes);
-    if (result.kind === 'unknown') return this.#unknown(result.reason);
     if (result.kind === 'conflict') return result;
-    try {
-      await this.#writeDown({ sequence: result.sequence, writes });
-      return result;
-    } catch (error) {
-      this.#missed += 1;
-      return {
-        kind: 'unknown',
-        reason: `the catalog journal was not written: ${messageOf(error)}`,
-      };
-    }
+    if (result.kind === 'unknown') return this.#unknown(result);
+    await this.#writeAllDown([{ sequence: result.sequence, writes }]);
+    return result;
   }
 
   async catchUp(): Promise<void> {
@@ -116,21 +118,20 @@ class StoreJournal implements Journal {
     await this.#forgetWritten();
   }
 
-  /** The commit may have taken effect: then its line has to be there before anybody says so. */
-  async #unknown(reason: string): Promise<CommitResult> {
+  /** The commit may have taken effect: then its line has to be there before anybody can find that out. */
+  async #unknown(result: CommitResult): Promise<CommitResult> {
     this.#missed += 1;
-    await this.catchUp().catch(() => undefined);
-    return { kind: 'unknown', reason };
+    await this.catchUp();
+    return result;
   }
 
   async #writeAllDown(changes: readonly Change[]): Promise<void> {
     try {
       await Promise.all(changes.map((change) => this.#writeDown(change)));
     } catch (error) {
-      throw new CatalogError(
-        'ServiceUnavailable',
-        `the catalog journal cannot be written: ${messageOf(error)}`,
-      );
+      this.#missed += 1;
+      const said = error instanceof Error ? error.message : String(error);
+      throw new CatalogError('ServiceUnavailable', `the catalog journal is not written: ${said}`);
     }
   }
 
@@ -164,19 +165,17 @@ class StoreJournal implements Journal {
     this.#forgetting = this.#forgetting.then(() => this.#forgetWritten());
   }
 
-  /** What cannot be forgotten now stays in the store; it is only written down twice. */
+  /** What cannot be forgotten now is tried again; if that never works it is only written down twice. */
   async #forgetWritten(): Promise<void> {
     const sequences = this.#written;
     this.#written = [];
-    await this.#forget(sequences).catch(() => undefined);
+    await this.#forget(sequences).catch(() => {
+      this.#written.push(...sequences);
+    });
   }
 
   async #forget(sequences: readonly bigint[]): Promise<void> {
     if (sequences.length > 0) await this.#store.forget(sequences);
     for (const sequence of sequences) this.#lines.delete(sequence);
   }
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -1,5 +1,7 @@
 import type { RecordBatch, Schema } from 'apache-arrow';
+import { batchOfData } from '../../arrow/batch.ts';
 import { FileWriter } from '../../arrow/file-writer.ts';
+import { nullsOf } from '../../arrow/nulls.ts';
 import type { Answer } from '../../protocol/backend.ts';
 import { coalesce } from './coalesce.ts';
 
@@ -55,6 +57,8 @@ async function* fileBytes(
   const writer = new FileWriter(schema);
   try {
     yield writer.begin();
+    // The client for Node learns the schema from batches alone.
+    if (first.done === true) yield* writer.batch(noRows(schema));
     for (let next = first; next.done !== true; next = await rest.next()) {
       yield* writer.batch(next.value);
     }
@@ -64,4 +68,9 @@ async function* fileBytes(
   } finally {
     await rest.return(undefined);
   }
+}
+
+function noRows(schema: Schema): RecordBatch {
+  const columns = schema.fields.map(({ type }) => nullsOf(type, 0));
+  return batchOfData(schema, columns, 0);
 }

@@ -4,7 +4,7 @@ import { openStream } from '../../arrow/stream-reader.ts';
 import { checkSupported } from '../../arrow/types.ts';
 import { CatalogError, type ErrorName } from '../../protocol/errors.ts';
 
-/** The rows that a client sends: their schema, known before the first batch is read. */
+/** The rows that a client sends: their schema, known before the first batch is read. Batches throw ArrowError. */
 export interface Incoming {
   readonly schema: Schema;
   readonly batches: AsyncIterable<RecordBatch>;
@@ -34,7 +34,7 @@ export async function openIncoming(
     const stream = await openStream(maxBytes === null ? body : bounded(body, maxBytes));
     checkSupported(stream.schema);
     checkNames(stream.schema);
-    return { schema: stream.schema, batches: refusing(stream.batches()) };
+    return { schema: stream.schema, batches: stream.batches() };
   } catch (error) {
     throw asRefusal(error);
   }
@@ -44,14 +44,6 @@ export async function openIncoming(
 export function asRefusal(error: unknown): unknown {
   if (!(error instanceof ArrowError)) return error;
   return new CatalogError(errorNames[error.kind], error.message);
-}
-
-async function* refusing(batches: AsyncIterable<RecordBatch>): AsyncGenerator<RecordBatch> {
-  try {
-    yield* batches;
-  } catch (error) {
-    throw asRefusal(error);
-  }
 }
 
 async function* bounded(

@@ -4,6 +4,7 @@ import type { RecordBatch, Schema } from 'apache-arrow';
 import { slice } from '../../arrow/select.ts';
 import { conform } from '../../arrow/types.ts';
 import { syncFolder } from '../disk.ts';
+import { eachOf } from './each-of.ts';
 import { FragmentWriter, type WrittenFile } from './fragment-writer.ts';
 import { asRefusal } from './incoming.ts';
 import { DATA } from './layout.ts';
@@ -26,9 +27,9 @@ export async function ingest(
 ): Promise<readonly WrittenFile[]> {
   const sink = new Sink(folder, schema);
   try {
-    for await (const batch of batches) {
+    await eachOf(batches, async (batch) => {
       for (const piece of pieces(conform(batch, schema))) await sink.write(piece);
-    }
+    });
     const files = await sink.finish();
     if (files.length > 0) await syncFolder(join(folder, DATA));
     return files;

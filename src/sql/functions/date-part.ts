@@ -2,7 +2,7 @@ import type { DataType } from 'apache-arrow';
 import { Int32 } from 'apache-arrow';
 import type { Bound, BoundLiteral, Kernel } from '../bound.ts';
 import { dayOf, daysOf, splitDays } from '../calendar.ts';
-import { SqlError } from '../errors.ts';
+import { excerpt, SqlError } from '../errors.ts';
 import { float64Type } from '../literals.ts';
 import { call, nullLiteral } from '../node.ts';
 import { stepsOf } from '../temporal.ts';
@@ -82,7 +82,7 @@ function partOf(made: FunctionCall): readonly [string, Part] {
   const wanted = isTextLiteral(name) ? singular((name.value as string).toLowerCase()) : undefined;
   const part = wanted === undefined ? undefined : parts.get(wanted);
   if (wanted === undefined || part === undefined) {
-    const found = isTextLiteral(name) ? `'${name.value as string}'` : 'no literal';
+    const found = isTextLiteral(name) ? `'${excerpt(name.value as string)}'` : 'no literal';
     throw new SqlError(
       'value',
       `expected one of ${[...parts.keys()].join(', ')} as the part of a date, found ${found}`,

@@ -1,6 +1,6 @@
 import type { Bound } from '../bound.ts';
 import { bindConcat } from '../concatenate.ts';
-import { SqlError } from '../errors.ts';
+import { excerpt, SqlError } from '../errors.ts';
 import { nearestNames } from '../nearest.ts';
 import { choiceFunctions } from './choice.ts';
 import type { FunctionCall, FunctionRow } from './function-row.ts';
@@ -58,6 +58,6 @@ export function bindCall(made: FunctionCall): Bound {
     throw new SqlError('unknown-function', message, made.position);
   }
   const nearest = nearestNames(made.name, [...functions.keys()]).join(', ');
-  const message = `expected the name of a function, found ${made.name.slice(0, 60)}; the nearest are ${nearest}`;
+  const message = `expected the name of a function, found ${excerpt(made.name)}; the nearest are ${nearest}`;
   throw new SqlError('unknown-function', message, made.position);
 }

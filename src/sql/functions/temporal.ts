@@ -9,7 +9,7 @@ import type { Bound, Kernel } from '../bound.ts';
 import { dayNanoseconds, dayOf, daysOf, splitDays } from '../calendar.ts';
 import { canCast } from '../cast.ts';
 import { castTo } from '../coerce.ts';
-import { SqlError } from '../errors.ts';
+import { excerpt, SqlError } from '../errors.ts';
 import { int64Type } from '../literals.ts';
 import { call, nullLiteral } from '../node.ts';
 import { buildSteps, floorDivide, stepsOf } from '../temporal.ts';
@@ -60,7 +60,7 @@ function unitOf(made: FunctionCall): Truncate {
   const text = unit?.kind === 'literal' && typeof unit.value === 'string' ? unit.value : undefined;
   const found = text === undefined ? undefined : units.get(text.toLowerCase().replace(/s$/, ''));
   if (found === undefined) {
-    const shown = text === undefined ? 'no literal' : `'${text}'`;
+    const shown = text === undefined ? 'no literal' : `'${excerpt(text)}'`;
     throw new SqlError(
       'value',
       `expected one of ${[...units.keys()].join(', ')} as the unit of date_trunc, found ${shown}`,

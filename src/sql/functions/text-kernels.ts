@@ -83,3 +83,34 @@ export function testBytes(test: BytesTest): Kernel {
     return statesColumn(states);
   };
 }
+
+/** The bytes of a column's values when they are most of its buffer and all ASCII. */
+function asciiBytes({ bytes, starts, ends, length }: BytesColumn): Uint8Array | undefined {
+  let used = 0;
+  for (let row = 0; row < length; row++) {
+    used += ends[row]! - starts[row]!;
+  }
+  if (used * 2 < bytes.length) {
+    return undefined;
+  }
+  let bits = 0;
+  for (let at = 0; at < bytes.length; at++) {
+    bits |= bytes[at]!;
+  }
+  return bits < 0x80 ? bytes : undefined;
+}
+
+/** `lower` and `upper`: ASCII keeps its length, so the bytes are converted where they lie. */
+export function caseKernel(convert: (text: string) => string): Kernel {
+  const table = Uint8Array.from({ length: 128 }, (_, code) =>
+    convert(String.fromCharCode(code)).charCodeAt(0),
+  );
+  const slow = toText((args) => convert(args.text(0)));
+  return (columns, call) => {
+    const texts = bytesOf(columns[0]!);
+    const ascii = asciiBytes(texts);
+    return ascii === undefined
+      ? slow(columns, call)
+      : { ...texts, bytes: ascii.map((code) => table[code]!) };
+  };
+}

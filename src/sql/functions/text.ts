@@ -3,13 +3,14 @@ import { boolType } from '../bound.ts';
 import type { KernelCall } from '../bound.ts';
 import type { BytesColumn } from '../column.ts';
 import { SqlError } from '../errors.ts';
+import { countCharacters, sliceCharacters, trimCharacters } from '../characters.ts';
 import { maxTextBytes } from '../limits.ts';
 import { textType } from '../literals.ts';
 import { textTooLong } from '../text.ts';
 import type { FunctionRow, Parameter } from './function-row.ts';
 import { plainFunction } from './function-row.ts';
 import type { Arguments, BytesTest } from './text-kernels.ts';
-import { testBytes, toInt32, toText } from './text-kernels.ts';
+import { caseKernel, testBytes, toInt32, toText } from './text-kernels.ts';
 
 const int32Type = new Int32();
 
@@ -36,6 +37,15 @@ function countRow(
   return plainFunction({ usage, parameters, result: int32Type, kernel: toInt32(compute) });
 }
 
+function caseRow(usage: string, convert: (text: string) => string): FunctionRow {
+  return plainFunction({
+    usage,
+    parameters: ['text'],
+    result: textType,
+    kernel: caseKernel(convert),
+  });
+}
+
 function testRow(usage: string, test: BytesTest): FunctionRow {
   return plainFunction({
     usage,
@@ -45,58 +55,38 @@ function testRow(usage: string, test: BytesTest): FunctionRow {
   });
 }
 
-/** Characters, not UTF-16 units: one outside the basic plane counts once. */
-function countCharacters(text: string): number {
-  let count = text.length;
-  for (let at = 0; at < text.length - 1; at++) {
-    count -= isPair(text, at) ? 1 : 0;
-  }
-  return count;
-}
+const blank: ReadonlySet<string> = new Set([' ']);
 
-function isPair(text: string, at: number): boolean {
-  const [first, second] = [text.charCodeAt(at), text.charCodeAt(at + 1)];
-  return first >= 0xd800 && first < 0xdc00 && second >= 0xdc00 && second < 0xe000;
-}
-
-/** Cuts the characters of `trimmed` off the ends that are asked for. */
+/** Cuts the characters of the second argument, or blanks, off the ends that are asked for. */
 function trim(args: Arguments, start: boolean, end: boolean): string {
-  const characters = Array.from(args.text(0));
-  const trimmed = new Set(Array.from(args.has(1) ? args.text(1) : ' '));
-  const kept = (character: string): boolean => !trimmed.has(character);
-  const first = start ? characters.findIndex(kept) : 0;
-  const last = end ? characters.findLastIndex(kept) : characters.length - 1;
-  return first < 0 ? '' : characters.slice(first, last + 1).join('');
+  const trimmed = args.has(1) ? new Set(Array.from(args.text(1))) : blank;
+  return trimCharacters(args.text(0), trimmed, { start, end });
+}
+
+function clamp(place: bigint, most: number): number {
+  return Number(place < 0n ? 0n : place > most ? BigInt(most) : place);
 }
 
 /** Positions are counted from 1; those before the text count towards the length. */
 function substr(args: Arguments, { position }: KernelCall): string {
-  const characters = Array.from(args.text(0));
+  const text = args.text(0);
+  const count = countCharacters(text);
   const start = args.integer(1) - 1n;
-  const length = args.has(2)
-    ? args.integer(2)
-    : BigInt(characters.length) - (start < 0n ? start : 0n);
+  const length = args.has(2) ? args.integer(2) : BigInt(count) - (start < 0n ? start : 0n);
   if (length < 0n) {
-    throw new SqlError(
-      'value',
-      `expected a length of 0 or more in substr, found ${length}`,
-      position,
-    );
+    const message = `expected a length of 0 or more in substr, found ${length}`;
+    throw new SqlError('value', message, position);
   }
-  const end = start + length;
-  const clamp = (at: bigint): number =>
-    Number(at < 0n ? 0n : at > characters.length ? BigInt(characters.length) : at);
-  return characters.slice(clamp(start), clamp(end)).join('');
+  return sliceCharacters(text, clamp(start, count), clamp(start + length, count));
 }
 
 /** The first or last `n` characters; a negative `n` leaves that many off at the other end. */
 function side(args: Arguments, left: boolean): string {
-  const characters = Array.from(args.text(0));
-  const limit = BigInt(characters.length);
+  const text = args.text(0);
+  const all = countCharacters(text);
   const wanted = args.integer(1);
-  const bounded = wanted > limit ? limit : wanted < -limit ? -limit : wanted;
-  const count = Number(bounded < 0n ? limit + bounded : bounded);
-  return (left ? characters.slice(0, count) : characters.slice(characters.length - count)).join('');
+  const count = clamp(wanted < 0n ? BigInt(all) + wanted : wanted, all);
+  return left ? sliceCharacters(text, 0, count) : sliceCharacters(text, all - count, all);
 }
 
 function replace(args: Arguments, { position }: KernelCall): string {
@@ -130,12 +120,13 @@ function checkedLength(length: bigint, position: number): number {
 
 /** Fills up to `n` characters on one side, or cuts what is more. */
 function pad(args: Arguments, { position }: KernelCall, left: boolean): string {
-  const characters = Array.from(args.text(0));
+  const text = args.text(0);
   const length = checkedLength(args.integer(1), position);
   const filler = Array.from(args.has(2) ? args.text(2) : ' ');
-  const missing = filler.length === 0 ? 0 : Math.max(0, length - characters.length);
-  const padding = Array.from({ length: missing }, (_, at) => filler[at % filler.length]!).join('');
-  const kept = characters.slice(0, length).join('');
+  const missing = filler.length === 0 ? 0 : Math.max(0, length - countCharacters(text));
+  const whole = filler.join('').repeat(Math.floor(missing / Math.max(1, filler.length)));
+  const padding = whole + filler.slice(0, missing % Math.max(1, filler.length)).join('');
+  const kept = sliceCharacters(text, 0, length);
   return left ? padding + kept : kept + padding;
 }
 
@@ -199,8 +190,8 @@ const substrRow = textRow('substr(text, start[, length])', ['text', 'integer', '
 
 /** Functions of texts. Lengths and places count characters, except in `octet_length`. */
 export const textFunctions: Readonly<Record<string, FunctionRow>> = {
-  lower: textRow('lower(text)', ['text'], (args) => args.text(0).toLowerCase()),
-  upper: textRow('upper(text)', ['text'], (args) => args.text(0).toUpperCase()),
+  lower: caseRow('lower(text)', (text) => text.toLowerCase()),
+  upper: caseRow('upper(text)', (text) => text.toUpperCase()),
   length,
   char_length: length,
   character_length: length,

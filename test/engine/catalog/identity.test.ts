@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { openFormat } from '../../../src/engine/catalog/format.ts';
 import { openIdentity, type Identity } from '../../../src/engine/catalog/identity.ts';
-import { openJournal } from '../../../src/engine/catalog/journal.ts';
+import { openJournal, type Journal } from '../../../src/engine/catalog/journal.ts';
 import { CATALOG_KEY } from '../../../src/engine/catalog/keys.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { refusalOf } from '../../support/catalog.ts';
@@ -72,11 +72,13 @@ describe('the identity of a catalog', () => {
   it('refuses a fresh folder on the store of another catalog, and founds nothing there', async () => {
     await put('another');
     const before = store.contents();
+    const held = await store.changes(10);
     expect(await refusalOf(open())).toBe(
       "17 ServiceUnavailable: the store does not carry this catalog's id, the data folder carries none; it carries another",
     );
     expect(store.contents()).toEqual(before);
-    expect(await readdir(join(data, 'catalog'))).not.toContain('id');
+    expect(await store.changes(10)).toEqual(held);
+    expect(await readdir(join(data, 'catalog'))).toEqual([]);
   });
 
   it('is finished when a crash came before the store had it', async () => {
@@ -100,6 +102,23 @@ describe('the identity of a catalog', () => {
     await put('another');
     expect(await refusalOf(open())).toContain('which is proposed; it carries another');
     expect(await readdir(join(data, 'catalog'))).not.toContain('id');
+  });
+
+  it('is the one that stands, when another process founded it between two of our steps', async () => {
+    const journal = await openJournal(join(data, 'catalog'), store);
+    const late: Journal = {
+      commit: async (checks, writes) => {
+        await put('the other');
+        await writeFile(join(data, 'catalog', 'id'), 'the other');
+        return journal.commit(checks, writes);
+      },
+      fault: undefined,
+      catchUp: () => journal.catchUp(),
+      close: () => journal.close(),
+    };
+    expect((await openIdentity(data, store, late)).id).toBe('the other');
+    expect(await readdir(join(data, 'catalog'))).not.toContain('id.proposed');
+    await journal.close();
   });
 
   it('is one, whoever founds it at the same time', async () => {

@@ -1,0 +1,62 @@
+import type { Dirent } from 'node:fs';
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { readLines, type FileLine } from '../store/line-reader.ts';
+import { decodeRecord, RecordFault } from './record-decoding.ts';
+import type { LoggedRecord } from './record.ts';
+
+/** A line of the log that is not a record, and not merely the torn end of a file. */
+export class LogDamage extends Error {
+  readonly file: string;
+  /** From 1. */
+  readonly line: number;
+
+  constructor(file: string, line: number, why: string) {
+    super(`${file}:${line}: ${why}`);
+    this.name = 'LogDamage';
+    this.file = file;
+    this.line = line;
+  }
+}
+
+/**
+ * Every record of an audit folder: instance by instance in the order of their
+ * starts, each in the order in which it was written. A last line without its
+ * newline was torn by a crash, and never confirmed to anybody, or is being
+ * written: it is passed over.
+ * @throws LogDamage at the first other line that is no record.
+ */
+export async function* readRecords(folder: string): AsyncGenerator<LoggedRecord> {
+  for (const instance of await namesIn(folder, (entry) => entry.isDirectory())) {
+    const inner = join(folder, instance);
+    for (const name of await namesIn(inner, (entry) => entry.name.endsWith('.jsonl'))) {
+      yield* recordsOf(join(inner, name));
+    }
+  }
+}
+
+async function* recordsOf(file: string): AsyncGenerator<LoggedRecord> {
+  for await (const line of readLines(file)) {
+    if (line.ended) yield recordOf(file, line);
+  }
+}
+
+function recordOf(file: string, line: FileLine): LoggedRecord {
+  try {
+    return decodeRecord(line.bytes.toString());
+  } catch (error) {
+    if (error instanceof RecordFault) throw new LogDamage(file, line.number, error.message);
+    throw error;
+  }
+}
+
+async function namesIn(
+  folder: string,
+  counts: (entry: Dirent) => boolean,
+): Promise<readonly string[]> {
+  const entries = await readdir(folder, { withFileTypes: true });
+  return entries
+    .filter(counts)
+    .map((entry) => entry.name)
+    .sort();
+}

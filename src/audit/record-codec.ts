@@ -1,0 +1,56 @@
+import type { CommitSummary } from '../protocol/commit-summary.ts';
+import type { AuditPrincipal, AuditRecord } from './record.ts';
+
+const USER_AGENT_LENGTH = 256;
+
+/** How the line of a record begins: with its place in the log, which is known only when it is written. */
+export function placeText(instance: string, sequence: bigint): string {
+  return `{"instance":${text(instance)},"sequence":${sequence},`;
+}
+
+/**
+ * The rest of the line, with its newline. Every field is there, always in this
+ * order; what is absent is null. Integers are JSON integers of any size.
+ */
+export function encodeRecord(record: AuditRecord): Buffer {
+  return Buffer.from(
+    `"phase":${text(record.phase)},"time":${text(record.time)}` +
+      `,"duration_us":${integer(record.duration_us)}` +
+      `,"request_id":${text(record.request_id)},"decision_id":${text(record.decision_id)}` +
+      `,"principal":${principalText(record.principal)},"subject":${text(record.subject)}` +
+      `,"credential":${text(record.credential)},"source_ip":${text(record.source_ip)}` +
+      `,"user_agent":${text(record.user_agent?.slice(0, USER_AGENT_LENGTH))}` +
+      `,"operation":${text(record.operation)},"object":${text(record.object)}` +
+      `,"objects":${JSON.stringify(record.objects ?? [])}` +
+      `,"mode":${text(record.mode)},"branch":${text(record.branch)}` +
+      `,"backend":${text(record.backend)},"decision":${text(record.decision)}` +
+      `,"rule":${text(record.rule)},"policy_digest":${text(record.policy_digest)}` +
+      `,"status":${integer(record.status)},"code":${integer(record.code)}` +
+      `,"bytes_in":${integer(record.bytes_in)},"bytes_out":${integer(record.bytes_out)}` +
+      `,"context":${JSON.stringify(record.context)},"commit":${commitText(record.commit)}}\n`,
+  );
+}
+
+function text(value: string | null | undefined): string {
+  return JSON.stringify(value ?? null);
+}
+
+function integer(value: bigint | number | null | undefined): string {
+  return String(value ?? null);
+}
+
+function principalText(principal: AuditPrincipal | null): string {
+  if (principal === null) return 'null';
+  const { subject, groups, roles, scopes } = principal;
+  return JSON.stringify({ subject, groups, roles, scopes: scopes ?? null });
+}
+
+function commitText(commit: CommitSummary | null | undefined): string {
+  if (commit === null || commit === undefined) return 'null';
+  return (
+    `{"kind":${text(commit.kind)}` +
+    `,"base_version":${integer(commit.baseVersion)},"version":${integer(commit.version)}` +
+    `,"rows_added":${integer(commit.rowsAdded)},"rows_removed":${integer(commit.rowsRemoved)}` +
+    `,"schema_changed":${commit.schemaChanged},"rules":${JSON.stringify(commit.rules)}}`
+  );
+}

@@ -1,0 +1,170 @@
+import type { CommitSummary } from '../protocol/commit-summary.ts';
+import { isJsonObject, parseJson, type JsonValue } from '../protocol/json.ts';
+import type { Scope } from '../protocol/principal.ts';
+import type { AuditPrincipal, Decision, LoggedRecord, Phase } from './record.ts';
+
+type JsonObject = { readonly [key: string]: JsonValue };
+
+/** A line that is not a record of the audit log: damaged, or torn by a crash. */
+export class RecordFault extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = 'RecordFault';
+  }
+}
+
+/**
+ * The record of a line. Fields that this program does not know are passed over.
+ * @throws RecordFault naming the field, or saying that the line is no JSON object.
+ */
+export function decodeRecord(line: string): LoggedRecord {
+  const fields = objectOf(line);
+  return {
+    instance: text(fields, 'instance'),
+    sequence: integer(fields, 'sequence'),
+    phase: oneOf(phases, fields, 'phase'),
+    time: text(fields, 'time'),
+    duration_us: integerOrNull(fields, 'duration_us'),
+    request_id: text(fields, 'request_id'),
+    decision_id: text(fields, 'decision_id'),
+    principal: principalOf(fields['principal']),
+    subject: textOrNull(fields, 'subject'),
+    credential: textOrNull(fields, 'credential'),
+    source_ip: textOrNull(fields, 'source_ip'),
+    user_agent: textOrNull(fields, 'user_agent'),
+    operation: textOrNull(fields, 'operation'),
+    object: textOrNull(fields, 'object'),
+    objects: texts(fields, 'objects'),
+    mode: textOrNull(fields, 'mode'),
+    branch: textOrNull(fields, 'branch'),
+    backend: textOrNull(fields, 'backend'),
+    decision: oneOf(decisions, fields, 'decision'),
+    rule: textOrNull(fields, 'rule'),
+    policy_digest: textOrNull(fields, 'policy_digest'),
+    status: numberOrNull(fields, 'status'),
+    code: numberOrNull(fields, 'code'),
+    bytes_in: integerOrNull(fields, 'bytes_in'),
+    bytes_out: integerOrNull(fields, 'bytes_out'),
+    context: contextOf(fields['context']),
+    commit: commitOf(fields['commit']),
+  };
+}
+
+const phases: readonly Phase[] = ['attempt', 'outcome'];
+const decisions: readonly Decision[] = [
+  'allow',
+  'deny',
+  'unauthenticated',
+  'limited',
+  'invalid',
+  'unavailable',
+];
+
+function objectOf(line: string): JsonObject {
+  const value = jsonOf(line);
+  if (!isJsonObject(value)) throw new RecordFault('the line is not a JSON object');
+  return value;
+}
+
+function jsonOf(line: string): JsonValue {
+  try {
+    return parseJson(line);
+  } catch {
+    throw new RecordFault('the line is not JSON');
+  }
+}
+
+function principalOf(value: JsonValue | undefined): AuditPrincipal | null {
+  if (value === null) return null;
+  const fields = inner(value, 'principal');
+  return {
+    subject: text(fields, 'subject'),
+    groups: texts(fields, 'groups'),
+    roles: texts(fields, 'roles'),
+    scopes: scopesOf(fields['scopes']),
+  };
+}
+
+function scopesOf(value: JsonValue | undefined): readonly Scope[] | null {
+  if (value === null) return null;
+  if (!Array.isArray(value)) throw fault('scopes', 'a list');
+  return value.map((scope) => {
+    const fields = inner(scope, 'scopes');
+    return { action: text(fields, 'action'), pattern: text(fields, 'pattern') };
+  });
+}
+
+function commitOf(value: JsonValue | undefined): CommitSummary | null {
+  if (value === null) return null;
+  const fields = inner(value, 'commit');
+  const changed = fields['schema_changed'];
+  if (typeof changed !== 'boolean') throw fault('schema_changed', 'true or false');
+  return {
+    kind: text(fields, 'kind'),
+    baseVersion: integerOrNull(fields, 'base_version'),
+    version: integerOrNull(fields, 'version'),
+    rowsAdded: integer(fields, 'rows_added'),
+    rowsRemoved: integer(fields, 'rows_removed'),
+    schemaChanged: changed,
+    rules: texts(fields, 'rules'),
+  };
+}
+
+function contextOf(value: JsonValue | undefined): Readonly<Record<string, string>> {
+  const fields = inner(value, 'context');
+  return Object.fromEntries(Object.keys(fields).map((key) => [key, text(fields, key)]));
+}
+
+function inner(value: JsonValue | undefined, name: string): JsonObject {
+  if (!isJsonObject(value)) throw fault(name, 'an object');
+  return value;
+}
+
+function text(fields: JsonObject, name: string): string {
+  const value = fields[name];
+  if (typeof value !== 'string') throw fault(name, 'a text');
+  return value;
+}
+
+function textOrNull(fields: JsonObject, name: string): string | null {
+  return fields[name] === null ? null : text(fields, name);
+}
+
+function texts(fields: JsonObject, name: string): readonly string[] {
+  const value = fields[name];
+  if (!Array.isArray(value)) throw fault(name, 'a list');
+  return value.map((item) => {
+    if (typeof item !== 'string') throw fault(name, 'a list of texts');
+    return item;
+  });
+}
+
+function integer(fields: JsonObject, name: string): bigint {
+  const value = fields[name];
+  if (typeof value === 'bigint') return value;
+  if (typeof value !== 'number' || !Number.isInteger(value)) throw fault(name, 'an integer');
+  return BigInt(value);
+}
+
+function integerOrNull(fields: JsonObject, name: string): bigint | null {
+  return fields[name] === null ? null : integer(fields, name);
+}
+
+function numberOrNull(fields: JsonObject, name: string): number | null {
+  const value = integerOrNull(fields, name);
+  return value === null ? null : Number(value);
+}
+
+function oneOf<Value extends string>(
+  values: readonly Value[],
+  fields: JsonObject,
+  name: string,
+): Value {
+  const found = values.find((value) => value === fields[name]);
+  if (found === undefined) throw fault(name, values.join(', '));
+  return found;
+}
+
+function fault(name: string, expected: string): RecordFault {
+  return new RecordFault(`the field "${name}" of an audit record is not ${expected}`);
+}

@@ -1,0 +1,73 @@
+import type { CommitSummary } from '../protocol/commit-summary.ts';
+import type { Scope } from '../protocol/principal.ts';
+
+/** Each request leaves an attempt and an outcome, linked by its decision id. */
+export type Phase = 'attempt' | 'outcome';
+
+/** What was decided about a request (contract section 3). */
+export type Decision = 'allow' | 'deny' | 'unauthenticated' | 'limited' | 'invalid' | 'unavailable';
+
+/** The names that a policy line could match, as they were when it was decided. */
+export interface AuditPrincipal {
+  readonly subject: string;
+  readonly groups: readonly string[];
+  /** The roles of the credential. */
+  readonly roles: readonly string[];
+  /** The rights that narrowed the credential, where there were any. */
+  readonly scopes?: readonly Scope[] | null;
+}
+
+/**
+ * What the audit log says of a request, under the names of the log (contract
+ * section 6). Absent, null and the empty list are the same to the log. There is
+ * no field for a secret: a credential is named, never shown.
+ */
+export interface AuditRecord {
+  readonly phase: Phase;
+  /** RFC 3339 in UTC, with microseconds: when the request came, or when its outcome was known. */
+  readonly time: string;
+  /** Microseconds from the request's arrival to its outcome. */
+  readonly duration_us?: bigint | null;
+  readonly request_id: string;
+  readonly decision_id: string;
+  readonly principal: AuditPrincipal | null;
+  readonly subject: string | null;
+  /** Id of the key, issuer of the token, or subject of the certificate. */
+  readonly credential: string | null;
+  readonly source_ip: string | null;
+  /** Cut after 256 characters when it is written. */
+  readonly user_agent: string | null;
+  readonly operation: string | null;
+  /** Canonical path of what the route names. */
+  readonly object: string | null;
+  /** Canonical paths of what else the request named, in its body above all. */
+  readonly objects?: readonly string[];
+  readonly mode: string | null;
+  readonly branch: string | null;
+  readonly backend: string | null;
+  readonly decision: Decision;
+  /** The policy line that decided: `file:line`. */
+  readonly rule: string | null;
+  /** Digest of the policy that was in force. */
+  readonly policy_digest: string | null;
+  /** HTTP status of the answer. */
+  readonly status?: number | null;
+  /** Code of the error table, for a refusal. */
+  readonly code?: number | null;
+  /** Bytes of the request's body. */
+  readonly bytes_in?: bigint | null;
+  /** Bytes of the answer's body. */
+  readonly bytes_out?: bigint | null;
+  /** The request's context, redacted. */
+  readonly context: Readonly<Record<string, string>>;
+  /** What the request changed in a table. */
+  readonly commit?: CommitSummary | null;
+}
+
+/** A record as it stands in the log. */
+export interface LoggedRecord extends Required<AuditRecord> {
+  /** The start of a gateway process that wrote it: the name of its folder. */
+  readonly instance: string;
+  /** Its place in the instance's log, from 1 and without gaps. */
+  readonly sequence: bigint;
+}

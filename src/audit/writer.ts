@@ -1,0 +1,61 @@
+import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
+import { makeFolder } from '../store/folder.ts';
+import { LineLog } from '../store/line-log.ts';
+import { encodeRecord, placeText } from './record-codec.ts';
+import type { AuditRecord } from './record.ts';
+
+/** Where audit records go. */
+export interface AuditLog {
+  /**
+   * Writes a record. A durable one is on stable storage when this resolves, and
+   * not in the log when it rejects; many at once share one flush of the disk.
+   * Any other resolves at once and is in the file within 50 ms, or when the
+   * disk takes it again.
+   */
+  write(record: AuditRecord, durable: boolean): Promise<void>;
+  /** A sentence when the last write failed; undefined when the log can be written. */
+  healthy(): string | undefined;
+  /** Writes and syncs everything. @throws Error when that fails. */
+  close(): Promise<void>;
+}
+
+export interface AuditLogOptions {
+  /** `<data>/private/audit`. */
+  readonly folder: string;
+  /** A file that is as large gets no further record. */
+  readonly rotateBytes: number;
+}
+
+const DIGITS = 8;
+
+/**
+ * Opens the audit log for one start of a gateway process. Each start is an
+ * instance with a folder of its own, named by its time and a random suffix, so
+ * that processes never write the same file and a crash never needs a repair
+ * before records can be written. Folders have mode 0700, files 0600.
+ * @throws the system's error when the folder cannot be made.
+ */
+export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> {
+  const instance = newInstance();
+  const folder = join(options.folder, instance);
+  await makeFolder(folder, 0o700);
+  const lines = new LineLog({
+    folder,
+    name: (number) => `${String(number).padStart(DIGITS, '0')}.jsonl`,
+    prefix: (place) => placeText(instance, place),
+    mode: 0o600,
+    rotateBytes: options.rotateBytes,
+  });
+  return {
+    write: (record, durable) => lines.append({ bytes: encodeRecord(record) }, durable),
+    healthy: () => lines.fault,
+    close: () => lines.close(),
+  };
+}
+
+/** Names of instances sort by their start: `20260131T235959Z-9f86d081`. */
+function newInstance(): string {
+  const start = new Date().toISOString().replace(/[-:]|\.\d+/g, '');
+  return `${start}-${randomBytes(4).toString('hex')}`;
+}

@@ -1,0 +1,72 @@
+import { readFileSync } from 'node:fs';
+import {
+  isAlias,
+  isMap,
+  isNode,
+  isScalar,
+  LineCounter,
+  parseDocument,
+  type Document,
+  type Pair,
+} from 'yaml';
+import { ConfigError } from './config-error.ts';
+import type { Given, Source } from './config-source.ts';
+import { configPaths, settingOf, type ConfigPath } from './config-table.ts';
+
+/** The text of a file; undefined if there is none. @throws ConfigError when it cannot be read */
+export function readConfigFile(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
+    if (code === 'ENOENT') return undefined;
+    throw new ConfigError(`${path} cannot be read (${code})`);
+  }
+}
+
+/** What the text of a configuration file says. @throws ConfigError naming file, line and key */
+export function fileSource(path: string, text: string): Source {
+  const lines = new LineCounter();
+  const document = parseDocument(text, { lineCounter: lines });
+  const [fault] = document.errors;
+  if (fault !== undefined) {
+    const { line } = lines.linePos(fault.pos[0]);
+    throw new ConfigError(`${path}:${line}: this is not valid YAML (${fault.code})`);
+  }
+  const found = new Map<ConfigPath, Given>();
+  collect({ path, document, lines, found }, document.contents, '', `${path}:1: the file`);
+  return found;
+}
+
+interface Walk {
+  readonly path: string;
+  readonly document: Document;
+  readonly lines: LineCounter;
+  readonly found: Map<ConfigPath, Given>;
+}
+
+function collect(walk: Walk, node: unknown, prefix: string, where: string): void {
+  const target = isAlias(node) ? node.resolve(walk.document) : node;
+  if (target === null || (isScalar(target) && target.value === null)) return;
+  if (!isMap(target)) throw new ConfigError(`${where} must hold keys and values`);
+  for (const pair of target.items) collectPair(walk, pair, prefix);
+}
+
+function collectPair(walk: Walk, pair: Pair, prefix: string): void {
+  const name = isScalar(pair.key) ? String(pair.key.value) : '?';
+  const key = prefix === '' ? name : `${prefix}.${name}`;
+  const start = isScalar(pair.key) ? (pair.key.range?.[0] ?? 0) : 0;
+  const where = `${walk.path}:${walk.lines.linePos(start).line}: ${key}`;
+  const path = configPaths.find((known) => known === key && settingOf(known).secret !== true);
+  if (path !== undefined) {
+    walk.found.set(path, { value: plainValue(walk, pair.value), where });
+  } else if (configPaths.some((known) => known.startsWith(`${key}.`))) {
+    collect(walk, pair.value, key, where);
+  } else {
+    throw new ConfigError(`${where} is not a key of the configuration`);
+  }
+}
+
+function plainValue(walk: Walk, node: unknown): unknown {
+  return isNode(node) ? node.toJS(walk.document) : node;
+}

@@ -1,0 +1,92 @@
+import { isDeepStrictEqual } from 'node:util';
+import { parseDuration, parseSize } from './units.ts';
+
+/** What reading a value gave: the value, or what it has to be instead, or that its feature is still to come. */
+export type Reading<Value> =
+  | { readonly kind: 'value'; readonly value: Value }
+  | { readonly kind: 'wrong'; readonly must: string }
+  | { readonly kind: 'planned' };
+
+/** How the values of a kind are read, from YAML or from the text of a flag or variable. */
+export interface Kind<Value> {
+  /** Name of the kind in the documentation. */
+  readonly name: string;
+  /** True when the text of a flag or variable is YAML. */
+  readonly structured: boolean;
+  read(value: unknown): Reading<Value>;
+}
+
+function good<Value>(value: Value): Reading<Value> {
+  return { kind: 'value', value };
+}
+
+function kind<Value>(
+  name: string,
+  must: string,
+  parse: (value: unknown) => Value | undefined,
+): Kind<Value> {
+  const read = (value: unknown): Reading<Value> => {
+    const parsed = parse(value);
+    return parsed === undefined ? { kind: 'wrong', must } : good(parsed);
+  };
+  return { name, structured: false, read };
+}
+
+/** Some text, not empty. */
+export const text: Kind<string> = kind('text', 'a text that is not empty', (value) =>
+  typeof value === 'string' && value !== '' ? value : undefined,
+);
+
+/** Bytes: `64MiB`, or a whole number of them. */
+export const size: Kind<number> = kind('size', 'a size such as 64MiB', (value) =>
+  typeof value === 'string' || typeof value === 'number' ? parseSize(String(value)) : undefined,
+);
+
+/** Milliseconds of a duration that is not zero: `300s`, `15m`, `24h`, `400d`. */
+export const duration: Kind<number> = kind(
+  'duration',
+  'a duration such as 300s, 15m or 24h',
+  (value) => {
+    const millis = typeof value === 'string' ? parseDuration(value) : undefined;
+    return millis === 0 ? undefined : millis;
+  },
+);
+
+/** A whole number between two bounds. */
+export function whole(least: number, most: number): Kind<number> {
+  const must = `a whole number from ${least} to ${most}`;
+  return kind('number', must, (value) => {
+    const number = typeof value === 'string' && /^\d+$/.test(value) ? Number(value) : value;
+    const fits = typeof number === 'number' && Number.isInteger(number);
+    return fits && number >= least && number <= most ? number : undefined;
+  });
+}
+
+/** One of some words. */
+export function choice<Word extends string>(...words: readonly Word[]): Kind<Word> {
+  return kind(words.join(' | '), `one of ${words.join(', ')}`, (value) =>
+    words.find((word) => word === value),
+  );
+}
+
+/** Texts in a list. */
+export const texts: Kind<readonly string[]> = {
+  ...kind('list', 'a list of texts', (value) =>
+    Array.isArray(value) && value.every((entry) => typeof entry === 'string') ? value : undefined,
+  ),
+  structured: true,
+};
+
+/** A value of the kind, or null for none. */
+export function optional<Value>(inner: Kind<Value>): Kind<Value | null> {
+  const read = (value: unknown): Reading<Value | null> =>
+    value === null || value === 'null' ? good(null) : inner.read(value);
+  return { ...inner, name: `${inner.name} or null`, read };
+}
+
+/** Something that is planned: only its default is accepted. */
+export function later<Value>(name: string, only: Value): Kind<Value> {
+  const read = (value: unknown): Reading<Value> =>
+    isDeepStrictEqual(value, only) ? good(only) : { kind: 'planned' };
+  return { name, structured: typeof only !== 'string', read };
+}

@@ -1,0 +1,170 @@
+import {
+  choice,
+  duration,
+  later,
+  optional,
+  size,
+  text,
+  texts,
+  whole,
+  type Kind,
+} from './config-kinds.ts';
+
+/** One key of the configuration: everything that is known of it, once. */
+export interface Setting<Value> {
+  readonly kind: Kind<Value>;
+  readonly default: Value;
+  /** The default as it is written. */
+  readonly shown: string;
+  readonly about: string;
+  /** Name of the flag, without its dashes. */
+  readonly flag?: string;
+  /** A shorter name of the variable, beside `ARROWGATE_<PATH>`. */
+  readonly variable?: string;
+  /** True when the value must not be shown, nor stand in the file. */
+  readonly secret?: boolean;
+}
+
+type Extras = Pick<Setting<unknown>, 'flag' | 'variable' | 'secret'>;
+
+function setting<Value>(
+  kind: Kind<Value>,
+  initial: NoInfer<Value>,
+  shown: string,
+  about: string,
+  extras: Extras = {},
+): Setting<Value> {
+  return { kind, default: initial, shown, about, ...extras };
+}
+
+/** A key of a feature that is not built yet. */
+function planned(
+  name: string,
+  only: unknown,
+  shown: string,
+  about: string,
+  extras: Extras = {},
+): Setting<unknown> {
+  return setting(later(name, only), only, shown, about, extras);
+}
+
+const MIB = 1024 * 1024;
+const oneBackend = [{ name: 'embedded', type: 'embedded', namespaces: ['/**'] }];
+const redacted = ['*token*', '*secret*', '*password*', '*key*'];
+
+/** All keys, by their path in the file (contract section 2). */
+export const settings = {
+  'listen.host': setting(text, '127.0.0.1', '127.0.0.1', 'address to listen on', {
+    flag: 'host',
+    variable: 'ARROWGATE_HOST',
+  }),
+  'listen.port': setting(
+    whole(0, 65_535),
+    2333,
+    '2333',
+    'port to listen on; 0 takes any free one',
+    {
+      flag: 'port',
+      variable: 'ARROWGATE_PORT',
+    },
+  ),
+  'listen.tls': planned('object', null, 'null', 'certificate and key; plain HTTP without'),
+  'listen.admin': planned('object', null, 'null', 'a port of its own for metrics and health'),
+  data: setting(text, './data', './data', 'folder of everything that is stored', { flag: 'data' }),
+  policies: setting(text, './policies', './policies', 'folder of the policy files', {
+    flag: 'policies',
+  }),
+  admin_key: setting<string | null>(text, null, 'none', 'an administrator key for this process', {
+    flag: 'admin-key',
+    secret: true,
+  }),
+  'coordination.redis': planned('URL', null, 'null', 'the shared store; the embedded one without', {
+    flag: 'redis',
+    variable: 'ARROWGATE_REDIS_URL',
+  }),
+  'coordination.catalog': planned(
+    'text',
+    'default',
+    'default',
+    'name of the catalog in the shared store',
+  ),
+  trusted_proxies: planned('list', [], '[]', 'networks whose X-Forwarded-* are believed'),
+  'locations.managed': setting(optional(text), null, '<data>/lance', 'where Lance clients write'),
+  'locations.allowed': setting(texts, [], '[]', 'where tables may be registered'),
+  backends: planned('list', oneBackend, 'one embedded backend for everything', 'first match wins'),
+  'audit.durable': setting(
+    choice('mutations', 'all'),
+    'mutations',
+    'mutations',
+    'whose records are on disk before the answer',
+  ),
+  'audit.rotate_bytes': setting(size, 64 * MIB, '64MiB', 'size at which an audit file is closed'),
+  'audit.retain': planned('duration', '400d', '400d', 'how long audit files are kept'),
+  'audit.signing_key': planned('path', null, 'null', 'key that signs checkpoints'),
+  'audit.anchor_file': planned('path', null, 'null', 'where checkpoints are kept a second time'),
+  'audit.redact': setting(
+    texts,
+    redacted,
+    JSON.stringify(redacted),
+    'context keys whose values are not recorded',
+  ),
+  'cache.bytes': setting(size, 256 * MIB, '256MiB', 'memory for columns that are read often'),
+  'limits.json_body': setting(size, 8 * MIB, '8MiB', 'largest JSON body'),
+  'limits.arrow_body': setting(optional(size), null, 'null', 'largest Arrow body; null for any'),
+  'limits.page': setting(
+    whole(1, 1_000_000),
+    1000,
+    '1000',
+    'most entries on one page of a listing',
+  ),
+  'limits.header': setting(size, 16 * 1024, '16KiB', 'largest headers of a request'),
+  'limits.request_timeout': setting(
+    duration,
+    300_000,
+    '300s',
+    'how long nothing may move on a connection',
+  ),
+  'drop.retention': planned(
+    'duration',
+    '24h',
+    '24h',
+    'how long a dropped table can be brought back',
+  ),
+  'idempotence.window': planned(
+    'duration',
+    '15m',
+    '15m',
+    'how long a repeated request is recognised',
+  ),
+  workers: planned('number', 'auto', 'auto', 'threads for heavy work'),
+  'log.level': setting(
+    choice('trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'),
+    'info',
+    'info',
+    'least severe log entries that are written',
+  ),
+  'log.format': planned('text', 'json', 'json', 'form of the log'),
+  'telemetry.otlp_endpoint': planned('URL', null, 'null', 'where traces are sent'),
+};
+
+export type ConfigPath = keyof typeof settings;
+
+type ValueOf<Row> = Row extends Setting<infer Value> ? Value : never;
+
+/** The value of every key. */
+export type Config = { readonly [Path in ConfigPath]: ValueOf<(typeof settings)[Path]> };
+
+/** The paths of all keys, in the order of the table. */
+export const configPaths = Object.keys(settings) as readonly ConfigPath[];
+
+/** The row of a key, whatever its type. */
+export function settingOf(path: ConfigPath): Setting<unknown> {
+  return settings[path];
+}
+
+/** The variables a key can be set by, the documented name first. */
+export function variablesOf(path: ConfigPath): readonly string[] {
+  const { variable } = settingOf(path);
+  const full = `ARROWGATE_${path.replaceAll('.', '_').toUpperCase()}`;
+  return variable === undefined ? [full] : [variable, full];
+}

@@ -1,0 +1,69 @@
+import {
+  CONFIG_VARIABLE,
+  environmentSource,
+  textValue,
+  type Environment,
+} from './config-environment.ts';
+import { ConfigError } from './config-error.ts';
+import { fileSource, readConfigFile } from './config-file.ts';
+import type { Given, Source } from './config-source.ts';
+import { configPaths, settingOf, type Config, type ConfigPath } from './config-table.ts';
+
+/** The file that is read, if it exists, when none is named. */
+export const DEFAULT_FILE = 'arrowgate.yaml';
+
+/** The flags of a command line, by the path of their key, and `--config`. */
+export interface Flags {
+  readonly config?: string;
+  readonly values: ReadonlyMap<ConfigPath, string>;
+}
+
+/**
+ * The configuration: a flag wins over a variable, that over the file, and that
+ * over the default. Values that lose are checked too.
+ * @throws ConfigError with one sentence
+ */
+export function loadConfig(flags: Flags, environment: Environment): Config {
+  const sources = [
+    flagSource(flags),
+    environmentSource(environment),
+    namedFile(flags.config ?? environment[CONFIG_VARIABLE]),
+  ];
+  const entries = configPaths.map((path) => [path, valueOf(path, sources)]);
+  // Each value was read by the kind of its own row.
+  return Object.fromEntries(entries) as Config;
+}
+
+function flagSource(flags: Flags): Source {
+  const entries = [...flags.values].map(([path, text]): [ConfigPath, Given] => {
+    const where = `--${settingOf(path).flag}`;
+    return [path, { value: textValue(path, text, where), where }];
+  });
+  return new Map(entries);
+}
+
+function namedFile(named: string | undefined): Source {
+  const path = named ?? DEFAULT_FILE;
+  const text = readConfigFile(path);
+  if (text !== undefined) return fileSource(path, text);
+  if (named === undefined) return new Map();
+  throw new ConfigError(`${path} does not exist`);
+}
+
+function valueOf(path: ConfigPath, sources: readonly Source[]): unknown {
+  const setting = settingOf(path);
+  const given = sources.map((source) => source.get(path)).filter((each) => each !== undefined);
+  const values = given.map((each) => checked(path, each));
+  return values.length === 0 ? setting.default : values[0];
+}
+
+function checked(path: ConfigPath, given: Given): unknown {
+  const { kind, secret, shown } = settingOf(path);
+  const reading = kind.read(given.value);
+  if (reading.kind === 'value') return reading.value;
+  if (reading.kind === 'planned') {
+    throw new ConfigError(`${given.where} is not built yet: it can only be ${shown}`);
+  }
+  const found = secret === true ? 'wrong' : (JSON.stringify(given.value) ?? 'nothing');
+  throw new ConfigError(`${given.where} is ${found}, but must be ${reading.must}`);
+}

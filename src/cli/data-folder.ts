@@ -1,0 +1,37 @@
+import { chmod, mkdir } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import type { Config } from './config-table.ts';
+
+/** The places of the data folder that the gateway knows (contract section 9). Absolute paths. */
+export interface DataFolder {
+  readonly root: string;
+  readonly keys: string;
+  readonly initialKey: string;
+  readonly store: string;
+  readonly audit: string;
+  readonly lance: string;
+}
+
+/** Where everything of a configuration lies. */
+export function dataFolderOf(config: Config): DataFolder {
+  const root = resolve(config.data);
+  return {
+    root,
+    keys: join(root, 'private', 'keys.json'),
+    initialKey: join(root, 'private', 'initial-admin-key'),
+    store: join(root, 'private', 'store'),
+    audit: join(root, 'private', 'audit'),
+    lance: resolve(config['locations.managed'] ?? join(root, 'lance')),
+  };
+}
+
+/**
+ * Makes the data folder. Its private part is for this user alone, whoever made
+ * it; the folder itself is not, since Lance clients reach theirs through it.
+ */
+export async function makeDataFolder(folder: DataFolder): Promise<void> {
+  const inner = join(folder.root, 'private');
+  await mkdir(folder.root, { recursive: true });
+  await mkdir(inner, { recursive: true, mode: 0o700 });
+  await chmod(inner, 0o700);
+}

@@ -1,0 +1,161 @@
+import type { Command } from 'commander';
+import { readKeys, updateKeys } from '../gateway/key-file.ts';
+import {
+  keyState,
+  makeKey,
+  revoked,
+  rotated,
+  type MadeKey,
+  type StoredKey,
+} from '../gateway/keys.ts';
+import { configOf, withConfig } from './command-config.ts';
+import { dataFolderOf, makeDataFolder, type DataFolder } from './data-folder.ts';
+import { durationOf, principalName, scopeOf } from './key-details.ts';
+import { columns } from './output.ts';
+import type { Run } from './run.ts';
+import { UsageError } from './usage-error.ts';
+
+interface JsonFlag {
+  readonly json?: boolean;
+}
+
+interface CreateFlags extends JsonFlag {
+  readonly subject: string;
+  readonly role: readonly string[];
+  readonly scope: readonly string[];
+  readonly expires?: string;
+}
+
+interface RotateFlags extends JsonFlag {
+  readonly overlap: string;
+}
+
+const collect = (value: string, before: readonly string[]): readonly string[] => [...before, value];
+
+/** `arrowgate keys create|list|revoke|rotate`. */
+export function addKeys(program: Command, run: Run): void {
+  const keys = program.command('keys').description('API keys; works beside a running gateway');
+  addCreate(keys, run);
+  addList(keys, run);
+  addRevoke(keys, run);
+  addRotate(keys, run);
+}
+
+function subcommand(keys: Command, name: string, about: string): Command {
+  return withConfig(keys.command(name), ['data']).description(about).option('--json', 'print JSON');
+}
+
+function addCreate(keys: Command, run: Run): void {
+  subcommand(keys, 'create', 'make a key and print it once')
+    .requiredOption('--subject <name>', 'whom the key stands for')
+    .option('--role <role>', 'a role of this key alone; may be repeated', collect, [])
+    .option('--scope <action:pattern>', 'narrows the key; may be repeated', collect, [])
+    .option('--expires <duration>', 'how long it is valid, such as 90d; for ever without')
+    .action(async (flags: CreateFlags, command: Command) => {
+      const made = madeFrom(flags, new Date());
+      const folder = await folderOf(command);
+      await updateKeys(folder.keys, (stored) => [...stored, made.stored]);
+      printMade(made, flags, run);
+    });
+}
+
+function madeFrom(flags: CreateFlags, now: Date): MadeKey {
+  const scopes = flags.scope.map(scopeOf);
+  const life = flags.expires === undefined ? null : durationOf('--expires', flags.expires);
+  const details = {
+    subject: principalName('user', flags.subject),
+    roles: flags.role.map((role) => principalName('role', role)),
+    ...(scopes.length === 0 ? {} : { scopes }),
+    expires: life === null ? null : new Date(now.getTime() + life),
+  };
+  return makeKey(details, now);
+}
+
+function addList(keys: Command, run: Run): void {
+  subcommand(keys, 'list', 'all keys, without their secrets').action(
+    async (flags: JsonFlag, command: Command) => {
+      const now = new Date();
+      const stored = await readKeys((await folderOf(command)).keys);
+      if (flags.json === true)
+        run.output.line(JSON.stringify(stored.map((key) => shown(key, now))));
+      else run.output.line(columns([heading, ...stored.map((key) => cells(key, now))]));
+    },
+  );
+}
+
+function addRevoke(keys: Command, run: Run): void {
+  subcommand(keys, 'revoke', 'end a key at once')
+    .argument('<id>', 'id of the key')
+    .action(async (id: string, flags: JsonFlag, command: Command) => {
+      const now = new Date();
+      await changeKey(await folderOf(command), id, now, (key) => [revoked(key, now)]);
+      run.output.line(flags.json === true ? JSON.stringify({ revoked: id }) : `revoked ${id}`);
+    });
+}
+
+function addRotate(keys: Command, run: Run): void {
+  subcommand(keys, 'rotate', 'make a successor and give the old key an end')
+    .argument('<id>', 'id of the old key')
+    .option('--overlap <duration>', 'how long both are valid', '24h')
+    .action(async (id: string, flags: RotateFlags, command: Command) => {
+      const now = new Date();
+      const overlap = durationOf('--overlap', flags.overlap);
+      const made: MadeKey[] = [];
+      await changeKey(await folderOf(command), id, now, (key) => {
+        const pair = rotated(key, overlap, now);
+        made.push(pair.made);
+        return [pair.old, pair.made.stored];
+      });
+      for (const key of made) printMade(key, flags, run);
+    });
+}
+
+/** Replaces one key that may still be used. @throws UsageError when there is none of that id */
+async function changeKey(
+  folder: DataFolder,
+  id: string,
+  now: Date,
+  change: (key: StoredKey) => readonly StoredKey[],
+): Promise<void> {
+  await updateKeys(folder.keys, (keys) => {
+    const found = keys.find((key) => key.id === id);
+    if (found === undefined) throw new UsageError(`there is no key ${id}`);
+    const state = keyState(found, now);
+    if (state !== 'active') throw new UsageError(`the key ${id} is ${state} already`);
+    return keys.flatMap((key) => (key === found ? change(key) : [key]));
+  });
+}
+
+async function folderOf(command: Command): Promise<DataFolder> {
+  const folder = dataFolderOf(configOf(command));
+  await makeDataFolder(folder);
+  return folder;
+}
+
+function printMade(made: MadeKey, flags: JsonFlag, run: Run): void {
+  const { id, subject, expires } = made.stored;
+  run.output.line(
+    flags.json === true ? JSON.stringify({ id, subject, expires, key: made.text }) : made.text,
+  );
+}
+
+/** What may be shown of a key: everything but its hash. */
+function shown(key: StoredKey, now: Date): object {
+  const { hash: _hash, ...rest } = key;
+  return { ...rest, state: keyState(key, now) };
+}
+
+const heading = ['ID', 'SUBJECT', 'ROLES', 'SCOPES', 'CREATED', 'EXPIRES', 'STATE'];
+
+function cells(key: StoredKey, now: Date): readonly string[] {
+  const scopes = (key.scopes ?? []).map((scope) => `${scope.action}:${scope.pattern}`);
+  return [
+    key.id,
+    key.subject,
+    key.roles.join(' ') || '-',
+    scopes.join(' ') || '-',
+    key.created,
+    key.expires ?? 'never',
+    keyState(key, now),
+  ];
+}

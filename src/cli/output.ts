@@ -1,0 +1,31 @@
+/** Where a command writes; a terminal is told more. */
+export interface Output {
+  /** A line of the answer, on standard output. */
+  line(text: string): void;
+  /** A line for whoever watches, on standard error. */
+  note(text: string): void;
+  /** Whether standard error is a terminal. */
+  readonly watched: boolean;
+}
+
+/** The streams of this process. */
+export const processOutput: Output = {
+  line: (text) => void process.stdout.write(`${text}\n`),
+  note: (text) => void process.stderr.write(`${text}\n`),
+  watched: process.stderr.isTTY,
+};
+
+/** Rows as columns of equal width, two spaces apart. */
+export function columns(rows: readonly (readonly string[])[]): string {
+  const widths = (rows[0] ?? []).map((_, column) =>
+    Math.max(...rows.map((row) => (row[column] ?? '').length)),
+  );
+  return rows
+    .map((row) =>
+      row
+        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n');
+}

@@ -1,0 +1,137 @@
+import { resolve } from 'node:path';
+import type { Command } from 'commander';
+import { isOperationName } from '../protocol/operations.ts';
+import type { ObjectPath } from '../protocol/identifier.ts';
+import type { Action } from '../protocol/operation.ts';
+import type { Principal } from '../protocol/principal.ts';
+import { loadCases, runCases } from '../policy/cases.ts';
+import { explain, type Explanation } from '../policy/explain.ts';
+import { loadPolicy, loadPolicyLines } from '../policy/load.ts';
+import { parseObject } from '../policy/pattern.ts';
+import { formatFinding, PolicyError } from '../policy/policy-error.ts';
+import { accessGroups } from '../policy/rights.ts';
+import { whoMay } from '../policy/who.ts';
+import { configOf, withConfig } from './command-config.ts';
+import { principalName } from './key-details.ts';
+import { columns } from './output.ts';
+import type { Run } from './run.ts';
+import { UsageError } from './usage-error.ts';
+
+interface JsonFlag {
+  readonly json?: boolean;
+}
+
+interface QuestionFlags extends JsonFlag {
+  readonly action: string;
+  readonly object: string;
+}
+
+interface ExplainFlags extends QuestionFlags {
+  readonly subject: string;
+  readonly group: readonly string[];
+  readonly role: readonly string[];
+}
+
+const collect = (value: string, before: readonly string[]): readonly string[] => [...before, value];
+
+/** `arrowgate policy check|explain|who`. */
+export function addPolicy(program: Command, run: Run): void {
+  const policy = program.command('policy').description('what the policy files say');
+  addCheck(policy, run);
+  addExplain(policy, run);
+  addWho(policy, run);
+}
+
+function subcommand(policy: Command, name: string, about: string): Command {
+  return withConfig(policy.command(name), ['policies'])
+    .description(about)
+    .option('--json', 'print JSON');
+}
+
+function question(command: Command): Command {
+  return command
+    .requiredOption('--action <action>', 'an operation or an access group')
+    .requiredOption('--object <path>', 'a canonical path, such as /prod/sales');
+}
+
+function addCheck(policy: Command, run: Run): void {
+  subcommand(policy, 'check', 'load the policy and run its cases').action(
+    async (flags: JsonFlag, command: Command) => {
+      const { findings, cases } = await checked(folderOf(command));
+      run.code = findings.length === 0 ? 0 : 1;
+      if (flags.json === true) run.output.line(JSON.stringify({ findings, cases }));
+      else if (findings.length > 0) for (const finding of findings) run.output.line(finding);
+      else run.output.line(`the policy can be used; ${cases} cases come out as expected`);
+    },
+  );
+}
+
+async function checked(folder: string): Promise<{ findings: readonly string[]; cases: number }> {
+  try {
+    const snapshot = await loadPolicy(folder);
+    const cases = await loadCases(folder);
+    return { findings: runCases(snapshot, cases).map(formatFinding), cases: cases.length };
+  } catch (error) {
+    if (error instanceof PolicyError) return { findings: error.findings, cases: 0 };
+    throw error;
+  }
+}
+
+function addExplain(policy: Command, run: Run): void {
+  question(subcommand(policy, 'explain', 'say who may do what, and by which line'))
+    .requiredOption('--subject <name>', 'who asks')
+    .option('--group <group>', 'a group of the subject; may be repeated', collect, [])
+    .option('--role <role>', 'a role of the key; may be repeated', collect, [])
+    .action(async (flags: ExplainFlags, command: Command) => {
+      const [action, object, principal] = [actionOf(flags), objectOf(flags), principalOf(flags)];
+      const loaded = await loadPolicyLines(folderOf(command));
+      const explanation = explain(loaded, principal, action, object);
+      run.code = explanation.verdict.allowed ? 0 : 1;
+      run.output.line(flags.json === true ? JSON.stringify(explanation) : told(explanation));
+    });
+}
+
+function told({ verdict, nearest }: Explanation): string {
+  const line = verdict.rule === null ? '' : ` (${verdict.rule})`;
+  const answer = `${verdict.allowed ? 'allow' : 'deny'}: ${verdict.reason}${line}`;
+  return nearest === null ? answer : `${answer}\nnearest: ${nearest.rule}: ${nearest.text}`;
+}
+
+function addWho(policy: Command, run: Run): void {
+  question(subcommand(policy, 'who', 'list the subjects that may do something')).action(
+    async (flags: QuestionFlags, command: Command) => {
+      const [action, object] = [actionOf(flags), objectOf(flags)];
+      const found = whoMay(await loadPolicyLines(folderOf(command)), action, object);
+      run.code = found.length > 0 ? 0 : 1;
+      if (flags.json === true) run.output.line(JSON.stringify(found));
+      else if (found.length === 0) run.output.line('nobody that the policy names');
+      else run.output.line(columns(found.map(({ subject, rule }) => [subject, rule ?? '-'])));
+    },
+  );
+}
+
+function folderOf(command: Command): string {
+  return resolve(configOf(command).policies);
+}
+
+function actionOf({ action }: QuestionFlags): Action {
+  const group = accessGroups.find((name) => name === action);
+  if (group !== undefined) return group;
+  if (isOperationName(action)) return action;
+  throw new UsageError(`${JSON.stringify(action)} is neither an operation nor an access group`);
+}
+
+function objectOf({ object }: QuestionFlags): ObjectPath {
+  const path = parseObject(object);
+  if (path !== undefined) return path;
+  throw new UsageError(`${JSON.stringify(object)} is not a canonical path such as /prod/sales`);
+}
+
+function principalOf(flags: ExplainFlags): Principal {
+  return {
+    subject: principalName('user', flags.subject),
+    groups: flags.group.map((name) => principalName('group', name)),
+    roles: flags.role.map((name) => principalName('role', name)),
+    credential: { kind: 'key', id: 'explained' },
+  };
+}

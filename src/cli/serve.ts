@@ -1,0 +1,172 @@
+import { resolve } from 'node:path';
+import type { Logger } from 'pino';
+import { openAuditLog } from '../audit/writer.ts';
+import { openFormat } from '../engine/catalog/format.ts';
+import { openEngine, type Engine } from '../engine/engine.ts';
+import { Drain } from '../gateway/drain.ts';
+import type { Gateway } from '../gateway/gateway.ts';
+import { readKeys } from '../gateway/key-file.ts';
+import { administrator, KeyRing } from '../gateway/key-ring.ts';
+import { defaultLinger } from '../gateway/linger.ts';
+import { Recorder } from '../gateway/record.ts';
+import { redactor } from '../gateway/redact.ts';
+import { listen, type Listening } from '../gateway/server.ts';
+import { loadPolicy } from '../policy/load.ts';
+import type { PolicySnapshot } from '../policy/snapshot.ts';
+import { watchPolicy, type PolicyWatch } from '../policy/watch.ts';
+import { openEmbeddedStore } from '../store/embedded.ts';
+import type { Config } from './config-table.ts';
+import { dataFolderOf, makeDataFolder, type DataFolder } from './data-folder.ts';
+import { makeFirstKey } from './first-key.ts';
+import type { Output } from './output.ts';
+import { Opened } from './opened.ts';
+import { UsageError } from './usage-error.ts';
+import { programVersion } from './version.ts';
+
+/** What runs may go on for so long after a signal to stop (contract section 2). */
+const DRAIN_MILLIS = 30_000;
+
+/** A gateway that serves. */
+export interface Running {
+  readonly url: string;
+  /** Finishes what runs, flushes the audit log, closes everything. */
+  stop(): Promise<void>;
+}
+
+/**
+ * Puts everything together and listens.
+ * @throws PolicyError, KeyFileError, UsageError with what keeps it from starting
+ */
+export async function startGateway(config: Config, log: Logger, output: Output): Promise<Running> {
+  const opened = new Opened();
+  try {
+    const gateway = await compose({ config, log, output, opened });
+    const listening = await openServer(gateway, config);
+    const stop = async (): Promise<void> => {
+      await listening.stop();
+      await opened.close();
+    };
+    return { url: listening.url, stop };
+  } catch (error) {
+    await opened.close();
+    throw error;
+  }
+}
+
+interface Start {
+  readonly config: Config;
+  readonly log: Logger;
+  readonly output: Output;
+  readonly opened: Opened;
+}
+
+async function compose(start: Start): Promise<Gateway> {
+  const { config, log } = start;
+  const folder = dataFolderOf(config);
+  const policy = await openPolicy(start);
+  await makeDataFolder(folder);
+  await openFormat(folder.root);
+  const keys = await openKeys(start, folder);
+  const recorder = await openRecorder(start, folder);
+  const engine = await openCatalog(start, folder);
+  return {
+    keys,
+    policy,
+    recorder,
+    backend: engine.backend,
+    log,
+    linger: defaultLinger,
+    version: programVersion(),
+    drain: new Drain(),
+  };
+}
+
+async function openPolicy({ config, log, opened }: Start): Promise<PolicyWatch> {
+  const folder = resolve(config.policies);
+  const first = await loadPolicy(folder);
+  warn(first, log);
+  const onChange = (snapshot: PolicySnapshot): void => {
+    log.info({ digest: snapshot.digest }, 'a new policy is in force');
+    warn(snapshot, log);
+  };
+  const onRefused = (findings: readonly string[]): void => {
+    log.error({ findings }, 'the policy files were refused; the last good policy stays in force');
+  };
+  const watch = watchPolicy(folder, first, onChange, onRefused);
+  opened.add(() => watch.close());
+  return watch;
+}
+
+function warn(policy: PolicySnapshot, log: Logger): void {
+  if (!policy.sees(administrator, [], 'namespace')) {
+    log.warn('the policy gives role:admin nothing: no administrator can do anything');
+  }
+  if (policy.slow) log.warn('the model is not the shipped one: casbin decides, which is slow');
+}
+
+async function openKeys({ config, log, output }: Start, folder: DataFolder): Promise<KeyRing> {
+  const stored = await readKeys(folder.keys);
+  if (stored.length === 0 && config.admin_key === null) {
+    const text = await makeFirstKey(folder);
+    if (output.watched) {
+      output.note(`administrator key, shown this once and kept in ${folder.initialKey}: ${text}`);
+    }
+  }
+  return new KeyRing(folder.keys, config.admin_key ?? undefined, (fault) => {
+    log.error({ fault }, 'the keys file was refused; the last good keys stay in force');
+  });
+}
+
+async function openRecorder({ config, log, opened }: Start, folder: DataFolder): Promise<Recorder> {
+  const audit = await openAuditLog({
+    folder: folder.audit,
+    rotateBytes: config['audit.rotate_bytes'],
+  });
+  opened.add(() => audit.close());
+  return new Recorder({
+    audit,
+    log,
+    durable: config['audit.durable'],
+    redact: redactor(config['audit.redact']),
+    backend: 'embedded',
+  });
+}
+
+async function openCatalog({ config, opened }: Start, folder: DataFolder): Promise<Engine> {
+  const store = await openEmbeddedStore(folder.store);
+  opened.add(() => store.close());
+  const engine = await openEngine({
+    data: folder.root,
+    store,
+    locations: {
+      managed: folder.lance,
+      allowed: config['locations.allowed'].map((path) => resolve(path)),
+    },
+    cacheBytes: config['cache.bytes'],
+    jsonBody: config['limits.json_body'],
+    arrowBody: config['limits.arrow_body'],
+    page: config['limits.page'],
+  });
+  opened.add(() => engine.close());
+  return engine;
+}
+
+async function openServer(gateway: Gateway, config: Config): Promise<Listening> {
+  const { 'listen.host': host, 'listen.port': port } = config;
+  try {
+    return await listen(gateway, {
+      host,
+      port,
+      headerBytes: config['limits.header'],
+      idleMillis: config['limits.request_timeout'],
+      drainMillis: DRAIN_MILLIS,
+    });
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
+    throw new UsageError(
+      code === 'EADDRINUSE'
+        ? `port ${port} of ${host} is in use by another program`
+        : `${host} port ${port} cannot be listened on (${code})`,
+    );
+  }
+}

@@ -1,0 +1,45 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+
+/**
+ * The body of a request, passed on as it comes and counted. Nothing is read
+ * before somebody iterates, and a client that waits for `100 Continue`
+ * (RFC 9110 section 10.1.1) is told to go on only then.
+ */
+export class RequestBody implements AsyncIterable<Uint8Array> {
+  readonly #incoming: IncomingMessage;
+  readonly #response: ServerResponse;
+  #waiting: boolean;
+  #bytes = 0n;
+
+  constructor(incoming: IncomingMessage, response: ServerResponse, waiting: boolean) {
+    this.#incoming = incoming;
+    this.#response = response;
+    this.#waiting = waiting;
+  }
+
+  /** Bytes read so far. */
+  get bytes(): bigint {
+    return this.#bytes;
+  }
+
+  /** Whether the client still waits to be told to send. */
+  get waiting(): boolean {
+    return this.#waiting;
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array> {
+    this.#invite();
+    // Without this option, a reader that stops early would cut the connection before its answer.
+    const chunks: AsyncIterable<Uint8Array> = this.#incoming.iterator({ destroyOnReturn: false });
+    for await (const chunk of chunks) {
+      this.#bytes += BigInt(chunk.byteLength);
+      yield chunk;
+    }
+  }
+
+  #invite(): void {
+    if (!this.#waiting) return;
+    this.#waiting = false;
+    this.#response.writeContinue();
+  }
+}

@@ -1,0 +1,62 @@
+import type { AnswerBody } from '../protocol/backend.ts';
+import { errorRow } from '../protocol/errors.ts';
+import type { Gateway } from './gateway.ts';
+import { linger } from './linger.ts';
+import { CLIENT_GONE, type Outcome } from './outcome.ts';
+import { responseHeaders } from './response-headers.ts';
+import { send, type Sent } from './send.ts';
+
+/**
+ * Records how a request ends and answers it. The outcome is recorded before the
+ * first byte is sent, so that a change is never acknowledged without it; only
+ * for a read that streams, whose size is known at its end, after the last.
+ */
+export async function conclude(gateway: Gateway, outcome: Outcome): Promise<void> {
+  const { answer, known } = outcome;
+  const size = sizeOf(answer.body);
+  const late = size === null && known.route?.operation.mutates !== true;
+  const state = late ? 'recorded' : await gateway.recorder.outcome(outcome, size);
+  linger(known.incoming, gateway.linger);
+  const sent = await send(
+    known.response,
+    answer,
+    responseHeaders(outcome, {
+      pending: state === 'pending',
+      closing: isClosing(gateway, outcome),
+    }),
+  );
+  if (late) await gateway.recorder.outcome(ended(outcome, sent), sent.bytes);
+  report(gateway, outcome, sent);
+}
+
+/** The size of a body that is at hand, null for one that streams. */
+function sizeOf(body: AnswerBody): bigint | null {
+  if (body === null) return 0n;
+  return typeof body === 'string' ? BigInt(Buffer.byteLength(body)) : null;
+}
+
+/**
+ * A client that was never told to send its body may or may not send it, so the
+ * connection cannot be used again (RFC 9110 section 10.1.1).
+ */
+function isClosing(gateway: Gateway, outcome: Outcome): boolean {
+  const { body, incoming } = outcome.known;
+  return body.waiting || (gateway.drain.stopping && incoming.complete);
+}
+
+/** The outcome of a streamed read, once it is known whether the client got all of it. */
+function ended(outcome: Outcome, sent: Sent): Outcome {
+  if (sent.end === 'complete') return outcome;
+  if (sent.end === 'source-failed') return { ...outcome, code: errorRow('Internal').code };
+  return { ...outcome, answer: { ...outcome.answer, status: CLIENT_GONE } };
+}
+
+function report(gateway: Gateway, outcome: Outcome, sent: Sent): void {
+  const failure = outcome.failure ?? sent.error;
+  if (failure === undefined) return;
+  const { requestId, decisionId, route } = outcome.known;
+  gateway.log.error(
+    { err: failure, requestId, decisionId, operation: route?.operation.name },
+    'a request failed inside',
+  );
+}

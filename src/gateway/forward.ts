@@ -1,0 +1,54 @@
+import type { AnswerBody, Backend, CatalogRequest } from '../protocol/backend.ts';
+import type { Answered, Recorded } from './steps.ts';
+
+/**
+ * Hands a request to the backend. The first bytes of a streamed answer are
+ * awaited, so that a failure before them is still answered as one.
+ */
+export async function forward(recorded: Recorded, backend: Backend): Promise<Answered> {
+  const answer = await backend.handle(requestOf(recorded), recorded.permit);
+  return { ...recorded, answer: { ...answer, body: await primed(answer.body) } };
+}
+
+function requestOf(recorded: Recorded): CatalogRequest {
+  const { route } = recorded;
+  return {
+    operation: route.operation,
+    dialect: route.dialect,
+    object: route.object,
+    ...(route.indexName === undefined ? {} : { indexName: route.indexName }),
+    ...(route.target === undefined ? {} : { target: route.target }),
+    delimiter: route.delimiter,
+    query: route.query,
+    headers: recorded.incoming.headers,
+    context: recorded.context,
+    requestId: recorded.requestId,
+    signal: recorded.signal,
+    body: recorded.body,
+  };
+}
+
+async function primed(body: AnswerBody): Promise<AnswerBody> {
+  if (body === null || typeof body === 'string') return body;
+  const rest = body[Symbol.asyncIterator]();
+  const first = await rest.next();
+  return { [Symbol.asyncIterator]: () => startingWith(first, rest) };
+}
+
+function startingWith(
+  first: IteratorResult<Uint8Array, unknown>,
+  rest: AsyncIterator<Uint8Array, unknown>,
+): AsyncIterator<Uint8Array, unknown> {
+  let pending: IteratorResult<Uint8Array, unknown> | undefined = first;
+  return {
+    async next() {
+      const taken = pending;
+      pending = undefined;
+      return taken ?? rest.next();
+    },
+    async return() {
+      await rest.return?.();
+      return { done: true, value: undefined };
+    },
+  };
+}

@@ -1,0 +1,27 @@
+import type { Logger } from 'pino';
+import type { PolicySnapshot } from '../policy/snapshot.ts';
+import type { Backend } from '../protocol/backend.ts';
+import type { Drain } from './drain.ts';
+import type { KeyRing } from './key-ring.ts';
+import type { LingerLimits } from './linger.ts';
+import type { Recorder } from './record.ts';
+
+/** Where the policy in force comes from. */
+export interface PolicySource {
+  current(): PolicySnapshot;
+  /** Why a newer state of the files was refused. */
+  refused(): string | undefined;
+}
+
+/** Everything that a request meets on its way. */
+export interface Gateway {
+  readonly keys: KeyRing;
+  readonly policy: PolicySource;
+  readonly recorder: Recorder;
+  readonly backend: Backend;
+  readonly log: Logger;
+  readonly linger: LingerLimits;
+  /** Version of the program, for `/openapi.json`. */
+  readonly version: string;
+  readonly drain: Drain;
+}

@@ -1,0 +1,65 @@
+import type { ObjectPath } from '../protocol/identifier.ts';
+import { choiceOf } from '../protocol/mode.ts';
+import type { Action } from '../protocol/operation.ts';
+import { namesObject } from '../protocol/operations.ts';
+import type { Route } from './steps.ts';
+
+/** A right that a request needs, as far as its route and query show. */
+export interface Need {
+  readonly action: Action;
+  readonly object: ObjectPath;
+  /**
+   * How it is judged: allowed on the object; allowed on something, where only
+   * the body names objects; or merely not denied, where a mode asks for other
+   * rights in place of the operation's own.
+   */
+  readonly judged: 'allowed' | 'anywhere' | 'not-denied';
+}
+
+/** What a request needs, and the mode it names. */
+export interface Needs {
+  readonly needs: readonly Need[];
+  readonly mode?: string;
+}
+
+/** @throws CatalogError InvalidInput for a mode that the operation does not have. */
+export function needsOf(route: Route): Needs {
+  const mode = modeOf(route);
+  return {
+    needs: [...ownNeeds(route, mode), ...targetNeeds(route)],
+    ...(mode === undefined ? {} : { mode }),
+  };
+}
+
+function ownNeeds(route: Route, mode: string | undefined): readonly Need[] {
+  const { operation } = route;
+  if (!namesObject(operation) && operation.object === 'table') {
+    return [{ action: operation.name, object: [], judged: 'anywhere' }];
+  }
+  const object = judgedObject(route);
+  const extra = mode === undefined ? undefined : operation.modes?.[mode];
+  const judged = extra?.instead === true ? 'not-denied' : 'allowed';
+  const further = (extra?.actions ?? []).map((action): Need => ({
+    action,
+    object,
+    judged: 'allowed',
+  }));
+  return [{ action: operation.name, object, judged }, ...further];
+}
+
+/** A transaction is no object of a policy; rights on it are rights on everything. */
+function judgedObject(route: Route): ObjectPath {
+  const { object } = route.operation;
+  return object === 'transaction' || object === 'none' ? [] : route.object;
+}
+
+function targetNeeds(route: Route): readonly Need[] {
+  return route.target === undefined
+    ? []
+    : [{ action: 'CreateTable', object: route.target, judged: 'allowed' }];
+}
+
+function modeOf({ operation, query }: Route): string | undefined {
+  if (operation.modeIn !== 'query') return undefined;
+  return choiceOf(operation, 'mode', query.get('mode')?.[0]);
+}

@@ -1,0 +1,116 @@
+import type { Decision } from '../audit/record.ts';
+import type { Answer } from '../protocol/backend.ts';
+import { dialectOf, statusOf } from '../protocol/dialect.ts';
+import { CatalogError, type ErrorRow } from '../protocol/errors.ts';
+import { Denied } from './permit.ts';
+import { MethodRefused, pathOf } from './route.ts';
+import type { Answered, Known } from './steps.ts';
+
+/** How a request ends: what is answered, and what the audit log says of it. */
+export interface Outcome {
+  readonly known: Known;
+  readonly decision: Decision;
+  /** The policy line behind the decision. */
+  readonly rule: string | null;
+  /** Why it was denied, as far as the caller may know. */
+  readonly reason?: string;
+  readonly policyDigest: string | null;
+  readonly answer: Answer;
+  /** Code of the error table, for a refusal. */
+  readonly code: number | null;
+  /** What went wrong inside, for the log alone. */
+  readonly failure?: unknown;
+}
+
+/** The status, in the audit log, of a client that went away before its answer; nobody receives it. */
+export const CLIENT_GONE = 499;
+
+/** The outcome of a request that the backend answered. */
+export function success(answered: Answered): Outcome {
+  return {
+    known: answered,
+    decision: 'allow',
+    rule: answered.rule,
+    policyDigest: answered.permit.policyDigest,
+    answer: answered.answer,
+    code: null,
+  };
+}
+
+/** The outcome of a request that was refused, or that failed, when `known` was known of it. */
+export function refusal(known: Known, error: unknown): Outcome {
+  const refused = asCatalogError(error);
+  const denied = refused instanceof Denied ? refused : undefined;
+  return {
+    known,
+    decision: decisionOf(known, refused.row),
+    rule: denied?.verdict.rule ?? known.rule ?? null,
+    ...(denied === undefined ? {} : { reason: reasonOf(denied) }),
+    policyDigest: (denied?.permit ?? known.permit)?.policyDigest ?? null,
+    ...answerOf(known, refused, error),
+  };
+}
+
+/** An error that is not meant for callers becomes one that says nothing. */
+function asCatalogError(error: unknown): CatalogError {
+  return error instanceof CatalogError ? error : new CatalogError('Internal', 'internal error');
+}
+
+function decisionOf(known: Known, row: ErrorRow): Decision {
+  if (row.name === 'PermissionDenied') return 'deny';
+  if (known.attempt !== undefined) return 'allow';
+  if (row.name === 'Unauthenticated') return 'unauthenticated';
+  return row.status >= 500 ? 'unavailable' : 'invalid';
+}
+
+/** Why it was denied; by which line, only for those who manage the policy. */
+function reasonOf({ verdict, permit }: Denied): string {
+  const named = verdict.rule !== null && permit.holds('manage', []);
+  const reason = named ? `${verdict.reason} (${verdict.rule})` : verdict.reason;
+  return reason.replace(/[^\x20-\x7e]/g, '?');
+}
+
+function answerOf(
+  known: Known,
+  refused: CatalogError,
+  error: unknown,
+): Pick<Outcome, 'answer' | 'code' | 'failure'> {
+  const told = { answer: errorAnswer(known, refused), code: refused.row.code };
+  if (error instanceof CatalogError) return told;
+  return known.signal.aborted
+    ? { answer: { status: CLIENT_GONE, body: null }, code: null }
+    : { ...told, failure: error };
+}
+
+function errorAnswer(known: Known, error: CatalogError): Answer {
+  return {
+    status: statusFor(known, error),
+    contentType: 'application/json',
+    headers: headersFor(error),
+    body: errorBody(error, known.requestId),
+  };
+}
+
+/** The body of every error: `{"error","code","detail"?,"instance"}`. */
+export function errorBody(error: CatalogError, requestId: string): string {
+  return JSON.stringify({
+    error: error.message,
+    code: error.row.code,
+    ...(error.detail === undefined ? {} : { detail: error.detail }),
+    instance: requestId,
+  });
+}
+
+function statusFor(known: Known, error: CatalogError): number {
+  if (error instanceof MethodRefused) return 405;
+  const { url = '', headers } = known.incoming;
+  const dialect = known.route?.dialect ?? dialectOf(pathOf(url), headers['user-agent']);
+  return statusOf(error.row, dialect, known.route?.operation.name);
+}
+
+function headersFor(error: CatalogError): Readonly<Record<string, string>> {
+  if (error instanceof MethodRefused) return { allow: error.allow.join(', ') };
+  if (error.row.name === 'Unauthenticated')
+    return { 'www-authenticate': 'Bearer realm="arrowgate"' };
+  return {};
+}

@@ -1,0 +1,34 @@
+import { admit } from './admit.ts';
+import { authorize } from './authorize.ts';
+import { conclude } from './conclude.ts';
+import { forward } from './forward.ts';
+import type { Gateway } from './gateway.ts';
+import { identify } from './identify.ts';
+import { refusal, success, type Outcome } from './outcome.ts';
+import { route } from './route.ts';
+import type { Known, Received } from './steps.ts';
+
+/**
+ * The whole way of a request to the protocol. Each step takes what the step
+ * before knows, so none can be left out: a backend is only given a request
+ * whose attempt is recorded, and only an allowed request has an attempt.
+ */
+export async function handle(gateway: Gateway, received: Received): Promise<void> {
+  const outcome = await pass(gateway, received);
+  await conclude(gateway, outcome);
+}
+
+async function pass(gateway: Gateway, received: Received): Promise<Outcome> {
+  let known: Known = received;
+  try {
+    const admitted = (known = admit(received, gateway.drain.stopping));
+    const routed = (known = route(admitted));
+    const identified = (known = identify(routed, gateway.keys));
+    const authorized = (known = authorize(identified, gateway.policy.current()));
+    const recorded = (known = await gateway.recorder.attempt(authorized));
+    const answered = await forward(recorded, gateway.backend);
+    return success(answered);
+  } catch (error) {
+    return refusal(known, error);
+  }
+}

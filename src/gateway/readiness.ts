@@ -1,0 +1,64 @@
+import type { Answer } from '../protocol/backend.ts';
+import { CatalogError } from '../protocol/errors.ts';
+import type { Principal } from '../protocol/principal.ts';
+import type { Gateway } from './gateway.ts';
+import { principalOf } from './identify.ts';
+import { SnapshotPermit } from './permit.ts';
+import type { Received } from './steps.ts';
+
+type State = 'ok' | 'degraded' | 'unavailable';
+
+/** One thing the gateway cannot do without, or can do without for a while. */
+interface Part {
+  readonly part: string;
+  readonly status: State;
+  readonly why?: string;
+}
+
+/** Whether requests can be served. Which part cannot, and why, is told only to those with `manage`. */
+export async function readiness(gateway: Gateway, received: Received): Promise<Answer> {
+  const parts = await partsOf(gateway);
+  const status = worst(parts);
+  const told = mayManage(gateway, received) ? { status, parts } : { status };
+  return {
+    status: status === 'unavailable' ? 503 : 200,
+    contentType: 'application/json',
+    body: JSON.stringify(told),
+  };
+}
+
+async function partsOf(gateway: Gateway): Promise<readonly Part[]> {
+  return [
+    part('policy', 'degraded', gateway.policy.refused()),
+    part('keys', 'degraded', gateway.keys.fault),
+    part('audit', 'unavailable', gateway.recorder.fault()),
+    part(gateway.backend.name, 'unavailable', await gateway.backend.health()),
+    part('gateway', 'unavailable', gateway.drain.stopping ? 'the gateway is stopping' : undefined),
+  ];
+}
+
+function part(name: string, without: State, why: string | undefined): Part {
+  return why === undefined ? { part: name, status: 'ok' } : { part: name, status: without, why };
+}
+
+function worst(parts: readonly Part[]): State {
+  const states = parts.map((each) => each.status);
+  if (states.includes('unavailable')) return 'unavailable';
+  return states.includes('degraded') ? 'degraded' : 'ok';
+}
+
+function mayManage(gateway: Gateway, received: Received): boolean {
+  const principal = identified(gateway, received);
+  if (principal === undefined) return false;
+  const policy = gateway.policy.current();
+  return new SnapshotPermit(policy, principal, received.decisionId).holds('manage', []);
+}
+
+function identified(gateway: Gateway, received: Received): Principal | undefined {
+  try {
+    return principalOf(received.incoming.headers, gateway.keys);
+  } catch (error) {
+    if (error instanceof CatalogError) return undefined;
+    throw error;
+  }
+}

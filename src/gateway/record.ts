@@ -1,0 +1,121 @@
+import type { Logger } from 'pino';
+import type { AuditRecord } from '../audit/record.ts';
+import type { AuditLog } from '../audit/writer.ts';
+import { CatalogError } from '../protocol/errors.ts';
+import { attemptRecord, outcomeRecord, type RecordOptions } from './audit-record.ts';
+import type { Outcome } from './outcome.ts';
+import type { Authorized, Known, Recorded } from './steps.ts';
+
+/** Shows that the attempt of a request was recorded. A class with a private field: nothing else passes for it. */
+export class Attempt {
+  readonly #decisionId: string;
+
+  constructor(decisionId: string) {
+    this.#decisionId = decisionId;
+  }
+
+  get decisionId(): string {
+    return this.#decisionId;
+  }
+}
+
+export interface RecorderOptions extends RecordOptions {
+  readonly audit: AuditLog;
+  readonly log: Logger;
+  /** Whose records are on disk before the answer. */
+  readonly durable: 'mutations' | 'all';
+}
+
+/**
+ * Writes the attempt and the outcome of each request to the audit log
+ * (contract section 6). While the log cannot be written, reads go on and
+ * changes do not.
+ */
+export class Recorder {
+  readonly #options: RecorderOptions;
+  /** Outcomes of changes that took effect, but could not be written yet. */
+  readonly #owed: AuditRecord[] = [];
+  #paying: Promise<boolean> | undefined;
+
+  constructor(options: RecorderOptions) {
+    this.#options = options;
+  }
+
+  /** Why changes are refused now, if they are. */
+  fault(): string | undefined {
+    const owed = this.#owed.length;
+    return (
+      this.#options.audit.healthy() ??
+      (owed > 0 ? `${owed} outcomes are still to be written` : undefined)
+    );
+  }
+
+  /**
+   * Records that an allowed request begins; for a change, durably.
+   * @throws CatalogError ServiceUnavailable for a change that cannot be recorded
+   */
+  async attempt(authorized: Authorized): Promise<Recorded> {
+    const record = attemptRecord(authorized, this.#options);
+    if (authorized.route.operation.mutates) await this.#insist(record);
+    else await this.#try(record, this.#isDurable(authorized));
+    return { ...authorized, attempt: new Attempt(authorized.decisionId) };
+  }
+
+  /**
+   * Records how a request ended; with its attempt, if it was refused before it
+   * had one. "Pending" is a change whose outcome will be written later.
+   */
+  async outcome(outcome: Outcome, bytesOut: bigint | null): Promise<'recorded' | 'pending'> {
+    const { known } = outcome;
+    const durable = this.#isDurable(known);
+    if (known.attempt === undefined)
+      await this.#try(attemptRecord(known, this.#options, outcome), false);
+    const record = outcomeRecord(outcome, bytesOut, this.#options);
+    if (await this.#try(record, durable)) return 'recorded';
+    if (known.attempt === undefined || known.route?.operation.mutates !== true) return 'recorded';
+    this.#owed.push(record);
+    return 'pending';
+  }
+
+  /** Changes, and attempts at them by somebody who is known; a stranger cannot force a write to disk. */
+  #isDurable(known: Known): boolean {
+    if (this.#options.durable === 'all') return true;
+    return known.principal !== undefined && known.route?.operation.mutates === true;
+  }
+
+  async #insist(record: AuditRecord): Promise<void> {
+    const paid = await this.#payOwed();
+    if (paid && (await this.#try(record, true))) return;
+    throw new CatalogError(
+      'ServiceUnavailable',
+      'the audit log cannot be written, so nothing is changed',
+    );
+  }
+
+  /** Writes the outcomes that are owed before anything new may take effect. */
+  #payOwed(): Promise<boolean> {
+    if (this.#owed.length === 0) return Promise.resolve(true);
+    this.#paying ??= this.#pay().finally(() => {
+      this.#paying = undefined;
+    });
+    return this.#paying;
+  }
+
+  async #pay(): Promise<boolean> {
+    for (let next = this.#owed[0]; next !== undefined; next = this.#owed[0]) {
+      if (!(await this.#try(next, true))) return false;
+      this.#owed.shift();
+    }
+    return true;
+  }
+
+  async #try(record: AuditRecord, durable: boolean): Promise<boolean> {
+    try {
+      await this.#options.audit.write(record, durable);
+      return true;
+    } catch (error) {
+      this.#options.log.error({ err: error }, 'an audit record could not be written');
+      return false;
+    }
+  }
+}

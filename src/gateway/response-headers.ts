@@ -1,0 +1,21 @@
+import type { Outcome } from './outcome.ts';
+
+/** What the server of this protocol version can do (wire-contract section 2): several vectors in one query. */
+const PROTOCOL_VERSION = '0.2.0';
+
+/** The headers that every answer to a protocol request carries (contract section 3). */
+export function responseHeaders(
+  outcome: Outcome,
+  state: { readonly pending: boolean; readonly closing: boolean },
+): Readonly<Record<string, string>> {
+  const { known, decision, reason } = outcome;
+  return {
+    'x-request-id': known.requestId,
+    'x-arrowgate-decision': decision,
+    'x-arrowgate-decision-id': known.decisionId,
+    'phalanx-version': PROTOCOL_VERSION,
+    ...(reason === undefined ? {} : { 'x-arrowgate-reason': reason }),
+    ...(state.pending ? { 'x-arrowgate-audit': 'pending' } : {}),
+    ...(state.closing ? { connection: 'close' } : {}),
+  };
+}

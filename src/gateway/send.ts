@@ -1,0 +1,94 @@
+import { once } from 'node:events';
+import type { ServerResponse } from 'node:http';
+import type { Answer } from '../protocol/backend.ts';
+
+/** What became of an answer on its way. */
+export interface Sent {
+  /** Bytes of the body that were handed to the connection. */
+  readonly bytes: bigint;
+  readonly end: 'complete' | 'client-gone' | 'source-failed';
+  readonly error?: unknown;
+}
+
+type Headers = Readonly<Record<string, string>>;
+
+/** Writes an answer with these headers beside its own. Never throws. */
+export async function send(
+  response: ServerResponse,
+  answer: Answer,
+  headers: Headers,
+): Promise<Sent> {
+  if (response.destroyed) {
+    await abandon(answer);
+    return { bytes: 0n, end: 'client-gone' };
+  }
+  const { body } = answer;
+  if (body === null || typeof body === 'string') return sendText(response, answer, body, headers);
+  response.writeHead(answer.status, headersOf(answer, headers));
+  return sendStream(response, body);
+}
+
+function headersOf(answer: Answer, headers: Headers): Record<string, string> {
+  const type = answer.contentType === undefined ? {} : { 'content-type': answer.contentType };
+  return { ...answer.headers, ...type, ...headers };
+}
+
+function sendText(
+  response: ServerResponse,
+  answer: Answer,
+  body: string | null,
+  headers: Headers,
+): Sent {
+  const bytes = Buffer.from(body ?? '', 'utf8');
+  const length = bodiless(answer.status) ? {} : { 'content-length': String(bytes.byteLength) };
+  response.writeHead(answer.status, { ...headersOf(answer, headers), ...length });
+  response.end(bytes);
+  return { bytes: BigInt(bytes.byteLength), end: 'complete' };
+}
+
+function bodiless(status: number): boolean {
+  return status === 204 || status === 304;
+}
+
+/**
+ * One chunk at a time, as fast as the client takes them. A source that fails
+ * cuts the connection: a short answer must never look like a whole one.
+ */
+async function sendStream(
+  response: ServerResponse,
+  body: AsyncIterable<Uint8Array>,
+): Promise<Sent> {
+  let bytes = 0n;
+  try {
+    for await (const chunk of body) {
+      if (response.destroyed) return { bytes, end: 'client-gone' };
+      bytes += BigInt(chunk.byteLength);
+      if (!response.write(chunk)) await drained(response);
+    }
+    if (response.destroyed) return { bytes, end: 'client-gone' };
+    response.end();
+    return { bytes, end: 'complete' };
+  } catch (error) {
+    const gone = response.destroyed;
+    response.destroy();
+    return gone ? { bytes, end: 'client-gone' } : { bytes, end: 'source-failed', error };
+  }
+}
+
+/** Resolves when the client has taken what was written, or is gone. */
+async function drained(response: ServerResponse): Promise<void> {
+  const settled = new AbortController();
+  const { signal } = settled;
+  try {
+    await Promise.race([once(response, 'drain', { signal }), once(response, 'close', { signal })]);
+  } finally {
+    settled.abort();
+  }
+}
+
+/** Lets the source of an answer that nobody will read close what it holds open. */
+async function abandon(answer: Answer): Promise<void> {
+  const { body } = answer;
+  if (body === null || typeof body === 'string') return;
+  await body[Symbol.asyncIterator]().return?.();
+}

@@ -1,0 +1,58 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Answer } from '../protocol/backend.ts';
+import type { Principal } from '../protocol/principal.ts';
+import type { RouteMatch } from '../protocol/route.ts';
+import type { RequestBody } from './body.ts';
+import type { SnapshotPermit } from './permit.ts';
+import type { Attempt } from './record.ts';
+
+/** A route of the operation table, as a request named it. */
+export type Route = Extract<RouteMatch, { kind: 'operation' }>;
+
+/** A request as it came: it has its ids, nothing of it is believed. */
+export interface Received {
+  readonly incoming: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly body: RequestBody;
+  readonly requestId: string;
+  readonly decisionId: string;
+  readonly sourceIp: string;
+  /** When it arrived: microseconds since 1970, and the same moment on the monotonic clock in nanoseconds. */
+  readonly arrivedMicros: bigint;
+  readonly arrivedNanos: bigint;
+  /** Aborted when the client goes away. */
+  readonly signal: AbortSignal;
+}
+
+/** Its operation and object are known. */
+export interface Routed extends Received {
+  readonly route: Route;
+  readonly context: ReadonlyMap<string, string>;
+}
+
+/** The caller is known. */
+export interface Identified extends Routed {
+  readonly principal: Principal;
+}
+
+/** The policy allows it. A permit exists for nothing else: only `authorize` makes one that is handed on. */
+export interface Authorized extends Identified {
+  readonly permit: SnapshotPermit;
+  /** The line that allowed the operation. */
+  readonly rule: string | null;
+  /** The mode of the query, normalised. */
+  readonly mode?: string;
+}
+
+/** Its attempt is in the audit log. Only the recorder makes an `Attempt`. */
+export interface Recorded extends Authorized {
+  readonly attempt: Attempt;
+}
+
+/** The backend answered. */
+export interface Answered extends Recorded {
+  readonly answer: Answer;
+}
+
+/** What is known of a request that was refused on its way. */
+export type Known = Received & Partial<Omit<Recorded, keyof Received>>;

@@ -1,0 +1,141 @@
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { encodeRecord, placeText } from '../../src/audit/record-codec.ts';
+import { decodeRecord, RecordFault } from '../../src/audit/record-decoding.ts';
+import type { AuditRecord } from '../../src/audit/record.ts';
+import { record } from './records.ts';
+
+function lineOf(given: AuditRecord): string {
+  return placeText('20260131T235959Z-9f86d081', 7n) + encodeRecord(given).toString();
+}
+
+const outcome = record('r1', {
+  phase: 'outcome',
+  duration_us: 1234n,
+  decision_id: 'd1',
+  principal: {
+    subject: 'user:ann',
+    groups: ['group:data'],
+    roles: ['role:loader'],
+    scopes: [{ action: 'append', pattern: '/prod/**' }],
+  },
+  subject: 'user:ann',
+  credential: 'k1',
+  user_agent: 'LanceDB-Rust-Client/0.31',
+  operation: 'InsertIntoTable',
+  objects: ['/prod/b'],
+  mode: 'append',
+  branch: 'main',
+  rule: 'policy.csv:12',
+  policy_digest: 'abc',
+  status: 200,
+  bytes_in: 2n ** 63n - 1n,
+  bytes_out: 0n,
+  context: { team: 'west', note: 'say "hi"\n' },
+  commit: {
+    kind: 'append',
+    baseVersion: null,
+    version: 2n ** 64n - 1n,
+    rowsAdded: 9007199254740993n,
+    rowsRemoved: 0n,
+    schemaChanged: false,
+    rules: ['small'],
+  },
+});
+
+describe('the line of a record', () => {
+  it('has every field, in one order, with integers of any size', () => {
+    expect(lineOf(outcome)).toBe(
+      '{"instance":"20260131T235959Z-9f86d081","sequence":7,"phase":"outcome","time":"2026-01-31T23:59:59.000001Z",' +
+        '"duration_us":1234,"request_id":"r1","decision_id":"d1",' +
+        '"principal":{"subject":"user:ann","groups":["group:data"],"roles":["role:loader"],"scopes":[{"action":"append","pattern":"/prod/**"}]},' +
+        '"subject":"user:ann","credential":"k1","source_ip":"127.0.0.1","user_agent":"LanceDB-Rust-Client/0.31",' +
+        '"operation":"InsertIntoTable","object":"/prod/orders","objects":["/prod/b"],"mode":"append","branch":"main",' +
+        '"backend":"embedded","decision":"allow","rule":"policy.csv:12","policy_digest":"abc","status":200,"code":null,' +
+        '"bytes_in":9223372036854775807,"bytes_out":0,"context":{"team":"west","note":"say \\"hi\\"\\n"},' +
+        '"commit":{"kind":"append","base_version":null,"version":18446744073709551615,"rows_added":9007199254740993,' +
+        '"rows_removed":0,"schema_changed":false,"rules":["small"]}}\n',
+    );
+  });
+
+  it('names what is absent as null, so that every line has the same fields', () => {
+    const names = (line: string): readonly string[] => Object.keys(JSON.parse(line));
+    expect(names(lineOf(record('r1')))).toEqual(names(lineOf(outcome)));
+    expect(JSON.parse(lineOf(record('r1')))).toMatchObject({
+      duration_us: null,
+      objects: [],
+      status: null,
+      commit: null,
+    });
+  });
+
+  it('cuts the user agent after 256 characters', () => {
+    const line = lineOf(record('r1', { user_agent: 'x'.repeat(300) }));
+    expect(decodeRecord(line).user_agent).toBe('x'.repeat(256));
+  });
+
+  it('is one line, and is read back as it was', () => {
+    const text = fc.string({ unit: 'binary' });
+    const integer = fc.option(fc.bigInt({ min: -(2n ** 63n), max: 2n ** 64n }), { nil: null });
+    const records = fc.record({
+      request_id: text,
+      subject: fc.option(text, { nil: null }),
+      duration_us: integer,
+      bytes_in: integer,
+      objects: fc.array(text),
+      context: fc.dictionary(text, text, { noNullPrototype: true }),
+    });
+    fc.assert(
+      fc.property(records, (fields) => {
+        const given = record('r1', fields);
+        const line = lineOf(given);
+        expect(line.indexOf('\n')).toBe(line.length - 1);
+        expect(decodeRecord(line)).toMatchObject({ ...given, context: { ...given.context } });
+      }),
+    );
+    expect(decodeRecord(lineOf(outcome))).toEqual({
+      ...outcome,
+      instance: '20260131T235959Z-9f86d081',
+      sequence: 7n,
+      code: null,
+    });
+  });
+});
+
+describe('a line that is no record', () => {
+  const line = lineOf(outcome);
+  const refusals: readonly [string, string, string][] = [
+    ['torn', line.slice(0, 40), 'the line is not JSON'],
+    ['empty', '', 'the line is not JSON'],
+    ['a list', '[]', 'the line is not a JSON object'],
+    [
+      'without a field',
+      line.replace('"request_id":"r1",', ''),
+      'the field "request_id" of an audit record is not a text',
+    ],
+    [
+      'with an unknown phase',
+      line.replace('"outcome"', '"middle"'),
+      'the field "phase" of an audit record is not attempt, outcome',
+    ],
+    [
+      'with a fraction of a row',
+      line.replace('"rows_removed":0', '"rows_removed":0.5'),
+      'the field "rows_removed" of an audit record is not an integer',
+    ],
+    [
+      'with a number among texts',
+      line.replace('["/prod/b"]', '[1]'),
+      'the field "objects" of an audit record is not a list of texts',
+    ],
+    [
+      'with a text for a principal',
+      line.replace(/"principal":\{.*?\]\}/, '"principal":"ann"'),
+      'the field "principal" of an audit record is not an object',
+    ],
+  ];
+
+  it.each(refusals)('%s is refused', (_, text, message) => {
+    expect(() => decodeRecord(text)).toThrow(new RecordFault(message));
+  });
+});

@@ -1,0 +1,20 @@
+import { runCommand } from '../../src/cli/command-line.ts';
+
+/** What a command line printed, and how it exited. */
+export interface Captured {
+  readonly code: number;
+  readonly lines: readonly string[];
+  readonly notes: readonly string[];
+}
+
+/** Runs a command line in this process. */
+export async function run(...words: readonly string[]): Promise<Captured> {
+  const lines: string[] = [];
+  const notes: string[] = [];
+  const code = await runCommand(words, {
+    line: (text) => void lines.push(text),
+    note: (text) => void notes.push(text),
+    watched: false,
+  });
+  return { code, lines, notes };
+}

@@ -1,0 +1,115 @@
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { admin, ask, json, start, type Harness, type Setup } from './harness.ts';
+
+let harness: Harness;
+
+afterEach(async () => {
+  await harness.close();
+});
+
+async function open(setup: Setup = {}): Promise<void> {
+  harness = await start(setup);
+}
+
+const INSERT = '/v1/table/prod$t/insert';
+const QUERY = '/v1/table/prod$t/query';
+
+describe('the records of a change', () => {
+  it('are on disk: the attempt before it takes effect, the outcome before the answer', async () => {
+    await open();
+    await ask(harness, INSERT, { headers: admin });
+    expect(harness.events).toEqual([
+      'attempt InsertIntoTable durable',
+      'handle InsertIntoTable',
+      'outcome InsertIntoTable durable',
+    ]);
+  });
+
+  it('hold back the answer until the outcome is written', async () => {
+    await open();
+    const { audit } = harness;
+    const write = audit.write.bind(audit);
+    let release: () => void = () => undefined;
+    const gate = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    audit.write = async (record, durable) => {
+      if (record.phase === 'outcome') await gate;
+      return write(record, durable);
+    };
+    let answered = false;
+    const reply = ask(harness, INSERT, { headers: admin }).then((got) => {
+      answered = true;
+      return got;
+    });
+    await vi.waitFor(() => expect(harness.events).toContain('handle InsertIntoTable'));
+    await ask(harness, '/healthz', { method: 'GET' });
+    expect(answered).toBe(false);
+    release();
+    expect((await reply).status).toBe(200);
+  });
+
+  it('are durable when somebody known is denied it', async () => {
+    await open();
+    const key = await harness.key({ roles: ['role:analyst'] });
+    await ask(harness, INSERT, { headers: { 'x-api-key': key } });
+    expect(harness.events).toEqual(['attempt InsertIntoTable', 'outcome InsertIntoTable durable']);
+  });
+
+  it('wait for no disk when it is a read', async () => {
+    await open();
+    await ask(harness, QUERY, { headers: admin });
+    expect(harness.events).toEqual([
+      'attempt QueryTable',
+      'handle QueryTable',
+      'outcome QueryTable',
+    ]);
+  });
+});
+
+describe('while the audit log cannot be written', () => {
+  it('nothing is changed, and reads go on', async () => {
+    await open();
+    harness.audit.broken = () => true;
+    const refused = await ask(harness, INSERT, { headers: admin });
+    expect(refused.status).toBe(503);
+    expect(json(refused)).toMatchObject({
+      error: 'the audit log cannot be written, so nothing is changed',
+      code: 17,
+    });
+    expect(refused.headers['x-arrowgate-decision']).toBe('unavailable');
+    expect(harness.events).toEqual([]);
+    expect((await ask(harness, QUERY, { headers: admin })).status).toBe(200);
+    expect(harness.events).toEqual(['handle QueryTable']);
+  });
+
+  it('a change that took effect is answered as pending, the next ones are refused', async () => {
+    await open();
+    harness.audit.broken = (record) => record.phase === 'outcome';
+    const done = await ask(harness, INSERT, { headers: admin });
+    expect(done.status).toBe(200);
+    expect(done.headers['x-arrowgate-audit']).toBe('pending');
+    const next = await ask(harness, INSERT, { headers: admin });
+    expect(next.status).toBe(503);
+    expect(next.headers).not.toHaveProperty('x-arrowgate-audit');
+    const ready = await ask(harness, '/readyz', { method: 'GET' });
+    expect([ready.status, json(ready)]).toEqual([503, { status: 'unavailable' }]);
+  });
+
+  it('the owed outcome is written once, before anything else, as soon as it can be', async () => {
+    await open();
+    harness.audit.broken = (record) => record.phase === 'outcome';
+    const pending = await ask(harness, INSERT, { headers: admin });
+    harness.audit.broken = () => false;
+    const replies = await Promise.all(
+      Array.from({ length: 5 }, () => ask(harness, INSERT, { headers: admin })),
+    );
+    expect(replies.map((reply) => reply.status)).toEqual([200, 200, 200, 200, 200]);
+    const owed = harness.audit.records.filter(
+      (record) => record.decision_id === pending.headers['x-arrowgate-decision-id'],
+    );
+    expect(owed.map((record) => record.phase)).toEqual(['attempt', 'outcome']);
+    expect(harness.audit.records.indexOf(owed[1]!)).toBe(1);
+    expect((await ask(harness, '/readyz', { method: 'GET' })).status).toBe(200);
+  });
+});

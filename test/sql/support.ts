@@ -1,0 +1,93 @@
+import type { Data, DataType as DataTypeClass, Vector } from 'apache-arrow';
+import {
+  DataType,
+  Field,
+  makeData,
+  RecordBatch,
+  Schema,
+  Struct,
+  vectorFromArray,
+} from 'apache-arrow';
+import { bindExpression } from '../../src/sql/bind.ts';
+import { SqlError } from '../../src/sql/errors.ts';
+import { evaluate, selectRows } from '../../src/sql/evaluate.ts';
+import { parseExpression } from '../../src/sql/parse.ts';
+
+/** A batch of named vectors, each of one piece. */
+export function batchOf(columns: Readonly<Record<string, Vector>>): RecordBatch {
+  const fields = Object.entries(columns).map(([name, { type }]) => new Field(name, type, true));
+  const children: Data[] = Object.values(columns).map((vector) => vector.data[0]!);
+  const length = children[0]?.length ?? 0;
+  return new RecordBatch(
+    new Schema(fields),
+    makeData({ type: new Struct(fields), length, children }),
+  );
+}
+
+/** A vector of values of a type. */
+export function column(type: DataTypeClass, values: readonly unknown[]): Vector {
+  return vectorFromArray(values, type);
+}
+
+/** A row's value; times and timestamps as their exact steps. */
+function valueAt(vector: Vector, row: number): unknown {
+  const data = vector.data[0]!;
+  const { type } = data;
+  if (!data.getValid(row)) {
+    return null;
+  }
+  if (DataType.isTimestamp(type) || DataType.isTime(type) || DataType.isDate(type)) {
+    return data.values[row];
+  }
+  if (DataType.isDecimal(type)) {
+    return String(vector.get(row));
+  }
+  const value: unknown = vector.get(row);
+  return DataType.isList(type) || DataType.isFixedSizeList(type)
+    ? Array.from(value as Vector)
+    : value;
+}
+
+/** The values of an expression for each row of a batch. */
+export function ask(text: string, batch: RecordBatch): readonly unknown[] {
+  const vector = evaluate(bindExpression(parseExpression(text), batch.schema), batch);
+  return Array.from({ length: vector.length }, (_, row) => valueAt(vector, row));
+}
+
+/** The value of an expression without columns. */
+export function constant(text: string): unknown {
+  return ask(text, oneRow)[0];
+}
+
+/** The rows of a batch that a predicate selects. */
+export function select(text: string, batch: RecordBatch): readonly number[] {
+  return Array.from(selectRows(bindExpression(parseExpression(text), batch.schema), batch));
+}
+
+/** The type of an expression, as Arrow writes it. */
+export function typeOf(text: string, batch: RecordBatch): string {
+  const bound = bindExpression(parseExpression(text), batch.schema);
+  const vector = evaluate(bound, batch);
+  if (String(vector.type) !== String(bound.type)) {
+    throw new Error(`bound as ${String(bound.type)}, computed as ${String(vector.type)}`);
+  }
+  return String(bound.type);
+}
+
+/** The kind and the whole message of what an expression is refused with. */
+export function refusal(text: string, batch: RecordBatch = oneRow): string {
+  try {
+    ask(text, batch);
+  } catch (error) {
+    if (error instanceof SqlError) {
+      return `${error.kind}: ${error.message}`;
+    }
+    throw error;
+  }
+  return 'accepted';
+}
+
+const oneRow = new RecordBatch(
+  new Schema([]),
+  makeData({ type: new Struct([]), length: 1, children: [] }),
+);

@@ -1,0 +1,116 @@
+import { mkdtemp, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { openEmbeddedStore } from '../../src/store/embedded.ts';
+import { storeSuite, type StoreUnderTest } from '../conformance/store.ts';
+import { Child, outputOnSmallDisk } from '../support/child.ts';
+import { testFolders } from '../support/folder.ts';
+
+const CHILD = new URL('./commit-child.ts', import.meta.url);
+
+storeSuite('the embedded store', async (): Promise<StoreUnderTest> => {
+  const folder = await mkdtemp(join(tmpdir(), 'arrowgate-'));
+  let store = await openEmbeddedStore(folder);
+  return {
+    store,
+    reopen: async () => {
+      await store.close();
+      store = await openEmbeddedStore(folder);
+      return store;
+    },
+    close: async () => {
+      await store.close();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+});
+
+describe('the embedded store of several processes', () => {
+  const newFolder = testFolders();
+
+  it('shows each the commits of the others at the next read', async () => {
+    const folder = await newFolder();
+    const store = await openEmbeddedStore(folder);
+    expect(await store.get('last')).toBeUndefined();
+    const child = new Child(CHILD, [folder, 'a', '200']);
+    let seen = 0;
+    while (seen < 200) {
+      await child.printed(seen + 1);
+      const told = child.lines.length;
+      const value = await store.get(`a/${String(told - 1).padStart(6, '0')}`);
+      expect(value).toBeDefined();
+      seen = told;
+    }
+    await child.end();
+    const entries = await store.range({ start: 'a/', end: 'a0', limit: 1000 });
+    expect(entries).toHaveLength(200);
+    await store.close();
+  });
+
+  it('lets no update of any be lost', async () => {
+    const folder = await newFolder();
+    const store = await openEmbeddedStore(folder);
+    const children = ['a', 'b', 'c'].map((name) => new Child(CHILD, [folder, name, '150']));
+    await Promise.all(children.map((child) => child.end()));
+    expect(Buffer.from((await store.get('total'))!).toString()).toBe('450');
+    const sequences = children.flatMap((child) => child.lines.map((line) => BigInt(line)));
+    expect(new Set(sequences).size).toBe(450);
+    expect((await store.changes(1000)).map(({ sequence }) => sequence)).toEqual(
+      sequences.toSorted((left, right) => Number(left - right)),
+    );
+    await store.close();
+  });
+
+  it('loses no acknowledged commit of one that is killed, and is not blocked by it', async () => {
+    const folder = await newFolder();
+    for (let round = 0; round < 6; round++) {
+      const name = `round${round}`;
+      const child = new Child(CHILD, [folder, name, '1000000']);
+      await child.printed(1 + round * 40);
+      await child.kill();
+      const store = await openEmbeddedStore(folder);
+      const entries = await store.range({ start: `${name}/`, end: `${name}0`, limit: 100_000 });
+      expect(entries.length - child.lines.length).toBeOneOf([0, 1]);
+      const changes = await store.changes(1_000_000);
+      const held = new Set(changes.map(({ sequence }) => String(sequence)));
+      expect(child.lines.filter((line) => !held.has(line))).toEqual([]);
+      const total = await store.get('total');
+      expect(Number(Buffer.from(total!).toString())).toBe(changes.length);
+      expect((await store.commit([{ kind: 'value', key: 'total', value: total! }], [])).kind).toBe(
+        'committed',
+      );
+      await store.forget(
+        (await store.changes(1_000_000)).slice(-1).map((change) => change.sequence),
+      );
+      await store.close();
+    }
+  });
+});
+
+describe('the embedded store on a full disk', () => {
+  const newFolder = testFolders();
+
+  it('says that the outcome is unknown, and keeps what was acknowledged', async () => {
+    const folder = await newFolder();
+    const lines = await outputOnSmallDisk(CHILD, 200, [folder, 'a', '1000000']);
+    expect(lines.pop()).toMatch(/^! the store could not be written: /);
+    expect(lines.length).toBeGreaterThan(10);
+    const store = await openEmbeddedStore(folder);
+    const entries = await store.range({ start: 'a/', end: 'a0', limit: 100_000 });
+    expect(entries).toHaveLength(lines.length);
+    expect((await store.commit([], [])).kind).toBe('committed');
+    await store.close();
+  });
+});
+
+describe('the folder of the embedded store', () => {
+  const newFolder = testFolders();
+
+  it('is made with those above it, for its user alone', async () => {
+    const folder = join(await newFolder(), 'private', 'store');
+    const store = await openEmbeddedStore(folder);
+    expect((await stat(folder)).mode & 0o777).toBe(0o700);
+    await store.close();
+  });
+});
