@@ -73,10 +73,7 @@ function sourcesDigest() {
 
 function typescriptFiles() {
   const names = readdirSync(join(root, 'src'), { recursive: true });
-  return names
-    .filter((name) => name.endsWith('.ts'))
-    .sort()
-    .map((name) => join(root, 'src', name));
+  return names.filter((name) => name.endsWith('.ts')).map((name) => join(root, 'src', name));
 }
 
 function digestOf(parts) {
