@@ -43,7 +43,8 @@ export class Service {
     const service = new Service(folder, options);
     await cp(POLICIES, service.policies, { recursive: true });
     if (options.policy !== undefined) await service.writePolicy(options.policy);
-    if (options.config !== undefined) await writeFile(join(folder, 'arrowgate.yaml'), options.config);
+    if (options.config !== undefined)
+      await writeFile(join(folder, 'arrowgate.yaml'), options.config);
     await service.restart();
     return service;
   }

@@ -2,6 +2,7 @@ import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { RecordBatch, Schema } from 'apache-arrow';
+import { empty, newFragment } from '../../src/engine/table/change.ts';
 import { FragmentReader } from '../../src/engine/table/fragment-reader.ts';
 import { FragmentWriter } from '../../src/engine/table/fragment-writer.ts';
 import { DATA } from '../../src/engine/table/layout.ts';
@@ -26,12 +27,13 @@ export async function storeTable(
   const folder = await mkdtemp(join(tmpdir(), 'arrowgate-query-'));
   await mkdir(join(folder, DATA));
   const fragments: Fragment[] = [];
+  const { fieldIds, nextFieldId } = empty(schema);
   let nextRowId = firstRowId;
   for (const batches of files) {
     const writer = await FragmentWriter.create(folder, schema);
     for (const batch of batches) await writer.write(batch);
     const written = await writer.finish();
-    fragments.push({ ...written, firstRowId: nextRowId });
+    fragments.push(newFragment(written, fieldIds, nextRowId));
     nextRowId += BigInt(written.rows);
   }
   const reader = new FragmentReader();
@@ -42,6 +44,8 @@ export async function storeTable(
       version: 7n,
       timestampMillis: 0,
       schema,
+      fieldIds,
+      nextFieldId,
       fragments,
       rows: nextRowId - firstRowId,
       nextRowId,

@@ -1,21 +1,26 @@
 import type { CommitSummary } from '../../protocol/commit-summary.ts';
 import { sameSchema } from '../table/schema-match.ts';
-import { rowsOf } from '../table/change.ts';
+import { fragmentKey, type Fragment } from '../table/snapshot.ts';
 import type { Committed } from '../table/tables.ts';
 
 /** What a commit of a table's rows did, for the audit record. */
 export function commitSummary(kind: string, { base, manifest }: Committed): CommitSummary {
-  const kept = new Set(manifest.fragments.map((fragment) => fragment.file));
-  const before = new Set(base?.fragments.map((fragment) => fragment.file));
   return {
     kind,
     baseVersion: base?.version ?? null,
     version: manifest.version,
-    rowsAdded: rowsOf({ fragments: manifest.fragments.filter(({ file }) => !before.has(file)) }),
-    rowsRemoved: rowsOf({
-      fragments: (base?.fragments ?? []).filter(({ file }) => !kept.has(file)),
-    }),
+    rowsAdded: rowsMissing(manifest.fragments, base?.fragments ?? []),
+    rowsRemoved: rowsMissing(base?.fragments ?? [], manifest.fragments),
     schemaChanged: base === undefined || !sameSchema(base.schema, manifest.schema),
     rules: [],
   };
+}
+
+/** How many rows of some fragments others do not have. */
+function rowsMissing(some: readonly Fragment[], others: readonly Fragment[]): bigint {
+  const known = new Map(others.map((fragment) => [fragmentKey(fragment), fragment.rows]));
+  return some.reduce((sum, fragment) => {
+    const missing = fragment.rows - (known.get(fragmentKey(fragment)) ?? 0);
+    return sum + BigInt(Math.max(0, missing));
+  }, 0n);
 }

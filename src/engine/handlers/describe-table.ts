@@ -63,8 +63,12 @@ function written(call: Call, snapshot: Snapshot): object {
     version: snapshot.version,
     schema: schemaToJson(snapshot.schema, vocabulary),
     metadata: Object.fromEntries(snapshot.schema.metadata),
-    stats: { num_deleted_rows: 0, num_fragments: snapshot.fragments.length },
+    stats: { num_deleted_rows: deletedRows(snapshot), num_fragments: snapshot.fragments.length },
   };
+}
+
+function deletedRows({ fragments }: Snapshot): number {
+  return fragments.reduce((sum, { physicalRows, rows }) => sum + physicalRows - rows, 0);
 }
 
 /**

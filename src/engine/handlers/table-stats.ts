@@ -4,7 +4,7 @@ import type { Catalog } from '../catalog/catalog.ts';
 import type { Call } from '../handler.ts';
 import { textField } from '../query/fields.ts';
 import { refuseBranch } from '../query/request.ts';
-import type { Fragment } from '../table/snapshot.ts';
+import { bytesOf, type Fragment } from '../table/snapshot.ts';
 import type { TableView } from './table-view.ts';
 
 /** A data file of fewer rows is small: merging it with others would help. */
@@ -16,7 +16,7 @@ export async function tableStats(catalog: Catalog, tables: TableView, call: Call
   const table = (await catalog.requireTable(call.request.object)).content;
   const { rows, fragments } = await tables.snapshot(table);
   return jsonAnswer(call, {
-    total_bytes: fragments.reduce((sum, fragment) => sum + fragment.bytes, 0),
+    total_bytes: fragments.reduce((sum, fragment) => sum + bytesOf(fragment), 0),
     num_rows: rows,
     num_indices: 0,
     fragment_stats: fragmentStats(fragments),

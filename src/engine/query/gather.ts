@@ -3,7 +3,7 @@ import { concat, take } from '../../arrow/select.ts';
 import type { ColumnNeed } from './computed-columns.ts';
 import { listed } from './rows.ts';
 import type { Place, Scanner } from './scan.ts';
-import type { Snapshot } from '../table/snapshot.ts';
+import { bytesOf, type Snapshot } from '../table/snapshot.ts';
 
 /** Where the batches of a scan lie, so that rows can be fetched by their position in the table. */
 export class Places {
@@ -76,7 +76,7 @@ const PORTION_BYTES = 32 * 2 ** 20;
 
 /** How many rows of a table to fetch at once, by how large its rows are. */
 export function rowsAtOnce(snapshot: Snapshot): number {
-  const bytes = snapshot.fragments.reduce((sum, fragment) => sum + fragment.bytes, 0);
+  const bytes = snapshot.fragments.reduce((sum, fragment) => sum + bytesOf(fragment), 0);
   const rows = snapshot.fragments.reduce((sum, fragment) => sum + fragment.rows, 0);
   const portion = Math.floor((PORTION_BYTES * rows) / Math.max(1, bytes));
   return Math.min(Math.max(portion, 64), 65_536);

@@ -33,11 +33,7 @@ export function pick(batch: RecordBatch, rows: Rows): RecordBatch {
   return slice(batch, rows.start, rows.count);
 }
 
-/** Calls back with the position of each row in the batch. */
-export function eachRow(rows: Rows, visit: (row: number, at: number) => void): void {
-  if (rows.kind === 'list') {
-    rows.rows.forEach(visit);
-    return;
-  }
-  for (let at = 0; at < rows.count; at++) visit(rows.start + at, at);
+/** Which row of the batch stands at a place among them. */
+export function rowAt(rows: Rows): (place: number) => number {
+  return rows.kind === 'list' ? (place) => rows.rows[place]! : (place) => rows.start + place;
 }

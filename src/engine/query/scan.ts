@@ -8,9 +8,10 @@ import {
 } from 'apache-arrow';
 import { withColumn } from '../../arrow/select.ts';
 import type { BatchSource } from '../table/fragment-reader.ts';
+import { idsOf, type RowIds } from '../table/row-ids.ts';
 import type { Fragment, Snapshot } from '../table/snapshot.ts';
 import { ROW_ID, type ColumnNeed } from './computed-columns.ts';
-import { countOf, eachRow, pick, stretch, type Rows } from './rows.ts';
+import { countOf, pick, rowAt, stretch, type Rows } from './rows.ts';
 
 /** A data file to scan, and how many rows of the table lie before it. */
 export interface ScanFile {
@@ -23,7 +24,7 @@ export interface Place {
   readonly fragment: Fragment;
   /** Position of the batch in its file. */
   readonly index: number;
-  readonly firstRowId: bigint;
+  readonly rowIds: RowIds;
   /** How many rows of the table lie before its first. */
   readonly offset: number;
   readonly rows: number;
@@ -50,8 +51,8 @@ export class Scanner {
     for (const { fragment, offset } of files) {
       let before = offset;
       for await (const found of this.#source.batches(this.#snapshot, fragment, need.stored)) {
-        const { batch, index, firstRowId } = found;
-        const place = { fragment, index, firstRowId, offset: before, rows: batch.numRows };
+        const { batch, index, rowIds } = found;
+        const place = { fragment, index, rowIds, offset: before, rows: batch.numRows };
         before += batch.numRows;
         yield { place, batch: withPlaced(batch, place, need.placed, stretch(0, batch.numRows)) };
       }
@@ -93,16 +94,8 @@ function withPlaced(
 }
 
 function placed(field: Field, place: Place, rows: Rows): Vector {
-  const first = field === ROW_ID ? place.firstRowId : BigInt(place.offset);
-  const data = new BigUint64Array(countOf(rows));
-  // Two words each (little-endian, as all of Arrow here): a bigint for each row is ten times slower.
-  const words = new Uint32Array(data.buffer);
-  const low = Number(BigInt.asUintN(32, first));
-  const high = Number(first >> 32n);
-  eachRow(rows, (row, at) => {
-    const sum = low + row;
-    words[2 * at] = sum;
-    words[2 * at + 1] = high + Math.floor(sum / 2 ** 32);
-  });
+  const ids: RowIds =
+    field === ROW_ID ? place.rowIds : { kind: 'range', first: BigInt(place.offset) };
+  const data = idsOf(ids, countOf(rows), rowAt(rows));
   return makeVector(makeData({ type: new Uint64(), data }));
 }

@@ -4,7 +4,7 @@ import { columnAt } from './column-path.ts';
 import { gather, Places, rowsAtOnce } from './gather.ts';
 import { comparisonOf, type Comparison } from './order-of-values.ts';
 import type { QueryPlan } from './plan.ts';
-import { countOf, eachRow } from './rows.ts';
+import { countOf, rowAt } from './rows.ts';
 import type { Scanner } from './scan.ts';
 import { readingOrder, selectedRows } from './selected-rows.ts';
 import type { SortKey, SortPlan } from './sort-plan.ts';
@@ -42,11 +42,9 @@ async function collect(plan: QueryPlan, sort: SortPlan, scanner: Scanner): Promi
   for await (const { found, rows } of selectedRows(plan, scanner, first)) {
     places.add(found.place);
     keys.push(keysOf(sort, await scanner.complete(found, late, rows)));
-    const own = new Float64Array(countOf(rows));
-    eachRow(rows, (row, at) => {
-      own[at] = found.place.offset + row;
-    });
-    positions.push(own);
+    const row = rowAt(rows);
+    const length = countOf(rows);
+    positions.push(Float64Array.from({ length }, (_, at) => found.place.offset + row(at)));
   }
   return { places, keys, positions };
 }

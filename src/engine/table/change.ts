@@ -4,37 +4,63 @@ import type { Manifest } from './manifest.ts';
 import type { Fragment } from './snapshot.ts';
 
 /** What a version says beside its number and time. */
-export type Contents = Pick<Manifest, 'schema' | 'fragments' | 'nextRowId'>;
+export type Contents = Omit<Manifest, 'version' | 'timestampMillis'>;
 
 /** The next version of a table, computed from the newest one; computed again when another writer was first. */
 export type Change = (base: Manifest) => Contents;
 
-/** A table without rows. */
+/** A table without rows. Its columns get ids of their own. */
 export function empty(schema: Schema): Contents {
-  return { schema, fragments: [], nextRowId: 0n };
+  return withSchema({ nextFieldId: 0, nextRowId: 0n }, schema);
 }
 
-/** Adds files to whatever rows are there. */
+/** Adds files, which hold all columns, to whatever rows are there. */
 export function appended(base: Contents, files: readonly WrittenFile[]): Contents {
   let { nextRowId } = base;
   const added: Fragment[] = [];
   for (const file of files) {
-    added.push({ ...file, firstRowId: nextRowId });
+    added.push(newFragment(file, base.fieldIds, nextRowId));
     nextRowId += BigInt(file.rows);
   }
-  return { schema: base.schema, fragments: [...base.fragments, ...added], nextRowId };
+  return { ...base, fragments: [...base.fragments, ...added], nextRowId };
 }
 
-/** Puts files in the place of all rows. Row ids are never used twice. */
+/** Puts files in the place of all rows. Row ids are never used twice, nor are the ids of columns. */
 export function overwritten(
   base: Contents,
   schema: Schema,
   files: readonly WrittenFile[],
 ): Contents {
-  return appended({ schema, fragments: [], nextRowId: base.nextRowId }, files);
+  const emptied = schema === base.schema ? { ...base, fragments: [] } : withSchema(base, schema);
+  return appended(emptied, files);
 }
 
-/** How many rows a version has. */
+/** How many rows a version has that are not deleted. */
 export function rowsOf(contents: Pick<Contents, 'fragments'>): bigint {
   return contents.fragments.reduce((sum, fragment) => sum + BigInt(fragment.rows), 0n);
+}
+
+/** A fragment of one new file. */
+export function newFragment(
+  { file, rows, bytes }: WrittenFile,
+  fields: readonly number[],
+  firstRowId: bigint,
+): Fragment {
+  return {
+    files: [{ path: file, bytes, fields }],
+    physicalRows: rows,
+    rows,
+    firstRowId,
+    storedRowIds: false,
+    deletions: null,
+  };
+}
+
+function withSchema(
+  { nextFieldId, nextRowId }: Pick<Contents, 'nextFieldId' | 'nextRowId'>,
+  schema: Schema,
+): Contents {
+  const fieldIds = schema.fields.map((_, index) => nextFieldId + index);
+  const next = nextFieldId + fieldIds.length;
+  return { schema, fieldIds, nextFieldId: next, fragments: [], nextRowId };
 }

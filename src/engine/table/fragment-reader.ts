@@ -1,27 +1,40 @@
-import { open, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { RecordBatch } from 'apache-arrow';
-import { openFile, type ArrowFile } from '../../arrow/file-reader.ts';
-import { fileAccess } from './random-access.ts';
-import type { Fragment, Snapshot } from './snapshot.ts';
+import type { Data, RecordBatch } from 'apache-arrow';
+import { batchOfData } from '../../arrow/batch.ts';
+import { schemaOf } from '../../arrow/nested-type.ts';
+import { nullsOf } from '../../arrow/nulls.ts';
+import { retype } from '../../arrow/retype.ts';
+import { take } from '../../arrow/select.ts';
+import { LruCache } from '../lru-cache.ts';
+import { readDeletions } from './deletion-file.ts';
+import { OpenFiles, type OpenFile } from './open-files.ts';
+import { countedFrom, type RowIds } from './row-ids.ts';
+import { fragmentKey, type Fragment, type Snapshot } from './snapshot.ts';
 
-/** A batch of a data file and the row id of its first row. */
+/** The name of the column that holds row ids in a file that stores them. */
+export const STORED_ROW_ID = '_rowid';
+
+/** A batch of a fragment: its rows that are not deleted. */
 export interface FragmentBatch {
   readonly batch: RecordBatch;
-  readonly firstRowId: bigint;
   /** Position of the batch in its file. */
   readonly index: number;
+  readonly rowIds: RowIds;
+  /** Position in the file of the batch's first physical row. */
+  readonly start: number;
+  /** The physical rows of the batch that are there, ascending; null for all. */
+  readonly live: Uint32Array | null;
 }
 
 /** Where scans get their rows from. */
 export interface BatchSource {
-  /** The rows of one data file, batch by batch, with exactly these columns in this order. */
+  /** The rows of one fragment, batch by batch, with exactly these columns in this order. */
   batches(
     snapshot: Snapshot,
     fragment: Fragment,
     columns: readonly string[],
   ): AsyncGenerator<FragmentBatch>;
-  /** One batch of a data file, by its position. */
+  /** One batch of a fragment, by its position. */
   batch(
     snapshot: Snapshot,
     fragment: Fragment,
@@ -30,37 +43,22 @@ export interface BatchSource {
   ): Promise<FragmentBatch>;
 }
 
-interface OpenFragment {
-  readonly handle: FileHandle;
-  readonly file: ArrowFile;
-  /** Row ids of the batches' first rows, relative to the file's first row. */
-  readonly starts: readonly number[];
-}
+/** Memory for lists of deleted rows, in bytes. */
+const DELETIONS_BYTES = 16 * 2 ** 20;
 
-/** How many data files stay open. */
-const OPEN_FILES = 256;
-
-/**
- * Reads data files. Each read opens nothing that is open already: files are
- * immutable, so their footers are parsed once.
- */
+/** Reads fragments: their data files, and which of the rows are deleted. */
 export class FragmentReader implements BatchSource {
-  readonly #open = new Map<string, { readonly opened: Promise<OpenFragment>; users: number }>();
+  readonly #files = new OpenFiles();
+  readonly #deletions = new LruCache<Uint32Array>(DELETIONS_BYTES);
 
   async *batches(
     snapshot: Snapshot,
     fragment: Fragment,
     columns: readonly string[],
   ): AsyncGenerator<FragmentBatch> {
-    const path = join(snapshot.folder, fragment.file);
-    const entry = this.#acquire(path);
-    try {
-      const opened = await entry.opened;
-      for (let index = 0; index < opened.starts.length; index++) {
-        yield await read(opened, fragment, index, columns);
-      }
-    } finally {
-      this.#release(path, entry);
+    const count = await this.#first(snapshot, fragment, async ({ starts }) => starts.length);
+    for (let index = 0; index < count; index++) {
+      yield await this.batch(snapshot, fragment, index, columns);
     }
   }
 
@@ -70,71 +68,129 @@ export class FragmentReader implements BatchSource {
     index: number,
     columns: readonly string[],
   ): Promise<FragmentBatch> {
-    const path = join(snapshot.folder, fragment.file);
-    const entry = this.#acquire(path);
-    try {
-      return await read(await entry.opened, fragment, index, columns);
-    } finally {
-      this.#release(path, entry);
-    }
+    const { start, rows, ids } = await this.#frame(snapshot, fragment, index);
+    const whole = await this.#columns(snapshot, fragment, { index, rows }, columns);
+    const live = liveRows(await this.deletions(snapshot, fragment), start, rows);
+    const rowIds = idsOfBatch(fragment.firstRowId + BigInt(start), ids, live);
+    return { batch: live === null ? whole : take(whole, live), index, rowIds, start, live };
+  }
+
+  /** The deleted rows of a fragment, ascending. */
+  async deletions({ folder }: Snapshot, { deletions }: Fragment): Promise<Uint32Array> {
+    if (deletions === null) return new Uint32Array(0);
+    const path = join(folder, deletions);
+    const known = this.#deletions.get(path);
+    if (known !== undefined) return known;
+    const rows = await readDeletions(folder, deletions);
+    this.#deletions.set(path, rows, rows.byteLength);
+    return rows;
   }
 
   /** Closes every file that is not being read. */
   async close(): Promise<void> {
-    await this.#shrink(0);
+    await this.#files.close();
   }
 
-  #acquire(path: string) {
-    const entry = this.#open.get(path) ?? { opened: openFragment(path), users: 0 };
-    this.#open.delete(path);
-    this.#open.set(path, entry);
-    entry.users++;
-    return entry;
+  /** What the first file knows of a batch: where it lies, how long it is, and the row ids where they are stored. */
+  async #frame(snapshot: Snapshot, fragment: Fragment, index: number) {
+    return this.#first(snapshot, fragment, async ({ file, starts }) => {
+      const stored = fragment.storedRowIds ? await file.readBatch(index, [STORED_ROW_ID]) : null;
+      const ids = stored?.getChildAt(0)?.toArray();
+      return {
+        start: starts[index] ?? 0,
+        rows: file.batchRows[index] ?? 0,
+        ids: ids instanceof BigUint64Array ? ids : null,
+      };
+    });
   }
 
-  #release(path: string, entry: { readonly opened: Promise<OpenFragment>; users: number }): void {
-    entry.users--;
-    entry.opened.catch(() => this.#open.delete(path));
-    if (this.#open.size > OPEN_FILES) void this.#shrink(OPEN_FILES);
+  async #first<Result>(
+    { folder }: Snapshot,
+    fragment: Fragment,
+    work: (file: OpenFile) => Promise<Result>,
+  ): Promise<Result> {
+    return this.#files.use(join(folder, fragmentKey(fragment)), work);
   }
 
-  async #shrink(size: number): Promise<void> {
-    for (const [path, entry] of this.#open) {
-      if (this.#open.size <= size) return;
-      if (entry.users > 0) continue;
-      this.#open.delete(path);
-      await entry.opened.then(
-        (opened) => opened.handle.close(),
-        () => undefined,
-      );
+  async #columns(
+    snapshot: Snapshot,
+    fragment: Fragment,
+    { index, rows }: { readonly index: number; readonly rows: number },
+    columns: readonly string[],
+  ): Promise<RecordBatch> {
+    const places = columns.map((name) => placeOf(snapshot, fragment, name));
+    const found = new Map<string, Data>();
+    for (const [position, { path }] of fragment.files.entries()) {
+      const wanted = places.filter((place) => place.file === position).map(({ at }) => at);
+      if (wanted.length === 0) continue;
+      const read = (file: OpenFile) => readAt(file, index, [...new Set(wanted)]);
+      const data = await this.#files.use(join(snapshot.folder, path), read);
+      for (const [at, column] of data) found.set(`${position}/${at}`, column);
     }
+    const fields = places.map(({ field }) => field);
+    const children = places.map(({ file, at, field }) => {
+      const data = found.get(`${file}/${at}`);
+      return data === undefined ? nullsOf(field.type, rows) : retype(data, field.type);
+    });
+    return batchOfData(schemaOf(fields, snapshot.schema.metadata), children, rows);
   }
 }
 
-async function openFragment(path: string): Promise<OpenFragment> {
-  const handle = await open(path, 'r');
-  try {
-    const { size } = await handle.stat();
-    const file = await openFile(fileAccess(handle, size, path));
-    const starts: number[] = [];
-    let start = 0;
-    for (const rows of file.batchRows) {
-      starts.push(start);
-      start += rows;
-    }
-    return { handle, file, starts };
-  } catch (error) {
-    await handle.close();
-    throw error;
-  }
+/** Where a column of the table lies in a fragment: which file, and where in it; nowhere when it is null throughout. */
+function placeOf(snapshot: Snapshot, fragment: Fragment, name: string) {
+  const position = snapshot.schema.fields.findIndex((field) => field.name === name);
+  const field = snapshot.schema.fields[position];
+  const id = snapshot.fieldIds[position];
+  if (field === undefined || id === undefined) throw new Error(`the table has no column ${name}`);
+  const file = fragment.files.findIndex(({ fields }) => fields.includes(id));
+  return { field, file, at: fragment.files[file]?.fields.indexOf(id) ?? -1 };
 }
 
-async function read(
-  opened: OpenFragment,
-  fragment: Fragment,
+/** Columns of a batch by where they stand in the file: their names there may be older than the table's. */
+async function readAt(
+  { file }: OpenFile,
   index: number,
-  columns: readonly string[],
-): Promise<FragmentBatch> {
-  const batch = await opened.file.readBatch(index, columns);
-  return { batch, index, firstRowId: fragment.firstRowId + BigInt(opened.starts[index] ?? 0) };
+  places: readonly number[],
+): Promise<ReadonlyMap<number, Data>> {
+  const names = places.map((at) => file.schema.fields[at]?.name ?? '');
+  const batch = await file.readBatch(index, names);
+  return new Map(places.map((at, column) => [at, batch.data.children[column]!]));
+}
+
+/** The physical rows of a batch that are not among the deleted ones of its file; null when none is. */
+function liveRows(deleted: Uint32Array, start: number, rows: number): Uint32Array | null {
+  let next = lowerBound(deleted, start);
+  const gone = lowerBound(deleted, start + rows) - next;
+  if (gone === 0) return null;
+  const live = new Uint32Array(rows - gone);
+  let count = 0;
+  for (let row = 0; row < rows; row++) {
+    if (deleted[next] === start + row) next++;
+    else live[count++] = row;
+  }
+  return live;
+}
+
+function lowerBound(sorted: Uint32Array, value: number): number {
+  let low = 0;
+  let high = sorted.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (sorted[middle]! < value) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+function idsOfBatch(
+  first: bigint,
+  stored: BigUint64Array | null,
+  live: Uint32Array | null,
+): RowIds {
+  if (stored === null && live === null) return { kind: 'range', first };
+  if (stored === null) {
+    return { kind: 'list', ids: countedFrom(first, live!.length, (place) => live![place]!) };
+  }
+  const ids = live === null ? stored : BigUint64Array.from(live, (row) => stored[row]!);
+  return { kind: 'list', ids };
 }

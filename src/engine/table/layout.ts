@@ -3,10 +3,12 @@ import { join } from 'node:path';
 
 /**
  * Names inside a table's folder (contract section 9): `data/` holds the data
- * files and `versions/` one manifest per version.
+ * files, `deletions/` the lists of deleted rows and `versions/` one manifest per
+ * version.
  */
 export const DATA = 'data';
 export const VERSIONS = 'versions';
+export const DELETIONS = 'deletions';
 
 /** A new name for a data file, relative to the table's folder. */
 export function newDataFile(): string {

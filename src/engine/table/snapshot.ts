@@ -1,14 +1,30 @@
 import type { Schema } from 'apache-arrow';
 
-/** One data file of a table, as its manifest lists it. */
-export interface Fragment {
+/** One data file: an Arrow file that holds some columns of its fragment's rows. */
+export interface DataFile {
   /** Path inside the table's folder: `data/<uuid>.arrow`. */
-  readonly file: string;
-  /** Rows in the file, deleted ones included. */
-  readonly rows: number;
+  readonly path: string;
   readonly bytes: number;
-  /** The row id of the file's first row; the others follow. */
+  /** Ids of the file's columns, in the file's order. */
+  readonly fields: readonly number[];
+}
+
+/**
+ * Some rows of a table. Their columns lie in one data file or in several of the
+ * same batches; a column that lies in none is null.
+ */
+export interface Fragment {
+  readonly files: readonly DataFile[];
+  /** Rows in the files, deleted ones included. */
+  readonly physicalRows: number;
+  /** Rows that are not deleted. */
+  readonly rows: number;
+  /** The row id of the first physical row; the others follow, unless they are stored. */
   readonly firstRowId: bigint;
+  /** Whether the first file has a further column with the rows' ids. */
+  readonly storedRowIds: boolean;
+  /** Path of the file that lists the deleted rows: `deletions/<uuid>.arrow`. */
+  readonly deletions: string | null;
 }
 
 /** A table at one version: everything a read needs, immutable. */
@@ -19,8 +35,22 @@ export interface Snapshot {
   readonly version: bigint;
   readonly timestampMillis: number;
   readonly schema: Schema;
+  /** Ids of the schema's columns, in its order. A column keeps its id when it is renamed. */
+  readonly fieldIds: readonly number[];
+  readonly nextFieldId: number;
   readonly fragments: readonly Fragment[];
+  /** Rows that are not deleted. */
   readonly rows: bigint;
   /** The row id that the next row gets. */
   readonly nextRowId: bigint;
+}
+
+/** What names a fragment for good: its first file. */
+export function fragmentKey(fragment: Fragment): string {
+  return fragment.files[0]?.path ?? '';
+}
+
+/** How large a fragment's data files are together. */
+export function bytesOf(fragment: Fragment): number {
+  return fragment.files.reduce((sum, file) => sum + file.bytes, 0);
 }

@@ -1,5 +1,6 @@
 import { Field, Int64, Schema, Utf8 } from 'apache-arrow';
 import { describe, expect, it } from 'vitest';
+import { newFragment } from '../../../src/engine/table/change.ts';
 import type { Fragment, Snapshot } from '../../../src/engine/table/snapshot.ts';
 import { catalogBackend } from '../../support/catalog-backend.ts';
 import { plant, plantNamespace, refusalOf } from '../../support/catalog.ts';
@@ -12,7 +13,7 @@ const schema = new Schema(
 );
 
 function fragment(rows: number, bytes = 100): Fragment {
-  return { file: `data/${rows}.arrow`, rows, bytes, firstRowId: 0n };
+  return newFragment({ file: `data/${rows}.arrow`, rows, bytes }, [0, 1], 0n);
 }
 
 function version(number: bigint, fragments: readonly Fragment[] = []): Omit<Snapshot, 'tableId'> {
@@ -23,6 +24,8 @@ function version(number: bigint, fragments: readonly Fragment[] = []): Omit<Snap
     version: number,
     timestampMillis,
     schema,
+    fieldIds: [0, 1],
+    nextFieldId: 2,
     fragments,
     rows,
     nextRowId: rows,

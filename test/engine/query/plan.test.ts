@@ -1,5 +1,6 @@
 import { Field, Float64, Int32, Int64, List, Schema, Struct, Utf8 } from 'apache-arrow';
 import { describe, expect, it } from 'vitest';
+import { empty, newFragment } from '../../../src/engine/table/change.ts';
 import { typeName } from '../../../src/arrow/types.ts';
 import { planQuery } from '../../../src/engine/query/plan.ts';
 import { parseQueryRequest } from '../../../src/engine/query/request.ts';
@@ -40,13 +41,15 @@ const taken = new Schema([
 
 function snapshotOf(schema: Schema, rows: readonly number[] = [10, 20, 30]): Snapshot {
   let next = 0n;
+  const { fieldIds, nextFieldId } = empty(schema);
   const fragments = rows.map((count, index) => {
-    const fragment = { file: `data/${index}.arrow`, rows: count, bytes: count, firstRowId: next };
+    const written = { file: `data/${index}.arrow`, rows: count, bytes: count };
+    const fragment = newFragment(written, fieldIds, next);
     next += BigInt(count);
     return fragment;
   });
   const place = { tableId: 'table', folder: '/nowhere', version: 1n, timestampMillis: 0 };
-  return { ...place, schema, fragments, rows: next, nextRowId: next };
+  return { ...place, schema, fieldIds, nextFieldId, fragments, rows: next, nextRowId: next };
 }
 
 function planned(body: Record<string, JsonValue>, schema: Schema = table) {
@@ -124,7 +127,7 @@ describe('what a plan reads', () => {
 
   it('leaves out files that hold only skipped rows', () => {
     const plan = planned({ offset: 30, k: 5 });
-    expect(plan.files).toMatchObject([{ fragment: { file: 'data/2.arrow' }, offset: 30 }]);
+    expect(plan.files).toMatchObject([{ fragment: { files: [{ path: 'data/2.arrow' }] }, offset: 30 }]);
     expect(plan.window).toEqual({ offset: 0, limit: 5 });
     const later = planned({ offset: 12 });
     expect(later.files.map(({ offset }) => offset)).toEqual([10, 30]);

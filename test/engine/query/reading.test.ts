@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { batchOf } from '../../../src/arrow/select.ts';
 import { countRows } from '../../../src/engine/query/count.ts';
 import type { BatchSource } from '../../../src/engine/table/fragment-reader.ts';
+import { fragmentKey } from '../../../src/engine/table/snapshot.ts';
 import type { JsonValue } from '../../../src/protocol/json.ts';
 import { answerOf, rowsOf } from '../../support/query-answer.ts';
 import { storeTable, type StoredTable } from '../../support/stored-table.ts';
@@ -48,18 +49,20 @@ afterAll(() => stored.remove());
 function recording(): { readonly source: BatchSource; readonly reads: string[] } {
   const reads: string[] = [];
   const note = (file: string, index: number, columns: readonly string[]) => {
-    const number = stored.snapshot.fragments.findIndex((fragment) => fragment.file === file);
+    const number = stored.snapshot.fragments.findIndex(
+      (fragment) => fragmentKey(fragment) === file,
+    );
     reads.push(`${number}.${index} ${columns.join(' ')}`.trim());
   };
   const source: BatchSource = {
     async *batches(snapshot, fragment, columns) {
       for await (const batch of stored.reader.batches(snapshot, fragment, columns)) {
-        note(fragment.file, batch.index, columns);
+        note(fragmentKey(fragment), batch.index, columns);
         yield batch;
       }
     },
     async batch(snapshot, fragment, index, columns) {
-      note(fragment.file, index, columns);
+      note(fragmentKey(fragment), index, columns);
       return stored.reader.batch(snapshot, fragment, index, columns);
     },
   };

@@ -180,10 +180,29 @@ describe('a manifest', () => {
       version: 2n ** 60n + 1n,
       timestampMillis: 1_700_000_000_123,
       schema,
+      fieldIds: [0, 3],
+      nextFieldId: 4,
       nextRowId: 2n ** 63n + 7n,
       fragments: [
-        { file: 'data/a.arrow', rows: 7, bytes: 2 ** 40, firstRowId: 2n ** 63n },
-        { file: 'data/b.arrow', rows: 0, bytes: 1, firstRowId: 2n ** 63n + 7n },
+        {
+          files: [
+            { path: 'data/a.arrow', bytes: 2 ** 40, fields: [0, 1] },
+            { path: 'data/b.arrow', bytes: 7, fields: [3] },
+          ],
+          physicalRows: 7,
+          rows: 5,
+          firstRowId: 2n ** 63n,
+          storedRowIds: false,
+          deletions: 'deletions/c.arrow',
+        },
+        {
+          files: [{ path: 'data/d.arrow', bytes: 1, fields: [] }],
+          physicalRows: 0,
+          rows: 0,
+          firstRowId: 2n ** 63n + 7n,
+          storedRowIds: true,
+          deletions: null,
+        },
       ],
     };
     const { schema: read, ...rest } = await decodeManifest(encodeManifest(manifest));

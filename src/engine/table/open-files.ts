@@ -1,0 +1,74 @@
+import { open, type FileHandle } from 'node:fs/promises';
+import { openFile, type ArrowFile } from '../../arrow/file-reader.ts';
+import { fileAccess } from './random-access.ts';
+
+/** A data file that is open; its footer is parsed. */
+export interface OpenFile {
+  readonly handle: FileHandle;
+  readonly file: ArrowFile;
+  /** The first row of each batch. */
+  readonly starts: readonly number[];
+}
+
+interface Entry {
+  readonly opened: Promise<OpenFile>;
+  users: number;
+}
+
+/** How many data files stay open. */
+const OPEN_FILES = 256;
+
+/** Keeps data files open: they are immutable, so each footer is parsed once. */
+export class OpenFiles {
+  readonly #entries = new Map<string, Entry>();
+
+  /** Lets work use an open file; it stays open at least so long. */
+  async use<Result>(path: string, work: (file: OpenFile) => Promise<Result>): Promise<Result> {
+    const entry = this.#entries.get(path) ?? { opened: openPath(path), users: 0 };
+    this.#entries.delete(path);
+    this.#entries.set(path, entry);
+    entry.users++;
+    try {
+      return await work(await entry.opened);
+    } finally {
+      entry.users--;
+      entry.opened.catch(() => this.#entries.delete(path));
+      if (this.#entries.size > OPEN_FILES) void this.#shrink(OPEN_FILES);
+    }
+  }
+
+  /** Closes every file that is not in use. */
+  async close(): Promise<void> {
+    await this.#shrink(0);
+  }
+
+  async #shrink(size: number): Promise<void> {
+    for (const [path, entry] of this.#entries) {
+      if (this.#entries.size <= size) return;
+      if (entry.users > 0) continue;
+      this.#entries.delete(path);
+      await entry.opened.then(
+        (opened) => opened.handle.close(),
+        () => undefined,
+      );
+    }
+  }
+}
+
+async function openPath(path: string): Promise<OpenFile> {
+  const handle = await open(path, 'r');
+  try {
+    const { size } = await handle.stat();
+    const file = await openFile(fileAccess(handle, size, path));
+    const starts: number[] = [];
+    let start = 0;
+    for (const rows of file.batchRows) {
+      starts.push(start);
+      start += rows;
+    }
+    return { handle, file, starts };
+  } catch (error) {
+    await handle.close();
+    throw error;
+  }
+}
