@@ -2,7 +2,9 @@ import { open, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { RecordBatch } from 'apache-arrow';
 import { openFile, type ArrowFile } from '../../arrow/file-reader.ts';
-import { fileAccess } from './random-access.ts';
+import type { RowRange } from '../../arrow/row-range.ts';
+import { fileAccess, readInto } from './random-access.ts';
+import { LentReads, ReadMemory } from './read-memory.ts';
 import type { Fragment, Snapshot } from './snapshot.ts';
 
 /** A batch of a data file and the row id of its first row. */
@@ -11,6 +13,13 @@ export interface FragmentBatch {
   readonly firstRowId: bigint;
   /** Position of the batch in its file. */
   readonly index: number;
+  /** How many rows of the batch in the file come before the first one here; none unless given. */
+  readonly start?: number;
+  /**
+   * Gives the memory of the rows back, for the next reads. To be called once, by
+   * who knows that nothing looks at them any more; it need not be called at all.
+   */
+  readonly release?: () => void;
 }
 
 /** Where scans get their rows from. */
@@ -21,20 +30,31 @@ export interface BatchSource {
     fragment: Fragment,
     columns: readonly string[],
   ): AsyncGenerator<FragmentBatch>;
-  /** One batch of a data file, by its position. */
+  /** One batch of a data file, by its position; some of its rows are enough. */
   batch(
     snapshot: Snapshot,
     fragment: Fragment,
     index: number,
     columns: readonly string[],
+    rows?: RowRange,
   ): Promise<FragmentBatch>;
+  /** The same as the batch's `release`, for who sees the memory alone. Other memory is left alone. */
+  giveBack?(memory: ArrayBufferLike): void;
 }
 
 interface OpenFragment {
+  readonly path: string;
   readonly handle: FileHandle;
+  readonly size: number;
   readonly file: ArrowFile;
   /** Row ids of the batches' first rows, relative to the file's first row. */
   readonly starts: readonly number[];
+}
+
+interface Reading {
+  readonly index: number;
+  readonly columns: readonly string[];
+  readonly rows?: RowRange | undefined;
 }
 
 /** How many data files stay open. */
@@ -45,6 +65,7 @@ const OPEN_FILES = 256;
  * immutable, so their footers are parsed once.
  */
 export class FragmentReader implements BatchSource {
+  readonly #memory = new ReadMemory();
   readonly #open = new Map<string, { readonly opened: Promise<OpenFragment>; users: number }>();
 
   async *batches(
@@ -57,7 +78,7 @@ export class FragmentReader implements BatchSource {
     try {
       const opened = await entry.opened;
       for (let index = 0; index < opened.starts.length; index++) {
-        yield await read(opened, fragment, index, columns);
+        yield await this.#read(opened, fragment, { index, columns });
       }
     } finally {
       this.#release(path, entry);
@@ -69,19 +90,38 @@ export class FragmentReader implements BatchSource {
     fragment: Fragment,
     index: number,
     columns: readonly string[],
+    rows?: RowRange,
   ): Promise<FragmentBatch> {
     const path = join(snapshot.folder, fragment.file);
     const entry = this.#acquire(path);
     try {
-      return await read(await entry.opened, fragment, index, columns);
+      return await this.#read(await entry.opened, fragment, { index, columns, rows });
     } finally {
       this.#release(path, entry);
     }
   }
 
+  giveBack(memory: ArrayBufferLike): void {
+    this.#memory.giveBack(memory);
+  }
+
   /** Closes every file that is not being read. */
   async close(): Promise<void> {
     await this.#shrink(0);
+  }
+
+  async #read(
+    { file, starts, handle, size, path }: OpenFragment,
+    fragment: Fragment,
+    { index, columns, rows }: Reading,
+  ): Promise<FragmentBatch> {
+    const access = new LentReads(size, this.#memory, (bytes, offset) =>
+      readInto(handle, bytes, offset, path),
+    );
+    const batch = await file.readBatch(index, columns, { rows, access });
+    const start = rows?.start ?? 0;
+    const firstRowId = fragment.firstRowId + BigInt((starts[index] ?? 0) + start);
+    return { batch, index, start, firstRowId, release: () => access.release() };
   }
 
   #acquire(path: string) {
@@ -122,19 +162,9 @@ async function openFragment(path: string): Promise<OpenFragment> {
       starts.push(start);
       start += rows;
     }
-    return { handle, file, starts };
+    return { path, handle, size, file, starts };
   } catch (error) {
     await handle.close();
     throw error;
   }
-}
-
-async function read(
-  opened: OpenFragment,
-  fragment: Fragment,
-  index: number,
-  columns: readonly string[],
-): Promise<FragmentBatch> {
-  const batch = await opened.file.readBatch(index, columns);
-  return { batch, index, firstRowId: fragment.firstRowId + BigInt(opened.starts[index] ?? 0) };
 }
