@@ -1,4 +1,5 @@
 import { createRequire } from 'node:module';
+import { fileURLToPath } from 'node:url';
 import { connect, type Connection } from '@lancedb/lancedb';
 import type * as Arrow from 'apache-arrow';
 
@@ -8,6 +9,11 @@ export const arrow = createRequire(import.meta.url)('apache-arrow') as typeof Ar
 /** The namespace that the examples work in. */
 export const NAMESPACE = ['examples'];
 
+/** The folder of the data sets. */
+export const DATASETS = fileURLToPath(
+  new URL('../node_modules/vega-datasets/data', import.meta.url),
+);
+
 /** A connection to the catalog at `ARROWGATE_URL` with the key in `ARROWGATE_KEY`. */
 export async function connectToCatalog(): Promise<Connection> {
   const apiKey = process.env['ARROWGATE_KEY'];
@@ -16,11 +22,30 @@ export async function connectToCatalog(): Promise<Connection> {
   return connect({ uri: 'db://examples', apiKey, hostOverride });
 }
 
+/** A column with one value of each row. */
+export function columnOf<Row>(
+  rows: readonly Row[],
+  type: Arrow.DataType,
+  value: (row: Row) => unknown,
+): Arrow.Vector {
+  return arrow.vectorFromArray(rows.map(value), type);
+}
+
+/** The sentence of a refusal: the client's message holds the whole answer. */
+export function reasonOf(error: unknown): string {
+  const message = error instanceof Error ? error.message : String(error);
+  return /"error":"([^"]*)"/.exec(message)?.[1] ?? message;
+}
+
 /** Prints one result: a title, and its rows or its value below. */
 export function show(title: string, result: unknown): void {
   process.stdout.write(`${title}\n`);
   const rows = Array.isArray(result) ? result : [result];
-  for (const row of rows) process.stdout.write(`  ${JSON.stringify(row, bigintAsNumber)}\n`);
+  for (const row of rows) process.stdout.write(`  ${textOf(row)}\n`);
+}
+
+function textOf(row: unknown): string {
+  return typeof row === 'string' ? row : JSON.stringify(row, bigintAsNumber);
 }
 
 function bigintAsNumber(_: string, value: unknown): unknown {

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Table } from 'apache-arrow';
-import { arrow } from './catalog.ts';
-import { DATASETS } from './movies.ts';
+import { arrow, columnOf, DATASETS } from './catalog.ts';
 
+/** A flight as `flights-20k.json` of vega-datasets has it. */
 interface Flight {
   readonly date: string;
   readonly delay: number;
@@ -12,32 +12,16 @@ interface Flight {
   readonly destination: string;
 }
 
-/** 20,000 flights of 2001: when, between which airports, how far, how late in minutes. */
+/** 20,000 flights of 2001: when, between which airports, how many miles, how many minutes late. */
 export function flights(): Table {
-  const text = readFileSync(join(DATASETS, 'flights-20k.json'), 'utf8');
-  const list = JSON.parse(text) as Flight[];
+  const list = JSON.parse(readFileSync(join(DATASETS, 'flights-20k.json'), 'utf8')) as Flight[];
   const { Utf8, Int32, TimestampMillisecond } = arrow;
-  const column = arrow.vectorFromArray;
+  const departed = ({ date }: Flight): number => Date.parse(`${date} UTC`);
   return new arrow.Table({
-    departed: column(
-      list.map(({ date }) => Date.parse(`${date} UTC`)),
-      new TimestampMillisecond(),
-    ),
-    origin: column(
-      list.map(({ origin }) => origin),
-      new Utf8(),
-    ),
-    destination: column(
-      list.map(({ destination }) => destination),
-      new Utf8(),
-    ),
-    distance: column(
-      list.map(({ distance }) => distance),
-      new Int32(),
-    ),
-    delay: column(
-      list.map(({ delay }) => delay),
-      new Int32(),
-    ),
+    departed: columnOf(list, new TimestampMillisecond(), departed),
+    origin: columnOf(list, new Utf8(), (flight) => flight.origin),
+    destination: columnOf(list, new Utf8(), (flight) => flight.destination),
+    distance: columnOf(list, new Int32(), (flight) => flight.distance),
+    delay: columnOf(list, new Int32(), (flight) => flight.delay),
   });
 }

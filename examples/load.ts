@@ -6,8 +6,7 @@ import { movies } from './movies.ts';
 const catalog = await connectToCatalog();
 await catalog.createNamespace(NAMESPACE, { mode: 'exist_ok' });
 
-const films = await catalog.createTable('movies', movies(), NAMESPACE, { mode: 'overwrite' });
-show('movies', `${await films.countRows()} rows, version ${await films.version()}`);
-
-const journeys = await catalog.createTable('flights', flights(), NAMESPACE, { mode: 'overwrite' });
-show('flights', `${await journeys.countRows()} rows, version ${await journeys.version()}`);
+for (const [name, rows] of Object.entries({ movies: movies(), flights: flights() })) {
+  const table = await catalog.createTable(name, rows, NAMESPACE, { mode: 'overwrite' });
+  show(name, `${await table.countRows()} rows, version ${await table.version()}`);
+}

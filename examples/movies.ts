@@ -1,8 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import type { Table } from 'apache-arrow';
-import { arrow } from './catalog.ts';
+import { arrow, columnOf, DATASETS } from './catalog.ts';
 
 /** A film as `movies.json` of vega-datasets has it. */
 interface Film {
@@ -17,51 +16,21 @@ interface Film {
   readonly 'IMDB Votes': number | null;
 }
 
-/** The folder of the data sets. */
-export const DATASETS = fileURLToPath(
-  new URL('../node_modules/vega-datasets/data', import.meta.url),
-);
-
 /** 3,201 films: text, dates, money as int64, ratings that may be missing, and a vector of traits. */
 export function movies(): Table {
   const films = JSON.parse(readFileSync(join(DATASETS, 'movies.json'), 'utf8')) as Film[];
   const { Utf8, Int64, Float64, Float32, DateDay, Field, FixedSizeList } = arrow;
   const traits = new FixedSizeList(4, new Field('item', new Float32(), true));
-  const column = arrow.vectorFromArray;
   return new arrow.Table({
-    title: column(
-      films.map((film) => text(film.Title)),
-      new Utf8(),
-    ),
-    director: column(
-      films.map((film) => film.Director),
-      new Utf8(),
-    ),
-    genre: column(
-      films.map((film) => film['Major Genre']),
-      new Utf8(),
-    ),
-    released: column(
-      films.map((film) => new Date(`${film['Release Date']} UTC`)),
-      new DateDay(),
-    ),
-    budget: column(
-      films.map((film) => integer(film['Production Budget'])),
-      new Int64(),
-    ),
-    gross: column(
-      films.map((film) => integer(film['Worldwide Gross'])),
-      new Int64(),
-    ),
-    imdb_rating: column(
-      films.map((film) => film['IMDB Rating']),
-      new Float64(),
-    ),
-    imdb_votes: column(
-      films.map((film) => integer(film['IMDB Votes'])),
-      new Int64(),
-    ),
-    traits: column(films.map(traitsOf), traits),
+    title: columnOf(films, new Utf8(), (film) => text(film.Title)),
+    director: columnOf(films, new Utf8(), (film) => film.Director),
+    genre: columnOf(films, new Utf8(), (film) => film['Major Genre']),
+    released: columnOf(films, new DateDay(), (film) => new Date(`${film['Release Date']} UTC`)),
+    budget: columnOf(films, new Int64(), (film) => integer(film['Production Budget'])),
+    gross: columnOf(films, new Int64(), (film) => integer(film['Worldwide Gross'])),
+    rating: columnOf(films, new Float64(), (film) => film['IMDB Rating']),
+    votes: columnOf(films, new Int64(), (film) => integer(film['IMDB Votes'])),
+    traits: columnOf(films, traits, traitsOf),
   });
 }
 
@@ -75,6 +44,7 @@ function traitsOf(film: Film): readonly number[] {
   ];
 }
 
+/** Some titles, such as 300, are numbers in the file. */
 function text(value: string | number | null): string | null {
   return value === null ? null : String(value);
 }

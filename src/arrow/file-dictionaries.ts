@@ -50,7 +50,13 @@ export class FileDictionaries {
     const fields = [new Field('dictionary', type, true)];
     const chunks: Data[] = [];
     for (const { block, message } of parts) {
-      const [values] = await this.#messages.columns(block, message.header, fields, [0], inner);
+      const [values] = await this.#messages.columns(
+        block,
+        message.header,
+        fields,
+        { columns: [0] },
+        inner,
+      );
       chunks.push(values!);
     }
     return new Vector([chunks.length === 0 ? nullsOf(type, 0) : concatData(chunks)]);

@@ -8,7 +8,16 @@ import { fileMagic } from './framing.ts';
 import type { BatchHeader } from './message.ts';
 import { schemaOf } from './nested-type.ts';
 import type { RandomAccess } from './random-access.ts';
+import type { RowRange } from './row-range.ts';
 import { fieldIndex } from './select.ts';
+
+/** How a batch is read. */
+export interface BatchRead {
+  /** These rows alone; all unless given. They must lie in the batch. */
+  readonly rows?: RowRange | undefined;
+  /** Through what the bytes of the rows are read, if not through the access that the file was opened with. */
+  readonly access?: RandomAccess | undefined;
+}
 
 /** An Arrow IPC file, read batch by batch. */
 export interface ArrowFile {
@@ -21,7 +30,7 @@ export interface ArrowFile {
    * are read, and columns lie in the memory that was read. Throws `mismatch`
    * for a column that the file lacks, `corrupt` if the file is damaged.
    */
-  readBatch(index: number, columns?: readonly string[]): Promise<RecordBatch>;
+  readBatch(index: number, columns?: readonly string[], read?: BatchRead): Promise<RecordBatch>;
 }
 
 /** Bytes after the footer: its length and the magic. */
@@ -86,17 +95,22 @@ class FileReader implements ArrowFile {
     this.#dictionaries = new FileDictionaries(messages, footer.dictionaries, ids);
   }
 
-  async readBatch(index: number, columns?: readonly string[]): Promise<RecordBatch> {
+  async readBatch(
+    index: number,
+    columns?: readonly string[],
+    read: BatchRead = {},
+  ): Promise<RecordBatch> {
     const header = this.#headers[index];
     const block = this.#footer.batches[index];
     if (header === undefined || block === undefined) {
       throw new ArrowError('mismatch', `The file has no batch ${index}.`);
     }
-    const wanted = this.#positions(columns);
+    const positions = this.#positions(columns);
     const { fields } = this.schema;
-    const dictionaries = await this.#dictionaries.load(wanted.map((at) => fields[at]!.type));
+    const dictionaries = await this.#dictionaries.load(positions.map((at) => fields[at]!.type));
+    const wanted = { ...read, columns: positions };
     const data = await this.#messages.columns(block, header, fields, wanted, dictionaries);
-    return batchOfData(this.#projection(columns, wanted), data, header.rows);
+    return batchOfData(this.#projection(columns, positions), data, read.rows?.count ?? header.rows);
   }
 
   #positions(columns: readonly string[] | undefined): number[] {

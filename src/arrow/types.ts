@@ -8,6 +8,7 @@ import {
   Precision,
   type RecordBatch,
   type Schema,
+  Timestamp,
   TimeUnit,
   Type,
   type Union,
@@ -122,17 +123,36 @@ function settingsOf(type: DataType): string {
  * names of the fields of lists and maps.
  */
 export function sameType(a: DataType, b: DataType): boolean {
+  return alike(a, b, (left, right) => typeName(left) === typeName(right));
+}
+
+/**
+ * Whether values of a type can stand as they are in a column of another. The
+ * zone of a timestamp says how an instant is shown, not which one it is; a
+ * client that has no name for the table's zone sends another.
+ */
+function fits(type: DataType, column: DataType): boolean {
+  return alike(type, column, (left, right) => typeName(inUtc(left)) === typeName(inUtc(right)));
+}
+
+function inUtc(type: DataType): DataType {
+  return DataType.isTimestamp(type) && type.timezone ? new Timestamp(type.unit, 'UTC') : type;
+}
+
+/** Compares two types from the top down; what has no children is left to the given function. */
+function alike(a: DataType, b: DataType, sameLeaf: (a: DataType, b: DataType) => boolean): boolean {
   if (a === b) return true;
   if (a.typeId !== b.typeId) return false;
   if (DataType.isDictionary(a) && DataType.isDictionary(b)) {
-    const indices = sameType(a.indices, b.indices) && a.isOrdered === b.isOrdered;
-    return indices && sameType(a.dictionary, b.dictionary);
+    const indices = alike(a.indices, b.indices, sameLeaf) && a.isOrdered === b.isOrdered;
+    return indices && alike(a.dictionary, b.dictionary, sameLeaf);
   }
   const [left, right] = [comparedChildren(a), comparedChildren(b)];
-  if (left.length === 0 && right.length === 0) return typeName(a) === typeName(b);
+  if (left.length === 0 && right.length === 0) return sameLeaf(a, b);
   const named = DataType.isStruct(a) || DataType.isUnion(a);
   const sameChild = (child: Field, index: number): boolean =>
-    (!named || child.name === right[index]!.name) && sameType(child.type, right[index]!.type);
+    (!named || child.name === right[index]!.name) &&
+    alike(child.type, right[index]!.type, sameLeaf);
   return settingsOf(a) === settingsOf(b) && left.length === right.length && left.every(sameChild);
 }
 
@@ -181,7 +201,8 @@ function checkNames(fields: readonly Field[], parent: string | undefined): void 
 
 /**
  * The batch under another schema: columns are matched by name and put in the
- * schema's order, a nullable column that the batch lacks is all null. Throws
+ * schema's order, a nullable column that the batch lacks is all null, a
+ * timestamp may have another zone than the schema says. Throws
  * `mismatch`, naming the column, if a type differs, a column is missing or
  * unknown, or nulls stand where the schema allows none.
  */
@@ -205,7 +226,7 @@ function conformColumn(field: Field, data: Data | undefined, rows: number): Data
     if (field.nullable) return nullsOf(field.type, rows);
     throw new ArrowError('mismatch', `Column "${field.name}" is missing and may not be null.`);
   }
-  if (!sameType(data.type, field.type)) {
+  if (!fits(data.type, field.type)) {
     const types = `${typeName(data.type)}, the table has ${typeName(field.type)}`;
     throw new ArrowError('mismatch', `Column "${field.name}" has the type ${types}.`);
   }

@@ -79,6 +79,7 @@ function handlerTable(
   const writing = {
     catalog,
     tables,
+    store: options.store,
     locations: options.locations,
     maxArrowBytes: options.arrowBody,
   };

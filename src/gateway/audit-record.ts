@@ -1,5 +1,6 @@
 import type { AuditPrincipal, AuditRecord } from '../audit/record.ts';
 import { canonicalPath } from '../protocol/identifier.ts';
+import { queryMode } from '../protocol/mode.ts';
 import type { Credential, Principal } from '../protocol/principal.ts';
 import type { Outcome } from './outcome.ts';
 import type { Known } from './steps.ts';
@@ -66,7 +67,7 @@ function shared(known: Known, options: RecordOptions) {
     user_agent: incoming.headers['user-agent'] ?? null,
     operation: route?.operation.name ?? null,
     object: route === undefined ? null : canonicalPath(route.object),
-    mode: known.mode ?? null,
+    mode: route === undefined ? null : (queryMode(route.operation, route.query) ?? null),
     branch: route?.query.get('branch')?.[0] ?? null,
     backend: options.backend,
     context: known.context === undefined ? {} : options.redact(known.context),

@@ -9,15 +9,9 @@ import type { Authorized, Identified } from './steps.ts';
  * @throws CatalogError InvalidInput; Denied
  */
 export function authorize(identified: Identified, policy: PolicySnapshot): Authorized {
-  const { needs, mode } = needsOf(identified.route);
   const permit = new SnapshotPermit(policy, identified.principal, identified.decisionId);
-  const verdicts = needs.map((need) => judge(need, permit));
-  return {
-    ...identified,
-    permit,
-    rule: verdicts[0]?.rule ?? null,
-    ...(mode === undefined ? {} : { mode }),
-  };
+  const verdicts = needsOf(identified.route).map((need) => judge(need, permit));
+  return { ...identified, permit, rule: verdicts[0]?.rule ?? null };
 }
 
 function judge(need: Need, permit: SnapshotPermit): Verdict {

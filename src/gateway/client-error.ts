@@ -13,18 +13,23 @@ const sentences: Readonly<Record<string, string>> = {
 /**
  * Answers bytes that are no HTTP request, as far as that can still be done: not
  * when an answer is already on its way on this connection.
+ * @param last The last answer that was begun on it, if there was one.
  */
 export function refuseBytes(
   error: Error,
   socket: Duplex,
-  running: ServerResponse | undefined,
+  last: ServerResponse | undefined,
 ): void {
-  if (!socket.writable || codeOf(error) === 'ECONNRESET' || running?.headersSent === true) {
+  if (!socket.writable || codeOf(error) === 'ECONNRESET' || isUnderWay(last)) {
     socket.destroy();
     return;
   }
   socket.write(rawAnswer(sentences[codeOf(error)] ?? 'the request is not valid HTTP'));
   socket.end(() => socket.destroy());
+}
+
+function isUnderWay(answer: ServerResponse | undefined): boolean {
+  return answer !== undefined && answer.headersSent && !answer.writableFinished;
 }
 
 function codeOf(error: Error): string {

@@ -32,7 +32,10 @@ async function primed(body: AnswerBody): Promise<AnswerBody> {
   if (body === null || typeof body === 'string') return body;
   const rest = body[Symbol.asyncIterator]();
   const first = await rest.next();
-  return { [Symbol.asyncIterator]: () => startingWith(first, rest) };
+  return {
+    [Symbol.asyncIterator]: () => startingWith(first, rest),
+    sent: (piece) => body.sent?.(piece),
+  };
 }
 
 function startingWith(

@@ -16,19 +16,9 @@ export interface Need {
   readonly judged: 'allowed' | 'anywhere' | 'not-denied';
 }
 
-/** What a request needs, and the mode it names. */
-export interface Needs {
-  readonly needs: readonly Need[];
-  readonly mode?: string;
-}
-
 /** @throws CatalogError InvalidInput for a mode that the operation does not have. */
-export function needsOf(route: Route): Needs {
-  const mode = modeOf(route);
-  return {
-    needs: [...ownNeeds(route, mode), ...targetNeeds(route)],
-    ...(mode === undefined ? {} : { mode }),
-  };
+export function needsOf(route: Route): readonly Need[] {
+  return [...ownNeeds(route, modeOf(route)), ...targetNeeds(route)];
 }
 
 function ownNeeds(route: Route, mode: string | undefined): readonly Need[] {

@@ -45,7 +45,7 @@ export function refusal(known: Known, error: unknown): Outcome {
     known,
     decision: decisionOf(known, refused.row),
     rule: denied?.verdict.rule ?? known.rule ?? null,
-    ...(denied === undefined ? {} : { reason: reasonOf(denied) }),
+    ...(refused.row.name === 'PermissionDenied' ? { reason: reasonOf(refused) } : {}),
     policyDigest: (denied?.permit ?? known.permit)?.policyDigest ?? null,
     ...answerOf(known, refused, error),
   };
@@ -63,11 +63,16 @@ function decisionOf(known: Known, row: ErrorRow): Decision {
   return row.status >= 500 ? 'unavailable' : 'invalid';
 }
 
-/** Why it was denied; by which line, only for those who manage the policy. */
-function reasonOf({ verdict, permit }: Denied): string {
-  const named = verdict.rule !== null && permit.holds('manage', []);
-  const reason = named ? `${verdict.reason} (${verdict.rule})` : verdict.reason;
+/** Why it was denied, as a header may have it. */
+function reasonOf(refused: CatalogError): string {
+  const reason = refused instanceof Denied ? verdictReason(refused) : refused.message;
   return reason.replace(/[^\x20-\x7e]/g, '?');
+}
+
+/** By which line it was denied is told only to those who manage the policy. */
+function verdictReason({ verdict, permit }: Denied): string {
+  const named = verdict.rule !== null && permit.holds('manage', []);
+  return named ? `${verdict.reason} (${verdict.rule})` : verdict.reason;
 }
 
 function answerOf(

@@ -2,22 +2,10 @@ import type { Logger } from 'pino';
 import type { AuditRecord } from '../audit/record.ts';
 import type { AuditLog } from '../audit/writer.ts';
 import { CatalogError } from '../protocol/errors.ts';
+import { Attempt } from './attempt.ts';
 import { attemptRecord, outcomeRecord, type RecordOptions } from './audit-record.ts';
 import type { Outcome } from './outcome.ts';
 import type { Authorized, Known, Recorded } from './steps.ts';
-
-/** Shows that the attempt of a request was recorded. A class with a private field: nothing else passes for it. */
-export class Attempt {
-  readonly #decisionId: string;
-
-  constructor(decisionId: string) {
-    this.#decisionId = decisionId;
-  }
-
-  get decisionId(): string {
-    return this.#decisionId;
-  }
-}
 
 export interface RecorderOptions extends RecordOptions {
   readonly audit: AuditLog;

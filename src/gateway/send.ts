@@ -1,6 +1,5 @@
-import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
-import type { Answer } from '../protocol/backend.ts';
+import type { Answer, ByteStream } from '../protocol/backend.ts';
 
 /** What became of an answer on its way. */
 export interface Sent {
@@ -54,16 +53,16 @@ function bodiless(status: number): boolean {
  * One chunk at a time, as fast as the client takes them. A source that fails
  * cuts the connection: a short answer must never look like a whole one.
  */
-async function sendStream(
-  response: ServerResponse,
-  body: AsyncIterable<Uint8Array>,
-): Promise<Sent> {
+async function sendStream(response: ServerResponse, body: ByteStream): Promise<Sent> {
   let bytes = 0n;
   try {
     for await (const chunk of body) {
       if (response.destroyed) return { bytes, end: 'client-gone' };
       bytes += BigInt(chunk.byteLength);
-      if (!response.write(chunk)) await drained(response);
+      const taken = (error?: Error | null) => {
+        if (error === undefined || error === null) body.sent?.(chunk);
+      };
+      if (!response.write(chunk, taken)) await drained(response);
     }
     if (response.destroyed) return { bytes, end: 'client-gone' };
     response.end();
@@ -76,14 +75,16 @@ async function sendStream(
 }
 
 /** Resolves when the client has taken what was written, or is gone. */
-async function drained(response: ServerResponse): Promise<void> {
-  const settled = new AbortController();
-  const { signal } = settled;
-  try {
-    await Promise.race([once(response, 'drain', { signal }), once(response, 'close', { signal })]);
-  } finally {
-    settled.abort();
-  }
+function drained(response: ServerResponse): Promise<void> {
+  return new Promise((resolve) => {
+    const settle = (): void => {
+      response.off('drain', settle);
+      response.off('close', settle);
+      resolve();
+    };
+    response.once('drain', settle);
+    response.once('close', settle);
+  });
 }
 
 /** Lets the source of an answer that nobody will read close what it holds open. */

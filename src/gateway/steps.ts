@@ -2,9 +2,9 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Answer } from '../protocol/backend.ts';
 import type { Principal } from '../protocol/principal.ts';
 import type { RouteMatch } from '../protocol/route.ts';
+import type { Attempt } from './attempt.ts';
 import type { RequestBody } from './body.ts';
 import type { SnapshotPermit } from './permit.ts';
-import type { Attempt } from './record.ts';
 
 /** A route of the operation table, as a request named it. */
 export type Route = Extract<RouteMatch, { kind: 'operation' }>;
@@ -40,8 +40,6 @@ export interface Authorized extends Identified {
   readonly permit: SnapshotPermit;
   /** The line that allowed the operation. */
   readonly rule: string | null;
-  /** The mode of the query, normalised. */
-  readonly mode?: string;
 }
 
 /** Its attempt is in the audit log. Only the recorder makes an `Attempt`. */

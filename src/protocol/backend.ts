@@ -27,8 +27,17 @@ export interface CatalogRequest {
   readonly body: AsyncIterable<Uint8Array>;
 }
 
+/** Bytes in pieces, in the order in which they are sent. */
+export interface ByteStream extends AsyncIterable<Uint8Array> {
+  /**
+   * To be called with a piece once it is on its way and nothing looks at it any
+   * more: its memory may then hold other bytes. It need not be called.
+   */
+  sent?(piece: Uint8Array): void;
+}
+
 /** A body that is sent: nothing, a text that is already serialised, or bytes as they come. */
-export type AnswerBody = null | string | AsyncIterable<Uint8Array>;
+export type AnswerBody = null | string | ByteStream;
 
 /**
  * What a backend answers, as data: the gateway records the outcome before the

@@ -29,3 +29,19 @@ export function choiceOf(operation: Operation, field: string, text: string | und
     `${JSON.stringify(text ?? '')} is no ${field} of ${operation.name}; it knows ${values.join(', ')}`,
   );
 }
+
+/**
+ * The mode of a request by its query, in its one spelling: the first of the
+ * operation's when it names none. Undefined where the query has no mode to
+ * name, or names one that the operation does not know.
+ */
+export function queryMode(
+  operation: Operation,
+  query: ReadonlyMap<string, readonly string[]>,
+): string | undefined {
+  if (operation.modeIn !== 'query') return undefined;
+  const modes = operation.choices['mode'] ?? [];
+  const text = query.get('mode')?.[0];
+  const mode = text === undefined ? modes[0] : normalMode(text);
+  return modes.find((known) => known === mode);
+}

@@ -12,17 +12,14 @@ type Numbers = ArrayLike<number>;
 type Bigints = BigintArray | readonly bigint[];
 
 function overflow(
-  values: readonly (number | bigint)[],
+  [left, right]: readonly [number | bigint, number | bigint],
   operator: string,
   call: KernelCall,
 ): SqlError {
-  const shown =
-    values.length === 2 ? `${values[0]} ${operator} ${values[1]}` : `${operator}${values[0]}`;
-  return new SqlError(
-    'overflow',
-    `expected a result within ${typeName(call.type)}, found ${shown}`,
-    call.position,
-  );
+  // A negation is a subtraction from zero that the text does not show.
+  const shown = call.types.length === 1 ? `-(${right})` : `${left} ${operator} ${right}`;
+  const message = `expected a result within ${typeName(call.type)}, found ${shown}`;
+  return new SqlError('overflow', message, call.position);
 }
 
 function divisionByZero(

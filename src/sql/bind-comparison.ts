@@ -112,7 +112,8 @@ function align(left: Bound, right: Bound, position: number): Aligned {
     return { left, right: nullLiteral(left.type, right.position), factors: one };
   }
   if (familyOf(left.type) === 'null') {
-    return { left: nullLiteral(right.type, left.position), right, factors: one };
+    // Whichever way round, a null is UNKNOWN to an order and the same to IS DISTINCT FROM.
+    return { left: right, right: nullLiteral(right.type, left.position), factors: one };
   }
   if (isMomentText(right, left)) {
     return alignText(left, right);

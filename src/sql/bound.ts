@@ -16,6 +16,7 @@ interface Node<Kind extends string> {
   readonly fallible: boolean;
 }
 
+/** A value that is the same for all rows. */
 export interface BoundLiteral extends Node<'literal'> {
   readonly value: Scalar;
   /** The digits of a number as written, which a decimal takes exactly. */
@@ -27,18 +28,22 @@ export interface BoundColumn extends Node<'column'> {
   /** The type in the batch, which may be a dictionary. */
   readonly stored: DataType;
 }
+/** A field of a struct. */
 export interface BoundField extends Node<'field'> {
   readonly operand: Bound;
   /** The place of the field in its struct. */
   readonly index: number;
   readonly stored: DataType;
 }
+/** The opposite of a predicate; UNKNOWN stays. */
 export interface BoundNot extends Node<'not'> {
   readonly operand: Bound;
 }
+/** All of the operands, or one of them. */
 export interface BoundJunction extends Node<'and' | 'or'> {
   readonly operands: readonly Bound[];
 }
+/** A comparison of two values of one kind; a literal stands on the right. */
 export interface BoundComparison extends Node<'comparison'> {
   readonly operator: ComparisonOperator;
   readonly left: Bound;
@@ -46,6 +51,7 @@ export interface BoundComparison extends Node<'comparison'> {
   /** What a value of each side is multiplied with before they compare: units of time, scales of decimals. */
   readonly factors: readonly [bigint, bigint];
 }
+/** A test for a state, which is never UNKNOWN itself. */
 export interface BoundIs extends Node<'is'> {
   readonly operand: Bound;
   readonly test: IsTest['test'];
@@ -57,6 +63,7 @@ export interface BoundIn extends Node<'in'> {
   readonly members: Membership;
   readonly negated: boolean;
 }
+/** A match of texts with a pattern. */
 export interface BoundLike extends Node<'like'> {
   readonly operand: Bound;
   readonly pattern: Bound;

@@ -13,7 +13,7 @@ export interface Day {
 const monthLengths = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
 
 /** The number of days of a month. */
-export function monthLength(year: number, month: number): number {
+function monthLength(year: number, month: number): number {
   const leap = year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0);
   return month === 2 && leap ? 29 : monthLengths[month - 1]!;
 }

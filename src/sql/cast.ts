@@ -179,7 +179,7 @@ function holdsAll(from: DataType, to: DataType): boolean {
 }
 
 /** The column as another type. Throws SqlError `overflow` or `value` for the first value that does not fit. */
-export function castColumn(column: Column, from: DataType, target: Target): Column {
+function castColumn(column: Column, from: DataType, target: Target): Column {
   const { type, length } = target;
   if (sameType(from, type)) {
     return column;
@@ -234,4 +234,5 @@ export function castAlwaysFits(from: DataType, to: DataType): boolean {
       : a === 'text' && b === 'binary';
 }
 
+/** The kernel of CAST; the type of the call is the target. */
 export const castKernel: Kernel = ([column], call) => castColumn(column!, call.types[0]!, call);

@@ -14,6 +14,7 @@ export type NumberArray =
   | Float32Array
   | Float64Array;
 
+/** Values that only bigints hold exactly. */
 export type BigintArray = BigInt64Array | BigUint64Array;
 
 /**
@@ -106,6 +107,7 @@ export function newStates(length: number): Uint8Array {
   return new Uint8Array(new ArrayBuffer((length + 3) & ~3), 0, length);
 }
 
+/** The column of some states, which come from `newStates`. */
 export function statesColumn(states: Uint8Array): StatesColumn {
   return { kind: 'states', length: states.length, states };
 }

@@ -1,7 +1,10 @@
 import type { BytesColumn } from './column.ts';
 import type { Form, Outcome } from './compare-numbers.ts';
 
-/** Texts compare by their UTF-8 bytes, which is the order of their code points. */
+/**
+ * Less than, equal to or greater than zero, as the one value is to the other.
+ * Texts compare by their UTF-8 bytes, which is the order of their code points.
+ */
 function order(left: BytesColumn, row: number, right: BytesColumn, other: number): number {
   const from = left.starts[row]!;
   const to = right.starts[other]!;
@@ -30,9 +33,6 @@ export function equalBytes(column: BytesColumn, row: number, literal: Uint8Array
   }
   return true;
 }
-
-/** Less than, equal to or greater than zero, as the value of `left` is to that of `right`. */
-export const orderBytes = order;
 
 /** Compares the values of two columns byte by byte. */
 export function compareBytes(

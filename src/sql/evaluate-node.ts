@@ -5,6 +5,7 @@ import type {
   BoundCoalesce,
   BoundComparison,
   BoundJunction,
+  BoundLike,
 } from './bound.ts';
 import { boundChildren } from './bound.ts';
 import { choose, scatterStates } from './choose.ts';
@@ -72,6 +73,12 @@ function evaluateComparison(
   return right.kind === 'literal'
     ? compareToLiteral(operator, column, right.value, factors)
     : compareColumns(operator, column, evaluateNode(right, frame), factors);
+}
+
+function evaluateLike(node: BoundLike, frame: Frame): Column {
+  const { operand, pattern, matcher } = node;
+  const [texts, patterns] = [evaluateNode(operand, frame), evaluateNode(pattern, frame)];
+  return testLike(texts, patterns, matcher, { ...node, position: pattern.position });
 }
 
 /** Each branch runs only on the rows that come to it. */
@@ -147,13 +154,7 @@ const evaluators: Evaluators = {
   is: ({ operand, test, negated }, frame) => testIs(evaluateNode(operand, frame), test, negated),
   in: ({ operand, members, negated }, frame) =>
     testMembership(evaluateNode(operand, frame), members, negated),
-  like: (node, frame) =>
-    testLike(
-      evaluateNode(node.operand, frame),
-      evaluateNode(node.pattern, frame),
-      node.matcher,
-      node,
-    ),
+  like: evaluateLike,
   case: evaluateCase,
   coalesce: evaluateCoalesce,
   call: evaluateCall,

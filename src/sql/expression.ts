@@ -26,6 +26,7 @@ export type LiteralValue =
   | { readonly type: 'timestamp'; readonly nanoseconds: bigint; readonly zoned: boolean }
   | { readonly type: 'interval'; readonly interval: Interval };
 
+/** How two values may be compared; the last two take nulls as values. */
 export type ComparisonOperator =
   | '='
   | '!='
@@ -36,6 +37,7 @@ export type ComparisonOperator =
   | 'is distinct from'
   | 'is not distinct from';
 
+/** The operators of numbers, dates and intervals. */
 export type ArithmeticOperator = '+' | '-' | '*' | '/' | '%';
 
 /** The name of a type as written: `decimal(10, 2)` is `decimal` with 10 and 2. */
@@ -45,6 +47,7 @@ export interface TypeName {
   readonly position: number;
 }
 
+/** `WHEN when THEN result`. */
 export interface CaseBranch {
   readonly when: Expression;
   readonly result: Expression;
@@ -56,6 +59,7 @@ interface Node<Kind extends string> {
   readonly position: number;
 }
 
+/** A value as it was written. */
 export interface Literal extends Node<'literal'> {
   readonly value: LiteralValue;
 }
@@ -73,9 +77,11 @@ export interface ElementAccess extends Node<'element'> {
   readonly operand: Expression;
   readonly index: Expression;
 }
+/** `NOT a`. */
 export interface Not extends Node<'not'> {
   readonly operand: Expression;
 }
+/** `-a`. */
 export interface Negation extends Node<'negate'> {
   readonly operand: Expression;
 }
@@ -83,11 +89,13 @@ export interface Negation extends Node<'negate'> {
 export interface Junction extends Node<'and' | 'or'> {
   readonly operands: readonly Expression[];
 }
+/** `a < b`, `a IS DISTINCT FROM b`. */
 export interface Comparison extends Node<'comparison'> {
   readonly operator: ComparisonOperator;
   readonly left: Expression;
   readonly right: Expression;
 }
+/** `a + b`. */
 export interface Arithmetic extends Node<'arithmetic'> {
   readonly operator: ArithmeticOperator;
   readonly left: Expression;
@@ -97,22 +105,26 @@ export interface Arithmetic extends Node<'arithmetic'> {
 export interface Concatenation extends Node<'concatenation'> {
   readonly operands: readonly Expression[];
 }
+/** `a IS [NOT] NULL`. */
 export interface IsTest extends Node<'is'> {
   readonly operand: Expression;
   readonly test: 'null' | 'true' | 'false' | 'unknown';
   readonly negated: boolean;
 }
+/** `a [NOT] IN (b, c)`, one item or more. */
 export interface In extends Node<'in'> {
   readonly operand: Expression;
   readonly items: readonly Expression[];
   readonly negated: boolean;
 }
+/** `a [NOT] BETWEEN b AND c`, both ends included. */
 export interface Between extends Node<'between'> {
   readonly operand: Expression;
   readonly low: Expression;
   readonly high: Expression;
   readonly negated: boolean;
 }
+/** `a [NOT] LIKE b [ESCAPE 'c']`, and ILIKE. */
 export interface Like extends Node<'like'> {
   readonly operand: Expression;
   readonly pattern: Expression;
@@ -121,11 +133,13 @@ export interface Like extends Node<'like'> {
   readonly ignoreCase: boolean;
   readonly negated: boolean;
 }
+/** `CASE [a] WHEN b THEN c [ELSE d] END`. */
 export interface Case extends Node<'case'> {
   readonly operand: Expression | undefined;
   readonly branches: readonly CaseBranch[];
   readonly otherwise: Expression | undefined;
 }
+/** `CAST(a AS type)`, `a::type`. */
 export interface Cast extends Node<'cast'> {
   readonly operand: Expression;
   readonly target: TypeName;

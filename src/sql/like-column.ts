@@ -12,7 +12,7 @@ class Characters {
   /** Decodes the bytes from `start` to `end`, which are UTF-8. */
   read(bytes: Uint8Array, start: number, end: number, ignoreCase: boolean): void {
     if (this.codes.length < end - start) {
-      this.codes = new Uint32Array((end - start) * 2);
+      this.codes = new Uint32Array(end - start);
     }
     let length = 0;
     for (let at = start; at < end;) {

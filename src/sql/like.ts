@@ -1,5 +1,5 @@
 import { SqlError } from './errors.ts';
-import { maxWildcardRun } from './limits.ts';
+import { maxTextLength, maxWildcardRun } from './limits.ts';
 
 /** Code units of a text to match: the bytes of UTF-8, or code points. */
 export type Units = ArrayLike<number>;
@@ -191,7 +191,7 @@ function matchRuns(runs: readonly Run[], text: Units, from: number, to: number):
  * Makes a LIKE pattern ready: `%` is any text, `_` any one character, and the
  * character behind `escape` (empty for none) is itself. The leftmost match of
  * each run is taken, so nothing is tried twice. Throws SqlError `limit` for a
- * run with `_` of more than 1,024 characters.
+ * run with `_` of more than 1,024 characters, and for a pattern above 1 MiB.
  */
 export function compileLike(
   pattern: string,
@@ -199,6 +199,10 @@ export function compileLike(
   ignoreCase: boolean,
   position: number,
 ): LikeMatcher {
+  if (pattern.length > maxTextLength) {
+    const message = `expected a LIKE pattern of at most ${maxTextLength} characters`;
+    throw new SqlError('limit', `${message}, found ${pattern.length}`, position);
+  }
   const split = splitRuns(pattern, escape, ignoreCase);
   const needsCharacters = ignoreCase || split.some((units) => units.includes(any));
   // Two % in a row leave an empty run, which matches anywhere.

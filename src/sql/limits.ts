@@ -13,5 +13,8 @@ export const maxArguments = 100;
 /** The most characters between two `%` of a LIKE pattern when `_` is among them. */
 export const maxWildcardRun = 1_024;
 
-/** The most bytes of text that one function may make for a batch. */
-export const maxTextBytes = 268_435_456;
+/** The most bytes of text that one function may make for a batch: a JavaScript string holds more. */
+export const maxTextBytes = 402_653_184;
+
+/** The most characters of one value that a function may make longer than its arguments. */
+export const maxTextLengthen = 67_108_864;

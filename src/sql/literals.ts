@@ -1,5 +1,6 @@
-import type { DataType, Decimal } from 'apache-arrow';
+import type { DataType, Decimal, FixedSizeBinary } from 'apache-arrow';
 import {
+  DataType as DataTypeClass,
   Binary,
   Decimal as DecimalType,
   Float64,
@@ -23,8 +24,11 @@ import type { Scalar } from './scalar.ts';
 import { isSingle, storageOf } from './storage.ts';
 import { dateType, familyOf, integerOf, integerRange, stepOf, typeName } from './types.ts';
 
+/** The type of texts that are made here. */
 export const textType: DataType = new Utf8();
+/** The type of whole numbers. */
 export const int64Type: DataType = new Int64();
+/** The type of numbers with a point. */
 export const float64Type: DataType = new Float64();
 
 /** Whole numbers are int64, above that uint64, above that decimals. */
@@ -186,6 +190,16 @@ function exactMoment(node: BoundLiteral, type: DataType): bigint | undefined {
   return nanoseconds % step === 0n && steps < limit && steps >= -limit ? steps : undefined;
 }
 
+/** A type of fixed width holds only values of that width. */
+function fixedBytes(value: Scalar, type: DataType): Scalar | undefined {
+  const fits = value instanceof Uint8Array && (!isFixed(type) || value.length === type.byteWidth);
+  return fits ? value : undefined;
+}
+
+function isFixed(type: DataType): type is FixedSizeBinary {
+  return DataTypeClass.isFixedSizeBinary(type);
+}
+
 function exactValue(node: BoundLiteral, type: DataType): Scalar | undefined {
   const [from, to] = [familyOf(node.type), familyOf(type)];
   if (numeric.has(from) && to === 'integer') {
@@ -204,9 +218,10 @@ function exactValue(node: BoundLiteral, type: DataType): Scalar | undefined {
   ) {
     return exactMoment(node, type);
   }
-  return from === to && (to === 'text' || to === 'binary' || to === 'boolean')
-    ? node.value
-    : undefined;
+  if (from === 'binary' && to === 'binary') {
+    return fixedBytes(node.value, type);
+  }
+  return from === to && (to === 'text' || to === 'boolean') ? node.value : undefined;
 }
 
 /** The literal as another type, if that type holds its value; undefined otherwise. */

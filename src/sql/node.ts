@@ -26,6 +26,7 @@ export function nullLiteral(type: DataType, position: number): BoundLiteral {
   return literal(type, null, position);
 }
 
+/** The type of a null that stands alone. */
 export const nullType: DataType = new Null();
 
 /** Freezes a node, or computes it when it has only literals. What it throws is left for the rows that need it. */

@@ -3,7 +3,7 @@ import type { Cursor } from './cursor.ts';
 import { reservedWords } from './cursor.ts';
 
 /** Reads one name, bare or quoted. `what` says in an error what the name was to be. */
-export function parseName(cursor: Cursor, what: string): Name {
+function parseName(cursor: Cursor, what: string): Name {
   const { kind, text } = cursor.peek();
   if (kind === 'quoted' || (kind === 'name' && !reservedWords.has(text.toLowerCase()))) {
     cursor.next();

@@ -38,7 +38,8 @@ function tooDeep(position: number): SqlError {
 
 /** Counts the levels of a tree as it grows, and those of the recursion that reads it. */
 export class DepthGuard {
-  readonly #heights = new WeakMap<Expression, number>();
+  /** Of the nodes that have children. */
+  readonly #heights = new Map<Expression, number>();
   #level = 0;
   #nodes = 0;
 
@@ -47,12 +48,14 @@ export class DepthGuard {
     this.#count(node);
     let height = 1;
     for (const child of childrenOf(node)) {
-      height = Math.max(height, (this.#heights.get(child) ?? 0) + 1);
+      height = Math.max(height, (this.#heights.get(child) ?? 1) + 1);
     }
     if (height > maxDepth) {
       throw tooDeep(node.position);
     }
-    this.#heights.set(node, height);
+    if (height > 1) {
+      this.#heights.set(node, height);
+    }
   }
 
   #count(node: Expression): void {

@@ -3,6 +3,7 @@ import type { Column, ListColumn, NumberColumn } from './column.ts';
 import { isValid, newStates, statesColumn, truth } from './column.ts';
 import type { Interval } from './expression.ts';
 import { storageOf } from './storage.ts';
+import { elementType } from './types.ts';
 
 /**
  * One value, read by its type: bigint for integers, dates and times in the
@@ -35,18 +36,12 @@ function constantBytes(value: Scalar, length: number, valid: Uint8Array | null):
   };
 }
 
-function constantList(value: Scalar, length: number, valid: Uint8Array | null): Column {
+function constantList({ type, value, length, valid }: Constant): Column {
   const single = value !== null && isColumn(value) && value.kind === 'list' ? value : undefined;
   const starts = new Uint32Array(length).fill(single?.starts[0] ?? 0);
   const ends = new Uint32Array(length).fill(single?.ends[0] ?? 0);
-  return {
-    kind: 'list',
-    length,
-    child: single?.child ?? { kind: 'null', length: 0 },
-    starts,
-    ends,
-    valid,
-  };
+  const child = single?.child ?? constantColumn(elementType(type), null, 0);
+  return { kind: 'list', length, child, starts, ends, valid };
 }
 
 function constantState(value: Scalar): number {
@@ -89,7 +84,7 @@ const constants: Readonly<Record<Column['kind'], (constant: Constant) => Column>
   bigint: constantBigints,
   wide: constantWides,
   bytes: ({ value, length, valid }) => constantBytes(value, length, valid),
-  list: ({ value, length, valid }) => constantList(value, length, valid),
+  list: constantList,
   nested: ({ length }) => ({ kind: 'null', length }),
   null: ({ length }) => ({ kind: 'null', length }),
 };

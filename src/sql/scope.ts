@@ -30,9 +30,11 @@ function unknown(name: Name, fields: readonly Field[], what: string, position: n
     fields.map((field) => field.name),
   );
   const choice = nearest.length === 0 ? 'there is none' : `the nearest are ${nearest.join(', ')}`;
+  // Some dialects take double quotes for strings.
+  const hint = name.quoted ? ', and a string stands in single quotes' : '';
   return new SqlError(
     'unknown-column',
-    `expected the name of a ${what}, found ${excerpt(name.text)}; ${choice}`,
+    `expected the name of a ${what}, found ${excerpt(name.text)}; ${choice}${hint}`,
     position,
   );
 }

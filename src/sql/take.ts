@@ -22,7 +22,7 @@ function takeBytes(from: Uint8Array, to: Uint8Array, rows: Uint32Array): Uint8Ar
 }
 
 /** Rows of spans, or of row numbers. */
-export function takeWords(from: Uint32Array | Int32Array, rows: Uint32Array): Uint32Array {
+function takeWords(from: Uint32Array | Int32Array, rows: Uint32Array): Uint32Array {
   const to = new Uint32Array(rows.length);
   for (let row = 0; row < rows.length; row++) {
     to[row] = from[rows[row]!]!;

@@ -23,7 +23,7 @@ const widest = (1n << 63n) - 1n;
 const widestDay = 2_147_483_647n;
 
 /** Throws SqlError `overflow` when a step of time does not fit its type. */
-export function checkedStep(step: bigint, type: DataType, position: number): bigint {
+function checkedStep(step: bigint, type: DataType, position: number): bigint {
   const limit = storageOf(type).kind === 'number' ? widestDay : widest;
   if (step > limit || step < -limit - 1n) {
     throw new SqlError(

@@ -10,17 +10,14 @@ export function textAt(column: BytesColumn, row: number): string {
   return Buffer.from(buffer, byteOffset + start, column.ends[row]! - start).toString('utf8');
 }
 
-/** What a function is refused with whose result would fill the memory. */
+/** The refusal of a function whose results would fill the memory. */
 export function textTooLong(position: number): SqlError {
-  return new SqlError(
-    'limit',
-    `expected at most ${maxTextBytes} bytes of text in a batch, found more`,
-    position,
-  );
+  const message = `expected at most ${maxTextBytes} bytes of text in a batch, found more`;
+  return new SqlError('limit', message, position);
 }
 
 /** Collects texts into one run of bytes. */
-export class TextBuilder {
+class TextBuilder {
   readonly #starts: Uint32Array;
   readonly #ends: Uint32Array;
   #bytes: Buffer;
@@ -47,10 +44,10 @@ export class TextBuilder {
   }
 
   #grow(needed: number, position: number): void {
-    if (needed > maxTextBytes * 3) {
+    if (this.#size > maxTextBytes) {
       throw textTooLong(position);
     }
-    const larger = Buffer.allocUnsafeSlow(needed * 2);
+    const larger = Buffer.allocUnsafeSlow(Math.max(needed, this.#bytes.length * 2));
     larger.set(this.#bytes.subarray(0, this.#size));
     this.#bytes = larger;
   }

@@ -192,6 +192,7 @@ export interface IntegerShape {
   readonly width: number;
 }
 
+/** The sign and width of an integer type. */
 export function integerOf(type: DataType): IntegerShape {
   const { isSigned, bitWidth } = type as DataType & { isSigned: boolean; bitWidth: number };
   return { signed: isSigned, width: bitWidth };

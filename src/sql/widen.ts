@@ -13,7 +13,7 @@ export function widenToBigints(values: NumberArray): BigInt64Array {
 }
 
 /** 64-bit integers as doubles, rounded to the nearest. */
-export function bigintsToDoubles(values: BigintArray): Float64Array {
+function bigintsToDoubles(values: BigintArray): Float64Array {
   const doubles = new Float64Array(values.length);
   for (let row = 0; row < values.length; row++) {
     doubles[row] = Number(values[row]);

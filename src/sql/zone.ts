@@ -15,7 +15,7 @@ const utc: ReadonlySet<string> = new Set([
 ]);
 
 /** Whether a timestamp's days and hours are those of UTC. Without a zone they count as such. */
-export function isUtc(type: DataType): boolean {
+function isUtc(type: DataType): boolean {
   const zone = familyOf(type) === 'timestamp' ? ((type as Timestamp).timezone ?? '') : '';
   return zone === '' || utc.has(zone.toLowerCase());
 }

@@ -191,6 +191,21 @@ describe('conforming', () => {
     }
   });
 
+  it('takes instants whatever zone they are shown in, and none for times without a zone', () => {
+    const listed = (zone: string | null) => new List(field('item', new TimestampMicrosecond(zone)));
+    const target = schemaOf([field('t', listed('+05:30'))]);
+    const sent = (zone: string | null) => {
+      const column = vectorFromArray([[0, null], null], listed(zone));
+      return batchOf(schemaOf([field('t', listed(zone))]), [column], 2);
+    };
+    const result = conform(sent('UTC'), target);
+    expect(typeName(result.data.children[0]!.type)).toBe('list<timestamp[us, +05:30]>');
+    expect(plainRows([result])).toEqual(plainRows([sent('UTC')]));
+    expect(refused(() => conform(sent(null), target))).toBe(
+      'mismatch: Column "t" has the type list<timestamp[us]>, the table has list<timestamp[us, +05:30]>.',
+    );
+  });
+
   it('refuses what the schema does not allow', () => {
     const of = (...fields: Field[]): Schema => schemaOf(fields);
     const cases: readonly (readonly [() => unknown, string])[] = [

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { choiceOf, normalMode } from '../../src/protocol/mode.ts';
+import { choiceOf, normalMode, queryMode } from '../../src/protocol/mode.ts';
 import { operations } from '../../src/protocol/operations.ts';
 import { refusalOf } from './refusal.ts';
 
@@ -32,5 +32,13 @@ describe('a mode', () => {
     expect(refusalOf(() => choiceOf(operations.DropNamespace, 'mode', 'Restrict'))).toBe(
       'InvalidInput: "Restrict" is no mode of DropNamespace; it knows fail, skip',
     );
+  });
+
+  it('of a query is known even where the request is refused', () => {
+    const { InsertIntoTable, DropNamespace } = operations;
+    expect(queryMode(InsertIntoTable, new Map())).toBe('append');
+    expect(queryMode(InsertIntoTable, new Map([['mode', ['Overwrite']]]))).toBe('overwrite');
+    expect(queryMode(InsertIntoTable, new Map([['mode', ['upsert']]]))).toBe(undefined);
+    expect(queryMode(DropNamespace, new Map([['mode', ['skip']]]))).toBe(undefined);
   });
 });

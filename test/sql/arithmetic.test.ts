@@ -16,7 +16,7 @@ import {
   Uint8,
   Utf8,
 } from 'apache-arrow';
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { ask, batchOf, column, constant, refusal, typeOf } from './support.ts';
 
@@ -71,7 +71,7 @@ describe('numbers', () => {
     ['f64 % 2', 'Float64', [1.5, -0.5, null]],
     ['f64 % 0', 'Float64', [NaN, NaN, null]],
     ['-i8', 'Int8', [-7, 7, null]],
-    ['-u8', 'Int16', [-200, -0, null]],
+    ['-u8', 'Int16', [-200, 0, null]],
     ['-u64', 'Int64', [-1n, -2n, null]],
     ['-f32', 'Float32', [-1.5, 2.5, null]],
     ['- -i64', 'Int64', [9_007_199_254_740_993n, -7n, null]],
@@ -107,7 +107,7 @@ describe('numbers', () => {
     ],
     [
       '-(-9223372036854775808)',
-      'overflow: expected a result within int64, found 0 - -9223372036854775808, at position 1',
+      'overflow: expected a result within int64, found -(-9223372036854775808), at position 1',
     ],
     [
       '-9223372036854775808 / -1',
@@ -200,7 +200,7 @@ describe('dates and times', () => {
     [
       "ts + interval '1 month'",
       'Timestamp<MICROSECOND>',
-      [1_709_164_800_000_000n, 2_678_399_000_000n - 86_400_000_000n, null],
+      [1_709_164_800_000_000n, 2_678_399_000_000n, null],
     ],
     [
       "ts - interval '00:00:00.000001'",

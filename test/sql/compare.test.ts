@@ -186,10 +186,10 @@ describe('IN and BETWEEN', () => {
     expect(ask(text, batch)).toEqual(values);
   });
 
-  it('finds members of a list of 50,000 texts and numbers', () => {
-    const texts = Array.from({ length: 50_000 }, (_, at) => `'k${at}'`);
+  it('finds members of a list of 20,000 texts and numbers', () => {
+    const texts = Array.from({ length: 20_000 }, (_, at) => `'k${at}'`);
     expect(select(`s in (${texts.join(', ')}, 'abd')`, batch)).toEqual([1]);
-    const numbers = Array.from({ length: 50_000 }, (_, at) => `${at + 1000}`);
+    const numbers = Array.from({ length: 20_000 }, (_, at) => `${at + 1000}`);
     expect(select(`i64 in (${numbers.join(', ')}, ${big})`, batch)).toEqual([1]);
     expect(select(`i8 in (${numbers.join(', ')}, 127)`, batch)).toEqual([2]);
   });

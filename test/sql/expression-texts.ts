@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 
 const names = fc.constantFrom('a', 'Bc', '`d e`', '"f"', 'g.h', 'date', '`select`.`x``y`');
 

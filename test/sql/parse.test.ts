@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { SqlError } from '../../src/sql/errors.ts';
 import type { Expression } from '../../src/sql/expression.ts';
@@ -214,7 +214,7 @@ describe('the tree', () => {
         expect(shape(parseExpression(printed))).toEqual(shape(expression));
         expect(printExpression(parseExpression(printed))).toBe(printed);
       }),
-      { numRuns: 2000 },
+      { numRuns: 1500 },
     );
   });
 });
@@ -276,13 +276,13 @@ describe('any text', () => {
   };
 
   it('is read or refused with a position in it', () => {
-    fc.assert(fc.property(fc.string({ unit: 'binary' }), read), { numRuns: 3000 });
+    fc.assert(fc.property(fc.string({ unit: 'binary' }), read), { numRuns: 1500 });
     fc.assert(
       fc.property(
         fc.array(pieces, { maxLength: 30 }).map((all) => all.join('')),
         read,
       ),
-      { numRuns: 5000 },
+      { numRuns: 1500 },
     );
   });
 });

@@ -12,6 +12,8 @@ import { bindExpression } from '../../src/sql/bind.ts';
 import { SqlError } from '../../src/sql/errors.ts';
 import { evaluate, selectRows } from '../../src/sql/evaluate.ts';
 import { parseExpression } from '../../src/sql/parse.ts';
+import { sameType } from '../../src/sql/same-type.ts';
+import { typeName } from '../../src/sql/types.ts';
 
 /** A batch of named vectors, each of one piece. */
 export function batchOf(columns: Readonly<Record<string, Vector>>): RecordBatch {
@@ -29,6 +31,18 @@ export function column(type: DataTypeClass, values: readonly unknown[]): Vector 
   return vectorFromArray(values, type);
 }
 
+/** The digits of a decimal without its point, from its little-endian words. */
+function decimalAt(words: Uint32Array, row: number, bits: number): string {
+  const count = bits / 32;
+  const own = Array.from(words.subarray(row * count, (row + 1) * count)).reverse();
+  return String(
+    BigInt.asIntN(
+      bits,
+      own.reduce((value, word) => (value << 32n) | BigInt(word), 0n),
+    ),
+  );
+}
+
 /** A row's value; times and timestamps as their exact steps. */
 function valueAt(vector: Vector, row: number): unknown {
   const data = vector.data[0]!;
@@ -40,18 +54,22 @@ function valueAt(vector: Vector, row: number): unknown {
     return data.values[row];
   }
   if (DataType.isDecimal(type)) {
-    return String(vector.get(row));
+    return decimalAt(data.values as Uint32Array, row, type.bitWidth);
   }
   const value: unknown = vector.get(row);
-  return DataType.isList(type) || DataType.isFixedSizeList(type)
+  return DataType.isList(type) || DataType.isLargeList(type) || DataType.isFixedSizeList(type)
     ? Array.from(value as Vector)
     : value;
 }
 
+/** The values of a vector, row by row. */
+export function valuesOf(vector: Vector): readonly unknown[] {
+  return Array.from({ length: vector.length }, (_, row) => valueAt(vector, row));
+}
+
 /** The values of an expression for each row of a batch. */
 export function ask(text: string, batch: RecordBatch): readonly unknown[] {
-  const vector = evaluate(bindExpression(parseExpression(text), batch.schema), batch);
-  return Array.from({ length: vector.length }, (_, row) => valueAt(vector, row));
+  return valuesOf(evaluate(bindExpression(parseExpression(text), batch.schema), batch));
 }
 
 /** The value of an expression without columns. */
@@ -68,10 +86,10 @@ export function select(text: string, batch: RecordBatch): readonly number[] {
 export function typeOf(text: string, batch: RecordBatch): string {
   const bound = bindExpression(parseExpression(text), batch.schema);
   const vector = evaluate(bound, batch);
-  if (String(vector.type) !== String(bound.type)) {
-    throw new Error(`bound as ${String(bound.type)}, computed as ${String(vector.type)}`);
+  if (!sameType(vector.type as DataTypeClass, bound.type)) {
+    throw new Error(`bound as ${typeName(bound.type)}, computed as ${String(vector.type)}`);
   }
-  return String(bound.type);
+  return String(vector.type);
 }
 
 /** The kind and the whole message of what an expression is refused with. */

@@ -18,12 +18,21 @@ export interface ServiceOptions {
   readonly nodeFlags?: readonly string[];
   /** The lines of `policy.csv`; the shipped policies when absent. */
   readonly policy?: string;
+  /** False for none, so that the program makes its first key itself. */
+  readonly adminKey?: false;
   /** The text of `arrowgate.yaml` in the working folder; no such file when absent. */
   readonly config?: string;
 }
 
 /** One audit record, as its line says it. */
 export type AuditLine = Readonly<Record<string, unknown>>;
+
+/** How a command ended, and what it printed. */
+export interface Printed {
+  readonly code: number | null;
+  readonly out: string;
+  readonly err: string;
+}
 
 /** The built program, running as its users run it. */
 export class Service {
@@ -73,23 +82,20 @@ export class Service {
 
   /** Starts the program again on the same folders. */
   async restart(): Promise<void> {
+    const { nodeFlags = [], flags = [], adminKey } = this.options;
+    const folders = ['--data', this.data, '--policies', this.policies];
+    const key = adminKey === false ? [] : ['--admin-key', ADMIN_KEY];
     const child = spawn(
       process.execPath,
-      [
-        ...(this.options.nodeFlags ?? []),
-        MAIN,
-        'serve',
-        ...['--port', '0', '--data', this.data, '--policies', this.policies],
-        ...['--admin-key', ADMIN_KEY],
-        ...(this.options.flags ?? []),
-      ],
+      [...nodeFlags, MAIN, 'serve', '--port', '0', ...folders, ...key, ...flags],
       { cwd: this.folder, stdio: ['ignore', 'pipe', 'pipe'] },
     );
     this.#child = child;
     const errors: Buffer[] = [];
     child.stderr?.on('data', (chunk: Buffer) => errors.push(chunk));
     const said = await Promise.race([firstLine(child), once(child, 'exit').then(() => undefined)]);
-    if (said === undefined) throw new Error(`the service did not start: ${Buffer.concat(errors)}`);
+    if (said === undefined)
+      throw new Error(`the service did not start: ${Buffer.concat(errors).toString()}`);
     this.#url = String(JSON.parse(said).url);
   }
 
@@ -121,14 +127,11 @@ export class Service {
   }
 
   /** Runs another command of the program on the same folders; answers what it printed. */
-  async command(
-    ...args: readonly string[]
-  ): Promise<{ code: number | null; out: string; err: string }> {
-    const child = spawn(
-      process.execPath,
-      [MAIN, ...args, '--data', this.data, '--policies', this.policies],
-      { cwd: this.folder, stdio: ['ignore', 'pipe', 'pipe'] },
-    );
+  async command(...args: readonly string[]): Promise<Printed> {
+    const child = spawn(process.execPath, [MAIN, ...args, ...this.#folders(args[0])], {
+      cwd: this.folder,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
     const [out, err, [code]] = await Promise.all([
       textOf(child.stdout),
       textOf(child.stderr),
@@ -137,17 +140,17 @@ export class Service {
     return { code: typeof code === 'number' ? code : null, out, err };
   }
 
+  /** Commands on keys know no policy, those on the policy no data. */
+  #folders(command: string | undefined): readonly string[] {
+    const data = command === 'policy' ? [] : ['--data', this.data];
+    return command === 'keys' ? data : [...data, '--policies', this.policies];
+  }
+
   /** A new key for a subject that holds the given roles. */
   async key(subject: string, ...roles: readonly string[]): Promise<string> {
     const flags = roles.flatMap((role) => ['--role', role]);
-    const { code, out, err } = await this.command(
-      'keys',
-      'create',
-      '--subject',
-      subject,
-      ...flags,
-      '--json',
-    );
+    const make = ['keys', 'create', '--subject', subject, ...flags, '--json'];
+    const { code, out, err } = await this.command(...make);
     if (code !== 0) throw new Error(`keys create failed: ${err}`);
     return String(JSON.parse(out).key);
   }

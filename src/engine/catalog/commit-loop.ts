@@ -54,6 +54,11 @@ export async function commitLoop<Result>(
   throw givenUp(reason);
 }
 
+/** Only a refusal says that nothing took effect; after anything else what was written must stay. */
+export function tookNoEffect(error: unknown): boolean {
+  return error instanceof CatalogError && error.row.name !== 'ServiceUnavailable';
+}
+
 function givenUp(reason: string | undefined): CatalogError {
   if (reason === undefined) {
     return new CatalogError(

@@ -9,11 +9,11 @@ import type { Call, Handler } from '../handler.ts';
 import { byQueryMode } from '../parameters.ts';
 import { overwritten } from '../table/change.ts';
 import { openIncoming } from '../table/incoming.ts';
-import { reserveLocation, resolveLocation } from '../table/locations.ts';
+import { requireFree, reserveLocation, resolveLocation } from '../table/locations.ts';
 import type { Committed } from '../table/tables.ts';
 import { commitSummary } from './commit-summary.ts';
 import { creationOptions, type CreationOptions } from './creation-options.ts';
-import { commitFiles, requireEngineTable, tookNoEffect, type TableParts } from './table-parts.ts';
+import { commitFiles, requireEngineTable, type TableParts } from './table-parts.ts';
 
 interface Creation {
   readonly call: Call;
@@ -73,35 +73,36 @@ async function createUnlessThere(creation: Creation): Promise<Answer> {
 async function createNew({ call, parts, options }: Creation): Promise<Answer> {
   const { catalog, tables } = parts;
   const { request } = call;
-  const incoming = await openIncoming(request.body, parts.maxArrowBytes);
   const table = await newTable(parts, options);
+  const incoming = await openIncoming(request.body, parts.maxArrowBytes);
   const files = await tables.begin(table, incoming.schema, incoming.batches);
-  try {
-    const committed = await tables.first(table, incoming.schema, files, (checks, writes) => {
-      const place = reservation(table);
-      return catalog.createTableCommit(
-        request.object,
-        table,
-        [...checks, ...place.checks],
-        [...writes, ...place.writes],
-      );
-    });
-    return created(call, committed, table.properties, 'create');
-  } catch (error) {
-    if (tookNoEffect(error)) await tables.abandon(table);
-    throw error;
-  }
+  const committed = await tables.first(table, incoming.schema, files, (checks, writes) => {
+    const place = reservation(table);
+    return catalog.createTableCommit(
+      request.object,
+      table,
+      [...checks, ...place.checks],
+      [...writes, ...place.writes],
+    );
+  });
+  return created(call, committed, table.properties, 'create');
 }
 
 async function newTable(parts: TableParts, options: CreationOptions): Promise<TableRecord> {
-  const { location, properties = {} } = options;
   return {
     id: randomUUID(),
     kind: 'engine',
-    location: location === undefined ? null : await resolveLocation(location, parts.locations),
-    properties,
+    location: await placeOf(parts, options.location),
+    properties: options.properties ?? {},
     createdMillis: Date.now(),
   };
+}
+
+async function placeOf(parts: TableParts, location: string | undefined): Promise<string | null> {
+  if (location === undefined) return null;
+  const folder = await resolveLocation(location, parts.locations);
+  await requireFree(parts.store, folder);
+  return folder;
 }
 
 function reservation(table: TableRecord): ReturnType<typeof reserveLocation> {

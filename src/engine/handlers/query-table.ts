@@ -16,6 +16,7 @@ export function queryTable(reads: TableReads): Handler {
       batches: execute(plan, reads.reader),
       version: snapshot.version,
       signal: call.request.signal,
+      giveBack: (memory) => reads.reader.giveBack?.(memory),
     });
   };
 }

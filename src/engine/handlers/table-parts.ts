@@ -1,6 +1,8 @@
 import { CatalogError } from '../../protocol/errors.ts';
 import { canonicalPath, type ObjectPath } from '../../protocol/identifier.ts';
+import type { Store } from '../../store/store.ts';
 import type { Catalog } from '../catalog/catalog.ts';
+import { tookNoEffect } from '../catalog/commit-loop.ts';
 import type { TableRecord } from '../catalog/records.ts';
 import type { WrittenFile } from '../table/fragment-writer.ts';
 import type { LocationRules } from '../table/locations.ts';
@@ -10,6 +12,7 @@ import type { Committed, Tables, VersionCommit } from '../table/tables.ts';
 export interface TableParts {
   readonly catalog: Catalog;
   readonly tables: Tables;
+  readonly store: Store;
   readonly locations: LocationRules;
   /** The longest Arrow body, in bytes; null for any length. */
   readonly maxArrowBytes: number | null;
@@ -46,9 +49,4 @@ export async function commitFiles(
     if (tookNoEffect(error)) await tables.discard(commit.table.content, files);
     throw error;
   }
-}
-
-/** Only a refusal says that nothing took effect; after anything else the files must stay. */
-export function tookNoEffect(error: unknown): boolean {
-  return error instanceof CatalogError && error.row.name !== 'ServiceUnavailable';
 }

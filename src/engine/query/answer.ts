@@ -23,6 +23,8 @@ export interface RowsAnswer {
   readonly version: bigint;
   /** Aborted when nobody reads the answer any more. */
   readonly signal: AbortSignal;
+  /** Told of memory that batches lay in, once they are sent. */
+  readonly giveBack?: (memory: ArrayBufferLike) => void;
 }
 
 /**
@@ -34,12 +36,25 @@ export async function rowsAnswer(rows: RowsAnswer): Promise<Answer> {
   const batches = coalesce(rows.batches);
   closeOnAbort(batches, rows.signal);
   const first = await batches.next();
+  const lasts: LastPieces = new WeakMap();
+  const bytes = fileBytes(rows, first, batches, lasts);
   return {
     status: 200,
     contentType: ARROW_FILE,
     headers: versionHeaders(rows.version),
-    body: fileBytes(rows, first, batches),
+    body: {
+      [Symbol.asyncIterator]: () => bytes,
+      sent: (piece) => giveBack(rows, lasts.get(piece) ?? []),
+    },
   };
+}
+
+/** The last piece of each batch, and all of its pieces. */
+type LastPieces = WeakMap<Uint8Array, readonly Uint8Array[]>;
+
+/** A batch is used nowhere else once it is part of the answer. */
+function giveBack(rows: RowsAnswer, pieces: readonly Uint8Array[]): void {
+  for (const memory of new Set(pieces.map(({ buffer }) => buffer))) rows.giveBack?.(memory);
 }
 
 /** A body that nobody ever begins to read is closed too. */
@@ -53,6 +68,7 @@ async function* fileBytes(
   { schema, signal }: RowsAnswer,
   first: IteratorResult<RecordBatch, void>,
   rest: AsyncGenerator<RecordBatch>,
+  lasts: LastPieces,
 ): AsyncGenerator<Uint8Array> {
   const writer = new FileWriter(schema);
   try {
@@ -60,7 +76,9 @@ async function* fileBytes(
     // The client for Node learns the schema from batches alone.
     if (first.done === true) yield* writer.batch(noRows(schema));
     for (let next = first; next.done !== true; next = await rest.next()) {
-      yield* writer.batch(next.value);
+      const pieces = writer.batch(next.value);
+      lasts.set(pieces.at(-1)!, pieces);
+      yield* pieces;
     }
     // Batches that ended because of an abort must not look like all there are.
     signal.throwIfAborted();

@@ -24,8 +24,9 @@ export async function countRows(
   const pace = new Pace();
   let count = 0n;
   const scanned = scanner.scan(allFiles(snapshot), needOf(schema, formula.columns));
-  for await (const { batch } of readAhead(scanned)) {
+  for await (const { batch, release } of readAhead(scanned)) {
     count += BigInt(rowsWhere(formula, batch).length);
+    release?.();
     await pace.turn();
   }
   return count;

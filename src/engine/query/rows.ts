@@ -1,4 +1,5 @@
 import type { RecordBatch } from 'apache-arrow';
+import type { RowRange } from '../../arrow/row-range.ts';
 import { slice, take } from '../../arrow/select.ts';
 
 /** Some rows of a batch, ascending: a stretch of them, or a list. */
@@ -26,7 +27,21 @@ export function part(rows: Rows, start: number, count: number): Rows {
     : { kind: 'list', rows: rows.rows.subarray(start, start + count) };
 }
 
-/** The rows themselves. */
+/** From the first of the rows to the last. */
+export function rangeOf(rows: Rows): RowRange {
+  if (rows.kind === 'stretch') return { start: rows.start, count: rows.count };
+  const start = rows.rows[0] ?? 0;
+  return { start, count: (rows.rows.at(-1) ?? start - 1) + 1 - start };
+}
+
+/** The same rows, counted from another one on. */
+export function moved(rows: Rows, first: number): Rows {
+  if (first === 0) return rows;
+  if (rows.kind === 'stretch') return stretch(rows.start - first, rows.count);
+  return { kind: 'list', rows: rows.rows.map((row) => row - first) };
+}
+
+/** The rows themselves. A list is copied, a stretch shares the batch's memory. */
 export function pick(batch: RecordBatch, rows: Rows): RecordBatch {
   if (rows.kind === 'list') return take(batch, rows.rows);
   if (rows.start === 0 && rows.count === batch.numRows) return batch;

@@ -6,12 +6,13 @@ import {
   type RecordBatch,
   type Vector,
 } from 'apache-arrow';
+import type { RowRange } from '../../arrow/row-range.ts';
 import { withColumn } from '../../arrow/select.ts';
-import type { BatchSource } from '../table/fragment-reader.ts';
+import type { BatchSource, FragmentBatch } from '../table/fragment-reader.ts';
 import { idsOf, type RowIds } from '../table/row-ids.ts';
 import type { Fragment, Snapshot } from '../table/snapshot.ts';
 import { ROW_ID, type ColumnNeed } from './computed-columns.ts';
-import { countOf, pick, rowAt, stretch, type Rows } from './rows.ts';
+import { countOf, moved, pick, rangeOf, rowAt, stretch, type Rows } from './rows.ts';
 
 /** A data file to scan, and how many rows of the table lie before it. */
 export interface ScanFile {
@@ -34,6 +35,8 @@ export interface Place {
 export interface PlacedBatch {
   readonly place: Place;
   readonly batch: RecordBatch;
+  /** Gives the memory of the batch back: to be called once nothing looks at it, or never. */
+  readonly release?: (() => void) | undefined;
 }
 
 /** Reads the batches of a table at one version. */
@@ -51,27 +54,60 @@ export class Scanner {
     for (const { fragment, offset } of files) {
       let before = offset;
       for await (const found of this.#source.batches(this.#snapshot, fragment, need.stored)) {
-        const { batch, index, rowIds } = found;
+        const { batch, index, rowIds, release } = found;
         const place = { fragment, index, rowIds, offset: before, rows: batch.numRows };
         before += batch.numRows;
-        yield { place, batch: withPlaced(batch, place, need.placed, stretch(0, batch.numRows)) };
+        const rows = stretch(0, batch.numRows);
+        yield { place, batch: withPlaced(batch, place, need.placed, rows), release };
       }
     }
   }
 
   /** Some rows of a batch that was passed before, with the columns of the need. */
   async read(place: Place, need: ColumnNeed, rows: Rows): Promise<RecordBatch> {
-    const { fragment, index } = place;
-    const { batch } = await this.#source.batch(this.#snapshot, fragment, index, need.stored);
-    return withPlaced(pick(batch, rows), place, need.placed, rows);
+    const found = await this.#batch(place, need, fewOf(rows, place));
+    const picked = pick(found.batch, moved(rows, found.skipped));
+    if (rows.kind === 'list') found.release?.();
+    return withPlaced(picked, place, need.placed, rows);
   }
 
-  /** Some rows of a batch that has some columns already, with those of the need beside them. */
+  /**
+   * Some rows of a batch that has some columns already, with those of the need
+   * beside them. The rows of a list are copied: the batch is not used any more.
+   */
   async complete(found: PlacedBatch, need: ColumnNeed, rows: Rows): Promise<RecordBatch> {
     const picked = pick(found.batch, rows);
+    if (rows.kind === 'list') found.release?.();
     if (need.stored.length === 0) return withPlaced(picked, found.place, need.placed, rows);
     return beside(picked, await this.read(found.place, need, rows));
   }
+
+  /** A batch that has some columns already, with those of the need beside them. */
+  async widen(found: PlacedBatch, need: ColumnNeed): Promise<PlacedBatch> {
+    const { place } = found;
+    if (need.stored.length === 0 && need.placed.length === 0) return found;
+    const late = await this.#batch(place, need);
+    const batch = beside(found.batch, late.batch);
+    const release = () => {
+      found.release?.();
+      late.release?.();
+    };
+    return { place, batch: withPlaced(batch, place, need.placed, stretch(0, place.rows)), release };
+  }
+
+  #batch(
+    { fragment, index }: Place,
+    { stored }: ColumnNeed,
+    rows?: RowRange,
+  ): Promise<FragmentBatch> {
+    return this.#source.batch(this.#snapshot, fragment, index, stored, rows);
+  }
+}
+
+/** The range of rows that is worth being read alone. */
+function fewOf(rows: Rows, place: Place): RowRange | undefined {
+  const range = rangeOf(rows);
+  return 2 * range.count < place.rows ? range : undefined;
 }
 
 function beside(left: RecordBatch, right: RecordBatch): RecordBatch {

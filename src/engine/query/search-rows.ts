@@ -40,13 +40,14 @@ async function collect(
   for await (const { found, rows } of selectedRows(plan, scanner, first)) {
     const { place } = found;
     places.add(place);
-    const whole = await scanner.complete(found, late, stretch(0, place.rows));
-    const column = columnAt(whole, nearest.column);
+    const whole = await scanner.widen(found, late);
+    const column = columnAt(whole.batch, nearest.column);
     const list = rows.kind === 'list' ? rows.rows : null;
     for (const [index, vector] of nearest.vectors.entries()) {
       kept[index]!.offer(distances(nearest.metric, vector, column, list), list, place.offset);
       await pace.turn();
     }
+    whole.release?.();
   }
   return kept;
 }

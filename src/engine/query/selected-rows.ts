@@ -35,6 +35,7 @@ export async function* selectedRows(
   for await (const found of readsAll(plan) ? readAhead(scanned) : scanned) {
     const rows = judge(plan, found);
     if (countOf(rows) > 0) yield { found, rows };
+    else found.release?.();
     await pace.turn();
   }
 }

@@ -4,10 +4,12 @@ import { batchOfData } from '../../arrow/batch.ts';
 import { schemaOf } from '../../arrow/nested-type.ts';
 import { nullsOf } from '../../arrow/nulls.ts';
 import { retype } from '../../arrow/retype.ts';
+import type { RowRange } from '../../arrow/row-range.ts';
 import { take } from '../../arrow/select.ts';
 import { LruCache } from '../lru-cache.ts';
 import { readDeletions } from './deletion-file.ts';
 import { OpenFiles, type OpenFile } from './open-files.ts';
+import { ReadMemory, type LentReads } from './read-memory.ts';
 import { countedFrom, type RowIds } from './row-ids.ts';
 import { fragmentKey, type Fragment, type Snapshot } from './snapshot.ts';
 
@@ -24,6 +26,13 @@ export interface FragmentBatch {
   readonly start: number;
   /** The physical rows of the batch that are there, ascending; null for all. */
   readonly live: Uint32Array | null;
+  /** How many rows of the batch come before the first one here. */
+  readonly skipped: number;
+  /**
+   * Gives the memory of the rows back, for the next reads. To be called once, by
+   * who knows that nothing looks at them any more; it need not be called at all.
+   */
+  readonly release?: () => void;
 }
 
 /** Where scans get their rows from. */
@@ -34,13 +43,23 @@ export interface BatchSource {
     fragment: Fragment,
     columns: readonly string[],
   ): AsyncGenerator<FragmentBatch>;
-  /** One batch of a fragment, by its position. */
+  /** One batch of a fragment, by its position; some of its rows are enough. */
   batch(
     snapshot: Snapshot,
     fragment: Fragment,
     index: number,
     columns: readonly string[],
+    rows?: RowRange,
   ): Promise<FragmentBatch>;
+  /** The same as the batch's `release`, for who sees the memory alone. Other memory is left alone. */
+  giveBack?(memory: ArrayBufferLike): void;
+}
+
+/** What is read of a batch: its rows, or a range of them. */
+interface Reading {
+  readonly index: number;
+  readonly rows: number;
+  readonly range: RowRange | undefined;
 }
 
 /** Memory for lists of deleted rows, in bytes. */
@@ -49,6 +68,7 @@ const DELETIONS_BYTES = 16 * 2 ** 20;
 /** Reads fragments: their data files, and which of the rows are deleted. */
 export class FragmentReader implements BatchSource {
   readonly #files = new OpenFiles();
+  readonly #memory = new ReadMemory();
   readonly #deletions = new LruCache<Uint32Array>(DELETIONS_BYTES);
 
   async *batches(
@@ -67,12 +87,27 @@ export class FragmentReader implements BatchSource {
     fragment: Fragment,
     index: number,
     columns: readonly string[],
+    asked?: RowRange,
   ): Promise<FragmentBatch> {
     const { start, rows, ids } = await this.#frame(snapshot, fragment, index);
-    const whole = await this.#columns(snapshot, fragment, { index, rows }, columns);
     const live = liveRows(await this.deletions(snapshot, fragment), start, rows);
+    const range = live === null ? asked : undefined;
+    const { batch, release } = await this.#columns(
+      snapshot,
+      fragment,
+      { index, rows, range },
+      columns,
+    );
     const rowIds = idsOfBatch(fragment.firstRowId + BigInt(start), ids, live);
-    return { batch: live === null ? whole : take(whole, live), index, rowIds, start, live };
+    const found = { index, rowIds, start, live, skipped: range?.start ?? 0 };
+    if (live === null) return { ...found, batch, release };
+    const left = take(batch, live);
+    release();
+    return { ...found, batch: left };
+  }
+
+  giveBack(memory: ArrayBufferLike): void {
+    this.#memory.giveBack(memory);
   }
 
   /** The deleted rows of a fragment, ascending. */
@@ -115,24 +150,33 @@ export class FragmentReader implements BatchSource {
   async #columns(
     snapshot: Snapshot,
     fragment: Fragment,
-    { index, rows }: { readonly index: number; readonly rows: number },
+    reading: Reading,
     columns: readonly string[],
-  ): Promise<RecordBatch> {
+  ): Promise<{ readonly batch: RecordBatch; readonly release: () => void }> {
     const places = columns.map((name) => placeOf(snapshot, fragment, name));
     const found = new Map<string, Data>();
+    const reads: LentReads[] = [];
     for (const [position, { path }] of fragment.files.entries()) {
       const wanted = places.filter((place) => place.file === position).map(({ at }) => at);
       if (wanted.length === 0) continue;
-      const read = (file: OpenFile) => readAt(file, index, [...new Set(wanted)]);
-      const data = await this.#files.use(join(snapshot.folder, path), read);
+      const data = await this.#files.use(join(snapshot.folder, path), async (file) => {
+        const access = file.lent(this.#memory);
+        reads.push(access);
+        return readAt(file, reading, [...new Set(wanted)], access);
+      });
       for (const [at, column] of data) found.set(`${position}/${at}`, column);
     }
+    const count = reading.range?.count ?? reading.rows;
     const fields = places.map(({ field }) => field);
     const children = places.map(({ file, at, field }) => {
       const data = found.get(`${file}/${at}`);
-      return data === undefined ? nullsOf(field.type, rows) : retype(data, field.type);
+      return data === undefined ? nullsOf(field.type, count) : retype(data, field.type);
     });
-    return batchOfData(schemaOf(fields, snapshot.schema.metadata), children, rows);
+    const batch = batchOfData(schemaOf(fields, snapshot.schema.metadata), children, count);
+    const release = (): void => {
+      for (const read of reads) read.release();
+    };
+    return { batch, release };
   }
 }
 
@@ -149,11 +193,12 @@ function placeOf(snapshot: Snapshot, fragment: Fragment, name: string) {
 /** Columns of a batch by where they stand in the file: their names there may be older than the table's. */
 async function readAt(
   { file }: OpenFile,
-  index: number,
+  { index, range }: Reading,
   places: readonly number[],
+  access: LentReads,
 ): Promise<ReadonlyMap<number, Data>> {
   const names = places.map((at) => file.schema.fields[at]?.name ?? '');
-  const batch = await file.readBatch(index, names);
+  const batch = await file.readBatch(index, names, { rows: range, access });
   return new Map(places.map((at, column) => [at, batch.data.children[column]!]));
 }
 

@@ -1,6 +1,7 @@
 import { open, type FileHandle } from 'node:fs/promises';
 import { openFile, type ArrowFile } from '../../arrow/file-reader.ts';
-import { fileAccess } from './random-access.ts';
+import { fileAccess, readInto } from './random-access.ts';
+import { LentReads, type ReadMemory } from './read-memory.ts';
 
 /** A data file that is open; its footer is parsed. */
 export interface OpenFile {
@@ -8,6 +9,8 @@ export interface OpenFile {
   readonly file: ArrowFile;
   /** The first row of each batch. */
   readonly starts: readonly number[];
+  /** Reads of the file into memory that is given back. */
+  lent(memory: ReadMemory): LentReads;
 }
 
 interface Entry {
@@ -66,7 +69,9 @@ async function openPath(path: string): Promise<OpenFile> {
       starts.push(start);
       start += rows;
     }
-    return { handle, file, starts };
+    const lent = (memory: ReadMemory): LentReads =>
+      new LentReads(size, memory, (bytes, offset) => readInto(handle, bytes, offset, path));
+    return { handle, file, starts, lent };
   } catch (error) {
     await handle.close();
     throw error;

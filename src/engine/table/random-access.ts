@@ -16,21 +16,28 @@ function aligned(bytes: Uint8Array): Uint8Array {
 
 /** Random access to an open file whose length no longer changes. */
 export function fileAccess(handle: FileHandle, size: number, name: string): RandomAccess {
-  return { size, read: (offset, length) => readWhole(handle, offset, length, name) };
+  return {
+    size,
+    read: async (offset, length) => {
+      const bytes = new Uint8Array(length);
+      await readInto(handle, bytes, offset, name);
+      return bytes;
+    },
+  };
 }
 
-async function readWhole(
+/** Fills bytes with those of an open file from an offset on. */
+export async function readInto(
   handle: FileHandle,
+  bytes: Uint8Array,
   offset: number,
-  length: number,
   name: string,
-): Promise<Uint8Array> {
-  const bytes = new Uint8Array(length);
+): Promise<void> {
+  const { length } = bytes;
   let filled = 0;
   while (filled < length) {
     const { bytesRead } = await handle.read(bytes, filled, length - filled, offset + filled);
     if (bytesRead === 0) throw new Error(`${name} ends at byte ${offset + filled}`);
     filled += bytesRead;
   }
-  return bytes;
 }

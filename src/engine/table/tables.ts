@@ -1,12 +1,12 @@
-import { mkdir, rm } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { mkdir, rm, rmdir } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { RecordBatch, Schema } from 'apache-arrow';
 import { CatalogError } from '../../protocol/errors.ts';
 import type { Check, Store, Write } from '../../store/store.ts';
-import { commitLoop, type Committer } from '../catalog/commit-loop.ts';
+import { commitLoop, tookNoEffect, type Committer } from '../catalog/commit-loop.ts';
 import { unchanged } from '../catalog/reader.ts';
 import type { Stored, TableRecord, VersionRecord } from '../catalog/records.ts';
-import { syncFolder } from '../disk.ts';
+import { makeFolder, syncFolder } from '../disk.ts';
 import { appended, empty, rowsOf, type Change } from './change.ts';
 import type { WrittenFile } from './fragment-writer.ts';
 import { discard, ingest } from './ingest.ts';
@@ -93,23 +93,21 @@ export class Tables {
   ): Promise<readonly WrittenFile[]> {
     const folder = this.folder(table);
     try {
+      await makeFolder(folder);
       await mkdir(join(folder, DATA), { recursive: true });
       await mkdir(join(folder, VERSIONS), { recursive: true });
       await syncFolder(folder);
-      await syncFolder(dirname(folder));
       return await ingest(folder, schema, batches);
     } catch (error) {
-      await this.abandon(table);
+      await this.#abandon(table, []);
       throw error;
     }
   }
 
-  /** Removes the folder of a table that did not come to be. */
-  async abandon(table: TableRecord): Promise<void> {
-    await rm(this.folder(table), { recursive: true, force: true });
-  }
-
-  /** The first version of a table whose files were written by `begin`. */
+  /**
+   * The first version of a table whose files were written by `begin`. When the
+   * commit is refused they are removed.
+   */
   async first(
     table: TableRecord,
     schema: Schema,
@@ -119,7 +117,15 @@ export class Tables {
     const contents = appended(empty(schema), files);
     const manifest = { ...contents, version: 1n, timestampMillis: Date.now() };
     const record = await this.#manifests.stage(this.folder(table), manifest);
-    await commit([headCheck(table.id, undefined)], versionWrites(table.id, record));
+    try {
+      await commit([headCheck(table.id, undefined)], versionWrites(table.id, record));
+    } catch (error) {
+      if (tookNoEffect(error)) {
+        await this.#manifests.unstage(this.folder(table), record);
+        await this.#abandon(table, files);
+      }
+      throw error;
+    }
     return this.#settled(table, { record, base: undefined, manifest });
   }
 
@@ -185,6 +191,19 @@ export class Tables {
   async #took(table: TableRecord, { record }: Committed): Promise<boolean> {
     const stored = await this.#versions.at(table.id, record.version);
     return stored?.content.staging === record.staging;
+  }
+
+  /**
+   * Removes what was written for a table that did not come to be. In a folder
+   * that its creator chose, another table may have come to be meanwhile.
+   */
+  async #abandon(table: TableRecord, files: readonly WrittenFile[]): Promise<void> {
+    const folder = this.folder(table);
+    if (table.location === null) return rm(folder, { recursive: true, force: true });
+    await discard(folder, files);
+    for (const inner of [join(folder, DATA), join(folder, VERSIONS), folder]) {
+      await rmdir(inner).catch(() => undefined);
+    }
   }
 
   async #settled(table: TableRecord, committed: Committed): Promise<Committed> {

@@ -1,7 +1,7 @@
 import type { DataType } from 'apache-arrow';
 import { Int32 } from 'apache-arrow';
 import type { Bound, BoundLiteral, Kernel } from '../bound.ts';
-import { dayOf, daysOf, splitDays } from '../calendar.ts';
+import { dayNanoseconds, dayOf, daysOf, splitDays } from '../calendar.ts';
 import { excerpt, SqlError } from '../errors.ts';
 import { float64Type } from '../literals.ts';
 import { call, nullLiteral } from '../node.ts';
@@ -59,7 +59,10 @@ const timeParts: Readonly<Record<string, Part>> = {
 };
 
 /** Seconds since 1970, the fraction included. */
-const epoch: Part = (days, time) => days * 86_400 + Number(time) / 1e9;
+const epoch: Part = (days, time) => {
+  const nanoseconds = BigInt(days) * dayNanoseconds + time;
+  return Number(nanoseconds / 1_000_000_000n) + Number(nanoseconds % 1_000_000_000n) / 1e9;
+};
 
 const parts: ReadonlyMap<string, Part> = new Map([
   ...Object.entries(dateParts),

@@ -176,7 +176,7 @@ const hasRow: FunctionRow = {
     const list = listArgument(hasUsage, made, 0);
     const value = made.arguments[1]!;
     const type = fitted(elementType(list.type), value);
-    if (type === undefined) {
+    if (type === undefined || !isPlain(type)) {
       throw wrongArgument(hasUsage, `a value of the list's type`, 2, value);
     }
     const args = [coerce(list, sameElement(list, type)), coerce(value, type)];
@@ -200,6 +200,11 @@ function fitted(element: DataType, value: Bound): DataType | undefined {
   return exact === undefined ? commonOfTwo(element, value.type) : element;
 }
 
+/** Whether elements are told apart by their value; lists in lists are not. */
+function isPlain(element: DataType): boolean {
+  return familyOf(element) !== 'list';
+}
+
 function sameElement(list: Bound, type: DataType): DataType {
   return elementType(list.type) === type ? list.type : listType(type);
 }
@@ -214,7 +219,7 @@ function setRow(
       checkCount(usage, made, 2, 2);
       const [left, right] = [listArgument(usage, made, 0), listArgument(usage, made, 1)];
       const element = commonElement(left, right);
-      if (element === undefined) {
+      if (element === undefined || !isPlain(element)) {
         throw wrongArgument(usage, "a list of the other list's type", 2, right);
       }
       const args = [left, right].map((list) => coerce(list, sameElement(list, element)));

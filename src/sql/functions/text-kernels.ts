@@ -114,3 +114,27 @@ export function caseKernel(convert: (text: string) => string): Kernel {
       : { ...texts, bytes: ascii.map((code) => table[code]!) };
   };
 }
+
+/** Copies a text's bytes in the opposite order of its characters. */
+function reverseInto(into: Uint8Array, bytes: Uint8Array, start: number, end: number): void {
+  let to = end - start;
+  for (let at = start; at < end;) {
+    let next = at + 1;
+    while (next < end && (bytes[next]! & 0xc0) === 0x80) {
+      next++;
+    }
+    to -= next - at;
+    into.set(bytes.subarray(at, next), to);
+    at = next;
+  }
+}
+
+/** `reverse`: the bytes of each character stay together, so every value keeps its length. */
+export const reverseKernel: Kernel = (columns, { length }) => {
+  const { bytes, starts, ends, valid } = bytesOf(columns[0]!);
+  const reversed = new Uint8Array(bytes.length);
+  for (let row = 0; row < length; row++) {
+    reverseInto(reversed.subarray(starts[row], ends[row]), bytes, starts[row]!, ends[row]!);
+  }
+  return { kind: 'bytes', length, bytes: reversed, starts, ends, valid };
+};

@@ -4,13 +4,12 @@ import type { KernelCall } from '../bound.ts';
 import type { BytesColumn } from '../column.ts';
 import { SqlError } from '../errors.ts';
 import { countCharacters, sliceCharacters, trimCharacters } from '../characters.ts';
-import { maxTextBytes } from '../limits.ts';
+import { maxTextLengthen } from '../limits.ts';
 import { textType } from '../literals.ts';
-import { textTooLong } from '../text.ts';
 import type { FunctionRow, Parameter } from './function-row.ts';
 import { plainFunction } from './function-row.ts';
 import type { Arguments, BytesTest } from './text-kernels.ts';
-import { caseKernel, testBytes, toInt32, toText } from './text-kernels.ts';
+import { caseKernel, reverseKernel, testBytes, toInt32, toText } from './text-kernels.ts';
 
 const int32Type = new Int32();
 
@@ -59,7 +58,7 @@ const blank: ReadonlySet<string> = new Set([' ']);
 
 /** Cuts the characters of the second argument, or blanks, off the ends that are asked for. */
 function trim(args: Arguments, start: boolean, end: boolean): string {
-  const trimmed = args.has(1) ? new Set(Array.from(args.text(1))) : blank;
+  const trimmed = args.has(1) ? new Set(args.text(1)) : blank;
   return trimCharacters(args.text(0), trimmed, { start, end });
 }
 
@@ -89,52 +88,83 @@ function side(args: Arguments, left: boolean): string {
   return left ? sliceCharacters(text, 0, count) : sliceCharacters(text, all - count, all);
 }
 
-function replace(args: Arguments, { position }: KernelCall): string {
+/** The refusal of one value that would become too long. */
+function checkLength(length: number | bigint, { name, position }: KernelCall): void {
+  if (length > maxTextLengthen) {
+    const message = `expected at most ${maxTextLengthen} characters from ${name}, found ${length}`;
+    throw new SqlError('limit', message, position);
+  }
+}
+
+/** How often a part stands in a text. A list of the pieces might fill the memory. */
+function countParts(text: string, part: string): number {
+  let count = 0;
+  for (let at = text.indexOf(part); at >= 0; at = text.indexOf(part, at + part.length)) {
+    count++;
+  }
+  return count;
+}
+
+function replace(args: Arguments, call: KernelCall): string {
   const [text, from, to] = [args.text(0), args.text(1), args.text(2)];
   if (from === '') {
     return text;
   }
-  const parts = text.split(from);
-  if (text.length + (parts.length - 1) * (to.length - from.length) > maxTextBytes) {
-    throw textTooLong(position);
+  if (to.length > from.length) {
+    checkLength(text.length + countParts(text, from) * (to.length - from.length), call);
   }
-  return parts.join(to);
+  return text.replaceAll(from, () => to);
+}
+
+/** The part of a place counted from 1; undefined when there are fewer. */
+function partFrom(text: string, separator: string, place: bigint): string | undefined {
+  let from = 0;
+  for (let count = 1n; count < place; count++) {
+    const next = text.indexOf(separator, from);
+    if (next < 0) {
+      return undefined;
+    }
+    from = next + separator.length;
+  }
+  const end = text.indexOf(separator, from);
+  return text.slice(from, end < 0 ? text.length : end);
 }
 
 function splitPart(args: Arguments, { position }: KernelCall): string {
   const [text, separator, place] = [args.text(0), args.text(1), args.integer(2)];
   if (place === 0n) {
-    throw new SqlError('value', 'expected a part other than 0 in split_part, found 0', position);
+    const message = 'expected a part other than 0 in split_part, found 0';
+    throw new SqlError('value', message, position);
   }
-  const parts = separator === '' ? [text] : text.split(separator);
-  const index = place > 0n ? place - 1n : BigInt(parts.length) + place;
-  return index >= 0n && index < parts.length ? parts[Number(index)]! : '';
-}
-
-function checkedLength(length: bigint, position: number): number {
-  if (length > maxTextBytes) {
-    throw textTooLong(position);
+  if (separator === '') {
+    return place === 1n || place === -1n ? text : '';
   }
-  return Number(length < 0n ? 0n : length);
+  const counted = place > 0n ? place : BigInt(countParts(text, separator)) + 2n + place;
+  return counted < 1n ? '' : (partFrom(text, separator, counted) ?? '');
 }
 
 /** Fills up to `n` characters on one side, or cuts what is more. */
-function pad(args: Arguments, { position }: KernelCall, left: boolean): string {
-  const text = args.text(0);
-  const length = checkedLength(args.integer(1), position);
-  const filler = Array.from(args.has(2) ? args.text(2) : ' ');
-  const missing = filler.length === 0 ? 0 : Math.max(0, length - countCharacters(text));
-  const whole = filler.join('').repeat(Math.floor(missing / Math.max(1, filler.length)));
-  const padding = whole + filler.slice(0, missing % Math.max(1, filler.length)).join('');
-  const kept = sliceCharacters(text, 0, length);
-  return left ? padding + kept : kept + padding;
+function pad(args: Arguments, call: KernelCall, left: boolean): string {
+  const [text, length] = [args.text(0), args.integer(1)];
+  const filler = args.has(2) ? args.text(2) : ' ';
+  const [count, width] = [BigInt(countCharacters(text)), countCharacters(filler)];
+  if (length <= count || width === 0) {
+    return sliceCharacters(text, 0, clamp(length, Number(count)));
+  }
+  checkLength(length, call);
+  const missing = Number(length - count);
+  const rest = sliceCharacters(filler, 0, missing % width);
+  const padding = filler.repeat(Math.floor(missing / width)) + rest;
+  return left ? padding + text : text + padding;
 }
 
-function repeat(args: Arguments, { position }: KernelCall): string {
+function repeat(args: Arguments, call: KernelCall): string {
   const [text, count] = [args.text(0), args.integer(1)];
-  return text.repeat(
-    checkedLength(count * BigInt(Math.max(1, text.length)), position) / Math.max(1, text.length),
-  );
+  if (count <= 0n || text === '') {
+    return '';
+  }
+  checkLength(count * BigInt(text.length), call);
+  return text.repeat(Number(count));
 }
 
 function strpos(args: Arguments): number {
@@ -210,9 +240,12 @@ export const textFunctions: Readonly<Record<string, FunctionRow>> = {
   replace: textRow('replace(text, from, to)', ['text', 'text', 'text'], replace, {
     fallible: true,
   }),
-  reverse: textRow('reverse(text)', ['text'], (args) =>
-    Array.from(args.text(0)).reverse().join(''),
-  ),
+  reverse: plainFunction({
+    usage: 'reverse(text)',
+    parameters: ['text'],
+    result: textType,
+    kernel: reverseKernel,
+  }),
   repeat: textRow('repeat(text, count)', ['text', 'integer'], repeat, { fallible: true }),
   lpad: textRow(
     'lpad(text, length[, filler])',

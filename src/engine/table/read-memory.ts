@@ -1,0 +1,76 @@
+import type { RandomAccess } from '../../arrow/random-access.ts';
+
+/** Shorter reads get memory of their own. */
+const SMALLEST = 2 ** 16;
+/** New memory is a multiple of this, so that reads of about the same length can share it. */
+const STEP = 2 ** 18;
+/** So much is kept for the next reads, in bytes. */
+const MOST_KEPT = 2 ** 26;
+
+/**
+ * Memory that files are read into, used again. To take fresh memory for each
+ * read is dear: the system clears it first, and the garbage collector runs each
+ * time that some of it was dropped. Memory that nobody gives back is collected
+ * like any other.
+ */
+export class ReadMemory {
+  readonly #kept: ArrayBuffer[] = [];
+  readonly #lent = new WeakSet<ArrayBufferLike>();
+  #bytes = 0;
+
+  /** So many bytes. What stood in them before is still there. */
+  take(length: number): Uint8Array {
+    if (length < SMALLEST) return new Uint8Array(length);
+    const memory = this.#fitting(length) ?? new ArrayBuffer(Math.ceil(length / STEP) * STEP);
+    this.#lent.add(memory);
+    return new Uint8Array(memory, 0, length);
+  }
+
+  /** Takes memory back that nobody looks at any more. Does nothing for memory that was not lent. */
+  giveBack(memory: ArrayBufferLike): void {
+    if (!(memory instanceof ArrayBuffer) || !this.#lent.delete(memory)) return;
+    if (this.#bytes + memory.byteLength > MOST_KEPT) return;
+    this.#kept.push(memory);
+    this.#bytes += memory.byteLength;
+  }
+
+  /** The memory that was given back last and is long enough, but not more than twice as long. */
+  #fitting(length: number): ArrayBuffer | undefined {
+    const index = this.#kept.findLastIndex(
+      ({ byteLength }) => byteLength >= length && byteLength <= 2 * length + STEP,
+    );
+    if (index < 0) return undefined;
+    const [memory] = this.#kept.splice(index, 1);
+    this.#bytes -= memory!.byteLength;
+    return memory;
+  }
+}
+
+/** Reads a file into lent memory, which is given back at once. */
+export class LentReads implements RandomAccess {
+  readonly size: number;
+  readonly #memory: ReadMemory;
+  readonly #readInto: ReadInto;
+  readonly #lent: ArrayBufferLike[] = [];
+
+  constructor(size: number, memory: ReadMemory, readInto: ReadInto) {
+    this.size = size;
+    this.#memory = memory;
+    this.#readInto = readInto;
+  }
+
+  async read(offset: number, length: number): Promise<Uint8Array> {
+    const bytes = this.#memory.take(length);
+    this.#lent.push(bytes.buffer);
+    await this.#readInto(bytes, offset);
+    return bytes;
+  }
+
+  /** To be called once, when nothing that was read is looked at any more. */
+  release(): void {
+    for (const memory of this.#lent) this.#memory.giveBack(memory);
+  }
+}
+
+/** Fills bytes with those of a file from an offset on. */
+export type ReadInto = (bytes: Uint8Array, offset: number) => Promise<void>;

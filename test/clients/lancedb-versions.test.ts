@@ -1,0 +1,139 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Connection, Table } from '@lancedb/lancedb';
+import { Service } from '../support/service.ts';
+import { connectTo, notBuilt, refusalOf, valuesOf } from './lancedb.ts';
+
+let service: Service;
+let db: Connection;
+let table: Table;
+const started = Date.now();
+
+/** Three versions: one row, two rows, one row of another schema. */
+beforeAll(async () => {
+  service = await Service.start();
+  db = await connectTo(service);
+  table = await db.createTable('t', [{ id: 1 }]);
+  await table.add([{ id: 2 }]);
+  table = await db.createTable('t', [{ word: 'x' }], { mode: 'overwrite' });
+});
+
+afterAll(() => service.stop());
+
+/** Through another connection: tables opened by one share what they are pinned to. */
+async function tableAt(version: number): Promise<Table> {
+  return (await connectTo(service)).openTable('t', [], { version });
+}
+
+describe('versions', () => {
+  it('are listed with the time of each', async () => {
+    const versions = await table.listVersions();
+    expect(versions.map(({ version }) => version)).toEqual([1, 2, 3]);
+    const times = versions.map(({ timestamp }) => timestamp.getTime());
+    expect(times).toEqual(times.toSorted((a, b) => a - b));
+    expect(times[0]).toBeGreaterThanOrEqual(started);
+    expect(times[2]).toBeLessThanOrEqual(Date.now());
+  });
+
+  it('number the table', async () => {
+    expect(await (await db.openTable('t')).version()).toBe(3);
+  });
+
+  it('can be read as they were', async () => {
+    const old = await tableAt(2);
+    expect(await old.version()).toBe(2);
+    expect(String(await old.schema())).toBe('Schema<{ 0: id: Float64 }>');
+    expect(await old.countRows()).toBe(2);
+    expect(await valuesOf(old.query().where('id > 1'), 'id')).toEqual([2]);
+    await old.checkout(1);
+    expect(await valuesOf(old, 'id')).toEqual([1]);
+    await old.checkoutLatest();
+    expect(await old.version()).toBe(3);
+    expect(await valuesOf(old, 'word')).toEqual(['x']);
+  });
+
+  it('that do not exist cannot be read', async () => {
+    const refused = await refusalOf(table.checkout(99));
+    expect(refused).toMatchObject({ status: 400, code: 11, error: 'the table has no version 99' });
+  });
+
+  it('that are old cannot be written to', async () => {
+    const old = await tableAt(1);
+    await expect(old.add([{ id: 9 }])).rejects.toThrow(/checked out|checkout/);
+    expect(await table.version()).toBe(3);
+  });
+});
+
+describe('stats', () => {
+  it('count what the newest version holds', async () => {
+    const stats = await table.stats();
+    const lengths = { min: 1, max: 1, mean: 1, p25: 1, p50: 1, p75: 1, p99: 1 };
+    expect(stats).toMatchObject({
+      numRows: 1,
+      numIndices: 0,
+      fragmentStats: { numFragments: 1, numSmallFragments: 1, lengths },
+    });
+    expect(stats.totalBytes).toBeGreaterThan(0);
+  });
+});
+
+describe('what no table has yet', () => {
+  it('is listed as nothing', async () => {
+    expect(await table.listIndices()).toEqual([]);
+    expect(await (await table.tags()).list()).toEqual({});
+  });
+});
+
+describe('what is not built yet', () => {
+  const calls: readonly (readonly [string, () => Promise<unknown>])[] = [
+    ['UpdateTable', () => table.update({ values: { word: 'y' } })],
+    ['DeleteFromTable', () => table.delete("word = 'x'")],
+    [
+      'MergeInsertIntoTable',
+      () =>
+        table
+          .mergeInsert('word')
+          .whenMatchedUpdateAll()
+          .execute([{ word: 'x' }]),
+    ],
+    ['CreateTableIndex', () => table.createIndex('word')],
+    ['DropTableIndex', () => table.dropIndex('word_idx')],
+    ['DescribeTableIndexStats', () => table.indexStats('word_idx')],
+    ['CreateTableTag', async () => (await table.tags()).create('gold', 1)],
+    ['GetTableTagVersion', async () => (await table.tags()).getVersion('gold')],
+    ['GetTableTagVersion', () => table.checkout('gold')],
+    ['UpdateTableTag', async () => (await table.tags()).update('gold', 2)],
+    ['DeleteTableTag', async () => (await table.tags()).delete('gold')],
+    ['CreateTableBranch', async () => (await table.branches()).create('b')],
+    ['ListTableBranches', async () => (await table.branches()).list()],
+    ['DeleteTableBranch', async () => (await table.branches()).delete('b')],
+    ['AlterTableAddColumns', () => table.addColumns([{ name: 'n', valueSql: '1' }])],
+    ['AlterTableAlterColumns', () => table.alterColumns([{ path: 'word', rename: 'w' }])],
+    ['AlterTableDropColumns', () => table.dropColumns(['word'])],
+    [
+      'UpdateFieldMetadata',
+      () => table.updateFieldMetadata([{ path: 'word', metadata: { a: 'b' } }]),
+    ],
+    ['ExplainTableQueryPlan', () => table.query().explainPlan()],
+    ['AnalyzeTableQueryPlan', () => table.query().analyzePlan()],
+    ['PrewarmTableIndex', () => table.prewarmIndex('word_idx')],
+    ['PrewarmPageCache', () => table.prewarmData()],
+    ['SetLsmWriteSpec', () => table.setLsmWriteSpec({ specType: 'unsharded' })],
+    ['RenameTable', () => db.renameTable('t', 'u')],
+    ['RestoreTable', () => restored()],
+  ];
+
+  async function restored(): Promise<void> {
+    await (await tableAt(1)).restore();
+  }
+
+  it.each(calls)('is refused as such: %s', async (operation, call) => {
+    expect(await refusalOf(call())).toMatchObject(notBuilt(operation));
+    expect(await table.listVersions()).toHaveLength(3);
+  });
+
+  it('is refused as such: CloneTable', async () => {
+    const refused = await refusalOf(db.cloneTable('copy', 'file:///nowhere'));
+    expect(refused).toMatchObject({ code: 0, error: 'CloneTable is not built yet' });
+    expect(await db.tableNames()).toEqual(['t']);
+  });
+});
