@@ -13,6 +13,7 @@ import type { HandlerTable } from './handler.ts';
 import { catalogHandlers } from './handlers/catalog.ts';
 import { countTableRows } from './handlers/count-table-rows.ts';
 import { createTable } from './handlers/create-table.ts';
+import { analyzeQuery, explainQuery } from './handlers/explain-query.ts';
 import { insertIntoTable } from './handlers/insert-into-table.ts';
 import { queryTable } from './handlers/query-table.ts';
 import { FragmentReader } from './table/fragment-reader.ts';
@@ -90,6 +91,8 @@ function handlerTable(
     InsertIntoTable: insertIntoTable(writing),
     QueryTable: queryTable(reading),
     CountTableRows: countTableRows(reading),
+    ExplainTableQueryPlan: explainQuery(reading),
+    AnalyzeTableQueryPlan: analyzeQuery(reading),
   };
 }
 
