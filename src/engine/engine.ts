@@ -14,11 +14,19 @@ import { catalogHandlers } from './handlers/catalog.ts';
 import { countTableRows } from './handlers/count-table-rows.ts';
 import { createTable } from './handlers/create-table.ts';
 import { analyzeQuery, explainQuery } from './handlers/explain-query.ts';
+import { deleteFromTable } from './handlers/delete-from-table.ts';
+import { deregisterTable } from './handlers/deregister-table.ts';
+import { historyHandlers } from './handlers/history.ts';
 import { insertIntoTable } from './handlers/insert-into-table.ts';
+import { mergeInsertIntoTable } from './handlers/merge-insert-into-table.ts';
 import { queryTable } from './handlers/query-table.ts';
+import { updateTable } from './handlers/update-table.ts';
+import { renameTable } from './handlers/rename-table.ts';
+import { schemaHandlers } from './handlers/schema.ts';
 import { FragmentReader } from './table/fragment-reader.ts';
 import type { LocationRules } from './table/locations.ts';
 import { Tables } from './table/tables.ts';
+import { Tags } from './table/tags.ts';
 
 export interface EngineOptions {
   /** The data folder (contract section 9). */
@@ -56,7 +64,12 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
   const catalog = new Catalog(store, committer);
   const tables = new Tables({ root, store, committer, cacheBytes: options.cacheBytes });
   const reader = new FragmentReader();
-  const handlers = handlerTable(options, catalog, tables, reader);
+  const tags = new Tags(store, committer);
+  const handlers = {
+    ...handlerTable(options, catalog, tables, tags, reader),
+    ...schemaHandlers({ catalog, tables, reader }),
+    ...historyHandlers({ catalog, tables, tags }),
+  };
   return {
     backend: new EmbeddedBackend({
       handlers,
@@ -75,6 +88,7 @@ function handlerTable(
   options: EngineOptions,
   catalog: Catalog,
   tables: Tables,
+  tags: Tags,
   reader: FragmentReader,
 ): HandlerTable {
   const writing = {
@@ -85,10 +99,16 @@ function handlerTable(
     maxArrowBytes: options.arrowBody,
   };
   const reading = { catalog, tables, reader };
+  const changing = { ...writing, reader };
   return {
-    ...catalogHandlers(catalog, tables, options.page),
+    ...catalogHandlers(catalog, tables, tags, options.page),
+    RenameTable: (call) => renameTable(catalog, call),
+    DeregisterTable: (call) => deregisterTable(catalog, tables, call),
     CreateTable: createTable(writing),
     InsertIntoTable: insertIntoTable(writing),
+    MergeInsertIntoTable: mergeInsertIntoTable(changing),
+    UpdateTable: updateTable(changing),
+    DeleteFromTable: deleteFromTable(changing),
     QueryTable: queryTable(reading),
     CountTableRows: countTableRows(reading),
     ExplainTableQueryPlan: explainQuery(reading),

@@ -85,46 +85,16 @@ describe('what no table has yet', () => {
 
 describe('what is not built yet', () => {
   const calls: readonly (readonly [string, () => Promise<unknown>])[] = [
-    ['UpdateTable', () => table.update({ values: { word: 'y' } })],
-    ['DeleteFromTable', () => table.delete("word = 'x'")],
-    [
-      'MergeInsertIntoTable',
-      () =>
-        table
-          .mergeInsert('word')
-          .whenMatchedUpdateAll()
-          .execute([{ word: 'x' }]),
-    ],
     ['CreateTableIndex', () => table.createIndex('word')],
     ['DropTableIndex', () => table.dropIndex('word_idx')],
     ['DescribeTableIndexStats', () => table.indexStats('word_idx')],
-    ['CreateTableTag', async () => (await table.tags()).create('gold', 1)],
-    ['GetTableTagVersion', async () => (await table.tags()).getVersion('gold')],
-    ['GetTableTagVersion', () => table.checkout('gold')],
-    ['UpdateTableTag', async () => (await table.tags()).update('gold', 2)],
-    ['DeleteTableTag', async () => (await table.tags()).delete('gold')],
     ['CreateTableBranch', async () => (await table.branches()).create('b')],
     ['ListTableBranches', async () => (await table.branches()).list()],
     ['DeleteTableBranch', async () => (await table.branches()).delete('b')],
-    ['AlterTableAddColumns', () => table.addColumns([{ name: 'n', valueSql: '1' }])],
-    ['AlterTableAlterColumns', () => table.alterColumns([{ path: 'word', rename: 'w' }])],
-    ['AlterTableDropColumns', () => table.dropColumns(['word'])],
-    [
-      'UpdateFieldMetadata',
-      () => table.updateFieldMetadata([{ path: 'word', metadata: { a: 'b' } }]),
-    ],
-    ['ExplainTableQueryPlan', () => table.query().explainPlan()],
-    ['AnalyzeTableQueryPlan', () => table.query().analyzePlan()],
     ['PrewarmTableIndex', () => table.prewarmIndex('word_idx')],
     ['PrewarmPageCache', () => table.prewarmData()],
     ['SetLsmWriteSpec', () => table.setLsmWriteSpec({ specType: 'unsharded' })],
-    ['RenameTable', () => db.renameTable('t', 'u')],
-    ['RestoreTable', () => restored()],
   ];
-
-  async function restored(): Promise<void> {
-    await (await tableAt(1)).restore();
-  }
 
   it.each(calls)('is refused as such: %s', async (operation, call) => {
     expect(await refusalOf(call())).toMatchObject(notBuilt(operation));

@@ -175,9 +175,10 @@ describe('a table of the engine', () => {
     expect(await state()).toEqual(before);
   });
 
-  it('is not renamed yet', async () => {
-    const renamed = client.renameTable('t', 'u', { namespacePath: ['own'] });
-    expect(await messageOf(renamed)).toContain('Unsupported: RenameTable is not built yet');
+  it('is renamed, and back', async () => {
+    await client.renameTable('t', 'u', { namespacePath: ['own'] });
+    expect(await client.tableNames(['own'])).toEqual(['u']);
+    await client.renameTable('u', 't', { namespacePath: ['own'] });
     expect(await state()).toEqual(before);
   });
 

@@ -1,6 +1,7 @@
 import { EmbeddedBackend } from '../../src/engine/backend.ts';
 import type { Catalog } from '../../src/engine/catalog/catalog.ts';
 import { catalogHandlers } from '../../src/engine/handlers/catalog.ts';
+import { Tags } from '../../src/engine/table/tags.ts';
 import type { Backend } from '../../src/protocol/backend.ts';
 import { memoryCatalog } from './catalog.ts';
 import type { MemoryStore } from './memory-store.ts';
@@ -18,7 +19,7 @@ export function catalogBackend(): CatalogBackend {
   const { store, catalog } = memoryCatalog();
   const tables = new GivenTables();
   const backend = new EmbeddedBackend({
-    handlers: catalogHandlers(catalog, tables, 5),
+    handlers: catalogHandlers(catalog, tables, new Tags(store, store), 5),
     jsonBody: 4096,
     health: async () => undefined,
   });

@@ -13,7 +13,9 @@ import { RecordReader } from './reader.ts';
 import { decodeTable } from './records-codec.ts';
 import type { NamespaceRecord, Stored, TableRecord } from './records.ts';
 import { namespaceExists, namespaceNotFound, tableNotFound } from './refusals.ts';
+import { deregisterTable, type Farewell } from './table-deregister.ts';
 import { commitTable, dropTable, tablePlace } from './table-place.ts';
+import { renameTable } from './table-rename.ts';
 import { walkTables } from './table-walk.ts';
 
 /** The root: it always exists, and nothing is stored of it. */
@@ -122,6 +124,22 @@ export class Catalog {
    */
   async dropTable(path: ObjectPath): Promise<TableRecord> {
     return dropTable(this.#parts, path);
+  }
+
+  /**
+   * Takes a table out of the catalog with all its files where they are.
+   * @throws CatalogError TableNotFound.
+   */
+  async deregisterTable(path: ObjectPath, farewell: Farewell): Promise<TableRecord> {
+    return deregisterTable(this.#parts, path, farewell);
+  }
+
+  /**
+   * Gives a table another name, in whatever namespace.
+   * @throws CatalogError TableNotFound, TableAlreadyExists, and those of `tablePlace`.
+   */
+  async renameTable(from: ObjectPath, to: ObjectPath): Promise<TableRecord> {
+    return renameTable(this.#parts, from, to);
   }
 
   /** The visible namespaces directly inside another, by name. */

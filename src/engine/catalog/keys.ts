@@ -55,3 +55,18 @@ export function versionsOf(tableId: string, branch: string): string {
 export function droppedKey(tableId: string): string {
   return `D${tableId}`;
 }
+
+/** A table that was taken out of the catalog with all its files where they were. */
+export function deregisteredKey(tableId: string): string {
+  return `R${tableId}`;
+}
+
+/** A tag of a table: a name for one of its versions. */
+export function tagKey(tableId: string, tag: string): string {
+  return `${tagsOf(tableId)}${tag}`;
+}
+
+/** The prefix of the keys of a table's tags, in the order of their names. */
+export function tagsOf(tableId: string): string {
+  return `G${tableId}/`;
+}

@@ -39,6 +39,15 @@ export interface VersionRecord {
   readonly metadata: Readonly<Record<string, string>>;
 }
 
+/** What the store keeps of a tag. */
+export interface TagRecord {
+  /** The version that the tag names, and the size of its manifest in bytes. */
+  readonly version: bigint;
+  readonly manifestBytes: number;
+  readonly createdMillis: number;
+  readonly updatedMillis: number;
+}
+
 /** A record as it was read: its value is what a later commit checks against. */
 export interface Stored<Content> {
   readonly key: string;

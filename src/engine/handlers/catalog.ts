@@ -2,6 +2,7 @@ import type { Catalog } from '../catalog/catalog.ts';
 import type { HandlerTable } from '../handler.ts';
 import { namespaceHandlers } from './namespaces.ts';
 import { tableListHandlers } from './table-lists.ts';
+import type { Tags } from '../table/tags.ts';
 import { tableHandlers } from './tables.ts';
 import type { TableView } from './table-view.ts';
 
@@ -12,11 +13,12 @@ import type { TableView } from './table-view.ts';
 export function catalogHandlers(
   catalog: Catalog,
   tables: TableView,
+  tags: Tags,
   pageLimit: number,
 ): HandlerTable {
   return {
     ...namespaceHandlers(catalog, pageLimit),
     ...tableListHandlers(catalog, pageLimit),
-    ...tableHandlers(catalog, tables, pageLimit),
+    ...tableHandlers(catalog, tables, tags, pageLimit),
   };
 }

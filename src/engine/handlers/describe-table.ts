@@ -9,6 +9,7 @@ import type { Call } from '../handler.ts';
 import { countField, flagField, textField } from '../query/fields.ts';
 import { refuseBranch } from '../query/request.ts';
 import type { Snapshot } from '../table/snapshot.ts';
+import type { Tags } from '../table/tags.ts';
 import type { TableView } from './table-view.ts';
 
 /**
@@ -18,17 +19,17 @@ import type { TableView } from './table-view.ts';
 export async function describeTable(
   catalog: Catalog,
   tables: TableView,
+  tags: Tags,
   call: Call,
 ): Promise<Answer> {
   refuseBranch(textField(call.body, 'branch'));
-  refuseTag(textField(call.body, 'tag'));
   if (flagField(call.body, 'vend_credentials', false)) {
     call.permit.require('QueryTable', call.request.object);
   }
   const withUri = flagField(call.body, 'with_table_uri', false);
   const table = (await catalog.requireTable(call.request.object)).content;
   if (table.kind === 'declared') return jsonAnswer(call, declared(call, table));
-  const snapshot = await tables.snapshot(table, countField(call.body, 'version') ?? undefined);
+  const snapshot = await tables.snapshot(table, await versionOf(tags, table, call));
   return jsonAnswer(call, {
     ...common(call, table),
     ...written(call, snapshot),
@@ -37,10 +38,17 @@ export async function describeTable(
   });
 }
 
-/** No table has a tag yet; CreateTableTag is not built. */
-function refuseTag(tag: string | null): void {
-  if (tag !== null)
-    throw new CatalogError('Unsupported', 'reading a table at a tag is not built yet');
+/** The version that is asked for, by its number or by a tag; undefined for the newest. */
+async function versionOf(tags: Tags, table: TableRecord, call: Call): Promise<bigint | undefined> {
+  const version = countField(call.body, 'version') ?? undefined;
+  const name = textField(call.body, 'tag');
+  if (name === null) return version;
+  const tag = await tags.require(table.id, name);
+  if (version === undefined || version === tag.version) return tag.version;
+  throw new CatalogError(
+    'InvalidInput',
+    `the tag ${JSON.stringify(name)} names version ${tag.version}, not version ${version}`,
+  );
 }
 
 function common(call: Call, table: TableRecord): object {

@@ -85,8 +85,8 @@ function versionsAnswer(
   return jsonAnswer(call, { versions: versions.map(versionEntry), page_token: last?.toString() });
 }
 
-/** Both forms of the time: older clients know only one of them (wire contract, section 12.18). */
-function versionEntry(record: VersionRecord): object {
+/** A version as clients read it. Both forms of the time: older clients know only one of them (wire contract, section 12.18). */
+export function versionEntry(record: VersionRecord): object {
   return {
     version: record.version,
     manifest_path: record.manifest,

@@ -7,7 +7,9 @@ import type { Call, HandlerTable } from '../handler.ts';
 import { countField, textField } from '../query/fields.ts';
 import { refuseBranch } from '../query/request.ts';
 import { describeTable } from './describe-table.ts';
+import type { Tags } from '../table/tags.ts';
 import { dropTable } from './drop-table.ts';
+import { listTags } from './list-tags.ts';
 import { tableStats } from './table-stats.ts';
 import { listTableVersions } from './table-versions.ts';
 import type { TableView } from './table-view.ts';
@@ -16,17 +18,18 @@ import type { TableView } from './table-view.ts';
 export function tableHandlers(
   catalog: Catalog,
   tables: TableView,
+  tags: Tags,
   pageLimit: number,
 ): HandlerTable {
   return {
-    DescribeTable: (call) => describeTable(catalog, tables, call),
+    DescribeTable: (call) => describeTable(catalog, tables, tags, call),
     TableExists: (call) => exists(catalog, tables, call),
     DropTable: (call) => dropTable(catalog, tables, call),
     DeclareTable: (call) => declare(catalog, call),
     ListTableVersions: (call) => listTableVersions(catalog, tables, pageLimit, call),
     GetTableStats: (call) => tableStats(catalog, tables, call),
     ListTableIndices: (call) => listIndices(catalog, call),
-    ListTableTags: (call) => listTags(catalog, call),
+    ListTableTags: (call) => listTags({ catalog, tags, pageLimit }, call),
   };
 }
 
@@ -49,13 +52,4 @@ async function listIndices(catalog: Catalog, call: Call): Promise<Answer> {
   refuseBranch(textField(call.body, 'branch'));
   await catalog.requireTable(call.request.object);
   return jsonAnswer(call, { indexes: [] });
-}
-
-/**
- * No table has a tag yet; CreateTableTag is not built. The LanceDB client
- * reads the map itself, others a member of the answer (wire contract, section 9).
- */
-async function listTags(catalog: Catalog, call: Call): Promise<Answer> {
-  await catalog.requireTable(call.request.object);
-  return jsonAnswer(call, call.request.dialect === 'lancedb' ? {} : { tags: {} });
 }

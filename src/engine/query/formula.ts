@@ -1,6 +1,7 @@
 import { DataType, type Field, type RecordBatch, type Vector } from 'apache-arrow';
 import { typeName } from '../../arrow/types.ts';
 import { CatalogError } from '../../protocol/errors.ts';
+import { bindAssignment } from '../../sql/assign.ts';
 import { bindExpression } from '../../sql/bind.ts';
 import type { BoundExpression } from '../../sql/bound.ts';
 import { columnsUsed } from '../../sql/columns.ts';
@@ -25,6 +26,20 @@ export interface Formula {
  */
 export function bindFormula(source: string, text: string, fields: readonly Field[]): Formula {
   const bound = judged(source, () => bindExpression(parseExpression(text), { fields }));
+  return { source, text, bound, columns: columnsUsed(bound) };
+}
+
+/**
+ * Binds an expression whose values go into a column.
+ * @throws CatalogError as `bindFormula` does, and InvalidInput for a value that the column's type cannot hold.
+ */
+export function bindAssigned(
+  source: string,
+  text: string,
+  fields: readonly Field[],
+  type: DataType,
+): Formula {
+  const bound = judged(source, () => bindAssignment(parseExpression(text), { fields }, type));
   return { source, text, bound, columns: columnsUsed(bound) };
 }
 

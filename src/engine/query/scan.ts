@@ -29,6 +29,10 @@ export interface Place {
   /** How many rows of the table lie before its first. */
   readonly offset: number;
   readonly rows: number;
+  /** Position in the data file of the batch's first physical row. */
+  readonly start: number;
+  /** The physical rows of the batch that are not deleted, ascending; null for all. */
+  readonly live: Uint32Array | null;
 }
 
 /** A batch with the columns that were asked for, and its place. */
@@ -54,11 +58,12 @@ export class Scanner {
     for (const { fragment, offset } of files) {
       let before = offset;
       for await (const found of this.#source.batches(this.#snapshot, fragment, need.stored)) {
-        const { batch, index, rowIds, release } = found;
-        const place = { fragment, index, rowIds, offset: before, rows: batch.numRows };
-        before += batch.numRows;
-        const rows = stretch(0, batch.numRows);
-        yield { place, batch: withPlaced(batch, place, need.placed, rows), release };
+        const { batch, index, rowIds, start, live, release } = found;
+        const { numRows: rows } = batch;
+        const place = { fragment, index, rowIds, offset: before, rows, start, live };
+        before += rows;
+        const all = stretch(0, rows);
+        yield { place, batch: withPlaced(batch, place, need.placed, all), release };
       }
     }
   }

@@ -6,8 +6,11 @@ import type { Fragment } from './snapshot.ts';
 /** What a version says beside its number and time. */
 export type Contents = Omit<Manifest, 'version' | 'timestampMillis'>;
 
-/** The next version of a table, computed from the newest one; computed again when another writer was first. */
-export type Change = (base: Manifest) => Contents;
+/**
+ * The next version of a table, computed from the newest one; computed again when
+ * another writer was first. Other commits of the table in this process wait for it.
+ */
+export type Change = (base: Manifest) => Contents | Promise<Contents>;
 
 /** A table without rows. Its columns get ids of their own. */
 export function empty(schema: Schema): Contents {

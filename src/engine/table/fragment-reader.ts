@@ -203,7 +203,7 @@ async function readAt(
 }
 
 /** The physical rows of a batch that are not among the deleted ones of its file; null when none is. */
-function liveRows(deleted: Uint32Array, start: number, rows: number): Uint32Array | null {
+export function liveRows(deleted: Uint32Array, start: number, rows: number): Uint32Array | null {
   let next = lowerBound(deleted, start);
   const gone = lowerBound(deleted, start + rows) - next;
   if (gone === 0) return null;

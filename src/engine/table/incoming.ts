@@ -13,6 +13,8 @@ export interface Incoming {
 /** Columns that queries add to a table's own; a table cannot have them. */
 const RESERVED: ReadonlySet<string> = new Set(['_rowid', '_rowoffset', '_distance', '_score']);
 
+const LONE_SURROGATE = /\p{Surrogate}/u;
+
 /** A stream that breaks the format is bad input; a schema that cannot be held is a matter of types. */
 const errorNames: Readonly<Record<ArrowError['kind'], ErrorName>> = {
   corrupt: 'InvalidInput',
@@ -61,11 +63,30 @@ async function* bounded(
 }
 
 function checkNames(schema: Schema): void {
-  const reserved = schema.fields.find((field) => RESERVED.has(field.name));
-  if (reserved !== undefined) {
+  for (const field of schema.fields) refuseReserved(field.name);
+}
+
+function refuseReserved(name: string): void {
+  if (!RESERVED.has(name)) return;
+  throw new CatalogError(
+    'TableSchemaValidationError',
+    `the column name ${name} is reserved for queries`,
+  );
+}
+
+/**
+ * Refuses a name that a column of a request's body may not have.
+ * @throws CatalogError TableSchemaValidationError.
+ */
+export function checkColumnName(name: string): void {
+  refuseReserved(name);
+  if (name === '') {
+    throw new CatalogError('TableSchemaValidationError', 'the name of a column cannot be empty');
+  }
+  if (LONE_SURROGATE.test(name)) {
     throw new CatalogError(
       'TableSchemaValidationError',
-      `the column name ${reserved.name} is reserved for queries`,
+      'the name of a column is not valid Unicode',
     );
   }
 }

@@ -13,7 +13,7 @@ import { DATA } from './layout.ts';
 const MAX_FILE_BYTES = 2 ** 30;
 
 /** Batches are stored in pieces of about this size, so that a scan needs memory for one piece, not for a client's batch. */
-const PIECE_BYTES = 16 * 2 ** 20;
+export const PIECE_BYTES = 16 * 2 ** 20;
 
 /**
  * Writes a stream of batches into data files of a table's folder, batch by
@@ -39,8 +39,11 @@ export async function ingest(
   }
 }
 
-/** Removes data files that no version names. */
-export async function discard(folder: string, files: readonly WrittenFile[]): Promise<void> {
+/** Removes files that no version names. */
+export async function discard(
+  folder: string,
+  files: readonly Pick<WrittenFile, 'file'>[],
+): Promise<void> {
   await Promise.all(files.map((written) => rm(join(folder, written.file), { force: true })));
 }
 
@@ -81,7 +84,8 @@ class Sink {
   }
 }
 
-function* pieces(batch: RecordBatch): Generator<RecordBatch> {
+/** A batch in pieces of the size that is stored. */
+export function* pieces(batch: RecordBatch): Generator<RecordBatch> {
   if (batch.numRows === 0) return;
   const count = Math.min(batch.numRows, Math.ceil(batchBytes(batch) / PIECE_BYTES));
   const rows = Math.ceil(batch.numRows / Math.max(1, count));
@@ -92,6 +96,7 @@ function* pieces(batch: RecordBatch): Generator<RecordBatch> {
   }
 }
 
-function batchBytes(batch: RecordBatch): number {
+/** How many bytes the columns of a batch have in memory. */
+export function batchBytes(batch: RecordBatch): number {
   return batch.data.children.reduce((sum, column) => sum + column.byteLength, 0);
 }

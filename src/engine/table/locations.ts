@@ -63,6 +63,11 @@ export function reserveLocation(
   return { checks: [inside, ...around], writes: [{ key, value: Buffer.from(tableId) }] };
 }
 
+/** What is written so that the folder of a table that leaves the catalog is free again. */
+export function releaseLocation(folder: string): Write {
+  return { key: locationKey(folder), value: null };
+}
+
 function locationKey(folder: string): string {
   return `L${folder}/`;
 }

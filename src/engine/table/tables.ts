@@ -16,6 +16,7 @@ import type { Manifest } from './manifest.ts';
 import { ManifestStore } from './manifest-store.ts';
 import type { Snapshot } from './snapshot.ts';
 import { headCheck, versionWrites } from './version-commit.ts';
+import { removeVersions, type Removal } from './version-removal.ts';
 import { VersionStore, type VersionPage } from './version-store.ts';
 
 /** What a commit made: the version, and what it was built on. */
@@ -31,6 +32,8 @@ export interface VersionCommit {
   readonly change: Change;
   /** Reads the table's record again. */
   readonly current: () => Promise<Stored<TableRecord>>;
+  /** What else must hold in the same step; asked again before each attempt. */
+  readonly checks?: () => Promise<readonly Check[]>;
   /** What else is written in the same step, given the table's record. */
   readonly writes?: (table: Stored<TableRecord>) => readonly Write[];
 }
@@ -73,9 +76,31 @@ export class Tables {
    */
   async snapshot(table: TableRecord, version?: bigint): Promise<Snapshot> {
     const stored = await this.#stored(table.id, version);
+    try {
+      const manifest = await this.#manifests.load(this.folder(table), stored.content);
+      return this.snapshotOf(table, manifest);
+    } catch (error) {
+      // It may have been removed since its record was read: then the newest is another.
+      const found = await this.#stored(table.id, version);
+      if (found.content.version === stored.content.version) throw error;
+      return this.snapshot(table, version);
+    }
+  }
+
+  /** A table at the version of a manifest. */
+  snapshotOf(table: TableRecord, manifest: Manifest): Snapshot {
     const folder = this.folder(table);
-    const manifest = await this.#manifests.load(folder, stored.content);
     return { tableId: table.id, folder, rows: rowsOf(manifest), ...manifest };
+  }
+
+  /**
+   * The record of a table's newest version, or of the one asked for.
+   * @throws CatalogError TableVersionNotFound.
+   */
+  async version(table: TableRecord, version?: bigint): Promise<Stored<VersionRecord>> {
+    const stored = await this.#stored(table.id, version);
+    await this.#manifests.finalise(this.folder(table), stored.content);
+    return stored;
   }
 
   /** The versions of a table; every one that is answered has its final manifest. */
@@ -139,7 +164,7 @@ export class Tables {
   }
 
   /** Removes files that `write` wrote and no commit took. */
-  async discard(table: TableRecord, files: readonly WrittenFile[]): Promise<void> {
+  async discard(table: TableRecord, files: readonly Pick<WrittenFile, 'file'>[]): Promise<void> {
     await discard(this.folder(table), files);
   }
 
@@ -155,6 +180,22 @@ export class Tables {
     );
   }
 
+  /**
+   * Removes versions of a table and the files that no other version needs.
+   * @returns The versions that were removed.
+   */
+  async remove(removal: Removal): Promise<readonly bigint[]> {
+    const parts = {
+      committer: this.#committer,
+      versions: this.#versions,
+      folder: (table: TableRecord) => this.folder(table),
+      load: (folder: string, record: VersionRecord) => this.#manifests.load(folder, record),
+    };
+    const { content } = await removal.table();
+    // Writers of this process read the version that they build on, so it stays while they do.
+    return this.#mutex.run(content.id, () => removeVersions(parts, removal));
+  }
+
   async #committed(commit: VersionCommit): Promise<Committed> {
     const table = commit.table.content;
     let staged: Committed | undefined;
@@ -166,10 +207,11 @@ export class Tables {
       const current = staged === undefined ? commit.table : await commit.current();
       if (current.content.id !== table.id) throw replaced();
       const head = await this.#stored(table.id, undefined);
+      const further = (await commit.checks?.()) ?? [];
       staged = await this.#staged(table, head, commit.change);
       return {
         kind: 'commit',
-        checks: [unchanged(current), headCheck(table.id, head)],
+        checks: [unchanged(current), headCheck(table.id, head), ...further],
         writes: [...versionWrites(table.id, staged.record), ...(commit.writes?.(current) ?? [])],
         result: staged,
       };
@@ -183,7 +225,8 @@ export class Tables {
   ): Promise<Committed> {
     const folder = this.folder(table);
     const base = await this.#manifests.load(folder, head.content);
-    const manifest = { ...change(base), version: base.version + 1n, timestampMillis: Date.now() };
+    const contents = await change(base);
+    const manifest = { ...contents, version: base.version + 1n, timestampMillis: Date.now() };
     return { record: await this.#manifests.stage(folder, manifest), base, manifest };
   }
 

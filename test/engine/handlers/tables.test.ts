@@ -156,7 +156,7 @@ describe('DescribeTable', () => {
     ['a$t', { version: 9 }, '11 TableVersionNotFound: the table has no version 9'],
     ['a$t', { version: -1 }, '13 InvalidInput: version must be at least 0, not -1'],
     ['a$t', { branch: 'dev' }, '22 TableBranchNotFound: the table has no branch "dev"'],
-    ['a$t', { tag: 'v1' }, '0 Unsupported: reading a table at a tag is not built yet'],
+    ['a$t', { tag: 'v1' }, '8 TableTagNotFound: the table has no tag "v1"'],
     [
       'a$t',
       { id: ['t'] },

@@ -1,0 +1,44 @@
+import type { ObjectPath } from '../../protocol/identifier.ts';
+import type { Write } from '../../store/store.ts';
+import { commitLoop } from './commit-loop.ts';
+import { deregisteredKey } from './keys.ts';
+import type { CatalogParts } from './parts.ts';
+import { unchanged } from './reader.ts';
+import { encodeDropped } from './records-codec.ts';
+import type { TableRecord } from './records.ts';
+import { tableNotFound } from './refusals.ts';
+
+/** What else is written when a table leaves the catalog. */
+export type Farewell = (table: TableRecord) => readonly Write[];
+
+/**
+ * Takes a table out of the catalog and leaves all its files where they are, for
+ * good: it does not count as dropped.
+ * @throws CatalogError TableNotFound.
+ */
+export async function deregisterTable(
+  parts: CatalogParts,
+  path: ObjectPath,
+  farewell: Farewell,
+): Promise<TableRecord> {
+  let last: TableRecord | undefined;
+  return commitLoop(parts.committer, async (doubt) => {
+    const table = await parts.reader.table(path);
+    if (doubt && last !== undefined && table?.content.id !== last.id) {
+      return { kind: 'done', result: last };
+    }
+    if (table === undefined) throw tableNotFound(path);
+    last = table.content;
+    const gone = encodeDropped({ path, record: last, droppedMillis: Date.now() });
+    return {
+      kind: 'commit',
+      checks: [unchanged(table)],
+      writes: [
+        { key: table.key, value: null },
+        { key: deregisteredKey(last.id), value: gone },
+        ...farewell(last),
+      ],
+      result: last,
+    };
+  });
+}

@@ -1,0 +1,116 @@
+import { tookNoEffect } from '../catalog/commit-loop.ts';
+import type { Stored, TableRecord } from '../catalog/records.ts';
+import type { Fragment, Snapshot } from '../table/snapshot.ts';
+import type { Committed, Tables } from '../table/tables.ts';
+import type { Wrote } from './removal.ts';
+
+/** The rows of a table's next version, and what is told about them. */
+export interface Derived<Result> {
+  readonly fragments: readonly Fragment[];
+  readonly nextRowId: bigint;
+  readonly result: Result;
+}
+
+/** Computes a table's next version from one that was read; again when another writer was first. */
+export type Derive<Result> = (base: Snapshot, wrote: Wrote) => Promise<Derived<Result>>;
+
+/** A change of a table that depends on the rows it has. */
+export interface DerivedCommit<Result> {
+  readonly tables: Tables;
+  readonly table: Stored<TableRecord>;
+  /** Reads the table's record again. */
+  readonly current: () => Promise<Stored<TableRecord>>;
+  readonly derive: Derive<Result>;
+  /** Throws when the change must not be committed any more; asked before each attempt. */
+  readonly check?: () => void;
+}
+
+/** What a change made, and how many times it was computed. */
+export interface DerivedOutcome<Result> {
+  readonly committed: Committed;
+  readonly result: Result;
+  readonly attempts: number;
+}
+
+/**
+ * Computes a change from the newest version and commits it. It takes effect as if
+ * nobody else had written meanwhile: when somebody has, it is computed again, from
+ * then on with the table's other writers in this process waiting.
+ * @throws CatalogError ConcurrentModification when writers of other processes were
+ * first too often, and what computing it refuses; nothing is changed then, and no
+ * file is left behind.
+ */
+export async function commitDerived<Result>(
+  commit: DerivedCommit<Result>,
+): Promise<DerivedOutcome<Result>> {
+  const { tables, current } = commit;
+  const table = commit.table.content;
+  const attempt = new Attempt(commit.derive);
+  try {
+    await attempt.derive(await tables.snapshot(table));
+    const committed = await tables.commit({
+      table: commit.table,
+      current,
+      change: async (base) => {
+        const { fragments, nextRowId } = await attempt.derive(tables.snapshotOf(table, base));
+        commit.check?.();
+        return { ...base, fragments, nextRowId };
+      },
+    });
+    await tables.discard(table, attempt.unnamedBy(committed.manifest.fragments));
+    return { committed, ...attempt.outcome() };
+  } catch (error) {
+    if (tookNoEffect(error) || attempt.failedWith(error)) {
+      await tables.discard(table, attempt.unnamedBy([]));
+    }
+    throw error;
+  }
+}
+
+/** The change as it was computed last, and all files that were written for it. */
+class Attempt<Result> {
+  readonly #derive: Derive<Result>;
+  readonly #files = new Set<string>();
+  #derived: { readonly version: bigint; readonly value: Derived<Result> } | undefined;
+  #fault: unknown;
+  #count = 0;
+
+  constructor(derive: Derive<Result>) {
+    this.#derive = derive;
+  }
+
+  /** The next version; it is computed once for each version that it is built on. */
+  async derive(base: Snapshot): Promise<Derived<Result>> {
+    if (this.#derived?.version === base.version) return this.#derived.value;
+    this.#count++;
+    const wrote: Wrote = (files) => {
+      for (const file of files) this.#files.add(file);
+    };
+    try {
+      const value = await this.#derive(base, wrote);
+      this.#derived = { version: base.version, value };
+      return value;
+    } catch (error) {
+      this.#fault = error;
+      throw error;
+    }
+  }
+
+  outcome(): Omit<DerivedOutcome<Result>, 'committed'> {
+    if (this.#derived === undefined) throw new Error('the change was not computed');
+    return { result: this.#derived.value.result, attempts: this.#count };
+  }
+
+  /** Whether an error came up while the change was computed. */
+  failedWith(error: unknown): boolean {
+    return this.#fault !== undefined && this.#fault === error;
+  }
+
+  /** The files that were written and that some fragments do not name. */
+  unnamedBy(fragments: readonly Fragment[]): readonly { readonly file: string }[] {
+    const named = new Set(
+      fragments.flatMap(({ files, deletions }) => [...files.map(({ path }) => path), deletions]),
+    );
+    return [...this.#files].filter((file) => !named.has(file)).map((file) => ({ file }));
+  }
+}

@@ -1,0 +1,34 @@
+import { Field, Uint64, type Data, type RecordBatch, type Schema } from 'apache-arrow';
+import { batchOfData } from '../../arrow/batch.ts';
+import { schemaOf } from '../../arrow/nested-type.ts';
+import { STORED_ROW_ID } from '../table/fragment-reader.ts';
+import type { WrittenFile } from '../table/fragment-writer.ts';
+import type { Fragment } from '../table/snapshot.ts';
+
+const ROW_IDS = new Field(STORED_ROW_ID, new Uint64(), false);
+
+/** The schema of a file whose rows keep the ids that they have. */
+export function keptSchema(schema: Schema): Schema {
+  return schemaOf([...schema.fields, ROW_IDS], schema.metadata);
+}
+
+/** Rows of a table with the ids that they keep. */
+export function keptBatch(schema: Schema, columns: readonly Data[], ids: Data): RecordBatch {
+  const fields = columns.map(({ type }, at) => schema.fields[at]!.clone({ type }));
+  return batchOfData(schemaOf([...fields, ROW_IDS]), [...columns, ids], ids.length);
+}
+
+/** The fragment of a file whose rows keep their ids. */
+export function keptFragment(
+  { file, rows, bytes }: WrittenFile,
+  fieldIds: readonly number[],
+): Fragment {
+  return {
+    files: [{ path: file, bytes, fields: fieldIds }],
+    physicalRows: rows,
+    rows,
+    firstRowId: 0n,
+    storedRowIds: true,
+    deletions: null,
+  };
+}

@@ -1,0 +1,88 @@
+import { GrowingWords } from './growing-words.ts';
+import type { KeyWriter } from './key-writer.ts';
+
+/** What a key or a row without one has in the place of a number. */
+export const NONE = 0xffff_ffff;
+
+/**
+ * Numbers the keys of rows: equal keys have the same number. A key takes about
+ * twenty bytes beside its own.
+ */
+export class KeyIndex {
+  readonly #seed = Math.floor(Math.random() * 2 ** 32);
+  readonly #hashes = new GrowingWords();
+  /** Where each key begins in the words, and how many it has. */
+  readonly #starts = new GrowingWords();
+  readonly #counts = new GrowingWords();
+  readonly #words = new GrowingWords();
+  #slots = new Uint32Array(1024).fill(NONE);
+
+  /** How many different keys there are. */
+  get size(): number {
+    return this.#hashes.length;
+  }
+
+  /** The number of a key; the next one if it is new. */
+  add(key: KeyWriter): number {
+    if (2 * this.size >= this.#slots.length) this.#grow();
+    const hash = this.#hash(key);
+    const slot = this.#slot(key, hash);
+    const known = this.#slots[slot]!;
+    if (known !== NONE) return known;
+    const number = this.size;
+    this.#slots[slot] = number;
+    this.#hashes.push(hash);
+    this.#starts.push(this.#words.length);
+    this.#counts.push(key.count);
+    this.#words.append(key.words, key.count);
+    return number;
+  }
+
+  /** The number of a key, `NONE` when it is not there. */
+  find(key: KeyWriter): number {
+    return this.#slots[this.#slot(key, this.#hash(key))]!;
+  }
+
+  /** The slot that holds the key, or the free one where it would go. */
+  #slot(key: KeyWriter, hash: number): number {
+    const mask = this.#slots.length - 1;
+    let slot = hash & mask;
+    for (;;) {
+      const number = this.#slots[slot]!;
+      if (number === NONE) return slot;
+      if (this.#hashes.at(number) === hash && this.#equals(number, key)) return slot;
+      slot = (slot + 1) & mask;
+    }
+  }
+
+  #equals(number: number, key: KeyWriter): boolean {
+    const { words, count } = key;
+    if (this.#counts.at(number) !== count) return false;
+    const start = this.#starts.at(number);
+    for (let at = 0; at < count; at++) {
+      if (this.#words.at(start + at) !== words[at]) return false;
+    }
+    return true;
+  }
+
+  #hash({ words, count }: KeyWriter): number {
+    let hash = this.#seed ^ count;
+    for (let at = 0; at < count; at++) {
+      hash = Math.imul(hash ^ words[at]!, 0x9e37_79b1);
+      hash ^= hash >>> 15;
+    }
+    hash = Math.imul(hash ^ (hash >>> 13), 0x85eb_ca6b);
+    return (hash ^ (hash >>> 16)) >>> 0;
+  }
+
+  #grow(): void {
+    const slots = new Uint32Array(2 * this.#slots.length).fill(NONE);
+    const mask = slots.length - 1;
+    for (let number = 0; number < this.size; number++) {
+      let slot = this.#hashes.at(number) & mask;
+      while (slots[slot] !== NONE) slot = (slot + 1) & mask;
+      slots[slot] = number;
+    }
+    this.#slots = slots;
+  }
+}

@@ -1,0 +1,120 @@
+import { Field, Struct, type Data, type RecordBatch, type Schema } from 'apache-arrow';
+import { batchOfData } from '../../arrow/batch.ts';
+import { dataOf } from '../../arrow/data.ts';
+import { schemaOf } from '../../arrow/nested-type.ts';
+import { fieldIndex } from '../../arrow/select.ts';
+import { fieldsUsed } from '../../sql/columns.ts';
+import { ROW_ID, ROW_OFFSET, withComputed } from '../query/computed-columns.ts';
+import { bindPredicate, rowsWhere, type Formula } from '../query/formula.ts';
+
+/** The rows whose columns a condition calls by the name of their side, as `source.a`. */
+export type Side = 'source' | 'target';
+
+/** The columns of each side that a condition may name. */
+type Sides = Readonly<Partial<Record<Side, readonly Field[]>>>;
+
+/** A predicate over rows of one side or of both. */
+export interface Condition {
+  readonly formula: Formula;
+  /** Columns of the target that it calls by their own names. */
+  readonly plain: readonly string[];
+  /** Columns that it calls by their sides, for each side that it names. */
+  readonly sides: ReadonlyMap<Side, readonly string[]>;
+}
+
+/**
+ * Binds a condition on a row that was sent and the row of the table that it matches.
+ * @throws CatalogError as `bindPredicate` does.
+ */
+export function bindPairCondition(
+  label: string,
+  text: string,
+  source: Schema,
+  target: Schema,
+): Condition {
+  return bindSides(label, text, [], { source: source.fields, target: target.fields });
+}
+
+/**
+ * Binds a condition on a row of the table, whose columns may be called by their names
+ * or as `target.a`.
+ * @throws CatalogError as `bindPredicate` does.
+ */
+export function bindRowCondition(label: string, text: string, target: Schema): Condition {
+  const plain = withComputed(target, [ROW_ID, ROW_OFFSET]);
+  const hidden = target.fields.some(({ name }) => name === 'target');
+  return bindSides(label, text, plain, hidden ? {} : { target: target.fields });
+}
+
+/** The columns of a side that a condition reads. */
+export function namesOf(condition: Condition, side: Side): readonly string[] {
+  const plain = side === 'target' ? condition.plain : [];
+  return [...plain, ...(condition.sides.get(side) ?? [])];
+}
+
+/** It is bound once more over the columns that it reads, so that only they need be there. */
+function bindSides(label: string, text: string, plain: readonly Field[], all: Sides): Condition {
+  const used = fieldsUsed(bindPredicate(label, text, [...plain, ...sideFields(all)]).bound);
+  const narrow: Partial<Record<Side, readonly Field[]>> = {};
+  const sides = new Map<Side, readonly string[]>();
+  for (const [side, fields] of entriesOf(all)) {
+    const names = used.get(side);
+    if (names === undefined) continue;
+    const read = names === null ? fields : fields.filter(({ name }) => names.has(name));
+    narrow[side] = read;
+    sides.set(
+      side,
+      read.map(({ name }) => name),
+    );
+  }
+  const formula = bindPredicate(label, text, [...plain, ...sideFields(narrow)]);
+  return { formula, plain: plainNames(plain, formula), sides };
+}
+
+function plainNames(plain: readonly Field[], { columns }: Formula): readonly string[] {
+  return plain.map(({ name }) => name).filter((name) => columns.includes(name));
+}
+
+function sideFields(sides: Sides): readonly Field[] {
+  return entriesOf(sides).map(([side, fields]) => sideField(side, fields));
+}
+
+function entriesOf(sides: Sides): readonly (readonly [Side, readonly Field[]])[] {
+  const { source, target } = sides;
+  return [
+    ...(source === undefined ? [] : [['source', source] as const]),
+    ...(target === undefined ? [] : [['target', target] as const]),
+  ];
+}
+
+function sideField(side: Side, fields: readonly Field[]): Field {
+  return new Field(side, new Struct([...fields]), false);
+}
+
+/** The rows of which a condition is true, ascending. The batches have a row for each pair. */
+export function rowsMeeting(
+  { formula, plain, sides }: Condition,
+  target: RecordBatch,
+  source?: RecordBatch,
+): Uint32Array {
+  const columns = plain.map((name) => columnOf(target, name));
+  for (const [side, names] of sides) {
+    const batch = side === 'source' && source !== undefined ? source : target;
+    const read = names.map((name) => columnOf(batch, name));
+    const field = sideField(
+      side,
+      read.map(([inner]) => inner),
+    );
+    const children = read.map(([, data]) => data);
+    const parts = { length: target.numRows, nullCount: 0, children };
+    columns.push([field, dataOf(field.type, parts)]);
+  }
+  const schema = schemaOf(columns.map(([field]) => field));
+  const data = columns.map(([, column]) => column);
+  return rowsWhere(formula, batchOfData(schema, data, target.numRows));
+}
+
+function columnOf(batch: RecordBatch, name: string): [Field, Data] {
+  const index = fieldIndex(batch.schema, name);
+  return [batch.schema.fields[index]!, batch.data.children[index]!];
+}

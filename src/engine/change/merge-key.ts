@@ -1,0 +1,67 @@
+import type { Field, RecordBatch, Schema } from 'apache-arrow';
+import { typeName } from '../../arrow/types.ts';
+import { CatalogError } from '../../protocol/errors.ts';
+import { columnAt, columnPath, type ColumnPath } from '../query/column-path.ts';
+import { isKeyType, KeyWriter } from './key-writer.ts';
+
+/**
+ * The columns that rows of a merge are matched on, in the table and in the rows sent.
+ * @param sent The schema of the rows sent, whose columns are of the table's types.
+ * @throws CatalogError TableColumnNotFound, TableSchemaValidationError for a column
+ * that was not sent, InvalidInput for one that is named twice or of a type without keys.
+ */
+export function mergeKey(
+  on: readonly string[],
+  table: Schema,
+  sent: Schema,
+): readonly ColumnPath[] {
+  const sentNames = new Set(sent.fields.map(({ name }) => name));
+  const seen = new Set<string>();
+  return on.map((text) => {
+    const path = columnPath(text, table.fields);
+    checkKey(text, path.field);
+    if (!sentNames.has(path.column)) {
+      throw new CatalogError(
+        'TableSchemaValidationError',
+        `the rows have no column "${path.column}" to be matched on`,
+      );
+    }
+    const name = path.formula?.text ?? path.column;
+    if (seen.has(name)) throw new CatalogError('InvalidInput', `on names ${text} twice`);
+    seen.add(name);
+    return path;
+  });
+}
+
+function checkKey(text: string, { type }: Field): void {
+  if (isKeyType(type)) return;
+  throw new CatalogError(
+    'InvalidInput',
+    `rows cannot be matched on ${text}, which is of type ${typeName(type)}`,
+  );
+}
+
+/** What writes the keys of a batch. */
+export function keysOf(key: readonly ColumnPath[], batch: RecordBatch): KeyWriter {
+  return new KeyWriter(key.map((path) => columnAt(batch, path).data[0]!));
+}
+
+/** The longest text of a value in a refusal, in characters. */
+const LONGEST = 60;
+
+/** The key of a row for a refusal, as `id = 1 and name = "a"`. */
+export function describeKey(key: readonly ColumnPath[], batch: RecordBatch, row: number): string {
+  return key
+    .map((path) => {
+      const value: unknown = columnAt(batch, path).get(row);
+      return `${path.text} = ${shown(value)}`;
+    })
+    .join(' and ');
+}
+
+function shown(value: unknown): string {
+  if (value instanceof Uint8Array)
+    return `X'${Buffer.from(value).toString('hex', 0, LONGEST / 2)}'`;
+  const text = typeof value === 'string' ? JSON.stringify(value) : String(value);
+  return text.length > LONGEST ? `${text.slice(0, LONGEST)}...` : text;
+}

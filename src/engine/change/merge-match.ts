@@ -1,0 +1,144 @@
+import type { RecordBatch, Schema } from 'apache-arrow';
+import { take } from '../../arrow/select.ts';
+import { CatalogError } from '../../protocol/errors.ts';
+import type { ColumnPath } from '../query/column-path.ts';
+import type { Place } from '../query/scan.ts';
+import { GrowingWords } from './growing-words.ts';
+import { NONE } from './key-index.ts';
+import { namesOf, rowsMeeting, type Condition } from './merge-condition.ts';
+import { describeKey, keysOf } from './merge-key.ts';
+import type { MergeSource } from './merge-source.ts';
+
+/** What a merge does with the rows of one batch of the table. */
+export interface MatchedBatch {
+  readonly place: Place;
+  /** The keys of the rows sent that match a row, once for each such row. */
+  readonly keys: Uint32Array;
+  /** Rows that are updated, ascending, and the row sent that each takes its values from. */
+  readonly updated: Uint32Array;
+  readonly sources: Uint32Array;
+  /** Rows that are deleted, ascending. */
+  readonly removed: Uint32Array;
+}
+
+/** A merge that is bound to a table. */
+export interface MergePlan {
+  readonly table: Schema;
+  readonly key: readonly ColumnPath[];
+  readonly update: boolean;
+  readonly updateIf: Condition | null;
+  readonly insert: boolean;
+  readonly remove: boolean;
+  readonly removeIf: Condition | null;
+}
+
+/** How many pairs are judged at a time. */
+const PAIRS = 65_536;
+
+/** The columns of the table that matching reads. */
+export function matchNames({ key, updateIf, removeIf }: MergePlan): readonly string[] {
+  const conditions = [updateIf, removeIf].filter((condition) => condition !== null);
+  return [
+    ...key.map(({ column }) => column),
+    ...conditions.flatMap((condition) => namesOf(condition, 'target')),
+  ];
+}
+
+/**
+ * Matches the rows of one batch.
+ * @throws CatalogError InvalidInput when several rows sent would update the same row.
+ */
+export function matchBatch(
+  plan: MergePlan,
+  source: MergeSource,
+  place: Place,
+  batch: RecordBatch,
+): MatchedBatch {
+  const writer = keysOf(plan.key, batch);
+  const keys = new GrowingWords();
+  const missing = new GrowingWords();
+  const pairs = new Pairs(plan, source, batch);
+  for (let row = 0; row < batch.numRows; row++) {
+    const key = writer.write(row) ? source.find(writer) : NONE;
+    if (key === NONE) {
+      if (plan.remove) missing.push(row);
+      continue;
+    }
+    keys.push(key);
+    if (plan.update) pairs.add(row, key);
+  }
+  const { rows, sources } = pairs.finish();
+  const removed = removedRows(plan, batch, missing.view());
+  return { place, keys: keys.view().slice(), updated: rows, sources, removed };
+}
+
+function removedRows(
+  { removeIf }: MergePlan,
+  batch: RecordBatch,
+  missing: Uint32Array,
+): Uint32Array {
+  if (removeIf === null || missing.length === 0) return missing.slice();
+  return rowsMeeting(removeIf, take(batch, missing)).map((at) => missing[at]!);
+}
+
+/** Rows of a batch and the rows sent that match them, as far as the condition is true of both. */
+class Pairs {
+  readonly #plan: MergePlan;
+  readonly #source: MergeSource;
+  readonly #batch: RecordBatch;
+  readonly #rows = new GrowingWords();
+  readonly #sources = new GrowingWords();
+  readonly #openRows = new GrowingWords();
+  readonly #openSources = new GrowingWords();
+
+  constructor(plan: MergePlan, source: MergeSource, batch: RecordBatch) {
+    this.#plan = plan;
+    this.#source = source;
+    this.#batch = batch;
+  }
+
+  /** Adds what matches a row. */
+  add(row: number, key: number): void {
+    if (this.#plan.updateIf === null) {
+      if (this.#source.isShared(key)) this.#refuse(row);
+      this.#keep(row, this.#source.firstOf(key));
+      return;
+    }
+    for (const source of this.#source.rowsOf(key)) {
+      this.#openRows.push(row);
+      this.#openSources.push(source);
+      if (this.#openRows.length === PAIRS) this.#judge(this.#plan.updateIf);
+    }
+  }
+
+  finish(): { readonly rows: Uint32Array; readonly sources: Uint32Array } {
+    if (this.#plan.updateIf !== null && this.#openRows.length > 0) this.#judge(this.#plan.updateIf);
+    return { rows: this.#rows.view().slice(), sources: this.#sources.view().slice() };
+  }
+
+  #judge(condition: Condition): void {
+    const [rows, sources] = [this.#openRows.view(), this.#openSources.view()];
+    const reads = namesOf(condition, 'source').length > 0;
+    const sent = reads ? this.#source.take(sources) : undefined;
+    for (const at of rowsMeeting(condition, take(this.#batch, rows), sent)) {
+      this.#keep(rows[at]!, sources[at]!);
+    }
+    this.#openRows.clear();
+    this.#openSources.clear();
+  }
+
+  #keep(row: number, source: number): void {
+    const count = this.#rows.length;
+    if (count > 0 && this.#rows.at(count - 1) === row) this.#refuse(row);
+    this.#rows.push(row);
+    this.#sources.push(source);
+  }
+
+  #refuse(row: number): never {
+    const key = describeKey(this.#plan.key, this.#batch, row);
+    throw new CatalogError(
+      'InvalidInput',
+      `several of the rows sent have ${key} and match the same row`,
+    );
+  }
+}

@@ -1,0 +1,166 @@
+import { schemaOf } from '../../arrow/nested-type.ts';
+import { CatalogError } from '../../protocol/errors.ts';
+import type { Schema } from 'apache-arrow';
+import { needOf, ROW_OFFSET } from '../query/computed-columns.ts';
+import { Pace } from '../query/pace.ts';
+import { allFiles } from '../query/plan.ts';
+import { readAhead } from '../query/read-ahead.ts';
+import { Scanner } from '../query/scan.ts';
+import type { FragmentReader } from '../table/fragment-reader.ts';
+import type { Incoming } from '../table/incoming.ts';
+import { checkConforms, sameSchema } from '../table/schema-match.ts';
+import type { Snapshot } from '../table/snapshot.ts';
+import { both } from './both.ts';
+import type { Derive } from './derived-commit.ts';
+import { FragmentMemo } from './fragment-memo.ts';
+import { bindPairCondition, bindRowCondition, namesOf } from './merge-condition.ts';
+import { mergeKey } from './merge-key.ts';
+import { matchBatch, matchNames, type MatchedBatch, type MergePlan } from './merge-match.ts';
+import { MergeOutcome } from './merge-outcome.ts';
+import type { MergeRequest } from './merge-request.ts';
+import { MergeSource } from './merge-source.ts';
+import { MergeWriter } from './merge-writer.ts';
+import { withoutRows } from './removal.ts';
+
+/** How many rows a merge changed. */
+export interface MergeCounts {
+  readonly updated: number;
+  readonly inserted: number;
+  readonly removed: number;
+}
+
+/** What a merge works with. */
+export interface MergeOptions {
+  readonly reader: FragmentReader;
+  /** The table when the merge begins. */
+  readonly base: Snapshot;
+  readonly request: MergeRequest;
+  readonly incoming: Incoming;
+  /** How many bytes of the rows sent are held in memory before they go to a file. */
+  readonly inMemory?: number;
+}
+
+/** A merge whose rows are read. It holds them until it is closed. */
+export class RowMerge {
+  readonly #reader: FragmentReader;
+  readonly #request: MergeRequest;
+  readonly #plan: MergePlan;
+  readonly #source: MergeSource;
+  readonly #memo = new FragmentMemo<MatchedBatch>();
+
+  private constructor(
+    reader: FragmentReader,
+    request: MergeRequest,
+    plan: MergePlan,
+    source: MergeSource,
+  ) {
+    this.#reader = reader;
+    this.#request = request;
+    this.#plan = plan;
+    this.#source = source;
+  }
+
+  /**
+   * Plans a merge and reads its rows. Columns that are not sent keep their values
+   * where rows are updated, and are null where they are inserted.
+   * @throws CatalogError for what does not fit the table, and for a damaged stream.
+   */
+  static async open({
+    reader,
+    base,
+    request,
+    incoming,
+    inMemory,
+  }: MergeOptions): Promise<RowMerge> {
+    const schema = sentSchema(incoming.schema, base.schema, request);
+    const plan = planMerge(request, base.schema, schema);
+    const source = new MergeSource({
+      folder: base.folder,
+      schema,
+      key: plan.key,
+      atHand: plan.updateIf === null ? [] : namesOf(plan.updateIf, 'source'),
+      checkTime: request.checkTime,
+      inMemory,
+    });
+    try {
+      await source.read(incoming.batches);
+      return new RowMerge(reader, request, plan, source);
+    } catch (error) {
+      await source.close();
+      throw error;
+    }
+  }
+
+  /** Merges the rows into a version. */
+  readonly derive: Derive<MergeCounts> = async (base, wrote) => {
+    if (!sameSchema(base.schema, this.#plan.table)) {
+      throw new CatalogError('ConcurrentModification', "the table's schema was changed meanwhile");
+    }
+    const batches = await this.#match(base);
+    const outcome = new MergeOutcome(this.#plan, this.#source, batches);
+    const writer = new MergeWriter(this.#reader, base, this.#source, outcome);
+    const [added, left] = await both(
+      writer.write(wrote),
+      withoutRows(this.#reader, base, outcome.goneOf(), wrote),
+    );
+    const { updated, inserted, removed } = outcome;
+    return {
+      fragments: [...left, ...added],
+      nextRowId: base.nextRowId + BigInt(inserted),
+      result: { updated, inserted, removed },
+    };
+  };
+
+  async close(): Promise<void> {
+    await this.#source.close();
+  }
+
+  async #match(base: Snapshot): Promise<readonly MatchedBatch[]> {
+    const files = allFiles(base);
+    const need = needOf(base.schema, matchNames(this.#plan));
+    const fresh = this.#memo.begin(base, files, need.placed.includes(ROW_OFFSET));
+    const pace = new Pace();
+    const scanned = new Scanner(this.#reader, base).scan(fresh, need);
+    for await (const { place, batch, release } of readAhead(scanned)) {
+      this.#request.checkTime();
+      const matched = matchBatch(this.#plan, this.#source, place, batch);
+      release?.();
+      this.#memo.add(place.fragment, matched);
+      await pace.turn();
+    }
+    const all = files.flatMap(({ fragment }) => this.#memo.of(fragment));
+    return all.filter(({ keys, removed }) => keys.length + removed.length > 0);
+  }
+}
+
+/**
+ * The table's columns that are sent, in its order.
+ * @throws CatalogError TableSchemaValidationError for a column that the table lacks or
+ * has in another type, and for one that is missing and may not be null in new rows.
+ */
+function sentSchema(sent: Schema, table: Schema, { insert }: MergeRequest): Schema {
+  const names = new Set(sent.fields.map(({ name }) => name));
+  const fields = table.fields.filter(({ name }) => names.has(name));
+  const schema = schemaOf(fields, table.metadata);
+  checkConforms(sent, insert ? table : schema);
+  return schema;
+}
+
+function planMerge(request: MergeRequest, table: Schema, sent: Schema): MergePlan {
+  const { updateIf, removeIf, update, insert, remove } = request;
+  return {
+    table,
+    key: mergeKey(request.on, table, sent),
+    update,
+    updateIf:
+      updateIf === null
+        ? null
+        : bindPairCondition('when_matched_update_all_filt', updateIf, sent, table),
+    insert,
+    remove,
+    removeIf:
+      removeIf === null
+        ? null
+        : bindRowCondition('when_not_matched_by_source_delete_filt', removeIf, table),
+  };
+}

@@ -1,0 +1,167 @@
+import type { RecordBatch, Schema } from 'apache-arrow';
+import { concat, project, take } from '../../arrow/select.ts';
+import { conform } from '../../arrow/types.ts';
+import type { ColumnPath } from '../query/column-path.ts';
+import { Pace } from '../query/pace.ts';
+import { eachOf } from '../table/each-of.ts';
+import { asRefusal } from '../table/incoming.ts';
+import { pieces } from '../table/ingest.ts';
+import { GrowingWords } from './growing-words.ts';
+import { KeyIndex, NONE } from './key-index.ts';
+import type { KeyWriter } from './key-writer.ts';
+import { keysOf } from './merge-key.ts';
+import { SpilledRows } from './spilled-rows.ts';
+
+/** How to read the rows of a merge. */
+export interface SourceOptions {
+  /** The table's folder. */
+  readonly folder: string;
+  readonly schema: Schema;
+  readonly key: readonly ColumnPath[];
+  /** The columns that are needed of any row at any time. */
+  readonly atHand: readonly string[];
+  /** Throws when the time that the merge may take is over. */
+  readonly checkTime: () => void;
+  /** How many bytes of the rows are held in memory before they go to a file. */
+  readonly inMemory: number | undefined;
+}
+
+/** A stretch of the rows of a merge. */
+export interface SourcePiece {
+  readonly batch: RecordBatch;
+  /** The number of its first row. */
+  readonly start: number;
+}
+
+/**
+ * The rows of a merge, numbered as they came. In memory are their keys and the columns
+ * that a condition reads; the rows themselves only while they are few.
+ */
+export class MergeSource {
+  readonly schema: Schema;
+  readonly #rows: SpilledRows;
+  readonly #options: SourceOptions;
+  readonly #index = new KeyIndex();
+  /** The key of each row. */
+  readonly #keys = new GrowingWords();
+  /** For each key its first and its last row. */
+  readonly #first = new GrowingWords();
+  readonly #last = new GrowingWords();
+  /** For each row the next one with its key. */
+  readonly #next = new GrowingWords();
+  #atHand: RecordBatch[] = [];
+
+  constructor(options: SourceOptions) {
+    this.schema = options.schema;
+    this.#options = options;
+    this.#rows = new SpilledRows(options.folder, options.schema, options.inMemory);
+  }
+
+  /** How many rows there are. */
+  get count(): number {
+    return this.#keys.length;
+  }
+
+  /** How many different keys they have. */
+  get keyCount(): number {
+    return this.#index.size;
+  }
+
+  /**
+   * Takes in all rows.
+   * @throws CatalogError for a stream that is damaged or has rows that the table cannot hold.
+   */
+  async read(batches: AsyncIterable<RecordBatch>): Promise<void> {
+    const pace = new Pace();
+    try {
+      await eachOf(batches, async (batch) => {
+        for (const piece of pieces(conform(batch, this.schema))) {
+          this.#options.checkTime();
+          await this.#add(piece);
+          await pace.turn();
+        }
+      });
+      await this.#rows.finish();
+    } catch (error) {
+      throw asRefusal(error);
+    }
+  }
+
+  /** The number of a key among those of the rows, `NONE` when no row has it. */
+  find(key: KeyWriter): number {
+    return this.#index.find(key);
+  }
+
+  /** The number of a row's key, `NONE` when it is null. */
+  keyOf(row: number): number {
+    return this.#keys.at(row);
+  }
+
+  /** The rows with a key. */
+  *rowsOf(key: number): Generator<number> {
+    for (let row = this.#first.at(key); row !== NONE; row = this.#next.at(row)) yield row;
+  }
+
+  /** The first row with a key. */
+  firstOf(key: number): number {
+    return this.#first.at(key);
+  }
+
+  /** Whether several rows have a key. */
+  isShared(key: number): boolean {
+    return this.#first.at(key) !== this.#last.at(key);
+  }
+
+  /** The columns that are at hand, of some rows. */
+  take(rows: Uint32Array): RecordBatch {
+    const [first] = this.#atHand;
+    if (first === undefined) throw new Error('the merge has no rows');
+    if (this.#atHand.length > 1) this.#atHand = [concat(this.#atHand)];
+    return take(this.#atHand[0]!, rows);
+  }
+
+  /** All rows in their order. */
+  async *pieces(): AsyncGenerator<SourcePiece> {
+    let start = 0;
+    for await (const batch of this.#rows.batches()) {
+      yield { batch, start };
+      start += batch.numRows;
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#rows.close();
+  }
+
+  async #add(batch: RecordBatch): Promise<void> {
+    const keys = keysOf(this.#options.key, batch);
+    for (let row = 0; row < batch.numRows; row++) {
+      this.#addKey(keys.write(row) ? this.#index.add(keys) : NONE);
+    }
+    const { atHand } = this.#options;
+    if (atHand.length > 0) this.#atHand.push(copyOf(project(batch, atHand)));
+    await this.#rows.add(batch);
+  }
+
+  #addKey(key: number): void {
+    const row = this.#keys.length;
+    this.#keys.push(key);
+    this.#next.push(NONE);
+    if (key === NONE) return;
+    if (key === this.#first.length) {
+      this.#first.push(row);
+      this.#last.push(row);
+      return;
+    }
+    this.#next.set(this.#last.at(key), row);
+    this.#last.set(key, row);
+  }
+}
+
+/** Columns in memory of their own, so that they do not hold that of the whole batch. */
+function copyOf(batch: RecordBatch): RecordBatch {
+  return take(
+    batch,
+    Uint32Array.from({ length: batch.numRows }, (_, row) => row),
+  );
+}

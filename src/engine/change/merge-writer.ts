@@ -1,0 +1,138 @@
+import { makeData, Uint64, type Data, type RecordBatch } from 'apache-arrow';
+import { batchOfData } from '../../arrow/batch.ts';
+import { nullsOf } from '../../arrow/nulls.ts';
+import { take } from '../../arrow/select.ts';
+import { schemaOf } from '../../arrow/nested-type.ts';
+import { coalesce } from '../query/coalesce.ts';
+import { needOf, ROW_ID } from '../query/computed-columns.ts';
+import { gather, Places } from '../query/gather.ts';
+import { Scanner } from '../query/scan.ts';
+import { newFragment } from '../table/change.ts';
+import type { BatchSource } from '../table/fragment-reader.ts';
+import { batchBytes, ingest, PIECE_BYTES } from '../table/ingest.ts';
+import { countedFrom } from '../table/row-ids.ts';
+import type { Fragment, Snapshot } from '../table/snapshot.ts';
+import { keptBatch, keptFragment, keptSchema } from './kept-rows.ts';
+import type { MergeOutcome } from './merge-outcome.ts';
+import type { MergeSource, SourcePiece } from './merge-source.ts';
+import type { Wrote } from './removal.ts';
+
+/** How far apart the batches lie in the positions that rows are fetched by. */
+const STRIDE = 2 ** 32;
+
+/** Writes what a merge updates and inserts, in the order of the rows sent. */
+export class MergeWriter {
+  readonly #reader: BatchSource;
+  readonly #base: Snapshot;
+  readonly #source: MergeSource;
+  readonly #outcome: MergeOutcome;
+  readonly #places = new Places();
+  #nextRowId: bigint;
+
+  constructor(reader: BatchSource, base: Snapshot, source: MergeSource, outcome: MergeOutcome) {
+    this.#reader = reader;
+    this.#base = base;
+    this.#source = source;
+    this.#outcome = outcome;
+    this.#nextRowId = base.nextRowId;
+    for (const [index, { place }] of outcome.batches.entries()) {
+      this.#places.add({ ...place, offset: index * STRIDE });
+    }
+  }
+
+  /** The new fragments. Inserted rows lie beside updated ones, with ids that are stored. */
+  async write(wrote: Wrote): Promise<readonly Fragment[]> {
+    const { folder, schema, fieldIds } = this.#base;
+    const { updated, inserted } = this.#outcome;
+    if (updated + inserted === 0) return [];
+    const kept = updated > 0;
+    const batches = coalesce(kept ? this.#keptBatches() : this.#newBatches());
+    const files = await ingest(folder, kept ? keptSchema(schema) : schema, batches);
+    wrote(files.map(({ file }) => file));
+    return files.map((file) => {
+      if (kept) return keptFragment(file, fieldIds);
+      const first = this.#nextRowId;
+      this.#nextRowId += BigInt(file.rows);
+      return newFragment(file, fieldIds, first);
+    });
+  }
+
+  async *#newBatches(): AsyncGenerator<RecordBatch> {
+    const { schema } = this.#base;
+    for await (const piece of this.#source.pieces()) {
+      const { start, batch } = piece;
+      const rows = this.#outcome.insertedIn(start, batch.numRows);
+      if (rows.length === 0) continue;
+      const columns = this.#columns(piece, rows, null);
+      const fields = columns.map(({ type }, at) => schema.fields[at]!.clone({ type }));
+      yield batchOfData(schemaOf(fields), columns, rows.length);
+    }
+  }
+
+  async *#keptBatches(): AsyncGenerator<RecordBatch> {
+    for await (const piece of this.#source.pieces()) {
+      const { start, batch } = piece;
+      const end = this.#outcome.updatedBefore(start + batch.numRows);
+      const step = rowsAtOnce(batch);
+      for (let at = this.#outcome.updatedBefore(start); at < end; at += step) {
+        yield await this.#updated(piece, at, Math.min(end, at + step));
+      }
+      const rows = this.#outcome.insertedIn(start, batch.numRows);
+      if (rows.length > 0) yield this.#inserted(piece, rows);
+    }
+  }
+
+  async #updated(piece: SourcePiece, from: number, to: number): Promise<RecordBatch> {
+    const positions = new Float64Array(to - from);
+    const sent = new Uint32Array(to - from);
+    for (let at = from; at < to; at++) {
+      const { batch, row, source } = this.#outcome.updatedAt(at);
+      positions[at - from] = batch * STRIDE + row;
+      sent[at - from] = source;
+    }
+    const old = await this.#old(positions);
+    return this.#kept(this.#columns(piece, sent, old), old.getChild(ROW_ID.name)!.data[0]!);
+  }
+
+  /** What updated rows keep: their ids, and the columns that were not sent. */
+  async #old(positions: Float64Array): Promise<RecordBatch> {
+    const sent = new Set(this.#source.schema.fields.map(({ name }) => name));
+    const names = this.#base.schema.fields.map(({ name }) => name);
+    const need = needOf(this.#base.schema, [
+      ...names.filter((name) => !sent.has(name)),
+      ROW_ID.name,
+    ]);
+    return gather(new Scanner(this.#reader, this.#base), this.#places, positions, need);
+  }
+
+  #inserted(piece: SourcePiece, rows: Uint32Array): RecordBatch {
+    const ids = countedFrom(this.#nextRowId, rows.length, (place) => place);
+    this.#nextRowId += BigInt(rows.length);
+    return this.#kept(
+      this.#columns(piece, rows, null),
+      makeData({ type: new Uint64(), data: ids }),
+    );
+  }
+
+  #kept(columns: readonly Data[], ids: Data): RecordBatch {
+    return keptBatch(this.#base.schema, columns, ids);
+  }
+
+  /** The table's columns for some rows of a piece; what was not sent is as it was, or null. */
+  #columns({ batch, start }: SourcePiece, rows: Uint32Array, old: RecordBatch | null): Data[] {
+    const taken = take(
+      batch,
+      rows.map((row) => row - start),
+    );
+    return this.#base.schema.fields.map(({ name, type }) => {
+      const sent = taken.getChild(name) ?? old?.getChild(name);
+      return sent?.data[0] ?? nullsOf(type, rows.length);
+    });
+  }
+}
+
+/** One row sent may update many; they are written in portions of the size that is stored. */
+function rowsAtOnce(batch: RecordBatch): number {
+  const bytes = batchBytes(batch) / Math.max(1, batch.numRows);
+  return Math.max(64, Math.floor(PIECE_BYTES / Math.max(1, bytes)));
+}

@@ -1,0 +1,77 @@
+import { needOf, ROW_OFFSET } from '../query/computed-columns.ts';
+import { rowsWhere, type Formula } from '../query/formula.ts';
+import { Pace } from '../query/pace.ts';
+import { allFiles } from '../query/plan.ts';
+import { readAhead } from '../query/read-ahead.ts';
+import { countOf, listed, rowAt, stretch, type Rows } from '../query/rows.ts';
+import { Scanner, type Place } from '../query/scan.ts';
+import type { BatchSource } from '../table/fragment-reader.ts';
+import type { Fragment, Snapshot } from '../table/snapshot.ts';
+import { FragmentMemo } from './fragment-memo.ts';
+
+/** Some rows of one batch of a table. */
+export interface FoundRows {
+  readonly place: Place;
+  readonly rows: Rows;
+}
+
+/** The rows of a fragment that were found. */
+export interface FoundFragment {
+  readonly fragment: Fragment;
+  /** What names the fragment together with the rows it has. */
+  readonly key: string;
+  readonly found: readonly FoundRows[];
+}
+
+/** Finds the rows that a change is about. What was found in one version is not looked for in the next. */
+export class RowFinder {
+  readonly #source: BatchSource;
+  readonly #memo = new FragmentMemo<FoundRows>();
+
+  constructor(source: BatchSource) {
+    this.#source = source;
+  }
+
+  /**
+   * The rows of which a predicate is true, for each fragment that has any; all rows without one.
+   * @throws CatalogError InvalidInput when the predicate fails on a row.
+   */
+  async find(base: Snapshot, predicate: Formula | null): Promise<readonly FoundFragment[]> {
+    const files = allFiles(base);
+    const need = needOf(base.schema, predicate?.columns ?? []);
+    const fresh = this.#memo.begin(base, files, need.placed.includes(ROW_OFFSET));
+    const pace = new Pace();
+    for await (const { place, batch, release } of readAhead(
+      new Scanner(this.#source, base).scan(fresh, need),
+    )) {
+      const rows =
+        predicate === null
+          ? stretch(0, place.rows)
+          : listed(rowsWhere(predicate, batch), place.rows);
+      release?.();
+      if (countOf(rows) > 0) this.#memo.add(place.fragment, { place, rows });
+      await pace.turn();
+    }
+    return files
+      .map(({ fragment }) => ({
+        fragment,
+        key: this.#memo.key(fragment),
+        found: this.#memo.of(fragment),
+      }))
+      .filter(({ found }) => found.length > 0);
+  }
+}
+
+/** The positions of rows in their fragment's files, ascending as the batches are. */
+export function physicalRows(found: readonly FoundRows[]): Uint32Array {
+  const all = new Uint32Array(found.reduce((sum, { rows }) => sum + countOf(rows), 0));
+  let at = 0;
+  for (const { place, rows } of found) {
+    const count = countOf(rows);
+    const row = rowAt(rows);
+    for (let index = 0; index < count; index++) {
+      all[at++] = place.start + (place.live?.[row(index)] ?? row(index));
+    }
+  }
+  return all;
+}

@@ -1,0 +1,73 @@
+import { join } from 'node:path';
+import { rm } from 'node:fs/promises';
+import type { RecordBatch, Schema } from 'apache-arrow';
+import { FragmentWriter } from '../table/fragment-writer.ts';
+import { batchBytes } from '../table/ingest.ts';
+import { OpenFiles } from '../table/open-files.ts';
+
+/** How much is held in memory before it goes to a file, in bytes. */
+const IN_MEMORY = 32 * 2 ** 20;
+
+/** Batches that are kept for a while: in memory, or in a file of the table's folder when they are many. */
+export class SpilledRows {
+  readonly #folder: string;
+  readonly #schema: Schema;
+  readonly #inMemory: number;
+  readonly #files = new OpenFiles();
+  #held: RecordBatch[] = [];
+  #bytes = 0;
+  #count = 0;
+  #writer: FragmentWriter | undefined;
+  #path: string | undefined;
+
+  constructor(folder: string, schema: Schema, inMemory = IN_MEMORY) {
+    this.#folder = folder;
+    this.#schema = schema;
+    this.#inMemory = inMemory;
+  }
+
+  /** Adds a batch of exactly the schema. */
+  async add(batch: RecordBatch): Promise<void> {
+    this.#count++;
+    this.#bytes += batchBytes(batch);
+    if (this.#writer === undefined && this.#bytes <= this.#inMemory) {
+      this.#held.push(batch);
+      return;
+    }
+    this.#writer ??= await this.#spill();
+    await this.#writer.write(batch);
+  }
+
+  /** To be called after the last batch. */
+  async finish(): Promise<void> {
+    if (this.#writer === undefined) return;
+    const { file } = await this.#writer.finish();
+    this.#writer = undefined;
+    this.#path = join(this.#folder, file);
+  }
+
+  /** The batches in the order in which they were added. */
+  async *batches(): AsyncGenerator<RecordBatch> {
+    for (let index = 0; index < this.#count; index++) {
+      const path = this.#path;
+      yield path === undefined
+        ? this.#held[index]!
+        : await this.#files.use(path, ({ file }) => file.readBatch(index));
+    }
+  }
+
+  /** Lets go of everything, whatever has happened. */
+  async close(): Promise<void> {
+    await this.#writer?.abandon();
+    await this.#files.close();
+    if (this.#path !== undefined) await rm(this.#path, { force: true });
+  }
+
+  async #spill(): Promise<FragmentWriter> {
+    const writer = await FragmentWriter.create(this.#folder, this.#schema);
+    this.#writer = writer;
+    for (const batch of this.#held) await writer.write(batch);
+    this.#held = [];
+    return writer;
+  }
+}

@@ -1,0 +1,125 @@
+import type { RecordBatch } from 'apache-arrow';
+import { coalesce } from '../query/coalesce.ts';
+import { needOf, ROW_ID, ROW_OFFSET, withComputed } from '../query/computed-columns.ts';
+import { bindPredicate, type Formula } from '../query/formula.ts';
+import { Pace } from '../query/pace.ts';
+import { Scanner } from '../query/scan.ts';
+import type { FragmentReader } from '../table/fragment-reader.ts';
+import type { WrittenFile } from '../table/fragment-writer.ts';
+import { ingest } from '../table/ingest.ts';
+import type { Fragment, Snapshot } from '../table/snapshot.ts';
+import { assignedData, bindUpdates, type Assignment, type Update } from './assignment.ts';
+import { both } from './both.ts';
+import type { Derive } from './derived-commit.ts';
+import { keptBatch, keptFragment, keptSchema } from './kept-rows.ts';
+import { withoutRows, type Wrote } from './removal.ts';
+import { physicalRows, RowFinder, type FoundFragment } from './row-finder.ts';
+
+/** What to update: all rows without a predicate. */
+export interface UpdateRequest {
+  readonly predicate: string | null;
+  readonly updates: readonly Update[];
+}
+
+/**
+ * Gives columns of some rows new values. The rows keep their ids; they are written
+ * anew, behind all others.
+ * @returns How many rows it updated.
+ * @throws CatalogError TableColumnNotFound, InvalidInput or TableSchemaValidationError
+ * for what is wrong with the request, and for a value that a column cannot hold.
+ */
+export function updateRows(reader: FragmentReader, request: UpdateRequest): Derive<bigint> {
+  const finder = new RowFinder(reader);
+  const rewriter = new Rewriter(reader);
+  return async (base, wrote) => {
+    const fields = withComputed(base.schema, [ROW_ID, ROW_OFFSET]);
+    const assignments = bindUpdates(request.updates, base.schema);
+    const predicate = predicateOf(request, fields);
+    const found = await finder.find(base, predicate);
+    const old = new Map(found.map((each) => [each.fragment, physicalRows(each.found)]));
+    const [updated, left] = await both(
+      rewriter.rewrite(base, found, assignments, wrote),
+      withoutRows(reader, base, old, wrote),
+    );
+    const result = [...old.values()].reduce((sum, rows) => sum + BigInt(rows.length), 0n);
+    return { fragments: [...left, ...updated], nextRowId: base.nextRowId, result };
+  };
+}
+
+function predicateOf(
+  { predicate }: UpdateRequest,
+  fields: Parameters<typeof bindPredicate>[2],
+): Formula | null {
+  return predicate === null ? null : bindPredicate('predicate', predicate, fields);
+}
+
+/** Writes updated rows; those of a fragment that is as it was are not written again. */
+class Rewriter {
+  readonly #reader: FragmentReader;
+  #done = new Set<string>();
+  #files: readonly WrittenFile[] = [];
+
+  constructor(reader: FragmentReader) {
+    this.#reader = reader;
+  }
+
+  async rewrite(
+    base: Snapshot,
+    found: readonly FoundFragment[],
+    assignments: readonly Assignment[],
+    wrote: Wrote,
+  ): Promise<readonly Fragment[]> {
+    const keys = new Set(found.map(({ key }) => key));
+    if ([...this.#done].some((key) => !keys.has(key)) || readsOffset(assignments)) this.#forget();
+    const fresh = found.filter(({ key }) => !this.#done.has(key));
+    const batches = coalesce(this.#batches(base, fresh, assignments));
+    const files = await ingest(base.folder, keptSchema(base.schema), batches);
+    wrote(files.map(({ file }) => file));
+    this.#files = [...this.#files, ...files];
+    this.#done = keys;
+    return this.#files.map((file) => keptFragment(file, base.fieldIds));
+  }
+
+  #forget(): void {
+    this.#done = new Set();
+    this.#files = [];
+  }
+
+  async *#batches(
+    base: Snapshot,
+    found: readonly FoundFragment[],
+    assignments: readonly Assignment[],
+  ): AsyncGenerator<RecordBatch> {
+    const scanner = new Scanner(this.#reader, base);
+    const need = needOf(base.schema, namesRead(base, assignments));
+    const pace = new Pace();
+    for (const { place, rows } of found.flatMap((each) => each.found)) {
+      yield updated(base, assignments, await scanner.read(place, need, rows));
+      await pace.turn();
+    }
+  }
+}
+
+/** Columns that are neither kept nor used for the new values are not read. */
+function namesRead({ schema }: Snapshot, assignments: readonly Assignment[]): readonly string[] {
+  const replaced = new Set(assignments.map(({ field }) => field.name));
+  const kept = schema.fields.map(({ name }) => name).filter((name) => !replaced.has(name));
+  return [...kept, ROW_ID.name, ...assignments.flatMap(({ formula }) => formula.columns)];
+}
+
+function readsOffset(assignments: readonly Assignment[]): boolean {
+  return assignments.some(({ formula }) => formula.columns.includes(ROW_OFFSET.name));
+}
+
+function updated(
+  { schema }: Snapshot,
+  assignments: readonly Assignment[],
+  batch: RecordBatch,
+): RecordBatch {
+  const columns = new Map(
+    batch.schema.fields.map(({ name }, at) => [name, batch.data.children[at]!]),
+  );
+  const fresh = new Map(assignments.map((each) => [each.field.name, assignedData(each, batch)]));
+  const children = schema.fields.map(({ name }) => (fresh.get(name) ?? columns.get(name))!);
+  return keptBatch(schema, children, columns.get(ROW_ID.name)!);
+}

@@ -1,0 +1,58 @@
+import { Field } from 'apache-arrow';
+import { CatalogError } from '../../protocol/errors.ts';
+import type { Handler } from '../handler.ts';
+import { bindFormula, valuesOf, type Formula } from '../query/formula.ts';
+import type { Contents } from '../table/change.ts';
+import { columnsOf, withColumns, type TableColumn } from '../table/table-columns.ts';
+import { newColumnsField, type NewColumn } from './new-columns.ts';
+import {
+  commitSchemaChange,
+  versionAnswer,
+  type ChangeBase,
+  type SchemaParts,
+} from './schema-change.ts';
+
+/**
+ * AlterTableAddColumns. The values of expressions go into data files of their
+ * own; columns of nulls lie in none. Expressions see the columns that were there before.
+ */
+export function addColumns(parts: SchemaParts): Handler {
+  return async (call) => {
+    const entries = newColumnsField(call.body);
+    const committed = await commitSchemaChange(parts, call, (on) => extended(on, entries));
+    return versionAnswer(call, 'add_columns', committed);
+  };
+}
+
+async function extended(
+  { base, snapshot, writer }: ChangeBase,
+  entries: readonly NewColumn[],
+): Promise<Contents> {
+  const formulas = new Map<NewColumn, Formula>();
+  const added = entries.map((entry, at): TableColumn => {
+    refuseTaken(base, entry.name);
+    const id = base.nextFieldId + at;
+    if (entry.kind === 'nulls') return { field: new Field(entry.name, entry.type, true), id };
+    const formula = bindFormula(`new_columns.${entry.name}`, entry.text, base.schema.fields);
+    formulas.set(entry, formula);
+    return { field: new Field(entry.name, formula.bound.type, true), id };
+  });
+  const next = withColumns(base, [...columnsOf(base), ...added]);
+  if (formulas.size === 0) return next;
+  const computed = added.filter((_, at) => formulas.has(entries[at]!));
+  const fragments = await writer.extended(snapshot, {
+    fields: computed.map(({ field }) => field),
+    ids: computed.map(({ id }) => id),
+    reads: [...new Set([...formulas.values()].flatMap(({ columns }) => columns))],
+    values: (rows) => [...formulas.values()].map((formula) => valuesOf(formula, rows)),
+  });
+  return { ...next, fragments };
+}
+
+function refuseTaken({ schema }: Contents, name: string): void {
+  if (schema.fields.every((field) => field.name !== name)) return;
+  throw new CatalogError(
+    'TableSchemaValidationError',
+    `the table already has a column ${JSON.stringify(name)}`,
+  );
+}

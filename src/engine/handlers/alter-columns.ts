@@ -1,0 +1,130 @@
+import type { Field, RecordBatch, Vector } from 'apache-arrow';
+import { Vector as VectorClass } from 'apache-arrow';
+import { sameType, typeName } from '../../arrow/types.ts';
+import { CatalogError } from '../../protocol/errors.ts';
+import type { Handler } from '../handler.ts';
+import { canCastColumn, castColumn } from '../table/cast-column.ts';
+import type { Contents } from '../table/change.ts';
+import { changedAt, fieldAt, fieldPlace, type FieldPlace } from '../table/field-place.ts';
+import { withColumns, type TableColumn } from '../table/table-columns.ts';
+import { alterationsField, type Alteration } from './alterations.ts';
+import { refuseNulls } from './null-check.ts';
+import {
+  commitSchemaChange,
+  versionAnswer,
+  type ChangeBase,
+  type SchemaParts,
+} from './schema-change.ts';
+
+/** An alteration and the field that it is about. */
+interface Altered extends Alteration {
+  readonly place: FieldPlace;
+}
+
+/** A column that gets values of another type. */
+interface Cast {
+  readonly position: number;
+  readonly field: Field;
+  readonly id: number;
+}
+
+/**
+ * AlterTableAlterColumns, all alterations in one version. Paths mean the columns
+ * as they were before. Only a cast writes values: those of its column, which
+ * gets another id, so that older versions keep reading what they had.
+ */
+export function alterColumns(parts: SchemaParts): Handler {
+  return async (call) => {
+    const alterations = alterationsField(call.body);
+    const committed = await commitSchemaChange(parts, call, (on) => altered(on, alterations));
+    return versionAnswer(call, 'alter_columns', committed);
+  };
+}
+
+async function altered(on: ChangeBase, alterations: readonly Alteration[]): Promise<Contents> {
+  const { base, snapshot, writer } = on;
+  const all = alterations.map((one) => ({ ...one, place: fieldPlace(one.path, base.schema) }));
+  refuseTwice(all);
+  const fields = all.reduce(alteredFields, base.schema.fields);
+  const casts = castsOf(base, all, fields);
+  const columns = fields.map((field, position): TableColumn => {
+    const cast = casts.find((one) => one.position === position);
+    return { field, id: cast?.id ?? base.fieldIds[position]! };
+  });
+  withColumns(base, columns);
+  for (const one of all) {
+    if (one.nullable === false && fieldAt(one.place).nullable) await refuseNulls(on, one.place);
+  }
+  if (casts.length === 0) return withColumns(base, columns);
+  const names = casts.map(({ position }) => base.schema.fields[position]!.name);
+  const fragments = await writer.extended(snapshot, {
+    fields: casts.map(({ field }) => field),
+    ids: casts.map(({ id }) => id),
+    reads: names,
+    values: (rows) => casts.map(({ field }, at) => castValues(rows, names[at]!, field)),
+  });
+  return withColumns({ ...base, fragments }, columns);
+}
+
+function refuseTwice(all: readonly Altered[]): void {
+  const seen = new Set<string>();
+  for (const { path, place } of all) {
+    const key = place.positions.join('.');
+    if (seen.has(key)) {
+      throw new CatalogError('InvalidInput', `the column ${JSON.stringify(path)} is altered twice`);
+    }
+    seen.add(key);
+  }
+}
+
+function alteredFields(fields: readonly Field[], one: Altered): readonly Field[] {
+  const { place, rename, nullable, type } = one;
+  return changedAt(fields, place.positions, (field) =>
+    field.clone({
+      name: rename ?? field.name,
+      nullable: nullable ?? field.nullable,
+      type: type === null || sameType(field.type, type) ? field.type : castType(one, field),
+    }),
+  );
+}
+
+function castType({ path, place, type }: Altered, field: Field): Field['type'] {
+  if (type === null) return field.type;
+  if (place.positions.length > 1) {
+    throw new CatalogError(
+      'Unsupported',
+      `${JSON.stringify(path)} is a part of a column; only whole columns can get another type`,
+    );
+  }
+  if (canCastColumn(field.type, type)) return type;
+  throw new CatalogError(
+    'TableSchemaValidationError',
+    `the column ${JSON.stringify(path)} of type ${typeName(field.type)} cannot become ${typeName(type)}`,
+  );
+}
+
+function castsOf(
+  base: Contents,
+  all: readonly Altered[],
+  fields: readonly Field[],
+): readonly Cast[] {
+  const positions = all
+    .filter(({ type, place }) => type !== null && !sameType(fieldAt(place).type, type))
+    .map(({ place }) => place.positions[0]);
+  return positions.map((position, at) => ({
+    position,
+    field: fields[position]!,
+    id: base.nextFieldId + at,
+  }));
+}
+
+function castValues(rows: RecordBatch, name: string, field: Field): Vector {
+  const column = rows.getChild(name);
+  if (column === null) throw new Error(`the column ${name} was not read`);
+  const cast = castColumn(column.data[0]!, field.type);
+  if (cast.kind === 'column') return new VectorClass([cast.data]);
+  throw new CatalogError(
+    'TableSchemaValidationError',
+    `the column ${JSON.stringify(name)} cannot become ${typeName(field.type)}: the value ${cast.value} would be lost`,
+  );
+}

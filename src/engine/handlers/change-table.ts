@@ -1,0 +1,28 @@
+import { commitDerived, type Derive, type DerivedOutcome } from '../change/derived-commit.ts';
+import type { Call } from '../handler.ts';
+import { textParameter } from '../parameters.ts';
+import { refuseBranch } from '../query/request.ts';
+import type { FragmentReader } from '../table/fragment-reader.ts';
+import { requireEngineTable, type TableParts } from './table-parts.ts';
+
+/** What the handlers work with that change rows which are there. */
+export interface TableChanges extends TableParts {
+  readonly reader: FragmentReader;
+}
+
+/**
+ * Changes the rows of a request's table.
+ * @throws CatalogError TableNotFound, TableBranchNotFound, why the table's rows are
+ * not here, ConcurrentModification, or what the change refuses.
+ */
+export async function changeTable<Result>(
+  { catalog, tables }: TableChanges,
+  call: Call,
+  derive: Derive<Result>,
+): Promise<DerivedOutcome<Result>> {
+  const { object } = call.request;
+  refuseBranch(textParameter(call, 'branch'));
+  const table = await catalog.requireTable(object);
+  requireEngineTable(object, table.content);
+  return commitDerived({ tables, table, current: () => catalog.requireTable(object), derive });
+}

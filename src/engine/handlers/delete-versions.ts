@@ -1,0 +1,61 @@
+import { CatalogError } from '../../protocol/errors.ts';
+import { isJsonObject, type JsonValue } from '../../protocol/json.ts';
+import { jsonAnswer } from '../answers.ts';
+import type { Handler } from '../handler.ts';
+import { integerField, textField } from '../query/fields.ts';
+import { refuseBranch } from '../query/request.ts';
+import { placeSummary } from './commit-summary.ts';
+import { requireEngineTable } from './table-parts.ts';
+import type { TagParts } from './tags.ts';
+
+/** Versions from the first (included) up to the last (excluded); null for no end. */
+interface Range {
+  readonly first: bigint;
+  readonly last: bigint | null;
+}
+
+/**
+ * BatchDeleteTableVersions: ranges that include their start and not their end; an
+ * end below zero means through the latest. The newest version and those that a
+ * tag names stay, whatever is asked; so do files that another version needs.
+ */
+export function deleteVersions({ catalog, tables, tags }: TagParts): Handler {
+  return async (call) => {
+    refuseBranch(textField(call.body, 'branch'));
+    const { object } = call.request;
+    const ranges = rangesField(call.body['ranges']);
+    const removed = await tables.remove({
+      table: async () => {
+        const table = await catalog.requireTable(object);
+        requireEngineTable(object, table.content);
+        return table;
+      },
+      asked: (version) =>
+        ranges.some(({ first, last }) => version >= first && (last === null || version < last)),
+      kept: async ({ id }) => {
+        const all = await tags.all(id);
+        return { versions: new Set(all.tags.map(({ tag }) => tag.version)), checks: all.checks };
+      },
+    });
+    const answer = { deleted_count: removed.length };
+    return jsonAnswer(call, answer, { commit: placeSummary('delete_versions') });
+  };
+}
+
+function rangesField(value: JsonValue | undefined): readonly Range[] {
+  const entries = Array.isArray(value) ? value.filter(isJsonObject) : [];
+  return entries.map((entry) => {
+    const first = integerField(entry, 'start_version') ?? 0n;
+    const last = integerField(entry, 'end_version') ?? 0n;
+    if (first < 0n) {
+      throw new CatalogError('InvalidInput', `start_version must be at least 0, not ${first}`);
+    }
+    if (last >= 0n && last < first) {
+      throw new CatalogError(
+        'InvalidInput',
+        `a range of versions cannot end at ${last} before it begins at ${first}`,
+      );
+    }
+    return { first, last: last < 0n ? null : last };
+  });
+}

@@ -1,0 +1,31 @@
+import { pathToFileURL } from 'node:url';
+import type { Answer } from '../../protocol/backend.ts';
+import { jsonAnswer } from '../answers.ts';
+import type { Catalog } from '../catalog/catalog.ts';
+import type { TableRecord } from '../catalog/records.ts';
+import type { Call } from '../handler.ts';
+import { releaseLocation } from '../table/locations.ts';
+import type { Tables } from '../table/tables.ts';
+import { placeSummary } from './commit-summary.ts';
+
+/**
+ * DeregisterTable: the catalog forgets the table, its files stay for good. Where
+ * they lie is said even of a table that this engine wrote: nobody else knows.
+ */
+export async function deregisterTable(
+  catalog: Catalog,
+  tables: Pick<Tables, 'folder'>,
+  call: Call,
+): Promise<Answer> {
+  const { object } = call.request;
+  const table = await catalog.deregisterTable(object, ({ location }) =>
+    location === null ? [] : [releaseLocation(location)],
+  );
+  const answer = { id: object, location: whereabouts(tables, table), properties: table.properties };
+  return jsonAnswer(call, answer, { commit: placeSummary('deregister') });
+}
+
+function whereabouts(tables: Pick<Tables, 'folder'>, table: TableRecord): string | undefined {
+  if (table.kind !== 'engine') return table.location ?? undefined;
+  return pathToFileURL(tables.folder(table)).href;
+}

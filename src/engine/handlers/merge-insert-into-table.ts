@@ -1,0 +1,58 @@
+import type { Answer } from '../../protocol/backend.ts';
+import { jsonAnswer } from '../answers.ts';
+import { commitDerived, type DerivedOutcome } from '../change/derived-commit.ts';
+import { RowMerge, type MergeCounts } from '../change/merge-rows.ts';
+import type { Call, Handler } from '../handler.ts';
+import { refuseBranch } from '../query/request.ts';
+import { openIncoming } from '../table/incoming.ts';
+import type { TableChanges } from './change-table.ts';
+import { changeSummary } from './commit-summary.ts';
+import { mergeParameters } from './merge-parameters.ts';
+import { requireEngineTable } from './table-parts.ts';
+
+/**
+ * MergeInsertIntoTable: rows sent update the rows that they match, are inserted where
+ * they match none, and rows that none of them matches may be deleted. A null never
+ * matches. It makes a version also when nothing changes.
+ */
+export function mergeInsertIntoTable(parts: TableChanges): Handler {
+  return async (call) => {
+    const { catalog, tables, reader } = parts;
+    const { object, query, body } = call.request;
+    const request = mergeParameters(query);
+    refuseBranch(query.get('branch')?.[0] ?? null);
+    const table = await catalog.requireTable(object);
+    requireEngineTable(object, table.content);
+    const incoming = await openIncoming(body, parts.maxArrowBytes);
+    const base = await tables.snapshot(table.content);
+    const merge = await RowMerge.open({ reader, base, request, incoming });
+    try {
+      const { derive } = merge;
+      const current = () => catalog.requireTable(object);
+      const outcome = await commitDerived({
+        tables,
+        table,
+        current,
+        derive,
+        check: request.checkTime,
+      });
+      return answer(call, outcome);
+    } finally {
+      await merge.close();
+    }
+  };
+}
+
+function answer(call: Call, { committed, result, attempts }: DerivedOutcome<MergeCounts>): Answer {
+  const { updated, inserted, removed } = result;
+  const body = {
+    version: committed.manifest.version,
+    num_updated_rows: updated,
+    num_inserted_rows: inserted,
+    num_deleted_rows: removed,
+    num_attempts: attempts,
+    num_rows: updated + inserted,
+  };
+  const rows = { added: BigInt(inserted), removed: BigInt(removed) };
+  return jsonAnswer(call, body, { commit: changeSummary('merge', committed, rows) });
+}

@@ -1,0 +1,33 @@
+import { unchanged } from '../catalog/reader.ts';
+import type { Handler } from '../handler.ts';
+import { countField, textField } from '../query/fields.ts';
+import { refuseBranch } from '../query/request.ts';
+import type { Tables } from '../table/tables.ts';
+import type { Catalog } from '../catalog/catalog.ts';
+import { versionAnswer } from './schema-change.ts';
+import { requireEngineTable } from './table-parts.ts';
+
+/**
+ * RestoreTable: the next version has the rows and columns of an older one. The
+ * ids of rows and columns that were given out since are not given out again.
+ */
+export function restoreTable(catalog: Catalog, tables: Tables): Handler {
+  return async (call) => {
+    refuseBranch(textField(call.body, 'branch'));
+    const { object } = call.request;
+    const version = countField(call.body, 'version') ?? undefined;
+    const table = await catalog.requireTable(object);
+    requireEngineTable(object, table.content);
+    const committed = await tables.commit({
+      table,
+      current: () => catalog.requireTable(object),
+      // Its files stay only as long as the version does.
+      checks: async () => [unchanged(await tables.version(table.content, version))],
+      change: async (base) => {
+        const { schema, fieldIds, fragments } = await tables.snapshot(table.content, version);
+        return { ...base, schema, fieldIds, fragments };
+      },
+    });
+    return versionAnswer(call, 'restore', committed);
+  };
+}

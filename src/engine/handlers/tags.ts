@@ -1,0 +1,67 @@
+import type { Answer } from '../../protocol/backend.ts';
+import { jsonAnswer } from '../answers.ts';
+import type { Catalog } from '../catalog/catalog.ts';
+import type { Stored, TableRecord } from '../catalog/records.ts';
+import type { Call, HandlerTable } from '../handler.ts';
+import { countField, textField } from '../query/fields.ts';
+import { refuseBranch } from '../query/request.ts';
+import type { Tables } from '../table/tables.ts';
+import type { TagMove, Tags } from '../table/tags.ts';
+import { placeSummary } from './commit-summary.ts';
+import { requireEngineTable } from './table-parts.ts';
+
+/** What the operations on tags work with. */
+export interface TagParts {
+  readonly catalog: Catalog;
+  readonly tables: Tables;
+  readonly tags: Tags;
+}
+
+/** The operations on single tags. */
+export function tagHandlers(parts: TagParts): HandlerTable {
+  const { tags } = parts;
+  return {
+    GetTableTagVersion: async (call) => {
+      const table = (await engineTable(parts, call)).content;
+      const { version } = await tags.require(table.id, nameOf(call));
+      return jsonAnswer(call, { version });
+    },
+    CreateTableTag: async (call) => {
+      await tags.create(moveOf(parts, call));
+      return tagged(call, 'create_tag');
+    },
+    UpdateTableTag: async (call) => {
+      await tags.update(moveOf(parts, call));
+      return tagged(call, 'update_tag');
+    },
+    DeleteTableTag: async (call) => {
+      await tags.remove({ name: nameOf(call), table: () => engineTable(parts, call) });
+      return tagged(call, 'delete_tag');
+    },
+  };
+}
+
+function moveOf(parts: TagParts, call: Call): TagMove {
+  refuseBranch(textField(call.body, 'branch'));
+  const version = countField(call.body, 'version') ?? undefined;
+  return {
+    name: nameOf(call),
+    table: () => engineTable(parts, call),
+    version: (table) => parts.tables.version(table, version),
+  };
+}
+
+function nameOf(call: Call): string {
+  return textField(call.body, 'tag') ?? '';
+}
+
+async function engineTable({ catalog }: TagParts, call: Call): Promise<Stored<TableRecord>> {
+  const { object } = call.request;
+  const table = await catalog.requireTable(object);
+  requireEngineTable(object, table.content);
+  return table;
+}
+
+function tagged(call: Call, kind: string): Answer {
+  return jsonAnswer(call, {}, { commit: placeSummary(kind) });
+}

@@ -1,0 +1,48 @@
+import { CatalogError } from '../../protocol/errors.ts';
+import type { JsonValue } from '../../protocol/json.ts';
+import { jsonAnswer } from '../answers.ts';
+import type { Update } from '../change/assignment.ts';
+import { updateRows } from '../change/update-rows.ts';
+import type { Handler } from '../handler.ts';
+import { textField, type Fields } from '../query/fields.ts';
+import { changeTable, type TableChanges } from './change-table.ts';
+import { changeSummary } from './commit-summary.ts';
+
+/**
+ * UpdateTable: new values for columns of the rows of which the predicate is true,
+ * of all rows without one. The count is answered under the names of both dialects.
+ */
+export function updateTable(parts: TableChanges): Handler {
+  return async (call) => {
+    const request = {
+      updates: updatesField(call.body),
+      predicate: textField(call.body, 'predicate'),
+    };
+    const { committed, result } = await changeTable(parts, call, updateRows(parts.reader, request));
+    const { version } = committed.manifest;
+    return jsonAnswer(
+      call,
+      { rows_updated: result, updated_rows: result, version },
+      { commit: changeSummary('update', committed, { added: 0n, removed: 0n }) },
+    );
+  };
+}
+
+function updatesField(body: Fields): readonly Update[] {
+  const updates = body['updates'];
+  if (!Array.isArray(updates) || updates.length === 0) {
+    throw new CatalogError('InvalidInput', 'updates must name at least one column');
+  }
+  return updates.map(updateOf);
+}
+
+function updateOf(value: JsonValue): Update {
+  const [column, expression, ...rest] = Array.isArray(value) ? value : [];
+  if (typeof column === 'string' && typeof expression === 'string' && rest.length === 0) {
+    return [column, expression];
+  }
+  throw new CatalogError(
+    'InvalidInput',
+    'each of updates must be a column and the SQL of its new value',
+  );
+}

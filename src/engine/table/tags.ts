@@ -1,0 +1,155 @@
+import { CatalogError } from '../../protocol/errors.ts';
+import type { Check, Store } from '../../store/store.ts';
+import { children } from '../catalog/children.ts';
+import { commitLoop, type Committer, type Plan } from '../catalog/commit-loop.ts';
+import { prefixRange, tagKey, tagsOf } from '../catalog/keys.ts';
+import { absent, unchanged } from '../catalog/reader.ts';
+import type { Stored, TableRecord, TagRecord, VersionRecord } from '../catalog/records.ts';
+import { decodeTag, encodeTag } from '../catalog/tag-codec.ts';
+import { checkTagName } from './tag-name.ts';
+
+/** A tag by its name. */
+export interface NamedTag {
+  readonly name: string;
+  readonly tag: TagRecord;
+}
+
+/** The tags of a table, and the checks that they are still the same. */
+export interface AllTags {
+  readonly tags: readonly NamedTag[];
+  readonly checks: readonly Check[];
+}
+
+/** What a change of a tag is about; each is read again before each attempt. */
+export interface TagChange {
+  readonly name: string;
+  readonly table: () => Promise<Stored<TableRecord>>;
+}
+
+/** A change that makes a tag name a version. */
+export interface TagMove extends TagChange {
+  /** The version's record. Throws when there is none. */
+  readonly version: (table: TableRecord) => Promise<Stored<VersionRecord>>;
+}
+
+/** The tags of tables: names for versions, each a record of its own in the store. */
+export class Tags {
+  readonly #store: Store;
+  readonly #committer: Committer;
+
+  constructor(store: Store, committer: Committer) {
+    this.#store = store;
+    this.#committer = committer;
+  }
+
+  /** @throws CatalogError TableTagNotFound. */
+  async require(tableId: string, name: string): Promise<TagRecord> {
+    const tag = await this.#read(tableId, name);
+    if (tag === undefined) throw tagNotFound(name);
+    return tag.content;
+  }
+
+  /** Tags in the order of their names' bytes, beyond a name. */
+  async page(tableId: string, after: string, limit: number): Promise<readonly NamedTag[]> {
+    const found: NamedTag[] = [];
+    if (limit <= 0) return found;
+    for await (const { name, value } of children(this.#store, tagsOf(tableId), after)) {
+      found.push({ name, tag: decodeTag(value) });
+      if (found.length === limit) break;
+    }
+    return found;
+  }
+
+  async all(tableId: string): Promise<AllTags> {
+    const tags: NamedTag[] = [];
+    const checks: Check[] = [];
+    for await (const { name, key, value } of children(this.#store, tagsOf(tableId))) {
+      tags.push({ name, tag: decodeTag(value) });
+      checks.push(unchanged({ key, value }));
+    }
+    checks.push({ kind: 'count', ...prefixRange(tagsOf(tableId)), count: tags.length });
+    return { tags, checks };
+  }
+
+  /** @throws CatalogError TableTagAlreadyExists, InvalidInput for a name that no tag may have, and those of the change. */
+  async create(move: TagMove): Promise<void> {
+    checkTagName(move.name);
+    await this.#change(move, async (table, tag, doubt) => {
+      const version = await move.version(table);
+      if (tag === undefined) return setTag(table, move.name, version);
+      if (doubt && tag.content.version === version.content.version) return undefined;
+      throw new CatalogError(
+        'TableTagAlreadyExists',
+        `the table already has a tag ${JSON.stringify(move.name)}`,
+      );
+    });
+  }
+
+  /** Makes a tag name another version. @throws CatalogError TableTagNotFound, and those of the change. */
+  async update(move: TagMove): Promise<void> {
+    await this.#change(move, async (table, tag) => {
+      if (tag === undefined) throw tagNotFound(move.name);
+      return setTag(table, move.name, await move.version(table), tag);
+    });
+  }
+
+  /** @throws CatalogError TableTagNotFound, and those of the change. */
+  async remove(change: TagChange): Promise<void> {
+    await this.#change(change, async (_, tag, doubt) => {
+      if (tag !== undefined) {
+        return { checks: [unchanged(tag)], writes: [{ key: tag.key, value: null }] };
+      }
+      if (doubt) return undefined;
+      throw tagNotFound(change.name);
+    });
+  }
+
+  /** One conditional commit; a step that is nothing says that it has taken effect already. */
+  async #change(
+    { name, table }: TagChange,
+    step: (
+      table: TableRecord,
+      tag: Stored<TagRecord> | undefined,
+      doubt: boolean,
+    ) => Promise<Pick<Extract<Plan<null>, { kind: 'commit' }>, 'checks' | 'writes'> | undefined>,
+  ): Promise<void> {
+    await commitLoop<null>(this.#committer, async (doubt) => {
+      const current = await table();
+      const tag = await this.#read(current.content.id, name);
+      const next = await step(current.content, tag, doubt);
+      if (next === undefined) return { kind: 'done', result: null };
+      const checks = [unchanged(current), ...next.checks];
+      return { kind: 'commit', checks, writes: next.writes, result: null };
+    });
+  }
+
+  async #read(tableId: string, name: string): Promise<Stored<TagRecord> | undefined> {
+    const key = tagKey(tableId, name);
+    const value = await this.#store.get(key);
+    return value === undefined ? undefined : { key, value, content: decodeTag(value) };
+  }
+}
+
+function setTag(
+  table: TableRecord,
+  name: string,
+  version: Stored<VersionRecord>,
+  before?: Stored<TagRecord>,
+) {
+  const key = tagKey(table.id, name);
+  const now = Date.now();
+  const record = {
+    version: version.content.version,
+    manifestBytes: version.content.manifestBytes,
+    createdMillis: before?.content.createdMillis ?? now,
+    updatedMillis: now,
+  };
+  return {
+    checks: [unchanged(version), before === undefined ? absent(key) : unchanged(before)],
+    writes: [{ key, value: encodeTag(record) }],
+  };
+}
+
+function tagNotFound(name: string): CatalogError {
+  return new CatalogError('TableTagNotFound', `the table has no tag ${JSON.stringify(name)}`);
+}
