@@ -49,7 +49,7 @@ export function readCompressed(bytes: Uint8Array, codec: Codec): Uint8Array {
 }
 
 /** The length that stands before a compressed buffer, in bytes. */
-export function declaredLength(bytes: Uint8Array): number {
+function declaredLength(bytes: Uint8Array): number {
   if (bytes.length === 0) return 0;
   if (bytes.length < 8) throw corrupt(`A compressed buffer has ${bytes.length} bytes, it needs 8.`);
   const view = new DataView(bytes.buffer, bytes.byteOffset, 8);

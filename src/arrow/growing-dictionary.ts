@@ -7,7 +7,7 @@ import { rowKey } from './row-key.ts';
 import { takeData } from './take.ts';
 
 /** How many values an index type can tell apart. */
-export function indexCapacity(type: Dictionary): number {
+function indexCapacity(type: Dictionary): number {
   const { bitWidth, isSigned } = type.indices;
   return 2 ** (isSigned ? bitWidth - 1 : bitWidth);
 }

@@ -2,7 +2,7 @@ import { NO_COLUMNS, needBeyond, type ColumnNeed } from './computed-columns.ts';
 import { rowsWhere } from './formula.ts';
 import { Pace } from './pace.ts';
 import type { QueryPlan } from './plan.ts';
-import { readAhead } from './read-ahead.ts';
+import { AHEAD, readAhead } from './read-ahead.ts';
 import { countOf, listed, stretch, type Rows } from './rows.ts';
 import type { PlacedBatch, Scanner } from './scan.ts';
 
@@ -31,8 +31,9 @@ export async function* selectedRows(
   first: ColumnNeed,
 ): AsyncGenerator<SelectedRows> {
   const pace = new Pace();
-  const scanned = scanner.scan(plan.files, first);
-  for await (const found of readsAll(plan) ? readAhead(scanned) : scanned) {
+  const ahead = aheadOf(plan);
+  const scanned = scanner.scan(plan.files, first, ahead);
+  for await (const found of ahead > 0 ? readAhead(scanned) : scanned) {
     const rows = judge(plan, found);
     if (countOf(rows) > 0) yield { found, rows };
     else found.release?.();
@@ -40,9 +41,9 @@ export async function* selectedRows(
   }
 }
 
-/** Whether every file is read to its end, whatever is found. */
-function readsAll({ nearest, sort, window }: QueryPlan): boolean {
-  return nearest !== null || sort !== null || window.limit === null;
+/** How many batches are read ahead: none where the last row wanted may be found before the end of the files. */
+export function aheadOf({ nearest, sort, window }: QueryPlan): number {
+  return nearest !== null || sort !== null || window.limit === null ? AHEAD : 0;
 }
 
 function judge({ filter }: QueryPlan, { batch }: PlacedBatch): Rows {

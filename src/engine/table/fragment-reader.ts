@@ -5,6 +5,7 @@ import { openFile, type ArrowFile } from '../../arrow/file-reader.ts';
 import type { RowRange } from '../../arrow/row-range.ts';
 import { fileAccess, readInto } from './random-access.ts';
 import { LentReads, ReadMemory } from './read-memory.ts';
+import { workAhead } from './work-ahead.ts';
 import type { Fragment, Snapshot } from './snapshot.ts';
 
 /** A batch of a data file and the row id of its first row. */
@@ -24,11 +25,15 @@ export interface FragmentBatch {
 
 /** Where scans get their rows from. */
 export interface BatchSource {
-  /** The rows of one data file, batch by batch, with exactly these columns in this order. */
+  /**
+   * The rows of one data file, batch by batch, with exactly these columns in
+   * this order. So many batches are read ahead of the one that is asked for.
+   */
   batches(
     snapshot: Snapshot,
     fragment: Fragment,
     columns: readonly string[],
+    ahead?: number,
   ): AsyncGenerator<FragmentBatch>;
   /** One batch of a data file, by its position; some of its rows are enough. */
   batch(
@@ -72,14 +77,14 @@ export class FragmentReader implements BatchSource {
     snapshot: Snapshot,
     fragment: Fragment,
     columns: readonly string[],
+    ahead = 0,
   ): AsyncGenerator<FragmentBatch> {
     const path = join(snapshot.folder, fragment.file);
     const entry = this.#acquire(path);
     try {
       const opened = await entry.opened;
-      for (let index = 0; index < opened.starts.length; index++) {
-        yield await this.#read(opened, fragment, { index, columns });
-      }
+      const read = (index: number) => this.#read(opened, fragment, { index, columns });
+      yield* workAhead(opened.starts.keys(), ahead, read);
     } finally {
       this.#release(path, entry);
     }

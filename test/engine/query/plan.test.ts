@@ -240,6 +240,16 @@ describe('a query that is refused', () => {
     expect([refusal.row.name, refusal.message]).toEqual([name, sentence]);
   });
 
+  it('refuses a batch of searches that would keep more rows than memory is for', () => {
+    const body = { vector: Array.from({ length: 1000 }, () => [1, 2, 3]), k: 20_000 };
+    const search = (rows: number) => () =>
+      planQuery(parseQueryRequest(body), snapshotOf(table, [rows]));
+    expect(refusalOf(search(16_778)).message).toBe(
+      'a search may keep at most 16777216 rows for all its vectors together, not 16778000',
+    );
+    expect(search(16_777)).not.toThrow();
+  });
+
   it('names the position of what is wrong in a filter', () => {
     const unknown = refusalOf(() => planned({ filter: 'id > 1 AND nope = 2' }));
     expect(unknown.row.name).toBe('TableColumnNotFound');

@@ -1,0 +1,65 @@
+import { describe, expect, it } from 'vitest';
+import { LentReads, ReadMemory } from '../../../src/engine/table/read-memory.ts';
+
+const LONG = 2 ** 20;
+
+describe('memory for reads', () => {
+  it('is used again once it was given back', () => {
+    const memory = new ReadMemory();
+    const first = memory.take(LONG);
+    memory.giveBack(first.buffer);
+    const second = memory.take(LONG - 1000);
+    expect(second.buffer).toBe(first.buffer);
+    expect(second.byteLength).toBe(LONG - 1000);
+  });
+
+  it('is nobody else’s before that', () => {
+    const memory = new ReadMemory();
+    const taken = Array.from({ length: 4 }, () => memory.take(LONG).buffer);
+    memory.giveBack(taken[1]!);
+    const more = [memory.take(LONG).buffer, memory.take(LONG).buffer];
+    expect(new Set([...taken, ...more]).size).toBe(5);
+  });
+
+  it('is not handed out twice when it is given back twice', () => {
+    const memory = new ReadMemory();
+    const { buffer } = memory.take(LONG);
+    memory.giveBack(buffer);
+    memory.giveBack(buffer);
+    expect(memory.take(LONG).buffer).toBe(buffer);
+    expect(memory.take(LONG).buffer).not.toBe(buffer);
+  });
+
+  it('is not taken from others, nor for a read that is far shorter', () => {
+    const memory = new ReadMemory();
+    const foreign = new ArrayBuffer(LONG);
+    memory.giveBack(foreign);
+    memory.giveBack(new SharedArrayBuffer(LONG));
+    const { buffer } = memory.take(LONG);
+    expect(buffer).not.toBe(foreign);
+    memory.giveBack(buffer);
+    expect(memory.take(LONG / 8).buffer).not.toBe(buffer);
+  });
+
+  it('is kept up to 64 MiB', () => {
+    const memory = new ReadMemory();
+    const taken = Array.from({ length: 6 }, () => memory.take(16 * LONG).buffer);
+    for (const buffer of taken) memory.giveBack(buffer);
+    const again = Array.from({ length: 6 }, () => memory.take(16 * LONG).buffer);
+    expect(again.filter((buffer) => taken.includes(buffer))).toHaveLength(4);
+  });
+});
+
+describe('lent reads', () => {
+  it('fill the bytes that are asked for, and give all of them back', async () => {
+    const memory = new ReadMemory();
+    const reads = new LentReads(10 * LONG, memory, async (bytes, offset) => {
+      bytes.fill(offset % 251);
+    });
+    const [one, other] = await Promise.all([reads.read(8, LONG), reads.read(16, LONG)]);
+    expect([one.at(-1), other.at(-1), one.byteOffset % 8]).toEqual([8, 16, 0]);
+    reads.release();
+    const again = [memory.take(LONG).buffer, memory.take(LONG).buffer];
+    expect(new Set(again)).toEqual(new Set([one.buffer, other.buffer]));
+  });
+});
