@@ -56,6 +56,7 @@ export function admit(received: Received, stopping: boolean): Received {
   }
   checkOnly(incoming.headers.expect, 'expectation', '100-continue');
   checkOnly(incoming.headers['transfer-encoding'], 'transfer coding', 'chunked');
+  checkOnly(incoming.headers['content-encoding'], 'content coding', 'identity');
   return received;
 }
 

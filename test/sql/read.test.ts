@@ -1,8 +1,20 @@
 import type { DataType } from 'apache-arrow';
-import { Dictionary, Field, Int8, List, makeData, makeVector, Struct, Utf8 } from 'apache-arrow';
-import { Int32, vectorFromArray } from 'apache-arrow';
+import {
+  Dictionary,
+  Field,
+  Float16,
+  Int32,
+  Int8,
+  LargeUtf8,
+  List,
+  makeData,
+  makeVector,
+  Struct,
+  Utf8,
+  vectorFromArray,
+} from 'apache-arrow';
 import { describe, expect, it } from 'vitest';
-import { ask, batchOf } from './support.ts';
+import { ask, batchOf, typeOf } from './support.ts';
 
 /** A column of the values that `indices` point to, -1 for no value. */
 function encoded(type: DataType, values: readonly unknown[], indices: readonly number[]) {
@@ -30,5 +42,23 @@ describe('values of a dictionary', () => {
     const batch = batchOf({ c: encoded(type, values, [0, 1, -1, 0]) });
     expect(ask('c is null', batch)).toEqual([false, true, true, false]);
     expect(ask('c is not null', batch)).toEqual([true, false, false, true]);
+  });
+});
+
+describe('a cast to the type that a stored form stands for', () => {
+  const batch = batchOf({
+    d: encoded(new Utf8(), ['x', null], [0, 1, -1, 0]),
+    large: vectorFromArray(['x', null, 'y', 'z'], new LargeUtf8()),
+    half: vectorFromArray([1.5, null, -2, 0], new Float16()),
+  });
+
+  it.each<[string, string, readonly unknown[]]>([
+    ['d', 'Dictionary<Int8, Utf8>', ['x', null, null, 'x']],
+    ['cast(d as string)', 'Utf8', ['x', null, null, 'x']],
+    ['cast(large as string)', 'Utf8', ['x', null, 'y', 'z']],
+    ['cast(half as float)', 'Float32', [1.5, null, -2, 0]],
+  ])('gives %s the type %s', (text, type, values) => {
+    expect(typeOf(text, batch)).toBe(type);
+    expect(ask(text, batch)).toEqual(values);
   });
 });
