@@ -4,13 +4,13 @@ import type { ColumnNeed } from './computed-columns.ts';
 import type { QueryPlan } from './plan.ts';
 import { countOf } from './rows.ts';
 import type { Scanner } from './scan.ts';
-import { aheadOf, readingOrder, selectedRows, type SelectedRows } from './selected-rows.ts';
+import { readingOrder, selectedRows, type SelectedRows } from './selected-rows.ts';
 import { WindowCutter } from './window.ts';
 
 /** The rows of a query without search or sort, in the order of the table. Reading stops with the last row wanted. */
 export async function* scanRows(plan: QueryPlan, scanner: Scanner): AsyncGenerator<RecordBatch> {
-  const { first, late } = readingOrder(plan, plan.need);
-  yield* workAhead(inWindow(plan, scanner, first), aheadOf(plan), ({ found, rows }) =>
+  const { first, late, lateAhead } = readingOrder(plan, plan.need);
+  yield* workAhead(inWindow(plan, scanner, first), lateAhead, ({ found, rows }) =>
     scanner.complete(found, late, rows),
   );
 }

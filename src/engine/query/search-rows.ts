@@ -11,7 +11,7 @@ import { Pace } from './pace.ts';
 import type { NearestPlan, QueryPlan } from './plan.ts';
 import { countOf, listed, pick, stretch } from './rows.ts';
 import type { Scanner } from './scan.ts';
-import { aheadOf, readingOrder, selectedRows } from './selected-rows.ts';
+import { readingOrder, selectedRows } from './selected-rows.ts';
 import { WindowCutter } from './window.ts';
 
 /** The rows of a search: for each query vector in turn, the nearest first. The search is exact. */
@@ -36,10 +36,13 @@ async function collect(
   places: Places,
 ): Promise<readonly NearestRows[]> {
   const kept = nearest.vectors.map(() => new NearestRows(nearest.keep ?? Infinity, nearest.bounds));
-  const { first, late } = readingOrder(plan, needOf(plan.snapshot.schema, [nearest.column.column]));
+  const { first, late, lateAhead } = readingOrder(
+    plan,
+    needOf(plan.snapshot.schema, [nearest.column.column]),
+  );
   const pace = new Pace();
   const selected = selectedRows(plan, scanner, first);
-  const widened = workAhead(selected, aheadOf(plan), async ({ found, rows }) => ({
+  const widened = workAhead(selected, lateAhead, async ({ found, rows }) => ({
     whole: await scanner.widen(found, late),
     rows,
   }));

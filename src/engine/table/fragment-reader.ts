@@ -1,10 +1,10 @@
-import { open, type FileHandle } from 'node:fs/promises';
+import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { RecordBatch } from 'apache-arrow';
 import { openFile, type ArrowFile } from '../../arrow/file-reader.ts';
 import type { RowRange } from '../../arrow/row-range.ts';
-import { fileAccess, readInto } from './random-access.ts';
-import { LentReads, ReadMemory } from './read-memory.ts';
+import { fileAccess, type OpenFile } from './random-access.ts';
+import { Lease, ReadMemory } from './read-memory.ts';
 import { workAhead } from './work-ahead.ts';
 import type { Fragment, Snapshot } from './snapshot.ts';
 
@@ -47,10 +47,7 @@ export interface BatchSource {
   giveBack?(memory: ArrayBufferLike): void;
 }
 
-interface OpenFragment {
-  readonly path: string;
-  readonly handle: FileHandle;
-  readonly size: number;
+interface OpenFragment extends OpenFile {
   readonly file: ArrowFile;
   /** Row ids of the batches' first rows, relative to the file's first row. */
   readonly starts: readonly number[];
@@ -116,17 +113,16 @@ export class FragmentReader implements BatchSource {
   }
 
   async #read(
-    { file, starts, handle, size, path }: OpenFragment,
+    opened: OpenFragment,
     fragment: Fragment,
     { index, columns, rows }: Reading,
   ): Promise<FragmentBatch> {
-    const access = new LentReads(size, this.#memory, (bytes, offset) =>
-      readInto(handle, bytes, offset, path),
-    );
-    const batch = await file.readBatch(index, columns, { rows, access });
+    const lease = new Lease(this.#memory);
+    const access = fileAccess(opened, (length) => lease.take(length));
+    const batch = await opened.file.readBatch(index, columns, { rows, access });
     const start = rows?.start ?? 0;
-    const firstRowId = fragment.firstRowId + BigInt((starts[index] ?? 0) + start);
-    return { batch, index, start, firstRowId, release: () => access.release() };
+    const firstRowId = fragment.firstRowId + BigInt((opened.starts[index] ?? 0) + start);
+    return { batch, index, start, firstRowId, release: () => lease.release() };
   }
 
   #acquire(path: string) {
@@ -160,7 +156,7 @@ async function openFragment(path: string): Promise<OpenFragment> {
   const handle = await open(path, 'r');
   try {
     const { size } = await handle.stat();
-    const file = await openFile(fileAccess(handle, size, path));
+    const file = await openFile(fileAccess({ handle, size, path }));
     const starts: number[] = [];
     let start = 0;
     for (const rows of file.batchRows) {

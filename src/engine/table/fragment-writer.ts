@@ -19,7 +19,7 @@ const ENOUGH_BYTES = 2 ** 18;
 
 /**
  * Writes one data file batch by batch; each batch is with the operating system
- * before the next is taken, save that small ones wait for each other.
+ * before the next is taken, save that copies of small ones wait for each other.
  */
 export class FragmentWriter {
   readonly #writer: FileWriter;
@@ -42,7 +42,7 @@ export class FragmentWriter {
     const path = join(folder, file);
     const handle = await open(path, 'wx');
     const writer = new FragmentWriter(new FileWriter(schema), handle, path, file);
-    writer.#hold([writer.#writer.begin()]);
+    await writer.#add([writer.#writer.begin()]);
     return writer;
   }
 
@@ -52,14 +52,13 @@ export class FragmentWriter {
   }
 
   async write(batch: RecordBatch): Promise<void> {
-    this.#hold(this.#writer.batch(batch));
-    if (this.#heldBytes >= ENOUGH_BYTES) await this.#flush();
+    await this.#add(this.#writer.batch(batch));
   }
 
   /** Ends the file and syncs it. */
   async finish(): Promise<WrittenFile> {
-    this.#hold([this.#writer.end()]);
-    await this.#flush();
+    await this.#add([this.#writer.end()]);
+    await this.#flush([]);
     await this.#handle.sync();
     await this.#handle.close();
     return { file: this.#file, rows: this.#writer.rows, bytes: this.#writer.bytes };
@@ -71,13 +70,16 @@ export class FragmentWriter {
     await rm(this.#path, { force: true });
   }
 
-  #hold(pieces: readonly Uint8Array[]): void {
-    this.#held.push(...pieces);
-    for (const { byteLength } of pieces) this.#heldBytes += byteLength;
+  async #add(pieces: readonly Uint8Array[]): Promise<void> {
+    const bytes = pieces.reduce((sum, { byteLength }) => sum + byteLength, this.#heldBytes);
+    if (bytes >= ENOUGH_BYTES) return this.#flush(pieces);
+    // The memory of a batch is its writer's only while it is written.
+    this.#held.push(Buffer.concat(pieces));
+    this.#heldBytes = bytes;
   }
 
-  async #flush(): Promise<void> {
-    const pieces = this.#held;
+  async #flush(last: readonly Uint8Array[]): Promise<void> {
+    const pieces = [...this.#held, ...last];
     this.#held = [];
     this.#heldBytes = 0;
     for (let start = 0; start < pieces.length; start += PIECES) {

@@ -3,10 +3,12 @@ import { ArrowError } from '../../arrow/errors.ts';
 import { openStream } from '../../arrow/stream-reader.ts';
 import { checkSupported } from '../../arrow/types.ts';
 import { CatalogError, type ErrorName } from '../../protocol/errors.ts';
+import { Lease, ReadMemory } from './read-memory.ts';
 
 /** The rows that a client sends: their schema, known before the first batch is read. Batches throw ArrowError. */
 export interface Incoming {
   readonly schema: Schema;
+  /** Each batch holds until the next is asked for: its memory is used again. */
   readonly batches: AsyncIterable<RecordBatch>;
 }
 
@@ -31,7 +33,8 @@ export async function openIncoming(
   maxBytes: number | null,
 ): Promise<Incoming> {
   try {
-    const stream = await openStream(maxBytes === null ? body : bounded(body, maxBytes));
+    const bytes = maxBytes === null ? body : bounded(body, maxBytes);
+    const stream = await openStream(bytes, {}, new Lease(new ReadMemory()));
     checkSupported(stream.schema);
     checkNames(stream.schema);
     return { schema: stream.schema, batches: stream.batches() };

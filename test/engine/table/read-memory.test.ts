@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { LentReads, ReadMemory } from '../../../src/engine/table/read-memory.ts';
+import { Lease, ReadMemory } from '../../../src/engine/table/read-memory.ts';
 
 const LONG = 2 ** 20;
 
@@ -50,16 +50,15 @@ describe('memory for reads', () => {
   });
 });
 
-describe('lent reads', () => {
-  it('fill the bytes that are asked for, and give all of them back', async () => {
+describe('a lease', () => {
+  it('gives all that was taken back, once', () => {
     const memory = new ReadMemory();
-    const reads = new LentReads(10 * LONG, memory, async (bytes, offset) => {
-      bytes.fill(offset % 251);
-    });
-    const [one, other] = await Promise.all([reads.read(8, LONG), reads.read(16, LONG)]);
-    expect([one.at(-1), other.at(-1), one.byteOffset % 8]).toEqual([8, 16, 0]);
-    reads.release();
-    const again = [memory.take(LONG).buffer, memory.take(LONG).buffer];
-    expect(new Set(again)).toEqual(new Set([one.buffer, other.buffer]));
+    const lease = new Lease(memory);
+    const taken = [lease.take(LONG).buffer, lease.take(2 * LONG).buffer];
+    lease.release();
+    lease.release();
+    const again = [memory.take(2 * LONG).buffer, memory.take(LONG).buffer];
+    expect(new Set(again)).toEqual(new Set(taken));
+    expect(taken).not.toContain(memory.take(LONG).buffer);
   });
 });
