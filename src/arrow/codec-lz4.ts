@@ -1,5 +1,5 @@
 import { uncompressSync } from 'lz4-napi';
-import { allocate } from './byte-source.ts';
+import { allocate, type BatchMemory } from './byte-source.ts';
 import { corrupt } from './errors.ts';
 import { xxhash32 } from './xxhash32.ts';
 
@@ -30,9 +30,9 @@ interface Frame {
  * memory than that and a block. Throws `corrupt` if the frame is damaged or
  * holds another number of bytes.
  */
-export function decodeLz4(bytes: Uint8Array, length: number): Uint8Array {
+export function decodeLz4(bytes: Uint8Array, length: number, memory?: BatchMemory): Uint8Array {
   const frame = readFrame(bytes);
-  const output = allocate(length);
+  const output = allocate(length, memory);
   let at = frame.start;
   let filled = 0;
   for (;;) {
@@ -104,9 +104,13 @@ function writeBlock(
   return decoded.length;
 }
 
+/** What blocks are put into for the decoder, which is done with one when it returns. */
+let scratch = new Uint8Array(65_536 + 4);
+
 /** A block in at most `room` bytes: the decoder takes the bound as a length before the block. */
 function decodeBlock(block: Uint8Array, room: number, window: Uint8Array | undefined): Uint8Array {
-  const input = new Uint8Array(4 + block.length);
+  if (scratch.length < 4 + block.length) scratch = new Uint8Array(4 + block.length);
+  const input = scratch.subarray(0, 4 + block.length);
   new DataView(input.buffer).setUint32(0, room, true);
   input.set(block, 4);
   try {

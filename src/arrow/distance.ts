@@ -12,7 +12,7 @@ import { typeName } from './types.ts';
 export type Metric = 'l2' | 'cosine' | 'dot';
 
 type Numbers = Float32Array | Float64Array | Int8Array | Uint8Array;
-type Kernel = (query: Float32Array, values: Numbers, start: number) => number;
+type Kernel = (query: Float64Array, values: Numbers, start: number) => number;
 
 /**
  * The distance of `query` to some rows of a vector column (to all of them if
@@ -35,16 +35,18 @@ export function distances(
   }
   const values = numbersOf(data.children[0]!);
   const kernel = kernelOf(metric, query);
+  // The sums are made of 64-bit floats: the query is widened once, not for each row.
+  const wide = Float64Array.from(query);
   const result = new Float32Array(rows?.length ?? data.length);
   for (let index = 0; index < result.length; index++) {
-    result[index] = kernel(query, values, size * (rows === null ? index : rows[index]!));
+    result[index] = kernel(wide, values, size * (rows === null ? index : rows[index]!));
   }
   blankNulls(data, size, rows, result);
   return result;
 }
 
 /** The length of a column's vectors; throws `mismatch` if it has none that distances are known for. */
-export function vectorSize(type: DataType): number {
+function vectorSize(type: DataType): number {
   if (DataType.isFixedSizeList(type)) {
     const item: DataType = type.valueType;
     const bytes = DataType.isInt(item) && item.bitWidth === 8;
@@ -61,7 +63,7 @@ function numbersOf(child: Data): Numbers {
 function kernelOf(metric: Metric, query: Float32Array): Kernel {
   if (metric === 'l2') return squaredDistance;
   if (metric === 'dot') return (to, values, start) => 1 - dotProduct(to, values, start);
-  const norm = Math.sqrt(Math.fround(dotProduct(query, query, 0)));
+  const norm = Math.sqrt(Math.fround(dotProduct(Float64Array.from(query), query, 0)));
   return (to, values, start) => {
     // Sums that leave the range of a 32-bit float count as infinite, as they do in LanceDB.
     const length = norm * Math.sqrt(Math.fround(sumOfSquares(to.length, values, start)));
@@ -72,7 +74,7 @@ function kernelOf(metric: Metric, query: Float32Array): Kernel {
 // The loops run over four sums at once: it is quicker and adds up fewer rounding errors.
 // They do without array patterns, which the compiler does not always remove.
 
-function squaredDistance(query: Float32Array, values: Numbers, start: number): number {
+function squaredDistance(query: Float64Array, values: Numbers, start: number): number {
   let a = 0;
   let b = 0;
   let c = 0;
@@ -92,7 +94,7 @@ function squaredDistance(query: Float32Array, values: Numbers, start: number): n
   return a + b + (c + d);
 }
 
-function dotProduct(query: Float32Array, values: Numbers, start: number): number {
+function dotProduct(query: Float64Array, values: Numbers, start: number): number {
   let a = 0;
   let b = 0;
   let c = 0;

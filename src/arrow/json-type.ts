@@ -110,7 +110,7 @@ export function typeFromJson(json: JsonType): DataType {
 }
 
 /** The field that LanceDB's vocabulary describes. Throws `unsupported` like `typeFromJson`. */
-export function fieldFromJson(json: JsonField): Field {
+function fieldFromJson(json: JsonField): Field {
   const metadata = new Map(Object.entries(json.metadata ?? {}));
   return new Field(json.name, typeFromJson(json.type), json.nullable, metadata);
 }

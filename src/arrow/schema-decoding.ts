@@ -79,7 +79,7 @@ function dictionaryKey(indices: Int): Dictionary['indices'] {
 }
 
 /** The key-value metadata in a slot of a table. */
-export function decodeMetadata(table: FlatTable, slot: number): Map<string, string> {
+function decodeMetadata(table: FlatTable, slot: number): Map<string, string> {
   const metadata = new Map<string, string>();
   for (const entry of table.tables(slot)) {
     const key = entry.string(0);

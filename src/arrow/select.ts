@@ -3,6 +3,7 @@ import { batchOfData } from './batch.ts';
 import { concatData } from './concat.ts';
 import { sliceData } from './data.ts';
 import { ArrowError } from './errors.ts';
+import { fieldPosition } from './field-position.ts';
 import { retype } from './retype.ts';
 import { schemaOf } from './nested-type.ts';
 import { takeData } from './take.ts';
@@ -86,8 +87,8 @@ export function project(batch: RecordBatch, names: readonly string[]): RecordBat
 
 /** The position of a column. Throws `mismatch` if there is none of the name. */
 export function fieldIndex(schema: Schema, name: string): number {
-  const index = schema.fields.findIndex((field) => field.name === name);
-  if (index < 0) throw new ArrowError('mismatch', `There is no column "${name}".`);
+  const index = fieldPosition(schema.fields, name);
+  if (index === undefined) throw new ArrowError('mismatch', `There is no column "${name}".`);
   return index;
 }
 

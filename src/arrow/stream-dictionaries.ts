@@ -32,16 +32,16 @@ export class StreamDictionaries {
     for (const field of decoded.schema.fields) this.#register(field.type, field.name);
   }
 
-  /** Takes the values of a dictionary message. Throws `unsupported` if they replace earlier ones. */
+  /**
+   * Takes the values of a dictionary message: more of them for a delta, else
+   * those that batches after it use. Throws `limit` if all that came, also
+   * what was replaced, are too many bytes: what is written keeps them.
+   */
   add(message: DictionaryMessage, buffers: readonly Uint8Array[], mostRows: number): void {
     const { id, isDelta, header } = message;
     const entry = this.#entries.get(id);
     if (entry === undefined)
       throw corrupt(`No column has the dictionary ${id} that a message brings.`);
-    if (entry.chunks.length > 0 && !isDelta) {
-      const replaced = `The stream replaces the dictionary of column "${entry.name}"`;
-      throw new ArrowError('unsupported', `${replaced}, which is not supported.`);
-    }
     const size = buffers.reduce((sum, buffer) => sum + buffer.length, 0);
     this.#bytes += size;
     if (this.#bytes > this.#limit) {
@@ -54,6 +54,7 @@ export class StreamDictionaries {
     if (values.length !== header.rows)
       throw corrupt(`Column "${name}" has not as many values as declared.`);
     validateData(values, name);
+    if (!isDelta) entry.chunks = [];
     append(entry, values);
   }
 

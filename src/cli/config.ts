@@ -10,7 +10,7 @@ import type { Given, Source } from './config-source.ts';
 import { configPaths, settingOf, type Config, type ConfigPath } from './config-table.ts';
 
 /** The file that is read, if it exists, when none is named. */
-export const DEFAULT_FILE = 'arrowgate.yaml';
+const DEFAULT_FILE = 'arrowgate.yaml';
 
 /** The flags of a command line, by the path of their key, and `--config`. */
 export interface Flags {

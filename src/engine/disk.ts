@@ -24,11 +24,11 @@ export async function writeDurable(path: string, bytes: Uint8Array): Promise<voi
   const file = await open(path, 'w');
   try {
     await file.writeFile(bytes);
-    await file.sync();
+    // The name is there since the file is open; both ways to the disk are gone at once.
+    await Promise.all([file.sync(), syncFolder(dirname(path))]);
   } finally {
     await file.close();
   }
-  await syncFolder(dirname(path));
 }
 
 /**

@@ -2,8 +2,9 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Backend } from '../protocol/backend.ts';
 import type { Store } from '../store/store.ts';
+import { StrangeStore } from './catalog/catalog-id.ts';
 import { Catalog } from './catalog/catalog.ts';
-import { openIdentity } from './catalog/identity.ts';
+import { openIdentity, type Identity } from './catalog/identity.ts';
 import { openJournal, type Journal } from './catalog/journal.ts';
 import { OwnCommitter } from './catalog/own-committer.ts';
 import { CATALOG_KEY } from './catalog/keys.ts';
@@ -27,6 +28,7 @@ import { FragmentReader } from './table/fragment-reader.ts';
 import type { LocationRules } from './table/locations.ts';
 import { Tables } from './table/tables.ts';
 import { Tags } from './table/tags.ts';
+import { RefusingBackend } from './refusing-backend.ts';
 
 export interface EngineOptions {
   /** The data folder (contract section 9). */
@@ -51,15 +53,24 @@ export interface Engine {
 }
 
 /**
- * Opens the engine on a data folder and finishes what a crash left undone.
- * @throws CatalogError ServiceUnavailable when the store is not this folder's.
+ * Opens the engine on a data folder and finishes what a crash left undone. On a
+ * store that is not this folder's it opens, but refuses everything.
  */
 export async function openEngine(options: EngineOptions): Promise<Engine> {
+  try {
+    return await openOwn(options);
+  } catch (error) {
+    if (!(error instanceof StrangeStore)) throw error;
+    return { backend: new RefusingBackend(error.message), close: () => Promise.resolve() };
+  }
+}
+
+async function openOwn(options: EngineOptions): Promise<Engine> {
   const { data, store } = options;
   const root = join(data, 'tables');
   await makeFolder(root);
   const journal = await openJournal(join(data, 'catalog'), store);
-  const committer = new OwnCommitter(journal, await openIdentity(data, store, journal));
+  const committer = new OwnCommitter(journal, await identityOf(data, store, journal));
   await mkdir(options.locations.managed, { recursive: true });
   const catalog = new Catalog(store, committer);
   const tables = new Tables({ root, store, committer, cacheBytes: options.cacheBytes });
@@ -81,6 +92,15 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
       await journal.close();
     },
   };
+}
+
+async function identityOf(data: string, store: Store, journal: Journal): Promise<Identity> {
+  try {
+    return await openIdentity(data, store, journal);
+  } catch (error) {
+    await journal.close();
+    throw error;
+  }
 }
 
 /** Every operation that is built. */

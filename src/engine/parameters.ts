@@ -37,12 +37,25 @@ export function choiceField(call: Call, name: string): string {
   return choiceOf(call.request.operation, name, textField(call.body, name) ?? undefined);
 }
 
-/** The properties of the body: none when they are absent. */
+/** A listing reads the records of a whole page, so that each must be small. */
+const MAX_PROPERTIES_BYTES = 65_536;
+
+/**
+ * The properties of the body: none when they are absent.
+ * @throws CatalogError InvalidInput for more than 64 KiB of them.
+ */
 export function propertiesField(call: Call): Readonly<Record<string, string>> {
-  const entries = Object.entries(call.body['properties'] ?? {});
-  return Object.fromEntries(
-    entries.filter((entry): entry is [string, string] => typeof entry[1] === 'string'),
+  const entries = Object.entries(call.body['properties'] ?? {}).filter(
+    (entry): entry is [string, string] => typeof entry[1] === 'string',
   );
+  const bytes = entries.reduce((sum, entry) => sum + Buffer.byteLength(entry.join('')), 0);
+  if (bytes > MAX_PROPERTIES_BYTES) {
+    throw new CatalogError(
+      'InvalidInput',
+      `properties may have at most ${MAX_PROPERTIES_BYTES} bytes, not ${bytes}`,
+    );
+  }
+  return Object.fromEntries(entries);
 }
 
 /**

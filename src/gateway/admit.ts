@@ -44,8 +44,8 @@ export function receive(
 }
 
 /**
- * @throws CatalogError InvalidInput for headers that could be read in two ways,
- * ServiceUnavailable when the gateway is stopping
+ * @throws CatalogError InvalidInput for headers that could be read in two ways
+ * or are not understood, ServiceUnavailable when the gateway is stopping
  */
 export function admit(received: Received, stopping: boolean): Received {
   if (stopping) throw new CatalogError('ServiceUnavailable', 'the gateway is stopping');
@@ -54,14 +54,15 @@ export function admit(received: Received, stopping: boolean): Received {
   if (incoming.httpVersion === '1.1' && incoming.headers.host === undefined) {
     throw new CatalogError('InvalidInput', 'the Host header is missing');
   }
-  const expect = incoming.headers.expect;
-  if (expect !== undefined && expect.toLowerCase() !== '100-continue') {
-    throw new CatalogError(
-      'InvalidInput',
-      'the only expectation that is understood is 100-continue',
-    );
-  }
+  checkOnly(incoming.headers.expect, 'expectation', '100-continue');
+  checkOnly(incoming.headers['transfer-encoding'], 'transfer coding', 'chunked');
+  checkOnly(incoming.headers['content-encoding'], 'content coding', 'identity');
   return received;
+}
+
+function checkOnly(value: string | undefined, what: string, known: string): void {
+  if (value === undefined || value.toLowerCase() === known) return;
+  throw new CatalogError('InvalidInput', `the only ${what} that is understood is ${known}`);
 }
 
 function checkHeaders(raw: readonly string[]): void {

@@ -15,11 +15,7 @@ const sentences: Readonly<Record<string, string>> = {
  * when an answer is already on its way on this connection.
  * @param last The last answer that was begun on it, if there was one.
  */
-export function refuseBytes(
-  error: Error,
-  socket: Duplex,
-  last: ServerResponse | undefined,
-): void {
+export function refuseBytes(error: Error, socket: Duplex, last: ServerResponse | undefined): void {
   if (!socket.writable || codeOf(error) === 'ECONNRESET' || isUnderWay(last)) {
     socket.destroy();
     return;

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { CatalogError } from '../protocol/errors.ts';
+import { headerText } from '../protocol/header-text.ts';
 import type { Principal } from '../protocol/principal.ts';
 import type { KeyRing } from './key-ring.ts';
 import type { Identified, Routed } from './steps.ts';
@@ -35,12 +36,7 @@ function credentialsOf(headers: IncomingHttpHeaders): readonly string[] {
   const found = typeof key === 'string' && key !== '' ? [key] : [];
   const authorization = headers.authorization;
   const all = authorization === undefined ? found : [...found, bearerOf(authorization)];
-  return all.map(asUtf8);
-}
-
-/** Node reads header bytes as Latin-1; a credential beyond ASCII was sent as UTF-8. */
-function asUtf8(text: string): string {
-  return Buffer.from(text, 'latin1').toString('utf8');
+  return all.map(headerText);
 }
 
 function bearerOf(authorization: string): string {

@@ -14,6 +14,8 @@ const HEADERS_MILLIS = 60_000;
 /** Longer than the minute for which load balancers in front commonly keep a connection. */
 const KEEP_ALIVE_MILLIS = 65_000;
 const SWEEP_MILLIS = 50;
+/** A client that still sends although it was answered can hold up a stop for so long. */
+const LATE_MILLIS = 1_000;
 /** What runs gets so long to notice that its connection was cut. */
 const LAST_MILLIS = 5_000;
 
@@ -113,10 +115,16 @@ async function stop({ server, gateway, connections, options }: Stopping): Promis
   connections.closeIdle();
   // Connections turn idle one by one as their requests end.
   const sweep = setInterval(() => connections.closeIdle(), SWEEP_MILLIS);
-  await within(options.drainMillis, Promise.all([closed, gateway.drain.idle()]));
+  await within(options.drainMillis, emptied(gateway, closed));
   clearInterval(sweep);
   connections.closeAll();
   await within(LAST_MILLIS, Promise.all([closed, gateway.drain.idle()]));
+}
+
+/** Resolves when nothing runs any more, and those who were answered have sent the rest of their requests. */
+async function emptied(gateway: Gateway, closed: Promise<unknown>): Promise<void> {
+  await gateway.drain.idle();
+  await within(LATE_MILLIS, closed);
 }
 
 /** Waits for the work, but no longer than so. */

@@ -2,6 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { CompiledSnapshot } from './compiled-snapshot.ts';
 import { loadEnforcer } from './casbin-enforcer.ts';
 import type { LoadedEnforcer } from './casbin-enforcer.ts';
+import { loadCases } from './cases.ts';
 import { checkLines } from './check-lines.ts';
 import type { CheckedLines } from './check-lines.ts';
 import { parseCsv } from './csv.ts';
@@ -35,7 +36,9 @@ export async function loadPolicy(folder: string): Promise<PolicySnapshot> {
 
 /** The same with its lines. @throws PolicyError */
 export async function loadPolicyLines(folder: string): Promise<LoadedPolicy> {
-  return buildPolicy(await readPolicyTexts(folder));
+  const texts = await readPolicyTexts(folder);
+  await loadCases(folder);
+  return buildPolicy(texts);
 }
 
 /**
@@ -49,6 +52,7 @@ export async function reloadPolicy(
   current: PolicySnapshot,
 ): Promise<PolicySnapshot> {
   const texts = await readPolicyTexts(folder);
+  await loadCases(folder);
   if (digestOf(texts) === current.digest) return current;
   const cut = [
     { file: MODEL_FILE, text: texts.model },

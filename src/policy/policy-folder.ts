@@ -11,12 +11,16 @@ export interface PolicyTexts {
   readonly policy: string;
 }
 
+/** What the contract puts here too, but this version does not read: ignored, it would seem to be in force. */
+const UNREAD: readonly string[] = ['commits.yaml', 'issuers.yaml', 'limits.yaml'];
+
 /** How often a folder that changes while it is read is read again. */
 const ATTEMPTS = 10;
 
 /**
  * Reads `model.conf` and `policy.csv` of a folder, or of what it links to.
- * @throws PolicyError when one is missing, is no UTF-8, or the folder does not come to rest.
+ * @throws PolicyError when one is missing, is no UTF-8, the folder does not come to rest, or it
+ *   holds a file that would have no effect.
  */
 export async function readPolicyTexts(folder: string): Promise<PolicyTexts> {
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
@@ -37,6 +41,7 @@ async function readBoth(folder: string): Promise<PolicyTexts | PolicyError> {
   try {
     const model = await readText(folder, MODEL_FILE);
     const policy = await readText(folder, POLICY_FILE);
+    await refuseUnread(folder);
     return { model, policy };
   } catch (error) {
     if (error instanceof PolicyError) return error;
@@ -44,9 +49,19 @@ async function readBoth(folder: string): Promise<PolicyTexts | PolicyError> {
   }
 }
 
+async function refuseUnread(folder: string): Promise<void> {
+  const names = await readdir(folder).catch((): string[] => []);
+  const findings = UNREAD.filter((file) => names.includes(file)).map((file) => ({
+    file,
+    text: 'this version does not read it, so what it says would not be in force',
+  }));
+  if (findings.length > 0) throw new PolicyError(findings);
+}
+
 async function readText(folder: string, file: string): Promise<string> {
   const bytes = await readFile(join(folder, file)).catch((error: NodeJS.ErrnoException) => {
-    throw new PolicyError([{ file, text: `the file cannot be read (${error.code})` }]);
+    const text = `the file cannot be read in the folder ${folder} (${error.code})`;
+    throw new PolicyError([{ file, text }]);
   });
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);

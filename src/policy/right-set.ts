@@ -1,5 +1,5 @@
 /** How many rights a set can hold. */
-export const MAX_RIGHTS = 96;
+const MAX_RIGHTS = 96;
 
 /** An immutable set of rights, by number. */
 export class RightSet {

@@ -23,7 +23,8 @@ export interface Grants {
  * - A right is held if a line allows it and none denies it.
  * - Any right that is held on an object brings along those of the group
  *   `describe`, unless a line denies that very one.
- * - Those of the group `list` are held unless a line denies them.
+ * - Those of the group `list` are always held: a listing answers everyone, with
+ *   what may be seen (contract section 5, Listings).
  * - In the namespace `system` nothing of this counts: a right is held there
  *   if the right `audit` is allowed and not denied, and itself not denied.
  */
@@ -32,7 +33,7 @@ export interface Want {
   readonly direct: RightSet;
   /** … or one of these not denied, while anything is allowed and not denied … */
   readonly implied: RightSet;
-  /** … or one of these not denied. */
+  /** … or one of these is asked for, which everyone holds. */
   readonly given: RightSet;
   /** In the namespace `system`: one of these not denied, while `audit` is held. */
   readonly reserved: RightSet;
@@ -44,7 +45,7 @@ export function holds(want: Want, { allow, deny }: Grants, reserved: boolean): b
     return auditRight.within(allow) && !auditRight.meets(deny) && !want.reserved.within(deny);
   }
   return (
-    !want.given.within(deny) ||
+    !want.given.within(RightSet.none) ||
     !want.direct.and(allow).within(deny) ||
     (!want.implied.within(deny) && !allow.within(deny))
   );

@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import { headerText } from './header-text.ts';
 
 /** The headers that carry a request's context; the later one wins. */
 const prefixes = ['x-lance-ctx-', 'x-service-ctx-'] as const;
@@ -16,6 +17,6 @@ function entriesOf(headers: IncomingHttpHeaders, prefix: string): [string, strin
     const name = header.toLowerCase();
     const key = name.slice(prefix.length);
     if (value === undefined || key === '' || !name.startsWith(prefix)) return [];
-    return [[key, typeof value === 'string' ? value : value.join(', ')]];
+    return [[key, headerText(typeof value === 'string' ? value : value.join(', '))]];
   });
 }

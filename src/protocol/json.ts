@@ -13,6 +13,8 @@ export type JsonValue =
 
 /** How deep lists and objects may lie in one another. */
 export const MAX_JSON_DEPTH = 256;
+/** How many members all objects may have together. Objects of very many are slow to copy. */
+const MAX_JSON_MEMBERS = 65_536;
 
 /**
  * The value of a JSON text (RFC 8259). Integers beyond 2^53-1 become bigints, every
@@ -20,7 +22,7 @@ export const MAX_JSON_DEPTH = 256;
  * @throws CatalogError InvalidInput, with the position (from 0) of what is wrong.
  */
 export function parseJson(text: string): JsonValue {
-  checkDepth(text);
+  checkSize(text);
   try {
     return parse(text, null, numberOf) as JsonValue;
   } catch (error) {
@@ -57,15 +59,19 @@ function numberOf(text: string): number | bigint {
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
+const COLON = 0x3a;
 
 /** The parser calls itself for each level, so a text that is too deep must not reach it. */
-function checkDepth(text: string): void {
+function checkSize(text: string): void {
   let depth = 0;
+  let members = 0;
   for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at);
     if (code === QUOTE) at = endOfString(text, at);
+    else if (code === COLON) members++;
     else depth += nesting(code);
     if (depth > MAX_JSON_DEPTH) throw tooDeep(at);
+    if (members > MAX_JSON_MEMBERS) throw tooManyMembers(at);
   }
 }
 
@@ -87,5 +93,12 @@ function tooDeep(position: number): CatalogError {
   return new CatalogError(
     'InvalidInput',
     `lists and objects are nested deeper than ${MAX_JSON_DEPTH} levels at position ${position}`,
+  );
+}
+
+function tooManyMembers(position: number): CatalogError {
+  return new CatalogError(
+    'InvalidInput',
+    `objects have more than ${MAX_JSON_MEMBERS} members at position ${position}`,
   );
 }

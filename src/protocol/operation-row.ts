@@ -31,7 +31,7 @@ export interface RowSpec extends Pick<Operation, 'access' | 'object' | 'mutates'
 export const rootRefusals: readonly number[] = [400, 401, 403, 406, 429, 500, 503];
 
 /** Refusals of a read. */
-export const readRefusals: readonly number[] = [400, 401, 403, 404, 406, 429, 500, 503];
+const readRefusals: readonly number[] = [400, 401, 403, 404, 406, 429, 500, 503];
 
 /** Refusals of a change, and of a read that a table without data cannot answer (code 19). */
 export const stateRefusals: readonly number[] = [400, 401, 403, 404, 406, 409, 429, 500, 503];

@@ -7,7 +7,10 @@ import { parseQuery, queryOf, type Query } from './query.ts';
 import { findRoute, type RouteEnd } from './route-tree.ts';
 
 /** The delimiter of identifiers when the query names none. */
-export const DEFAULT_DELIMITER = '$';
+const DEFAULT_DELIMITER = '$';
+
+/** A longer delimiter would only serve to blow listings up, in which it stands between all names. */
+const MAX_DELIMITER_BYTES = 64;
 
 /** A request target that is an operation of the protocol. */
 export interface OperationMatch {
@@ -121,6 +124,9 @@ function delimiterOf(query: Query): string {
   const delimiter = query.get('delimiter')?.[0] ?? DEFAULT_DELIMITER;
   if (delimiter === '') throw invalid('the delimiter is empty');
   if (/\p{Cc}/u.test(delimiter)) throw invalid('the delimiter holds a control character');
+  if (Buffer.byteLength(delimiter) > MAX_DELIMITER_BYTES) {
+    throw invalid(`the delimiter is longer than ${MAX_DELIMITER_BYTES} bytes`);
+  }
   return delimiter;
 }
 
@@ -138,7 +144,7 @@ function objectOf(operation: Operation, id: string | undefined, delimiter: strin
  * root where it is the delimiter itself.
  * @throws CatalogError InvalidInput for an empty part and whatever else `checkPath` refuses.
  */
-export function parseIdentifier(id: string, delimiter: string): ObjectPath {
+function parseIdentifier(id: string, delimiter: string): ObjectPath {
   if (id === delimiter) return [];
   const path = id.split(delimiter);
   checkPath(path);

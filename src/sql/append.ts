@@ -119,8 +119,12 @@ function appendLists(
   };
 }
 
-/** The rows of one column and then those of another of the same kind. */
+/** The rows of one column and then those of another of the same kind, or of none at all. */
 export function appendColumns(left: Column, right: Column): Column {
+  // A column without rows may have no kind: the items of a null list, a dictionary never sent.
+  if (left.length === 0 || right.length === 0) {
+    return left.length === 0 ? right : left;
+  }
   const lengths = [left.length, right.length] as const;
   const length = left.length + right.length;
   if (left.kind === 'states' && right.kind === 'states') {

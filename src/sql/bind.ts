@@ -152,7 +152,8 @@ function bindCast({ operand, target, position }: Cast, scope: Scope): Bound {
   const bound = bindNode(operand, scope);
   const type = typeOfName(target);
   if (sameType(bound.type, type)) {
-    return bound;
+    // A column is handed out as it is stored, so a dictionary of texts is not yet a text.
+    return sameType(storedType(bound), type) ? bound : castTo(bound, type, position);
   }
   if (!canCast(bound.type, type)) {
     throw new SqlError(
@@ -228,9 +229,15 @@ function isStored(node: Bound): boolean {
   return node.kind === 'column' || (node.kind === 'field' && isStored(node.operand));
 }
 
+/** The type as the batch holds it; for anything but a column or a field of one, as it is computed. */
+function storedType(node: Bound): DataType {
+  const stored = isStored(node) && (node.kind === 'column' || node.kind === 'field');
+  return stored ? node.stored : node.type;
+}
+
 function resultType(root: Bound): DataType {
   if (isStored(root)) {
-    return root.kind === 'column' || root.kind === 'field' ? root.stored : root.type;
+    return storedType(root);
   }
   if (!isComputable(root.type)) {
     throw new SqlError(

@@ -202,11 +202,19 @@ export function readColumn(data: Data): Column {
   return readers[storageOf(type).kind](data);
 }
 
+/** A value of a dictionary may itself be null, beside the rows that have none. */
+function hasEncodedValue(data: Data, row: number): boolean {
+  return data.getValid(row) && data.dictionary!.isValid(Number(data.values[row]));
+}
+
 function readNested(data: Data): Valid {
-  if (!DataType.isUnion(data.type)) {
+  if (!DataType.isUnion(data.type) && !DataType.isDictionary(data.type)) {
     return readValid(data);
   }
-  return Uint8Array.from({ length: data.length }, (_, row) => (data.getValid(row) ? 1 : 0));
+  const has = DataType.isDictionary(data.type)
+    ? (row: number) => hasEncodedValue(data, row)
+    : (row: number) => data.getValid(row);
+  return Uint8Array.from({ length: data.length }, (_, row) => (has(row) ? 1 : 0));
 }
 
 /** The field of a struct column. A row whose struct is null has no field. */

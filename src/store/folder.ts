@@ -7,7 +7,8 @@ export async function syncFolder(path: string): Promise<void> {
   try {
     await folder.sync();
   } finally {
-    await folder.close();
+    // Nothing is lost by it, so nobody waits for it.
+    folder.close().catch(() => undefined);
   }
 }
 

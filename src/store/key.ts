@@ -1,7 +1,7 @@
 import { StoreError } from './errors.ts';
 
 /** The longest key of a store, in UTF-8 bytes. */
-export const MAX_KEY_BYTES = 1900;
+const MAX_KEY_BYTES = 1900;
 
 const LONE_SURROGATE = /\p{Surrogate}/u;
 

@@ -13,7 +13,7 @@ import {
 } from './support.ts';
 
 describe('reading streams', () => {
-  it.each(['scalars', 'nested', 'dictionary-deltas'])(
+  it.each(['scalars', 'nested', 'dictionary-deltas', 'dictionary-replaced'])(
     'reads every value of %s as the package does',
     async (name) => {
       const read = await readStream(fixture(name));
@@ -213,11 +213,6 @@ describe('refused streams', () => {
       'a dictionary with 64-bit indices',
       fixture('refused-dictionary-64'),
       'unsupported: Column "d" has the type a dictionary with 64-bit indices, which is not supported.',
-    ],
-    [
-      'a dictionary that is replaced',
-      fixture('refused-dictionary-replaced'),
-      'unsupported: The stream replaces the dictionary of column "d", which is not supported.',
     ],
     [
       'the framing before Arrow 0.15',

@@ -65,6 +65,14 @@ describe('headers that could be read in two ways are refused', () => {
       head(host, key, 'Expect: miracles'),
       'the only expectation that is understood is 100-continue',
     ],
+    [
+      head(host, key, 'Transfer-Encoding: gzip, chunked'),
+      'the only transfer coding that is understood is chunked',
+    ],
+    [
+      head(host, key, 'Content-Encoding: gzip'),
+      'the only content coding that is understood is identity',
+    ],
     [head(host, key, 'x-note: a\u0001b'), 'the request is not valid HTTP'],
     [head(host, key, 'x-note: a\u007fb'), 'the request is not valid HTTP'],
     [head(host, key, 'x-note: a\u0000b'), 'the request is not valid HTTP'],

@@ -152,11 +152,11 @@ const verdicts: readonly Verdicts[] = [
     asks: [['DescribeTable', '/a', false, null, 'the policy does not allow DescribeTable']],
   },
   {
-    name: 'lets every principal list, unless a line denies it',
-    lines: ['p, user:ann, /a/**, list, deny'],
+    name: 'lets every principal list, whatever is denied: what is shown is filtered',
+    lines: ['p, user:ann, /a/**, *, deny'],
     asks: [
       ['ListTables', '/b', true, null, 'the policy allows ListTables'],
-      ['ListTables', '/a', false, 'policy.csv:1', 'the policy denies ListTables'],
+      ['ListTables', '/a', true, null, 'the policy allows ListTables'],
     ],
   },
   {

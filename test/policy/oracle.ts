@@ -37,9 +37,8 @@ export class Oracle {
 
   /** Every right that is held on the object. */
   held(object: ObjectPath): Rights {
-    const denied = this.#matched(object, 'deny');
     const listed = object[0] === 'system' ? [] : operationsOf('list');
-    return new Set([...this.#lawful(object), ...listed.filter((right) => !denied.has(right))]);
+    return new Set([...this.#lawful(object), ...listed]);
   }
 
   /** Whether a listing shows the object, as far as it alone goes. */

@@ -156,18 +156,31 @@ describe('a reload is refused, the last good policy stays and a better one is ta
   it('with a file that is gone', async () => {
     await start();
     await unlink(join(folder, 'policy.csv'));
-    await until(() => expect(refusals).toEqual([['policy.csv: the file cannot be read (ENOENT)']]));
+    const finding = `policy.csv: the file cannot be read in the folder ${folder} (ENOENT)`;
+    await until(() => expect(refusals).toEqual([[finding]]));
     expect(readable()).toEqual(['a']);
   });
 
   it('with a folder that is gone, and the old one back is the policy in force again', async () => {
     await start();
     await rename(folder, join(home, 'away'));
-    await until(() => expect(watch.refused()).toBe('model.conf: the file cannot be read (ENOENT)'));
+    const finding = `model.conf: the file cannot be read in the folder ${folder} (ENOENT)`;
+    await until(() => expect(watch.refused()).toBe(finding));
     await rename(join(home, 'away'), folder);
     await until(() => expect(watch.refused()).toBeUndefined());
     expect(changes).toEqual([]);
   });
+
+  it.each(['commits.yaml', 'issuers.yaml', 'limits.yaml'])(
+    'with a %s, which would have no effect',
+    async (file) => {
+      await start();
+      await writeFile(join(folder, file), 'limits: []\n');
+      const finding = `${file}: this version does not read it, so what it says would not be in force`;
+      await until(() => expect(refusals).toEqual([[finding]]));
+      await expect(loadPolicy(folder)).rejects.toThrow(finding);
+    },
+  );
 
   it('with bytes that are no UTF-8', async () => {
     await start();

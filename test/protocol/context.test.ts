@@ -20,6 +20,11 @@ describe('the context of a request', () => {
     expect([one.get('a'), other.get('a'), one.size]).toEqual(['new', 'new', 1]);
   });
 
+  it('is read as UTF-8', () => {
+    const sent = Buffer.from('Zo\u00eb').toString('latin1');
+    expect(contextOf({ 'x-service-ctx-user': sent }).get('user')).toBe('Zo\u00eb');
+  });
+
   it('joins a header that came twice, and has no entry without a key or a value', () => {
     const context = contextOf({
       'x-service-ctx-a': ['1', '2'],

@@ -21,6 +21,17 @@ describe('a JSON text', () => {
     expect(parseJson(text)).toEqual(value);
   });
 
+  it('may have so many members and no more, in all its objects together', () => {
+    const objects = (members: number) =>
+      `[${Array(members / 4)
+        .fill('{"a:":1,"b":"::","c":2,"d":3}')
+        .join(',')}]`;
+    expect(refusalOf(() => parseJson(objects(65_536)))).toBe('no refusal');
+    expect(refusalOf(() => parseJson(objects(65_540)))).toBe(
+      'InvalidInput: objects have more than 65536 members at position 491526',
+    );
+  });
+
   it('may be nested to the limit and no deeper, in lists and objects', () => {
     const nested = (open: string, close: string, depth: number) =>
       open.repeat(depth) + '1' + close.repeat(depth);

@@ -206,6 +206,7 @@ describe('a target that could be read in two ways', () => {
     ['/v1/table/a/index/%2E%2E/stats', '".." cannot be a segment of an identifier'],
     ['/v1/table/a/describe?delimiter=', 'the delimiter is empty'],
     ['/v1/table/a/describe?delimiter', 'the delimiter is empty'],
+    [`/v1/table/a/describe?delimiter=${'x'.repeat(65)}`, 'the delimiter is longer than 64 bytes'],
     ['/v1/table/a/describe?delimiter=%0A', 'the delimiter holds a control character'],
     [
       '/v1/table/a/describe?delimiter=.&delimiter=.',

@@ -15,12 +15,12 @@ export interface CatalogBackend {
 }
 
 /** A backend of the catalog's operations over a store in memory. Pages hold at most five entries. */
-export function catalogBackend(): CatalogBackend {
+export function catalogBackend(jsonBody = 4096): CatalogBackend {
   const { store, catalog } = memoryCatalog();
   const tables = new GivenTables();
   const backend = new EmbeddedBackend({
     handlers: catalogHandlers(catalog, tables, new Tags(store, store), 5),
-    jsonBody: 4096,
+    jsonBody,
     health: async () => undefined,
   });
   return { store, catalog, tables, backend };

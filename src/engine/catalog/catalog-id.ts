@@ -41,10 +41,17 @@ export async function requireOwnStore(folder: string, store: Store): Promise<voi
 }
 
 /** The refusal of a store that is not this catalog's. */
-export function stranger(id: string | undefined, stored: string | undefined): CatalogError {
+export function stranger(id: string | undefined, stored: string | undefined): StrangeStore {
   const expected = id === undefined ? 'the data folder carries none' : `which is ${id}`;
-  return new CatalogError(
-    'ServiceUnavailable',
+  return new StrangeStore(
     `the store does not carry this catalog's id, ${expected}; it carries ${stored ?? 'none'}`,
   );
+}
+
+/** The store was wiped, or is another catalog's (contract section 9). */
+export class StrangeStore extends CatalogError {
+  constructor(message: string) {
+    super('ServiceUnavailable', message);
+    this.name = 'StrangeStore';
+  }
 }

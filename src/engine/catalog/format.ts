@@ -4,7 +4,7 @@ import { makeFolder } from '../../store/folder.ts';
 import { createDurable, readIfPresent } from '../disk.ts';
 
 /** The format of data folders that this program writes (contract section 9). */
-export const DATA_FORMAT = 1;
+const DATA_FORMAT = 1;
 
 /**
  * Makes sure that a data folder has a format that this program reads. A folder

@@ -1,5 +1,6 @@
 import { stringifyJson } from '../../protocol/json.ts';
 import type { Handler } from '../handler.ts';
+import { attended } from '../query/attended.ts';
 import { versionHeaders } from '../query/answer.ts';
 import { countRows } from '../query/count.ts';
 import { countField, textField } from '../query/fields.ts';
@@ -10,7 +11,8 @@ export function countTableRows(reads: TableReads): Handler {
   return async (call) => {
     const predicate = textField(call.body, 'predicate');
     const snapshot = await readTable(reads, call, countField(call.body, 'version'));
-    const count = await countRows(reads.reader, snapshot, predicate);
+    const source = attended(reads.reader, call.request.signal);
+    const count = await countRows(source, snapshot, predicate);
     return {
       status: 200,
       contentType: 'application/json',

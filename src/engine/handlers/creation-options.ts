@@ -1,5 +1,6 @@
 import type { CatalogRequest } from '../../protocol/backend.ts';
 import { CatalogError } from '../../protocol/errors.ts';
+import { headerText } from '../../protocol/header-text.ts';
 import { parseJson } from '../../protocol/json.ts';
 
 /** What a client may say of a new table beside its rows. */
@@ -31,7 +32,8 @@ export function creationOptions(request: CatalogRequest): CreationOptions {
 
 function singleHeader({ headers }: CatalogRequest, name: string): string | undefined {
   const value = headers[name];
-  return Array.isArray(value) ? value.join(', ') : value;
+  if (value === undefined) return undefined;
+  return headerText(Array.isArray(value) ? value.join(', ') : value);
 }
 
 function isText(text: string | undefined): text is string {

@@ -1,4 +1,5 @@
 import type { Handler } from '../handler.ts';
+import { attended } from '../query/attended.ts';
 import { rowsAnswer } from '../query/answer.ts';
 import { execute } from '../query/execute.ts';
 import { planQuery } from '../query/plan.ts';
@@ -13,7 +14,7 @@ export function queryTable(reads: TableReads): Handler {
     const plan = planQuery(query, snapshot);
     return rowsAnswer({
       schema: plan.schema,
-      batches: execute(plan, reads.reader),
+      batches: execute(plan, attended(reads.reader, call.request.signal)),
       version: snapshot.version,
       signal: call.request.signal,
       giveBack: (memory) => reads.reader.giveBack?.(memory),

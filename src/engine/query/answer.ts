@@ -1,8 +1,10 @@
 import type { RecordBatch, Schema } from 'apache-arrow';
 import { batchOfData } from '../../arrow/batch.ts';
+import { ArrowError } from '../../arrow/errors.ts';
 import { FileWriter } from '../../arrow/file-writer.ts';
 import { nullsOf } from '../../arrow/nulls.ts';
 import type { Answer } from '../../protocol/backend.ts';
+import { CatalogError } from '../../protocol/errors.ts';
 import { coalesce } from './coalesce.ts';
 
 /** The Arrow IPC file format: the only one that every client reads (wire-contract section 6). */
@@ -35,7 +37,7 @@ export interface RowsAnswer {
 export async function rowsAnswer(rows: RowsAnswer): Promise<Answer> {
   const batches = coalesce(rows.batches);
   closeOnAbort(batches, rows.signal);
-  const first = await batches.next();
+  const first = await batches.next().catch(refuseTooLarge);
   const lasts: LastPieces = new WeakMap();
   const bytes = fileBytes(rows, first, batches, lasts);
   return {
@@ -47,6 +49,13 @@ export async function rowsAnswer(rows: RowsAnswer): Promise<Answer> {
       sent: (piece) => giveBack(rows, lasts.get(piece) ?? []),
     },
   };
+}
+
+/** Rows may be more than one column of their type can hold; that is no fault of the engine. */
+function refuseTooLarge(error: unknown): never {
+  if (!(error instanceof ArrowError) || error.kind !== 'limit') throw error;
+  const advice = 'ask for fewer rows, or cast the column to a wider type';
+  throw new CatalogError('InvalidInput', `${error.message.replace(/\.$/, '')}: ${advice}`);
 }
 
 /** The last piece of each batch, and all of its pieces. */

@@ -1,4 +1,5 @@
 import { DataType, type Field, type RecordBatch, type Vector } from 'apache-arrow';
+import { fieldPosition } from '../../arrow/field-position.ts';
 import { CatalogError } from '../../protocol/errors.ts';
 import { SqlError } from '../../sql/errors.ts';
 import { parsePath } from '../../sql/path.ts';
@@ -22,8 +23,8 @@ export interface ColumnPath {
  * @throws CatalogError TableColumnNotFound.
  */
 export function columnPath(text: string, fields: readonly Field[]): ColumnPath {
-  const exact = fields.find((field) => field.name === text);
-  if (exact !== undefined) return topLevel(exact);
+  const exact = fieldPosition(fields, text);
+  if (exact !== undefined) return topLevel(fields[exact]!);
   const names = segmentsOf(text);
   const field = fieldAt(names, fields);
   if (field === undefined) throw unknownColumn(text);
@@ -40,7 +41,8 @@ export function topLevel(field: Field): ColumnPath {
 /** The column of some rows that a path leads to, of exactly its type. A value inside a null is null. */
 export function columnAt(batch: RecordBatch, path: ColumnPath): Vector {
   if (path.formula !== null) return valuesOf(path.formula, batch);
-  const column = batch.getChild(path.column);
+  const position = fieldPosition(batch.schema.fields, path.column);
+  const column = position === undefined ? null : batch.getChildAt(position);
   if (column === null) throw new Error(`the plan did not read the column ${path.column}`);
   return column;
 }

@@ -34,8 +34,9 @@ export function needOf(schema: Schema, names: Iterable<string>): ColumnNeed {
 
 /** What a need asks for beyond another that is met. */
 export function needBeyond(need: ColumnNeed, met: ColumnNeed): ColumnNeed {
+  const stored = new Set(met.stored);
   return {
-    stored: need.stored.filter((name) => !met.stored.includes(name)),
+    stored: need.stored.filter((name) => !stored.has(name)),
     placed: need.placed.filter((field) => !met.placed.includes(field)),
   };
 }

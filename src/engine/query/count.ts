@@ -4,7 +4,7 @@ import { needOf, ROW_ID, ROW_OFFSET, withComputed } from './computed-columns.ts'
 import { bindPredicate, rowsWhere } from './formula.ts';
 import { Pace } from './pace.ts';
 import { allFiles } from './plan.ts';
-import { readAhead } from './read-ahead.ts';
+import { AHEAD, readAhead } from './read-ahead.ts';
 import { Scanner } from './scan.ts';
 
 /**
@@ -23,7 +23,7 @@ export async function countRows(
   const scanner = new Scanner(source, snapshot);
   const pace = new Pace();
   let count = 0n;
-  const scanned = scanner.scan(allFiles(snapshot), needOf(schema, formula.columns));
+  const scanned = scanner.scan(allFiles(snapshot), needOf(schema, formula.columns), AHEAD);
   for await (const { batch, release } of readAhead(scanned)) {
     count += BigInt(rowsWhere(formula, batch).length);
     release?.();

@@ -1,5 +1,6 @@
 import type { Field, Schema } from 'apache-arrow';
 import type { Metric } from '../../arrow/distance.ts';
+import { CatalogError } from '../../protocol/errors.ts';
 import type { Snapshot } from '../table/snapshot.ts';
 import type { ColumnPath } from './column-path.ts';
 import {
@@ -64,6 +65,7 @@ export function planQuery(request: QueryRequest, snapshot: Snapshot): QueryPlan 
   const { schema } = snapshot;
   const rowFields = withComputed(schema, [ROW_ID, ROW_OFFSET]);
   const fields = resultFields(schema, request.nearest);
+  checkKept(request, snapshot);
   const { filter, nearest } = planFilters(request, rowFields, fields);
   const projections = planProjections(request.columns, schema, fields, extrasOf(request));
   const sort = planSort(request.order, schema, rowFields);
@@ -135,9 +137,26 @@ function planNearest(
     batch: nearest.batch,
     vectors: nearest.vectors,
     bounds: { lower: nearest.lowerBound, upper: nearest.upperBound },
-    keep: request.limit === null ? null : request.limit + request.offset,
+    keep: keptBy(request),
     postfilter: null,
   };
+}
+
+function keptBy({ limit, offset }: QueryRequest): number | null {
+  return limit === null ? null : limit + offset;
+}
+
+/** A batch of searches holds the rows that it keeps for all its vectors at once. */
+const MAX_KEPT_ROWS = 2 ** 24;
+
+function checkKept(request: QueryRequest, { rows }: Snapshot): void {
+  if (request.nearest?.batch !== true) return;
+  const kept = Math.min(keptBy(request) ?? Infinity, Number(rows)) * request.nearest.vectors.length;
+  if (kept <= MAX_KEPT_ROWS) return;
+  throw new CatalogError(
+    'InvalidInput',
+    `a search may keep at most ${MAX_KEPT_ROWS} rows for all its vectors together, not ${kept}`,
+  );
 }
 
 interface Files {

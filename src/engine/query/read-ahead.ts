@@ -1,3 +1,6 @@
+/** How many batches of a file are read beyond the one that is waited for: enough to keep a second processor busy. */
+export const AHEAD = 2;
+
 /** The same items, each asked for while the one before is being worked on. One item more is held in memory. */
 export async function* readAhead<Item>(items: AsyncGenerator<Item>): AsyncGenerator<Item> {
   try {

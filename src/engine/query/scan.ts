@@ -7,6 +7,8 @@ import {
   type Vector,
 } from 'apache-arrow';
 import type { RowRange } from '../../arrow/row-range.ts';
+import { batchOfData } from '../../arrow/batch.ts';
+import { schemaOf } from '../../arrow/nested-type.ts';
 import { withColumn } from '../../arrow/select.ts';
 import type { BatchSource, FragmentBatch } from '../table/fragment-reader.ts';
 import { idsOf, type RowIds } from '../table/row-ids.ts';
@@ -53,11 +55,16 @@ export class Scanner {
     this.#snapshot = snapshot;
   }
 
-  /** The batches of some files in order, with the columns of the need. Each batch is read when it is asked for. */
-  async *scan(files: readonly ScanFile[], need: ColumnNeed): AsyncGenerator<PlacedBatch> {
+  /** The batches of some files in order, with the columns of the need; so many are read ahead. */
+  async *scan(
+    files: readonly ScanFile[],
+    need: ColumnNeed,
+    ahead = 0,
+  ): AsyncGenerator<PlacedBatch> {
     for (const { fragment, offset } of files) {
       let before = offset;
-      for await (const found of this.#source.batches(this.#snapshot, fragment, need.stored)) {
+      const { stored } = need;
+      for await (const found of this.#source.batches(this.#snapshot, fragment, stored, ahead)) {
         const { batch, index, rowIds, start, live, release } = found;
         const { numRows: rows } = batch;
         const place = { fragment, index, rowIds, offset: before, rows, start, live };
@@ -116,10 +123,9 @@ function fewOf(rows: Rows, place: Place): RowRange | undefined {
 }
 
 function beside(left: RecordBatch, right: RecordBatch): RecordBatch {
-  return right.schema.fields.reduce(
-    (batch, field, index) => withColumn(batch, field, right.getChildAt(index)!),
-    left,
-  );
+  const schema = schemaOf([...left.schema.fields, ...right.schema.fields], left.schema.metadata);
+  const columns = [...left.data.children, ...right.data.children];
+  return batchOfData(schema, columns, left.numRows);
 }
 
 function withPlaced(

@@ -6,6 +6,7 @@ import { columnAt } from './column-path.ts';
 import { rowsWhere } from './formula.ts';
 import { gather, Places, rowsAtOnce } from './gather.ts';
 import { NearestRows, type FoundRows } from './nearest-rows.ts';
+import { workAhead } from '../table/work-ahead.ts';
 import { Pace } from './pace.ts';
 import type { NearestPlan, QueryPlan } from './plan.ts';
 import { countOf, listed, pick, stretch } from './rows.ts';
@@ -35,12 +36,19 @@ async function collect(
   places: Places,
 ): Promise<readonly NearestRows[]> {
   const kept = nearest.vectors.map(() => new NearestRows(nearest.keep ?? Infinity, nearest.bounds));
-  const { first, late } = readingOrder(plan, needOf(plan.snapshot.schema, [nearest.column.column]));
+  const { first, late, lateAhead } = readingOrder(
+    plan,
+    needOf(plan.snapshot.schema, [nearest.column.column]),
+  );
   const pace = new Pace();
-  for await (const { found, rows } of selectedRows(plan, scanner, first)) {
-    const { place } = found;
+  const selected = selectedRows(plan, scanner, first);
+  const widened = workAhead(selected, lateAhead, async ({ found, rows }) => ({
+    whole: await scanner.widen(found, late),
+    rows,
+  }));
+  for await (const { whole, rows } of widened) {
+    const { place } = whole;
     places.add(place);
-    const whole = await scanner.widen(found, late);
     const column = columnAt(whole.batch, nearest.column);
     const list = rows.kind === 'list' ? rows.rows : null;
     for (const [index, vector] of nearest.vectors.entries()) {

@@ -2,7 +2,7 @@ import { NO_COLUMNS, needBeyond, type ColumnNeed } from './computed-columns.ts';
 import { rowsWhere } from './formula.ts';
 import { Pace } from './pace.ts';
 import type { QueryPlan } from './plan.ts';
-import { readAhead } from './read-ahead.ts';
+import { AHEAD, readAhead } from './read-ahead.ts';
 import { countOf, listed, stretch, type Rows } from './rows.ts';
 import type { PlacedBatch, Scanner } from './scan.ts';
 
@@ -16,12 +16,15 @@ export interface SelectedRows {
 export interface ReadingOrder {
   readonly first: ColumnNeed;
   readonly late: ColumnNeed;
+  /** How many batches the late columns are read ahead of. */
+  readonly lateAhead: number;
 }
 
 /** With a filter its columns come first: a batch of which it keeps nothing costs no more than them. */
 export function readingOrder(plan: QueryPlan, need: ColumnNeed): ReadingOrder {
-  if (plan.filter === null) return { first: need, late: NO_COLUMNS };
-  return { first: plan.filterNeed, late: needBeyond(need, plan.filterNeed) };
+  if (plan.filter === null) return { first: need, late: NO_COLUMNS, lateAhead: 0 };
+  const late = needBeyond(need, plan.filterNeed);
+  return { first: plan.filterNeed, late, lateAhead: late.stored.length > 0 ? aheadOf(plan) : 0 };
 }
 
 /** Scans the files of a plan and judges the rows. Batches without a row to keep are passed over. */
@@ -31,7 +34,7 @@ export async function* selectedRows(
   first: ColumnNeed,
 ): AsyncGenerator<SelectedRows> {
   const pace = new Pace();
-  const scanned = scanner.scan(plan.files, first);
+  const scanned = scanner.scan(plan.files, first, aheadOf(plan));
   for await (const found of readsAll(plan) ? readAhead(scanned) : scanned) {
     const rows = judge(plan, found);
     if (countOf(rows) > 0) yield { found, rows };
@@ -43,6 +46,12 @@ export async function* selectedRows(
 /** Whether every file is read to its end, whatever is found. */
 function readsAll({ nearest, sort, window }: QueryPlan): boolean {
   return nearest !== null || sort !== null || window.limit === null;
+}
+
+/** How many batches of a file are read ahead. What is only passed on waits for the client: memory for it is not filled early. */
+function aheadOf(plan: QueryPlan): number {
+  const passesOn = plan.filter === null && plan.nearest === null && plan.sort === null;
+  return readsAll(plan) && !passesOn ? AHEAD : 0;
 }
 
 function judge({ filter }: QueryPlan, { batch }: PlacedBatch): Rows {

@@ -46,7 +46,13 @@ function one(values: readonly JsonValue[], name: string): QueryVectors {
   return { batch: false, vectors: [floats(values, name)] };
 }
 
+/** Each query vector is compared with every row. */
+const MAX_VECTORS = 10_000;
+
 function batchOf(values: readonly JsonValue[], name: string): QueryVectors {
+  if (values.length > MAX_VECTORS) {
+    throw fieldError(name, `at most ${MAX_VECTORS} vectors`, String(values.length));
+  }
   const vectors = values.map((value, index) => {
     if (!Array.isArray(value)) {
       throw fieldError(`${name}[${index}]`, 'a list of numbers', describe(value));

@@ -4,14 +4,17 @@ import { batchOfData } from '../../arrow/batch.ts';
 import { schemaOf } from '../../arrow/nested-type.ts';
 import { nullsOf } from '../../arrow/nulls.ts';
 import { retype } from '../../arrow/retype.ts';
+import type { RandomAccess } from '../../arrow/random-access.ts';
 import type { RowRange } from '../../arrow/row-range.ts';
 import { take } from '../../arrow/select.ts';
 import { LruCache } from '../lru-cache.ts';
 import { readDeletions } from './deletion-file.ts';
-import { OpenFiles, type OpenFile } from './open-files.ts';
-import { ReadMemory, type LentReads } from './read-memory.ts';
+import { OpenFiles, type OpenDataFile } from './open-files.ts';
+import { fileAccess } from './random-access.ts';
+import { Lease, ReadMemory } from './read-memory.ts';
 import { countedFrom, type RowIds } from './row-ids.ts';
 import { fragmentKey, type Fragment, type Snapshot } from './snapshot.ts';
+import { workAhead } from './work-ahead.ts';
 
 /** The name of the column that holds row ids in a file that stores them. */
 export const STORED_ROW_ID = '_rowid';
@@ -37,11 +40,15 @@ export interface FragmentBatch {
 
 /** Where scans get their rows from. */
 export interface BatchSource {
-  /** The rows of one fragment, batch by batch, with exactly these columns in this order. */
+  /**
+   * The rows of one fragment, batch by batch, with exactly these columns in
+   * this order. So many batches are read ahead of the one that is asked for.
+   */
   batches(
     snapshot: Snapshot,
     fragment: Fragment,
     columns: readonly string[],
+    ahead?: number,
   ): AsyncGenerator<FragmentBatch>;
   /** One batch of a fragment, by its position; some of its rows are enough. */
   batch(
@@ -75,11 +82,11 @@ export class FragmentReader implements BatchSource {
     snapshot: Snapshot,
     fragment: Fragment,
     columns: readonly string[],
+    ahead = 0,
   ): AsyncGenerator<FragmentBatch> {
     const count = await this.#first(snapshot, fragment, async ({ starts }) => starts.length);
-    for (let index = 0; index < count; index++) {
-      yield await this.batch(snapshot, fragment, index, columns);
-    }
+    const read = (index: number) => this.batch(snapshot, fragment, index, columns);
+    yield* workAhead(Array.from({ length: count }).keys(), ahead, read);
   }
 
   async batch(
@@ -142,7 +149,7 @@ export class FragmentReader implements BatchSource {
   async #first<Result>(
     { folder }: Snapshot,
     fragment: Fragment,
-    work: (file: OpenFile) => Promise<Result>,
+    work: (file: OpenDataFile) => Promise<Result>,
   ): Promise<Result> {
     return this.#files.use(join(folder, fragmentKey(fragment)), work);
   }
@@ -155,13 +162,12 @@ export class FragmentReader implements BatchSource {
   ): Promise<{ readonly batch: RecordBatch; readonly release: () => void }> {
     const places = columns.map((name) => placeOf(snapshot, fragment, name));
     const found = new Map<string, Data>();
-    const reads: LentReads[] = [];
+    const lease = new Lease(this.#memory);
     for (const [position, { path }] of fragment.files.entries()) {
       const wanted = places.filter((place) => place.file === position).map(({ at }) => at);
       if (wanted.length === 0) continue;
       const data = await this.#files.use(join(snapshot.folder, path), async (file) => {
-        const access = file.lent(this.#memory);
-        reads.push(access);
+        const access = fileAccess(file, (length) => lease.take(length));
         return readAt(file, reading, [...new Set(wanted)], access);
       });
       for (const [at, column] of data) found.set(`${position}/${at}`, column);
@@ -173,10 +179,7 @@ export class FragmentReader implements BatchSource {
       return data === undefined ? nullsOf(field.type, count) : retype(data, field.type);
     });
     const batch = batchOfData(schemaOf(fields, snapshot.schema.metadata), children, count);
-    const release = (): void => {
-      for (const read of reads) read.release();
-    };
-    return { batch, release };
+    return { batch, release: () => lease.release() };
   }
 }
 
@@ -192,10 +195,10 @@ function placeOf(snapshot: Snapshot, fragment: Fragment, name: string) {
 
 /** Columns of a batch by where they stand in the file: their names there may be older than the table's. */
 async function readAt(
-  { file }: OpenFile,
+  { file }: OpenDataFile,
   { index, range }: Reading,
   places: readonly number[],
-  access: LentReads,
+  access: RandomAccess,
 ): Promise<ReadonlyMap<number, Data>> {
   const names = places.map((at) => file.schema.fields[at]?.name ?? '');
   const batch = await file.readBatch(index, names, { rows: range, access });

@@ -14,13 +14,20 @@ export interface WrittenFile {
 
 /** How many pieces one system call takes: below IOV_MAX of every platform. */
 const PIECES = 512;
+/** So many bytes are worth a system call. */
+const ENOUGH_BYTES = 2 ** 18;
 
-/** Writes one data file batch by batch; each batch is with the operating system before the next is taken. */
+/**
+ * Writes one data file batch by batch; each batch is with the operating system
+ * before the next is taken, save that copies of small ones wait for each other.
+ */
 export class FragmentWriter {
   readonly #writer: FileWriter;
   readonly #handle: FileHandle;
   readonly #path: string;
   readonly #file: string;
+  #held: Uint8Array[] = [];
+  #heldBytes = 0;
 
   private constructor(writer: FileWriter, handle: FileHandle, path: string, file: string) {
     this.#writer = writer;
@@ -35,7 +42,7 @@ export class FragmentWriter {
     const path = join(folder, file);
     const handle = await open(path, 'wx');
     const writer = new FragmentWriter(new FileWriter(schema), handle, path, file);
-    await writer.#write([writer.#writer.begin()]);
+    await writer.#add([writer.#writer.begin()]);
     return writer;
   }
 
@@ -45,12 +52,13 @@ export class FragmentWriter {
   }
 
   async write(batch: RecordBatch): Promise<void> {
-    await this.#write(this.#writer.batch(batch));
+    await this.#add(this.#writer.batch(batch));
   }
 
   /** Ends the file and syncs it. */
   async finish(): Promise<WrittenFile> {
-    await this.#write([this.#writer.end()]);
+    await this.#add([this.#writer.end()]);
+    await this.#flush([]);
     await this.#handle.sync();
     await this.#handle.close();
     return { file: this.#file, rows: this.#writer.rows, bytes: this.#writer.bytes };
@@ -62,7 +70,18 @@ export class FragmentWriter {
     await rm(this.#path, { force: true });
   }
 
-  async #write(pieces: readonly Uint8Array[]): Promise<void> {
+  async #add(pieces: readonly Uint8Array[]): Promise<void> {
+    const bytes = pieces.reduce((sum, { byteLength }) => sum + byteLength, this.#heldBytes);
+    if (bytes >= ENOUGH_BYTES) return this.#flush(pieces);
+    // The memory of a batch is its writer's only while it is written.
+    this.#held.push(Buffer.concat(pieces));
+    this.#heldBytes = bytes;
+  }
+
+  async #flush(last: readonly Uint8Array[]): Promise<void> {
+    const pieces = [...this.#held, ...last];
+    this.#held = [];
+    this.#heldBytes = 0;
     for (let start = 0; start < pieces.length; start += PIECES) {
       await writeAll(this.#handle, pieces.slice(start, start + PIECES));
     }

@@ -30,9 +30,7 @@ export async function ingest(
     await eachOf(batches, async (batch) => {
       for (const piece of pieces(conform(batch, schema))) await sink.write(piece);
     });
-    const files = await sink.finish();
-    if (files.length > 0) await syncFolder(join(folder, DATA));
-    return files;
+    return await sink.finish();
   } catch (error) {
     await sink.abandon();
     throw asRefusal(error);
@@ -67,8 +65,11 @@ class Sink {
     await this.#writer.write(batch);
   }
 
+  /** Ends the last file. The names of all files were there before, so their folder is synced along with it. */
   async finish(): Promise<readonly WrittenFile[]> {
-    await this.#roll();
+    if (this.#writer !== undefined) {
+      await Promise.all([this.#roll(), syncFolder(join(this.#folder, DATA))]);
+    }
     return this.#finished;
   }
 

@@ -6,9 +6,8 @@ import { LruCache } from '../lru-cache.ts';
 import { manifestName, stagingName } from './layout.ts';
 import { decodeManifest, encodeManifest, type Manifest } from './manifest.ts';
 
-/** What a manifest costs in memory beside its fragments, in bytes; an estimate that bounds the cache. */
-const MANIFEST_WEIGHT = 4096;
-const FRAGMENT_WEIGHT = 256;
+/** What a manifest costs in memory, for each byte of its file: an estimate that bounds the cache. */
+const MEMORY_PER_BYTE = 4;
 
 /**
  * Manifests on disk. A manifest is written under a staging name, becomes a
@@ -67,14 +66,17 @@ export class ManifestStore {
     const cached = this.#cache.get(path);
     if (cached !== undefined) return cached;
     const manifest = await decodeManifest(await readFile(path));
-    this.keep(folder, manifest);
+    this.keep(folder, record, manifest);
     return manifest;
   }
 
   /** Remembers a manifest that was just written. */
-  keep(folder: string, manifest: Manifest): void {
-    const weight = MANIFEST_WEIGHT + manifest.fragments.length * FRAGMENT_WEIGHT;
-    this.#cache.set(join(folder, manifestName(manifest.version)), manifest, weight);
+  keep(folder: string, record: VersionRecord, manifest: Manifest): void {
+    this.#cache.set(
+      join(folder, record.manifest),
+      manifest,
+      record.manifestBytes * MEMORY_PER_BYTE,
+    );
   }
 }
 

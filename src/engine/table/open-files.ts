@@ -1,20 +1,16 @@
-import { open, type FileHandle } from 'node:fs/promises';
+import { open } from 'node:fs/promises';
 import { openFile, type ArrowFile } from '../../arrow/file-reader.ts';
-import { fileAccess, readInto } from './random-access.ts';
-import { LentReads, type ReadMemory } from './read-memory.ts';
+import { fileAccess, type OpenFile } from './random-access.ts';
 
 /** A data file that is open; its footer is parsed. */
-export interface OpenFile {
-  readonly handle: FileHandle;
+export interface OpenDataFile extends OpenFile {
   readonly file: ArrowFile;
   /** The first row of each batch. */
   readonly starts: readonly number[];
-  /** Reads of the file into memory that is given back. */
-  lent(memory: ReadMemory): LentReads;
 }
 
 interface Entry {
-  readonly opened: Promise<OpenFile>;
+  readonly opened: Promise<OpenDataFile>;
   users: number;
 }
 
@@ -26,7 +22,7 @@ export class OpenFiles {
   readonly #entries = new Map<string, Entry>();
 
   /** Lets work use an open file; it stays open at least so long. */
-  async use<Result>(path: string, work: (file: OpenFile) => Promise<Result>): Promise<Result> {
+  async use<Result>(path: string, work: (file: OpenDataFile) => Promise<Result>): Promise<Result> {
     const entry = this.#entries.get(path) ?? { opened: openPath(path), users: 0 };
     this.#entries.delete(path);
     this.#entries.set(path, entry);
@@ -58,20 +54,18 @@ export class OpenFiles {
   }
 }
 
-async function openPath(path: string): Promise<OpenFile> {
+async function openPath(path: string): Promise<OpenDataFile> {
   const handle = await open(path, 'r');
   try {
     const { size } = await handle.stat();
-    const file = await openFile(fileAccess(handle, size, path));
+    const file = await openFile(fileAccess({ handle, size, path }));
     const starts: number[] = [];
     let start = 0;
     for (const rows of file.batchRows) {
       starts.push(start);
       start += rows;
     }
-    const lent = (memory: ReadMemory): LentReads =>
-      new LentReads(size, memory, (bytes, offset) => readInto(handle, bytes, offset, path));
-    return { handle, file, starts, lent };
+    return { path, handle, size, file, starts };
   } catch (error) {
     await handle.close();
     throw error;

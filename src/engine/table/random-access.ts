@@ -14,20 +14,33 @@ function aligned(bytes: Uint8Array): Uint8Array {
   return bytes.byteOffset % 8 === 0 ? bytes : new Uint8Array(bytes);
 }
 
-/** Random access to an open file whose length no longer changes. */
-export function fileAccess(handle: FileHandle, size: number, name: string): RandomAccess {
+/** An open file whose length no longer changes. */
+export interface OpenFile {
+  readonly handle: FileHandle;
+  readonly size: number;
+  readonly path: string;
+}
+
+/**
+ * Random access to an open file.
+ * @param take Memory for a read, from the start of a buffer.
+ */
+export function fileAccess(
+  { handle, size, path }: OpenFile,
+  take: (length: number) => Uint8Array = (length) => new Uint8Array(length),
+): RandomAccess {
   return {
     size,
     read: async (offset, length) => {
-      const bytes = new Uint8Array(length);
-      await readInto(handle, bytes, offset, name);
+      const bytes = take(length);
+      await readInto(handle, bytes, offset, path);
       return bytes;
     },
   };
 }
 
 /** Fills bytes with those of an open file from an offset on. */
-export async function readInto(
+async function readInto(
   handle: FileHandle,
   bytes: Uint8Array,
   offset: number,

@@ -1,5 +1,3 @@
-import type { RandomAccess } from '../../arrow/random-access.ts';
-
 /** Shorter reads get memory of their own. */
 const SMALLEST = 2 ** 16;
 /** New memory is a multiple of this, so that reads of about the same length can share it. */
@@ -8,7 +6,7 @@ const STEP = 2 ** 18;
 const MOST_KEPT = 2 ** 26;
 
 /**
- * Memory that files are read into, used again. To take fresh memory for each
+ * Memory that bytes are read into, used again. To take fresh memory for each
  * read is dear: the system clears it first, and the garbage collector runs each
  * time that some of it was dropped. Memory that nobody gives back is collected
  * like any other.
@@ -46,31 +44,24 @@ export class ReadMemory {
   }
 }
 
-/** Reads a file into lent memory, which is given back at once. */
-export class LentReads implements RandomAccess {
-  readonly size: number;
+/** Memory that is taken piece by piece, for one batch, and given back at once. */
+export class Lease {
   readonly #memory: ReadMemory;
-  readonly #readInto: ReadInto;
-  readonly #lent: ArrayBufferLike[] = [];
+  #lent: ArrayBufferLike[] = [];
 
-  constructor(size: number, memory: ReadMemory, readInto: ReadInto) {
-    this.size = size;
+  constructor(memory: ReadMemory) {
     this.#memory = memory;
-    this.#readInto = readInto;
   }
 
-  async read(offset: number, length: number): Promise<Uint8Array> {
+  take(length: number): Uint8Array {
     const bytes = this.#memory.take(length);
     this.#lent.push(bytes.buffer);
-    await this.#readInto(bytes, offset);
     return bytes;
   }
 
-  /** To be called once, when nothing that was read is looked at any more. */
+  /** To be called when nothing that was taken is looked at any more. */
   release(): void {
     for (const memory of this.#lent) this.#memory.giveBack(memory);
+    this.#lent = [];
   }
 }
-
-/** Fills bytes with those of a file from an offset on. */
-export type ReadInto = (bytes: Uint8Array, offset: number) => Promise<void>;

@@ -198,17 +198,19 @@ export class Tables {
 
   async #committed(commit: VersionCommit): Promise<Committed> {
     const table = commit.table.content;
-    let staged: Committed | undefined;
+    const attempts: Committed[] = [];
     return commitLoop(this.#committer, async (doubt) => {
-      if (staged !== undefined) {
-        if (doubt && (await this.#took(table, staged))) return { kind: 'done', result: staged };
-        if (!doubt) await this.#manifests.unstage(this.folder(table), staged.record);
-      }
-      const current = staged === undefined ? commit.table : await commit.current();
+      const last = attempts.at(-1);
+      const taken = doubt ? await this.#taken(table, attempts) : undefined;
+      if (taken !== undefined) return { kind: 'done', result: taken };
+      if (last !== undefined && !doubt)
+        await this.#manifests.unstage(this.folder(table), last.record);
+      const current = last === undefined ? commit.table : await commit.current();
       if (current.content.id !== table.id) throw replaced();
       const head = await this.#stored(table.id, undefined);
       const further = (await commit.checks?.()) ?? [];
-      staged = await this.#staged(table, head, commit.change);
+      const staged = await this.#staged(table, head, commit.change);
+      attempts.push(staged);
       return {
         kind: 'commit',
         checks: [unchanged(current), headCheck(table.id, head), ...further],
@@ -230,10 +232,13 @@ export class Tables {
     return { record: await this.#manifests.stage(folder, manifest), base, manifest };
   }
 
-  /** Whether a commit of unknown outcome took effect after all. */
-  async #took(table: TableRecord, { record }: Committed): Promise<boolean> {
-    const stored = await this.#versions.at(table.id, record.version);
-    return stored?.content.staging === record.staging;
+  /** The attempt that took effect after all. One of unknown outcome may do so while later ones are made. */
+  async #taken(table: TableRecord, attempts: readonly Committed[]): Promise<Committed | undefined> {
+    for (const attempt of attempts) {
+      const stored = await this.#versions.at(table.id, attempt.record.version);
+      if (stored?.content.staging === attempt.record.staging) return attempt;
+    }
+    return undefined;
   }
 
   /**
@@ -252,7 +257,7 @@ export class Tables {
   async #settled(table: TableRecord, committed: Committed): Promise<Committed> {
     const folder = this.folder(table);
     await this.#manifests.finalise(folder, committed.record);
-    this.#manifests.keep(folder, committed.manifest);
+    this.#manifests.keep(folder, committed.record, committed.manifest);
     return committed;
   }
 

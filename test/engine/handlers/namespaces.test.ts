@@ -37,6 +37,19 @@ describe('CreateNamespace', () => {
     expect(permit.required).toStrictEqual(['DescribeNamespace /a']);
   });
 
+  it('keeps no more properties than a listing can read at once', async () => {
+    const { backend, store } = catalogBackend(100_000);
+    const create = (length: number) =>
+      ask(backend, 'POST /v1/namespace/a/create', {
+        body: { properties: { a: 'x'.repeat(length) } },
+      });
+    expect(await refusalOf(create(65_536))).toBe(
+      '13 InvalidInput: properties may have at most 65536 bytes, not 65537',
+    );
+    expect(store.contents().size).toBe(0);
+    expect((await create(65_535)).status).toBe(200);
+  });
+
   it('asks for the right to drop before it overwrites', async () => {
     const { backend, store, catalog } = catalogBackend();
     await plantNamespace(catalog, ['a']);

@@ -28,6 +28,15 @@ describe('CreateTable', () => {
     expect(await count()).toBe(2);
   });
 
+  it('reads properties that were sent as UTF-8', async () => {
+    const sent = Buffer.from('{"owner":"Zo\u00eb \u4e16"}').toString('latin1');
+    const created = await send('create', {
+      body: one(),
+      headers: { 'x-service-table-properties': sent },
+    });
+    expect(created.json).toMatchObject({ properties: { owner: 'Zo\u00eb \u4e16' } });
+  });
+
   it('makes an empty table from a stream without rows', async () => {
     await send('create', { body: stream({ n: vectorFromArray([], new Int64()) }) });
     expect(await count()).toBe(0);
@@ -62,8 +71,30 @@ describe('CreateTable', () => {
       body: one(),
       headers: inside,
     });
-    await expect(refused).rejects.toMatchObject({ row: { code: 14 } });
+    const overlap = `the location ${JSON.stringify(join(location, 'versions', 'more'))} overlaps the location of another table`;
+    await refuses(refused, 13, overlap);
     expect(await count()).toBe(2);
+  });
+
+  it('lets one of many tables have a location, and the others take nothing from it', async () => {
+    const location = join(engine.data, 'lance', 'deep', 'down', 'mine');
+    const creating = Array.from({ length: 6 }, (_, index) =>
+      ask(engine.backend, `POST /v1/table/t${index}/create`, {
+        body: one(),
+        headers: { 'x-service-table-location': location },
+      }).then(
+        () => index,
+        () => undefined,
+      ),
+    );
+    const made = (await Promise.all(creating)).filter((index) => index !== undefined);
+    expect(made).toHaveLength(1);
+    const counted = await ask(engine.backend, `POST /v1/table/t${made[0]}/count_rows`);
+    expect(counted.json).toBe(2);
+    const rows = await ask(engine.backend, `POST /v1/table/t${made[0]}/query`, { body: { k: 5 } });
+    expect(rows.status).toBe(200);
+    expect(await readdir(join(location, 'data'))).toHaveLength(1);
+    expect(await readdir(join(location, 'versions'))).toHaveLength(1);
   });
 
   const refusals: readonly (readonly [string, string, () => Sent, number, string])[] = [

@@ -1,4 +1,15 @@
-import { Field, Int32, makeVector, Schema, tableFromIPC, type RecordBatch } from 'apache-arrow';
+import {
+  Dictionary,
+  Field,
+  Int32,
+  Int8,
+  makeVector,
+  Schema,
+  tableFromIPC,
+  Utf8,
+  vectorFromArray,
+  type RecordBatch,
+} from 'apache-arrow';
 import { describe, expect, it } from 'vitest';
 import { batchOf } from '../../../src/arrow/select.ts';
 import { rowsAnswer } from '../../../src/engine/query/answer.ts';
@@ -60,6 +71,25 @@ describe('an answer of rows', () => {
     controller.abort();
     await new Promise(setImmediate);
     expect(closed()).toBe(true);
+  });
+
+  it('refuses rows whose dictionaries are too many values for their index type', async () => {
+    const type = new Dictionary(new Utf8(), new Int8());
+    const coded = new Schema([new Field('d', type, true)]);
+    async function* produce(): AsyncGenerator<RecordBatch> {
+      for (const start of [0, 100]) {
+        const words = Array.from({ length: 100 }, (_, index) => `word ${start + index}`);
+        yield batchOf(coded, [vectorFromArray(words, type)], words.length);
+      }
+    }
+    const { signal } = new AbortController();
+    const rows = { schema: coded, batches: produce(), version: 1n, signal };
+    await expect(rowsAnswer(rows)).rejects.toMatchObject({
+      row: { code: 13, status: 400 },
+      message:
+        'A joint dictionary would have 200 values, its index type Int8 can hold 128: ' +
+        'ask for fewer rows, or cast the column to a wider type',
+    });
   });
 
   it('has a schema when there are no rows', async () => {

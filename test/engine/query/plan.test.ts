@@ -127,7 +127,9 @@ describe('what a plan reads', () => {
 
   it('leaves out files that hold only skipped rows', () => {
     const plan = planned({ offset: 30, k: 5 });
-    expect(plan.files).toMatchObject([{ fragment: { files: [{ path: 'data/2.arrow' }] }, offset: 30 }]);
+    expect(plan.files).toMatchObject([
+      { fragment: { files: [{ path: 'data/2.arrow' }] }, offset: 30 },
+    ]);
     expect(plan.window).toEqual({ offset: 0, limit: 5 });
     const later = planned({ offset: 12 });
     expect(later.files.map(({ offset }) => offset)).toEqual([10, 30]);
@@ -241,6 +243,16 @@ describe('a query that is refused', () => {
   it.each(refusals)('%j', (body, schema, name, sentence) => {
     const refusal = refusalOf(() => planned(body, schema));
     expect([refusal.row.name, refusal.message]).toEqual([name, sentence]);
+  });
+
+  it('refuses a batch of searches that would keep more rows than memory is for', () => {
+    const body = { vector: Array.from({ length: 1000 }, () => [1, 2, 3]), k: 20_000 };
+    const search = (rows: number) => () =>
+      planQuery(parseQueryRequest(body), snapshotOf(table, [rows]));
+    expect(refusalOf(search(16_778)).message).toBe(
+      'a search may keep at most 16777216 rows for all its vectors together, not 16778000',
+    );
+    expect(search(16_777)).not.toThrow();
   });
 
   it('names the position of what is wrong in a filter', () => {

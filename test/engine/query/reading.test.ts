@@ -1,6 +1,7 @@
 import { Field, Int32, Int64, Schema, Utf8, vectorFromArray } from 'apache-arrow';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { batchOf } from '../../../src/arrow/select.ts';
+import { attended } from '../../../src/engine/query/attended.ts';
 import { countRows } from '../../../src/engine/query/count.ts';
 import type { BatchSource } from '../../../src/engine/table/fragment-reader.ts';
 import { fragmentKey } from '../../../src/engine/table/snapshot.ts';
@@ -134,5 +135,22 @@ describe('a count', () => {
     expect(reads).toEqual([]);
     expect(await countRows(source, stored.snapshot, 'even = 0')).toBe(20n);
     expect(reads).toEqual(['0.0 even', '0.1 even', '1.0 even', '1.1 even']);
+  });
+});
+
+describe('a source that is attended', () => {
+  it('reads nothing more once nobody waits', async () => {
+    const { source, reads } = recording();
+    const waiting = new AbortController();
+    const leaving = attended(source, waiting.signal);
+    const snapshot = stored.snapshot;
+    const [fragment] = snapshot.fragments;
+    const batches = leaving.batches(snapshot, fragment!, ['id']);
+    expect((await batches.next()).value).toMatchObject({ index: 0 });
+    waiting.abort();
+    await expect(batches.next()).rejects.toThrow('aborted');
+    await expect(leaving.batch(snapshot, fragment!, 1, ['id'])).rejects.toThrow('aborted');
+    await expect(countRows(leaving, snapshot, 'even = 0')).rejects.toThrow('aborted');
+    expect(reads).not.toContain('1.1 even');
   });
 });

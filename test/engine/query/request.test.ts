@@ -200,6 +200,11 @@ describe('a body that is refused', () => {
       'InvalidInput',
       'vector must be single_vector or multi_vector, not both',
     ],
+    [
+      `{"vector":[${Array(10_001).fill('[1]').join(',')}]}`,
+      'InvalidInput',
+      'vector must be at most 10000 vectors, not 10001',
+    ],
     ['{"columns":"a"}', 'InvalidInput', 'columns must be a list or an object, not a string'],
     ['{"columns":["a",1]}', 'InvalidInput', 'columns[1] must be a string, not the number 1'],
     [

@@ -4,7 +4,12 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { CatalogError } from '../../../src/protocol/errors.ts';
-import { reserveLocation, resolveLocation } from '../../../src/engine/table/locations.ts';
+import {
+  requireFree,
+  reserveLocation,
+  resolveLocation,
+} from '../../../src/engine/table/locations.ts';
+import { MemoryStore } from '../../support/memory-store.ts';
 
 let base = '';
 let allowed = '';
@@ -17,6 +22,7 @@ beforeAll(async () => {
   await mkdir(allowed);
   await mkdir(join(base, 'elsewhere'));
   await symlink(join(base, 'elsewhere'), join(allowed, 'link'));
+  await symlink(join(allowed, 'loop'), join(allowed, 'loop'));
   await mkdir(join(allowed, 'full'));
   await writeFile(join(allowed, 'full', 'file'), '');
 });
@@ -49,6 +55,20 @@ describe('resolveLocation', () => {
       'lies outside the folders where tables may be',
     ],
     ['taken', () => join(allowed, 'full'), 'is not an empty folder'],
+    [
+      'a file',
+      () => join(allowed, 'full', 'file'),
+      'is not a folder, or lies in something that is none',
+    ],
+    [
+      'in a file',
+      () => join(allowed, 'full', 'file', 'x'),
+      'is not a folder, or lies in something that is none',
+    ],
+    ['a zero byte', () => `${pathToFileURL(allowed).href}/a%00b`, 'holds a control character'],
+    ['a newline', () => join(allowed, 'a\nb'), 'holds a control character'],
+    ['of one long name', () => join(allowed, 'a'.repeat(300)), 'has a name that is too long'],
+    ['of a loop of links', () => join(allowed, 'loop', 'x'), 'leads round in links'],
   ])('refuses a location that is %s', async (_, location, why) => {
     const refusal = await resolveLocation(location(), rules()).catch((error: unknown) => error);
     expect(refusal).toBeInstanceOf(CatalogError);
@@ -56,6 +76,33 @@ describe('resolveLocation', () => {
       row: { code: 13 },
       message: `the location ${JSON.stringify(location())} ${why}`,
     });
+  });
+
+  it('refuses a path that the store could not hold as a key', async () => {
+    const deep = join(allowed, ...Array.from({ length: 600 }, () => 'a'));
+    await expect(resolveLocation(deep, rules())).rejects.toMatchObject({
+      row: { code: 13 },
+      message: `the location ${JSON.stringify(deep)} has ${deep.length} bytes, more than 1024`,
+    });
+  });
+
+  it('takes a folder whose name begins with two dots', async () => {
+    await expect(resolveLocation(join(allowed, '..a'), rules())).resolves.toBe(
+      join(allowed, '..a'),
+    );
+  });
+});
+
+describe('requireFree', () => {
+  it.each(['/a/b', '/a/b/c', '/a'])('refuses %s when a table lies at /a/b', async (folder) => {
+    const store = new MemoryStore();
+    const { checks, writes } = reserveLocation('/a/b', 'id');
+    await store.commit(checks, writes);
+    await expect(requireFree(store, folder)).rejects.toMatchObject({
+      row: { code: 13 },
+      message: `the location "${folder}" overlaps the location of another table`,
+    });
+    await expect(requireFree(store, '/a/bc')).resolves.toBeUndefined();
   });
 });
 

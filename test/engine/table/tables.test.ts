@@ -109,6 +109,28 @@ describe('commits', () => {
     );
   });
 
+  it('adds rows once when a commit of unknown outcome takes effect while the next one is made', async () => {
+    await create([1n]);
+    const late: (() => Promise<unknown>)[] = [];
+    const slow = new Tables({
+      root,
+      store,
+      cacheBytes: 0,
+      committer: {
+        async commit(checks, writes) {
+          if (late.length === 0) {
+            late.push(() => store.commit(checks, writes));
+            return { kind: 'unknown', reason: 'the line went dead' };
+          }
+          await late[0]!();
+          return store.commit(checks, writes);
+        },
+      },
+    });
+    expect(await append(slow, [2n])).toBe(2n);
+    expect(await numbers()).toEqual([1n, 2n]);
+  });
+
   it('keeps every version readable after rows were overwritten', async () => {
     await create([1n, 2n]);
     const files = await tables.write(record, schema, stream(batch([9n])));

@@ -1,0 +1,30 @@
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Field, Int64, Schema } from 'apache-arrow';
+import { expect, it } from 'vitest';
+import { empty } from '../../../src/engine/table/change.ts';
+import { ManifestStore } from '../../../src/engine/table/manifest-store.ts';
+
+it('counts what a wide schema takes in memory', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'manifests-'));
+  await mkdir(join(folder, 'versions'));
+  const store = new ManifestStore(200_000);
+  const write = async (version: bigint, columns: number) => {
+    const fields = Array.from({ length: columns }, (_, at) => new Field(`c${at}`, new Int64()));
+    const schema = new Schema(fields);
+    const record = await store.stage(folder, {
+      version,
+      timestampMillis: 0,
+      ...empty(schema),
+    });
+    await store.load(folder, record);
+    await rm(join(folder, record.manifest));
+    return record;
+  };
+  const [narrow, wide] = [await write(1n, 3), await write(2n, 3000)];
+  await expect(store.load(folder, wide)).rejects.toThrow('ENOENT');
+  expect((await store.load(folder, await write(3n, 3))).schema.fields).toHaveLength(3);
+  expect(narrow.manifestBytes).toBeLessThan(wide.manifestBytes);
+  await rm(folder, { recursive: true, force: true });
+});
