@@ -45,7 +45,8 @@ async function work(): Promise<void> {
   await own.add([{ id: 3 }], { mode: 'overwrite' });
   await own.query().where('id = 3').toArray();
   await errorOf(own.query().where('id ==').toArray());
-  await errorOf(own.update({ values: { id: 4 } }));
+  await own.update({ values: { id: 4 } });
+  await errorOf(own.createIndex('id'));
   await admin.createTable('orders', [{ word: 'x' }], ['prod'], { mode: 'overwrite' });
   await admin.dropNamespace(['prod'], { behavior: 'cascade' });
   denied = await send(service, '/v1/table/prod$secret/drop', { key: loaderKey });
@@ -142,7 +143,7 @@ describe('an allowed change', () => {
       mode: 'overwrite',
       commit: {
         kind: 'overwrite',
-        version: 4,
+        version: 5,
         rows_added: 1,
         rows_removed: 1,
         schema_changed: true,
@@ -196,8 +197,11 @@ describe('a refusal', () => {
       status: 400,
       code: 13,
     });
-    expect(outcomes('UpdateTable', 'user:admin')).toMatchObject([
+    expect(outcomes('CreateTableIndex', 'user:admin')).toMatchObject([
       { decision: 'allow', status: 406, code: 0, commit: null },
+    ]);
+    expect(outcomes('UpdateTable', 'user:admin')).toMatchObject([
+      { decision: 'allow', status: 200, commit: { kind: 'update', rows_added: 0 } },
     ]);
   });
 

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { specified } from '../protocol/specification.ts';
 import { Service } from '../support/service.ts';
 import { send, type Ask } from './http.ts';
-import { connectTo, expectedRefusal, refusalOf } from './lancedb.ts';
+import { connectTo, refusalOf } from './lancedb.ts';
 
 /** What a caller learns of objects: what it may see, and nothing of the others. */
 
@@ -102,12 +102,9 @@ describe('a listing', () => {
     }
   });
 
-  it('is refused where it is denied', async () => {
+  it('answers where it is denied too, with what may be seen', async () => {
     const deaf = await connectTo(service, keys.deaf);
-    const words = 'user:deaf may not ListTables on /prod';
-    expect(await refusalOf(deaf.tableNames(['prod']))).toMatchObject(
-      expectedRefusal(403, 15, words),
-    );
+    expect(await deaf.tableNames(['prod'])).toContain('t00');
     expect(await (await deaf.openTable('t00', ['prod'])).countRows()).toBe(1);
   });
 });

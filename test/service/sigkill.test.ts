@@ -89,7 +89,7 @@ async function checkManifests(folder: string, versions: readonly number[]): Prom
     const path = join(folder, 'versions', `${String(version).padStart(20, '0')}.arrow`);
     const manifest = await decodeManifest(await readFile(path));
     expect(manifest.version).toBe(BigInt(version));
-    for (const { file, bytes } of manifest.fragments) {
+    for (const { path: file, bytes } of manifest.fragments.flatMap(({ files }) => files)) {
       const size = sizes.get(file) ?? (await stat(join(folder, file))).size;
       sizes.set(file, size);
       expect(size).toBe(bytes);

@@ -207,8 +207,8 @@ export const objects: readonly RefusalGroup[] = [
       [
         'POST /v1/table/ns$t/describe',
         { body: { tag: 'x' } },
-        '406 allow 0',
-        'reading a table at a tag is not built yet',
+        '404/400 allow 8',
+        'the table has no tag "x"',
       ],
       ['POST /v1/table/new/declare', {}, '406 allow 0', 'DeclareTable is not built yet'],
     ],
