@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { rm } from 'node:fs/promises';
 import type { RecordBatch, Schema } from 'apache-arrow';
 import { FragmentWriter } from '../table/fragment-writer.ts';
-import { batchBytes } from '../table/ingest.ts';
+import { batchBytes } from '../table/small-batches.ts';
 import { OpenFiles } from '../table/open-files.ts';
 
 /** How much is held in memory before it goes to a file, in bytes. */

@@ -8,12 +8,16 @@ import { eachOf } from './each-of.ts';
 import { FragmentWriter, type WrittenFile } from './fragment-writer.ts';
 import { asRefusal } from './incoming.ts';
 import { DATA } from './layout.ts';
+import { batchBytes, SmallBatches } from './small-batches.ts';
 
 /** A data file stays below 1 GiB (contract section 9). */
 const MAX_FILE_BYTES = 2 ** 30;
 
 /** Batches are stored in pieces of about this size, so that a scan needs memory for one piece, not for a client's batch. */
 export const PIECE_BYTES = 16 * 2 ** 20;
+
+/** Smaller batches are joined. The stream uses their memory again, so they are copied. */
+const STORED = { largeBytes: 2 ** 16, largeRows: 8192, copied: true };
 
 /**
  * Writes a stream of batches into data files of a table's folder, batch by
@@ -27,9 +31,11 @@ export async function ingest(
 ): Promise<readonly WrittenFile[]> {
   const sink = new Sink(folder, schema);
   try {
+    const small = new SmallBatches(STORED);
     await eachOf(batches, async (batch) => {
-      for (const piece of pieces(conform(batch, schema))) await sink.write(piece);
+      for (const piece of pieces(conform(batch, schema))) await sink.writeAll(small.add(piece));
     });
+    await sink.writeAll(small.rest());
     return await sink.finish();
   } catch (error) {
     await sink.abandon();
@@ -57,7 +63,11 @@ class Sink {
     this.#schema = schema;
   }
 
-  async write(batch: RecordBatch): Promise<void> {
+  async writeAll(batches: Iterable<RecordBatch>): Promise<void> {
+    for (const batch of batches) await this.#write(batch);
+  }
+
+  async #write(batch: RecordBatch): Promise<void> {
     if (this.#writer !== undefined && this.#writer.bytes + batchBytes(batch) > MAX_FILE_BYTES) {
       await this.#roll();
     }
@@ -95,9 +105,4 @@ export function* pieces(batch: RecordBatch): Generator<RecordBatch> {
       ? batch
       : slice(batch, start, Math.min(rows, batch.numRows - start));
   }
-}
-
-/** How many bytes the columns of a batch have in memory. */
-export function batchBytes(batch: RecordBatch): number {
-  return batch.data.children.reduce((sum, column) => sum + column.byteLength, 0);
 }

@@ -54,7 +54,7 @@ async function storedRows(body: AsyncIterable<Uint8Array>): Promise<readonly Rec
 describe('a stream that is stored', () => {
   it('keeps every row of batches of any size', async () => {
     let first = 0n;
-    const batches = [10, 2000, 3, 700, 5000, 1, 1, 2000, 160, 200, 180, 4000].map((rows) => {
+    const batches = [10, 2000, 3, 700, 5000, 1, 2000, 160, 200, 180, 4000].map((rows) => {
       const batch = wideBatch(first, rows);
       first += BigInt(rows);
       return batch;
@@ -65,6 +65,14 @@ describe('a stream that is stored', () => {
       const [is, was] = [batch, batches[index]!].map((rows) => streamBytes(wideSchema, [rows]));
       expect(Buffer.compare(is!, was!), `batch ${index}`).toBe(0);
     }
+  });
+
+  it('joins small batches in their order', async () => {
+    const batches = Array.from({ length: 3000 }, (_, at) => wideBatch(BigInt(at), 1));
+    const found = await storedRows(chunksOf(streamBytes(wideSchema, batches), 60_000));
+    expect(found.length).toBeLessThan(10);
+    const ids = found.flatMap((batch) => [...(batch.getChild('id')!.toArray() as BigInt64Array)]);
+    expect(ids).toEqual(Array.from({ length: 3000 }, (_, at) => BigInt(at)));
   });
 
   it.each([false, true])('keeps every row of like batches, compressed: %s', async (lz4) => {
