@@ -1,0 +1,56 @@
+// Rows in and out: the project over HTTP against LanceDB embedded in the client's process.
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { ADMIN_KEY, Service } from '../test/support/service.ts';
+import { lanceClient, lanceEmbedded } from './data/lance-side.ts';
+import { RawSide } from './data/raw-side.ts';
+import { readQuestions } from './data/reads.ts';
+import { rowsFrom } from './data/rows.ts';
+import { writeQuestions } from './data/writes.ts';
+import { readOptions } from './harness/options.ts';
+import { measureRounds } from './harness/rounds.ts';
+import { printResult, type Row } from './harness/table.ts';
+
+const TABLE = 'rows';
+
+const options = readOptions();
+const rows = rowsFrom(0, options.quick ? 40_000 : 400_000);
+const folder = await mkdtemp(join(tmpdir(), 'arrowgate-bench-'));
+const service = await Service.start();
+const raw = new RawSide(service.url, ADMIN_KEY);
+try {
+  printResult('data', notes(), await answers());
+} finally {
+  raw.close();
+  await service.stop();
+  await rm(folder, { recursive: true });
+}
+
+async function answers(): Promise<readonly Row[]> {
+  const embedded = await lanceEmbedded(folder);
+  const client = await lanceClient(service.url, ADMIN_KEY);
+  for (const side of [raw, embedded]) await side.create(TABLE, rows);
+  const results: Row[] = [];
+  for (const question of [...writeQuestions(rows), ...readQuestions(TABLE, rows)]) {
+    const tables = question.client ? [raw, embedded, client] : [raw, embedded];
+    const sides = tables.map((side) => ({
+      name: side.name,
+      measure: () => question.measure(side),
+    }));
+    const samples = await measureRounds(sides, options.rounds);
+    results.push({ work: question.work, unit: 'ms', samples, target: question.target });
+  }
+  return results;
+}
+
+function notes(): readonly string[] {
+  const count = rows.numRows.toLocaleString('en-US');
+  return [
+    `A table of ${count} rows of (int64, utf8, float64, 128 × float32). The project is asked over`,
+    'HTTP by node:http, and its writes are on stable storage when it answers; LanceDB runs in the',
+    "asking process and leaves its writes to the system. The third side is LanceDB's client of",
+    'remote catalogs, which compresses what it sends, asking the project. Every answer ends as an',
+    'Arrow table in memory. Ratios are those of the project to the side of the line.',
+  ];
+}

@@ -1,0 +1,62 @@
+import type { OperationName } from '../../src/protocol/operation-name.ts';
+import type { Principal } from '../../src/protocol/principal.ts';
+
+/** Policy lines of each user, whatever the size of the policy. */
+const LINES_EACH = 10;
+const USERS_ASKING = 10;
+
+/** One question to the policy, in the words of both sides. */
+export interface Asked {
+  readonly principal: Principal;
+  readonly action: OperationName;
+  readonly path: readonly string[];
+  /** The same as casbin is told it. */
+  readonly object: string;
+  readonly expected: boolean;
+}
+
+/** A policy of so many lines: each user reads eight tables and their parts, may add to one, and is kept from one. */
+export function policyText(lines: number): string {
+  const users = Array.from({ length: lines / LINES_EACH }, (_, user) => user);
+  return users.map(linesOf).join('');
+}
+
+/** Questions of ten users who are spread over the policy: a third each allowed, denied by a line, and not mentioned. */
+export function askedOf(lines: number, count: number): readonly Asked[] {
+  const users = lines / LINES_EACH;
+  const principals = Array.from({ length: USERS_ASKING }, (_, index) =>
+    principalOf(Math.floor((index * users) / USERS_ASKING)),
+  );
+  return Array.from({ length: count }, (_, index) => {
+    const { user, principal } = principals[index % USERS_ASKING]!;
+    return kinds[Math.floor(index / USERS_ASKING) % kinds.length]!(user, principal, index);
+  });
+}
+
+type Kind = (user: number, principal: Principal, index: number) => Asked;
+
+const kinds: readonly Kind[] = [
+  (user, principal, index) =>
+    question(principal, ['lake', `u${user}`, `t${index % 8}`, 'part'], true),
+  (user, principal) => question(principal, ['lake', `u${user}`, 'hr', 'pay'], false),
+  (user, principal, index) => question(principal, ['lake', `u${user}`, `x${index % 8}`], false),
+];
+
+function question(principal: Principal, path: readonly string[], expected: boolean): Asked {
+  return { principal, action: 'QueryTable', path, object: `/${path.join('/')}`, expected };
+}
+
+function principalOf(user: number) {
+  const credential = { kind: 'key', id: `key${user}` } as const;
+  const principal: Principal = { subject: `user:u${user}`, groups: [], roles: [], credential };
+  return { user, principal };
+}
+
+function linesOf(user: number): string {
+  const tables = Array.from(
+    { length: LINES_EACH - 2 },
+    (_, table) => `p, user:u${user}, /lake/u${user}/t${table}/**, read, allow\n`,
+  );
+  const add = `p, user:u${user}, /lake/u${user}/inbox, append, allow\n`;
+  return `${tables.join('')}${add}p, user:u${user}, /lake/u${user}/hr/**, *, deny\n`;
+}

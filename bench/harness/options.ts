@@ -1,0 +1,55 @@
+import { parseArgs } from 'node:util';
+
+/** How a benchmark runs. */
+export interface BenchOptions {
+  /** How often each side is measured. */
+  readonly rounds: number;
+  /** Less data and few rounds: shows that everything runs, its numbers say little. */
+  readonly quick: boolean;
+  /** How many bytes of the disk are written before anything is measured. */
+  readonly warmDisk: number;
+  /** Which questions; all of them when empty. */
+  readonly names: readonly string[];
+}
+
+const UNITS: Readonly<Record<string, number>> = { KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30 };
+
+/**
+ * Reads the flags of `npm run bench`: `--rounds N` (7), `--quick`,
+ * `--warm-disk SIZE` (4GiB; 0 with `--quick`), and the names of the questions.
+ * @throws Error for a flag or value that is not known.
+ */
+export function readOptions(args: readonly string[] = process.argv.slice(2)): BenchOptions {
+  const { values, positionals } = parseArgs({
+    args: [...args],
+    allowPositionals: true,
+    options: {
+      rounds: { type: 'string' },
+      quick: { type: 'boolean', default: false },
+      'warm-disk': { type: 'string' },
+    },
+  });
+  const { quick } = values;
+  return {
+    quick,
+    rounds: countOf(values.rounds ?? (quick ? '2' : '7')),
+    warmDisk: bytesOf(values['warm-disk'] ?? (quick ? '0' : '4GiB')),
+    names: positionals,
+  };
+}
+
+/** The flags that make another process read the same options. */
+export function flagsOf({ rounds, quick }: BenchOptions): readonly string[] {
+  return ['--rounds', String(rounds), '--warm-disk', '0', ...(quick ? ['--quick'] : [])];
+}
+
+function countOf(text: string): number {
+  if (/^[1-9]\d*$/.test(text)) return Number(text);
+  throw new Error(`--rounds takes a whole number from 1 on, not "${text}"`);
+}
+
+function bytesOf(text: string): number {
+  const [, number, unit] = /^(\d+)(KiB|MiB|GiB)?$/.exec(text) ?? [];
+  if (number === undefined) throw new Error(`--warm-disk takes a size such as 4GiB, not "${text}"`);
+  return Number(number) * (UNITS[unit ?? ''] ?? 1);
+}
