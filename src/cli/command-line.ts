@@ -3,6 +3,7 @@ import { KeyFileError } from '../gateway/key-document.ts';
 import { PolicyError } from '../policy/policy-error.ts';
 import { CatalogError } from '../protocol/errors.ts';
 import { StoreError } from '../store/errors.ts';
+import { addCatalog } from './catalog.ts';
 import { addConfig } from './config-commands.ts';
 import { ConfigError } from './config-error.ts';
 import { addKeys } from './keys.ts';
@@ -36,6 +37,7 @@ function programFor(run: Run): Command {
   addServe(program, run);
   addKeys(program, run);
   addPolicy(program, run);
+  addCatalog(program, run);
   addConfig(program, run);
   return program;
 }

@@ -2,7 +2,6 @@ import { resolve } from 'node:path';
 import type { Logger } from 'pino';
 import { openAuditLog } from '../audit/writer.ts';
 import { openFormat } from '../engine/catalog/format.ts';
-import { openEngine, type Engine } from '../engine/engine.ts';
 import { Drain } from '../gateway/drain.ts';
 import type { Gateway } from '../gateway/gateway.ts';
 import { readKeys } from '../gateway/key-file.ts';
@@ -14,11 +13,11 @@ import { listen, type Listening } from '../gateway/server.ts';
 import { loadPolicy } from '../policy/load.ts';
 import type { PolicySnapshot } from '../policy/snapshot.ts';
 import { watchPolicy, type PolicyWatch } from '../policy/watch.ts';
-import { openEmbeddedStore } from '../store/embedded.ts';
 import type { Config } from './config-table.ts';
 import { dataFolderOf, makeDataFolder, type DataFolder } from './data-folder.ts';
 import { makeFirstKey } from './first-key.ts';
 import type { Output } from './output.ts';
+import { openCatalog } from './open-catalog.ts';
 import { Opened } from './opened.ts';
 import { UsageError } from './usage-error.ts';
 import { programVersion } from './version.ts';
@@ -68,7 +67,7 @@ async function compose(start: Start): Promise<Gateway> {
   await openFormat(folder.root);
   const keys = await openKeys(start, folder);
   const recorder = await openRecorder(start, folder);
-  const engine = await openCatalog(start, folder);
+  const engine = await openCatalog(config, folder, start.opened);
   return {
     keys,
     policy,
@@ -130,25 +129,6 @@ async function openRecorder({ config, log, opened }: Start, folder: DataFolder):
     redact: redactor(config['audit.redact']),
     backend: 'embedded',
   });
-}
-
-async function openCatalog({ config, opened }: Start, folder: DataFolder): Promise<Engine> {
-  const store = await openEmbeddedStore(folder.store);
-  opened.add(() => store.close());
-  const engine = await openEngine({
-    data: folder.root,
-    store,
-    locations: {
-      managed: folder.lance,
-      allowed: config['locations.allowed'].map((path) => resolve(path)),
-    },
-    cacheBytes: config['cache.bytes'],
-    jsonBody: config['limits.json_body'],
-    arrowBody: config['limits.arrow_body'],
-    page: config['limits.page'],
-  });
-  opened.add(() => engine.close());
-  return engine;
 }
 
 async function openServer(gateway: Gateway, config: Config): Promise<Listening> {

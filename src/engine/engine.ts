@@ -29,6 +29,7 @@ import type { LocationRules } from './table/locations.ts';
 import { Tables } from './table/tables.ts';
 import { Tags } from './table/tags.ts';
 import { RefusingBackend } from './refusing-backend.ts';
+import { Upkeep } from './upkeep.ts';
 
 export interface EngineOptions {
   /** The data folder (contract section 9). */
@@ -49,6 +50,8 @@ export interface EngineOptions {
 /** The catalog engine, open on a data folder. */
 export interface Engine {
   readonly backend: Backend;
+  /** Null when the store is not this folder's: then nothing may be changed. */
+  readonly upkeep: Upkeep | null;
   close(): Promise<void>;
 }
 
@@ -61,7 +64,8 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
     return await openOwn(options);
   } catch (error) {
     if (!(error instanceof StrangeStore)) throw error;
-    return { backend: new RefusingBackend(error.message), close: () => Promise.resolve() };
+    const backend = new RefusingBackend(error.message);
+    return { backend, upkeep: null, close: () => Promise.resolve() };
   }
 }
 
@@ -87,6 +91,7 @@ async function openOwn(options: EngineOptions): Promise<Engine> {
       jsonBody: options.jsonBody,
       health: healthOf(store, journal),
     }),
+    upkeep: new Upkeep({ store, catalog, tables, reader }),
     close: async () => {
       await reader.close();
       await journal.close();

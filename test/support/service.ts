@@ -140,10 +140,12 @@ export class Service {
     return { code: typeof code === 'number' ? code : null, out, err };
   }
 
-  /** Commands on keys know no policy, those on the policy no data. */
+  /** Commands on keys and on the catalog know no policy, those on the policy no data. */
   #folders(command: string | undefined): readonly string[] {
     const data = command === 'policy' ? [] : ['--data', this.data];
-    return command === 'keys' ? data : [...data, '--policies', this.policies];
+    const policies =
+      command === 'keys' || command === 'catalog' ? [] : ['--policies', this.policies];
+    return [...data, ...policies];
   }
 
   /** A new key for a subject that holds the given roles. */

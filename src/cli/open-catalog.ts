@@ -1,0 +1,30 @@
+import { resolve } from 'node:path';
+import { openEngine, type Engine } from '../engine/engine.ts';
+import { openEmbeddedStore } from '../store/embedded.ts';
+import type { Config } from './config-table.ts';
+import type { DataFolder } from './data-folder.ts';
+import type { Opened } from './opened.ts';
+
+/** Opens the store and the engine of a data folder; whoever opened them closes them with the rest. */
+export async function openCatalog(
+  config: Config,
+  folder: DataFolder,
+  opened: Opened,
+): Promise<Engine> {
+  const store = await openEmbeddedStore(folder.store);
+  opened.add(() => store.close());
+  const engine = await openEngine({
+    data: folder.root,
+    store,
+    locations: {
+      managed: folder.lance,
+      allowed: config['locations.allowed'].map((path) => resolve(path)),
+    },
+    cacheBytes: config['cache.bytes'],
+    jsonBody: config['limits.json_body'],
+    arrowBody: config['limits.arrow_body'],
+    page: config['limits.page'],
+  });
+  opened.add(() => engine.close());
+  return engine;
+}

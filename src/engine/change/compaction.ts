@@ -1,0 +1,136 @@
+import type { RecordBatch } from 'apache-arrow';
+import { needOf, ROW_ID } from '../query/computed-columns.ts';
+import { Pace } from '../query/pace.ts';
+import { Scanner, type ScanFile } from '../query/scan.ts';
+import type { FragmentReader } from '../table/fragment-reader.ts';
+import { newFragment } from '../table/change.ts';
+import { ingest } from '../table/ingest.ts';
+import { bytesOf, fragmentKey, type Fragment, type Snapshot } from '../table/snapshot.ts';
+import type { Derive } from './derived-commit.ts';
+import { keptBatch, keptFragment, keptSchema } from './kept-rows.ts';
+import type { Wrote } from './removal.ts';
+
+/** A fragment of fewer rows and bytes is merged with its neighbours. */
+const SMALL_ROWS = 100_000;
+const SMALL_BYTES = 64 * 2 ** 20;
+
+/** What a compaction did. */
+export interface Compacted {
+  /** Fragments that went, and those that came in their place. */
+  readonly merged: number;
+  readonly made: number;
+}
+
+/**
+ * Writes small fragments that lie side by side into one, without their deleted
+ * rows. Neither the rows, their order nor their ids change.
+ */
+export function compactRows(reader: FragmentReader): Derive<Compacted> {
+  const done = new Map<string, readonly Fragment[]>();
+  return async (base, wrote) => {
+    const result = { merged: 0, made: 0 };
+    const fragments: Fragment[] = [];
+    for (const run of runsOf(base.fragments)) {
+      if (!isWorthIt(run)) {
+        fragments.push(...run);
+        continue;
+      }
+      const key = keyOf(run, base);
+      const made = done.get(key) ?? (await merged(reader, base, run, wrote));
+      done.set(key, made);
+      fragments.push(...made);
+      result.merged += run.length;
+      result.made += made.length;
+    }
+    return { fragments, nextRowId: base.nextRowId, result };
+  };
+}
+
+/** Whether a compaction of a version would change anything. */
+export function needsCompaction(fragments: readonly Fragment[]): boolean {
+  return runsOf(fragments).some(isWorthIt);
+}
+
+/** Small fragments side by side, as many as make one of full size; each of the others by itself. */
+function runsOf(fragments: readonly Fragment[]): readonly (readonly Fragment[])[] {
+  const runs: Fragment[][] = [];
+  let open: Fragment[] | undefined;
+  for (const fragment of fragments) {
+    if (!isSmall(fragment)) {
+      runs.push([fragment]);
+      open = undefined;
+      continue;
+    }
+    if (open === undefined || isFull(open)) runs.push((open = []));
+    open.push(fragment);
+  }
+  return runs;
+}
+
+function isSmall(fragment: Fragment): boolean {
+  return fragment.rows < SMALL_ROWS && bytesOf(fragment) < SMALL_BYTES;
+}
+
+function isFull(run: readonly Fragment[]): boolean {
+  const rows = run.reduce((sum, fragment) => sum + fragment.rows, 0);
+  const bytes = run.reduce((sum, fragment) => sum + bytesOf(fragment), 0);
+  return rows >= SMALL_ROWS || bytes >= SMALL_BYTES;
+}
+
+/** One small fragment is written anew only to be rid of deleted rows, or of columns in files of their own. */
+function isWorthIt(run: readonly Fragment[]): boolean {
+  const [first] = run;
+  if (first === undefined || !isSmall(first)) return false;
+  return run.length > 1 || first.deletions !== null || first.files.length > 1;
+}
+
+/** What a merged fragment is made of: the same columns of the same files, the same rows deleted. */
+function keyOf(run: readonly Fragment[], { fieldIds }: Snapshot): string {
+  const parts = run.map((fragment) => `${fragmentKey(fragment)} ${fragment.deletions}`);
+  return [fieldIds.join(), ...parts].join('\n');
+}
+
+async function merged(
+  reader: FragmentReader,
+  base: Snapshot,
+  run: readonly Fragment[],
+  wrote: Wrote,
+): Promise<readonly Fragment[]> {
+  const kept = !followEachOther(run);
+  const schema = kept ? keptSchema(base.schema) : base.schema;
+  const files = await ingest(base.folder, schema, rowsOf(reader, base, run, kept));
+  wrote(files.map(({ file }) => file));
+  if (kept) return files.map((file) => keptFragment(file, base.fieldIds));
+  let nextRowId = run[0]?.firstRowId ?? 0n;
+  return files.map((file) => {
+    const fragment = newFragment(file, base.fieldIds, nextRowId);
+    nextRowId += BigInt(file.rows);
+    return fragment;
+  });
+}
+
+/** Whether the rows' ids follow each other over all fragments, so that they need not be stored. */
+function followEachOther(run: readonly Fragment[]): boolean {
+  return run.every(({ storedRowIds, deletions, firstRowId }, index) => {
+    const before = run[index - 1];
+    const next = before && before.firstRowId + BigInt(before.physicalRows);
+    return !storedRowIds && deletions === null && (next === undefined || next === firstRowId);
+  });
+}
+
+async function* rowsOf(
+  reader: FragmentReader,
+  base: Snapshot,
+  run: readonly Fragment[],
+  kept: boolean,
+): AsyncGenerator<RecordBatch> {
+  const names = base.schema.fields.map(({ name }) => name);
+  const need = needOf(base.schema, kept ? [...names, ROW_ID.name] : names);
+  const files: readonly ScanFile[] = run.map((fragment) => ({ fragment, offset: 0 }));
+  const pace = new Pace();
+  for await (const { batch } of new Scanner(reader, base).scan(files, need)) {
+    const columns = batch.data.children;
+    yield kept ? keptBatch(base.schema, columns.slice(0, -1), columns.at(-1)!) : batch;
+    await pace.turn();
+  }
+}

@@ -1,0 +1,52 @@
+import { CatalogError } from '../protocol/errors.ts';
+import type { ObjectPath } from '../protocol/identifier.ts';
+import type { Store } from '../store/store.ts';
+import type { Catalog } from './catalog/catalog.ts';
+import { decodeTable } from './catalog/records-codec.ts';
+import { walkTables } from './catalog/table-walk.ts';
+import { compactRows, needsCompaction, type Compacted } from './change/compaction.ts';
+import { commitDerived } from './change/derived-commit.ts';
+import type { FragmentReader } from './table/fragment-reader.ts';
+import type { Tables } from './table/tables.ts';
+import { requireEngineTable } from './handlers/table-parts.ts';
+
+export interface UpkeepParts {
+  readonly store: Store;
+  readonly catalog: Catalog;
+  readonly tables: Tables;
+  readonly reader: FragmentReader;
+}
+
+/** Work that keeps tables quick and changes nothing that they answer. */
+export class Upkeep {
+  readonly #parts: UpkeepParts;
+
+  constructor(parts: UpkeepParts) {
+    this.#parts = parts;
+  }
+
+  /** The tables that this engine writes, in the order of their paths. */
+  async *tables(): AsyncGenerator<ObjectPath> {
+    const options = { delimiter: '/', after: '', chunk: 1000, opens: () => true };
+    for await (const { path, value } of walkTables(this.#parts.store, options)) {
+      if (decodeTable(value).kind === 'engine') yield path;
+    }
+  }
+
+  /**
+   * Merges the small fragments of a table, as one more version of it; writers go
+   * on meanwhile. Answers nothing when there was nothing to merge.
+   * @throws CatalogError TableNotFound, and why the table's rows are not here.
+   */
+  async compact(path: ObjectPath): Promise<Compacted | undefined> {
+    const { catalog, tables, reader } = this.#parts;
+    if (path.length === 0) throw new CatalogError('InvalidInput', 'the root is not a table');
+    const table = await catalog.requireTable(path);
+    requireEngineTable(path, table.content);
+    const { fragments } = await tables.snapshot(table.content);
+    if (!needsCompaction(fragments)) return undefined;
+    const current = () => catalog.requireTable(path);
+    const derive = compactRows(reader);
+    return (await commitDerived({ tables, table, current, derive })).result;
+  }
+}
