@@ -1,32 +1,24 @@
-import type { BatchMemory } from './byte-source.ts';
 import { decodeLz4 } from './codec-lz4.ts';
 import { decodeZstd } from './codec-zstd.ts';
 import { ArrowError, corrupt } from './errors.ts';
 import type { BatchHeader, Codec } from './message.ts';
 
-type Decode = (bytes: Uint8Array, length: number, memory?: BatchMemory) => Uint8Array;
-
-const decoders: Readonly<Record<Codec, Decode>> = {
+const decoders: Readonly<Record<Codec, (bytes: Uint8Array, length: number) => Uint8Array>> = {
   lz4: decodeLz4,
   zstd: decodeZstd,
 };
 
 /**
  * The buffers of a batch, decompressed, as views of its body or memory of
- * their own, or that given. `limit` bounds the bytes of all of them together.
+ * their own. `limit` bounds the bytes of all of them together.
  */
-export function readBuffers(
-  header: BatchHeader,
-  body: Uint8Array,
-  limit: number,
-  memory?: BatchMemory,
-): Uint8Array[] {
+export function readBuffers(header: BatchHeader, body: Uint8Array, limit: number): Uint8Array[] {
   const regions = bufferRegions(header, body.length);
   const stored = regions.map(([offset, length]) => body.subarray(offset, offset + length));
   const { codec } = header;
   if (codec === undefined) return stored;
   checkTotal(stored, limit);
-  return stored.map((bytes) => readCompressed(bytes, codec, memory));
+  return stored.map((bytes) => readCompressed(bytes, codec));
 }
 
 /** Offset and length of each buffer, all of them inside the body and not longer than it together. */
@@ -48,12 +40,12 @@ export function bufferRegions(header: BatchHeader, bodyLength: number): [number,
 }
 
 /** One buffer as it stands in a compressed body: its length as 8 bytes, -1 for "not compressed", then its data. */
-export function readCompressed(bytes: Uint8Array, codec: Codec, memory?: BatchMemory): Uint8Array {
+export function readCompressed(bytes: Uint8Array, codec: Codec): Uint8Array {
   if (bytes.length === 0) return bytes;
   const length = declaredLength(bytes);
   const data = bytes.subarray(8);
   if (length === -1) return data;
-  return length === 0 ? new Uint8Array(0) : decoders[codec](data, length, memory);
+  return length === 0 ? new Uint8Array(0) : decoders[codec](data, length);
 }
 
 /** The length that stands before a compressed buffer, in bytes. */

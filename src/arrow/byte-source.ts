@@ -19,12 +19,12 @@ export class ByteSource {
   }
 
   /**
-   * The next `length` bytes, in a buffer of their own or the memory given, or `undefined` if the
+   * The next `length` bytes in a buffer of their own, or `undefined` if the
    * input ends exactly here. Throws `corrupt` if it ends in between.
    */
-  async read(length: number, what: string, memory?: BatchMemory): Promise<Uint8Array | undefined> {
+  async read(length: number, what: string): Promise<Uint8Array | undefined> {
     if (length > 0 && !(await this.#fill())) return undefined;
-    const result = allocate(length, memory);
+    const result = allocate(length);
     let filled = 0;
     while (filled < length) {
       if (!(await this.#fill())) {
@@ -40,8 +40,8 @@ export class ByteSource {
   }
 
   /** The next `length` bytes; throws `corrupt` if the input ends before. */
-  async need(length: number, what: string, memory?: BatchMemory): Promise<Uint8Array> {
-    const bytes = await this.read(length, what, memory);
+  async need(length: number, what: string): Promise<Uint8Array> {
+    const bytes = await this.read(length, what);
     if (bytes === undefined) throw corrupt(`The stream ends before ${what}.`);
     return bytes;
   }
@@ -76,18 +76,10 @@ export class ByteSource {
   }
 }
 
-/** Where the bytes of batches are put, in place of memory of their own. */
-export interface BatchMemory {
-  /** So many bytes from the start of a buffer; whatever stands in them is overwritten. */
-  take(length: number): Uint8Array;
-  /** Nothing that was taken so far is looked at any more. */
-  release(): void;
-}
-
 /** A buffer of its own; pages of it are only taken from the machine when they are written. */
-export function allocate(length: number, memory?: BatchMemory): Uint8Array {
+export function allocate(length: number): Uint8Array {
   try {
-    return memory === undefined ? new Uint8Array(length) : memory.take(length);
+    return new Uint8Array(length);
   } catch {
     throw new ArrowError('limit', `There is no memory for a buffer of ${length} bytes.`);
   }

@@ -1,5 +1,5 @@
 import { uncompressSync } from 'lz4-napi';
-import { allocate, type BatchMemory } from './byte-source.ts';
+import { allocate } from './byte-source.ts';
 import { corrupt } from './errors.ts';
 import { xxhash32 } from './xxhash32.ts';
 
@@ -30,9 +30,9 @@ interface Frame {
  * memory than that and a block. Throws `corrupt` if the frame is damaged or
  * holds another number of bytes.
  */
-export function decodeLz4(bytes: Uint8Array, length: number, memory?: BatchMemory): Uint8Array {
+export function decodeLz4(bytes: Uint8Array, length: number): Uint8Array {
   const frame = readFrame(bytes);
-  const output = allocate(length, memory);
+  const output = allocate(length);
   let at = frame.start;
   let filled = 0;
   for (;;) {

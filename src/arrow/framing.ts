@@ -1,5 +1,5 @@
 import { ArrowError, corrupt } from './errors.ts';
-import type { BatchMemory, ByteSource } from './byte-source.ts';
+import type { ByteSource } from './byte-source.ts';
 import { decodeMessage, type Message } from './message.ts';
 
 /** Stands before the length of each message since Arrow 0.15. */
@@ -63,13 +63,9 @@ export async function readMessageAfter(
   return message;
 }
 
-/** The body of the message that was read last, in a buffer of its own or the memory given. */
-export async function readBody(
-  source: ByteSource,
-  message: Message,
-  memory?: BatchMemory,
-): Promise<Uint8Array> {
-  return await source.need(message.bodyLength, 'the body of a message', memory);
+/** The body of the message that was read last, in a buffer of its own. */
+export async function readBody(source: ByteSource, message: Message): Promise<Uint8Array> {
+  return await source.need(message.bodyLength, 'the body of a message');
 }
 
 function checkMarker(value: number): void {

@@ -1,7 +1,7 @@
 import type { RecordBatch, Schema } from 'apache-arrow';
 import { batchOfData } from './batch.ts';
 import { readBuffers } from './body.ts';
-import { type BatchMemory, ByteSource } from './byte-source.ts';
+import { ByteSource } from './byte-source.ts';
 import { zstdReady } from './codec-zstd.ts';
 import { ColumnCursor } from './column-cursor.ts';
 import { decodeColumn } from './column-decoding.ts';
@@ -41,21 +41,17 @@ const spareRows = 1_048_576;
  * Streaming Format"), plain or with LZ4 or ZSTD bodies. Memory is bounded by
  * one batch. A file in the IPC file format is read, too, if its dictionaries
  * come first. Throws `ArrowError`.
- * @param memory Where batches are put. It is released when the next batch is
- * asked for, so that a batch holds only until then.
  */
 export async function openStream(
   source: AsyncIterable<Uint8Array>,
   limits: StreamLimits = {},
-  memory?: BatchMemory,
 ): Promise<ArrowStream> {
   const bytes = new ByteSource(source);
-  const bounds = {
-    batchBytes: limits.batchBytes ?? 1_073_741_824,
-    metadataBytes: limits.metadataBytes ?? 16_777_216,
-  };
   try {
-    return await openSource(bytes, bounds, memory);
+    return await openSource(bytes, {
+      batchBytes: limits.batchBytes ?? 1_073_741_824,
+      metadataBytes: limits.metadataBytes ?? 16_777_216,
+    });
   } catch (error) {
     await bytes.close();
     throw error;
@@ -65,7 +61,6 @@ export async function openStream(
 async function openSource(
   source: ByteSource,
   limits: Required<StreamLimits>,
-  memory: BatchMemory | undefined,
 ): Promise<ArrowStream> {
   let prefix = await readPrefix(source);
   const isFile = prefix !== undefined && isFileStart(prefix);
@@ -77,31 +72,26 @@ async function openSource(
   }
   await readBody(source, first);
   checkSupported(first.decoded.schema);
-  return new StreamReader({ source, limits, memory, decoded: first.decoded, isFile });
-}
-
-interface StreamParts {
-  readonly source: ByteSource;
-  readonly limits: Required<StreamLimits>;
-  readonly memory: BatchMemory | undefined;
-  readonly decoded: DecodedSchema;
-  readonly isFile: boolean;
+  return new StreamReader(source, limits, first.decoded, isFile);
 }
 
 class StreamReader implements ArrowStream {
   readonly schema: Schema;
   readonly #source: ByteSource;
   readonly #limits: Required<StreamLimits>;
-  readonly #memory: BatchMemory | undefined;
   readonly #dictionaries: StreamDictionaries;
   readonly #isFile: boolean;
   #batch: RecordBatch | undefined;
 
-  constructor({ source, limits, memory, decoded, isFile }: StreamParts) {
+  constructor(
+    source: ByteSource,
+    limits: Required<StreamLimits>,
+    decoded: DecodedSchema,
+    isFile: boolean,
+  ) {
     this.schema = decoded.schema;
     this.#source = source;
     this.#limits = limits;
-    this.#memory = memory;
     this.#dictionaries = new StreamDictionaries(decoded, limits.batchBytes);
     this.#isFile = isFile;
   }
@@ -123,7 +113,6 @@ class StreamReader implements ArrowStream {
 
   /** Reads on to the next batch; false when there is none. */
   async #advance(): Promise<boolean> {
-    this.#memory?.release();
     while (this.#batch === undefined) {
       const message = await readMessage(this.#source, this.#limits);
       if (message === undefined) return false;
@@ -143,10 +132,8 @@ class StreamReader implements ArrowStream {
     if (message.kind === 'schema') throw corrupt('The stream has a second schema.');
     const { header } = message;
     if (header.codec === 'zstd') await zstdReady;
-    // Dictionaries stay for the batches behind the next one.
-    const memory = message.kind === 'batch' ? this.#memory : undefined;
-    const body = await readBody(this.#source, message, memory);
-    const buffers = readBuffers(header, body, this.#limits.batchBytes, memory);
+    const body = await readBody(this.#source, message);
+    const buffers = readBuffers(header, body, this.#limits.batchBytes);
     const mostRows = spareRows + 8 * buffers.reduce((sum, buffer) => sum + buffer.length, 0);
     if (header.rows > mostRows) {
       const found = `${header.rows} rows, ${mostRows} are allowed for its bytes`;

@@ -8,7 +8,7 @@ import { jsonAnswer } from '../answers.ts';
 import type { Call, Handler } from '../handler.ts';
 import { byQueryMode } from '../parameters.ts';
 import { overwritten } from '../table/change.ts';
-import { openPassing } from '../table/incoming.ts';
+import { openIncoming } from '../table/incoming.ts';
 import { requireFree, reserveLocation, resolveLocation } from '../table/locations.ts';
 import type { Committed } from '../table/tables.ts';
 import { commitSummary } from './commit-summary.ts';
@@ -74,7 +74,7 @@ async function createNew({ call, parts, options }: Creation): Promise<Answer> {
   const { catalog, tables } = parts;
   const { request } = call;
   const table = await newTable(parts, options);
-  const incoming = await openPassing(request.body, parts.maxArrowBytes);
+  const incoming = await openIncoming(request.body, parts.maxArrowBytes);
   const files = await tables.begin(table, incoming.schema, incoming.batches);
   const committed = await tables.first(table, incoming.schema, files, (checks, writes) => {
     const place = reservation(table);
@@ -119,7 +119,7 @@ async function overwrite(
   if (options.location !== undefined) {
     throw new CatalogError('InvalidInput', 'a table that is overwritten keeps its location');
   }
-  const { schema, batches } = await openPassing(request.body, parts.maxArrowBytes);
+  const { schema, batches } = await openIncoming(request.body, parts.maxArrowBytes);
   const files = await parts.tables.write(table.content, schema, batches);
   const properties = options.properties ?? table.content.properties;
   const committed = await commitFiles(parts, request.object, files, {

@@ -6,7 +6,7 @@ import { byQueryMode } from '../parameters.ts';
 import { refuseBranch } from '../query/request.ts';
 import { appended, overwritten, type Change } from '../table/change.ts';
 import type { WrittenFile } from '../table/fragment-writer.ts';
-import { openPassing } from '../table/incoming.ts';
+import { openIncoming } from '../table/incoming.ts';
 import { checkConforms, sameSchema } from '../table/schema-match.ts';
 import { commitSummary } from './commit-summary.ts';
 import { commitFiles, requireEngineTable, type TableParts } from './table-parts.ts';
@@ -35,7 +35,7 @@ export function insertIntoTable(parts: TableParts): Handler {
     refuseBranch(request.query.get('branch')?.[0] ?? null);
     const table = await parts.catalog.requireTable(request.object);
     requireEngineTable(request.object, table.content);
-    const incoming = await openPassing(request.body, parts.maxArrowBytes);
+    const incoming = await openIncoming(request.body, parts.maxArrowBytes);
     const { schema } = await parts.tables.snapshot(table.content);
     checkConforms(incoming.schema, schema);
     const files = await parts.tables.write(table.content, schema, incoming.batches);

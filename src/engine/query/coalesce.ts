@@ -2,7 +2,7 @@ import type { RecordBatch } from 'apache-arrow';
 import { SmallBatches } from '../table/small-batches.ts';
 
 /** A batch of so many rows, or so many bytes, is worth sending by itself. */
-const ENOUGH = { largeRows: 8192, largeBytes: 2 ** 20, copied: false };
+const ENOUGH = { largeRows: 8192, largeBytes: 2 ** 20 };
 
 /** Merges small batches, so that a filter that keeps few rows of each does not answer with thousands of them. */
 export async function* coalesce(batches: AsyncIterable<RecordBatch>): AsyncGenerator<RecordBatch> {

@@ -73,7 +73,7 @@ export class FragmentWriter {
   async #add(pieces: readonly Uint8Array[]): Promise<void> {
     const bytes = pieces.reduce((sum, { byteLength }) => sum + byteLength, this.#heldBytes);
     if (bytes >= ENOUGH_BYTES) return this.#flush(pieces);
-    // The memory of a batch is its writer's only while it is written.
+    // A copy, since a few rows may lie in the memory of many.
     this.#held.push(Buffer.concat(pieces));
     this.#heldBytes = bytes;
   }

@@ -3,12 +3,10 @@ import { ArrowError } from '../../arrow/errors.ts';
 import { openStream } from '../../arrow/stream-reader.ts';
 import { checkSupported } from '../../arrow/types.ts';
 import { CatalogError, type ErrorName } from '../../protocol/errors.ts';
-import { Lease, ReadMemory } from './read-memory.ts';
 
 /** The rows that a client sends: their schema, known before the first batch is read. Batches throw ArrowError. */
 export interface Incoming {
   readonly schema: Schema;
-  /** Each batch holds until the next is asked for: its memory is used again. */
   readonly batches: AsyncIterable<RecordBatch>;
 }
 
@@ -34,29 +32,8 @@ export async function openIncoming(
   body: AsyncIterable<Uint8Array>,
   maxBytes: number | null,
 ): Promise<Incoming> {
-  return incomingIn(body, maxBytes, undefined);
-}
-
-/**
- * The same for batches that are looked at one at a time: each stands in the
- * memory of the one before.
- * @throws CatalogError InvalidInput or TableSchemaValidationError.
- */
-export async function openPassing(
-  body: AsyncIterable<Uint8Array>,
-  maxBytes: number | null,
-): Promise<Incoming> {
-  return incomingIn(body, maxBytes, new Lease(new ReadMemory()));
-}
-
-async function incomingIn(
-  body: AsyncIterable<Uint8Array>,
-  maxBytes: number | null,
-  memory: Lease | undefined,
-): Promise<Incoming> {
   try {
-    const bytes = maxBytes === null ? body : bounded(body, maxBytes);
-    const stream = await openStream(bytes, {}, memory);
+    const stream = await openStream(maxBytes === null ? body : bounded(body, maxBytes));
     checkSupported(stream.schema);
     checkNames(stream.schema);
     return { schema: stream.schema, batches: stream.batches() };

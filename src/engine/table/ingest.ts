@@ -16,8 +16,8 @@ const MAX_FILE_BYTES = 2 ** 30;
 /** Batches are stored in pieces of about this size, so that a scan needs memory for one piece, not for a client's batch. */
 export const PIECE_BYTES = 16 * 2 ** 20;
 
-/** Smaller batches are joined. The stream uses their memory again, so they are copied. */
-const STORED = { largeBytes: 2 ** 16, largeRows: 8192, copied: true };
+/** Smaller batches are joined. */
+const STORED = { largeBytes: 2 ** 16, largeRows: 8192 };
 
 /**
  * Writes a stream of batches into data files of a table's folder, batch by

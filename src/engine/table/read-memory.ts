@@ -6,10 +6,13 @@ const STEP = 2 ** 18;
 const MOST_KEPT = 2 ** 26;
 
 /**
- * Memory that bytes are read into, used again. To take fresh memory for each
- * read is dear: the system clears it first, and the garbage collector runs each
- * time that some of it was dropped. Memory that nobody gives back is collected
- * like any other.
+ * Memory that files are read into, used again. To take fresh memory for each
+ * read is dear: the system clears it first, and since reads outlive the young
+ * generation, the garbage collector marks everything each time that some of it
+ * was dropped. Memory that nobody gives back is collected like any other.
+ *
+ * Bodies of requests die young and are not put here: measured, it doubled the
+ * processor time of an insert.
  */
 export class ReadMemory {
   readonly #kept: ArrayBuffer[] = [];

@@ -1,13 +1,11 @@
 import type { RecordBatch } from 'apache-arrow';
-import { concat, take } from '../../arrow/select.ts';
+import { concat } from '../../arrow/select.ts';
 
 /** How batches are joined. */
 export interface Joining {
   /** A batch of so many bytes, or so many rows, is taken as it is. */
   readonly largeBytes: number;
   readonly largeRows: number;
-  /** Whether batches are copied when they come, since their memory is used again. */
-  readonly copied: boolean;
 }
 
 /** Joined batches have so many bytes or rows, or are made of so many. */
@@ -32,13 +30,13 @@ export class SmallBatches {
   /** What is ready now that a batch has come. */
   *add(batch: RecordBatch): Generator<RecordBatch> {
     const bytes = batchBytes(batch);
-    const { largeBytes, largeRows, copied } = this.#joining;
+    const { largeBytes, largeRows } = this.#joining;
     if (bytes >= largeBytes || batch.numRows >= largeRows) {
       yield* this.rest();
       yield batch;
       return;
     }
-    this.#held.push(copied ? copyOf(batch) : batch);
+    this.#held.push(batch);
     this.#bytes += bytes;
     this.#rows += batch.numRows;
     if (this.#isFull()) yield* this.rest();
@@ -67,11 +65,4 @@ export class SmallBatches {
 /** How many bytes the columns of a batch have in memory. */
 export function batchBytes(batch: RecordBatch): number {
   return batch.data.children.reduce((sum, column) => sum + column.byteLength, 0);
-}
-
-function copyOf(batch: RecordBatch): RecordBatch {
-  return take(
-    batch,
-    Uint32Array.from({ length: batch.numRows }, (_, row) => row),
-  );
 }

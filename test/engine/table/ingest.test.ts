@@ -5,13 +5,11 @@ import type { RecordBatch } from 'apache-arrow';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { empty, newFragment } from '../../../src/engine/table/change.ts';
 import { FragmentReader } from '../../../src/engine/table/fragment-reader.ts';
-import { openPassing } from '../../../src/engine/table/incoming.ts';
+import { openIncoming } from '../../../src/engine/table/incoming.ts';
 import { ingest } from '../../../src/engine/table/ingest.ts';
 import { DATA } from '../../../src/engine/table/layout.ts';
 import { chunksOf, fixture, plainRows, readStream, streamBytes } from '../../arrow/support.ts';
 import { wideBatch, wideSchema, wideStream } from '../../service/wide-rows.ts';
-
-/* Batches come in memory that is used again for the next ones: each must be stored as it was sent. */
 
 let folder: string;
 
@@ -24,7 +22,7 @@ afterAll(() => rm(folder, { recursive: true }));
 
 /** What a scan of the stored stream finds. */
 async function storedRows(body: AsyncIterable<Uint8Array>): Promise<readonly RecordBatch[]> {
-  const { schema, batches } = await openPassing(body, null);
+  const { schema, batches } = await openIncoming(body, null);
   const files = await ingest(folder, schema, batches);
   const { fieldIds, nextFieldId } = empty(schema);
   const fragments = files.map((file) => newFragment(file, fieldIds, 0n));
