@@ -1,7 +1,8 @@
-import type { Decimal } from 'apache-arrow';
+import type { DataType, Decimal } from 'apache-arrow';
 import type { BigintArray, Column, Valid } from './column.ts';
 import { bothValid, validOf } from './column.ts';
 import type { Kernel, KernelCall } from './bound.ts';
+import { formatDecimal } from './decimal.ts';
 import { SqlError } from './errors.ts';
 import type { ArithmeticOperator } from './expression.ts';
 import { isSingle, storageOf } from './storage.ts';
@@ -23,7 +24,7 @@ function overflow(
 }
 
 function divisionByZero(
-  values: readonly (number | bigint)[],
+  values: readonly (number | bigint | string)[],
   operator: string,
   call: KernelCall,
 ): SqlError {
@@ -167,6 +168,45 @@ function floats(
   };
 }
 
+function decimalScale(type: DataType): number {
+  return familyOf(type) === 'decimal' ? (type as Decimal).scale : 0;
+}
+
+/** The factors that give two decimals the scale of their result. */
+function decimalFactors(
+  operator: ArithmeticOperator,
+  { type, types }: KernelCall,
+): readonly [bigint, bigint] {
+  const { scale } = type as Decimal;
+  const [left, right] = types.map(decimalScale) as [number, number];
+  if (operator === '*') {
+    return [1n, 1n];
+  }
+  return operator === '/'
+    ? [10n ** BigInt(scale - left + right), 1n]
+    : [10n ** BigInt(scale - left), 10n ** BigInt(scale - right)];
+}
+
+/** Throws SqlError `value` for a divisor of zero, with the operands as they are written. */
+function checkDivisors(
+  operator: ArithmeticOperator,
+  columns: readonly [Column, Column],
+  valid: Valid,
+  call: KernelCall,
+): void {
+  const [dividends, divisors] = columns.map((column) => scaledValues(column, 1n)) as [
+    Bigints,
+    Bigints,
+  ];
+  const show = (value: bigint, side: number): string =>
+    formatDecimal({ value, scale: decimalScale(call.types[side]!) });
+  for (let row = 0; row < call.length; row++) {
+    if (divisors[row] === 0n && (valid === null || valid[row] === 1)) {
+      throw divisionByZero([show(dividends[row]!, 0), show(0n, 1)], operator, call);
+    }
+  }
+}
+
 /** Sums need one scale on both sides; a product's scale is the sum of the scales. */
 function decimals(
   operator: ArithmeticOperator,
@@ -175,15 +215,13 @@ function decimals(
   valid: Valid,
   call: KernelCall,
 ): Column {
-  const { precision, scale } = call.type as Decimal;
-  const factorOf = (side: number): bigint => {
-    const type = call.types[side]!;
-    const own = familyOf(type) === 'decimal' ? (type as Decimal).scale : 0;
-    return operator === '*' ? 1n : 10n ** BigInt(scale - own);
-  };
-  const greatest = 10n ** BigInt(precision) - 1n;
+  const greatest = 10n ** BigInt((call.type as Decimal).precision) - 1n;
   const values = Array.from({ length: call.length }, () => 0n);
-  const [a, b] = [scaledValues(left, factorOf(0)), scaledValues(right, factorOf(1))];
+  const factors = decimalFactors(operator, call);
+  const [a, b] = [scaledValues(left, factors[0]), scaledValues(right, factors[1])];
+  if (divides(operator)) {
+    checkDivisors(operator, [left, right], valid, call);
+  }
   largeIntegers(operator, a, b, values, valid, call, [-greatest, greatest]);
   return { kind: 'wide', length: call.length, values, valid };
 }

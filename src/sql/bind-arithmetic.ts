@@ -59,6 +59,14 @@ function scaleOf(type: DataType): number {
   return familyOf(type) === 'decimal' ? (type as Decimal).scale : 0;
 }
 
+/** A quotient has four digits more than the dividend, as far as there is room. */
+function decimalScale(operator: ArithmeticOperator, left: number, right: number): number {
+  if (operator === '/') {
+    return Math.min(38, left + 4);
+  }
+  return operator === '*' ? left + right : Math.max(left, right);
+}
+
 function bindDecimals(operation: Operation): Bound {
   const { operator, position } = operation;
   const [left, right] = [exactly(operation.left), exactly(operation.right)];
@@ -69,8 +77,8 @@ function bindDecimals(operation: Operation): Bound {
     );
   }
   const [a, b] = [scaleOf(left.type), scaleOf(right.type)];
-  const scale = operator === '*' ? a + b : Math.max(a, b);
-  if (operator === '/' || operator === '%' || scale > 38) {
+  const scale = decimalScale(operator, a, b);
+  if (scale > 38) {
     throw refuse(
       { ...operation, left, right },
       '; cast one of them to double to compute with floats',

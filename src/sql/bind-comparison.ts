@@ -4,6 +4,7 @@ import type { Bound, BoundLiteral } from './bound.ts';
 import { boolType } from './bound.ts';
 import { coerce, isNumeric } from './coerce.ts';
 import type { Factors } from './compare.ts';
+import { bindListComparison } from './compare-lists.ts';
 import { SqlError } from './errors.ts';
 import type { ComparisonOperator } from './expression.ts';
 import { decimalOf, float64Type, literalAs, momentOfText } from './literals.ts';
@@ -151,6 +152,10 @@ export function bindComparison(
   right: Bound,
   position: number,
 ): Bound {
+  const lists = bindListComparison(operator, left, right, position);
+  if (lists !== undefined) {
+    return lists;
+  }
   const aligned = align(left, right, position);
   const swap = aligned.left.kind === 'literal' && aligned.right.kind !== 'literal';
   const sides = swap ? swapped(aligned) : aligned;
@@ -202,6 +207,9 @@ interface Split {
 
 function splitItems(operand: Bound, items: readonly Bound[], position: number): Split {
   const split: Split = { members: [], others: [] };
+  if (familyOf(operand.type) === 'list') {
+    return { members: [], others: [...items] };
+  }
   for (const item of items) {
     const aligned = align(operand, item, position);
     if (aligned.right.kind !== 'literal' || aligned.left !== operand) {

@@ -4,7 +4,7 @@ import { bindBetween, bindComparison, bindIn } from './bind-comparison.ts';
 import type { Bound, BoundExpression } from './bound.ts';
 import { boolType } from './bound.ts';
 import { canCast } from './cast.ts';
-import { castTo, coerce, commonType } from './coerce.ts';
+import { castTo, coerce, commonType, tryCastTo } from './coerce.ts';
 import { bindConcatenation } from './concatenate.ts';
 import { bindElement, bindField, bindList } from './element.ts';
 import { SqlError } from './errors.ts';
@@ -22,9 +22,14 @@ import { requireUtc } from './zone.ts';
 
 export type { Scope } from './scope.ts';
 
+/** The scope of the expression and the moment it sees. */
+interface Statement extends Scope {
+  readonly now: bigint;
+}
+
 type Binder<Kind extends Expression['kind']> = (
   expression: Extract<Expression, { kind: Kind }>,
-  scope: Scope,
+  scope: Statement,
 ) => Bound;
 
 /** A predicate. Throws SqlError `type` for anything that is not boolean. */
@@ -44,7 +49,7 @@ function predicate(bound: Bound, where: string): Bound {
 }
 
 /** A dotted path: a column, and fields in it. */
-function bindColumn({ path, position }: ColumnName, { fields }: Scope): Bound {
+function bindColumn({ path, position }: ColumnName, { fields }: Statement): Bound {
   const [first, ...rest] = path;
   const { field } = findField(first!, fields, 'column', position);
   const { name, type: stored } = field;
@@ -59,7 +64,7 @@ function bindColumn({ path, position }: ColumnName, { fields }: Scope): Bound {
   return rest.reduce<Bound>((operand, piece) => bindField(operand, piece, position), column);
 }
 
-function bindIs({ operand, test, negated, position }: IsTest, scope: Scope): Bound {
+function bindIs({ operand, test, negated, position }: IsTest, scope: Statement): Bound {
   const inner = bindNode(operand, scope);
   const tested = test === 'null' ? inner : predicate(inner, `before IS ${test.toUpperCase()}`);
   return fold({
@@ -90,7 +95,7 @@ function textOperand(bound: Bound): Bound {
 
 function bindLike(
   { operand, pattern, escape, ignoreCase, negated, position }: Like,
-  scope: Scope,
+  scope: Statement,
 ): Bound {
   const [text, like] = [
     textOperand(bindNode(operand, scope)),
@@ -115,14 +120,14 @@ function bindLike(
   });
 }
 
-function bindWhen(operand: Bound | undefined, when: Expression, scope: Scope): Bound {
+function bindWhen(operand: Bound | undefined, when: Expression, scope: Statement): Bound {
   const bound = bindNode(when, scope);
   return operand === undefined
     ? predicate(bound, 'behind WHEN')
     : bindComparison('=', operand, bound, when.position);
 }
 
-function bindCase({ operand, branches, otherwise, position }: Case, scope: Scope): Bound {
+function bindCase({ operand, branches, otherwise, position }: Case, scope: Statement): Bound {
   const subject = operand === undefined ? undefined : shared(bindNode(operand, scope));
   const whens = branches.map(({ when }) => bindWhen(subject, when, scope));
   const results = branches.map(({ result }) => bindNode(result, scope));
@@ -148,7 +153,7 @@ function bindCase({ operand, branches, otherwise, position }: Case, scope: Scope
 /** Days and hours of a moment depend on its zone; casts between moments do not. */
 const zoneless: ReadonlySet<string> = new Set(['timestamp', 'integer']);
 
-function bindCast({ operand, target, position }: Cast, scope: Scope): Bound {
+function bindCast({ operand, target, tries, position }: Cast, scope: Statement): Bound {
   const bound = bindNode(operand, scope);
   const type = typeOfName(target);
   if (sameType(bound.type, type)) {
@@ -165,16 +170,16 @@ function bindCast({ operand, target, position }: Cast, scope: Scope): Bound {
   if (!zoneless.has(familyOf(type))) {
     requireUtc(bound.type, `it becomes ${typeName(type)}`, position);
   }
-  return castTo(bound, type, position);
+  return tries ? tryCastTo(bound, type, position) : castTo(bound, type, position);
 }
 
-function bindAll(expressions: readonly Expression[], scope: Scope): readonly Bound[] {
+function bindAll(expressions: readonly Expression[], scope: Statement): readonly Bound[] {
   return expressions.map((expression) => bindNode(expression, scope));
 }
 
 function bindJunction(
   { kind, operands, position }: Extract<Expression, { kind: 'and' | 'or' }>,
-  scope: Scope,
+  scope: Statement,
 ): Bound {
   const tests = bindAll(operands, scope).map((bound) =>
     predicate(bound, `beside ${kind.toUpperCase()}`),
@@ -216,11 +221,11 @@ const binders: { readonly [Kind in Expression['kind']]: Binder<Kind> } = {
   case: bindCase,
   cast: bindCast,
   call: ({ name, arguments: args, position }, scope) =>
-    bindCall({ name, arguments: bindAll(args, scope), position }),
+    bindCall({ name, arguments: bindAll(args, scope), position, now: scope.now }),
   list: ({ items, position }, scope) => bindList(bindAll(items, scope), position),
 };
 
-function bindNode(expression: Expression, scope: Scope): Bound {
+function bindNode(expression: Expression, scope: Statement): Bound {
   return binders[expression.kind](expression as never, scope);
 }
 
@@ -251,10 +256,11 @@ function resultType(root: Bound): DataType {
 
 /**
  * Checks an expression against the columns of a scope: every name is found,
- * every operator and function knows its types, literals are computed. Throws
- * SqlError: `unknown-column`, `unknown-function`, `type`, `value`, `overflow`.
+ * every operator and function knows its types, literals are computed. Functions
+ * of the clock give the moment of the scope, or of this call. Throws SqlError: `unknown-column`, `unknown-function`, `type`, `value`, `overflow`.
  */
 export function bindExpression(expression: Expression, scope: Scope): BoundExpression {
-  const root = bindNode(expression, scope);
+  const now = scope.now ?? BigInt(Date.now()) * 1_000_000n;
+  const root = bindNode(expression, { ...scope, now });
   return Object.freeze({ type: resultType(root), source: expression, root });
 }

@@ -39,16 +39,28 @@ function fits(value: RowValue, type: DataType): boolean {
   return value < limit && value >= -limit;
 }
 
-function converter(column: Column, from: DataType, target: Target): (row: number) => RowValue {
-  const families: readonly [Family, Family] = [familyOf(from), familyOf(target.type)];
+/** The value of a row as one of another type; undefined where that type cannot hold it. */
+export function tryConverter(
+  column: Column,
+  from: DataType,
+  to: DataType,
+): (row: number) => RowValue | undefined {
+  const families: readonly [Family, Family] = [familyOf(from), familyOf(to)];
   const make = conversionOf(...families)!;
-  const convert = make(from, target.type);
+  const convert = make(from, to);
   const isText = families[0] === 'text';
   return (row) => {
-    const value = scalarAt(column, row, isText) as RowValue;
-    const converted = convert(value);
-    if (converted === undefined || !fits(converted, target.type)) {
-      throw unfit(value, from, target);
+    const converted = convert(scalarAt(column, row, isText) as RowValue);
+    return converted === undefined || !fits(converted, to) ? undefined : converted;
+  };
+}
+
+function converter(column: Column, from: DataType, target: Target): (row: number) => RowValue {
+  const convert = tryConverter(column, from, target.type);
+  return (row) => {
+    const converted = convert(row);
+    if (converted === undefined) {
+      throw unfit(scalarAt(column, row, familyOf(from) === 'text') as RowValue, from, target);
     }
     return converted;
   };

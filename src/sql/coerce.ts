@@ -25,6 +25,7 @@ import {
   stepOf,
   typeName,
 } from './types.ts';
+import { tryCastKernel } from './try-cast.ts';
 
 /** The node as another type: a literal directly, anything else through a cast. */
 export function coerce(node: Bound, type: DataType): Bound {
@@ -39,6 +40,20 @@ export function coerce(node: Bound, type: DataType): Bound {
 export function castTo(node: Bound, type: DataType, position: number): Bound {
   const fallible = !castAlwaysFits(node.type, type);
   return call({ name: 'cast', type, arguments: [node], kernel: castKernel, position, fallible });
+}
+
+/** TRY_CAST of a node. The caller has asked `canCast`. */
+export function tryCastTo(node: Bound, type: DataType, position: number): Bound {
+  return castAlwaysFits(node.type, type)
+    ? castTo(node, type, position)
+    : call({
+        name: 'try_cast',
+        type,
+        arguments: [node],
+        kernel: tryCastKernel,
+        position,
+        fallible: false,
+      });
 }
 
 const stampTypes: readonly (readonly [bigint, (zone: string | null) => DataType])[] = [

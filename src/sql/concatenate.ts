@@ -66,7 +66,8 @@ const joinKernel: Kernel = (columns, call) =>
 /** `concat(a, b)`: a null counts as an empty text. */
 const concatKernel: Kernel = (columns, call) => joinRows(columns.map(bytesOf), null, call);
 
-function asText(node: Bound, position: number): Bound {
+/** The operand as a text. Throws SqlError `type` for one that has none, such as a binary. */
+export function asText(node: Bound, position: number): Bound {
   const family = familyOf(node.type);
   if (family === 'text') {
     return node;

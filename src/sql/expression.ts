@@ -139,10 +139,12 @@ export interface Case extends Node<'case'> {
   readonly branches: readonly CaseBranch[];
   readonly otherwise: Expression | undefined;
 }
-/** `CAST(a AS type)`, `a::type`. */
+/** `CAST(a AS type)`, `a::type`, and TRY_CAST. */
 export interface Cast extends Node<'cast'> {
   readonly operand: Expression;
   readonly target: TypeName;
+  /** Whether it is TRY_CAST, which is null where CAST would fail. */
+  readonly tries: boolean;
 }
 /** The name is lower-case. */
 export interface Call extends Node<'call'> {

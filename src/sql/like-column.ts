@@ -1,34 +1,9 @@
 import type { BytesColumn, Column, StatesColumn } from './column.ts';
 import { bothValid, maskStates, newStates, statesColumn, truth, validOf } from './column.ts';
 import type { LikeMatcher } from './like.ts';
-import { compileLike, foldCase } from './like.ts';
+import { compileLike } from './like.ts';
+import { CodePoints } from './code-points.ts';
 import { textAt } from './text.ts';
-
-/** Room for the code points of one text; it grows with the longest one. */
-class Characters {
-  codes = new Uint32Array(256);
-  length = 0;
-
-  /** Decodes the bytes from `start` to `end`, which are UTF-8. */
-  read(bytes: Uint8Array, start: number, end: number, ignoreCase: boolean): void {
-    if (this.codes.length < end - start) {
-      this.codes = new Uint32Array(end - start);
-    }
-    let length = 0;
-    for (let at = start; at < end;) {
-      const first = bytes[at]!;
-      const size = first < 0x80 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
-      let code = size === 1 ? first : first & (0x7f >> size);
-      for (let next = 1; next < size; next++) {
-        code = (code << 6) | (bytes[at + next]! & 0x3f);
-      }
-      this.codes[length] = ignoreCase ? foldCase(code) : code;
-      length++;
-      at += size;
-    }
-    this.length = length;
-  }
-}
 
 /** What one LIKE needs beside its columns. */
 export interface LikeOptions {
@@ -42,7 +17,7 @@ function test(
   matcher: LikeMatcher,
   column: BytesColumn,
   row: number,
-  room: Characters,
+  room: CodePoints,
   ignoreCase: boolean,
 ): boolean {
   const start = column.starts[row]!;
@@ -79,7 +54,7 @@ export function testLike(
   const states = newStates(column.length);
   const valid = bothValid(validOf(column), validOf(patterns));
   if (column.kind === 'bytes' && patterns.kind === 'bytes') {
-    const room = new Characters();
+    const room = new CodePoints();
     const matcherOf = matcher === undefined ? matcherByRow(patterns, options) : () => matcher;
     for (let row = 0; row < states.length; row++) {
       if (valid === null || valid[row] === 1) {

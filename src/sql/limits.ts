@@ -18,3 +18,15 @@ export const maxTextBytes = 402_653_184;
 
 /** The most characters of one value that a function may make longer than its arguments. */
 export const maxTextLengthen = 67_108_864;
+
+/** The most characters of a regular expression. */
+export const maxPatternLength = 4_096;
+
+/** The most groups of a regular expression in each other, and quantifiers behind each other. */
+export const maxPatternDepth = 50;
+
+/** The most repetitions that a count such as `{2,5}` may ask for. */
+export const maxRepetitions = 1_000;
+
+/** The most steps of a regular expression once its counts are written out. */
+export const maxPatternSteps = 200;

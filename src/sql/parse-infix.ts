@@ -84,7 +84,13 @@ const parseField: Infix = (parser, operand, position) =>
   parser.build({ kind: 'field', position, operand, name: parseFieldName(parser.cursor) });
 
 const parseCast: Infix = (parser, operand, position) =>
-  parser.build({ kind: 'cast', position, operand, target: parseTypeName(parser.cursor) });
+  parser.build({
+    kind: 'cast',
+    position,
+    operand,
+    target: parseTypeName(parser.cursor),
+    tries: false,
+  });
 
 function parseIn(
   parser: Parser,

@@ -38,14 +38,14 @@ function parseCase(parser: Parser, position: number): Expression {
   return parser.build({ kind: 'case', position, operand, branches, otherwise });
 }
 
-function parseCastCall(parser: Parser, position: number): Expression {
+function parseCastCall(parser: Parser, position: number, tries: boolean): Expression {
   const { cursor } = parser;
   cursor.expectSymbol('(');
   const operand = parser.expression(level.none);
   cursor.expectWord('as');
   const target = parseTypeName(cursor);
   cursor.expectSymbol(')');
-  return parser.build({ kind: 'cast', position, operand, target });
+  return parser.build({ kind: 'cast', position, operand, target, tries });
 }
 
 function parseCall(parser: Parser): Expression {
@@ -58,6 +58,13 @@ function parseCall(parser: Parser): Expression {
     special ?? parser.build({ kind: 'call', position, name, arguments: parseItems(parser, ')') })
   );
 }
+
+/** Calls without parentheses; quoted they are columns. */
+const clockWords: ReadonlySet<string> = new Set([
+  'current_date',
+  'current_time',
+  'current_timestamp',
+]);
 
 function parseParentheses(parser: Parser): Expression {
   const inner = parser.expression(level.none);
@@ -83,10 +90,18 @@ export function parsePrimary(parser: Parser): Expression {
     return parseCase(parser, position);
   }
   if (cursor.takeWord('cast')) {
-    return parseCastCall(parser, position);
+    return parseCastCall(parser, position, false);
+  }
+  if (cursor.atWord('try_cast') && cursor.atSymbol('(', 1)) {
+    cursor.next();
+    return parseCastCall(parser, position, true);
   }
   if (kind === 'name' && cursor.atSymbol('(', 1) && !reservedWords.has(text.toLowerCase())) {
     return parseCall(parser);
+  }
+  if (kind === 'name' && clockWords.has(text.toLowerCase())) {
+    cursor.next();
+    return parser.build({ kind: 'call', position, name: text.toLowerCase(), arguments: [] });
   }
   if (kind === 'quoted' || (kind === 'name' && !reservedWords.has(text.toLowerCase()))) {
     return parser.build({ kind: 'column', position, path: parseNames(cursor) });

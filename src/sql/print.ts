@@ -155,7 +155,8 @@ const printers: Printers = {
     `${print(operand, level.is)}${not(negated)} BETWEEN ${print(low, level.comparison)} AND ${print(high, level.comparison)}`,
   like: printLike,
   case: printCase,
-  cast: ({ operand, target }) => `CAST(${print(operand, level.none)} AS ${printType(target)})`,
+  cast: ({ operand, target, tries }) =>
+    `${tries ? 'TRY_CAST' : 'CAST'}(${print(operand, level.none)} AS ${printType(target)})`,
   call: ({ name, arguments: args }) => `${name}(${printList(args)})`,
   list: ({ items }) => `[${printList(items)}]`,
 };

@@ -7,6 +7,8 @@ import { nearestNames } from './nearest.ts';
 export interface Scope {
   /** Fields in the order of the batch; pseudo columns such as `_rowid` are among them. */
   readonly fields: readonly Field[];
+  /** The moment of the statement in nanoseconds since 1970, when several expressions must see the same. */
+  readonly now?: bigint;
 }
 
 /** A column or field that was found, and its place among the others. */

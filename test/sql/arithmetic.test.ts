@@ -83,6 +83,8 @@ describe('numbers', () => {
     ['price * price', 'Decimal[38e+4]', ['12100', '25', null]],
     ['price * i8', 'Decimal[38e+2]', ['770', '-35', null]],
     ['price + f64', 'Float64', [2.6, -2.45, null]],
+    ['price / f64', 'Float64', [1.1 / 1.5, -0.02, null]],
+    ['price / price', 'Decimal[38e+6]', ['1000000', '1000000', null]],
     ['-price', 'Decimal[10e+2]', ['-110', '-5', null]],
   ])('%s is %s', (text, type, values) => {
     expect(typeOf(text, batch)).toBe(type);
@@ -143,12 +145,34 @@ describe('numbers', () => {
       'type: expected operands that - is defined for, found interval - date, at position 18',
     ],
     [
-      'price / 3',
-      'type: expected operands that / is defined for, found decimal(10, 2) / int64; cast one of them to double to compute with floats, at position 7',
+      'cast(7 as decimal(10, 2)) / cast(0 as decimal(10, 2))',
+      'value: expected a divisor other than zero, found 7.00 / 0.00, at position 27',
+    ],
+    [
+      'cast(7 as decimal(10, 2)) % 0',
+      'value: expected a divisor other than zero, found 7.00 % 0, at position 27',
+    ],
+    [
+      "cast('1e35' as decimal(38, 2)) / cast('0.001' as decimal(5, 3))",
+      'overflow: expected a result within decimal(38, 6), found 100000000000000000000000000000000000000000000 / 1, at position 32',
     ],
     ['-s', 'type: expected a number behind -, found string, at position 1'],
   ])('%s is refused', (text, message) => {
     expect(refusal(text, batch)).toBe(message);
+  });
+
+  it.each([
+    ['cast(7 as decimal(10, 2)) / 3', 'Decimal[38e+6]', '2333333'],
+    ['cast(-2 as decimal(10, 2)) / cast(3.5 as decimal(10, 3))', 'Decimal[38e+6]', '-571428'],
+    ['3 / cast(17 as decimal(10, 2))', 'Decimal[38e+4]', '1764'],
+    ['1 / cast(3 as decimal(38, 36))', 'Decimal[38e+4]', '3333'],
+    ['cast(1 as decimal(38, 36)) / 3', 'Decimal[38e+38]', '33333333333333333333333333333333333333'],
+    ['cast(7 as decimal(10, 2)) % 3', 'Decimal[38e+2]', '100'],
+    ['cast(-7 as decimal(10, 2)) % cast(2.5 as decimal(10, 3))', 'Decimal[38e+3]', '-2000'],
+    ['cast(7 as decimal(10, 2)) / null', 'Decimal[38e+6]', null],
+  ])('%s is %s', (text, type, value) => {
+    expect(typeOf(text, batch)).toBe(type);
+    expect(constant(text)).toBe(value);
   });
 
   it('computes int64 as bigint does, or refuses', () => {

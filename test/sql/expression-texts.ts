@@ -84,6 +84,7 @@ export const expressionTexts: fc.Arbitrary<string> = fc.letrec<{ node: string; i
       fc.tuple(tie('inner'), tie('inner')).map(([a, b]) => `coalesce(${a}, ${b})`),
       fc.tuple(tie('inner'), tie('inner')).map(([a, b]) => `[${a}, ${b}]`),
       tie('inner').map((operand) => `cast(${operand} as int unsigned)`),
+      tie('inner').map((operand) => `try_cast(${operand} as int unsigned)`),
     ),
   }),
 ).node;

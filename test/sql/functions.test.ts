@@ -119,6 +119,19 @@ describe('numeric functions', () => {
     ['is_nan(f)', 'Bool', [false, false, true, null]],
     ['isnan(n)', 'Bool', [false, false, false, null]],
     ['mod(k, 10)', 'Int64', [3n, -2n, 3n, null]],
+    ['nanvl(f, n)', 'Float64', [1.5, -2.5, 3, null]],
+    ['nanvl(n, null)', 'Float64', [1, -2, 3, null]],
+    ['nanvl(f, null)', 'Float64', [1.5, -2.5, null, null]],
+    ['pi()', 'Float64', [Math.PI, Math.PI, Math.PI, Math.PI]],
+    ['radians(180 * u)', 'Float64', [Math.PI, 2 * Math.PI, 3 * Math.PI, null]],
+    ['degrees(pi() * u)', 'Float64', [180, 360, 540, null]],
+    ['sinh(f - f)', 'Float64', [0, 0, NaN, null]],
+    ['cosh(f - f)', 'Float64', [1, 1, NaN, null]],
+    ['tanh(f - f)', 'Float64', [0, 0, NaN, null]],
+    ['asinh(f - f)', 'Float64', [0, 0, NaN, null]],
+    ['acosh(u)', 'Float64', [0, Math.acosh(2), Math.acosh(3), null]],
+    ['atanh(f - f)', 'Float64', [0, 0, NaN, null]],
+    ['cot(f - f)', 'Float64', [Infinity, Infinity, NaN, null]],
   ])('%s is %s', (text, type, values) => {
     expect(typeOf(text, batch)).toBe(type);
     expect(ask(text, batch)).toEqual(values);
@@ -239,6 +252,10 @@ describe('functions that choose', () => {
     ['coalesce(null, n = 1, true)', 'Bool', [true, false, false, true]],
     ['nvl(f, n)', 'Float64', [1.5, -2.5, NaN, null]],
     ['nullif(n, 3)', 'Int32', [1, -2, null, null]],
+    ['nvl2(n, k, 0)', 'Int64', [9_007_199_254_740_993n, -2n, 3n, 0n]],
+    ["nvl2(s, 'yes', 'no')", 'Utf8', ['yes', 'yes', 'yes', 'no']],
+    ['nvl2(l, n, f)', 'Float64', [1, -2, 3, null]],
+    ['nullif(l, [null, 5])', 'List<Int64>', [[1n, 2n], [], null, null]],
     ["nullif(s, '')", 'Utf8', ['Ab c', 'é😀x', null, null]],
     ['greatest(n, 2)', 'Int32', [2, 2, 3, 2]],
     ['greatest(f, n)', 'Float64', [1.5, -2, NaN, null]],
@@ -275,17 +292,14 @@ describe('refusals', () => {
       'unknown-function: expected the name of a function, found lenght; the nearest are length, left, right, at position 1',
     ],
     [
-      'regexp_like(s, s)',
-      'unknown-function: expected the name of a function, found regexp_like; the nearest are replace, reverse, make_list, at position 1',
+      'regexp_replace(s, s, s)',
+      'unknown-function: expected the name of a function, found regexp_replace; the nearest are regexp_like, regexp_match, replace, at position 1',
     ],
     [
       'count(n) > 1',
       'unknown-function: expected a function of one row, found the aggregate count, at position 1',
     ],
-    [
-      'now()',
-      'unknown-function: expected the name of a function, found now; the nearest are pow, log, cos, at position 1',
-    ],
+    ['now(1)', 'type: expected now(), found 1 argument, at position 1'],
     [
       'lower(n)',
       'type: expected a string as argument 1 of lower(text), found int32, at position 7',
@@ -371,6 +385,15 @@ describe('refusals', () => {
       'greatest(l, l)',
       'type: expected two values that compare with each other, found list<int64> and list<int64>, at position 1',
     ],
+    [
+      "nvl2(n, 1, 'a')",
+      'type: expected results of one type, found int64 and string, at position 1',
+    ],
+    [
+      'nanvl(s, 1)',
+      'type: expected a number as argument 1 of nanvl(number, other), found string, at position 7',
+    ],
+    ['pi(1)', 'type: expected pi(), found 1 argument, at position 1'],
     ['coalesce()', 'type: expected coalesce(value, ...), found 0 arguments, at position 1'],
     [
       "repeat('a', 300000000)",

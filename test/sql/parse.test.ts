@@ -156,6 +156,7 @@ describe('refusals', () => {
     ],
     ['case a end', 'syntax: expected WHEN, found "end", at position 8'],
     ['case when a then b', 'syntax: expected END, found the end of the text, at position 19'],
+    ['try_cast(a as 5)', 'syntax: expected the name of a type, found "5", at position 15'],
     ['cast(a as 5)', 'syntax: expected the name of a type, found "5", at position 11'],
     ['cast(a as decimal(x))', 'syntax: expected a whole number, found "x", at position 19'],
     [

@@ -246,6 +246,20 @@ describe('any expression', () => {
     'date_part',
     'date_trunc',
     'make_array',
+    'array_position',
+    'array_slice',
+    'array_to_string',
+    'arrow_typeof',
+    'chr',
+    'concat_ws',
+    'date_bin',
+    'initcap',
+    'nanvl',
+    'nvl2',
+    'regexp_like',
+    'regexp_match',
+    'to_hex',
+    'translate',
     'log',
   );
 
@@ -301,6 +315,7 @@ describe('any expression', () => {
       fc.property(operands, types, types, (operand, first, second) => {
         evaluates(`cast(${operand} as ${first})`);
         evaluates(`cast(cast(${operand} as ${first}) as ${second})`);
+        evaluates(`try_cast(try_cast(${operand} as ${first}) as ${second})`);
       }),
       { numRuns: 1500 },
     );

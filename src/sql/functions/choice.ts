@@ -1,5 +1,6 @@
 import { bindComparison } from '../bind-comparison.ts';
 import type { Bound, Kernel } from '../bound.ts';
+import { boolType } from '../bound.ts';
 import { choose } from '../choose.ts';
 import { coerce, commonType } from '../coerce.ts';
 import type { Column } from '../column.ts';
@@ -34,6 +35,25 @@ function bindNullif({ arguments: args, position }: FunctionCall): Bound {
     position,
     fallible: when.fallible,
   });
+}
+
+/** `nvl2(a, b, c)` is `CASE WHEN a IS NOT NULL THEN b ELSE c END`. */
+function bindNvl2({ arguments: args, position }: FunctionCall): Bound {
+  const [value, present, missing] = args as readonly [Bound, Bound, Bound];
+  const type = commonType([present, missing], position);
+  const when = fold({
+    kind: 'is',
+    type: boolType,
+    operand: value,
+    test: 'null',
+    negated: true,
+    position,
+    fallible: value.fallible,
+  });
+  const [result, otherwise] = [coerce(present, type), coerce(missing, type)];
+  const branches = Object.freeze([Object.freeze({ when, result })]);
+  const fallible = when.fallible || result.fallible || otherwise.fallible;
+  return fold({ kind: 'case', type, branches, otherwise, position, fallible });
 }
 
 /** The rows where the second column's value is to be taken instead of the first's. */
@@ -105,6 +125,7 @@ export const choiceFunctions: Readonly<Record<string, FunctionRow>> = {
   coalesce: counted('coalesce(value, ...)', 1, Infinity, bindCoalesce),
   ifnull: counted('ifnull(value, other)', 2, 2, bindCoalesce),
   nvl: counted('nvl(value, other)', 2, 2, bindCoalesce),
+  nvl2: counted('nvl2(value, present, missing)', 3, 3, bindNvl2),
   nullif: counted('nullif(value, other)', 2, 2, bindNullif),
   greatest: extreme('greatest(value, ...)', '>'),
   least: extreme('least(value, ...)', '<'),

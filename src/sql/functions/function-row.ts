@@ -12,6 +12,8 @@ export interface FunctionCall {
   readonly name: string;
   readonly arguments: readonly Bound[];
   readonly position: number;
+  /** The moment of the statement in nanoseconds since 1970. */
+  readonly now: bigint;
 }
 
 /** What is known of one function. */

@@ -17,7 +17,7 @@ import type { FunctionCall, FunctionRow } from './function-row.ts';
 import { checkCount, wrongArgument } from './function-row.ts';
 
 /** A list argument; a null is a list of the type of `beside`. */
-function listArgument(usage: string, made: FunctionCall, at: number): Bound {
+export function listArgument(usage: string, made: FunctionCall, at: number): Bound {
   const argument = made.arguments[at]!;
   if (familyOf(argument.type) === 'null') {
     return nullLiteral(listType(argument.type), argument.position);
@@ -66,7 +66,7 @@ const lengthRow: FunctionRow = {
 };
 
 /** For each element of all lists, in order: its row in the child, and the row of its list. */
-function elementRows(lists: ListColumn): {
+export function elementRows(lists: ListColumn): {
   readonly children: Uint32Array;
   readonly owners: Uint32Array;
 } {
@@ -192,7 +192,7 @@ const hasRow: FunctionRow = {
 };
 
 /** The element type when it holds the literal, otherwise what holds both. */
-function fitted(element: DataType, value: Bound): DataType | undefined {
+export function fitted(element: DataType, value: Bound): DataType | undefined {
   const exact =
     value.kind === 'literal' && familyOf(element) !== 'null'
       ? literalAs(value, element)
@@ -201,11 +201,11 @@ function fitted(element: DataType, value: Bound): DataType | undefined {
 }
 
 /** Whether elements are told apart by their value; lists in lists are not. */
-function isPlain(element: DataType): boolean {
+export function isPlain(element: DataType): boolean {
   return familyOf(element) !== 'list';
 }
 
-function sameElement(list: Bound, type: DataType): DataType {
+export function sameElement(list: Bound, type: DataType): DataType {
   return elementType(list.type) === type ? list.type : listType(type);
 }
 

@@ -7,6 +7,7 @@ import { maskStates, newStates, statesColumn, truth, validOf } from '../column.t
 import { rescale } from '../decimal.ts';
 import { SqlError } from '../errors.ts';
 import { float64Type } from '../literals.ts';
+import { fold, literal, shared } from '../node.ts';
 import { isSingle, storageOf } from '../storage.ts';
 import { allValid } from '../text.ts';
 import { familyOf, integerOf, integerRange, typeName } from '../types.ts';
@@ -189,6 +190,27 @@ const logRow: FunctionRow = {
 };
 const logOfBase = binary('log([base, ]number)', (base, value) => Math.log(value) / Math.log(base));
 
+/** `nanvl(x, y)` is `CASE WHEN isnan(x) THEN y ELSE x END` of floats. */
+const nanvlRow: FunctionRow = {
+  usage: 'nanvl(number, other)',
+  bind(made) {
+    checkCount('nanvl(number, other)', made, 2, 2);
+    const [given, result] = made.arguments.map((argument, at) =>
+      fitArgument('nanvl(number, other)', 'float', argument, at + 1),
+    );
+    const value = shared(given!);
+    const when = isNanRow.bind({ ...made, arguments: [value] });
+    return fold({
+      kind: 'case',
+      type: float64Type,
+      branches: Object.freeze([Object.freeze({ when, result: result! })]),
+      otherwise: value,
+      position: made.position,
+      fallible: value.fallible || result!.fallible,
+    });
+  },
+};
+
 const powerRow = binary('power(base, exponent)', (base, exponent) => base ** exponent);
 const isNanRow = plainFunction({
   usage: 'isnan(number)',
@@ -243,5 +265,22 @@ export const numericFunctions: Readonly<Record<string, FunctionRow>> = {
   sign: signRow,
   signum: signRow,
   isnan: isNanRow,
+  nanvl: nanvlRow,
+  pi: {
+    usage: 'pi()',
+    bind(made) {
+      checkCount('pi()', made, 0, 0);
+      return literal(float64Type, Math.PI, made.position);
+    },
+  },
+  radians: unary('radians', (value) => (value * Math.PI) / 180),
+  degrees: unary('degrees', (value) => (value * 180) / Math.PI),
+  sinh: unary('sinh', Math.sinh),
+  cosh: unary('cosh', Math.cosh),
+  tanh: unary('tanh', Math.tanh),
+  asinh: unary('asinh', Math.asinh),
+  acosh: unary('acosh', Math.acosh),
+  atanh: unary('atanh', Math.atanh),
+  cot: unary('cot', (value) => 1 / Math.tan(value)),
   is_nan: isNanRow,
 };

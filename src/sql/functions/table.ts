@@ -3,10 +3,15 @@ import { bindConcat } from '../concatenate.ts';
 import { excerpt, SqlError } from '../errors.ts';
 import { nearestNames } from '../nearest.ts';
 import { choiceFunctions } from './choice.ts';
+import { clockFunctions } from './clock.ts';
 import type { FunctionCall, FunctionRow } from './function-row.ts';
+import { characterFunctions } from './character.ts';
+import { typeOfRow } from './type-of.ts';
 import { checkCount } from './function-row.ts';
 import { listFunctions } from './list.ts';
+import { listValueFunctions } from './list-values.ts';
 import { numericFunctions } from './numeric.ts';
+import { regexpFunctions } from './regexp.ts';
 import { temporalFunctions } from './temporal.ts';
 import { textFunctions } from './text.ts';
 
@@ -21,11 +26,16 @@ const concatRow: FunctionRow = {
 /** Every function of the language, by its lower-case name. */
 export const functions: ReadonlyMap<string, FunctionRow> = new Map([
   ...Object.entries(textFunctions),
+  ...Object.entries(regexpFunctions),
   ...Object.entries(numericFunctions),
   ...Object.entries(temporalFunctions),
+  ...Object.entries(clockFunctions),
   ...Object.entries(listFunctions),
+  ...Object.entries(listValueFunctions),
   ...Object.entries(choiceFunctions),
+  ...Object.entries(characterFunctions),
   ['concat', concatRow] as const,
+  ['arrow_typeof', typeOfRow] as const,
 ]);
 
 /** Known so that the refusal can say why: an expression sees one row at a time. */

@@ -15,6 +15,7 @@ import { call, nullLiteral } from '../node.ts';
 import { buildSteps, floorDivide, stepsOf } from '../temporal.ts';
 import { dateType, familyOf, stepOf } from '../types.ts';
 import { requireUtc } from '../zone.ts';
+import { dateBinRow } from './date-bin.ts';
 import { datePartRow } from './date-part.ts';
 import type { FunctionCall, FunctionRow } from './function-row.ts';
 import { checkCount, wrongArgument } from './function-row.ts';
@@ -160,8 +161,9 @@ const toDateRow: FunctionRow = {
   },
 };
 
-/** Functions of dates and times. None of them reads the clock: an expression means the same at any time. */
+/** Functions of dates and times. None of them reads the clock. */
 export const temporalFunctions: Readonly<Record<string, FunctionRow>> = {
+  date_bin: dateBinRow,
   date_part: datePartRow,
   datepart: datePartRow,
   date_trunc: dateTruncRow,

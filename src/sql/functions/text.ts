@@ -13,7 +13,8 @@ import { caseKernel, reverseKernel, testBytes, toInt32, toText } from './text-ke
 
 const int32Type = new Int32();
 
-function textRow(
+/** The row of a function to text. */
+export function textRow(
   usage: string,
   parameters: readonly Parameter[],
   compute: (args: Arguments, call: KernelCall) => string,
@@ -28,7 +29,8 @@ function textRow(
   });
 }
 
-function countRow(
+/** The row of a function to a count. */
+export function countRow(
   usage: string,
   parameters: readonly Parameter[],
   compute: (args: Arguments) => number,
@@ -89,7 +91,7 @@ function side(args: Arguments, left: boolean): string {
 }
 
 /** The refusal of one value that would become too long. */
-function checkLength(length: number | bigint, { name, position }: KernelCall): void {
+export function checkLength(length: number | bigint, { name, position }: KernelCall): void {
   if (length > maxTextLengthen) {
     const message = `expected at most ${maxTextLengthen} characters from ${name}, found ${length}`;
     throw new SqlError('limit', message, position);

@@ -1,0 +1,101 @@
+import type { Kernel, KernelCall } from '../bound.ts';
+import { isValid, validOf } from '../column.ts';
+import { asText } from '../concatenate.ts';
+import { SqlError } from '../errors.ts';
+import { textType } from '../literals.ts';
+import { call } from '../node.ts';
+import { buildTexts, bytesOf, textAt } from '../text.ts';
+import type { FunctionRow } from './function-row.ts';
+import { checkCount, plainFunction } from './function-row.ts';
+import { checkLength, countRow, textRow } from './text.ts';
+import type { Arguments } from './text-kernels.ts';
+import { toText } from './text-kernels.ts';
+
+/** A letter or digit behind another is lower-case, the first one upper-case. */
+function capitalise(text: string): string {
+  return text.replace(/[\p{Alphabetic}\p{N}]+/gu, (word) => {
+    const first = String.fromCodePoint(word.codePointAt(0)!);
+    return first.toUpperCase() + word.slice(first.length).toLowerCase();
+  });
+}
+
+/** The character of a code point. A surrogate is half a character in UTF-16 and none by itself. */
+function characterOf(args: Arguments, { position }: KernelCall): string {
+  const code = args.integer(0);
+  if (code < 0n || code > 0x10ffffn || (code >= 0xd800n && code < 0xe000n)) {
+    const message = `expected the number of a Unicode character in chr, found ${code}`;
+    throw new SqlError('value', message, position);
+  }
+  return String.fromCodePoint(Number(code));
+}
+
+/** What each character of `from` becomes: the one of `to` at the same place, or nothing. */
+function substitutes(from: string, to: string): ReadonlyMap<string, string> {
+  const characters = Array.from(to);
+  const map = new Map<string, string>();
+  for (const [at, character] of Array.from(from).entries()) {
+    map.set(character, map.get(character) ?? characters[at] ?? '');
+  }
+  return map;
+}
+
+/** The substitutes are made once for rows that have the same ones. */
+const translateKernel: Kernel = (columns, made) => {
+  let last: readonly [string, string, ReadonlyMap<string, string>] = ['', '', new Map()];
+  const translate = (args: Arguments): string => {
+    const [from, to] = [args.text(1), args.text(2)];
+    if (last[0] !== from || last[1] !== to) {
+      last = [from, to, substitutes(from, to)];
+    }
+    const text = Array.from(args.text(0), (character) => last[2].get(character) ?? character);
+    return text.join('');
+  };
+  return toText(translate)(columns, made);
+};
+
+const joinUsage = 'concat_ws(separator, value, ...)';
+
+/** Joins what is not null; a null separator makes it null. */
+const joinKernel: Kernel = (columns, made) => {
+  const [separators, ...texts] = columns.map(bytesOf);
+  return buildTexts(made.length, validOf(separators!), made.position, (row) => {
+    const separator = textAt(separators!, row);
+    const parts = texts.filter((text) => isValid(text, row)).map((text) => textAt(text, row));
+    const size = parts.reduce((sum, part) => sum + part.length + separator.length, 0);
+    checkLength(size, made);
+    return parts.join(separator);
+  });
+};
+
+const joinRow: FunctionRow = {
+  usage: joinUsage,
+  bind(made) {
+    checkCount(joinUsage, made, 2, Infinity);
+    return call({
+      name: made.name,
+      type: textType,
+      arguments: made.arguments.map((argument) => asText(argument, argument.position)),
+      kernel: joinKernel,
+      position: made.position,
+      fallible: true,
+    });
+  },
+};
+
+/** Functions of characters and their numbers, and of words. */
+export const characterFunctions: Readonly<Record<string, FunctionRow>> = {
+  ascii: countRow('ascii(text)', ['text'], (args) => args.text(0).codePointAt(0) ?? 0),
+  bit_length: countRow('bit_length(text)', ['text'], (args) => Buffer.byteLength(args.text(0)) * 8),
+  chr: textRow('chr(code)', ['integer'], characterOf, { fallible: true }),
+  concat_ws: joinRow,
+  initcap: textRow('initcap(text)', ['text'], (args) => capitalise(args.text(0))),
+  to_hex: textRow('to_hex(integer)', ['integer'], (args) =>
+    BigInt.asUintN(64, args.integer(0)).toString(16),
+  ),
+  translate: plainFunction({
+    usage: 'translate(text, from, to)',
+    parameters: ['text', 'text', 'text'],
+    result: textType,
+    kernel: translateKernel,
+  }),
+};

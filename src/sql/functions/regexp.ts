@@ -1,0 +1,110 @@
+import type { Bound, Kernel, KernelCall } from '../bound.ts';
+import { boolType } from '../bound.ts';
+import { CodePoints } from '../code-points.ts';
+import { maskStates, newStates, statesColumn, truth } from '../column.ts';
+import { excerpt, SqlError } from '../errors.ts';
+import { call } from '../node.ts';
+import { flagsOf } from '../parse-regexp.ts';
+import type { RegexpMatcher } from '../regexp.ts';
+import { compileRegexp } from '../regexp.ts';
+import type { RegexpFlags } from '../regexp-tree.ts';
+import { allValid, bytesOf, textAt } from '../text.ts';
+import type { FunctionCall, FunctionRow } from './function-row.ts';
+import { checkCount, fitArgument } from './function-row.ts';
+
+const noFlags: RegexpFlags = { ignoreCase: false, lines: false, dotAll: false };
+
+/** The flags of a literal such as `'i'`; a null is none. */
+function flagsArgument(name: string, argument: Bound | undefined): RegexpFlags {
+  if (argument === undefined || (argument.kind === 'literal' && argument.value === null)) {
+    return noFlags;
+  }
+  const text =
+    argument.kind === 'literal' && typeof argument.value === 'string' ? argument.value : undefined;
+  const flags = text === undefined || text.includes('-') ? undefined : flagsOf(text, noFlags);
+  if (flags === undefined) {
+    const shown = text === undefined ? 'no literal' : `'${excerpt(text)}'`;
+    const message = `expected the letters i, m and s as the flags of ${name}, found ${shown}`;
+    throw new SqlError('value', message, argument.position);
+  }
+  return flags;
+}
+
+/** The matcher of each row's pattern; equal patterns one behind the other are made ready once. */
+function matcherOf(flags: RegexpFlags, position: number): (pattern: string) => RegexpMatcher {
+  let last: { readonly pattern: string; readonly matcher: RegexpMatcher } | undefined;
+  return (pattern) => {
+    if (last?.pattern !== pattern) {
+      last = { pattern, matcher: compileRegexp(pattern, flags, position) };
+    }
+    return last.matcher;
+  };
+}
+
+/** `nullState` is what a null text or pattern makes of a row. */
+function regexpKernel(
+  fixed: RegexpMatcher | undefined,
+  flags: RegexpFlags,
+  patternPosition: number,
+  nullState: number,
+): Kernel {
+  return ([text, pattern], { length }: KernelCall) => {
+    const [texts, patterns] = [bytesOf(text!), bytesOf(pattern!)];
+    const valid = allValid([texts, patterns]);
+    const states = newStates(length);
+    const room = new CodePoints();
+    const find = matcherOf(flags, patternPosition);
+    for (let row = 0; row < length; row++) {
+      if (valid === null || valid[row] === 1) {
+        const matcher = fixed ?? find(textAt(patterns, row));
+        room.read(texts.bytes, texts.starts[row]!, texts.ends[row]!, false);
+        states[row] = matcher.matches(room.codes, room.length) ? truth.true : truth.false;
+      }
+    }
+    if (nullState === truth.unknown) {
+      maskStates(states, valid);
+    }
+    return statesColumn(states);
+  };
+}
+
+function bindRegexp(usage: string, made: FunctionCall, nullState: number): Bound {
+  checkCount(usage, made, 2, 3);
+  const { name, position } = made;
+  const [text, pattern] = made.arguments
+    .slice(0, 2)
+    .map((argument, at) => fitArgument(usage, 'text', argument, at + 1));
+  const given = made.arguments[2];
+  const flags = flagsArgument(
+    name,
+    given === undefined ? undefined : fitArgument(usage, 'text', given, 3),
+  );
+
+  const written =
+    pattern!.kind === 'literal' && typeof pattern.value === 'string' ? pattern.value : undefined;
+  const fixed =
+    written === undefined ? undefined : compileRegexp(written, flags, pattern!.position);
+  return call({
+    name,
+    type: boolType,
+    arguments: [text!, pattern!],
+    kernel: regexpKernel(fixed, flags, pattern!.position, nullState),
+    position,
+    // A pattern from a column may be one that is refused.
+    fallible: pattern!.kind !== 'literal',
+  });
+}
+
+function regexpRow(name: string, nullState: number): FunctionRow {
+  const usage = `${name}(text, pattern[, 'flags'])`;
+  return { usage, bind: (made) => bindRegexp(usage, made, nullState) };
+}
+
+/**
+ * Tests with regular expressions. `regexp_match` is one as well, as LanceDB has
+ * it in filters: whether there is a match, so that a null text has none.
+ */
+export const regexpFunctions: Readonly<Record<string, FunctionRow>> = {
+  regexp_like: regexpRow('regexp_like', truth.unknown),
+  regexp_match: regexpRow('regexp_match', truth.false),
+};

@@ -1,0 +1,104 @@
+import { SqlError } from './errors.ts';
+import { maxPatternSteps } from './limits.ts';
+import type { CharacterSet } from './regexp-set.ts';
+import type { Assertion, RegexpNode } from './regexp-tree.ts';
+
+/** One step of a program; `take`, `assert` and `jump` go on to the steps they name. */
+export type Step =
+  | { readonly kind: 'take'; readonly set: number; readonly next: number }
+  | { readonly kind: 'assert'; readonly assertion: Assertion; readonly next: number }
+  | { readonly kind: 'jump'; readonly targets: readonly number[] }
+  | { readonly kind: 'match' };
+
+/** A regular expression as a nondeterministic automaton (Thompson, "Regular expression search algorithm"). */
+export interface RegexpProgram {
+  readonly steps: readonly Step[];
+  readonly start: number;
+  /** The distinct sets that the steps take characters of. */
+  readonly sets: readonly CharacterSet[];
+}
+
+type Emitters = {
+  readonly [Kind in RegexpNode['kind']]: (
+    node: Extract<RegexpNode, { kind: Kind }>,
+    next: number,
+  ) => number;
+};
+
+/** Writes steps from the end to the start: each part is told where to go on. */
+class Compiler {
+  readonly steps: Step[] = [{ kind: 'match' }];
+  readonly sets: CharacterSet[] = [];
+  readonly #places = new Map<string, number>();
+  readonly #position: number;
+  #visits = 0;
+
+  constructor(position: number) {
+    this.#position = position;
+  }
+
+  readonly #emitters: Emitters = {
+    set: ({ set }, next) => this.#add({ kind: 'take', set: this.#place(set), next }),
+    assertion: ({ assertion }, next) => this.#add({ kind: 'assert', assertion, next }),
+    sequence: ({ parts }, next) =>
+      parts.reduceRight((behind, part) => this.emit(part, behind), next),
+    choice: ({ parts }, next) =>
+      this.#add({ kind: 'jump', targets: parts.map((part) => this.emit(part, next)) }),
+    repeat: (node, next) => this.#repeat(node, next),
+  };
+
+  /** The step at which a node begins, when `next` is the one behind it. */
+  emit(node: RegexpNode, next: number): number {
+    // Counted too, as a group of nothing may be repeated without a step.
+    this.#visits++;
+    this.#check(this.#visits > maxPatternSteps * 10);
+    return this.#emitters[node.kind](node as never, next);
+  }
+
+  #repeat({ body, least, most }: RegexpNode & { kind: 'repeat' }, next: number): number {
+    const optional = most === Infinity ? 0 : most - least;
+    let start = most === Infinity ? this.#loop(body, next) : next;
+    for (let count = 0; count < optional; count++) {
+      start = this.#add({ kind: 'jump', targets: [this.emit(body, start), next] });
+    }
+    for (let count = 0; count < least; count++) {
+      start = this.emit(body, start);
+    }
+    return start;
+  }
+
+  #loop(body: RegexpNode, next: number): number {
+    const fork = this.#add({ kind: 'jump', targets: [next] });
+    const again = this.emit(body, fork);
+    this.steps[fork] = { kind: 'jump', targets: [again, next] };
+    return fork;
+  }
+
+  #place(set: CharacterSet): number {
+    const known = this.#places.get(set.key);
+    if (known !== undefined) {
+      return known;
+    }
+    this.#places.set(set.key, this.sets.length);
+    return this.sets.push(set) - 1;
+  }
+
+  #add(step: Step): number {
+    this.#check(this.steps.length >= maxPatternSteps);
+    return this.steps.push(step) - 1;
+  }
+
+  #check(tooLarge: boolean): void {
+    if (tooLarge) {
+      const message = `expected a regular expression of at most ${maxPatternSteps} steps, found more`;
+      throw new SqlError('limit', message, this.#position);
+    }
+  }
+}
+
+/** Compiles a regular expression, its counts written out. Throws SqlError `limit` above 500 steps. */
+export function compileProgram(tree: RegexpNode, position: number): RegexpProgram {
+  const compiler = new Compiler(position);
+  const start = compiler.emit(tree, 0);
+  return { steps: compiler.steps, start, sets: compiler.sets };
+}

@@ -1,0 +1,284 @@
+import { parseRegexp } from './parse-regexp.ts';
+import type { RegexpProgram } from './regexp-program.ts';
+import { compileProgram } from './regexp-program.ts';
+import { casesOf, isWord, perlClassesOf } from './regexp-set.ts';
+import type { Assertion, RegexpFlags } from './regexp-tree.ts';
+
+/** What stands beside a place in the text: nothing, a line feed, a character of a word, another. */
+const side = { edge: 0, line: 1, word: 2, other: 3 } as const;
+type Side = (typeof side)[keyof typeof side];
+
+const assertions: Readonly<Record<Assertion, (before: Side, after: Side) => boolean>> = {
+  'text-start': (before) => before === side.edge,
+  'text-end': (_, after) => after === side.edge,
+  'line-start': (before) => before === side.edge || before === side.line,
+  'line-end': (_, after) => after === side.edge || after === side.line,
+  boundary: (before, after) => (before === side.word) !== (after === side.word),
+  'no-boundary': (before, after) => (before === side.word) === (after === side.word),
+};
+
+/** Characters that no set of the program tells apart, and that are alike beside an assertion. */
+interface CharacterClass {
+  readonly index: number;
+  readonly side: Side;
+  /** For each set of the program whether it has the characters. */
+  readonly inSet: readonly boolean[];
+}
+
+/** The most characters beyond ASCII whose classes are remembered. */
+const maxRememberedCharacters = 65_536;
+
+/** Assigns characters to classes, each character once. */
+class Alphabet {
+  readonly #program: RegexpProgram;
+  /** Where the ranges of the sets begin, and the first characters behind them. */
+  readonly #edges: Uint32Array;
+  readonly #folds: boolean;
+  readonly #classes = new Map<string, CharacterClass>();
+  readonly #ascii: (CharacterClass | undefined)[] = Array.from({ length: 128 });
+  readonly #others = new Map<number, CharacterClass>();
+  /** The end of the text. */
+  readonly end: CharacterClass = { index: 0, side: side.edge, inSet: [] };
+
+  constructor(program: RegexpProgram) {
+    this.#program = program;
+    const edges = program.sets.flatMap(({ ranges }) =>
+      ranges.flatMap(([from, to]) => [from, to + 1]),
+    );
+    this.#edges = Uint32Array.from(new Set(edges)).sort();
+    this.#folds = program.sets.some(({ ignoreCase }) => ignoreCase);
+  }
+
+  /** How many edges of ranges lie at or before a code point: between two of them all sets are alike. */
+  #placeOf(code: number): number {
+    let [low, high] = [0, this.#edges.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (this.#edges[middle]! <= code) {
+        low = middle + 1;
+      } else {
+        high = middle;
+      }
+    }
+    return low;
+  }
+
+  classOf(code: number): CharacterClass {
+    const known = code < 128 ? this.#ascii[code] : this.#others.get(code);
+    if (known !== undefined) {
+      return known;
+    }
+    const found = this.#find(code);
+    if (code < 128) {
+      this.#ascii[code] = found;
+      return found;
+    }
+    if (this.#others.size >= maxRememberedCharacters) {
+      this.#others.clear();
+    }
+    this.#others.set(code, found);
+    return found;
+  }
+
+  #find(code: number): CharacterClass {
+    const own = code === 10 ? side.line : isWord(code) ? side.word : side.other;
+    const places = (this.#folds ? casesOf(code) : [code]).map((each) => this.#placeOf(each));
+    const key = `${own} ${perlClassesOf(code)} ${places.join(' ')}`;
+    const known = this.#classes.get(key);
+    if (known !== undefined) {
+      return known;
+    }
+    const inSet = this.#program.sets.map((set) => set.has(code));
+    const made = { index: this.#classes.size + 1, side: own, inSet };
+    this.#classes.set(key, made);
+    return made;
+  }
+}
+
+/** The steps that the text so far leads to, before the next character is known. */
+interface State {
+  readonly steps: ArrayLike<number> & Iterable<number>;
+  readonly before: Side;
+  /** By the class of the next character: the state behind it, null once the text matches. */
+  readonly next: (State | null | undefined)[];
+}
+
+/** The most steps of all states that are remembered; beyond it the states are made anew. */
+const maxRememberedSteps = 100_000;
+
+/** How often the states may be forgotten before they are no longer remembered at all. */
+const maxForgotten = 3;
+
+/**
+ * Runs a program over texts: all its ways at once, so each character costs at
+ * most as many steps as the program has, whatever the text. States that were met
+ * before are remembered, which makes most characters one look-up.
+ */
+class Matcher {
+  readonly #program: RegexpProgram;
+  readonly #alphabet: Alphabet;
+  readonly #states = new Map<string, State>();
+  readonly #marks: Uint32Array;
+  readonly #stack: Uint32Array;
+  #top = 0;
+  #mark = 0;
+  #remembered = 0;
+  #forgotten = 0;
+  #first: State;
+
+  constructor(program: RegexpProgram) {
+    this.#program = program;
+    this.#alphabet = new Alphabet(program);
+    this.#marks = new Uint32Array(program.steps.length);
+    this.#stack = new Uint32Array(program.steps.length);
+    this.#first = this.#state([program.start], side.edge);
+  }
+
+  /** Whether any part of the text matches; `codes` are its code points up to `length`. */
+  matches(codes: Uint32Array, length: number): boolean {
+    let state = this.#first;
+    for (let at = 0; at <= length; at++) {
+      if (this.#forgotten > maxForgotten) {
+        return this.#simulate(state, codes, at, length);
+      }
+      const found = at < length ? this.#alphabet.classOf(codes[at]!) : this.#alphabet.end;
+      const next = state.next[found.index] ?? this.#advance(state, found);
+      if (next === null) {
+        return true;
+      }
+      state = next;
+    }
+    return false;
+  }
+
+  /** Goes on without remembering states, which is quicker where hardly any comes again. */
+  #simulate(from: State, codes: Uint32Array, start: number, length: number): boolean {
+    let ways: Pick<State, 'steps' | 'before'> = from;
+    for (let at = start; at <= length; at++) {
+      const found = at < length ? this.#alphabet.classOf(codes[at]!) : this.#alphabet.end;
+      const steps = this.#stepsBehind(ways, found);
+      if (steps === null) {
+        return true;
+      }
+      ways = { steps, before: found.side };
+    }
+    return false;
+  }
+
+  #advance(state: State, found: CharacterClass): State | null {
+    if (state.next[found.index] === null) {
+      return null;
+    }
+    const steps = this.#stepsBehind(state, found);
+    const next = steps === null ? null : this.#state(Uint16Array.from(steps).sort(), found.side);
+    state.next[found.index] = next;
+    return next;
+  }
+
+  /** The steps behind the next character, a new beginning among them; null for a match before it. */
+  #stepsBehind(
+    { steps, before }: Pick<State, 'steps' | 'before'>,
+    found: CharacterClass,
+  ): number[] | null {
+    const taking: number[] = [];
+    this.#newMark();
+    for (const step of steps) {
+      if (this.#follow(step, before, found, taking)) {
+        return null;
+      }
+    }
+    this.#newMark();
+    const behind = [this.#program.start];
+    this.#marks[this.#program.start] = this.#mark;
+    for (const next of taking) {
+      if (this.#marks[next] !== this.#mark) {
+        this.#marks[next] = this.#mark;
+        behind.push(next);
+      }
+    }
+    return behind;
+  }
+
+  #newMark(): void {
+    this.#mark++;
+    if (this.#mark > 0xffffffff) {
+      this.#marks.fill(0);
+      this.#mark = 1;
+    }
+  }
+
+  /** Collects where the ways from a step lead behind the character; true when one of them matches. */
+  #follow(from: number, before: Side, found: CharacterClass, taking: number[]): boolean {
+    this.#top = 0;
+    this.#push(from);
+    while (this.#top > 0) {
+      this.#top--;
+      const step = this.#program.steps[this.#stack[this.#top]!]!;
+      if (step.kind === 'match') {
+        return true;
+      }
+      if (step.kind === 'take') {
+        if (found.inSet[step.set] === true) {
+          taking.push(step.next);
+        }
+      } else if (step.kind === 'jump') {
+        for (const target of step.targets) {
+          this.#push(target);
+        }
+      } else if (assertions[step.assertion](before, found.side)) {
+        this.#push(step.next);
+      }
+    }
+    return false;
+  }
+
+  /** Each step is looked at once for a character. */
+  #push(step: number): void {
+    if (this.#marks[step] !== this.#mark) {
+      this.#marks[step] = this.#mark;
+      this.#stack[this.#top] = step;
+      this.#top++;
+    }
+  }
+
+  #state(steps: ArrayLike<number> & Iterable<number>, before: Side): State {
+    const key = `${before} ${String.fromCharCode(...steps)}`;
+    const known = this.#states.get(key);
+    if (known !== undefined) {
+      return known;
+    }
+    if (this.#remembered > maxRememberedSteps) {
+      this.#forget();
+    }
+    const made: State = { steps, before, next: [] };
+    this.#remembered += steps.length + 16;
+    this.#states.set(key, made);
+    return made;
+  }
+
+  #forget(): void {
+    this.#states.clear();
+    this.#remembered = 0;
+    this.#forgotten++;
+    this.#first = { ...this.#first, next: [] };
+  }
+}
+
+/** A regular expression made ready. */
+export interface RegexpMatcher {
+  /** Whether any part of a text matches; `codes` are its code points up to `length`. */
+  matches(codes: Uint32Array, length: number): boolean;
+}
+
+/**
+ * Makes a regular expression ready, in the syntax of Rust's regex crate as far
+ * as `parseRegexp` knows it. Matching takes time in proportion to the text.
+ * Throws SqlError `value` for what it cannot read and `limit` for what is too large.
+ */
+export function compileRegexp(
+  pattern: string,
+  flags: RegexpFlags,
+  position: number,
+): RegexpMatcher {
+  return new Matcher(compileProgram(parseRegexp(pattern, flags, position), position));
+}
