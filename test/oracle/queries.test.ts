@@ -1,0 +1,22 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Oracle } from './oracle.ts';
+
+let oracle: Oracle;
+
+beforeAll(async () => {
+  oracle = await Oracle.start();
+});
+
+afterAll(async () => oracle.stop());
+
+describe('random queries of random tables', () => {
+  const mix = { query: 8, count: 4, nearest: 4, insert: 2, delete: 1 };
+
+  it.each([1000, 1010, 1020, 1030, 1040])(
+    'are answered as LanceDB answers them, from seed %i',
+    async (firstSeed) => {
+      const { asked } = await oracle.check({ mix, firstSeed, programs: 10, length: 26 });
+      expect(asked).toBe(260);
+    },
+  );
+});
