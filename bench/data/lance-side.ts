@@ -1,0 +1,63 @@
+import { connect, type Connection, type Query, type Table, type VectorQuery } from '@lancedb/lancedb';
+import type * as Arrow from 'apache-arrow';
+import type { Search, TableSide } from './table-side.ts';
+
+/** LanceDB in this process, its tables in a folder. */
+export async function lanceEmbedded(folder: string): Promise<TableSide> {
+  return new LanceSide('LanceDB embedded', await connect(folder));
+}
+
+/** The LanceDB client of a remote catalog. */
+export async function lanceClient(url: string, apiKey: string): Promise<TableSide> {
+  const connection = await connect({ uri: 'db://bench', hostOverride: url, apiKey });
+  return new LanceSide('LanceDB client on arrowgate', connection);
+}
+
+class LanceSide implements TableSide {
+  readonly name: string;
+  readonly #connection: Connection;
+  readonly #tables = new Map<string, Table>();
+
+  constructor(name: string, connection: Connection) {
+    this.name = name;
+    this.#connection = connection;
+  }
+
+  async create(table: string, rows: Arrow.Table): Promise<void> {
+    this.#tables.set(table, await this.#connection.createTable(table, rows));
+  }
+
+  async append(table: string, rows: Arrow.Table): Promise<void> {
+    await (await this.#open(table)).add(rows);
+  }
+
+  async drop(table: string): Promise<void> {
+    this.#tables.delete(table);
+    await this.#connection.dropTable(table);
+  }
+
+  async scan(table: string): Promise<Arrow.Table> {
+    return (await this.#open(table)).query().toArrow();
+  }
+
+  async filter(table: string, where: string, columns: readonly string[]): Promise<Arrow.Table> {
+    const query = (await this.#open(table)).query();
+    return query.where(where).select([...columns]).toArrow();
+  }
+
+  async count(table: string, where: string): Promise<number> {
+    return (await this.#open(table)).countRows(where);
+  }
+
+  async nearest(table: string, { vector, where }: Search): Promise<Arrow.Table> {
+    const query: Query = (await this.#open(table)).query();
+    const search: VectorQuery = query.nearestTo(vector).limit(10);
+    return (where === undefined ? search : search.where(where)).toArrow();
+  }
+
+  async #open(name: string): Promise<Table> {
+    const table = this.#tables.get(name) ?? (await this.#connection.openTable(name));
+    this.#tables.set(name, table);
+    return table;
+  }
+}

@@ -1,0 +1,18 @@
+import type { Table } from 'apache-arrow';
+import type { TableSide } from './table-side.ts';
+
+/** One kind of work on tables, measured alike for each side. */
+export interface DataQuestion {
+  readonly work: string;
+  /** The ratio to LanceDB embedded that the project aims at. */
+  readonly target: string;
+  /** Whether LanceDB's client of remote catalogs is measured on the project, too. */
+  readonly client: boolean;
+  /** Milliseconds. @throws Error for an answer that is not the right one. */
+  measure(side: TableSide): Promise<number>;
+}
+
+/** An answer with another number of rows than it must have is no measurement. */
+export function checkRows({ numRows }: Pick<Table, 'numRows'>, expected: number): void {
+  if (numRows !== expected) throw new Error(`an answer has ${numRows} rows, not ${expected}`);
+}

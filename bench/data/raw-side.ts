@@ -1,0 +1,87 @@
+import { once } from 'node:events';
+import { Agent, request, type IncomingMessage } from 'node:http';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import type { Table } from 'apache-arrow';
+import { arrow } from './rows.ts';
+import type { Search, TableSide } from './table-side.ts';
+
+type Pieces = Iterable<Uint8Array> | AsyncIterable<Uint8Array>;
+
+const ARROW_STREAM = 'application/vnd.apache.arrow.stream';
+
+/** The protocol as it is, over `node:http`: uncompressed Arrow streams in, Arrow files out. */
+export class RawSide implements TableSide {
+  readonly name = 'arrowgate';
+  readonly #url: string;
+  readonly #key: string;
+  readonly #agent = new Agent({ keepAlive: true, maxSockets: 1 });
+
+  constructor(url: string, key: string) {
+    this.#url = url;
+    this.#key = key;
+  }
+
+  async create(table: string, rows: Table): Promise<void> {
+    await this.#send(`/v1/table/${table}/create`, ARROW_STREAM, streamOf(rows));
+  }
+
+  async append(table: string, rows: Table): Promise<void> {
+    await this.#send(`/v1/table/${table}/insert`, ARROW_STREAM, streamOf(rows));
+  }
+
+  async drop(table: string): Promise<void> {
+    await this.#ask(table, 'drop', {});
+  }
+
+  async scan(table: string): Promise<Table> {
+    return arrow.tableFromIPC(await this.#ask(table, 'query', {}));
+  }
+
+  async filter(table: string, where: string, columns: readonly string[]): Promise<Table> {
+    const body = { filter: where, columns: { column_names: columns } };
+    return arrow.tableFromIPC(await this.#ask(table, 'query', body));
+  }
+
+  async count(table: string, where: string): Promise<number> {
+    return Number((await this.#ask(table, 'count_rows', { predicate: where })).toString());
+  }
+
+  async nearest(table: string, { vector, where }: Search): Promise<Table> {
+    const filter = where === undefined ? {} : { filter: where, prefilter: true };
+    const body = { vector: { single_vector: [...vector] }, k: 10, ...filter };
+    return arrow.tableFromIPC(await this.#ask(table, 'query', body));
+  }
+
+  close(): void {
+    this.#agent.destroy();
+  }
+
+  async #ask(table: string, operation: string, body: object): Promise<Buffer> {
+    const bytes = Buffer.from(JSON.stringify(body));
+    return this.#send(`/v1/table/${table}/${operation}`, 'application/json', [bytes]);
+  }
+
+  /** @throws Error for every answer but one of success: a refusal is quick, and no measurement. */
+  async #send(path: string, type: string, body: Pieces): Promise<Buffer> {
+    const outgoing = request(`${this.#url}${path}`, {
+      method: 'POST',
+      agent: this.#agent,
+      headers: { 'x-api-key': this.#key, 'content-type': type },
+    });
+    const answered = once(outgoing, 'response') as Promise<[IncomingMessage]>;
+    await pipeline(Readable.from(body), outgoing);
+    const [incoming] = await answered;
+    const chunks: Buffer[] = [];
+    incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
+    await once(incoming, 'end');
+    const bytes = Buffer.concat(chunks);
+    if (incoming.statusCode === 200 || incoming.statusCode === 201) return bytes;
+    throw new Error(`POST ${path}: ${incoming.statusCode} ${bytes.toString('utf8', 0, 500)}`);
+  }
+}
+
+/** Not a copy: the pieces are the table's own buffers, with what stands between them. */
+function streamOf(rows: Table): Pieces {
+  return arrow.RecordBatchStreamWriter.writeAll(rows);
+}

@@ -1,0 +1,84 @@
+import { createRequire } from 'node:module';
+import type * as Arrow from 'apache-arrow';
+
+/** The Arrow classes that the LanceDB client uses: it takes no others. */
+export const arrow = createRequire(import.meta.url)('apache-arrow') as typeof Arrow;
+
+export const DIMENSION = 128;
+
+/** Rows of one batch, as a client that streams would send them. */
+const BATCH_ROWS = 10_000;
+const NAME_BYTES = 20;
+
+const vectorType = new arrow.FixedSizeList(
+  DIMENSION,
+  new arrow.Field('item', new arrow.Float32(), true),
+);
+
+const schema = new arrow.Schema([
+  new arrow.Field('id', new arrow.Int64(), true),
+  new arrow.Field('name', new arrow.Utf8(), true),
+  new arrow.Field('value', new arrow.Float64(), true),
+  new arrow.Field('vector', vectorType, true),
+]);
+
+/** A sequence of numbers from 0 to 1 that is the same in every run (mulberry32). */
+export function randomNumbers(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d_2b_79_f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+/**
+ * Rows of (id int64, name utf8, value float64, vector 128 × float32): ids
+ * follow one another, values lie evenly between 0 and 1 in no order, so that
+ * `value < 0.1` keeps a tenth of the rows, scattered over all of them.
+ */
+export function rowsFrom(firstId: number, count: number): Arrow.Table {
+  const next = randomNumbers(firstId + 1);
+  const batches: Arrow.RecordBatch[] = [];
+  for (let start = 0; start < count; start += BATCH_ROWS) {
+    batches.push(batchFrom(firstId + start, Math.min(BATCH_ROWS, count - start), next));
+  }
+  return new arrow.Table(batches);
+}
+
+/** A vector to search for. */
+export function queryVector(seed: number): Float32Array {
+  const next = randomNumbers(seed);
+  return Float32Array.from({ length: DIMENSION }, next);
+}
+
+function batchFrom(firstId: number, rows: number, next: () => number): Arrow.RecordBatch {
+  const { makeData } = arrow;
+  const ids = BigInt64Array.from({ length: rows }, (_, row) => BigInt(firstId + row));
+  const values = Float64Array.from({ length: rows }, next);
+  const floats = Float32Array.from({ length: rows * DIMENSION }, next);
+  const vectors = makeData({
+    type: vectorType,
+    length: rows,
+    nullCount: 0,
+    child: makeData({ type: new arrow.Float32(), data: floats }),
+  });
+  const children = [
+    makeData({ type: new arrow.Int64(), data: ids }),
+    names(firstId, rows),
+    makeData({ type: new arrow.Float64(), data: values }),
+    vectors,
+  ];
+  const type = new arrow.Struct(schema.fields);
+  return new arrow.RecordBatch(schema, makeData({ type, length: rows, nullCount: 0, children }));
+}
+
+function names(firstId: number, rows: number): Arrow.Data<Arrow.Utf8> {
+  const data = Buffer.alloc(rows * NAME_BYTES);
+  for (let row = 0; row < rows; row++) {
+    data.write(`name of row ${firstId + row}`.padEnd(NAME_BYTES), row * NAME_BYTES, 'latin1');
+  }
+  const valueOffsets = Int32Array.from({ length: rows + 1 }, (_, row) => row * NAME_BYTES);
+  return arrow.makeData({ type: new arrow.Utf8(), length: rows, data, valueOffsets });
+}

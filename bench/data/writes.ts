@@ -1,0 +1,54 @@
+import type { Table } from 'apache-arrow';
+import { timed, timedEach } from '../harness/rounds.ts';
+import type { DataQuestion } from './question.ts';
+import { rowsFrom } from './rows.ts';
+import type { TableSide } from './table-side.ts';
+
+const TABLE = 'written';
+const FEW_ROWS = 10;
+/** So many small appends make one value. */
+const FEW_TIMES = 20;
+
+/** Rows that come in. Each measurement works on a table of its own, which is gone afterwards. */
+export function writeQuestions(rows: Table): readonly DataQuestion[] {
+  const half = rowsFrom(rows.numRows, rows.numRows / 2);
+  const few = rowsFrom(0, FEW_ROWS);
+  return [
+    {
+      work: `create from a stream of ${counted(rows)} rows`,
+      target: '≤ 0.80',
+      client: true,
+      measure: (side) => onFreshTable(side, null, () => timed(() => side.create(TABLE, rows))),
+    },
+    {
+      work: `append of ${counted(half)} rows`,
+      target: '≤ 0.80',
+      client: true,
+      measure: (side) => onFreshTable(side, few, () => timed(() => side.append(TABLE, half))),
+    },
+    {
+      work: `append of ${FEW_ROWS} rows`,
+      target: '≤ 1.00',
+      client: true,
+      measure: (side) =>
+        onFreshTable(side, few, () => timedEach(FEW_TIMES, () => side.append(TABLE, few))),
+    },
+  ];
+}
+
+async function onFreshTable(
+  side: TableSide,
+  rows: Table | null,
+  measure: () => Promise<number>,
+): Promise<number> {
+  if (rows !== null) await side.create(TABLE, rows);
+  try {
+    return await measure();
+  } finally {
+    await side.drop(TABLE);
+  }
+}
+
+function counted({ numRows }: Table): string {
+  return numRows.toLocaleString('en-US');
+}
