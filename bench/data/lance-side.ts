@@ -1,4 +1,10 @@
-import { connect, type Connection, type Query, type Table, type VectorQuery } from '@lancedb/lancedb';
+import {
+  connect,
+  type Connection,
+  type Query,
+  type Table,
+  type VectorQuery,
+} from '@lancedb/lancedb';
 import type * as Arrow from 'apache-arrow';
 import type { Search, TableSide } from './table-side.ts';
 
@@ -42,7 +48,10 @@ class LanceSide implements TableSide {
 
   async filter(table: string, where: string, columns: readonly string[]): Promise<Arrow.Table> {
     const query = (await this.#open(table)).query();
-    return query.where(where).select([...columns]).toArrow();
+    return query
+      .where(where)
+      .select([...columns])
+      .toArrow();
   }
 
   async count(table: string, where: string): Promise<number> {
