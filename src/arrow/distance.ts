@@ -12,7 +12,13 @@ import { typeName } from './types.ts';
 export type Metric = 'l2' | 'cosine' | 'dot';
 
 type Numbers = Float32Array | Float64Array | Int8Array | Uint8Array;
-type Kernel = (query: Float64Array, values: Numbers, start: number) => number;
+/** Writes the distances of some rows, of all if they are null. The query is wide, as are the sums: it is widened once. */
+type Kernel = (
+  query: Float64Array,
+  values: Numbers,
+  rows: Uint32Array | null,
+  result: Float32Array,
+) => void;
 
 /**
  * The distance of `query` to some rows of a vector column (to all of them if
@@ -34,13 +40,8 @@ export function distances(
     throw new ArrowError('mismatch', `The query vector has ${lengths}.`);
   }
   const values = numbersOf(data.children[0]!);
-  const kernel = kernelOf(metric, query);
-  // The sums are made of 64-bit floats: the query is widened once, not for each row.
-  const wide = Float64Array.from(query);
   const result = new Float32Array(rows?.length ?? data.length);
-  for (let index = 0; index < result.length; index++) {
-    result[index] = kernel(wide, values, size * (rows === null ? index : rows[index]!));
-  }
+  kernels[metric](new Float64Array(query), values, rows, result);
   blankNulls(data, size, rows, result);
   return result;
 }
@@ -60,15 +61,31 @@ function numbersOf(child: Data): Numbers {
   return half ? halfToFloat(child.values) : child.values;
 }
 
-function kernelOf(metric: Metric, query: Float32Array): Kernel {
-  if (metric === 'l2') return squaredDistance;
-  if (metric === 'dot') return (to, values, start) => 1 - dotProduct(to, values, start);
-  const norm = Math.sqrt(Math.fround(dotProduct(Float64Array.from(query), query, 0)));
-  return (to, values, start) => {
-    // Sums that leave the range of a 32-bit float count as infinite, as they do in LanceDB.
-    const length = norm * Math.sqrt(Math.fround(sumOfSquares(to.length, values, start)));
-    return 1 - dotProduct(to, values, start) / length;
-  };
+// Each metric has a loop of its own: the compiler then puts its function into it.
+const kernels: Readonly<Record<Metric, Kernel>> = {
+  l2: (query, values, rows, result) => {
+    for (let index = 0; index < result.length; index++) {
+      result[index] = squaredDistance(query, values, startOf(query, rows, index));
+    }
+  },
+  dot: (query, values, rows, result) => {
+    for (let index = 0; index < result.length; index++) {
+      result[index] = 1 - dotProduct(query, values, startOf(query, rows, index));
+    }
+  },
+  cosine: (query, values, rows, result) => {
+    const norm = Math.sqrt(Math.fround(dotProduct(query, new Float32Array(query), 0)));
+    for (let index = 0; index < result.length; index++) {
+      const start = startOf(query, rows, index);
+      // Sums that leave the range of a 32-bit float count as infinite, as they do in LanceDB.
+      const length = norm * Math.sqrt(Math.fround(sumOfSquares(query.length, values, start)));
+      result[index] = 1 - dotProduct(query, values, start) / length;
+    }
+  },
+};
+
+function startOf(query: Float64Array, rows: Uint32Array | null, index: number): number {
+  return query.length * (rows === null ? index : rows[index]!);
 }
 
 // The loops run over four sums at once: it is quicker and adds up fewer rounding errors.

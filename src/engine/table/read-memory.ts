@@ -11,8 +11,8 @@ const MOST_KEPT = 2 ** 26;
  * generation, the garbage collector marks everything each time that some of it
  * was dropped. Memory that nobody gives back is collected like any other.
  *
- * Bodies of requests die young and are not put here: measured, it doubled the
- * processor time of an insert.
+ * Bodies of requests die young and are not put here: measured, inserts
+ * then need up to twice the processor time.
  */
 export class ReadMemory {
   readonly #kept: ArrayBuffer[] = [];
