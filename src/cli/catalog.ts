@@ -1,4 +1,5 @@
 import { access } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { Command } from 'commander';
 import { openFormat } from '../engine/catalog/format.ts';
 import type { Upkeep } from '../engine/upkeep.ts';
@@ -28,7 +29,7 @@ export function addCatalog(program: Command, run: Run): void {
   const catalog = program
     .command('catalog')
     .description('upkeep of the tables; works beside a running gateway');
-  withConfig(catalog.command('compact'), ['data'])
+  withConfig(catalog.command('compact'), ['data', 'coordination.redis'])
     .argument('[table]', 'a canonical path, such as /prod/sales; every table without')
     .description('merge the small files of a table, or of all')
     .option('--json', 'print JSON')
@@ -44,7 +45,7 @@ async function withUpkeep<Result>(
 ): Promise<Result> {
   const config = configOf(command);
   const folder = dataFolderOf(config);
-  await access(folder.store).catch(() => {
+  await access(join(folder.root, 'catalog')).catch(() => {
     throw new UsageError(`there is no catalog in ${folder.root}`);
   });
   const opened = new Opened();

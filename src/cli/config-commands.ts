@@ -15,7 +15,7 @@ export function addConfig(program: Command, run: Run): void {
     .description('say whether the configuration can be used, and what it comes to')
     .option('--json', 'print JSON')
     .action((flags: JsonFlag, command: Command) => {
-      const values = Object.entries(configOf(command)).filter(([path]) => !isSecret(path));
+      const values = Object.entries(configOf(command)).flatMap(shownEntry);
       run.output.line(
         flags.json === true
           ? JSON.stringify(Object.fromEntries(values))
@@ -38,8 +38,12 @@ export function addConfig(program: Command, run: Run): void {
 
 const heading = ['KEY', 'FLAG', 'VARIABLE', 'KIND', 'DEFAULT', 'MEANING'];
 
-function isSecret(path: string): boolean {
-  return configPaths.some((known) => known === path && settingOf(known).secret === true);
+/** A value as it may be shown: none that is secret, and none that may hold a password. */
+function shownEntry([path, value]: [string, unknown]): [string, unknown][] {
+  const known = configPaths.find((each) => each === path);
+  const { secret, hidden } = known === undefined ? { secret: true } : settingOf(known);
+  if (secret === true) return [];
+  return [[path, hidden === true && value !== null ? '(hidden)' : value]];
 }
 
 function described(path: ConfigPath): Record<string, string> {

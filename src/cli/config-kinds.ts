@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import { parseRedisAddress } from '../store/redis-address.ts';
 import { parseDuration, parseSize } from './units.ts';
 
 /** What reading a value gave: the value, or what it has to be instead, or that its feature is still to come. */
@@ -35,6 +36,28 @@ function kind<Value>(
 /** Some text, not empty. */
 export const text: Kind<string> = kind('text', 'a text that is not empty', (value) =>
   typeof value === 'string' && value !== '' ? value : undefined,
+);
+
+/** The address of a Redis. */
+export const redisUrl: Kind<string> = {
+  name: 'URL',
+  structured: false,
+  read: (value) => {
+    try {
+      parseRedisAddress(String(value));
+      return good(String(value));
+    } catch {
+      // Why is not repeated: the text may hold a password.
+      return { kind: 'wrong', must: 'redis[s][+sentinel|+cluster]://[user:password@]host[:port]' };
+    }
+  },
+};
+
+/** The name of a catalog among those that share a Redis. */
+export const catalogName: Kind<string> = kind(
+  'text',
+  '1 to 64 letters, digits, dots, dashes and underscores',
+  (value) => (typeof value === 'string' && /^[\w.-]{1,64}$/.test(value) ? value : undefined),
 );
 
 /** Bytes: `64MiB`, or a whole number of them. */

@@ -1,8 +1,10 @@
 import {
+  catalogName,
   choice,
   duration,
   later,
   optional,
+  redisUrl,
   size,
   text,
   texts,
@@ -23,9 +25,11 @@ export interface Setting<Value> {
   readonly variable?: string;
   /** True when the value must not be shown, nor stand in the file. */
   readonly secret?: boolean;
+  /** True when the value may hold a password, and so is never repeated. */
+  readonly hidden?: boolean;
 }
 
-type Extras = Pick<Setting<unknown>, 'flag' | 'variable' | 'secret'>;
+type Extras = Pick<Setting<unknown>, 'flag' | 'variable' | 'secret' | 'hidden'>;
 
 function setting<Value>(
   kind: Kind<Value>,
@@ -78,12 +82,15 @@ export const settings = {
     flag: 'admin-key',
     secret: true,
   }),
-  'coordination.redis': planned('URL', null, 'null', 'the shared store; the embedded one without', {
-    flag: 'redis',
-    variable: 'ARROWGATE_REDIS_URL',
-  }),
-  'coordination.catalog': planned(
-    'text',
+  'coordination.redis': setting(
+    optional(redisUrl),
+    null,
+    'null',
+    'the shared store; the embedded one without',
+    { flag: 'redis', variable: 'ARROWGATE_REDIS_URL', hidden: true },
+  ),
+  'coordination.catalog': setting(
+    catalogName,
     'default',
     'default',
     'name of the catalog in the shared store',

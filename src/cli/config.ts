@@ -58,12 +58,13 @@ function valueOf(path: ConfigPath, sources: readonly Source[]): unknown {
 }
 
 function checked(path: ConfigPath, given: Given): unknown {
-  const { kind, secret, shown } = settingOf(path);
+  const { kind, secret, hidden, shown } = settingOf(path);
   const reading = kind.read(given.value);
   if (reading.kind === 'value') return reading.value;
   if (reading.kind === 'planned') {
     throw new ConfigError(`${given.where} is not built yet: it can only be ${shown}`);
   }
-  const found = secret === true ? 'wrong' : (JSON.stringify(given.value) ?? 'nothing');
+  const found =
+    secret === true || hidden === true ? 'wrong' : (JSON.stringify(given.value) ?? 'nothing');
   throw new ConfigError(`${given.where} is ${found}, but must be ${reading.must}`);
 }

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { openEngine, type Engine } from '../engine/engine.ts';
-import { openEmbeddedStore } from '../store/embedded.ts';
+import { openStore } from '../store/open-store.ts';
 import type { Config } from './config-table.ts';
 import type { DataFolder } from './data-folder.ts';
 import type { Opened } from './opened.ts';
@@ -11,7 +11,11 @@ export async function openCatalog(
   folder: DataFolder,
   opened: Opened,
 ): Promise<Engine> {
-  const store = await openEmbeddedStore(folder.store);
+  const store = await openStore({
+    redis: config['coordination.redis'],
+    catalog: config['coordination.catalog'],
+    folder: folder.store,
+  });
   opened.add(() => store.close());
   const engine = await openEngine({
     data: folder.root,

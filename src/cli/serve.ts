@@ -68,6 +68,8 @@ async function compose(start: Start): Promise<Gateway> {
   const keys = await openKeys(start, folder);
   const recorder = await openRecorder(start, folder);
   const engine = await openCatalog(config, folder, start.opened);
+  const weakness = await engine.backend.weakness().catch(() => undefined);
+  if (weakness !== undefined) log.warn(weakness);
   return {
     keys,
     policy,

@@ -1,6 +1,7 @@
 import type { Answer, Backend, CatalogRequest } from '../protocol/backend.ts';
 import { CatalogError } from '../protocol/errors.ts';
 import type { Permit } from '../protocol/permit.ts';
+import { StoreError } from '../store/errors.ts';
 import { checkedBody, readBody, withBodyContext } from './body.ts';
 import type { HandlerTable } from './handler.ts';
 
@@ -11,6 +12,8 @@ export interface EmbeddedBackendOptions {
   readonly jsonBody: number;
   /** Whether the engine can serve now; a sentence when it cannot. */
   readonly health: () => Promise<string | undefined>;
+  /** Whether what is acknowledged may be lost; a sentence when it may. */
+  readonly weakness: () => Promise<string | undefined>;
 }
 
 /** The catalog engine inside the process, as a backend of the gateway. */
@@ -28,6 +31,22 @@ export class EmbeddedBackend implements Backend {
    * @throws CatalogError Unsupported for it, and whatever a handler refuses.
    */
   async handle(request: CatalogRequest, permit: Permit): Promise<Answer> {
+    try {
+      return await this.#handle(request, permit);
+    } catch (error) {
+      throw isAway(error) ? storeAway() : error;
+    }
+  }
+
+  async health(): Promise<string | undefined> {
+    return this.#options.health();
+  }
+
+  async weakness(): Promise<string | undefined> {
+    return this.#options.weakness();
+  }
+
+  async #handle(request: CatalogRequest, permit: Permit): Promise<Answer> {
     const { handlers, jsonBody } = this.#options;
     const { name, body: kind } = request.operation;
     const handler = handlers[name];
@@ -37,8 +56,12 @@ export class EmbeddedBackend implements Backend {
     const body = checkedBody(request, sent);
     return handler({ request: withBodyContext(request, body), permit, body });
   }
+}
 
-  async health(): Promise<string | undefined> {
-    return this.#options.health();
-  }
+function isAway(error: unknown): boolean {
+  return error instanceof StoreError && error.kind !== 'key';
+}
+
+function storeAway(): CatalogError {
+  return new CatalogError('ServiceUnavailable', 'the store of the catalog does not answer');
 }

@@ -1,12 +1,14 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Backend } from '../protocol/backend.ts';
+import { StoreError } from '../store/errors.ts';
 import type { Store } from '../store/store.ts';
 import { StrangeStore } from './catalog/catalog-id.ts';
 import { Catalog } from './catalog/catalog.ts';
 import { openIdentity, type Identity } from './catalog/identity.ts';
 import { openJournal, type Journal } from './catalog/journal.ts';
 import { OwnCommitter } from './catalog/own-committer.ts';
+import { OwnStore } from './catalog/own-store.ts';
 import { CATALOG_KEY } from './catalog/keys.ts';
 import { EmbeddedBackend } from './backend.ts';
 import { makeFolder } from './disk.ts';
@@ -24,11 +26,11 @@ import { queryTable } from './handlers/query-table.ts';
 import { updateTable } from './handlers/update-table.ts';
 import { renameTable } from './handlers/rename-table.ts';
 import { schemaHandlers } from './handlers/schema.ts';
+import { LateBackend } from './late-backend.ts';
 import { FragmentReader } from './table/fragment-reader.ts';
 import type { LocationRules } from './table/locations.ts';
 import { Tables } from './table/tables.ts';
 import { Tags } from './table/tags.ts';
-import { RefusingBackend } from './refusing-backend.ts';
 import { Upkeep } from './upkeep.ts';
 
 export interface EngineOptions {
@@ -56,25 +58,37 @@ export interface Engine {
 }
 
 /**
- * Opens the engine on a data folder and finishes what a crash left undone. On a
- * store that is not this folder's it opens, but refuses everything.
+ * Opens the engine on a data folder and finishes what a crash left undone. With
+ * a store that is away, or not this folder's, it opens as well, refuses
+ * everything, and serves as soon as the store is there.
  */
 export async function openEngine(options: EngineOptions): Promise<Engine> {
+  const opened = await openNow(options);
+  if (typeof opened !== 'string') return opened;
+  const backend = new LateBackend(opened, () => openNow(options));
+  return { backend, upkeep: null, close: () => backend.close() };
+}
+
+/** The engine, or why its store keeps it from opening. */
+async function openNow(options: EngineOptions): Promise<Engine | string> {
   try {
     return await openOwn(options);
   } catch (error) {
-    if (!(error instanceof StrangeStore)) throw error;
-    const backend = new RefusingBackend(error.message);
-    return { backend, upkeep: null, close: () => Promise.resolve() };
+    const passes = error instanceof StoreError && error.kind === 'unavailable';
+    if (passes || error instanceof StrangeStore) return error.message;
+    throw error;
   }
 }
 
-async function openOwn(options: EngineOptions): Promise<Engine> {
-  const { data, store } = options;
+async function openOwn(given: EngineOptions): Promise<Engine> {
+  const { data } = given;
   const root = join(data, 'tables');
   await makeFolder(root);
-  const journal = await openJournal(join(data, 'catalog'), store);
-  const committer = new OwnCommitter(journal, await identityOf(data, store, journal));
+  const journal = await openJournal(join(data, 'catalog'), given.store);
+  const identity = await identityOf(data, given.store, journal);
+  const committer = new OwnCommitter(journal, identity);
+  const store = new OwnStore(given.store, identity.id);
+  const options = { ...given, store };
   await mkdir(options.locations.managed, { recursive: true });
   const catalog = new Catalog(store, committer);
   const tables = new Tables({ root, store, committer, cacheBytes: options.cacheBytes });
@@ -90,6 +104,7 @@ async function openOwn(options: EngineOptions): Promise<Engine> {
       handlers,
       jsonBody: options.jsonBody,
       health: healthOf(store, journal),
+      weakness: () => store.weakness(),
     }),
     upkeep: new Upkeep({ store, catalog, tables, reader }),
     close: async () => {
@@ -145,8 +160,9 @@ function healthOf(store: Store, journal: Journal): () => Promise<string | undefi
   return async () => {
     if (journal.fault !== undefined) return 'the catalog journal cannot be written';
     return store.get(CATALOG_KEY).then(
-      (id) => (id === undefined ? 'the store does not carry this catalog' : undefined),
-      () => 'the store does not answer',
+      () => undefined,
+      (error: unknown) =>
+        error instanceof StrangeStore ? error.message : 'the store does not answer',
     );
   };
 }

@@ -62,4 +62,6 @@ export interface Backend {
   handle(request: CatalogRequest, permit: Permit): Promise<Answer>;
   /** Whether it can serve now; a sentence when it cannot. */
   health(): Promise<string | undefined>;
+  /** Whether it may lose what it acknowledged; a sentence when it may. */
+  weakness(): Promise<string | undefined>;
 }

@@ -102,6 +102,10 @@ class EmbeddedStore implements Store {
     if (result.kind === 'unknown') throw new StoreError('failed', result.reason);
   }
 
+  async weakness(): Promise<undefined> {
+    this.#requireOpen();
+  }
+
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;

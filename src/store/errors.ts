@@ -1,8 +1,9 @@
 /**
- * Why a store refuses: a key it cannot hold, a store that is closed, or a
- * failure of the disk or the memory beneath it.
+ * Why a store refuses: a key it cannot hold, a store that is closed, a failure
+ * of the disk or the memory beneath it, a server that does not answer, or an
+ * address that names none.
  */
-export type StoreFault = 'key' | 'closed' | 'failed';
+export type StoreFault = 'key' | 'closed' | 'failed' | 'unavailable' | 'address';
 
 /** A refusal of the store. Nothing was written. */
 export class StoreError extends Error {

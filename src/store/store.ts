@@ -60,5 +60,7 @@ export interface Store {
   changes(limit: number): Promise<readonly Change[]>;
   /** Forgets changes that the journal holds. */
   forget(sequences: readonly bigint[]): Promise<void>;
+  /** Why changes that were acknowledged could be lost; undefined when they cannot. */
+  weakness(): Promise<string | undefined>;
   close(): Promise<void>;
 }

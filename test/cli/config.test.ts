@@ -161,8 +161,8 @@ describe('a configuration that cannot be used is refused in one sentence', () =>
     ['listen:\n  tls: { cert: a }\n', 'F:2: listen.tls is not built yet: it can only be null'],
     ['listen: { admin: { port: 1 } }\n', 'F:1: listen.admin is not built yet: it can only be null'],
     [
-      'coordination: { redis: "redis://h" }\n',
-      'F:1: coordination.redis is not built yet: it can only be null',
+      'coordination: { redis: "h:6379" }\n',
+      'F:1: coordination.redis is wrong, but must be redis[s][+sentinel|+cluster]://[user:password@]host[:port]',
     ],
     [
       'backends:\n  - { name: west, type: http }\n',
@@ -183,7 +183,14 @@ describe('a configuration that cannot be used is refused in one sentence', () =>
   it.each([
     [{ ARROWGATE_PORT: 'x' }, 'ARROWGATE_PORT is "x", but must be a whole number from 0 to 65535'],
     [{ ARROWGATE_PORT: '' }, 'ARROWGATE_PORT is "", but must be a whole number from 0 to 65535'],
-    [{ ARROWGATE_REDIS_URL: 'r' }, 'ARROWGATE_REDIS_URL is not built yet: it can only be null'],
+    [
+      { ARROWGATE_REDIS_URL: 'r' },
+      'ARROWGATE_REDIS_URL is wrong, but must be redis[s][+sentinel|+cluster]://[user:password@]host[:port]',
+    ],
+    [
+      { ARROWGATE_COORDINATION_CATALOG: 'a{b}' },
+      'ARROWGATE_COORDINATION_CATALOG is "a{b}", but must be 1 to 64 letters, digits, dots, dashes and underscores',
+    ],
     [{ ARROWGATE_AUDIT_REDACT: '[' }, 'ARROWGATE_AUDIT_REDACT is not valid YAML'],
     [
       { ARROWGATE_ADMIN_KEY: '' },

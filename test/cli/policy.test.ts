@@ -115,11 +115,13 @@ describe('the command line', () => {
   });
 
   it('checks a configuration, and hides what is secret', async () => {
-    const good = await run('config', 'check', '--json', '--port', '7', '--admin-key', 'hush');
+    const hidden = ['--admin-key', 'hush', '--redis', 'redis://:hush@h'];
+    const good = await run('config', 'check', '--json', '--port', '7', ...hidden);
     expect(good.code).toBe(0);
     expect(JSON.parse(good.lines[0]!)).toMatchObject({
       'listen.port': 7,
       'cache.bytes': 268_435_456,
+      'coordination.redis': '(hidden)',
     });
     expect(good.lines.join('')).not.toContain('hush');
     expect(await run('config', 'check', '--port', 'x')).toEqual({

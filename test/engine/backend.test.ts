@@ -6,7 +6,12 @@ import { anything } from '../support/permit.ts';
 import { ask, requestOf } from '../support/request.ts';
 
 function backendOf(handlers: HandlerTable): EmbeddedBackend {
-  return new EmbeddedBackend({ handlers, jsonBody: 100, health: async () => 'the store is away' });
+  return new EmbeddedBackend({
+    handlers,
+    jsonBody: 100,
+    health: async () => 'the store is away',
+    weakness: async () => undefined,
+  });
 }
 
 /** A backend of one operation that shows what its handler was called with. */

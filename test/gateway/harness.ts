@@ -89,6 +89,8 @@ class SmallBackend implements Backend {
     return this.#handle(request, permit);
   }
 
+  async weakness(): Promise<undefined> {}
+
   async health(): Promise<string | undefined> {
     return this.#setup.health?.();
   }

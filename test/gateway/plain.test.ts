@@ -93,6 +93,7 @@ describe('readiness', () => {
         { part: 'keys', status: 'ok' },
         { part: 'audit', status: 'ok' },
         { part: 'small', status: 'unavailable', why: 'the store does not answer' },
+        { part: 'durability', status: 'ok' },
         { part: 'gateway', status: 'ok' },
       ],
     });

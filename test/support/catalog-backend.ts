@@ -22,6 +22,7 @@ export function catalogBackend(jsonBody = 4096): CatalogBackend {
     handlers: catalogHandlers(catalog, tables, new Tags(store, store), 5),
     jsonBody,
     health: async () => undefined,
+    weakness: async () => undefined,
   });
   return { store, catalog, tables, backend };
 }

@@ -47,6 +47,8 @@ export class MemoryStore implements Store {
     this.#changes.splice(0, this.#changes.length, ...kept);
   }
 
+  async weakness(): Promise<undefined> {}
+
   async close(): Promise<void> {}
 
   /** Everything that is stored, to see that nothing changed. */

@@ -236,6 +236,7 @@ describe('the journal while it cannot be written', () => {
       range: (range) => inner.range(range),
       changes: (limit) => inner.changes(limit),
       forget: (sequences) => inner.forget(sequences),
+      weakness: () => inner.weakness(),
       close: () => inner.close(),
       commit: async (checks, writes) => {
         await inner.commit(checks, writes);

@@ -1,0 +1,32 @@
+// Installs the programs that the tests run beside the project: real ones, from the system's
+// packages. As root or in CI it installs them itself; otherwise it says the command.
+import { spawnSync } from 'node:child_process';
+
+const packages = [{ program: 'redis-server', name: 'redis-server' }];
+
+const missing = packages.filter(({ program }) => !isThere(program)).map(({ name }) => name);
+if (missing.length > 0) install(missing);
+
+function install(names) {
+  const root = process.getuid?.() === 0;
+  const command = [...(root ? [] : ['sudo']), 'apt-get', 'install', '-y', ...names];
+  if (!root && process.env.CI === undefined) {
+    process.stderr.write(`arrowgate: the tests need: ${command.join(' ')}\n`);
+    process.exit(2);
+  }
+  process.stderr.write(`arrowgate: installing ${names.join(', ')} …\n`);
+  run([...command.slice(0, root ? 1 : 2), 'update']);
+  run(command);
+}
+
+function run([program, ...args]) {
+  const environment = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
+  const { status } = spawnSync(program, args, { stdio: ['ignore', 2, 2], env: environment });
+  if (status === 0) return;
+  process.stderr.write(`arrowgate: ${program} ${args.join(' ')} failed\n`);
+  process.exit(2);
+}
+
+function isThere(program) {
+  return spawnSync('which', [program], { stdio: 'ignore' }).status === 0;
+}

@@ -1,0 +1,70 @@
+import { CatalogError } from '../protocol/errors.ts';
+import type { Answer, Backend, CatalogRequest } from '../protocol/backend.ts';
+import type { Permit } from '../protocol/permit.ts';
+
+const AGAIN_MILLIS = 1000;
+
+/** Something that serves and that is closed in the end. */
+export interface OpenBackend {
+  readonly backend: Backend;
+  close(): Promise<void>;
+}
+
+/** Opens what serves; or says why it cannot be opened now and may be later. */
+export type Opening = () => Promise<OpenBackend | string>;
+
+/**
+ * A backend whose store was away, or was not its own, when it was opened. It
+ * refuses everything and tries again each second, so that it needs no restart.
+ */
+export class LateBackend implements Backend {
+  readonly name = 'embedded';
+  readonly #open: Opening;
+  #opened: OpenBackend | undefined;
+  #reason: string;
+  #timer: NodeJS.Timeout | undefined;
+  #trying: Promise<void> = Promise.resolve();
+  #closed = false;
+
+  /** @param reason Why it could not be opened: a sentence for those who keep the service. */
+  constructor(reason: string, open: Opening) {
+    this.#reason = reason;
+    this.#open = open;
+    this.#later();
+  }
+
+  /** @throws CatalogError ServiceUnavailable until it is open. */
+  async handle(request: CatalogRequest, permit: Permit): Promise<Answer> {
+    if (this.#opened !== undefined) return this.#opened.backend.handle(request, permit);
+    throw new CatalogError('ServiceUnavailable', 'the catalog cannot be served now');
+  }
+
+  async health(): Promise<string | undefined> {
+    return this.#opened === undefined ? this.#reason : this.#opened.backend.health();
+  }
+
+  async weakness(): Promise<string | undefined> {
+    return this.#opened?.backend.weakness();
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    clearTimeout(this.#timer);
+    await this.#trying;
+    await this.#opened?.close();
+  }
+
+  #later(): void {
+    this.#timer = setTimeout(() => {
+      this.#trying = this.#try();
+    }, AGAIN_MILLIS);
+    this.#timer.unref();
+  }
+
+  async #try(): Promise<void> {
+    const outcome = await this.#open().catch((error: unknown) => String(error));
+    if (typeof outcome === 'string') this.#reason = outcome;
+    else this.#opened = outcome;
+    if (this.#opened === undefined && !this.#closed) this.#later();
+  }
+}

@@ -1,0 +1,145 @@
+import { createHash } from 'node:crypto';
+
+/** A Lua script of the Redis store; every one takes the same keys, in the order of `redisKeys`. */
+export interface RedisScript {
+  readonly source: string;
+  /** What Redis knows it by. */
+  readonly digest: string;
+}
+
+/** Parts of the names of the store's keys; the braces put all of them into one slot of a cluster. */
+const PARTS = ['keys', 'values', 'pending', 'changes', 'sequence', 'commits', 'commit-times'];
+
+/**
+ * The keys of a catalog in Redis:
+ * `keys` a sorted set of the store's keys, all of one score and so in the order of their bytes;
+ * `values` a hash from key to value;
+ * `pending` and `changes` what is not yet forgotten, by number;
+ * `sequence` the number of the last change;
+ * `commits` and `commit-times` the commits of the last minutes, by the id that their sender chose.
+ */
+export function redisKeys(catalog: string): readonly string[] {
+  return PARTS.map((part) => `{arrowgate:${catalog}}:${part}`);
+}
+
+function script(body: string): RedisScript {
+  const names = PARTS.map((part) => part.replace('-', '_')).join(', ');
+  const source = `local ${names} = unpack(KEYS)\n${body}`;
+  return { source, digest: createHash('sha1').update(source).digest('hex') };
+}
+
+/** Lua's own limit on results of `unpack` is not far above. */
+const AT_ONCE = 1000;
+
+const CHUNKS = `
+local function each_chunk(list, work)
+  for first = 1, #list, ${AT_ONCE} do
+    work({unpack(list, first, math.min(first + ${AT_ONCE} - 1, #list))})
+  end
+end
+`;
+
+/**
+ * A conditional commit. Arguments: the commit's id; the seconds that ids are
+ * remembered; how many checks there are, and each (`v` key value, `a` key, `c`
+ * start end count); how many writes, and each (`s` key value, `r` key).
+ * Answers `1 sequence`, or `0 index` of the check that does not hold. The same
+ * id is applied once: its sender may send it again when no answer came.
+ */
+export const COMMIT = script(`
+local at = 0
+local function take()
+  at = at + 1
+  return ARGV[at]
+end
+local id, remembered = take(), tonumber(take())
+local done = redis.call('HGET', commits, id)
+if done then return {1, done} end
+
+local holds = {
+  v = function() return redis.call('HGET', values, take()) == take() end,
+  a = function() return redis.call('HEXISTS', values, take()) == 0 end,
+  c = function() return redis.call('ZLEXCOUNT', keys, take(), take()) == tonumber(take()) end,
+}
+for check = 1, tonumber(take()) do
+  if not holds[take()]() then return {0, tostring(check - 1)} end
+end
+
+local REMOVED = 4294967295
+local change = {}
+local apply = {
+  s = function(key)
+    local value = take()
+    redis.call('ZADD', keys, 0, key)
+    redis.call('HSET', values, key, value)
+    change[#change + 1] = struct.pack('>I4I4', #key, #value) .. key .. value
+  end,
+  r = function(key)
+    redis.call('ZREM', keys, key)
+    redis.call('HDEL', values, key)
+    change[#change + 1] = struct.pack('>I4I4', #key, REMOVED) .. key
+  end,
+}
+for _ = 1, tonumber(take()) do
+  apply[take()](take())
+end
+
+local sequence = string.format('%.0f', redis.call('INCR', sequence))
+redis.call('ZADD', pending, sequence, sequence)
+redis.call('HSET', changes, sequence, table.concat(change))
+local now = tonumber(redis.call('TIME')[1])
+redis.call('HSET', commits, id, sequence)
+redis.call('ZADD', commit_times, now, id)
+local old = redis.call('ZRANGEBYSCORE', commit_times, '-inf', now - remembered, 'LIMIT', 0, 64)
+if #old > 0 then
+  redis.call('ZREM', commit_times, unpack(old))
+  redis.call('HDEL', commits, unpack(old))
+end
+return {1, sequence}
+`);
+
+/** Entries of a range. Arguments: \`+\` or \`-\`, both bounds in their order, the limit. Answers keys and values by turns. */
+export const RANGE = script(`${CHUNKS}
+local command = ARGV[1] == '+' and 'ZRANGEBYLEX' or 'ZREVRANGEBYLEX'
+local found = redis.call(command, keys, ARGV[2], ARGV[3], 'LIMIT', 0, tonumber(ARGV[4]))
+local answer = {}
+each_chunk(found, function(some)
+  local contents = redis.call('HMGET', values, unpack(some))
+  for index, key in ipairs(some) do
+    answer[#answer + 1] = key
+    answer[#answer + 1] = contents[index]
+  end
+end)
+return answer
+`);
+
+/** The oldest changes. Argument: the most of them. Answers numbers and writes by turns. */
+export const CHANGES = script(`
+local found = redis.call('ZRANGE', pending, 0, tonumber(ARGV[1]) - 1)
+local answer = {}
+for _, number in ipairs(found) do
+  answer[#answer + 1] = number
+  answer[#answer + 1] = redis.call('HGET', changes, number)
+end
+return answer
+`);
+
+/** Forgets changes. Arguments: their numbers. */
+export const FORGET = script(`${CHUNKS}
+each_chunk(ARGV, function(some)
+  redis.call('ZREM', pending, unpack(some))
+  redis.call('HDEL', changes, unpack(some))
+end)
+return 0
+`);
+
+/** The values of keys. Arguments: the keys. */
+export const VALUES = script(`${CHUNKS}
+local answer = {}
+each_chunk(ARGV, function(some)
+  for _, value in ipairs(redis.call('HMGET', values, unpack(some))) do
+    answer[#answer + 1] = value
+  end
+end)
+return answer
+`);

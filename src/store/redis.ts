@@ -1,0 +1,231 @@
+import { randomUUID } from 'node:crypto';
+import { decodeWrites } from './change-codec.ts';
+import { StoreError } from './errors.ts';
+import { boundBytes, keyBytes, keyText } from './key.ts';
+import { parseRedisAddress } from './redis-address.ts';
+import { codeOf, connectRedis, type RedisLink } from './redis-client.ts';
+import { commitArguments, lexBounds, type Argument } from './redis-commit.ts';
+import { weaknessOf } from './redis-durability.ts';
+import {
+  CHANGES,
+  COMMIT,
+  FORGET,
+  RANGE,
+  redisKeys,
+  VALUES,
+  type RedisScript,
+} from './redis-scripts.ts';
+import type { Change, Check, CommitResult, Range, Store, StoreEntry, Write } from './store.ts';
+
+/** A commit whose answer was lost is asked about for so long before it is unknown, in milliseconds. */
+const PATIENCE_MILLIS = 8000;
+const PAUSE_MILLIS = 50;
+/** How long the first connection may take, in milliseconds. */
+const FIRST_MILLIS = 5000;
+
+/** Which catalog of which Redis. */
+export interface RedisStoreOptions {
+  /** `redis://…`: see `parseRedisAddress`. */
+  readonly url: string;
+  /** The catalog's name: several may share a Redis. */
+  readonly catalog: string;
+}
+
+/**
+ * Opens the store of a catalog in Redis, 6.2 or newer. It opens without Redis as
+ * well, refuses everything then, and works as soon as Redis answers.
+ * @throws StoreError address.
+ */
+export async function openRedisStore(options: RedisStoreOptions): Promise<Store> {
+  const link = await connectRedis(parseRedisAddress(options.url));
+  await link.untilReady(FIRST_MILLIS);
+  return new RedisStore(link, redisKeys(options.catalog));
+}
+
+class RedisStore implements Store {
+  readonly #link: RedisLink;
+  readonly #keys: readonly string[];
+  readonly #underWay = new Set<Promise<unknown>>();
+  #closed = false;
+
+  constructor(link: RedisLink, keys: readonly string[]) {
+    this.#link = link;
+    this.#keys = keys;
+  }
+
+  async get(key: string): Promise<Uint8Array | undefined> {
+    const [value] = await this.getMany([key]);
+    return value;
+  }
+
+  async getMany(keys: readonly string[]): Promise<readonly (Uint8Array | undefined)[]> {
+    const answer = listOf(await this.#read(VALUES, keys.map(keyBytes)));
+    return answer.map((value) => (value === null ? undefined : bytesOf(value)));
+  }
+
+  async range(range: Range): Promise<readonly StoreEntry[]> {
+    const [start, end] = [boundBytes(range.start), boundBytes(range.end)];
+    if (Buffer.compare(start, end) >= 0 || range.limit <= 0) return this.#nothing();
+    const bounds = lexBounds(start, end);
+    const reverse = range.reverse === true;
+    const inOrder = reverse ? ['-', ...bounds.toReversed()] : ['+', ...bounds];
+    const answer = await this.#read(RANGE, [...inOrder, range.limit]);
+    return pairsOf(answer).map(([key, value]) => ({ key: keyText(key), value }));
+  }
+
+  async commit(checks: readonly Check[], writes: readonly Write[]): Promise<CommitResult> {
+    const sent = commitArguments(randomUUID(), checks, writes);
+    return this.#tracked(() => this.#commit(sent));
+  }
+
+  async changes(limit: number): Promise<readonly Change[]> {
+    if (limit <= 0) return this.#nothing();
+    const answer = await this.#read(CHANGES, [limit]);
+    return pairsOf(answer).map(([sequence, writes]) => ({
+      sequence: BigInt(sequence.toString()),
+      writes: decodeWrites(writes),
+    }));
+  }
+
+  async forget(sequences: readonly bigint[]): Promise<void> {
+    const numbers = sequences.map(String);
+    await this.#read(FORGET, numbers);
+  }
+
+  async weakness(): Promise<string | undefined> {
+    this.#requireOpen();
+    return weaknessOf(this.#link.client);
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    await Promise.allSettled(this.#underWay);
+    this.#link.client.disconnect();
+  }
+
+  /** Sends a commit until its answer comes: the script applies one id once. */
+  async #commit(sent: readonly Argument[]): Promise<CommitResult> {
+    const until = Date.now() + PATIENCE_MILLIS;
+    this.#requireReady();
+    for (;;) {
+      try {
+        return resultOf(await this.#run(COMMIT, sent));
+      } catch (error) {
+        if (!isLost(error)) throw failed(error);
+        this.#link.leave();
+        const left = until - Date.now();
+        if (left <= 0 || !(await this.#link.untilReady(left))) return unknown(error);
+        await new Promise((resolve) => setTimeout(resolve, PAUSE_MILLIS));
+      }
+    }
+  }
+
+  async #read(script: RedisScript, sent: readonly Argument[]): Promise<unknown> {
+    return this.#tracked(async () => {
+      this.#requireReady();
+      try {
+        return await this.#run(script, sent);
+      } catch (error) {
+        if (!isLost(error)) throw failed(error);
+        this.#link.leave();
+        throw away();
+      }
+    });
+  }
+
+  async #run(script: RedisScript, sent: readonly Argument[]): Promise<unknown> {
+    const rest = [this.#keys.length, ...this.#keys, ...sent];
+    try {
+      return await this.#link.client.callBuffer('EVALSHA', [script.digest, ...rest]);
+    } catch (error) {
+      if (codeOf(error) !== 'NOSCRIPT') throw error;
+      return this.#link.client.callBuffer('EVAL', [script.source, ...rest]);
+    }
+  }
+
+  #tracked<Result>(work: () => Promise<Result>): Promise<Result> {
+    this.#requireOpen();
+    const done = work();
+    this.#underWay.add(done);
+    const over = () => this.#underWay.delete(done);
+    done.then(over, over);
+    return done;
+  }
+
+  #nothing(): readonly never[] {
+    this.#requireOpen();
+    this.#requireReady();
+    return [];
+  }
+
+  #requireOpen(): void {
+    if (this.#closed) throw new StoreError('closed', 'the store is closed');
+  }
+
+  #requireReady(): void {
+    if (!this.#link.ready) throw away();
+  }
+}
+
+function resultOf(answer: unknown): CommitResult {
+  const [committed, number] = listOf(answer);
+  const text = bytesOf(number).toString();
+  return committed === 1
+    ? { kind: 'committed', sequence: BigInt(text) }
+    : { kind: 'conflict', check: Number(text) };
+}
+
+function pairsOf(answer: unknown): readonly (readonly [Buffer, Buffer])[] {
+  const list = listOf(answer).map(bytesOf);
+  return list.flatMap((left, index) => {
+    const right = list[index + 1];
+    return index % 2 === 0 && right !== undefined ? [[left, right] as const] : [];
+  });
+}
+
+function listOf(answer: unknown): readonly unknown[] {
+  if (Array.isArray(answer)) return answer;
+  throw new StoreError('failed', 'Redis answered something else than a list');
+}
+
+function bytesOf(answer: unknown): Buffer {
+  if (Buffer.isBuffer(answer)) return answer;
+  throw new StoreError('failed', 'Redis answered something else than bytes');
+}
+
+/** Errors that Redis answers when it cannot serve now, though it may have before or may soon. */
+const PASSING = new Set([
+  'LOADING',
+  'READONLY',
+  'MASTERDOWN',
+  'CLUSTERDOWN',
+  'TRYAGAIN',
+  'BUSY',
+  'UNBLOCKED',
+]);
+
+/** Whether a command has no answer that says what became of it. */
+function isLost(error: unknown): boolean {
+  if (error instanceof StoreError) return false;
+  const answered = error instanceof Error && error.name === 'ReplyError';
+  return !answered || PASSING.has(codeOf(error));
+}
+
+function away(): StoreError {
+  return new StoreError('unavailable', 'Redis does not answer');
+}
+
+function failed(error: unknown): StoreError {
+  if (error instanceof StoreError) return error;
+  return new StoreError('failed', `Redis refused: ${messageOf(error)}`);
+}
+
+function unknown(error: unknown): CommitResult {
+  const reason = `Redis did not say what became of the commit: ${messageOf(error)}`;
+  return { kind: 'unknown', reason };
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

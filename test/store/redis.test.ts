@@ -1,0 +1,211 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { openRedisStore } from '../../src/store/redis.ts';
+import type { Store } from '../../src/store/store.ts';
+import { storeSuite, type StoreUnderTest } from '../conformance/store.ts';
+import { DURABLE, RedisServer } from '../support/redis-server.ts';
+
+let server: RedisServer;
+let catalogs = 0;
+
+beforeAll(async () => {
+  server = await RedisServer.start();
+});
+
+afterAll(() => server.stop());
+
+async function openFresh(url = server.url): Promise<StoreUnderTest> {
+  const catalog = `test-${catalogs++}`;
+  let store = await openRedisStore({ url, catalog });
+  return {
+    store,
+    reopen: async () => {
+      await store.close();
+      store = await openRedisStore({ url, catalog });
+      return store;
+    },
+    close: () => store.close(),
+  };
+}
+
+storeSuite('the Redis store', openFresh);
+
+async function put(store: Store, key: string, value: string) {
+  return store.commit([], [{ key, value: Buffer.from(value) }]);
+}
+
+const AWAY = { name: 'StoreError', kind: 'unavailable', message: 'Redis does not answer' };
+
+describe('two catalogs in one Redis', () => {
+  it('know nothing of each other', async () => {
+    const [left, right] = [await openFresh(), await openFresh()];
+    await put(left.store, 'a', '1');
+    expect(await right.store.get('a')).toBeUndefined();
+    expect(await put(right.store, 'b', '1')).toEqual({ kind: 'committed', sequence: 1n });
+    await left.close();
+    await right.close();
+  });
+});
+
+describe('a Redis that goes away', () => {
+  it('is missed at once, keeps what it acknowledged, and is found again', async () => {
+    const redis = await RedisServer.start();
+    const under = await openFresh(redis.url);
+    const { store } = under;
+    expect((await put(store, 'a', '1')).kind).toBe('committed');
+    await redis.kill();
+    await sleep(100);
+    await expect(store.get('a')).rejects.toMatchObject(AWAY);
+    await expect(put(store, 'b', '2')).rejects.toMatchObject(AWAY);
+    await expect(store.range({ start: 'a', end: 'z', limit: 9 })).rejects.toMatchObject(AWAY);
+    await redis.restart();
+    await eventually(async () => {
+      expect(Buffer.from((await store.get('a'))!).toString()).toBe('1');
+    });
+    expect(await store.get('b')).toBeUndefined();
+    expect(await put(store, 'b', '2')).toEqual({ kind: 'committed', sequence: 2n });
+    await under.close();
+    await redis.stop();
+  });
+
+  it('may be away when the store is opened', async () => {
+    const redis = await RedisServer.start();
+    await redis.kill();
+    const under = await openFresh(redis.url);
+    const { store } = under;
+    await expect(store.get('a')).rejects.toMatchObject(AWAY);
+    await redis.restart();
+    await eventually(async () => expect(await store.get('a')).toBeUndefined());
+    await under.close();
+    await redis.stop();
+  });
+
+  it('applies no commit twice and loses none that it acknowledged, however often it is killed', async () => {
+    const redis = await RedisServer.start();
+    const under = await openFresh(redis.url);
+    const { store } = under;
+    const stop = new AbortController();
+    const outcomes: string[] = [];
+    const writer = async () => {
+      for (let index = 0; !stop.signal.aborted; index++)
+        outcomes.push(await increment(store, index));
+    };
+    const done = writer();
+    for (let round = 0; round < 5; round++) {
+      await sleep(150 + Math.random() * 100);
+      await redis.kill();
+      await redis.restart();
+    }
+    stop.abort();
+    await done;
+    const committed = outcomes.filter((outcome) => outcome === 'committed').length;
+    const unknown = outcomes.filter((outcome) => outcome === 'unknown').length;
+    await eventually(async () => {
+      const total = Number(Buffer.from((await store.get('total'))!).toString());
+      expect(total).toBeGreaterThanOrEqual(committed);
+      expect(total).toBeLessThanOrEqual(committed + unknown);
+      expect(await store.changes(100_000)).toHaveLength(total);
+    });
+    expect(committed).toBeGreaterThan(20);
+    await under.close();
+    await redis.stop();
+  });
+
+  it('is asked what became of a commit whose answer was lost', async () => {
+    const redis = await RedisServer.start();
+    const under = await openFresh(redis.url);
+    const { store } = under;
+    await put(store, 'a', '1');
+    redis.pause();
+    const commit = put(store, 'a', '2');
+    await sleep(3000);
+    redis.resume();
+    expect(await commit).toEqual({ kind: 'committed', sequence: 2n });
+    expect(await store.changes(9)).toHaveLength(2);
+    await under.close();
+    await redis.stop();
+  });
+
+  it('leaves a commit unknown when it stays away, and answers others at once', async () => {
+    const redis = await RedisServer.start();
+    const under = await openFresh(redis.url);
+    const { store } = under;
+    await put(store, 'a', '1');
+    redis.pause();
+    const commit = put(store, 'a', '2');
+    await sleep(2500);
+    await expect(store.get('a')).rejects.toMatchObject(AWAY);
+    expect(await commit).toMatchObject({ kind: 'unknown' });
+    redis.resume();
+    await eventually(async () => expect(await store.get('a')).toBeDefined());
+    await under.close();
+    await redis.stop();
+  });
+});
+
+describe('a Redis that may lose what it acknowledged', () => {
+  const weak: readonly [string, readonly string[], string][] = [
+    ['no file', ['--appendonly', 'no'], 'it keeps no append-only file (appendonly no)'],
+    [
+      'a file that is written later',
+      ['--appendonly', 'yes', '--appendfsync', 'everysec'],
+      'it answers before the append-only file is on disk (appendfsync everysec)',
+    ],
+    [
+      'keys that are thrown away',
+      [...DURABLE, '--maxmemory-policy', 'allkeys-lru'],
+      'it may throw keys away (maxmemory-policy allkeys-lru)',
+    ],
+    [
+      'settings that are not told',
+      [...DURABLE, '--rename-command', 'CONFIG', ''],
+      'it does not tell its settings',
+    ],
+  ];
+
+  it.each(weak)('is told: %s', async (_, flags, why) => {
+    const redis = await RedisServer.start(flags);
+    const under = await openFresh(redis.url);
+    const { store } = under;
+    expect(await store.weakness()).toBe(`Redis may lose acknowledged changes: ${why}`);
+    await under.close();
+    await redis.stop();
+  });
+
+  it('is not one that writes each change down first', async () => {
+    const under = await openFresh();
+    const { store } = under;
+    expect(await store.weakness()).toBeUndefined();
+    await under.close();
+  });
+});
+
+/** Adds one to a total; says what became of it. */
+async function increment(store: Store, index: number): Promise<string> {
+  try {
+    const before = await store.get('total');
+    const total = before === undefined ? 0 : Number(Buffer.from(before).toString());
+    const result = await store.commit(
+      [{ kind: 'value', key: 'total', value: before ?? null }],
+      [
+        { key: 'total', value: Buffer.from(String(total + 1)) },
+        { key: `each/${index}`, value: Buffer.from('x') },
+      ],
+    );
+    return result.kind;
+  } catch {
+    await sleep(5);
+    return 'refused';
+  }
+}
+
+async function eventually(check: () => Promise<void>): Promise<void> {
+  for (let attempt = 0; ; attempt++) {
+    try {
+      return await check();
+    } catch (error) {
+      if (attempt === 600) throw error;
+      await sleep(50);
+    }
+  }
+}

@@ -1,0 +1,118 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { connect, createServer, type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Redis } from 'ioredis';
+
+/** The flags of a Redis that keeps what it acknowledged. */
+export const DURABLE = ['--appendonly', 'yes', '--appendfsync', 'always'];
+
+/** A real Redis of the system's package, on a port and a folder of its own. */
+export class RedisServer {
+  readonly port: number;
+  readonly #folder: string;
+  readonly #flags: readonly string[];
+  #child: ChildProcess | undefined;
+
+  private constructor(port: number, folder: string, flags: readonly string[]) {
+    this.port = port;
+    this.#folder = folder;
+    this.#flags = flags;
+  }
+
+  /** @param flags Flags of `redis-server`, `--sentinel` after a file too. */
+  static async start(flags: readonly string[] = DURABLE): Promise<RedisServer> {
+    const folder = await mkdtemp(join(tmpdir(), 'arrowgate-redis-'));
+    const server = new RedisServer(await freePort(), folder, flags);
+    await server.restart();
+    return server;
+  }
+
+  get url(): string {
+    return `redis://127.0.0.1:${this.port}`;
+  }
+
+  get folder(): string {
+    return this.#folder;
+  }
+
+  /** Starts it again on what it left behind. */
+  async restart(): Promise<void> {
+    const fixed = ['--dir', this.#folder, '--bind', '127.0.0.1', '--save', ''];
+    const port = this.#flags.includes('--tls-port') ? [] : ['--port', String(this.port)];
+    const flags = this.#flags.map((flag) => flag.replace('PORT', String(this.port)));
+    // A file of settings has to be the first.
+    this.#child = spawn('redis-server', [...flags, ...port, ...fixed], { stdio: 'ignore' });
+    await answers(this.port);
+  }
+
+  /** SIGKILL. */
+  async kill(): Promise<void> {
+    await this.#end('SIGKILL');
+  }
+
+  /** Stops it in the middle of what it does; its connections stay. */
+  pause(): void {
+    this.#child?.kill('SIGSTOP');
+  }
+
+  resume(): void {
+    this.#child?.kill('SIGCONT');
+  }
+
+  /** Sends it one command. */
+  async command(name: string, ...args: string[]): Promise<unknown> {
+    const client = new Redis({ port: this.port, host: '127.0.0.1' });
+    try {
+      return await client.call(name, args);
+    } finally {
+      client.disconnect();
+    }
+  }
+
+  /** Ends it and removes its folder. */
+  async stop(): Promise<void> {
+    await this.#end('SIGKILL');
+    await rm(this.#folder, { recursive: true, force: true });
+  }
+
+  async #end(signal: NodeJS.Signals): Promise<void> {
+    const child = this.#child;
+    this.#child = undefined;
+    if (child === undefined || child.exitCode !== null) return;
+    const ended = once(child, 'exit');
+    child.kill(signal);
+    await ended;
+  }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
+async function answers(port: number): Promise<void> {
+  for (let attempt = 0; attempt < 200; attempt++) {
+    if (await listens(port)) return;
+    await sleep(25);
+  }
+  throw new Error('redis-server does not listen: is it installed?');
+}
+
+function listens(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1');
+    socket.once('connect', () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.once('error', () => resolve(false));
+  });
+}
