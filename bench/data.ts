@@ -5,6 +5,8 @@ import { join } from 'node:path';
 import { ADMIN_KEY, Service } from '../test/support/service.ts';
 import { lanceClient, lanceEmbedded } from './data/lance-side.ts';
 import { RawSide } from './data/raw-side.ts';
+import { changeQuestions } from './data/changes.ts';
+import { appendGrowth } from './data/growth.ts';
 import { readQuestions } from './data/reads.ts';
 import { rowsFrom } from './data/rows.ts';
 import { writeQuestions } from './data/writes.ts';
@@ -32,7 +34,12 @@ async function answers(): Promise<readonly Row[]> {
   const client = await lanceClient(service.url, ADMIN_KEY);
   for (const side of [raw, embedded]) await side.create(TABLE, rows);
   const results: Row[] = [];
-  for (const question of [...writeQuestions(rows), ...readQuestions(TABLE, rows)]) {
+  const questions = [
+    ...writeQuestions(rows),
+    ...changeQuestions(rows),
+    ...readQuestions(TABLE, rows),
+  ];
+  for (const question of questions) {
     const tables = question.client ? [raw, embedded, client] : [raw, embedded];
     const sides = tables.map((side) => ({
       name: side.name,
@@ -41,6 +48,8 @@ async function answers(): Promise<readonly Row[]> {
     const samples = await measureRounds(sides, options.rounds);
     results.push({ work: question.work, unit: 'ms', samples, target: question.target });
   }
+  const times = options.quick ? { early: 20, all: 100 } : { early: 100, all: 1000 };
+  results.push(await appendGrowth(raw, options.rounds, times));
   return results;
 }
 

@@ -42,6 +42,19 @@ class LanceSide implements TableSide {
     await this.#connection.dropTable(table);
   }
 
+  async delete(table: string, where: string): Promise<void> {
+    await (await this.#open(table)).delete(where);
+  }
+
+  async update(table: string, where: string, column: string, value: string): Promise<void> {
+    await (await this.#open(table)).update({ where, valuesSql: { [column]: value } });
+  }
+
+  async merge(table: string, rows: Arrow.Table): Promise<void> {
+    const merge = (await this.#open(table)).mergeInsert('id');
+    await merge.whenMatchedUpdateAll().whenNotMatchedInsertAll().execute(rows);
+  }
+
   async scan(table: string): Promise<Arrow.Table> {
     return (await this.#open(table)).query().toArrow();
   }

@@ -12,6 +12,21 @@ export interface DataQuestion {
   measure(side: TableSide): Promise<number>;
 }
 
+/** Measures on a table that is made for it with some rows, or none, and is gone afterwards. */
+export async function onFreshTable(
+  side: TableSide,
+  table: string,
+  rows: Table | null,
+  measure: () => Promise<number>,
+): Promise<number> {
+  if (rows !== null) await side.create(table, rows);
+  try {
+    return await measure();
+  } finally {
+    await side.drop(table);
+  }
+}
+
 /** An answer with another number of rows than it must have is no measurement. */
 export function checkRows({ numRows }: Pick<Table, 'numRows'>, expected: number): void {
   if (numRows !== expected) throw new Error(`an answer has ${numRows} rows, not ${expected}`);

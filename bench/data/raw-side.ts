@@ -34,6 +34,19 @@ export class RawSide implements TableSide {
     await this.#ask(table, 'drop', {});
   }
 
+  async delete(table: string, where: string): Promise<void> {
+    await this.#ask(table, 'delete', { predicate: where });
+  }
+
+  async update(table: string, where: string, column: string, value: string): Promise<void> {
+    await this.#ask(table, 'update', { predicate: where, updates: [[column, value]] });
+  }
+
+  async merge(table: string, rows: Table): Promise<void> {
+    const how = 'on=id&when_matched_update_all=true&when_not_matched_insert_all=true';
+    await this.#send(`/v1/table/${table}/merge_insert?${how}`, ARROW_STREAM, streamOf(rows));
+  }
+
   async scan(table: string): Promise<Table> {
     return arrow.tableFromIPC(await this.#ask(table, 'query', {}));
   }

@@ -1,8 +1,7 @@
 import type { Table } from 'apache-arrow';
 import { timed, timedEach } from '../harness/rounds.ts';
-import type { DataQuestion } from './question.ts';
+import { onFreshTable, type DataQuestion } from './question.ts';
 import { rowsFrom } from './rows.ts';
-import type { TableSide } from './table-side.ts';
 
 const TABLE = 'written';
 const FEW_ROWS = 10;
@@ -18,35 +17,24 @@ export function writeQuestions(rows: Table): readonly DataQuestion[] {
       work: `create from a stream of ${counted(rows)} rows`,
       target: '≤ 0.80',
       client: true,
-      measure: (side) => onFreshTable(side, null, () => timed(() => side.create(TABLE, rows))),
+      measure: (side) =>
+        onFreshTable(side, TABLE, null, () => timed(() => side.create(TABLE, rows))),
     },
     {
       work: `append of ${counted(half)} rows`,
       target: '≤ 0.80',
       client: true,
-      measure: (side) => onFreshTable(side, few, () => timed(() => side.append(TABLE, half))),
+      measure: (side) =>
+        onFreshTable(side, TABLE, few, () => timed(() => side.append(TABLE, half))),
     },
     {
       work: `append of ${FEW_ROWS} rows`,
       target: '≤ 1.00',
       client: true,
       measure: (side) =>
-        onFreshTable(side, few, () => timedEach(FEW_TIMES, () => side.append(TABLE, few))),
+        onFreshTable(side, TABLE, few, () => timedEach(FEW_TIMES, () => side.append(TABLE, few))),
     },
   ];
-}
-
-async function onFreshTable(
-  side: TableSide,
-  rows: Table | null,
-  measure: () => Promise<number>,
-): Promise<number> {
-  if (rows !== null) await side.create(TABLE, rows);
-  try {
-    return await measure();
-  } finally {
-    await side.drop(TABLE);
-  }
 }
 
 function counted({ numRows }: Table): string {

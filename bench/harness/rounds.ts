@@ -44,9 +44,12 @@ export async function timed(work: () => Promise<unknown>): Promise<number> {
 }
 
 /** The same for work that is too short to be timed alone: the time of one, of `times` in a row. */
-export async function timedEach(times: number, work: () => Promise<unknown>): Promise<number> {
+export async function timedEach(
+  times: number,
+  work: (time: number) => Promise<unknown>,
+): Promise<number> {
   const total = await timed(async () => {
-    for (let time = 0; time < times; time++) await work();
+    for (let time = 0; time < times; time++) await work(time);
   });
   return total / times;
 }
