@@ -1,7 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { link, open, readFile, rm } from 'node:fs/promises';
+import { renameSync, statSync } from 'node:fs';
+import { link, readFile, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { Flushes } from '../store/flushes.ts';
 import { syncFolder } from '../store/folder.ts';
+import { OpenFile } from '../store/open-file.ts';
 
 export { makeFolder, syncFolder } from '../store/folder.ts';
 
@@ -21,13 +24,16 @@ export async function readIfPresent(path: string): Promise<Buffer | undefined> {
  * is written under another name first and then linked.
  */
 export async function writeDurable(path: string, bytes: Uint8Array): Promise<void> {
-  const file = await open(path, 'w');
+  const file = OpenFile.open(path, 'w');
   try {
-    await file.writeFile(bytes);
+    await file.write([bytes]);
     // The name is there since the file is open; both ways to the disk are gone at once.
-    await Promise.all([file.sync(), syncFolder(dirname(path))]);
+    const flushes = new Flushes();
+    flushes.add(file.sync());
+    flushes.add(syncFolder(dirname(path)));
+    await flushes.settled();
   } finally {
-    await file.close();
+    file.close();
   }
 }
 
@@ -49,6 +55,17 @@ async function linkIfAbsent(from: string, to: string): Promise<'created' | 'exis
     if (hasCode(error, 'EEXIST')) return 'exists';
     throw error;
   }
+}
+
+/**
+ * Gives a file another name, unless that is taken. Only one process at a time may
+ * give a file this name. A crash leaves the file under one of the two names;
+ * which one is settled when the folder is synced.
+ */
+export function renameIfAbsent(from: string, to: string): 'created' | 'exists' {
+  if (statSync(to, { throwIfNoEntry: false }) !== undefined) return 'exists';
+  renameSync(from, to);
+  return 'created';
 }
 
 /**

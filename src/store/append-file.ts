@@ -1,15 +1,16 @@
-import { open, rm, type FileHandle } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { syncFolder } from './folder.ts';
+import { OpenFile } from './open-file.ts';
 
 /** A file that grows at its end. */
 export class AppendFile {
   readonly #path: string;
-  readonly #file: FileHandle;
+  readonly #file: OpenFile;
   #size = 0;
   #synced = 0;
 
-  private constructor(path: string, file: FileHandle) {
+  private constructor(path: string, file: OpenFile) {
     this.#path = path;
     this.#file = file;
   }
@@ -19,7 +20,7 @@ export class AppendFile {
    * @throws the system's error; EEXIST when the name is taken.
    */
   static async create(path: string, mode: number): Promise<AppendFile> {
-    const file = new AppendFile(path, await open(path, 'ax', mode));
+    const file = new AppendFile(path, OpenFile.open(path, 'ax', mode));
     try {
       await syncFolder(dirname(path));
     } catch (error) {
@@ -36,10 +37,7 @@ export class AppendFile {
 
   /** Adds bytes at the end. After this other processes can read them; they are not yet durable. */
   async write(bytes: Uint8Array): Promise<void> {
-    for (let written = 0; written < bytes.byteLength;) {
-      const result = await this.#file.write(bytes, written);
-      written += result.bytesWritten;
-    }
+    await this.#file.write([bytes]);
     this.#size += bytes.byteLength;
   }
 
@@ -50,8 +48,8 @@ export class AppendFile {
     this.#synced = size;
   }
 
-  async close(): Promise<void> {
-    await this.#file.close();
+  close(): void {
+    this.#file.close();
   }
 
   /**
@@ -62,6 +60,10 @@ export class AppendFile {
   async abandon(): Promise<void> {
     if (this.#synced > 0) await this.#file.truncate(this.#synced).catch(() => undefined);
     else await rm(this.#path, { force: true }).catch(() => undefined);
-    await this.#file.close().catch(() => undefined);
+    try {
+      this.#file.close();
+    } catch {
+      // Nobody needs it any more.
+    }
   }
 }

@@ -1,14 +1,14 @@
-import { mkdir, open, stat } from 'node:fs/promises';
+import { mkdir, stat } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
+import { OpenFile } from './open-file.ts';
 
 /** After this the names in a folder are on stable storage: what was made, linked, renamed or removed in it. */
 export async function syncFolder(path: string): Promise<void> {
-  const folder = await open(path, 'r');
+  const folder = OpenFile.open(path, 'r');
   try {
     await folder.sync();
   } finally {
-    // Nothing is lost by it, so nobody waits for it.
-    folder.close().catch(() => undefined);
+    folder.close();
   }
 }
 

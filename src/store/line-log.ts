@@ -98,7 +98,7 @@ export class LineLog {
     await this.#working;
     clearTimeout(this.#timer);
     if (this.#lines.length > 0) await this.#work();
-    await this.#file?.close();
+    this.#file?.close();
     if (this.#lines.length > 0)
       throw new Error(`${this.#lines.length} lines are lost: ${this.#failure}`);
   }
@@ -195,7 +195,7 @@ export class LineLog {
     await this.#sync();
     const file = this.#file;
     this.#file = undefined;
-    await file?.close();
+    file?.close();
   }
 
   async #sync(): Promise<void> {
@@ -234,7 +234,7 @@ export class LineLog {
       await file.write(Buffer.alloc(PROBE_BYTES));
       await file.sync();
     } finally {
-      await file.close();
+      file.close();
       await rm(path, { force: true });
     }
   }

@@ -1,12 +1,9 @@
-import { open } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { vi } from 'vitest';
+import { OpenFile } from '../../src/store/open-file.ts';
 
 /** Counts the flushes of files (fdatasync) while something runs. They still happen. */
 export async function countFlushes(run: () => Promise<void>): Promise<number> {
-  const any = await open(tmpdir(), 'r');
-  const spy = vi.spyOn(Object.getPrototypeOf(any) as typeof any, 'datasync');
-  await any.close();
+  const spy = vi.spyOn(OpenFile.prototype, 'datasync');
   try {
     await run();
     return spy.mock.calls.length;

@@ -12,7 +12,7 @@ import { physicalRows, RowFinder } from './row-finder.ts';
  */
 export function deleteRows(reader: FragmentReader, predicate: string): Derive<bigint> {
   const finder = new RowFinder(reader);
-  return async (base, wrote) => {
+  return async (base, wrote, flushes) => {
     const fields = withComputed(base.schema, [ROW_ID, ROW_OFFSET]);
     const formula = bindPredicate('predicate', predicate, fields);
     const gone = new Map(
@@ -21,7 +21,7 @@ export function deleteRows(reader: FragmentReader, predicate: string): Derive<bi
         physicalRows(found),
       ]),
     );
-    const fragments = await withoutRows(reader, base, gone, wrote);
+    const fragments = await withoutRows(reader, base, gone, wrote, flushes);
     const result = [...gone.values()].reduce((sum, rows) => sum + BigInt(rows.length), 0n);
     return { fragments, nextRowId: base.nextRowId, result };
   };

@@ -1,3 +1,4 @@
+import { Flushes } from '../../store/flushes.ts';
 import { tookNoEffect } from '../catalog/commit-loop.ts';
 import type { Stored, TableRecord } from '../catalog/records.ts';
 import type { Fragment, Snapshot } from '../table/snapshot.ts';
@@ -11,8 +12,15 @@ export interface Derived<Result> {
   readonly result: Result;
 }
 
-/** Computes a table's next version from one that was read; again when another writer was first. */
-export type Derive<Result> = (base: Snapshot, wrote: Wrote) => Promise<Derived<Result>>;
+/**
+ * Computes a table's next version from one that was read; again when another writer was first.
+ * Nothing is committed before the flushes are settled.
+ */
+export type Derive<Result> = (
+  base: Snapshot,
+  wrote: Wrote,
+  flushes: Flushes,
+) => Promise<Derived<Result>>;
 
 /** A change of a table that depends on the rows it has. */
 export interface DerivedCommit<Result> {
@@ -51,6 +59,7 @@ export async function commitDerived<Result>(
     const committed = await tables.commit({
       table: commit.table,
       current,
+      flushes: attempt.flushes,
       change: async (base) => {
         const { fragments, nextRowId } = await attempt.derive(tables.snapshotOf(table, base));
         commit.check?.();
@@ -71,6 +80,7 @@ export async function commitDerived<Result>(
 class Attempt<Result> {
   readonly #derive: Derive<Result>;
   readonly #files = new Set<string>();
+  readonly flushes = new Flushes();
   #derived: { readonly version: bigint; readonly value: Derived<Result> } | undefined;
   #fault: unknown;
   #count = 0;
@@ -87,7 +97,7 @@ class Attempt<Result> {
       for (const file of files) this.#files.add(file);
     };
     try {
-      const value = await this.#derive(base, wrote);
+      const value = await this.#derive(base, wrote, this.flushes);
       this.#derived = { version: base.version, value };
       return value;
     } catch (error) {

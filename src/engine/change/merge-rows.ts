@@ -92,7 +92,7 @@ export class RowMerge {
   }
 
   /** Merges the rows into a version. */
-  readonly derive: Derive<MergeCounts> = async (base, wrote) => {
+  readonly derive: Derive<MergeCounts> = async (base, wrote, flushes) => {
     if (!sameSchema(base.schema, this.#plan.table)) {
       throw new CatalogError('ConcurrentModification', "the table's schema was changed meanwhile");
     }
@@ -100,8 +100,8 @@ export class RowMerge {
     const outcome = new MergeOutcome(this.#plan, this.#source, batches);
     const writer = new MergeWriter(this.#reader, base, this.#source, outcome);
     const [added, left] = await both(
-      writer.write(wrote),
-      withoutRows(this.#reader, base, outcome.goneOf(), wrote),
+      writer.write(wrote, flushes),
+      withoutRows(this.#reader, base, outcome.goneOf(), wrote, flushes),
     );
     const { updated, inserted, removed } = outcome;
     return {

@@ -3,6 +3,7 @@ import { batchOfData } from '../../arrow/batch.ts';
 import { nullsOf } from '../../arrow/nulls.ts';
 import { take } from '../../arrow/select.ts';
 import { schemaOf } from '../../arrow/nested-type.ts';
+import type { Flushes } from '../../store/flushes.ts';
 import { coalesce } from '../query/coalesce.ts';
 import { needOf, ROW_ID } from '../query/computed-columns.ts';
 import { gather, Places } from '../query/gather.ts';
@@ -42,13 +43,13 @@ export class MergeWriter {
   }
 
   /** The new fragments. Inserted rows lie beside updated ones, with ids that are stored. */
-  async write(wrote: Wrote): Promise<readonly Fragment[]> {
+  async write(wrote: Wrote, flushes: Flushes): Promise<readonly Fragment[]> {
     const { folder, schema, fieldIds } = this.#base;
     const { updated, inserted } = this.#outcome;
     if (updated + inserted === 0) return [];
     const kept = updated > 0;
     const batches = coalesce(kept ? this.#keptBatches() : this.#newBatches());
-    const files = await ingest(folder, kept ? keptSchema(schema) : schema, batches);
+    const files = await ingest(folder, kept ? keptSchema(schema) : schema, batches, flushes);
     wrote(files.map(({ file }) => file));
     return files.map((file) => {
       if (kept) return keptFragment(file, fieldIds);

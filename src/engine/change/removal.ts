@@ -1,3 +1,4 @@
+import type { Flushes } from '../../store/flushes.ts';
 import { writeDeletions } from '../table/deletion-file.ts';
 import type { FragmentReader } from '../table/fragment-reader.ts';
 import type { Fragment, Snapshot } from '../table/snapshot.ts';
@@ -15,6 +16,7 @@ export async function withoutRows(
   base: Snapshot,
   rows: ReadonlyMap<Fragment, Uint32Array>,
   wrote: Wrote,
+  flushes: Flushes,
 ): Promise<readonly Fragment[]> {
   const left = base.fragments.filter((fragment) => sizeOf(rows, fragment) < fragment.rows);
   const touched = left.filter((fragment) => sizeOf(rows, fragment) > 0);
@@ -22,7 +24,7 @@ export async function withoutRows(
   for (const fragment of touched) {
     lists.push(merged(await reader.deletions(base, fragment), rows.get(fragment)!));
   }
-  const paths = await writeDeletions(base.folder, lists);
+  const paths = await writeDeletions(base.folder, lists, flushes);
   wrote(paths);
   const pathOf = new Map(touched.map((fragment, index) => [fragment, paths[index]!]));
   return left.map((fragment) => {

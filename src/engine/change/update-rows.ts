@@ -4,6 +4,7 @@ import { needOf, ROW_ID, ROW_OFFSET, withComputed } from '../query/computed-colu
 import { bindPredicate, type Formula } from '../query/formula.ts';
 import { Pace } from '../query/pace.ts';
 import { Scanner } from '../query/scan.ts';
+import type { Flushes } from '../../store/flushes.ts';
 import type { FragmentReader } from '../table/fragment-reader.ts';
 import type { WrittenFile } from '../table/fragment-writer.ts';
 import { ingest } from '../table/ingest.ts';
@@ -31,15 +32,15 @@ export interface UpdateRequest {
 export function updateRows(reader: FragmentReader, request: UpdateRequest): Derive<bigint> {
   const finder = new RowFinder(reader);
   const rewriter = new Rewriter(reader);
-  return async (base, wrote) => {
+  return async (base, wrote, flushes) => {
     const fields = withComputed(base.schema, [ROW_ID, ROW_OFFSET]);
     const assignments = bindUpdates(request.updates, base.schema);
     const predicate = predicateOf(request, fields);
     const found = await finder.find(base, predicate);
     const old = new Map(found.map((each) => [each.fragment, physicalRows(each.found)]));
     const [updated, left] = await both(
-      rewriter.rewrite(base, found, assignments, wrote),
-      withoutRows(reader, base, old, wrote),
+      rewriter.rewrite(base, found, assignments, { wrote, flushes }),
+      withoutRows(reader, base, old, wrote, flushes),
     );
     const result = [...old.values()].reduce((sum, rows) => sum + BigInt(rows.length), 0n);
     return { fragments: [...left, ...updated], nextRowId: base.nextRowId, result };
@@ -67,13 +68,13 @@ class Rewriter {
     base: Snapshot,
     found: readonly FoundFragment[],
     assignments: readonly Assignment[],
-    wrote: Wrote,
+    { wrote, flushes }: { readonly wrote: Wrote; readonly flushes: Flushes },
   ): Promise<readonly Fragment[]> {
     const keys = new Set(found.map(({ key }) => key));
     if ([...this.#done].some((key) => !keys.has(key)) || readsOffset(assignments)) this.#forget();
     const fresh = found.filter(({ key }) => !this.#done.has(key));
     const batches = coalesce(this.#batches(base, fresh, assignments));
-    const files = await ingest(base.folder, keptSchema(base.schema), batches);
+    const files = await ingest(base.folder, keptSchema(base.schema), batches, flushes);
     wrote(files.map(({ file }) => file));
     this.#files = [...this.#files, ...files];
     this.#done = keys;

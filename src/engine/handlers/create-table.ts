@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Answer } from '../../protocol/backend.ts';
 import { CatalogError } from '../../protocol/errors.ts';
+import { Flushes } from '../../store/flushes.ts';
 import { encodeTable } from '../catalog/records-codec.ts';
 import type { Stored, TableRecord } from '../catalog/records.ts';
 import { tableExists } from '../catalog/refusals.ts';
@@ -75,16 +76,23 @@ async function createNew({ call, parts, options }: Creation): Promise<Answer> {
   const { request } = call;
   const table = await newTable(parts, options);
   const incoming = await openIncoming(request.body, parts.maxArrowBytes);
-  const files = await tables.begin(table, incoming.schema, incoming.batches);
-  const committed = await tables.first(table, incoming.schema, files, (checks, writes) => {
-    const place = reservation(table);
-    return catalog.createTableCommit(
-      request.object,
-      table,
-      [...checks, ...place.checks],
-      [...writes, ...place.writes],
-    );
-  });
+  const flushes = new Flushes();
+  const files = await tables.begin(table, incoming.schema, incoming.batches, flushes);
+  const committed = await tables.first(
+    table,
+    incoming.schema,
+    files,
+    (checks, writes) => {
+      const place = reservation(table);
+      return catalog.createTableCommit(
+        request.object,
+        table,
+        [...checks, ...place.checks],
+        [...writes, ...place.writes],
+      );
+    },
+    flushes,
+  );
   return created(call, committed, table.properties, 'create');
 }
 

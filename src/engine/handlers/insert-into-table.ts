@@ -1,5 +1,6 @@
 import type { Schema } from 'apache-arrow';
 import { CatalogError } from '../../protocol/errors.ts';
+import { Flushes } from '../../store/flushes.ts';
 import { jsonAnswer } from '../answers.ts';
 import type { Handler } from '../handler.ts';
 import { byQueryMode } from '../parameters.ts';
@@ -38,9 +39,14 @@ export function insertIntoTable(parts: TableParts): Handler {
     const incoming = await openIncoming(request.body, parts.maxArrowBytes);
     const { schema } = await parts.tables.snapshot(table.content);
     checkConforms(incoming.schema, schema);
-    const files = await parts.tables.write(table.content, schema, incoming.batches);
+    const flushes = new Flushes();
+    const files = await parts.tables.write(table.content, schema, incoming.batches, flushes);
     const change = unlessAltered(schema, mode.change(files));
-    const committed = await commitFiles(parts, request.object, files, { table, change });
+    const committed = await commitFiles(parts, request.object, files, {
+      table,
+      change,
+      flushes,
+    });
     const { version } = committed.manifest;
     const rows = files.reduce((sum, file) => sum + file.rows, 0);
     return jsonAnswer(

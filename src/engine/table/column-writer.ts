@@ -6,6 +6,7 @@ import { schemaOf } from '../../arrow/nested-type.ts';
 import { nullsOf } from '../../arrow/nulls.ts';
 import { batchOf, take } from '../../arrow/select.ts';
 import { takeData } from '../../arrow/take.ts';
+import { Flushes } from '../../store/flushes.ts';
 import { syncFolder } from '../disk.ts';
 import { Pace } from '../query/pace.ts';
 import { liveRows, type FragmentReader } from './fragment-reader.ts';
@@ -35,6 +36,7 @@ export class ColumnWriter {
   readonly #folder: string;
   readonly #written: WrittenFile[] = [];
   readonly #known = new Map<string, WrittenFile>();
+  readonly #flushes = new Flushes();
   #basis = '';
 
   constructor(reader: FragmentReader, folder: string) {
@@ -54,7 +56,8 @@ export class ColumnWriter {
       const added = { path: file, bytes, fields: work.ids };
       extended.push({ ...fragment, files: [...fragment.files, added] });
     }
-    if (extended.length > 0) await syncFolder(join(this.#folder, DATA));
+    if (extended.length > 0) this.#flushes.add(syncFolder(join(this.#folder, DATA)));
+    await this.#flushes.settled();
     return extended;
   }
 
@@ -95,7 +98,7 @@ export class ColumnWriter {
         await writer.write(batchOfData(schema, [...columns], batch.numRows));
         await pace.turn();
       }
-      return await writer.finish();
+      return await writer.finish(this.#flushes);
     } catch (error) {
       await writer.abandon();
       throw error;

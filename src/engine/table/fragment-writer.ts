@@ -1,10 +1,12 @@
-import { open, rm, type FileHandle } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { RecordBatch, Schema } from 'apache-arrow';
 import { FileWriter } from '../../arrow/file-writer.ts';
+import type { Flushes } from '../../store/flushes.ts';
+import { OpenFile } from '../../store/open-file.ts';
 import { newDataFile } from './layout.ts';
 
-/** A data file that is complete and on stable storage; its name is not yet, until the folder is synced. */
+/** A data file that is complete. Its name is not on stable storage until the folder is synced. */
 export interface WrittenFile {
   /** Path inside the table's folder. */
   readonly file: string;
@@ -12,8 +14,6 @@ export interface WrittenFile {
   readonly bytes: number;
 }
 
-/** How many pieces one system call takes: below IOV_MAX of every platform. */
-const PIECES = 512;
 /** So many bytes are worth a system call. */
 const ENOUGH_BYTES = 2 ** 18;
 
@@ -23,15 +23,15 @@ const ENOUGH_BYTES = 2 ** 18;
  */
 export class FragmentWriter {
   readonly #writer: FileWriter;
-  readonly #handle: FileHandle;
+  readonly #open: OpenFile;
   readonly #path: string;
   readonly #file: string;
   #held: Uint8Array[] = [];
   #heldBytes = 0;
 
-  private constructor(writer: FileWriter, handle: FileHandle, path: string, file: string) {
+  private constructor(writer: FileWriter, open: OpenFile, path: string, file: string) {
     this.#writer = writer;
-    this.#handle = handle;
+    this.#open = open;
     this.#path = path;
     this.#file = file;
   }
@@ -40,8 +40,8 @@ export class FragmentWriter {
   static async create(folder: string, schema: Schema): Promise<FragmentWriter> {
     const file = newDataFile();
     const path = join(folder, file);
-    const handle = await open(path, 'wx');
-    const writer = new FragmentWriter(new FileWriter(schema), handle, path, file);
+    const open = OpenFile.open(path, 'wx');
+    const writer = new FragmentWriter(new FileWriter(schema), open, path, file);
     await writer.#add([writer.#writer.begin()]);
     return writer;
   }
@@ -55,18 +55,18 @@ export class FragmentWriter {
     await this.#add(this.#writer.batch(batch));
   }
 
-  /** Ends the file and syncs it. */
-  async finish(): Promise<WrittenFile> {
+  /** Ends the file. It is on stable storage when this returns, or, where flushes are given, when these are settled. */
+  async finish(flushes?: Flushes): Promise<WrittenFile> {
     await this.#add([this.#writer.end()]);
     await this.#flush([]);
-    await this.#handle.sync();
-    await this.#handle.close();
+    if (flushes === undefined) await this.#sync();
+    else flushes.add(this.#sync());
     return { file: this.#file, rows: this.#writer.rows, bytes: this.#writer.bytes };
   }
 
   /** Gives the file up and removes it. */
   async abandon(): Promise<void> {
-    await this.#handle.close().catch(() => undefined);
+    this.#open.close();
     await rm(this.#path, { force: true });
   }
 
@@ -82,28 +82,14 @@ export class FragmentWriter {
     const pieces = [...this.#held, ...last];
     this.#held = [];
     this.#heldBytes = 0;
-    for (let start = 0; start < pieces.length; start += PIECES) {
-      await writeAll(this.#handle, pieces.slice(start, start + PIECES));
+    await this.#open.write(pieces);
+  }
+
+  async #sync(): Promise<void> {
+    try {
+      await this.#open.sync();
+    } finally {
+      this.#open.close();
     }
   }
-}
-
-/** A short write is no error to the operating system, so what is left over is written again. */
-async function writeAll(handle: FileHandle, pieces: readonly Uint8Array[]): Promise<void> {
-  let rest = pieces.filter((piece) => piece.byteLength > 0);
-  while (rest.length > 0) {
-    const { bytesWritten } = await handle.writev(rest);
-    rest = without(rest, bytesWritten);
-  }
-}
-
-function without(pieces: readonly Uint8Array[], bytes: number): Uint8Array[] {
-  let skipped = 0;
-  const rest: Uint8Array[] = [];
-  for (const piece of pieces) {
-    const cut = Math.min(piece.byteLength, Math.max(0, bytes - skipped));
-    skipped += piece.byteLength;
-    if (cut < piece.byteLength) rest.push(piece.subarray(cut));
-  }
-  return rest;
 }

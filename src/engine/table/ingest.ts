@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { RecordBatch, Schema } from 'apache-arrow';
 import { slice } from '../../arrow/select.ts';
 import { conform } from '../../arrow/types.ts';
+import { Flushes } from '../../store/flushes.ts';
 import { syncFolder } from '../disk.ts';
 import { eachOf } from './each-of.ts';
 import { FragmentWriter, type WrittenFile } from './fragment-writer.ts';
@@ -21,13 +22,14 @@ const STORED = { largeBytes: 2 ** 16, largeRows: 8192 };
 
 /**
  * Writes a stream of batches into data files of a table's folder, batch by
- * batch. Files and their names are on stable storage when it returns; nothing
- * is left behind when it throws.
+ * batch. Files and their names are on stable storage when it returns, or, where
+ * flushes are given, when these are settled. Nothing is left behind when it throws.
  */
 export async function ingest(
   folder: string,
   schema: Schema,
   batches: AsyncIterable<RecordBatch>,
+  flushes?: Flushes,
 ): Promise<readonly WrittenFile[]> {
   const sink = new Sink(folder, schema);
   try {
@@ -36,7 +38,10 @@ export async function ingest(
       for (const piece of pieces(conform(batch, schema))) await sink.writeAll(small.add(piece));
     });
     await sink.writeAll(small.rest());
-    return await sink.finish();
+    const files = await sink.finish();
+    if (flushes === undefined) await sink.flushes.settled();
+    else flushes.add(sink.flushes.settled());
+    return files;
   } catch (error) {
     await sink.abandon();
     throw asRefusal(error);
@@ -56,6 +61,7 @@ class Sink {
   readonly #folder: string;
   readonly #schema: Schema;
   readonly #finished: WrittenFile[] = [];
+  readonly flushes = new Flushes();
   #writer: FragmentWriter | undefined;
 
   constructor(folder: string, schema: Schema) {
@@ -78,19 +84,21 @@ class Sink {
   /** Ends the last file. The names of all files were there before, so their folder is synced along with it. */
   async finish(): Promise<readonly WrittenFile[]> {
     if (this.#writer !== undefined) {
-      await Promise.all([this.#roll(), syncFolder(join(this.#folder, DATA))]);
+      await this.#roll();
+      this.flushes.add(syncFolder(join(this.#folder, DATA)));
     }
     return this.#finished;
   }
 
   async abandon(): Promise<void> {
     await this.#writer?.abandon();
+    await this.flushes.settled().catch(() => undefined);
     await discard(this.#folder, this.#finished);
   }
 
   async #roll(): Promise<void> {
     if (this.#writer === undefined) return;
-    this.#finished.push(await this.#writer.finish());
+    this.#finished.push(await this.#writer.finish(this.flushes));
     this.#writer = undefined;
   }
 }

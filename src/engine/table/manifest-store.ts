@@ -1,7 +1,7 @@
 import { access, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { VersionRecord } from '../catalog/records.ts';
-import { linkDurable, writeDurable } from '../disk.ts';
+import { renameIfAbsent, writeDurable } from '../disk.ts';
 import { LruCache } from '../lru-cache.ts';
 import { manifestName, stagingName } from './layout.ts';
 import { decodeManifest, encodeManifest, type Manifest } from './manifest.ts';
@@ -43,14 +43,20 @@ export class ManifestStore {
     await rm(join(folder, record.staging), { force: true });
   }
 
-  /** Gives a committed manifest its final name, durably; does nothing where it has it. */
+  /**
+   * Gives a committed manifest its final name; does nothing where it has it. The
+   * new name need not be on stable storage: a crash leaves the file under one of
+   * the two, and the version's record holds both.
+   */
   async finalise(folder: string, record: VersionRecord): Promise<void> {
     const path = join(folder, record.manifest);
     if (this.#final.get(path) !== undefined) return;
     const staging = join(folder, record.staging);
     try {
-      if ((await linkDurable(staging, path)) === 'exists') await checkSame(staging, path);
-      await rm(staging, { force: true });
+      if (renameIfAbsent(staging, path) === 'exists') {
+        await checkSame(staging, path);
+        await rm(staging, { force: true });
+      }
     } catch (error) {
       // The staging name is gone when somebody has finished before: then the final one is there.
       if (!isMissing(error)) throw error;

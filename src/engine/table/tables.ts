@@ -2,6 +2,7 @@ import { mkdir, rm, rmdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { RecordBatch, Schema } from 'apache-arrow';
 import { CatalogError } from '../../protocol/errors.ts';
+import type { Flushes } from '../../store/flushes.ts';
 import type { Check, Store, Write } from '../../store/store.ts';
 import { commitLoop, tookNoEffect, type Committer } from '../catalog/commit-loop.ts';
 import { unchanged } from '../catalog/reader.ts';
@@ -30,6 +31,8 @@ export interface Committed {
 export interface VersionCommit {
   readonly table: Stored<TableRecord>;
   readonly change: Change;
+  /** What must be on stable storage before the version exists: the files that it names. */
+  readonly flushes?: Flushes;
   /** Reads the table's record again. */
   readonly current: () => Promise<Stored<TableRecord>>;
   /** What else must hold in the same step; asked again before each attempt. */
@@ -115,6 +118,7 @@ export class Tables {
     table: TableRecord,
     schema: Schema,
     batches: AsyncIterable<RecordBatch>,
+    flushes?: Flushes,
   ): Promise<readonly WrittenFile[]> {
     const folder = this.folder(table);
     try {
@@ -122,7 +126,7 @@ export class Tables {
       await mkdir(join(folder, DATA), { recursive: true });
       await mkdir(join(folder, VERSIONS), { recursive: true });
       await syncFolder(folder);
-      return await ingest(folder, schema, batches);
+      return await ingest(folder, schema, batches, flushes);
     } catch (error) {
       await this.#abandon(table, []);
       throw error;
@@ -138,11 +142,13 @@ export class Tables {
     schema: Schema,
     files: readonly WrittenFile[],
     commit: FirstCommit,
+    flushes?: Flushes,
   ): Promise<Committed> {
     const contents = appended(empty(schema), files);
     const manifest = { ...contents, version: 1n, timestampMillis: Date.now() };
     const record = await this.#manifests.stage(this.folder(table), manifest);
     try {
+      await flushes?.settled();
       await commit([headCheck(table.id, undefined)], versionWrites(table.id, record));
     } catch (error) {
       if (tookNoEffect(error)) {
@@ -154,13 +160,17 @@ export class Tables {
     return this.#settled(table, { record, base: undefined, manifest });
   }
 
-  /** Writes rows into a table's folder; nothing refers to them until a commit does. */
+  /**
+   * Writes rows into a table's folder; nothing refers to them until a commit does.
+   * Where flushes are given, the commit has to wait for them.
+   */
   async write(
     table: TableRecord,
     schema: Schema,
     batches: AsyncIterable<RecordBatch>,
+    flushes?: Flushes,
   ): Promise<readonly WrittenFile[]> {
-    return ingest(this.folder(table), schema, batches);
+    return ingest(this.folder(table), schema, batches, flushes);
   }
 
   /** Removes files that `write` wrote and no commit took. */
@@ -211,6 +221,7 @@ export class Tables {
       const further = (await commit.checks?.()) ?? [];
       const staged = await this.#staged(table, head, commit.change);
       attempts.push(staged);
+      await commit.flushes?.settled();
       return {
         kind: 'commit',
         checks: [unchanged(current), headCheck(table.id, head), ...further],

@@ -139,8 +139,8 @@ function after<Result>(
   meanwhile: () => Promise<unknown>,
 ): Derive<Result> {
   let left = times;
-  return async (base, wrote) => {
-    const derived = await derive(base, wrote);
+  return async (base, wrote, flushes) => {
+    const derived = await derive(base, wrote, flushes);
     if (left-- > 0) await meanwhile();
     return derived;
   };

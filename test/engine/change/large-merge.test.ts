@@ -6,6 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ArrowError } from '../../../src/arrow/errors.ts';
 import { batchOf } from '../../../src/arrow/select.ts';
 import type { MergeRequest } from '../../../src/engine/change/merge-request.ts';
+import { Flushes } from '../../../src/store/flushes.ts';
 import { RowMerge } from '../../../src/engine/change/merge-rows.ts';
 import { DATA } from '../../../src/engine/table/layout.ts';
 import type { Fragment } from '../../../src/engine/table/snapshot.ts';
@@ -49,7 +50,11 @@ describe('a merge of more rows than are held in memory', () => {
     ]);
     expect(await files()).toHaveLength(3);
     const written: string[] = [];
-    const derived = await merge.derive(stored.snapshot, (paths) => written.push(...paths));
+    const derived = await merge.derive(
+      stored.snapshot,
+      (paths) => written.push(...paths),
+      new Flushes(),
+    );
     // Of rows with the same `n` only those with an even one meet the condition.
     expect(derived.result).toEqual({ updated: 15 + 5 + 1, inserted: 30, removed: 0 });
     expect(derived.nextRowId).toBe(230n);

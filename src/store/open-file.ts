@@ -1,0 +1,91 @@
+import {
+  closeSync,
+  fdatasync,
+  fsync,
+  ftruncate,
+  openSync,
+  writevSync,
+  writev as writevCallback,
+} from 'node:fs';
+import { promisify } from 'node:util';
+
+const writev = promisify(writevCallback);
+const sync = promisify(fsync);
+const datasync = promisify(fdatasync);
+const truncate = promisify(ftruncate);
+
+/** How many pieces one system call takes: below IOV_MAX of every platform. */
+const PIECES = 512;
+/** As many bytes are copied to the system faster than another thread is woken to do it. */
+const SMALL_BYTES = 2 ** 16;
+
+/**
+ * A file that is open for writing. Calls that only touch what the system holds
+ * in memory, opening, closing and small writes, are made at once; what moves
+ * many bytes or waits for the disk goes on beside other work and is awaited.
+ */
+export class OpenFile {
+  readonly #descriptor: number;
+
+  private constructor(descriptor: number) {
+    this.#descriptor = descriptor;
+  }
+
+  /**
+   * @param flags As those of `node:fs`: `wx` makes a new file, `ax` one that grows at its end.
+   * @throws the system's error.
+   */
+  static open(path: string, flags: 'r' | 'w' | 'wx' | 'ax', mode?: number): OpenFile {
+    return new OpenFile(openSync(path, flags, mode));
+  }
+
+  /** Writes all of the pieces one behind the other. After this other processes can read them; they are not yet durable. */
+  async write(pieces: readonly Uint8Array[]): Promise<void> {
+    const filled = pieces.filter((piece) => piece.byteLength > 0);
+    for (let start = 0; start < filled.length; start += PIECES) {
+      await this.#writeAll(filled.slice(start, start + PIECES));
+    }
+  }
+
+  /** After this the file's bytes are on stable storage. */
+  async sync(): Promise<void> {
+    await sync(this.#descriptor);
+  }
+
+  /** The same, but for what describes the file and is not needed to read it (fdatasync). */
+  async datasync(): Promise<void> {
+    await datasync(this.#descriptor);
+  }
+
+  async truncate(size: number): Promise<void> {
+    await truncate(this.#descriptor, size);
+  }
+
+  /** May only be called when nothing else is under way. */
+  close(): void {
+    closeSync(this.#descriptor);
+  }
+
+  /** A short write is no error to the operating system, so what is left over is written again. */
+  async #writeAll(pieces: readonly Uint8Array[]): Promise<void> {
+    let rest = pieces;
+    while (rest.length > 0) rest = without(rest, await this.#writeSome(rest));
+  }
+
+  async #writeSome(pieces: readonly Uint8Array[]): Promise<number> {
+    const bytes = pieces.reduce((sum, { byteLength }) => sum + byteLength, 0);
+    if (bytes <= SMALL_BYTES) return writevSync(this.#descriptor, pieces);
+    return (await writev(this.#descriptor, pieces)).bytesWritten;
+  }
+}
+
+function without(pieces: readonly Uint8Array[], bytes: number): Uint8Array[] {
+  let skipped = 0;
+  const rest: Uint8Array[] = [];
+  for (const piece of pieces) {
+    const cut = Math.min(piece.byteLength, Math.max(0, bytes - skipped));
+    skipped += piece.byteLength;
+    if (cut < piece.byteLength) rest.push(piece.subarray(cut));
+  }
+  return rest;
+}
