@@ -10,6 +10,7 @@ export class RequestBody implements AsyncIterable<Uint8Array> {
   readonly #response: ServerResponse;
   #waiting: boolean;
   #bytes = 0n;
+  #held: Promise<void> | undefined;
 
   constructor(incoming: IncomingMessage, response: ServerResponse, waiting: boolean) {
     this.#incoming = incoming;
@@ -27,6 +28,18 @@ export class RequestBody implements AsyncIterable<Uint8Array> {
     return this.#waiting;
   }
 
+  /** From now on nobody gets to the end of the body before this resolves; when it rejects, reading fails with it. */
+  holdEnd(until: Promise<void>): void {
+    this.#held = until;
+    // Told to whoever reads on, or asks; it may be nobody.
+    until.catch(() => undefined);
+  }
+
+  /** Resolves when nothing holds the end back. */
+  async released(): Promise<void> {
+    await this.#held;
+  }
+
   async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array> {
     this.#invite();
     // Without this option, a reader that stops early would cut the connection before its answer.
@@ -35,6 +48,7 @@ export class RequestBody implements AsyncIterable<Uint8Array> {
       this.#bytes += BigInt(chunk.byteLength);
       yield chunk;
     }
+    await this.#held;
   }
 
   #invite(): void {

@@ -2,11 +2,13 @@ import type { AnswerBody, Backend, CatalogRequest } from '../protocol/backend.ts
 import type { Answered, Recorded } from './steps.ts';
 
 /**
- * Hands a request to the backend. The first bytes of a streamed answer are
+ * Hands a request to the backend. What it answers counts once the attempt is
+ * recorded, also where the backend did not read the body to its end. The first bytes of a streamed answer are
  * awaited, so that a failure before them is still answered as one.
  */
 export async function forward(recorded: Recorded, backend: Backend): Promise<Answered> {
   const answer = await backend.handle(requestOf(recorded), recorded.permit);
+  await recorded.body.released();
   return { ...recorded, answer: { ...answer, body: await primed(answer.body) } };
 }
 

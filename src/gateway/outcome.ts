@@ -58,7 +58,7 @@ function asCatalogError(error: unknown): CatalogError {
 
 function decisionOf(known: Known, row: ErrorRow): Decision {
   if (row.name === 'PermissionDenied') return 'deny';
-  if (known.attempt !== undefined) return 'allow';
+  if (known.attempt?.failed === false) return 'allow';
   if (row.name === 'Unauthenticated') return 'unauthenticated';
   return row.status >= 500 ? 'unavailable' : 'invalid';
 }

@@ -39,11 +39,18 @@ export class Recorder {
   }
 
   /**
-   * Records that an allowed request begins; for a change, durably.
+   * Records that an allowed request begins; for a change, durably. Rows that come
+   * in may be received meanwhile: the end of their stream, without which none of
+   * them takes effect, is held back until the record is on disk.
    * @throws CatalogError ServiceUnavailable for a change that cannot be recorded
    */
   async attempt(authorized: Authorized): Promise<Recorded> {
     const record = attemptRecord(authorized, this.#options);
+    if (this.#mayReceive(authorized)) {
+      const written = this.#insist(record);
+      authorized.body.holdEnd(written);
+      return { ...authorized, attempt: new Attempt(authorized.decisionId, written) };
+    }
     if (authorized.route.operation.mutates) await this.#insist(record);
     else await this.#try(record, this.#isDurable(authorized));
     return { ...authorized, attempt: new Attempt(authorized.decisionId) };
@@ -56,11 +63,12 @@ export class Recorder {
   async outcome(outcome: Outcome, bytesOut: bigint | null): Promise<'recorded' | 'pending'> {
     const { known } = outcome;
     const durable = this.#isDurable(known);
-    if (known.attempt === undefined)
-      await this.#try(attemptRecord(known, this.#options, outcome), false);
+    await known.attempt?.settled();
+    const begun = known.attempt?.failed === false;
+    if (!begun) await this.#try(attemptRecord(known, this.#options, outcome), false);
     const record = outcomeRecord(outcome, bytesOut, this.#options);
     if (await this.#try(record, durable)) return 'recorded';
-    if (known.attempt === undefined || known.route?.operation.mutates !== true) return 'recorded';
+    if (!begun || known.route?.operation.mutates !== true) return 'recorded';
     this.#owed.push(record);
     return 'pending';
   }
@@ -71,8 +79,14 @@ export class Recorder {
     return known.principal !== undefined && known.route?.operation.mutates === true;
   }
 
+  /** Whether rows may come in before the record is on disk: not while it is doubtful that it will be. */
+  #mayReceive({ route, body }: Authorized): boolean {
+    const { mutates, body: kind } = route.operation;
+    return mutates && kind === 'arrow' && !body.waiting && this.fault() === undefined;
+  }
+
   async #insist(record: AuditRecord): Promise<void> {
-    const paid = await this.#payOwed();
+    const paid = this.#owed.length === 0 || (await this.#payOwed());
     if (paid && (await this.#try(record, true))) return;
     throw new CatalogError(
       'ServiceUnavailable',
@@ -82,7 +96,6 @@ export class Recorder {
 
   /** Writes the outcomes that are owed before anything new may take effect. */
   #payOwed(): Promise<boolean> {
-    if (this.#owed.length === 0) return Promise.resolve(true);
     this.#paying ??= this.#pay().finally(() => {
       this.#paying = undefined;
     });

@@ -12,6 +12,7 @@ async function open(setup: Setup = {}): Promise<void> {
 }
 
 const INSERT = '/v1/table/prod$t/insert';
+const DROP = '/v1/table/prod$t/drop';
 const QUERY = '/v1/table/prod$t/query';
 
 describe('the records of a change', () => {
@@ -25,16 +26,41 @@ describe('the records of a change', () => {
     ]);
   });
 
+  it('let rows come in meanwhile, but not their end', async () => {
+    const attempt = held();
+    await open({
+      handle: async (request) => {
+        for await (const chunk of request.body) harness.events.push(Buffer.from(chunk).toString());
+        harness.events.push('end');
+        return { status: 200, body: '{}' };
+      },
+    });
+    const { audit } = harness;
+    const write = audit.write.bind(audit);
+    audit.write = async (record, durable) => {
+      if (record.phase === 'attempt') await attempt.promise;
+      return write(record, durable);
+    };
+    const reply = ask(harness, INSERT, { headers: admin, body: 'rows' });
+    await vi.waitFor(() => expect(harness.events).toContain('rows'));
+    await ask(harness, '/healthz', { method: 'GET' });
+    expect(harness.events).toEqual(['handle InsertIntoTable', 'rows']);
+    attempt.release();
+    expect((await reply).status).toBe(200);
+    expect(harness.events.slice(2)).toEqual([
+      'attempt InsertIntoTable durable',
+      'end',
+      'outcome InsertIntoTable durable',
+    ]);
+  });
+
   it('hold back the answer until the outcome is written', async () => {
     await open();
     const { audit } = harness;
     const write = audit.write.bind(audit);
-    let release: () => void = () => undefined;
-    const gate = new Promise<void>((resolve) => {
-      release = resolve;
-    });
+    const gate = held();
     audit.write = async (record, durable) => {
-      if (record.phase === 'outcome') await gate;
+      if (record.phase === 'outcome') await gate.promise;
       return write(record, durable);
     };
     let answered = false;
@@ -45,7 +71,7 @@ describe('the records of a change', () => {
     await vi.waitFor(() => expect(harness.events).toContain('handle InsertIntoTable'));
     await ask(harness, '/healthz', { method: 'GET' });
     expect(answered).toBe(false);
-    release();
+    gate.release();
     expect((await reply).status).toBe(200);
   });
 
@@ -71,7 +97,7 @@ describe('while the audit log cannot be written', () => {
   it('nothing is changed, and reads go on', async () => {
     await open();
     harness.audit.broken = () => true;
-    const refused = await ask(harness, INSERT, { headers: admin });
+    const refused = await ask(harness, DROP, { headers: admin });
     expect(refused.status).toBe(503);
     expect(json(refused)).toMatchObject({
       error: 'the audit log cannot be written, so nothing is changed',
@@ -81,6 +107,32 @@ describe('while the audit log cannot be written', () => {
     expect(harness.events).toEqual([]);
     expect((await ask(harness, QUERY, { headers: admin })).status).toBe(200);
     expect(harness.events).toEqual(['handle QueryTable']);
+  });
+
+  it('rows that came in meanwhile do not come to their end', async () => {
+    const read: string[] = [];
+    await open({
+      handle: async (request) => {
+        for await (const chunk of request.body) read.push(Buffer.from(chunk).toString());
+        read.push('end');
+        return { status: 200, body: '{}' };
+      },
+    });
+    harness.audit.broken = () => true;
+    const refused = await ask(harness, INSERT, { headers: admin, body: 'rows' });
+    expect([refused.status, json(refused)]).toMatchObject([503, { code: 17 }]);
+    expect(refused.headers['x-arrowgate-decision']).toBe('unavailable');
+    expect(refused.headers).not.toHaveProperty('x-arrowgate-audit');
+    expect(read).toEqual(['rows']);
+  });
+
+  it('a backend that does not read its rows cannot answer for them', async () => {
+    await open();
+    harness.audit.broken = () => true;
+    const refused = await ask(harness, INSERT, { headers: admin });
+    expect([refused.status, json(refused)]).toMatchObject([503, { code: 17 }]);
+    harness.audit.broken = () => false;
+    expect((await ask(harness, INSERT, { headers: admin })).status).toBe(200);
   });
 
   it('a change that took effect is answered as pending, the next ones are refused', async () => {
@@ -113,3 +165,12 @@ describe('while the audit log cannot be written', () => {
     expect((await ask(harness, '/readyz', { method: 'GET' })).status).toBe(200);
   });
 });
+
+/** A promise that is resolved by hand. */
+function held(): { readonly promise: Promise<void>; readonly release: () => void } {
+  let release = (): void => undefined;
+  const promise = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  return { promise, release };
+}
