@@ -13,11 +13,13 @@ const emptyName: string = Object('');
  * depth-first order, each column having its own.
  */
 export function writableSchema(schema: Schema): Schema {
+  const known = writables.get(schema);
+  if (known !== undefined) return known;
   const ids = { next: 0 };
-  return schemaOf(
-    schema.fields.map((field) => writableField(field, ids)),
-    schema.metadata,
-  );
+  const fields = schema.fields.map((field) => writableField(field, ids));
+  const writable = schemaOf(fields, schema.metadata);
+  writables.set(schema, writable);
+  return writable;
 }
 
 function writableField(field: Field, ids: { next: number }): Field {
@@ -39,9 +41,19 @@ function writableType(type: DataType, ids: { next: number }): DataType {
   );
 }
 
+/** What was encoded before: tables keep the same schema for many files, and a schema is never changed. */
+const encoded = new WeakMap<Schema, Uint8Array>();
+const writables = new WeakMap<Schema, Schema>();
+
+function metadataOf(writable: Schema): Uint8Array {
+  const known = encoded.get(writable) ?? Message.encode(Message.from(writable));
+  encoded.set(writable, known);
+  return known;
+}
+
 /** The message that carries a schema, with its marker and length, padded to `alignment` after `offset`. */
 export function schemaMessage(writable: Schema, offset = 0, alignment = 8): Uint8Array {
-  return framed(Message.encode(Message.from(writable)), offset, alignment);
+  return framed(metadataOf(writable), offset, alignment);
 }
 
 /**
