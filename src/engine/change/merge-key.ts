@@ -1,8 +1,8 @@
-import type { Field, RecordBatch, Schema } from 'apache-arrow';
+import type { Data, Field, RecordBatch, Schema } from 'apache-arrow';
 import { typeName } from '../../arrow/types.ts';
 import { CatalogError } from '../../protocol/errors.ts';
 import { columnAt, columnPath, type ColumnPath } from '../query/column-path.ts';
-import { isKeyType, KeyWriter } from './key-writer.ts';
+import { isKeyType } from './key-writer.ts';
 
 /**
  * The columns that rows of a merge are matched on, in the table and in the rows sent.
@@ -41,9 +41,9 @@ function checkKey(text: string, { type }: Field): void {
   );
 }
 
-/** What writes the keys of a batch. */
-export function keysOf(key: readonly ColumnPath[], batch: RecordBatch): KeyWriter {
-  return new KeyWriter(key.map((path) => columnAt(batch, path).data[0]!));
+/** The columns of a batch that make up its keys. */
+export function keyColumns(key: readonly ColumnPath[], batch: RecordBatch): readonly Data[] {
+  return key.map((path) => columnAt(batch, path).data[0]!);
 }
 
 /** The longest text of a value in a refusal, in characters. */

@@ -6,7 +6,8 @@ import type { Place } from '../query/scan.ts';
 import { GrowingWords } from './growing-words.ts';
 import { NONE } from './key-index.ts';
 import { namesOf, rowsMeeting, type Condition } from './merge-condition.ts';
-import { describeKey, keysOf } from './merge-key.ts';
+import { KeyWriter } from './key-writer.ts';
+import { describeKey, keyColumns } from './merge-key.ts';
 import type { MergeSource } from './merge-source.ts';
 
 /** What a merge does with the rows of one batch of the table. */
@@ -54,12 +55,14 @@ export function matchBatch(
   place: Place,
   batch: RecordBatch,
 ): MatchedBatch {
-  const writer = keysOf(plan.key, batch);
+  const columns = keyColumns(plan.key, batch);
+  const writer = new KeyWriter(columns);
+  const mayHave = source.mayHave(columns);
   const keys = new GrowingWords();
   const missing = new GrowingWords();
   const pairs = new Pairs(plan, source, batch);
   for (let row = 0; row < batch.numRows; row++) {
-    const key = writer.write(row) ? source.find(writer) : NONE;
+    const key = mayHave(row) && writer.write(row) ? source.find(writer) : NONE;
     if (key === NONE) {
       if (plan.remove) missing.push(row);
       continue;

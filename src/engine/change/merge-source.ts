@@ -1,4 +1,4 @@
-import type { RecordBatch, Schema } from 'apache-arrow';
+import type { Data, RecordBatch, Schema } from 'apache-arrow';
 import { concat, project, take } from '../../arrow/select.ts';
 import { conform } from '../../arrow/types.ts';
 import type { ColumnPath } from '../query/column-path.ts';
@@ -8,8 +8,9 @@ import { asRefusal } from '../table/incoming.ts';
 import { pieces } from '../table/ingest.ts';
 import { GrowingWords } from './growing-words.ts';
 import { KeyIndex, NONE } from './key-index.ts';
-import type { KeyWriter } from './key-writer.ts';
-import { keysOf } from './merge-key.ts';
+import { KeyBounds, type MayHave } from './key-bounds.ts';
+import { KeyWriter } from './key-writer.ts';
+import { keyColumns } from './merge-key.ts';
 import { SpilledRows } from './spilled-rows.ts';
 
 /** How to read the rows of a merge. */
@@ -42,6 +43,7 @@ export class MergeSource {
   readonly #rows: SpilledRows;
   readonly #options: SourceOptions;
   readonly #index = new KeyIndex();
+  readonly #bounds: KeyBounds;
   /** The key of each row. */
   readonly #keys = new GrowingWords();
   /** For each key its first and its last row. */
@@ -54,6 +56,7 @@ export class MergeSource {
   constructor(options: SourceOptions) {
     this.schema = options.schema;
     this.#options = options;
+    this.#bounds = new KeyBounds(options.key.map(({ field }) => field.type));
     this.#rows = new SpilledRows(options.folder, options.schema, options.inMemory);
   }
 
@@ -90,6 +93,11 @@ export class MergeSource {
   /** The number of a key among those of the rows, `NONE` when no row has it. */
   find(key: KeyWriter): number {
     return this.#index.find(key);
+  }
+
+  /** Tells quickly of rows with these columns as their key whether `find` may find anything; not of a row whose key is null. */
+  mayHave(columns: readonly Data[]): MayHave {
+    return this.#bounds.within(columns);
   }
 
   /** The number of a row's key, `NONE` when it is null. */
@@ -134,7 +142,9 @@ export class MergeSource {
   }
 
   async #add(batch: RecordBatch): Promise<void> {
-    const keys = keysOf(this.#options.key, batch);
+    const columns = keyColumns(this.#options.key, batch);
+    this.#bounds.add(columns);
+    const keys = new KeyWriter(columns);
     for (let row = 0; row < batch.numRows; row++) {
       this.#addKey(keys.write(row) ? this.#index.add(keys) : NONE);
     }
