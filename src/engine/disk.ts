@@ -4,7 +4,7 @@ import { link, readFile, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { Flushes } from '../store/flushes.ts';
 import { syncFolder } from '../store/folder.ts';
-import { OpenFile } from '../store/open-file.ts';
+import { FileDescriptor } from '../store/file-descriptor.ts';
 
 export { makeFolder, syncFolder } from '../store/folder.ts';
 
@@ -24,7 +24,7 @@ export async function readIfPresent(path: string): Promise<Buffer | undefined> {
  * is written under another name first and then linked.
  */
 export async function writeDurable(path: string, bytes: Uint8Array): Promise<void> {
-  const file = OpenFile.open(path, 'w');
+  const file = FileDescriptor.open(path, 'w');
   try {
     await file.write([bytes]);
     // The name is there since the file is open; both ways to the disk are gone at once.

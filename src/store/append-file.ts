@@ -1,16 +1,16 @@
 import { rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { syncFolder } from './folder.ts';
-import { OpenFile } from './open-file.ts';
+import { FileDescriptor } from './file-descriptor.ts';
 
 /** A file that grows at its end. */
 export class AppendFile {
   readonly #path: string;
-  readonly #file: OpenFile;
+  readonly #file: FileDescriptor;
   #size = 0;
   #synced = 0;
 
-  private constructor(path: string, file: OpenFile) {
+  private constructor(path: string, file: FileDescriptor) {
     this.#path = path;
     this.#file = file;
   }
@@ -20,7 +20,7 @@ export class AppendFile {
    * @throws the system's error; EEXIST when the name is taken.
    */
   static async create(path: string, mode: number): Promise<AppendFile> {
-    const file = new AppendFile(path, OpenFile.open(path, 'ax', mode));
+    const file = new AppendFile(path, FileDescriptor.open(path, 'ax', mode));
     try {
       await syncFolder(dirname(path));
     } catch (error) {

@@ -1,10 +1,10 @@
 import { mkdir, stat } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
-import { OpenFile } from './open-file.ts';
+import { FileDescriptor } from './file-descriptor.ts';
 
 /** After this the names in a folder are on stable storage: what was made, linked, renamed or removed in it. */
 export async function syncFolder(path: string): Promise<void> {
-  const folder = OpenFile.open(path, 'r');
+  const folder = FileDescriptor.open(path, 'r');
   try {
     await folder.sync();
   } finally {

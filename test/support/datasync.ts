@@ -1,9 +1,9 @@
 import { vi } from 'vitest';
-import { OpenFile } from '../../src/store/open-file.ts';
+import { FileDescriptor } from '../../src/store/file-descriptor.ts';
 
 /** Counts the flushes of files (fdatasync) while something runs. They still happen. */
 export async function countFlushes(run: () => Promise<void>): Promise<number> {
-  const spy = vi.spyOn(OpenFile.prototype, 'datasync');
+  const spy = vi.spyOn(FileDescriptor.prototype, 'datasync');
   try {
     await run();
     return spy.mock.calls.length;

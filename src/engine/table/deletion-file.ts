@@ -7,7 +7,7 @@ import { openFile } from '../../arrow/file-reader.ts';
 import { FileWriter } from '../../arrow/file-writer.ts';
 import { batchOf } from '../../arrow/select.ts';
 import { Flushes } from '../../store/flushes.ts';
-import { OpenFile } from '../../store/open-file.ts';
+import { FileDescriptor } from '../../store/file-descriptor.ts';
 import { syncFolder } from '../disk.ts';
 import { DELETIONS } from './layout.ts';
 import { bytesAccess } from './random-access.ts';
@@ -58,12 +58,12 @@ export async function readDeletions(folder: string, path: string): Promise<Uint3
   throw new Error(`${path} does not list deleted rows`);
 }
 
-async function written(path: string, rows: Uint32Array): Promise<OpenFile> {
+async function written(path: string, rows: Uint32Array): Promise<FileDescriptor> {
   const writer = new FileWriter(schema);
   const begin = writer.begin();
   const column = makeVector(makeData({ type: new Uint32(), data: rows }));
   const pieces = writer.batch(batchOf(schema, [column], rows.length));
-  const file = OpenFile.open(path, 'wx');
+  const file = FileDescriptor.open(path, 'wx');
   try {
     await file.write([begin, ...pieces, writer.end()]);
     return file;
@@ -73,7 +73,7 @@ async function written(path: string, rows: Uint32Array): Promise<OpenFile> {
   }
 }
 
-async function synced(file: OpenFile): Promise<void> {
+async function synced(file: FileDescriptor): Promise<void> {
   try {
     await file.sync();
   } finally {

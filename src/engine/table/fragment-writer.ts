@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { RecordBatch, Schema } from 'apache-arrow';
 import { FileWriter } from '../../arrow/file-writer.ts';
 import type { Flushes } from '../../store/flushes.ts';
-import { OpenFile } from '../../store/open-file.ts';
+import { FileDescriptor } from '../../store/file-descriptor.ts';
 import { newDataFile } from './layout.ts';
 
 /** A data file that is complete. Its name is not on stable storage until the folder is synced. */
@@ -23,15 +23,15 @@ const ENOUGH_BYTES = 2 ** 18;
  */
 export class FragmentWriter {
   readonly #writer: FileWriter;
-  readonly #open: OpenFile;
+  readonly #target: FileDescriptor;
   readonly #path: string;
   readonly #file: string;
   #held: Uint8Array[] = [];
   #heldBytes = 0;
 
-  private constructor(writer: FileWriter, open: OpenFile, path: string, file: string) {
+  private constructor(writer: FileWriter, target: FileDescriptor, path: string, file: string) {
     this.#writer = writer;
-    this.#open = open;
+    this.#target = target;
     this.#path = path;
     this.#file = file;
   }
@@ -40,8 +40,8 @@ export class FragmentWriter {
   static async create(folder: string, schema: Schema): Promise<FragmentWriter> {
     const file = newDataFile();
     const path = join(folder, file);
-    const open = OpenFile.open(path, 'wx');
-    const writer = new FragmentWriter(new FileWriter(schema), open, path, file);
+    const target = FileDescriptor.open(path, 'wx');
+    const writer = new FragmentWriter(new FileWriter(schema), target, path, file);
     await writer.#add([writer.#writer.begin()]);
     return writer;
   }
@@ -66,7 +66,7 @@ export class FragmentWriter {
 
   /** Gives the file up and removes it. */
   async abandon(): Promise<void> {
-    this.#open.close();
+    this.#target.close();
     await rm(this.#path, { force: true });
   }
 
@@ -82,14 +82,14 @@ export class FragmentWriter {
     const pieces = [...this.#held, ...last];
     this.#held = [];
     this.#heldBytes = 0;
-    await this.#open.write(pieces);
+    await this.#target.write(pieces);
   }
 
   async #sync(): Promise<void> {
     try {
-      await this.#open.sync();
+      await this.#target.sync();
     } finally {
-      this.#open.close();
+      this.#target.close();
     }
   }
 }

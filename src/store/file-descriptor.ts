@@ -24,7 +24,7 @@ const SMALL_BYTES = 2 ** 16;
  * in memory, opening, closing and small writes, are made at once; what moves
  * many bytes or waits for the disk goes on beside other work and is awaited.
  */
-export class OpenFile {
+export class FileDescriptor {
   readonly #descriptor: number;
 
   private constructor(descriptor: number) {
@@ -35,8 +35,8 @@ export class OpenFile {
    * @param flags As those of `node:fs`: `wx` makes a new file, `ax` one that grows at its end.
    * @throws the system's error.
    */
-  static open(path: string, flags: 'r' | 'w' | 'wx' | 'ax', mode?: number): OpenFile {
-    return new OpenFile(openSync(path, flags, mode));
+  static open(path: string, flags: 'r' | 'w' | 'wx' | 'ax', mode?: number): FileDescriptor {
+    return new FileDescriptor(openSync(path, flags, mode));
   }
 
   /** Writes all of the pieces one behind the other. After this other processes can read them; they are not yet durable. */

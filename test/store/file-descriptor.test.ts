@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { OpenFile } from '../../src/store/open-file.ts';
+import { FileDescriptor } from '../../src/store/file-descriptor.ts';
 
 let folder = '';
 
@@ -14,10 +14,10 @@ afterEach(async () => {
   await rm(folder, { recursive: true });
 });
 
-describe('an open file', () => {
+describe('a file descriptor', () => {
   it('takes few bytes, many bytes and many pieces, in order', async () => {
     const path = join(folder, 'file');
-    const file = OpenFile.open(path, 'wx');
+    const file = FileDescriptor.open(path, 'wx');
     const pieces = Array.from({ length: 3000 }, (_, at) => Buffer.from(`${at},`));
     const large = Buffer.alloc(200_000, 'large');
     await file.write([Buffer.from('first')]);
@@ -32,7 +32,7 @@ describe('an open file', () => {
 
   it('grows at its end, and can be cut', async () => {
     const path = join(folder, 'file');
-    const file = OpenFile.open(path, 'ax');
+    const file = FileDescriptor.open(path, 'ax');
     await file.write([Buffer.from('one two')]);
     await file.truncate(3);
     await file.write([Buffer.from('!')]);
@@ -42,7 +42,7 @@ describe('an open file', () => {
   });
 
   it('is not made where there is one', () => {
-    OpenFile.open(join(folder, 'file'), 'wx').close();
-    expect(() => OpenFile.open(join(folder, 'file'), 'wx')).toThrow('EEXIST');
+    FileDescriptor.open(join(folder, 'file'), 'wx').close();
+    expect(() => FileDescriptor.open(join(folder, 'file'), 'wx')).toThrow('EEXIST');
   });
 });
