@@ -26,6 +26,7 @@ const SMALL_BYTES = 2 ** 16;
  */
 export class FileDescriptor {
   readonly #descriptor: number;
+  #closed = false;
 
   private constructor(descriptor: number) {
     this.#descriptor = descriptor;
@@ -61,8 +62,10 @@ export class FileDescriptor {
     await truncate(this.#descriptor, size);
   }
 
-  /** May only be called when nothing else is under way. */
+  /** May only be called when nothing else is under way. A second time it does nothing: the number may be another file's by then. */
   close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
     closeSync(this.#descriptor);
   }
 

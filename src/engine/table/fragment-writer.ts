@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { RecordBatch, Schema } from 'apache-arrow';
 import { FileWriter } from '../../arrow/file-writer.ts';
 import type { Flushes } from '../../store/flushes.ts';
-import { FileDescriptor } from '../../store/file-descriptor.ts';
+import { StreamedFile } from '../../store/streamed-file.ts';
 import { newDataFile } from './layout.ts';
 
 /** A data file that is complete. Its name is not on stable storage until the folder is synced. */
@@ -18,18 +18,19 @@ export interface WrittenFile {
 const ENOUGH_BYTES = 2 ** 18;
 
 /**
- * Writes one data file batch by batch; each batch is with the operating system
- * before the next is taken, save that copies of small ones wait for each other.
+ * Writes one data file batch by batch. A batch goes to the operating system while
+ * the next is made, so its memory must stay as it is until that one is written or
+ * the file is ended; copies of small ones wait for each other.
  */
 export class FragmentWriter {
   readonly #writer: FileWriter;
-  readonly #target: FileDescriptor;
+  readonly #target: StreamedFile;
   readonly #path: string;
   readonly #file: string;
   #held: Uint8Array[] = [];
   #heldBytes = 0;
 
-  private constructor(writer: FileWriter, target: FileDescriptor, path: string, file: string) {
+  private constructor(writer: FileWriter, target: StreamedFile, path: string, file: string) {
     this.#writer = writer;
     this.#target = target;
     this.#path = path;
@@ -40,7 +41,7 @@ export class FragmentWriter {
   static async create(folder: string, schema: Schema): Promise<FragmentWriter> {
     const file = newDataFile();
     const path = join(folder, file);
-    const target = FileDescriptor.open(path, 'wx');
+    const target = StreamedFile.create(path);
     const writer = new FragmentWriter(new FileWriter(schema), target, path, file);
     await writer.#add([writer.#writer.begin()]);
     return writer;
@@ -59,14 +60,16 @@ export class FragmentWriter {
   async finish(flushes?: Flushes): Promise<WrittenFile> {
     await this.#add([this.#writer.end()]);
     await this.#flush([]);
-    if (flushes === undefined) await this.#sync();
-    else flushes.add(this.#sync());
+    await this.#target.end();
+    const synced = this.#target.sync();
+    if (flushes === undefined) await synced;
+    else flushes.add(synced);
     return { file: this.#file, rows: this.#writer.rows, bytes: this.#writer.bytes };
   }
 
   /** Gives the file up and removes it. */
   async abandon(): Promise<void> {
-    this.#target.close();
+    await this.#target.abandon();
     await rm(this.#path, { force: true });
   }
 
@@ -83,13 +86,5 @@ export class FragmentWriter {
     this.#held = [];
     this.#heldBytes = 0;
     await this.#target.write(pieces);
-  }
-
-  async #sync(): Promise<void> {
-    try {
-      await this.#target.sync();
-    } finally {
-      this.#target.close();
-    }
   }
 }

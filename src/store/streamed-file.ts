@@ -1,0 +1,84 @@
+import { FileDescriptor } from './file-descriptor.ts';
+
+/** No more bytes than this are written while others are being made ready: they are held in memory beside those. */
+const BESIDE_BYTES = 32 * 2 ** 20;
+/** The disk is told to begin whenever so many bytes have come, so that it has little left to do at the end. */
+const EARLY_BYTES = 32 * 2 ** 20;
+
+/**
+ * A new file that is written from its start to its end while its bytes are still
+ * being made: a write goes on beside whatever makes the next bytes.
+ */
+export class StreamedFile {
+  readonly #file: FileDescriptor;
+  #writing: Promise<void> | undefined;
+  #flushing: Promise<void> | undefined;
+  #unflushed = 0;
+
+  private constructor(file: FileDescriptor) {
+    this.#file = file;
+  }
+
+  /** @throws the system's error; EEXIST when the name is taken. */
+  static create(path: string): StreamedFile {
+    return new StreamedFile(FileDescriptor.open(path, 'wx'));
+  }
+
+  /**
+   * Adds bytes at the end. Their memory must stay as it is until the next call returns.
+   * @throws the system's error, perhaps that of the write before.
+   */
+  async write(pieces: readonly Uint8Array[]): Promise<void> {
+    const bytes = pieces.reduce((sum, { byteLength }) => sum + byteLength, 0);
+    await this.#written();
+    this.#flushEarly(bytes);
+    const writing = this.#file.write(pieces);
+    // Whoever calls next is told of a fault.
+    writing.catch(() => undefined);
+    this.#writing = writing;
+    if (bytes > BESIDE_BYTES) await this.#written();
+  }
+
+  /** Waits until the system has all bytes. */
+  async end(): Promise<void> {
+    await this.#written();
+  }
+
+  /** After this the file's bytes are on stable storage; it is closed, also when this throws. */
+  async sync(): Promise<void> {
+    try {
+      await this.#flushing;
+      await this.#file.sync();
+    } finally {
+      this.#file.close();
+    }
+  }
+
+  /** Closes a file that was not synced, and that nobody needs. Does not throw. */
+  async abandon(): Promise<void> {
+    await Promise.allSettled([this.#writing, this.#flushing]);
+    try {
+      this.#file.close();
+    } catch {
+      // Nobody needs it any more.
+    }
+  }
+
+  async #written(): Promise<void> {
+    await this.#writing;
+    this.#writing = undefined;
+  }
+
+  /** Begins to flush what was written before; one flush at a time, and none that anybody waits for now. */
+  #flushEarly(bytes: number): void {
+    if (this.#unflushed >= EARLY_BYTES && this.#flushing === undefined) {
+      this.#unflushed = 0;
+      this.#flushing = this.#file.datasync().then(() => {
+        this.#flushing = undefined;
+      });
+      // The flush at the end waits for it, and tells of a fault.
+      this.#flushing.catch(() => undefined);
+    }
+    this.#unflushed += bytes;
+  }
+}
