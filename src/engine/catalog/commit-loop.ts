@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CatalogError } from '../../protocol/errors.ts';
+import { NotDurable } from './not-durable.ts';
 import type { Check, CommitResult, Write } from '../../store/store.ts';
 
 /** How often a change is planned anew before its caller is told to retry. */
@@ -56,6 +57,7 @@ export async function commitLoop<Result>(
 
 /** Only a refusal says that nothing took effect; after anything else what was written must stay. */
 export function tookNoEffect(error: unknown): boolean {
+  if (error instanceof NotDurable) return true;
   return error instanceof CatalogError && error.row.name !== 'ServiceUnavailable';
 }
 

@@ -5,6 +5,7 @@ import { CatalogError } from '../../protocol/errors.ts';
 import type { Flushes } from '../../store/flushes.ts';
 import type { Check, Store, Write } from '../../store/store.ts';
 import { commitLoop, tookNoEffect, type Committer } from '../catalog/commit-loop.ts';
+import { NotDurable, requireDurable } from '../catalog/not-durable.ts';
 import { unchanged } from '../catalog/reader.ts';
 import type { Stored, TableRecord, VersionRecord } from '../catalog/records.ts';
 import { makeFolder, syncFolder } from '../disk.ts';
@@ -148,7 +149,7 @@ export class Tables {
     const manifest = { ...contents, version: 1n, timestampMillis: Date.now() };
     const record = await this.#manifests.stage(this.folder(table), manifest);
     try {
-      await flushes?.settled();
+      await requireDurable(flushes);
       await commit([headCheck(table.id, undefined)], versionWrites(table.id, record));
     } catch (error) {
       if (tookNoEffect(error)) {
@@ -220,8 +221,8 @@ export class Tables {
       const head = await this.#stored(table.id, undefined);
       const further = (await commit.checks?.()) ?? [];
       const staged = await this.#staged(table, head, commit.change);
+      await this.#flushed(table, staged, commit, attempts.length === 0);
       attempts.push(staged);
-      await commit.flushes?.settled();
       return {
         kind: 'commit',
         checks: [unchanged(current), headCheck(table.id, head), ...further],
@@ -241,6 +242,21 @@ export class Tables {
     const contents = await change(base);
     const manifest = { ...contents, version: base.version + 1n, timestampMillis: Date.now() };
     return { record: await this.#manifests.stage(folder, manifest), base, manifest };
+  }
+
+  /** Waits for the files of a commit; where they are lost nothing of it stays, unless an earlier attempt may have taken effect. */
+  async #flushed(
+    table: TableRecord,
+    { record }: Committed,
+    { flushes }: VersionCommit,
+    isFirst: boolean,
+  ): Promise<void> {
+    try {
+      await requireDurable(flushes);
+    } catch (error) {
+      await this.#manifests.unstage(this.folder(table), record);
+      throw isFirst || !(error instanceof NotDurable) ? error : error.cause;
+    }
   }
 
   /** The attempt that took effect after all. One of unknown outcome may do so while later ones are made. */

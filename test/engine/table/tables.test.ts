@@ -5,6 +5,7 @@ import { Field, FixedSizeList, Float32, Int64, Schema, Utf8, vectorFromArray } f
 import type { RecordBatch } from 'apache-arrow';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { batchOf } from '../../../src/arrow/select.ts';
+import { tookNoEffect } from '../../../src/engine/catalog/commit-loop.ts';
 import { absent } from '../../../src/engine/catalog/reader.ts';
 import { encodeTable } from '../../../src/engine/catalog/records-codec.ts';
 import type { Stored, TableRecord } from '../../../src/engine/catalog/records.ts';
@@ -12,6 +13,7 @@ import { appended, overwritten } from '../../../src/engine/table/change.ts';
 import { FragmentReader } from '../../../src/engine/table/fragment-reader.ts';
 import { decodeManifest, encodeManifest } from '../../../src/engine/table/manifest.ts';
 import { Tables } from '../../../src/engine/table/tables.ts';
+import { Flushes } from '../../../src/store/flushes.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { MemoryStore } from '../../support/memory-store.ts';
 
@@ -182,6 +184,35 @@ describe('commits', () => {
     await expect(reopened.snapshot(record)).rejects.toThrow(
       'is not the manifest that was committed',
     );
+  });
+
+  it('makes no version whose files did not come to stable storage, and leaves nothing of it', async () => {
+    await create([1n]);
+    const flushes = new Flushes();
+    const files = await tables.write(record, schema, stream(batch([2n])), flushes);
+    flushes.add(Promise.reject(new Error('a bad block')));
+    const refused = tables.commit({
+      table: stored,
+      change: (base) => appended(base, files),
+      current: () => Promise.resolve(stored),
+      flushes,
+    });
+    const error = await refused.catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({ cause: { message: 'a bad block' } });
+    expect(tookNoEffect(error)).toBe(true);
+    expect((await tables.snapshot(record)).version).toBe(1n);
+    expect(await readdir(join(root, record.id, 'versions'))).toHaveLength(1);
+  });
+
+  it('makes no table whose files did not come to stable storage', async () => {
+    const flushes = new Flushes();
+    const files = await tables.begin(record, schema, stream(batch([2n])), flushes);
+    flushes.add(Promise.reject(new Error('a bad block')));
+    await expect(tables.first(record, schema, files, put, flushes)).rejects.toThrow(
+      'the files of a change could not be brought to stable storage',
+    );
+    expect(await store.get(stored.key)).toBeUndefined();
+    expect(await readdir(root)).toEqual([]);
   });
 
   it('lists versions in both orders and by pages', async () => {
