@@ -12,7 +12,7 @@ export type Wrote = (files: readonly string[]) => void;
  * @param rows For each fragment positions in its files, ascending; of rows that are there.
  */
 export async function withoutRows(
-  reader: Pick<FragmentReader, 'deletions'>,
+  reader: Pick<FragmentReader, 'deletions' | 'keepDeletions'>,
   base: Snapshot,
   rows: ReadonlyMap<Fragment, Uint32Array>,
   wrote: Wrote,
@@ -26,6 +26,7 @@ export async function withoutRows(
   }
   const paths = await writeDeletions(base.folder, lists, flushes);
   wrote(paths);
+  for (const [at, path] of paths.entries()) reader.keepDeletions(base, path, lists[at]!);
   const pathOf = new Map(touched.map((fragment, index) => [fragment, paths[index]!]));
   return left.map((fragment) => {
     const deletions = pathOf.get(fragment);

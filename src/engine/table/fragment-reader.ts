@@ -96,15 +96,13 @@ export class FragmentReader implements BatchSource {
     columns: readonly string[],
     asked?: RowRange,
   ): Promise<FragmentBatch> {
-    const { start, rows, ids } = await this.#frame(snapshot, fragment, index);
+    const { start, rows } = await this.#frame(snapshot, fragment, index);
     const live = liveRows(await this.deletions(snapshot, fragment), start, rows);
     const range = live === null ? asked : undefined;
-    const { batch, release } = await this.#columns(
-      snapshot,
-      fragment,
-      { index, rows, range },
-      columns,
-    );
+    const [ids, { batch, release }] = await Promise.all([
+      this.#storedIds(snapshot, fragment, index),
+      this.#columns(snapshot, fragment, { index, rows, range }, columns),
+    ]);
     const rowIds = idsOfBatch(fragment.firstRowId + BigInt(start), ids, live);
     const found = { index, rowIds, start, live, skipped: range?.start ?? 0 };
     if (live === null) return { ...found, batch, release };
@@ -128,21 +126,35 @@ export class FragmentReader implements BatchSource {
     return rows;
   }
 
+  /** Remembers deleted rows that were just written: whoever changes the table next asks for them. */
+  keepDeletions({ folder }: Snapshot, path: string, rows: Uint32Array): void {
+    this.#deletions.set(join(folder, path), rows, rows.byteLength);
+  }
+
   /** Closes every file that is not being read. */
   async close(): Promise<void> {
     await this.#files.close();
   }
 
-  /** What the first file knows of a batch: where it lies, how long it is, and the row ids where they are stored. */
+  /** What the first file knows of a batch: where it lies, and how long it is. */
   async #frame(snapshot: Snapshot, fragment: Fragment, index: number) {
-    return this.#first(snapshot, fragment, async ({ file, starts }) => {
-      const stored = fragment.storedRowIds ? await file.readBatch(index, [STORED_ROW_ID]) : null;
-      const ids = stored?.getChildAt(0)?.toArray();
-      return {
-        start: starts[index] ?? 0,
-        rows: file.batchRows[index] ?? 0,
-        ids: ids instanceof BigUint64Array ? ids : null,
-      };
+    return this.#first(snapshot, fragment, async ({ file, starts }) => ({
+      start: starts[index] ?? 0,
+      rows: file.batchRows[index] ?? 0,
+    }));
+  }
+
+  /** The row ids of a batch where they are stored. */
+  async #storedIds(
+    snapshot: Snapshot,
+    fragment: Fragment,
+    index: number,
+  ): Promise<BigUint64Array | null> {
+    if (!fragment.storedRowIds) return null;
+    return this.#first(snapshot, fragment, async ({ file }) => {
+      const stored = await file.readBatch(index, [STORED_ROW_ID]);
+      const ids = stored.getChildAt(0)?.toArray();
+      return ids instanceof BigUint64Array ? ids : null;
     });
   }
 

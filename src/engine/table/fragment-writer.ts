@@ -41,8 +41,8 @@ export class FragmentWriter {
   static async create(folder: string, schema: Schema): Promise<FragmentWriter> {
     const file = newDataFile();
     const path = join(folder, file);
-    const target = StreamedFile.create(path);
-    const writer = new FragmentWriter(new FileWriter(schema), target, path, file);
+    const format = new FileWriter(schema);
+    const writer = new FragmentWriter(format, StreamedFile.create(path), path, file);
     await writer.#add([writer.#writer.begin()]);
     return writer;
   }
