@@ -2,8 +2,7 @@ import type { Schema } from 'apache-arrow';
 import { CatalogError } from '../../protocol/errors.ts';
 import { jsonAnswer } from '../answers.ts';
 import type { Handler } from '../handler.ts';
-import { byQueryMode } from '../parameters.ts';
-import { refuseBranch } from '../query/request.ts';
+import { branchParameter, byQueryMode } from '../parameters.ts';
 import { appended, overwritten, type Change } from '../table/change.ts';
 import type { WrittenFile } from '../table/fragment-writer.ts';
 import { openIncoming } from '../table/incoming.ts';
@@ -32,15 +31,15 @@ export function insertIntoTable(parts: TableParts): Handler {
   return async (call) => {
     const { request } = call;
     const mode = byQueryMode(call, modes);
-    refuseBranch(request.query.get('branch')?.[0] ?? null);
     const table = await parts.catalog.requireTable(request.object);
     requireEngineTable(request.object, table.content);
+    const chain = await parts.tables.chain(table.content, branchParameter(call));
     const incoming = await openIncoming(request.body, parts.maxArrowBytes);
-    const { schema } = await parts.tables.snapshot(table.content);
+    const { schema } = await parts.tables.snapshot(table.content, undefined, chain);
     checkConforms(incoming.schema, schema);
     const files = await parts.tables.write(table.content, schema, incoming.batches);
     const change = unlessAltered(schema, mode.change(files));
-    const committed = await commitFiles(parts, request.object, files, { table, change });
+    const committed = await commitFiles(parts, request.object, files, { table, chain, change });
     const { version } = committed.manifest;
     const rows = files.reduce((sum, file) => sum + file.rows, 0);
     return jsonAnswer(

@@ -55,7 +55,6 @@ const NEAREST_LIMIT = 10;
  */
 export function parseQueryRequest(body: Fields): QueryRequest {
   refuseFullText(body);
-  refuseBranch(textField(body, 'branch'));
   checkIgnored(body);
   const nearest = nearestField(body);
   const order = orderField(body);
@@ -73,15 +72,6 @@ export function parseQueryRequest(body: Fields): QueryRequest {
     offset: bounded(countField(body, 'offset') ?? 0n),
     withRowId: flagField(body, 'with_row_id', false),
   });
-}
-
-/** Only the main branch exists: `main`, the empty name, or none. */
-export function refuseBranch(branch: string | null): void {
-  if (branch === null || branch === '' || branch === 'main') return;
-  throw new CatalogError(
-    'TableBranchNotFound',
-    `the table has no branch ${JSON.stringify(branch)}`,
-  );
 }
 
 function refuseFullText(body: Fields): void {

@@ -7,6 +7,8 @@ import { commitLoop, tookNoEffect, type Committer } from '../catalog/commit-loop
 import { unchanged } from '../catalog/reader.ts';
 import type { Stored, TableRecord, VersionRecord } from '../catalog/records.ts';
 import { makeFolder, syncFolder } from '../disk.ts';
+import { Branches, branchNotFound } from './branches.ts';
+import { MAIN, MAIN_CHAIN, type Chain } from './chain.ts';
 import { appended, empty, rowsOf, type Change } from './change.ts';
 import type { WrittenFile } from './fragment-writer.ts';
 import { discard, ingest } from './ingest.ts';
@@ -16,7 +18,7 @@ import type { Manifest } from './manifest.ts';
 import { ManifestStore } from './manifest-store.ts';
 import type { Snapshot } from './snapshot.ts';
 import { headCheck, versionWrites } from './version-commit.ts';
-import { removeVersions, type Removal } from './version-removal.ts';
+import { removeVersions, type Removal, type RemovalParts } from './version-removal.ts';
 import { VersionStore, type VersionPage } from './version-store.ts';
 
 /** What a commit made: the version, and what it was built on. */
@@ -29,6 +31,8 @@ export interface Committed {
 /** A commit of a table's next version. */
 export interface VersionCommit {
   readonly table: Stored<TableRecord>;
+  /** The line that gets the version; the main one unless it is given. */
+  readonly chain?: Chain;
   readonly change: Change;
   /** Reads the table's record again. */
   readonly current: () => Promise<Stored<TableRecord>>;
@@ -55,6 +59,7 @@ export class Tables {
   readonly #root: string;
   readonly #committer: Committer;
   readonly #versions: VersionStore;
+  readonly #branches: Branches;
   readonly #manifests: ManifestStore;
   readonly #mutex = new KeyedMutex();
 
@@ -62,6 +67,7 @@ export class Tables {
     this.#root = options.root;
     this.#committer = options.committer;
     this.#versions = new VersionStore(options.store);
+    this.#branches = new Branches(options.store, options.committer);
     this.#manifests = new ManifestStore(options.cacheBytes);
   }
 
@@ -71,19 +77,32 @@ export class Tables {
   }
 
   /**
+   * The line of versions that a name means: `main`, or a branch.
+   * @throws CatalogError TableBranchNotFound.
+   */
+  async chain(table: TableRecord, branch: string): Promise<Chain> {
+    return this.#branches.chain(table.id, branch);
+  }
+
+  /**
    * A table at its newest version, or at the one asked for.
+   * @param chain The line of versions that is meant.
    * @throws CatalogError TableVersionNotFound.
    */
-  async snapshot(table: TableRecord, version?: bigint): Promise<Snapshot> {
-    const stored = await this.#stored(table.id, version);
+  async snapshot(
+    table: TableRecord,
+    version?: bigint,
+    chain: Chain = MAIN_CHAIN,
+  ): Promise<Snapshot> {
+    const stored = await this.#stored(table.id, version, chain);
     try {
       const manifest = await this.#manifests.load(this.folder(table), stored.content);
       return this.snapshotOf(table, manifest);
     } catch (error) {
       // It may have been removed since its record was read: then the newest is another.
-      const found = await this.#stored(table.id, version);
+      const found = await this.#stored(table.id, version, chain);
       if (found.content.version === stored.content.version) throw error;
-      return this.snapshot(table, version);
+      return this.snapshot(table, version, chain);
     }
   }
 
@@ -97,15 +116,23 @@ export class Tables {
    * The record of a table's newest version, or of the one asked for.
    * @throws CatalogError TableVersionNotFound.
    */
-  async version(table: TableRecord, version?: bigint): Promise<Stored<VersionRecord>> {
-    const stored = await this.#stored(table.id, version);
+  async version(
+    table: TableRecord,
+    version?: bigint,
+    chain: Chain = MAIN_CHAIN,
+  ): Promise<Stored<VersionRecord>> {
+    const stored = await this.#stored(table.id, version, chain);
     await this.#manifests.finalise(this.folder(table), stored.content);
     return stored;
   }
 
   /** The versions of a table; every one that is answered has its final manifest. */
-  async versions(table: TableRecord, page: VersionPage): Promise<readonly VersionRecord[]> {
-    const records = await this.#versions.list(table.id, page);
+  async versions(
+    table: TableRecord,
+    page: VersionPage,
+    chain: Chain = MAIN_CHAIN,
+  ): Promise<readonly VersionRecord[]> {
+    const records = await this.#versions.list(table.id, page, chain);
     for (const record of records) await this.#manifests.finalise(this.folder(table), record);
     return records;
   }
@@ -185,36 +212,48 @@ export class Tables {
    * @returns The versions that were removed.
    */
   async remove(removal: Removal): Promise<readonly bigint[]> {
-    const parts = {
-      committer: this.#committer,
-      versions: this.#versions,
-      folder: (table: TableRecord) => this.folder(table),
-      load: (folder: string, record: VersionRecord) => this.#manifests.load(folder, record),
-    };
     const { content } = await removal.table();
-    // Writers of this process read the version that they build on, so it stays while they do.
-    return this.#mutex.run(content.id, () => removeVersions(parts, removal));
+    return this.removing(content, (parts) => removeVersions(parts, removal));
+  }
+
+  /** Work that removes versions of a table. Writers of this process read the version that they build on, so none goes while they do. */
+  async removing<Result>(
+    table: TableRecord,
+    work: (parts: RemovalParts) => Promise<Result>,
+  ): Promise<Result> {
+    return this.#mutex.run(table.id, () =>
+      work({
+        committer: this.#committer,
+        versions: this.#versions,
+        folder: (one) => this.folder(one),
+        load: (folder, record) => this.#manifests.load(folder, record),
+      }),
+    );
   }
 
   async #committed(commit: VersionCommit): Promise<Committed> {
     const table = commit.table.content;
+    const chain = commit.chain ?? MAIN_CHAIN;
     const attempts: Committed[] = [];
     return commitLoop(this.#committer, async (doubt) => {
       const last = attempts.at(-1);
-      const taken = doubt ? await this.#taken(table, attempts) : undefined;
+      const taken = doubt ? await this.#taken(table, attempts, chain) : undefined;
       if (taken !== undefined) return { kind: 'done', result: taken };
       if (last !== undefined && !doubt)
         await this.#manifests.unstage(this.folder(table), last.record);
       const current = last === undefined ? commit.table : await commit.current();
       if (current.content.id !== table.id) throw replaced();
-      const head = await this.#stored(table.id, undefined);
+      const head = await this.#stored(table.id, undefined, chain);
       const further = (await commit.checks?.()) ?? [];
-      const staged = await this.#staged(table, head, commit.change);
+      const staged = await this.#staged(table, head, commit.change, chain);
       attempts.push(staged);
       return {
         kind: 'commit',
-        checks: [unchanged(current), headCheck(table.id, head), ...further],
-        writes: [...versionWrites(table.id, staged.record), ...(commit.writes?.(current) ?? [])],
+        checks: [unchanged(current), headCheck(table.id, head, chain.key), ...further],
+        writes: [
+          ...versionWrites(table.id, staged.record, chain.key),
+          ...(commit.writes?.(current) ?? []),
+        ],
         result: staged,
       };
     });
@@ -224,18 +263,24 @@ export class Tables {
     table: TableRecord,
     head: Stored<VersionRecord>,
     change: Change,
+    chain: Chain,
   ): Promise<Committed> {
     const folder = this.folder(table);
     const base = await this.#manifests.load(folder, head.content);
     const contents = await change(base);
     const manifest = { ...contents, version: base.version + 1n, timestampMillis: Date.now() };
-    return { record: await this.#manifests.stage(folder, manifest), base, manifest };
+    const record = await this.#manifests.stage(folder, manifest, chain.key);
+    return { record, base, manifest };
   }
 
   /** The attempt that took effect after all. One of unknown outcome may do so while later ones are made. */
-  async #taken(table: TableRecord, attempts: readonly Committed[]): Promise<Committed | undefined> {
+  async #taken(
+    table: TableRecord,
+    attempts: readonly Committed[],
+    chain: Chain,
+  ): Promise<Committed | undefined> {
     for (const attempt of attempts) {
-      const stored = await this.#versions.at(table.id, attempt.record.version);
+      const stored = await this.#versions.at(table.id, attempt.record.version, chain);
       if (stored?.content.staging === attempt.record.staging) return attempt;
     }
     return undefined;
@@ -261,12 +306,18 @@ export class Tables {
     return committed;
   }
 
-  async #stored(tableId: string, version: bigint | undefined): Promise<Stored<VersionRecord>> {
+  async #stored(
+    tableId: string,
+    version: bigint | undefined,
+    chain: Chain,
+  ): Promise<Stored<VersionRecord>> {
     const stored =
       version === undefined
-        ? await this.#versions.head(tableId)
-        : await this.#versions.at(tableId, version);
+        ? await this.#versions.head(tableId, chain)
+        : await this.#versions.at(tableId, version, chain);
     if (stored !== undefined) return stored;
+    // Its head is there as long as it is.
+    if (version === undefined && chain.branch !== MAIN) throw branchNotFound(chain.branch);
     throw new CatalogError(
       'TableVersionNotFound',
       version === undefined ? 'the table has no version' : `the table has no version ${version}`,

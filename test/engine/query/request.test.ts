@@ -242,7 +242,6 @@ describe('a body that is refused', () => {
       'order_by of a vector search is not built yet',
     ],
     ['{"full_text_query":{"query":"puppy"}}', 'Unsupported', 'full text search is not built yet'],
-    ['{"branch":"dev"}', 'TableBranchNotFound', 'the table has no branch "dev"'],
   ];
   it.each(refusals)('%s', (body, name, sentence) => {
     const refusal = refusalOf(() => parsed(body));
