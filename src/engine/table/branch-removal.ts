@@ -5,6 +5,7 @@ import { unchanged } from '../catalog/reader.ts';
 import type { BranchRecord, Stored, TableRecord, VersionRecord } from '../catalog/records.ts';
 import { branchNotFound, type Branches } from './branches.ts';
 import { removeBranchFolder } from './branch-folder.ts';
+import { MAIN } from './chain.ts';
 import type { Tags } from './tags.ts';
 import { headCheck } from './version-commit.ts';
 import { removeFiles, type RemovalParts } from './version-removal.ts';
@@ -31,8 +32,8 @@ interface Removed {
 /**
  * Removes a branch: its records in one commit, and then the files that nothing
  * else needs. What a crash leaves of these, no record names.
- * @throws CatalogError TableBranchNotFound, InvalidTableState for a branch that
- * another came from or of which a tag names a version.
+ * @throws CatalogError TableBranchNotFound, InvalidInput for the main one,
+ * InvalidTableState for one that another came from or of which a tag names a version.
  */
 export async function removeBranch(
   parts: BranchRemovalParts,
@@ -48,6 +49,7 @@ async function commitRemoval(
   { name, table }: BranchRemoval,
 ): Promise<Removed> {
   let last: Removed | undefined;
+  if (name === MAIN) throw needed(name, 'it is that which every table begins with', 'InvalidInput');
   return commitLoop<Removed>(committer, async (doubt) => {
     const current = await table();
     const { id } = current.content;
@@ -85,9 +87,13 @@ async function commitRemoval(
   });
 }
 
-function needed(name: string, why: string): CatalogError {
+function needed(
+  name: string,
+  why: string,
+  error: 'InvalidInput' | 'InvalidTableState' = 'InvalidTableState',
+): CatalogError {
   return new CatalogError(
-    'InvalidTableState',
+    error,
     `the branch ${JSON.stringify(name)} cannot be deleted: ${why}`,
   );
 }
