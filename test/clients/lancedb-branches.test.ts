@@ -121,6 +121,24 @@ describe('a branch', () => {
   });
 });
 
+describe('the audit log', () => {
+  it('names the branch, whether the query or only the body did', async () => {
+    const dev = await branches.create('dev');
+    await dev.add([{ id: 3 }]);
+    await dev.update({ where: 'id = 1', values: { id: 10 } });
+    await branches.delete('dev');
+    const object = `/${table.name}`;
+    const outcomes = (await service.audit()).filter(
+      (record) => record['phase'] === 'outcome' && record['object'] === object,
+    );
+    const branchOf = (operation: string) =>
+      outcomes.findLast((record) => record['operation'] === operation)?.['branch'];
+    const operations = ['CreateTableBranch', 'InsertIntoTable', 'UpdateTable', 'DeleteTableBranch'];
+    expect(operations.map(branchOf)).toEqual(['dev', 'dev', 'dev', 'dev']);
+    expect(branchOf('CreateTable')).toBeNull();
+  });
+});
+
 describe('what is refused', () => {
   it('is said in a way that the client reads', async () => {
     await branches.create('dev');

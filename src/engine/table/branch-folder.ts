@@ -1,4 +1,4 @@
-import { rm } from 'node:fs/promises';
+import { rmdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { makeFolder } from '../disk.ts';
 import { branchFolder, VERSIONS } from './layout.ts';
@@ -8,7 +8,10 @@ export async function makeBranchFolder(tableFolder: string, id: string): Promise
   await makeFolder(join(tableFolder, branchFolder(id), VERSIONS));
 }
 
-/** Removes the folder of a branch, with whatever is in it. */
+/** Removes the folder of a branch, unless something is in it that may still be needed. */
 export async function removeBranchFolder(tableFolder: string, id: string): Promise<void> {
-  await rm(join(tableFolder, branchFolder(id)), { recursive: true, force: true });
+  const folder = join(tableFolder, branchFolder(id));
+  for (const empty of [join(folder, VERSIONS), folder]) {
+    await rmdir(empty).catch(() => undefined);
+  }
 }

@@ -85,6 +85,15 @@ export class Branches {
     return found;
   }
 
+  /** The lines of versions of a table beside the main one. */
+  async chains(tableId: string): Promise<readonly Chain[]> {
+    const chains: Chain[] = [];
+    for await (const { name, key, value } of children(this.#store, branchesOf(tableId))) {
+      chains.push(chainOf(name, { key, value, content: decodeBranch(value) }));
+    }
+    return chains;
+  }
+
   async all(tableId: string): Promise<AllBranches> {
     const branches: NamedBranch[] = [];
     const checks: Check[] = [];

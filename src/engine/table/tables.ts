@@ -84,6 +84,11 @@ export class Tables {
     return this.#branches.chain(table.id, branch);
   }
 
+  /** Every line of versions of a table: the main one first. */
+  async chains(table: TableRecord): Promise<readonly Chain[]> {
+    return [MAIN_CHAIN, ...(await this.#branches.chains(table.id))];
+  }
+
   /**
    * A table at its newest version, or at the one asked for.
    * @param chain The line of versions that is meant.
