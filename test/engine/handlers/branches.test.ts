@@ -81,7 +81,8 @@ describe('CreateTableBranch', () => {
     const outcomes = await Promise.all(
       Array.from({ length: 6 }, () => create('dev').then(() => 0, codeOf)),
     );
-    expect(outcomes.toSorted()).toEqual([0, 23, 23, 23, 23, 23]);
+    expect(outcomes.filter((code) => code === 0)).toHaveLength(1);
+    expect(outcomes.filter((code) => code === 23)).toHaveLength(5);
     expect(await treeFolders()).toHaveLength(1);
   });
 
@@ -220,7 +221,7 @@ describe('what is done on a branch', () => {
     );
     expect(merged.json).toMatchObject({ version: 6, num_inserted_rows: 1 });
     await insert('main', 100n);
-    expect((await numbers('dev')).toSorted()).toEqual([2n, 30n, 4n, 7n]);
+    expect(new Set(await numbers('dev'))).toEqual(new Set([2n, 4n, 7n, 30n]));
     expect(await numbers('main')).toEqual([1n, 2n, 3n, 100n]);
     expect(await table.rows({ branch: 'dev', filter: 'n in (4, 7)', with_row_id: true })).toEqual([
       { n: 4n, _rowid: 3n },
