@@ -92,8 +92,5 @@ function needed(
   why: string,
   error: 'InvalidInput' | 'InvalidTableState' = 'InvalidTableState',
 ): CatalogError {
-  return new CatalogError(
-    error,
-    `the branch ${JSON.stringify(name)} cannot be deleted: ${why}`,
-  );
+  return new CatalogError(error, `the branch ${JSON.stringify(name)} cannot be deleted: ${why}`);
 }
