@@ -74,5 +74,6 @@ function storeAway(): CatalogError {
 /** The branch of a table that nothing but the body names: whoever decided by the route did not see it. */
 function branchOfBody(call: Call): string | null {
   const { operation, query } = call.request;
-  return operation.object !== 'table' || query.has('branch') ? null : namedBranch(call);
+  const isAsked = operation.object === 'table' && operation.query.includes('branch');
+  return isAsked && !query.has('branch') ? namedBranch(call) : null;
 }

@@ -549,6 +549,8 @@ describe('rights', () => {
     ]);
     expect(await asked('describe', {})).toEqual([]);
     expect(await asked('query?branch=dev', { vector: [], branch: 'dev' })).toEqual([]);
+    // It is no field of this operation, so it may be anything.
+    expect(await asked('branches/list', { branch: 5 })).toEqual([]);
     await table.post('tags/create', { tag: 'v', version: 1, branch: 'dev' });
     expect(await asked('describe', { tag: 'v' })).toEqual(['DescribeTable /t@dev']);
   });
