@@ -478,6 +478,37 @@ describe('BatchDeleteTableVersions', () => {
   });
 });
 
+describe('at the same time', () => {
+  it('a version is removed or becomes the beginning of a branch, never both', async () => {
+    for (let round = 0; round < 6; round++) {
+      const version = 2 + round;
+      await insert('main', BigInt(round));
+      const rowsThen = await numbers('main', version);
+      const ranges = [{ start_version: version, end_version: version + 1 }];
+      const name = `b${round}`;
+      const both = [
+        () => create(name, { from_version: version }).then(() => 'made', codeOf),
+        () => table.post('version/delete', { ranges }),
+      ];
+      const order = round % 2 === 0 ? both : both.toReversed();
+      await Promise.all(order.map((work) => work()));
+      const isThere = name in (await listed());
+      expect((await numbered('main')).includes(version)).toBe(isThere);
+      if (isThere) expect(await numbers(name)).toEqual(rowsThen);
+    }
+  });
+
+  it("writers of several branches do not get in each other's way", async () => {
+    const names = ['main', 'a', 'b'];
+    for (const name of names.slice(1)) await create(name);
+    await Promise.all(names.flatMap((name) => [4n, 5n, 6n].map((value) => insert(name, value))));
+    for (const name of names) {
+      expect(new Set(await numbers(name))).toEqual(new Set([1n, 2n, 3n, 4n, 5n, 6n]));
+      expect(await numbered(name)).toEqual([1, 2, 3, 4, 5]);
+    }
+  });
+});
+
 describe('a table with branches', () => {
   it('is renamed with them, and a new one of its name has none', async () => {
     await create('dev');
