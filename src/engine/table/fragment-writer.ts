@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { RecordBatch, Schema } from 'apache-arrow';
 import { FileWriter } from '../../arrow/file-writer.ts';
 import { newDataFile } from './layout.ts';
+import { StatisticsWriter } from './statistics-writer.ts';
 
 /** A data file that is complete and on stable storage; its name is not yet, until the folder is synced. */
 export interface WrittenFile {
@@ -10,6 +11,8 @@ export interface WrittenFile {
   readonly file: string;
   readonly rows: number;
   readonly bytes: number;
+  /** What is known of the values, as `FileStatistics` reads it. */
+  readonly statistics?: Uint8Array | undefined;
 }
 
 /** How many pieces one system call takes: below IOV_MAX of every platform. */
@@ -26,22 +29,34 @@ export class FragmentWriter {
   readonly #handle: FileHandle;
   readonly #path: string;
   readonly #file: string;
+  readonly #statistics: StatisticsWriter | undefined;
   #held: Uint8Array[] = [];
   #heldBytes = 0;
 
-  private constructor(writer: FileWriter, handle: FileHandle, path: string, file: string) {
-    this.#writer = writer;
+  private constructor(
+    schema: Schema,
+    handle: FileHandle,
+    path: string,
+    file: string,
+    statistics: StatisticsWriter | undefined,
+  ) {
+    this.#writer = new FileWriter(schema);
+    this.#statistics = statistics;
     this.#handle = handle;
     this.#path = path;
     this.#file = file;
   }
 
-  /** Begins a new data file in a table's folder. */
-  static async create(folder: string, schema: Schema): Promise<FragmentWriter> {
+  /**
+   * Begins a new data file in a table's folder.
+   * @param gathers Whether something is to be known of the values; no for files that no version names.
+   */
+  static async create(folder: string, schema: Schema, gathers = true): Promise<FragmentWriter> {
     const file = newDataFile();
     const path = join(folder, file);
     const handle = await open(path, 'wx');
-    const writer = new FragmentWriter(new FileWriter(schema), handle, path, file);
+    const statistics = gathers ? new StatisticsWriter(schema) : undefined;
+    const writer = new FragmentWriter(schema, handle, path, file, statistics);
     await writer.#add([writer.#writer.begin()]);
     return writer;
   }
@@ -52,6 +67,7 @@ export class FragmentWriter {
   }
 
   async write(batch: RecordBatch): Promise<void> {
+    this.#statistics?.add(batch);
     await this.#add(this.#writer.batch(batch));
   }
 
@@ -61,7 +77,8 @@ export class FragmentWriter {
     await this.#flush([]);
     await this.#handle.sync();
     await this.#handle.close();
-    return { file: this.#file, rows: this.#writer.rows, bytes: this.#writer.bytes };
+    const { rows, bytes } = this.#writer;
+    return { file: this.#file, rows, bytes, statistics: this.#statistics?.finish() };
   }
 
   /** Gives the file up and removes it. */
