@@ -8,6 +8,7 @@ import { asRefusal } from '../table/incoming.ts';
 import { pieces } from '../table/ingest.ts';
 import { GrowingWords } from './growing-words.ts';
 import { KeyIndex, NONE } from './key-index.ts';
+import { KeyRanges } from './key-ranges.ts';
 import type { KeyWriter } from './key-writer.ts';
 import { keysOf } from './merge-key.ts';
 import { SpilledRows } from './spilled-rows.ts';
@@ -50,11 +51,18 @@ export class MergeSource {
   /** For each row the next one with its key. */
   readonly #next = new GrowingWords();
   #atHand: RecordBatch[] = [];
+  readonly #ranges: KeyRanges;
 
   constructor(options: SourceOptions) {
     this.schema = options.schema;
     this.#options = options;
+    this.#ranges = new KeyRanges(options.key);
     this.#rows = new SpilledRows(options.folder, options.schema, options.inMemory);
+  }
+
+  /** Between which values the rows' keys lie. */
+  get ranges(): KeyRanges {
+    return this.#ranges;
   }
 
   /** How many rows there are. */
@@ -135,6 +143,7 @@ export class MergeSource {
 
   async #add(batch: RecordBatch): Promise<void> {
     const keys = keysOf(this.#options.key, batch);
+    this.#ranges.add(batch);
     for (let row = 0; row < batch.numRows; row++) {
       this.#addKey(keys.write(row) ? this.#index.add(keys) : NONE);
     }

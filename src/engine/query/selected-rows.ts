@@ -54,7 +54,7 @@ function aheadOf(plan: QueryPlan): number {
   return readsAll(plan) && !passesOn ? AHEAD : 0;
 }
 
-function judge({ filter }: QueryPlan, { batch }: PlacedBatch): Rows {
-  if (filter === null) return stretch(0, batch.numRows);
+function judge({ filter }: QueryPlan, { batch, certain }: PlacedBatch): Rows {
+  if (filter === null || certain === true) return stretch(0, batch.numRows);
   return listed(rowsWhere(filter, batch), batch.numRows);
 }
