@@ -57,17 +57,13 @@ export function parseQueryRequest(body: Fields): QueryRequest {
   refuseFullText(body);
   checkIgnored(body);
   const nearest = nearestField(body);
-  const order = orderField(body);
-  if (nearest !== null && order.length > 0) {
-    throw new CatalogError('Unsupported', 'order_by of a vector search is not built yet');
-  }
   return Object.freeze({
     version: countField(body, 'version'),
     columns: columnsField(body),
     filter: textField(body, 'filter'),
     prefilter: flagField(body, 'prefilter', true),
     nearest,
-    order,
+    order: orderField(body),
     limit: limitField(body, nearest === null ? null : NEAREST_LIMIT),
     offset: bounded(countField(body, 'offset') ?? 0n),
     withRowId: flagField(body, 'with_row_id', false),

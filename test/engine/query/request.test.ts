@@ -236,11 +236,6 @@ describe('a body that is refused', () => {
       'InvalidInput',
       'order_by[0].ascending must be true or false, not the number 1',
     ],
-    [
-      '{"order_by":[{"column_name":"a"}],"vector":[1]}',
-      'Unsupported',
-      'order_by of a vector search is not built yet',
-    ],
     ['{"full_text_query":{"query":"puppy"}}', 'Unsupported', 'full text search is not built yet'],
   ];
   it.each(refusals)('%s', (body, name, sentence) => {
