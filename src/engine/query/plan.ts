@@ -1,5 +1,4 @@
 import type { Field, Schema } from 'apache-arrow';
-import type { Metric } from '../../arrow/distance.ts';
 import { CatalogError } from '../../protocol/errors.ts';
 import type { Snapshot } from '../table/snapshot.ts';
 import type { ColumnPath } from './column-path.ts';
@@ -18,6 +17,7 @@ import { columnsOf, planProjections, projectedSchema, type Projection } from './
 import type { NearestRequest, QueryRequest } from './request.ts';
 import { prunedFiles, rowsOfFile } from './pruning.ts';
 import type { ScanFile } from './scan.ts';
+import { metricFor, type SearchMetric } from './search-metric.ts';
 import { planSort, type SortPlan } from './sort-plan.ts';
 import { vectorColumn } from './vector-column.ts';
 import type { Window } from './window.ts';
@@ -25,7 +25,7 @@ import type { Window } from './window.ts';
 /** A search for the nearest vectors. */
 export interface NearestPlan {
   readonly column: ColumnPath;
-  readonly metric: Metric;
+  readonly metric: SearchMetric;
   /** Several vectors at once: each row says which one found it. */
   readonly batch: boolean;
   readonly vectors: readonly Float32Array[];
@@ -136,9 +136,10 @@ function planNearest(
   fields: readonly Field[],
 ): NearestPlan {
   const lengths = nearest.vectors.map((vector) => vector.length);
+  const column = vectorColumn(nearest.column, lengths, fields);
   return {
-    column: vectorColumn(nearest.column, lengths, fields),
-    metric: nearest.metric,
+    column,
+    metric: metricFor(nearest.metric, column, nearest.vectors),
     batch: nearest.batch,
     vectors: nearest.vectors,
     bounds: { lower: nearest.lowerBound, upper: nearest.upperBound },

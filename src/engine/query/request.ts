@@ -1,4 +1,3 @@
-import type { Metric } from '../../arrow/distance.ts';
 import { CatalogError } from '../../protocol/errors.ts';
 import { columnsField, type Selection } from './columns-field.ts';
 import {
@@ -11,11 +10,13 @@ import {
   type Fields,
 } from './fields.ts';
 import { orderField, type OrderTerm } from './order-field.ts';
+import { searchMetrics, type SearchMetric } from './search-metric.ts';
 import { vectorField, type QueryVectors } from './vector-field.ts';
 
 /** A search for the nearest vectors, as it was asked. */
 export interface NearestRequest extends QueryVectors {
-  readonly metric: Metric;
+  /** Null for what the column's vectors are compared by when nothing is asked for. */
+  readonly metric: SearchMetric | null;
   /** The smallest distance that is answered. */
   readonly lowerBound: number | null;
   /** The distance below which answers lie. */
@@ -41,8 +42,6 @@ export interface QueryRequest {
   readonly offset: number;
   readonly withRowId: boolean;
 }
-
-const METRICS: readonly Metric[] = ['l2', 'cosine', 'dot'];
 
 /** A search that says nothing of a limit gets this many. */
 const NEAREST_LIMIT = 10;
@@ -94,14 +93,13 @@ function nearestField(body: Fields): NearestRequest | null {
   return vectors === null ? null : { ...vectors, metric, lowerBound, upperBound, column };
 }
 
-function metricField(body: Fields): Metric {
-  const name = textField(body, 'distance_type') ?? 'l2';
-  const metric = METRICS.find((known) => known === name.toLowerCase());
+function metricField(body: Fields): SearchMetric | null {
+  const name = textField(body, 'distance_type');
+  if (name === null) return null;
+  const metric = searchMetrics.find((known) => known === name.toLowerCase());
   if (metric !== undefined) return metric;
-  if (name.toLowerCase() === 'hamming') {
-    throw new CatalogError('Unsupported', 'the distance hamming is not built yet');
-  }
-  throw fieldError('distance_type', '"l2", "cosine" or "dot"', JSON.stringify(name));
+  const expected = '"l2", "cosine", "dot" or "hamming"';
+  throw fieldError('distance_type', expected, JSON.stringify(name));
 }
 
 /**

@@ -1,5 +1,4 @@
 import type { RecordBatch } from 'apache-arrow';
-import { distances } from '../../arrow/distance.ts';
 import { needOf } from './computed-columns.ts';
 import { columnAt } from './column-path.ts';
 import { rowsBehind, withSearchColumns, type Search } from './found-rows.ts';
@@ -12,6 +11,7 @@ import { Pace } from './pace.ts';
 import type { NearestPlan, QueryPlan } from './plan.ts';
 import { countOf, pick } from './rows.ts';
 import type { Scanner } from './scan.ts';
+import { distancesBy } from './search-metric.ts';
 import { readingOrder, selectedRows } from './selected-rows.ts';
 import { WindowCutter } from './window.ts';
 
@@ -57,7 +57,7 @@ async function collect(search: Search): Promise<readonly NearestRows[]> {
     meters.passed('search', { rowsIn: countOf(rows), batches: 1 });
     for (const [index, vector] of nearest.vectors.entries()) {
       meters.timed('search', () => {
-        kept[index]!.offer(distances(nearest.metric, vector, column, list), list, place.offset);
+        kept[index]!.offer(distancesBy(nearest.metric, vector, column, list), list, place.offset);
       });
       await pace.turn();
     }
