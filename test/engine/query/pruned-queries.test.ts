@@ -105,7 +105,7 @@ const bodies = fc.record(
     filter: filters,
     k: fc.integer({ min: 1, max: 50 }),
     offset: fc.nat(45),
-    columns: fc.constantFrom(
+    columns: fc.constantFrom<string[]>(
       ['id'],
       ['word', '_rowid', '_rowoffset'],
       ['_rowoffset', 'f', 'vec'],
@@ -113,7 +113,7 @@ const bodies = fc.record(
     ),
     order_by: orders,
     with_row_id: fc.boolean(),
-    vector: fc.constantFrom([], [7], [30], [[3], [41]]),
+    vector: fc.constantFrom<JsonValue[]>([], [7], [30], [[3], [41]]),
     prefilter: fc.boolean(),
   },
   { requiredKeys: [] },
