@@ -72,7 +72,7 @@ function errorsDoc(): string {
     `An error is \`{"error", "code", "detail"?, "instance"}\`; \`instance\` is the request's id, and the code
 is what to decide by. To the LanceDB client 404 means a missing table, or a missing index on the
 routes where it expects one; its other not-found errors and final conflicts are 400 with the same
-code.`,
+code, save on the routes that make and delete branches.`,
     ['Code', 'Name', 'Status'],
     errorTable.map(({ code, name, status }) => [String(code), name, String(status)]),
   );

@@ -3,7 +3,8 @@ import { CatalogError } from '../protocol/errors.ts';
 import type { Permit } from '../protocol/permit.ts';
 import { StoreError } from '../store/errors.ts';
 import { checkedBody, readBody, withBodyContext } from './body.ts';
-import type { HandlerTable } from './handler.ts';
+import type { Call, HandlerTable } from './handler.ts';
+import { namedBranch } from './parameters.ts';
 
 export interface EmbeddedBackendOptions {
   /** The operations that are built. */
@@ -54,7 +55,11 @@ export class EmbeddedBackend implements Backend {
     if (handler === undefined) throw new CatalogError('Unsupported', `${name} is not built yet`);
     if (kind === 'arrow') return handler({ request, permit, body: sent });
     const body = checkedBody(request, sent);
-    return handler({ request: withBodyContext(request, body), permit, body });
+    const call = { request: withBodyContext(request, body), permit, body };
+    const branch = branchOfBody(call);
+    if (branch === null) return handler(call);
+    permit.require(name, request.object, branch);
+    return { branch, ...(await handler(call)) };
   }
 }
 
@@ -64,4 +69,11 @@ function isAway(error: unknown): boolean {
 
 function storeAway(): CatalogError {
   return new CatalogError('ServiceUnavailable', 'the store of the catalog does not answer');
+}
+
+/** The branch of a table that nothing but the body names: whoever decided by the route did not see it. */
+function branchOfBody(call: Call): string | null {
+  const { operation, query } = call.request;
+  const isAsked = operation.object === 'table' && operation.query.includes('branch');
+  return isAsked && !query.has('branch') ? namedBranch(call) : null;
 }

@@ -27,6 +27,7 @@ import { updateTable } from './handlers/update-table.ts';
 import { renameTable } from './handlers/rename-table.ts';
 import { schemaHandlers } from './handlers/schema.ts';
 import { LateBackend } from './late-backend.ts';
+import { Branches } from './table/branches.ts';
 import { FragmentReader } from './table/fragment-reader.ts';
 import type { LocationRules } from './table/locations.ts';
 import { Tables } from './table/tables.ts';
@@ -94,10 +95,11 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
   const tables = new Tables({ root, store, committer, cacheBytes: options.cacheBytes });
   const reader = new FragmentReader();
   const tags = new Tags(store, committer);
+  const branches = new Branches(store, committer);
   const handlers = {
     ...handlerTable(options, catalog, tables, tags, reader),
     ...schemaHandlers({ catalog, tables, reader }),
-    ...historyHandlers({ catalog, tables, tags }),
+    ...historyHandlers({ catalog, tables, tags, branches, pageLimit: options.page }),
   };
   return {
     backend: new EmbeddedBackend({

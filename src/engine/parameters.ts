@@ -1,12 +1,34 @@
 import { CatalogError } from '../protocol/errors.ts';
+import { isJsonObject } from '../protocol/json.ts';
 import { choiceOf } from '../protocol/mode.ts';
 import type { PageRequest } from './catalog/page.ts';
 import type { Call } from './handler.ts';
 import { integerField, textField } from './query/fields.ts';
+import { MAIN } from './table/chain.ts';
 
 /** A text of the query or of the body. The body of a JSON operation has what the query says. */
 export function textParameter(call: Call, name: string): string | null {
   return call.request.query.get(name)?.[0] ?? textField(call.body, name);
+}
+
+/** The branch that a request names, `main` by any of its names; null when it names none. */
+export function namedBranch(call: Call): string | null {
+  const { operation, query } = call.request;
+  const asked = query.get('branch')?.[0];
+  // A body that is a bare map says nothing of a branch, whatever its keys.
+  const name = asked ?? (operation.body === 'map' ? null : branchOfBody(call));
+  return name === '' ? MAIN : name;
+}
+
+/** The branch that a request is about. */
+export function branchParameter(call: Call): string {
+  return namedBranch(call) ?? MAIN;
+}
+
+/** A plan is asked of a query inside the body. */
+function branchOfBody({ request, body }: Call): string | null {
+  const inner = request.operation.name === 'ExplainTableQueryPlan' ? body['query'] : undefined;
+  return textField(body, 'branch') ?? (isJsonObject(inner) ? textField(inner, 'branch') : null);
 }
 
 /**

@@ -3,9 +3,11 @@ import type { ObjectPath } from '../protocol/identifier.ts';
 import type { Store } from '../store/store.ts';
 import type { Catalog } from './catalog/catalog.ts';
 import { decodeTable } from './catalog/records-codec.ts';
+import type { Stored, TableRecord } from './catalog/records.ts';
 import { walkTables } from './catalog/table-walk.ts';
 import { compactRows, needsCompaction, type Compacted } from './change/compaction.ts';
 import { commitDerived } from './change/derived-commit.ts';
+import type { Chain } from './table/chain.ts';
 import type { FragmentReader } from './table/fragment-reader.ts';
 import type { Tables } from './table/tables.ts';
 import { requireEngineTable } from './handlers/table-parts.ts';
@@ -34,19 +36,46 @@ export class Upkeep {
   }
 
   /**
-   * Merges the small fragments of a table, as one more version of it; writers go
-   * on meanwhile. Answers nothing when there was nothing to merge.
+   * Merges the small fragments of a table, as one more version of it, and likewise
+   * on each branch that was written to; writers go on meanwhile. Answers nothing
+   * when there was nothing to merge.
    * @throws CatalogError TableNotFound, and why the table's rows are not here.
    */
   async compact(path: ObjectPath): Promise<Compacted | undefined> {
-    const { catalog, tables, reader } = this.#parts;
+    const { catalog, tables } = this.#parts;
     if (path.length === 0) throw new CatalogError('InvalidInput', 'the root is not a table');
     const table = await catalog.requireTable(path);
     requireEngineTable(path, table.content);
-    const { fragments } = await tables.snapshot(table.content);
-    if (!needsCompaction(fragments)) return undefined;
-    const current = () => catalog.requireTable(path);
-    const derive = compactRows(reader);
-    return (await commitDerived({ tables, table, current, derive })).result;
+    let sum: Compacted | undefined;
+    for (const chain of await tables.chains(table.content)) {
+      const done = await this.#compactChain(path, table, chain);
+      if (done === undefined) continue;
+      const { merged, made } = sum ?? { merged: 0, made: 0 };
+      sum = { merged: merged + done.merged, made: made + done.made };
+    }
+    return sum;
+  }
+
+  async #compactChain(
+    path: ObjectPath,
+    table: Stored<TableRecord>,
+    chain: Chain,
+  ): Promise<Compacted | undefined> {
+    const { catalog, tables, reader } = this.#parts;
+    try {
+      const { fragments, version } = await tables.snapshot(table.content, undefined, chain);
+      // What nobody wrote to shares its files: merged they would be there twice.
+      const untouched = version === chain.lineage[0]?.version;
+      if (untouched || !needsCompaction(fragments)) return undefined;
+      const current = () => catalog.requireTable(path);
+      const derive = compactRows(reader);
+      return (await commitDerived({ tables, table, chain, current, derive })).result;
+    } catch (error) {
+      // It was deleted meanwhile.
+      if (error instanceof CatalogError && error.row.name === 'TableBranchNotFound') {
+        return undefined;
+      }
+      throw error;
+    }
   }
 }

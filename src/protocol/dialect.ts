@@ -1,4 +1,4 @@
-import type { ErrorRow } from './errors.ts';
+import type { ErrorName, ErrorRow } from './errors.ts';
 import type { OperationName } from './operation-name.ts';
 
 /**
@@ -27,11 +27,18 @@ const indexRoutes: ReadonlySet<OperationName> = new Set<OperationName>([
   'PrewarmTableIndex',
 ]);
 
+/** What LanceDB reads on routes of branches by the status alone (wire contract, section 4). */
+const branchStatuses: Readonly<Partial<Record<OperationName, readonly ErrorName[]>>> = {
+  CreateTableBranch: ['TableBranchAlreadyExists', 'TableBranchNotFound', 'TableVersionNotFound'],
+  DeleteTableBranch: ['TableBranchNotFound'],
+};
+
 /**
  * The HTTP status of an error to a dialect. LanceDB reads every 404 as a missing
  * table and sends every 409 again, so to it 404 is that alone (and a missing index
  * where it looks for one), and of the conflicts only code 14, which trying again can
- * mend, stays 409; the others are 400. The code is the same for both.
+ * mend, stays 409; the others are 400. Of a branch that is made or deleted it reads
+ * both as they are. The code is the same for both.
  */
 export function statusOf(
   row: ErrorRow,
@@ -39,6 +46,9 @@ export function statusOf(
   operation: OperationName | undefined,
 ): number {
   if (dialect === 'namespace') return row.status;
+  if (operation !== undefined && branchStatuses[operation]?.includes(row.name) === true) {
+    return row.status;
+  }
   if (row.status === 404 && !isMissing(row, operation)) return 400;
   return row.status === 409 && row.name !== 'ConcurrentModification' ? 400 : row.status;
 }

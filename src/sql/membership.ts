@@ -8,6 +8,8 @@ export interface Membership {
   /** A null in the list makes a row UNKNOWN that is no member: it might equal the null. */
   readonly hasNull: boolean;
   readonly size: number;
+  /** The literals that are not null. */
+  readonly values: readonly Scalar[];
   /** Marks with `yes` the rows of a column that are members. */
   mark(column: Column, into: Uint8Array, yes: number): void;
 }
@@ -87,7 +89,11 @@ function markLongs(
   yes: number,
 ): void {
   const words = new Uint32Array(values.buffer, values.byteOffset, values.length * 2);
-  const high = new Int32Array(values.buffer, values.byteOffset, values.length * 2);
+  // The greatest unsigned number is not -1.
+  const high =
+    values instanceof BigUint64Array
+      ? words
+      : new Int32Array(values.buffer, values.byteOffset, values.length * 2);
   for (let row = 0; row < into.length; row++) {
     if (members.has(high[row * 2 + 1]! * 4_294_967_296 + words[row * 2]!)) {
       into[row] = yes;
@@ -123,7 +129,7 @@ export function membershipOf(values: readonly Scalar[]): Membership {
       });
     }
   };
-  return { hasNull: present.length < values.length, size: values.length, mark };
+  return { hasNull: present.length < values.length, size: values.length, values: present, mark };
 }
 
 /** `column IN (...)`, or NOT IN. */

@@ -290,3 +290,27 @@ describe('countRows', () => {
     expect(await table.countRows('id > 9007199254740992')).toBe(3);
   });
 });
+
+describe('explainPlan and analyzePlan', () => {
+  it('tell the steps, what is skipped, and what each step did', async () => {
+    const query = table.query().where('id < 3').select(['name']).limit(5);
+    const steps = [
+      'Project: name',
+      '  Read: columns name',
+      '    Window: offset 0, limit 5',
+      '      Filter: id < 3',
+      '        Scan: version 1, 1 of 1 files, 1 of 1 batches, 6 rows, columns id',
+    ];
+    expect(await query.explainPlan(false)).toBe(steps.join('\n'));
+    expect(await query.explainPlan(true)).toContain('\n          - pruned by: id < 3\n');
+    const analyzed = (await query.analyzePlan()).split('\n').filter((line) => line.includes('['));
+    expect(analyzed.map((line) => line.slice(0, line.indexOf(' [')))).toEqual(steps);
+    expect(analyzed[3]).toMatch(/\[6 rows in, 2 rows out, 1 batch, 0 bytes, [\d.]+ ms\]$/);
+  });
+
+  it('show that a file without a row to find is not read', async () => {
+    const none = table.query().where('id < 0');
+    expect(await none.explainPlan(false)).toContain('Filter: id < 0 (true of no row)');
+    expect(await rowsOf(none)).toEqual([]);
+  });
+});

@@ -196,6 +196,19 @@ describe('a search that makes no sense', () => {
   });
 });
 
+describe('orderBy behind nearestTo', () => {
+  it('puts the rows that were found in order, and explains it', async () => {
+    const ordering = { columnName: 'kind', ascending: false, nullsFirst: true };
+    const query = near(0, 0).limit(3).orderBy(ordering);
+    expect(await found(query)).toEqual([
+      [4, 4],
+      [0, 0],
+      [2, 1],
+    ]);
+    expect(await query.explainPlan(false)).toContain('Sort: kind descending nulls first');
+  });
+});
+
 describe('what is not built yet', () => {
   it('says so', async () => {
     const words = await refusalOf(table.search('a', 'fts').toArray());

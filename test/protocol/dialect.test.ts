@@ -61,6 +61,20 @@ describe('the error table', () => {
   });
 });
 
+describe('the routes of branches', () => {
+  it.each<[OperationName, ErrorName, number]>([
+    ['CreateTableBranch', 'TableBranchAlreadyExists', 409],
+    ['CreateTableBranch', 'TableBranchNotFound', 404],
+    ['CreateTableBranch', 'TableVersionNotFound', 404],
+    ['CreateTableBranch', 'InvalidTableState', 400],
+    ['DeleteTableBranch', 'TableBranchNotFound', 404],
+    ['DeleteTableBranch', 'InvalidTableState', 400],
+    ['QueryTable', 'TableBranchNotFound', 400],
+  ])('answer LanceDB on %s for %s with %i', (operation, name, status) => {
+    expect(statusOf(errorRow(name), 'lancedb', operation)).toBe(status);
+  });
+});
+
 describe('the dialect of a path that is no route', () => {
   it.each([
     ['/v1/nothing', undefined, 'namespace'],

@@ -7,6 +7,7 @@ import { filesUnder } from './files.ts';
 import { LANCEDB, send, type Reply, type Sent } from './http.ts';
 import { access } from './refusals/access.ts';
 import { arrowBodies } from './refusals/arrow-bodies.ts';
+import { branches } from './refusals/branches.ts';
 import { jsonBodies } from './refusals/json-bodies.ts';
 import { objects } from './refusals/objects.ts';
 import { paths } from './refusals/paths.ts';
@@ -40,6 +41,9 @@ beforeAll(async () => {
   await made('POST /v1/table/ns$t/insert', { body: goodRows });
   await made('POST /v1/table/one/create', { body: oneVector });
   await made('POST /v1/table/plain/create', { body: noVector });
+  for (const body of [{ name: 'kept' }, { name: 'stem' }, { name: 'twig', from_branch: 'stem' }]) {
+    await made('POST /v1/table/ns$t/branches/create', { body });
+  }
   before = await state();
 });
 
@@ -58,6 +62,7 @@ async function state(): Promise<unknown> {
       `GET /v1/namespace/${id}/table/list`,
       `POST /v1/namespace/${id}/describe`,
     ]),
+    'POST /v1/table/ns$t/branches/list',
     ...['ns$t', 'one', 'plain'].flatMap((id) => [
       `POST /v1/table/${id}/describe`,
       `POST /v1/table/${id}/version/list`,
@@ -102,7 +107,16 @@ async function refuse(line: string, sent: Sent, told: string, error: string): Pr
   expectRefusal(lancedb, told, error, true);
 }
 
-const refusals = [paths, requests, access, jsonBodies, queries, objects, arrowBodies].flat();
+const refusals = [
+  paths,
+  requests,
+  access,
+  jsonBodies,
+  queries,
+  objects,
+  arrowBodies,
+  branches,
+].flat();
 
 describe.each(refusals)('$what', ({ rows }) => {
   it.each(rows)('%s is refused', async (line, sent, told, error) => {
@@ -149,6 +163,9 @@ const built: ReadonlySet<OperationName> = new Set<OperationName>([
   'GetTableTagVersion',
   'RenameTable',
   'DeregisterTable',
+  'CreateTableBranch',
+  'ListTableBranches',
+  'DeleteTableBranch',
 ]);
 
 const unbuilt = operationNames

@@ -163,6 +163,7 @@ describe('IN and BETWEEN', () => {
     ['i64 in (9007199254740992, 9223372036854775807)', [false, false, true, null]],
     ['i64 in (9007199254740991, 1)', [false, false, false, null]],
     ['u64 in (18446744073709551615, -1)', [false, false, true, null]],
+    ['u64 in (-1, 0)', [true, false, false, null]],
     ['f64 in (0.1, 7)', [true, false, false, null]],
     ['f32 in (0.1, 0)', [true, false, true, null]],
     ['whole in (9007199254740993)', [false, false, false, null]],

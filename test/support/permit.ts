@@ -13,7 +13,7 @@ const tester: Principal = {
 
 /** What a permit for tests allows. Absent is everything. */
 export interface PermitRules {
-  readonly holds?: (action: Action, object: ObjectPath) => boolean;
+  readonly holds?: (action: Action, object: ObjectPath, branch?: string) => boolean;
   readonly sees?: (object: ObjectPath, kind: 'namespace' | 'table') => boolean;
 }
 
@@ -21,7 +21,7 @@ export interface PermitRules {
 export class TestPermit implements Permit {
   readonly principal = tester;
   readonly decisionId = 'decision-1';
-  /** `DropTable /a/b` for each right that was required, in order. */
+  /** `DropTable /a/b` for each right that was required, in order; `DropTable /a/b@dev` on a branch. */
   readonly required: string[] = [];
   readonly #rules: PermitRules;
 
@@ -29,17 +29,18 @@ export class TestPermit implements Permit {
     this.#rules = rules;
   }
 
-  require(action: Action, object: ObjectPath): void {
-    this.required.push(`${action} ${canonicalPath(object)}`);
-    if (this.holds(action, object)) return;
+  require(action: Action, object: ObjectPath, branch?: string): void {
+    const where = branch === undefined ? '' : `@${branch}`;
+    this.required.push(`${action} ${canonicalPath(object)}${where}`);
+    if (this.holds(action, object, branch)) return;
     throw new CatalogError(
       'PermissionDenied',
       `user:tester may not ${action} on ${canonicalPath(object)}`,
     );
   }
 
-  holds(action: Action, object: ObjectPath): boolean {
-    return this.#rules.holds?.(action, object) ?? true;
+  holds(action: Action, object: ObjectPath, branch?: string): boolean {
+    return this.#rules.holds?.(action, object, branch) ?? true;
   }
 
   sees(object: ObjectPath, kind: 'namespace' | 'table'): boolean {

@@ -1,6 +1,8 @@
 import { CatalogError } from '../../src/protocol/errors.ts';
 import type { TableRecord, VersionRecord } from '../../src/engine/catalog/records.ts';
 import type { TableView } from '../../src/engine/handlers/table-view.ts';
+import { branchNotFound } from '../../src/engine/table/branches.ts';
+import { MAIN, MAIN_CHAIN, type Chain } from '../../src/engine/table/chain.ts';
 import type { Snapshot } from '../../src/engine/table/snapshot.ts';
 import type { VersionPage } from '../../src/engine/table/version-store.ts';
 
@@ -14,6 +16,11 @@ export class GivenTables implements TableView {
       table.id,
       snapshots.map((snapshot) => ({ ...snapshot, tableId: table.id })),
     );
+  }
+
+  async chain(_: TableRecord, branch: string): Promise<Chain> {
+    if (branch === MAIN) return MAIN_CHAIN;
+    throw branchNotFound(branch);
   }
 
   async snapshot(table: TableRecord, version?: bigint): Promise<Snapshot> {

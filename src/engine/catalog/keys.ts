@@ -38,17 +38,35 @@ export function tablesOf(parent: ObjectPath): string {
   return childrenPrefix('T', parent);
 }
 
-/** The head of a table's branch: a copy of its newest version record. */
-export function headKey(tableId: string, branch: string): string {
-  return `H${tableId}/${encodeSegment(branch)}`;
+/**
+ * The head of a line of versions: a copy of its newest version record.
+ * @param chain `main`, or a branch's id.
+ */
+export function headKey(tableId: string, chain: string): string {
+  return `H${tableId}/${encodeSegment(chain)}`;
 }
 
-export function versionKey(tableId: string, branch: string, version: bigint): string {
-  return `${versionsOf(tableId, branch)}${version.toString().padStart(20, '0')}`;
+export function versionKey(tableId: string, chain: string, version: bigint): string {
+  return `${versionsOf(tableId, chain)}${version.toString().padStart(20, '0')}`;
 }
 
-export function versionsOf(tableId: string, branch: string): string {
-  return `V${tableId}/${encodeSegment(branch)}/`;
+export function versionsOf(tableId: string, chain: string): string {
+  return `${allVersionsOf(tableId)}${encodeSegment(chain)}/`;
+}
+
+/** The prefix of the keys of a table's versions, on whatever branch. */
+export function allVersionsOf(tableId: string): string {
+  return `V${tableId}/`;
+}
+
+/** A branch of a table: another line of versions. */
+export function branchKey(tableId: string, name: string): string {
+  return `${branchesOf(tableId)}${name}`;
+}
+
+/** The prefix of the keys of a table's branches, in the order of their names. */
+export function branchesOf(tableId: string): string {
+  return `B${tableId}/`;
 }
 
 /** A table that was dropped and can still be brought back. */

@@ -39,8 +39,25 @@ export interface VersionRecord {
   readonly metadata: Readonly<Record<string, string>>;
 }
 
+/** What the store keeps of a branch. It never changes. */
+export interface BranchRecord {
+  /** What its versions lie under, in the store and in the table's folder. */
+  readonly id: string;
+  /** What it came from, the nearest first: a branch's name, its id (`main` for main) and the last version that both have. */
+  readonly lineage: readonly {
+    readonly branch: string;
+    readonly key: string;
+    readonly version: bigint;
+  }[];
+  /** The size in bytes of the manifest that it begins with. */
+  readonly manifestBytes: number;
+  readonly createdMillis: number;
+}
+
 /** What the store keeps of a tag. */
 export interface TagRecord {
+  /** The branch that the version is of; null for main. */
+  readonly branch: string | null;
   /** The version that the tag names, and the size of its manifest in bytes. */
   readonly version: bigint;
   readonly manifestBytes: number;

@@ -7,8 +7,12 @@ export function encodeTag(record: TagRecord): Uint8Array {
 
 /** The inverse of `encodeTag`. */
 export function decodeTag(bytes: Uint8Array): TagRecord {
-  const parsed = JSON.parse(Buffer.from(bytes).toString()) as Omit<TagRecord, 'version'> & {
+  const parsed = JSON.parse(Buffer.from(bytes).toString()) as Omit<
+    TagRecord,
+    'version' | 'branch'
+  > & {
     readonly version: string;
+    readonly branch?: string | null;
   };
-  return { ...parsed, version: BigInt(parsed.version) };
+  return { ...parsed, branch: parsed.branch ?? null, version: BigInt(parsed.version) };
 }

@@ -1,6 +1,7 @@
 import { Flushes } from '../../store/flushes.ts';
 import { tookNoEffect } from '../catalog/commit-loop.ts';
 import type { Stored, TableRecord } from '../catalog/records.ts';
+import { MAIN_CHAIN, type Chain } from '../table/chain.ts';
 import type { Fragment, Snapshot } from '../table/snapshot.ts';
 import type { Committed, Tables } from '../table/tables.ts';
 import type { Wrote } from './removal.ts';
@@ -26,6 +27,8 @@ export type Derive<Result> = (
 export interface DerivedCommit<Result> {
   readonly tables: Tables;
   readonly table: Stored<TableRecord>;
+  /** The line that is changed; the main one unless it is given. */
+  readonly chain?: Chain;
   /** Reads the table's record again. */
   readonly current: () => Promise<Stored<TableRecord>>;
   readonly derive: Derive<Result>;
@@ -51,13 +54,14 @@ export interface DerivedOutcome<Result> {
 export async function commitDerived<Result>(
   commit: DerivedCommit<Result>,
 ): Promise<DerivedOutcome<Result>> {
-  const { tables, current } = commit;
+  const { tables, current, chain = MAIN_CHAIN } = commit;
   const table = commit.table.content;
   const attempt = new Attempt(commit.derive);
   try {
-    await attempt.derive(await tables.snapshot(table));
+    await attempt.derive(await tables.snapshot(table, undefined, chain));
     const committed = await tables.commit({
       table: commit.table,
+      chain,
       current,
       flushes: attempt.flushes,
       change: async (base) => {

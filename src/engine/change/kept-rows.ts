@@ -20,11 +20,11 @@ export function keptBatch(schema: Schema, columns: readonly Data[], ids: Data): 
 
 /** The fragment of a file whose rows keep their ids. */
 export function keptFragment(
-  { file, rows, bytes }: WrittenFile,
+  { file, rows, bytes, statistics }: WrittenFile,
   fieldIds: readonly number[],
 ): Fragment {
   return {
-    files: [{ path: file, bytes, fields: fieldIds }],
+    files: [{ path: file, bytes, fields: fieldIds, statistics }],
     physicalRows: rows,
     rows,
     firstRowId: 0n,

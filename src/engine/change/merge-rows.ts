@@ -120,7 +120,9 @@ export class RowMerge {
     const need = needOf(base.schema, matchNames(this.#plan));
     const fresh = this.#memo.begin(base, files, need.placed.includes(ROW_OFFSET));
     const pace = new Pace();
-    const scanned = new Scanner(this.#reader, base).scan(fresh, need);
+    // A row without a match is of no interest, unless it is to be deleted.
+    const read = this.#plan.remove ? fresh : this.#source.ranges.filesWithMatches(base, fresh);
+    const scanned = new Scanner(this.#reader, base).scan(read, need);
     for await (const { place, batch, release } of readAhead(scanned)) {
       this.#request.checkTime();
       const matched = matchBatch(this.#plan, this.#source, place, batch);

@@ -9,6 +9,7 @@ import { pieces } from '../table/ingest.ts';
 import { GrowingWords } from './growing-words.ts';
 import { KeyIndex, NONE } from './key-index.ts';
 import { KeyBounds, type MayHave } from './key-bounds.ts';
+import { KeyRanges } from './key-ranges.ts';
 import { KeyWriter } from './key-writer.ts';
 import { keyColumns } from './merge-key.ts';
 import { SpilledRows } from './spilled-rows.ts';
@@ -52,12 +53,19 @@ export class MergeSource {
   /** For each row the next one with its key. */
   readonly #next = new GrowingWords();
   #atHand: RecordBatch[] = [];
+  readonly #ranges: KeyRanges;
 
   constructor(options: SourceOptions) {
     this.schema = options.schema;
     this.#options = options;
     this.#bounds = new KeyBounds(options.key.map(({ field }) => field.type));
+    this.#ranges = new KeyRanges(options.key);
     this.#rows = new SpilledRows(options.folder, options.schema, options.inMemory);
+  }
+
+  /** Between which values the rows' keys lie. */
+  get ranges(): KeyRanges {
+    return this.#ranges;
   }
 
   /** How many rows there are. */
@@ -145,6 +153,7 @@ export class MergeSource {
     const columns = keyColumns(this.#options.key, batch);
     this.#bounds.add(columns);
     const keys = new KeyWriter(columns);
+    this.#ranges.add(batch);
     for (let row = 0; row < batch.numRows; row++) {
       this.#addKey(keys.write(row) ? this.#index.add(keys) : NONE);
     }

@@ -1,10 +1,11 @@
-import { needOf, ROW_OFFSET } from '../query/computed-columns.ts';
+import { needOf, NO_COLUMNS, ROW_OFFSET, type ColumnNeed } from '../query/computed-columns.ts';
 import { rowsWhere, type Formula } from '../query/formula.ts';
 import { Pace } from '../query/pace.ts';
 import { allFiles } from '../query/plan.ts';
+import { prunedFiles } from '../query/pruning.ts';
 import { readAhead } from '../query/read-ahead.ts';
 import { countOf, listed, rowAt, stretch, type Rows } from '../query/rows.ts';
-import { Scanner, type Place } from '../query/scan.ts';
+import { Scanner, type Place, type PlacedBatch, type ScanFile } from '../query/scan.ts';
 import type { BatchSource } from '../table/fragment-reader.ts';
 import type { Fragment, Snapshot } from '../table/snapshot.ts';
 import { FragmentMemo } from './fragment-memo.ts';
@@ -39,13 +40,14 @@ export class RowFinder {
   async find(base: Snapshot, predicate: Formula | null): Promise<readonly FoundFragment[]> {
     const files = allFiles(base);
     const need = needOf(base.schema, predicate?.columns ?? []);
-    const fresh = this.#memo.begin(base, files, need.placed.includes(ROW_OFFSET));
+    const unknown = this.#memo.begin(base, files, need.placed.includes(ROW_OFFSET));
+    const fresh = predicate === null ? unknown : prunedFiles(base, unknown, predicate);
     const pace = new Pace();
-    for await (const { place, batch, release } of readAhead(
-      new Scanner(this.#source, base).scan(fresh, need),
+    for await (const { place, batch, certain, release } of readAhead(
+      this.#scan(base, fresh, need),
     )) {
       const rows =
-        predicate === null
+        predicate === null || certain === true
           ? stretch(0, place.rows)
           : listed(rowsWhere(predicate, batch), place.rows);
       release?.();
@@ -59,6 +61,20 @@ export class RowFinder {
         found: this.#memo.of(fragment),
       }))
       .filter(({ found }) => found.length > 0);
+  }
+
+  /** Where each row is known to be one of them, no column is read. */
+  async *#scan(
+    base: Snapshot,
+    files: readonly ScanFile[],
+    need: ColumnNeed,
+  ): AsyncGenerator<PlacedBatch> {
+    const scanner = new Scanner(this.#source, base);
+    for (let start = 0, end = 0; start < files.length; start = end) {
+      const certain = files[start]!.certain === true;
+      while (end < files.length && (files[end]!.certain === true) === certain) end++;
+      yield* scanner.scan(files.slice(start, end), certain ? NO_COLUMNS : need);
+    }
   }
 }
 

@@ -64,7 +64,7 @@ export class SpilledRows {
   }
 
   async #spill(): Promise<FragmentWriter> {
-    const writer = await FragmentWriter.create(this.#folder, this.#schema);
+    const writer = await FragmentWriter.create(this.#folder, this.#schema, false);
     this.#writer = writer;
     for (const batch of this.#held) await writer.write(batch);
     this.#held = [];

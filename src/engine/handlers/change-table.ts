@@ -1,7 +1,6 @@
 import { commitDerived, type Derive, type DerivedOutcome } from '../change/derived-commit.ts';
 import type { Call } from '../handler.ts';
-import { textParameter } from '../parameters.ts';
-import { refuseBranch } from '../query/request.ts';
+import { branchParameter } from '../parameters.ts';
 import type { FragmentReader } from '../table/fragment-reader.ts';
 import { requireEngineTable, type TableParts } from './table-parts.ts';
 
@@ -21,8 +20,9 @@ export async function changeTable<Result>(
   derive: Derive<Result>,
 ): Promise<DerivedOutcome<Result>> {
   const { object } = call.request;
-  refuseBranch(textParameter(call, 'branch'));
   const table = await catalog.requireTable(object);
   requireEngineTable(object, table.content);
-  return commitDerived({ tables, table, current: () => catalog.requireTable(object), derive });
+  const chain = await tables.chain(table.content, branchParameter(call));
+  const current = () => catalog.requireTable(object);
+  return commitDerived({ tables, table, chain, current, derive });
 }

@@ -2,8 +2,9 @@ import { CatalogError } from '../../protocol/errors.ts';
 import { isJsonObject, type JsonValue } from '../../protocol/json.ts';
 import { jsonAnswer } from '../answers.ts';
 import type { Handler } from '../handler.ts';
-import { integerField, textField } from '../query/fields.ts';
-import { refuseBranch } from '../query/request.ts';
+import { branchParameter } from '../parameters.ts';
+import { integerField } from '../query/fields.ts';
+import { keptVersions } from '../table/kept-versions.ts';
 import { placeSummary } from './commit-summary.ts';
 import { requireEngineTable } from './table-parts.ts';
 import type { TagParts } from './tags.ts';
@@ -17,11 +18,11 @@ interface Range {
 /**
  * BatchDeleteTableVersions: ranges that include their start and not their end; an
  * end below zero means through the latest. The newest version and those that a
- * tag names stay, whatever is asked; so do files that another version needs.
+ * tag names or a branch begins with stay, whatever is asked; so do files that
+ * another version needs. On a branch only the versions made on it are meant.
  */
-export function deleteVersions({ catalog, tables, tags }: TagParts): Handler {
+export function deleteVersions({ catalog, tables, tags, branches }: TagParts): Handler {
   return async (call) => {
-    refuseBranch(textField(call.body, 'branch'));
     const { object } = call.request;
     const ranges = rangesField(call.body['ranges']);
     const removed = await tables.remove({
@@ -30,12 +31,10 @@ export function deleteVersions({ catalog, tables, tags }: TagParts): Handler {
         requireEngineTable(object, table.content);
         return table;
       },
+      chain: (table) => tables.chain(table, branchParameter(call)),
       asked: (version) =>
         ranges.some(({ first, last }) => version >= first && (last === null || version < last)),
-      kept: async ({ id }) => {
-        const all = await tags.all(id);
-        return { versions: new Set(all.tags.map(({ tag }) => tag.version)), checks: all.checks };
-      },
+      kept: ({ id }, chain) => keptVersions(tags, branches, id, chain),
     });
     const answer = { deleted_count: removed.length };
     return jsonAnswer(call, answer, { commit: placeSummary('delete_versions') });

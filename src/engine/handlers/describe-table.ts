@@ -6,8 +6,9 @@ import { jsonAnswer } from '../answers.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { TableRecord } from '../catalog/records.ts';
 import type { Call } from '../handler.ts';
+import { branchParameter, namedBranch } from '../parameters.ts';
 import { countField, flagField, textField } from '../query/fields.ts';
-import { refuseBranch } from '../query/request.ts';
+import { MAIN } from '../table/chain.ts';
 import type { Snapshot } from '../table/snapshot.ts';
 import type { Tags } from '../table/tags.ts';
 import type { TableView } from './table-view.ts';
@@ -22,14 +23,14 @@ export async function describeTable(
   tags: Tags,
   call: Call,
 ): Promise<Answer> {
-  refuseBranch(textField(call.body, 'branch'));
   if (flagField(call.body, 'vend_credentials', false)) {
-    call.permit.require('QueryTable', call.request.object);
+    call.permit.require('QueryTable', call.request.object, branchParameter(call));
   }
   const withUri = flagField(call.body, 'with_table_uri', false);
   const table = (await catalog.requireTable(call.request.object)).content;
   if (table.kind === 'declared') return jsonAnswer(call, declared(call, table));
-  const snapshot = await tables.snapshot(table, await versionOf(tags, table, call));
+  const { branch, version } = await placeOf(tags, table, call);
+  const snapshot = await tables.snapshot(table, version, await tables.chain(table, branch));
   return jsonAnswer(call, {
     ...common(call, table),
     ...written(call, snapshot),
@@ -38,13 +39,30 @@ export async function describeTable(
   });
 }
 
-/** The version that is asked for, by its number or by a tag; undefined for the newest. */
-async function versionOf(tags: Tags, table: TableRecord, call: Call): Promise<bigint | undefined> {
+/** What is asked for: a branch, and one of its versions unless it is the newest. */
+interface Place {
+  readonly branch: string;
+  readonly version: bigint | undefined;
+}
+
+/** The version that is asked for, by its number and branch or by a tag. */
+async function placeOf(tags: Tags, table: TableRecord, call: Call): Promise<Place> {
   const version = countField(call.body, 'version') ?? undefined;
   const name = textField(call.body, 'tag');
-  if (name === null) return version;
+  if (name === null) return { branch: branchParameter(call), version };
   const tag = await tags.require(table.id, name);
-  if (version === undefined || version === tag.version) return tag.version;
+  const branch = tag.branch ?? MAIN;
+  const asked = namedBranch(call) ?? branch;
+  if (tag.branch !== null) {
+    call.permit.require(call.request.operation.name, call.request.object, branch);
+  }
+  if (asked !== branch) {
+    throw new CatalogError(
+      'InvalidInput',
+      `the tag ${JSON.stringify(name)} names a version of the branch ${JSON.stringify(branch)}, not of ${JSON.stringify(asked)}`,
+    );
+  }
+  if (version === undefined || version === tag.version) return { branch, version: tag.version };
   throw new CatalogError(
     'InvalidInput',
     `the tag ${JSON.stringify(name)} names version ${tag.version}, not version ${version}`,

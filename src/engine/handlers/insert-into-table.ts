@@ -3,8 +3,7 @@ import { CatalogError } from '../../protocol/errors.ts';
 import { Flushes } from '../../store/flushes.ts';
 import { jsonAnswer } from '../answers.ts';
 import type { Handler } from '../handler.ts';
-import { byQueryMode } from '../parameters.ts';
-import { refuseBranch } from '../query/request.ts';
+import { branchParameter, byQueryMode } from '../parameters.ts';
 import { appended, overwritten, type Change } from '../table/change.ts';
 import type { WrittenFile } from '../table/fragment-writer.ts';
 import { openIncoming } from '../table/incoming.ts';
@@ -33,17 +32,18 @@ export function insertIntoTable(parts: TableParts): Handler {
   return async (call) => {
     const { request } = call;
     const mode = byQueryMode(call, modes);
-    refuseBranch(request.query.get('branch')?.[0] ?? null);
     const table = await parts.catalog.requireTable(request.object);
     requireEngineTable(request.object, table.content);
+    const chain = await parts.tables.chain(table.content, branchParameter(call));
     const incoming = await openIncoming(request.body, parts.maxArrowBytes);
-    const { schema } = await parts.tables.snapshot(table.content);
+    const { schema } = await parts.tables.snapshot(table.content, undefined, chain);
     checkConforms(incoming.schema, schema);
     const flushes = new Flushes();
     const files = await parts.tables.write(table.content, schema, incoming.batches, flushes);
     const change = unlessAltered(schema, mode.change(files));
     const committed = await commitFiles(parts, request.object, files, {
       table,
+      chain,
       change,
       flushes,
     });

@@ -37,6 +37,9 @@ export async function listTags(parts: TagListing, call: Call): Promise<Answer> {
 
 function entriesOf(tags: readonly NamedTag[]): object {
   return Object.fromEntries(
-    tags.map(({ name, tag }) => [name, { version: tag.version, manifestSize: tag.manifestBytes }]),
+    tags.map(({ name, tag: { branch, version, manifestBytes } }) => [
+      name,
+      { ...(branch !== null && { branch }), version, manifestSize: manifestBytes },
+    ]),
   );
 }

@@ -3,7 +3,7 @@ import { jsonAnswer } from '../answers.ts';
 import { commitDerived, type DerivedOutcome } from '../change/derived-commit.ts';
 import { RowMerge, type MergeCounts } from '../change/merge-rows.ts';
 import type { Call, Handler } from '../handler.ts';
-import { refuseBranch } from '../query/request.ts';
+import { branchParameter } from '../parameters.ts';
 import { openIncoming } from '../table/incoming.ts';
 import type { TableChanges } from './change-table.ts';
 import { changeSummary } from './commit-summary.ts';
@@ -20,11 +20,11 @@ export function mergeInsertIntoTable(parts: TableChanges): Handler {
     const { catalog, tables, reader } = parts;
     const { object, query, body } = call.request;
     const request = mergeParameters(query);
-    refuseBranch(query.get('branch')?.[0] ?? null);
     const table = await catalog.requireTable(object);
     requireEngineTable(object, table.content);
+    const chain = await tables.chain(table.content, branchParameter(call));
     const incoming = await openIncoming(body, parts.maxArrowBytes);
-    const base = await tables.snapshot(table.content);
+    const base = await tables.snapshot(table.content, undefined, chain);
     const merge = await RowMerge.open({ reader, base, request, incoming });
     try {
       const { derive } = merge;
@@ -32,6 +32,7 @@ export function mergeInsertIntoTable(parts: TableChanges): Handler {
       const outcome = await commitDerived({
         tables,
         table,
+        chain,
         current,
         derive,
         check: request.checkTime,

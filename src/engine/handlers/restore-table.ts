@@ -1,7 +1,7 @@
 import { unchanged } from '../catalog/reader.ts';
 import type { Handler } from '../handler.ts';
-import { countField, textField } from '../query/fields.ts';
-import { refuseBranch } from '../query/request.ts';
+import { branchParameter } from '../parameters.ts';
+import { countField } from '../query/fields.ts';
 import type { Tables } from '../table/tables.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import { versionAnswer } from './schema-change.ts';
@@ -13,18 +13,20 @@ import { requireEngineTable } from './table-parts.ts';
  */
 export function restoreTable(catalog: Catalog, tables: Tables): Handler {
   return async (call) => {
-    refuseBranch(textField(call.body, 'branch'));
     const { object } = call.request;
     const version = countField(call.body, 'version') ?? undefined;
     const table = await catalog.requireTable(object);
     requireEngineTable(object, table.content);
+    const chain = await tables.chain(table.content, branchParameter(call));
     const committed = await tables.commit({
       table,
+      chain,
       current: () => catalog.requireTable(object),
       // Its files stay only as long as the version does.
-      checks: async () => [unchanged(await tables.version(table.content, version))],
+      checks: async () => [unchanged(await tables.version(table.content, version, chain))],
       change: async (base) => {
-        const { schema, fieldIds, fragments } = await tables.snapshot(table.content, version);
+        const from = await tables.snapshot(table.content, version, chain);
+        const { schema, fieldIds, fragments } = from;
         return { ...base, schema, fieldIds, fragments };
       },
     });

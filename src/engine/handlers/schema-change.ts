@@ -3,8 +3,7 @@ import { jsonAnswer } from '../answers.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import { tookNoEffect } from '../catalog/commit-loop.ts';
 import type { Call } from '../handler.ts';
-import { textParameter } from '../parameters.ts';
-import { refuseBranch } from '../query/request.ts';
+import { branchParameter } from '../parameters.ts';
 import { rowsOf, type Contents } from '../table/change.ts';
 import { ColumnWriter } from '../table/column-writer.ts';
 import type { FragmentReader } from '../table/fragment-reader.ts';
@@ -44,15 +43,16 @@ export async function commitSchemaChange(
   change: SchemaChange,
 ): Promise<Committed> {
   const { object } = call.request;
-  refuseBranch(branchOf(call));
   const table = await catalog.requireTable(object);
   requireEngineTable(object, table.content);
+  const chain = await tables.chain(table.content, branchParameter(call));
   const folder = tables.folder(table.content);
   const writer = new ColumnWriter(reader, folder);
   const tableId = table.content.id;
   try {
     const committed = await tables.commit({
       table,
+      chain,
       current: () => catalog.requireTable(object),
       change: (base) => {
         const snapshot = { tableId, folder, rows: rowsOf(base), ...base };
@@ -65,14 +65,6 @@ export async function commitSchemaChange(
     if (tookNoEffect(error)) await writer.keepOnly([]);
     throw error;
   }
-}
-
-/** A body that is a bare map says nothing of a branch, whatever its keys. */
-function branchOf(call: Call): string | null {
-  const { operation, query } = call.request;
-  return operation.body === 'map'
-    ? (query.get('branch')?.[0] ?? null)
-    : textParameter(call, 'branch');
 }
 
 /** The answer of a schema operation: which version it made. */

@@ -1,7 +1,6 @@
 import type { Catalog } from '../catalog/catalog.ts';
 import type { Call } from '../handler.ts';
-import { textParameter } from '../parameters.ts';
-import { refuseBranch } from '../query/request.ts';
+import { branchParameter } from '../parameters.ts';
 import type { BatchSource } from '../table/fragment-reader.ts';
 import type { Snapshot } from '../table/snapshot.ts';
 import type { TableView } from './table-view.ts';
@@ -10,7 +9,7 @@ import { requireEngineTable } from './table-parts.ts';
 /** What the operations that read rows work with. */
 export interface TableReads {
   readonly catalog: Pick<Catalog, 'requireTable'>;
-  readonly tables: Pick<TableView, 'snapshot'>;
+  readonly tables: Pick<TableView, 'snapshot' | 'chain'>;
   readonly reader: BatchSource;
 }
 
@@ -27,8 +26,8 @@ export async function readTable(
   version: bigint | null,
 ): Promise<Snapshot> {
   const { object } = call.request;
-  refuseBranch(textParameter(call, 'branch'));
   const { content } = await catalog.requireTable(object);
   requireEngineTable(object, content);
-  return tables.snapshot(content, version ?? undefined);
+  const chain = await tables.chain(content, branchParameter(call));
+  return tables.snapshot(content, version ?? undefined, chain);
 }

@@ -2,8 +2,7 @@ import type { Answer } from '../../protocol/backend.ts';
 import { jsonAnswer } from '../answers.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { Call } from '../handler.ts';
-import { textField } from '../query/fields.ts';
-import { refuseBranch } from '../query/request.ts';
+import { branchParameter } from '../parameters.ts';
 import { bytesOf, type Fragment } from '../table/snapshot.ts';
 import type { TableView } from './table-view.ts';
 
@@ -12,9 +11,9 @@ const SMALL_ROWS = 100_000;
 
 /** GetTableStats. Every number is a whole one: the LanceDB client takes no other (wire contract, section 5.2). */
 export async function tableStats(catalog: Catalog, tables: TableView, call: Call): Promise<Answer> {
-  refuseBranch(textField(call.body, 'branch'));
   const table = (await catalog.requireTable(call.request.object)).content;
-  const { rows, fragments } = await tables.snapshot(table);
+  const chain = await tables.chain(table, branchParameter(call));
+  const { rows, fragments } = await tables.snapshot(table, undefined, chain);
   return jsonAnswer(call, {
     total_bytes: fragments.reduce((sum, fragment) => sum + bytesOf(fragment), 0),
     num_rows: rows,

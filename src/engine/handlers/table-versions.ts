@@ -4,13 +4,14 @@ import { jsonAnswer } from '../answers.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { TableRecord, VersionRecord } from '../catalog/records.ts';
 import type { Call } from '../handler.ts';
-import { limitParameter } from '../parameters.ts';
+import { branchParameter, limitParameter } from '../parameters.ts';
 import { flagField, integerField, textField } from '../query/fields.ts';
-import { refuseBranch } from '../query/request.ts';
+import type { Chain } from '../table/chain.ts';
 import type { TableView } from './table-view.ts';
 
 /** Which versions are asked for. */
 interface Listing {
+  readonly chain: Chain;
   readonly after: bigint | undefined;
   readonly descending: boolean;
   readonly limit: number;
@@ -23,13 +24,13 @@ export async function listTableVersions(
   pageLimit: number,
   call: Call,
 ): Promise<Answer> {
-  refuseBranch(textField(call.body, 'branch'));
+  const table = (await catalog.requireTable(call.request.object)).content;
   const listing = {
+    chain: await tables.chain(table, branchParameter(call)),
     after: tokenOf(textField(call.body, 'page_token')),
     descending: flagField(call.body, 'descending', false),
     limit: limitParameter(call, pageLimit),
   };
-  const table = (await catalog.requireTable(call.request.object)).content;
   if (pagesAreUnknown(call)) {
     return versionsAnswer(call, await everyVersion(tables, table, listing), undefined);
   }
@@ -62,10 +63,11 @@ async function everyVersion(
 async function readVersions(
   tables: TableView,
   table: TableRecord,
-  { after, descending }: Listing,
+  { chain, after, descending }: Listing,
   limit: number,
 ): Promise<readonly VersionRecord[]> {
-  return tables.versions(table, { ...(after === undefined ? {} : { after }), limit, descending });
+  const page = { ...(after === undefined ? {} : { after }), limit, descending };
+  return tables.versions(table, page, chain);
 }
 
 function tokenOf(text: string | null): bigint | undefined {

@@ -1,13 +1,19 @@
 import type { TableRecord, VersionRecord } from '../catalog/records.ts';
+import type { Chain } from '../table/chain.ts';
 import type { Snapshot } from '../table/snapshot.ts';
 import type { VersionPage } from '../table/version-store.ts';
 
 /** What the operations on table metadata read of a table's data. */
 export interface TableView {
   /**
+   * The line of versions that a name means: `main`, or a branch.
+   * @throws CatalogError TableBranchNotFound.
+   */
+  chain(table: TableRecord, branch: string): Promise<Chain>;
+  /**
    * A table at its newest version, or at the one asked for.
    * @throws CatalogError TableVersionNotFound.
    */
-  snapshot(table: TableRecord, version?: bigint): Promise<Snapshot>;
-  versions(table: TableRecord, page: VersionPage): Promise<readonly VersionRecord[]>;
+  snapshot(table: TableRecord, version?: bigint, chain?: Chain): Promise<Snapshot>;
+  versions(table: TableRecord, page: VersionPage, chain?: Chain): Promise<readonly VersionRecord[]>;
 }

@@ -4,8 +4,8 @@ import { emptyAnswer, jsonAnswer } from '../answers.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import { tableExists } from '../catalog/refusals.ts';
 import type { Call, HandlerTable } from '../handler.ts';
-import { countField, textField } from '../query/fields.ts';
-import { refuseBranch } from '../query/request.ts';
+import { branchParameter } from '../parameters.ts';
+import { countField } from '../query/fields.ts';
 import { describeTable } from './describe-table.ts';
 import type { Tags } from '../table/tags.ts';
 import { dropTable } from './drop-table.ts';
@@ -28,7 +28,7 @@ export function tableHandlers(
     DeclareTable: (call) => declare(catalog, call),
     ListTableVersions: (call) => listTableVersions(catalog, tables, pageLimit, call),
     GetTableStats: (call) => tableStats(catalog, tables, call),
-    ListTableIndices: (call) => listIndices(catalog, call),
+    ListTableIndices: (call) => listIndices(catalog, tables, call),
     ListTableTags: (call) => listTags({ catalog, tags, pageLimit }, call),
   };
 }
@@ -48,8 +48,8 @@ async function declare(catalog: Catalog, call: Call): Promise<Answer> {
 }
 
 /** No table has an index yet; CreateTableIndex is not built. */
-async function listIndices(catalog: Catalog, call: Call): Promise<Answer> {
-  refuseBranch(textField(call.body, 'branch'));
-  await catalog.requireTable(call.request.object);
+async function listIndices(catalog: Catalog, tables: TableView, call: Call): Promise<Answer> {
+  const table = (await catalog.requireTable(call.request.object)).content;
+  await tables.chain(table, branchParameter(call));
   return jsonAnswer(call, { indexes: [] });
 }

@@ -3,8 +3,9 @@ import { jsonAnswer } from '../answers.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { Stored, TableRecord } from '../catalog/records.ts';
 import type { Call, HandlerTable } from '../handler.ts';
+import { branchParameter } from '../parameters.ts';
 import { countField, textField } from '../query/fields.ts';
-import { refuseBranch } from '../query/request.ts';
+import type { Branches } from '../table/branches.ts';
 import type { Tables } from '../table/tables.ts';
 import type { TagMove, Tags } from '../table/tags.ts';
 import { placeSummary } from './commit-summary.ts';
@@ -15,6 +16,9 @@ export interface TagParts {
   readonly catalog: Catalog;
   readonly tables: Tables;
   readonly tags: Tags;
+  readonly branches: Branches;
+  /** The most entries that a listing answers at once. */
+  readonly pageLimit: number;
 }
 
 /** The operations on single tags. */
@@ -23,8 +27,8 @@ export function tagHandlers(parts: TagParts): HandlerTable {
   return {
     GetTableTagVersion: async (call) => {
       const table = (await engineTable(parts, call)).content;
-      const { version } = await tags.require(table.id, nameOf(call));
-      return jsonAnswer(call, { version });
+      const { version, branch } = await tags.require(table.id, nameOf(call));
+      return jsonAnswer(call, { version, branch: branch ?? undefined });
     },
     CreateTableTag: async (call) => {
       await tags.create(moveOf(parts, call));
@@ -42,12 +46,12 @@ export function tagHandlers(parts: TagParts): HandlerTable {
 }
 
 function moveOf(parts: TagParts, call: Call): TagMove {
-  refuseBranch(textField(call.body, 'branch'));
   const version = countField(call.body, 'version') ?? undefined;
   return {
     name: nameOf(call),
     table: () => engineTable(parts, call),
-    version: (table) => parts.tables.version(table, version),
+    chain: (table) => parts.tables.chain(table, branchParameter(call)),
+    version: (table, chain) => parts.tables.version(table, version, chain),
   };
 }
 
@@ -55,7 +59,11 @@ function nameOf(call: Call): string {
   return textField(call.body, 'tag') ?? '';
 }
 
-async function engineTable({ catalog }: TagParts, call: Call): Promise<Stored<TableRecord>> {
+/** @throws CatalogError TableNotFound, and why the table's rows are not here. */
+export async function engineTable(
+  { catalog }: Pick<TagParts, 'catalog'>,
+  call: Call,
+): Promise<Stored<TableRecord>> {
   const { object } = call.request;
   const table = await catalog.requireTable(object);
   requireEngineTable(object, table.content);

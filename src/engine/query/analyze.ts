@@ -1,79 +1,65 @@
-import type { RecordBatch } from 'apache-arrow';
 import type { BatchSource, FragmentBatch } from '../table/fragment-reader.ts';
 import { execute } from './execute.ts';
 import { planSteps, stepsText, type PlanStep } from './explain.ts';
+import { CountingMeters, type StepCounts, type StepName } from './meters.ts';
 import type { QueryPlan } from './plan.ts';
 
-/** What passed a place of a plan while it ran. */
-class Counter {
-  #batches = 0;
-  #rows = 0;
-  #bytes = 0;
-  #millis = 0;
-
-  /** Waits for a batch and counts it and the time. */
-  async count(next: Promise<RecordBatch | undefined>): Promise<void> {
-    const start = performance.now();
-    const batch = await next;
-    this.#millis += performance.now() - start;
-    if (batch === undefined) return;
-    this.#batches += 1;
-    this.#rows += batch.numRows;
-    this.#bytes += batch.data.byteLength;
-  }
-
-  /** The counts in words. */
-  toString(): string {
-    const millis = this.#millis.toFixed(1);
-    return `${this.#batches} batches, ${this.#rows} rows, ${this.#bytes} bytes, ${millis} ms`;
-  }
-}
-
 /**
- * Runs a plan to its end and answers it as text with what each end of it saw:
- * what was read of the files, and what the last step answered. Times hold the
- * steps below.
+ * Runs a plan to its end and answers it as text with what each step did: rows
+ * that came and went, batches and bytes it read or answered, and its time. Steps
+ * that work at the same time each count the time that they take.
  */
 export async function analyzePlan(plan: QueryPlan, source: BatchSource): Promise<string> {
-  const read = new Counter();
-  const answered = new Counter();
-  const batches = execute(plan, counted(source, read));
-  for (;;) {
-    const next = batches.next();
-    await answered.count(next.then(({ value, done }) => (done === true ? undefined : value)));
-    if ((await next).done === true) break;
+  const meters = new CountingMeters();
+  for await (const batch of execute(plan, measured(source, meters), meters)) {
+    meters.passed('project', { bytes: batch.data.byteLength });
   }
-  const told: Readonly<Record<string, Counter>> = { Scan: read, Project: answered };
+  meters.passed('scan', { rowsIn: Number(plan.snapshot.rows) });
   return stepsText(
-    planSteps(plan).map((step) => withCounts(step, told[step.name])),
+    planSteps(plan).map((step) => withCounts(step, meters.of(step.measure))),
     true,
   );
 }
 
-function withCounts(step: PlanStep, counter: Counter | undefined): PlanStep {
-  return counter === undefined ? step : { ...step, text: `${step.text} [${counter.toString()}]` };
+function withCounts(step: PlanStep, counts: StepCounts): PlanStep {
+  const { rowsIn, rowsOut, batches, bytes, millis } = counts;
+  const told = [
+    `${rowsIn} rows in`,
+    `${rowsOut} rows out`,
+    batches === 1 ? '1 batch' : `${batches} batches`,
+    `${bytes} bytes`,
+    `${millis.toFixed(1)} ms`,
+  ];
+  return { ...step, text: `${step.text} [${told.join(', ')}]` };
 }
 
-/** The same batches; each read is counted. */
-function counted(source: BatchSource, counter: Counter): BatchSource {
-  const measured = async (next: Promise<FragmentBatch>): Promise<FragmentBatch> => {
-    await counter.count(next.then(({ batch }) => batch));
-    return next;
+/** The same batches; those of a scan count for it, those that are read by their place for the later reads. */
+function measured(source: BatchSource, meters: CountingMeters): BatchSource {
+  const count = (step: StepName, { batch }: FragmentBatch) => {
+    const bytes = batch.data.byteLength;
+    const rows = batch.numRows;
+    meters.passed(step, { rowsOut: rows, batches: 1, bytes });
+    if (step === 'read') meters.passed(step, { rowsIn: rows });
   };
   return {
-    async *batches(snapshot, fragment, columns) {
-      const batches = source.batches(snapshot, fragment, columns);
-      for (;;) {
-        const next = batches.next();
-        await counter.count(
-          next.then(({ value, done }) => (done === true ? undefined : value.batch)),
-        );
-        const { value, done } = await next;
-        if (done === true) return;
-        yield value;
+    async *batches(...asked) {
+      const batches = source.batches(...asked);
+      try {
+        for (;;) {
+          const next = await meters.awaited('scan', batches.next());
+          if (next.done === true) return;
+          count('scan', next.value);
+          yield next.value;
+        }
+      } finally {
+        await batches.return(undefined);
       }
     },
-    batch: (snapshot, fragment, index, columns, rows) =>
-      measured(source.batch(snapshot, fragment, index, columns, rows)),
+    async batch(...asked) {
+      const found = await meters.awaited('read', source.batch(...asked));
+      count('read', found);
+      return found;
+    },
+    giveBack: (memory) => source.giveBack?.(memory),
   };
 }

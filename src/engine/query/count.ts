@@ -4,12 +4,14 @@ import { needOf, ROW_ID, ROW_OFFSET, withComputed } from './computed-columns.ts'
 import { bindPredicate, rowsWhere } from './formula.ts';
 import { Pace } from './pace.ts';
 import { allFiles } from './plan.ts';
+import { prunedFiles, rowsOfFile } from './pruning.ts';
 import { AHEAD, readAhead } from './read-ahead.ts';
-import { Scanner } from './scan.ts';
+import { Scanner, type ScanFile } from './scan.ts';
 
 /**
  * How many rows a table has, or of how many a predicate is true. Without a
- * predicate nothing is read, with one only its columns.
+ * predicate nothing is read, with one only its columns, and those only where
+ * what is known of the files does not tell.
  * @throws CatalogError TableColumnNotFound or InvalidInput for what is wrong with the predicate.
  */
 export async function countRows(
@@ -22,12 +24,19 @@ export async function countRows(
   const formula = bindPredicate('predicate', predicate, withComputed(schema, [ROW_ID, ROW_OFFSET]));
   const scanner = new Scanner(source, snapshot);
   const pace = new Pace();
-  let count = 0n;
-  const scanned = scanner.scan(allFiles(snapshot), needOf(schema, formula.columns), AHEAD);
+  const files = prunedFiles(snapshot, allFiles(snapshot), formula);
+  let count = files.reduce((sum, file) => sum + BigInt(countWithoutReading(file) ?? 0), 0n);
+  const open = files.filter((file) => countWithoutReading(file) === null);
+  const scanned = scanner.scan(open, needOf(schema, formula.columns), AHEAD);
   for await (const { batch, release } of readAhead(scanned)) {
     count += BigInt(rowsWhere(formula, batch).length);
     release?.();
     await pace.turn();
   }
   return count;
+}
+
+/** How many rows of a file count, if that is known. */
+function countWithoutReading(file: ScanFile): number | null {
+  return file.certain === true ? rowsOfFile(file) : null;
 }

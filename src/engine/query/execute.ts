@@ -1,5 +1,6 @@
 import type { RecordBatch } from 'apache-arrow';
 import type { BatchSource } from '../table/fragment-reader.ts';
+import { noMeters, type Meters } from './meters.ts';
 import type { QueryPlan } from './plan.ts';
 import { project } from './projection.ts';
 import { scanRows } from './scan-rows.ts';
@@ -10,16 +11,23 @@ import { sortRows } from './sort-rows.ts';
 /**
  * Runs a plan. Batches come as they are found, each with the schema of the
  * answer; memory is bounded by the batch, and for a search by the rows it keeps.
+ * @param meters Are told what each step does.
  * @throws CatalogError InvalidInput when an expression fails on a row.
  */
-export async function* execute(plan: QueryPlan, source: BatchSource): AsyncGenerator<RecordBatch> {
-  for await (const batch of rowsOf(plan, new Scanner(source, plan.snapshot))) {
-    yield project(plan.projections, plan.schema, batch);
+export async function* execute(
+  plan: QueryPlan,
+  source: BatchSource,
+  meters: Meters = noMeters,
+): AsyncGenerator<RecordBatch> {
+  for await (const rows of rowsOf(plan, new Scanner(source, plan.snapshot), meters)) {
+    const count = rows.numRows;
+    meters.passed('project', { rowsIn: count, rowsOut: count, batches: 1 });
+    yield meters.timed('project', () => project(plan.projections, plan.schema, rows));
   }
 }
 
-function rowsOf(plan: QueryPlan, scanner: Scanner): AsyncGenerator<RecordBatch> {
-  if (plan.nearest !== null) return searchRows(plan, plan.nearest, scanner);
-  if (plan.sort !== null) return sortRows(plan, plan.sort, scanner);
-  return scanRows(plan, scanner);
+function rowsOf(plan: QueryPlan, scanner: Scanner, meters: Meters): AsyncGenerator<RecordBatch> {
+  if (plan.nearest !== null) return searchRows(plan, plan.nearest, scanner, meters);
+  if (plan.sort !== null) return sortRows(plan, plan.sort, scanner, meters);
+  return scanRows(plan, scanner, meters);
 }

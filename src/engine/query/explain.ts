@@ -1,7 +1,10 @@
+import type { Schema } from 'apache-arrow';
 import { typeName } from '../../arrow/types.ts';
-import type { ColumnNeed } from './computed-columns.ts';
-import type { NearestPlan, QueryPlan } from './plan.ts';
+import { needBeyond, needOf, type ColumnNeed } from './computed-columns.ts';
+import type { StepName } from './meters.ts';
+import type { QueryPlan } from './plan.ts';
 import type { Projection } from './projection.ts';
+import { scanExtent, type Share } from './scan-extent.ts';
 import type { SortKey } from './sort-plan.ts';
 
 /** A step of a plan in words: what it does, and what is told of it when more is asked for. */
@@ -9,12 +12,14 @@ export interface PlanStep {
   readonly name: string;
   readonly text: string;
   readonly details: readonly string[];
+  /** Under which name it is measured while it runs. */
+  readonly measure: StepName;
 }
 
 /**
  * A plan as text: the last step first, each step below the one that takes its
  * rows, as ExplainTableQueryPlan answers it.
- * @param verbose Tells types, files and what is read of each batch, too.
+ * @param verbose Tells types, what the scan is pruned by, and how much of the table it skips, too.
  */
 export function explainPlan(plan: QueryPlan, verbose: boolean): string {
   return stepsText(planSteps(plan), verbose);
@@ -35,58 +40,100 @@ function stepLines({ name, text, details }: PlanStep, indent: string, verbose: b
 
 /** The steps of a plan in the order of their work. */
 export function planSteps(plan: QueryPlan): readonly PlanStep[] {
+  const readsEarly = plan.nearest !== null && plan.nearest.postfilter !== null;
   return [
     scanStep(plan),
     ...filterSteps(plan),
-    ...orderSteps(plan),
+    ...nearestSteps(plan),
+    ...(readsEarly ? readSteps(plan) : []),
+    ...behindSteps(plan),
+    ...sortSteps(plan),
     windowStep(plan),
+    ...(readsEarly ? [] : readSteps(plan)),
     projectStep(plan),
   ];
 }
 
-function scanStep({ snapshot, files, filterNeed, need, nearest }: QueryPlan): PlanStep {
-  const rows = files.reduce((sum, { fragment }) => sum + fragment.rows, 0);
-  const skipped = snapshot.fragments.length - files.length;
-  const searched = nearest === null ? [] : [nearest.column.column];
-  const columns = new Set([...filterNeed.stored, ...searched, ...need.stored]);
+function scanStep(plan: QueryPlan): PlanStep {
+  const { snapshot, files, asked } = plan;
+  const extent = scanExtent(snapshot, files);
+  const need = scanNeed(plan);
+  const shares = [`${shareText(extent.files)} files`];
+  if (extent.batches !== null) shares.push(`${shareText(extent.batches)} batches`);
   return {
     name: 'Scan',
-    text: `version ${snapshot.version}, ${files.length} of ${snapshot.fragments.length} files, ${rows} rows, columns ${listOf([...columns])}`,
-    details: [`files skipped: ${skipped}`, `read first: ${needText(filterNeed)}`],
-  };
-}
-
-function filterSteps({ filter, need }: QueryPlan): readonly PlanStep[] {
-  if (filter === null) return [];
-  return [
-    {
-      name: 'Filter',
-      text: filter.text,
-      details: [`reads ${listOf(filter.columns)}`, `read for rows that pass: ${needText(need)}`],
-    },
-  ];
-}
-
-function orderSteps({ nearest, sort }: QueryPlan): readonly PlanStep[] {
-  if (nearest !== null) return nearestSteps(nearest);
-  if (sort === null) return [];
-  return [{ name: 'Sort', text: sort.keys.map(sortKeyText).join(', '), details: [] }];
-}
-
-function nearestSteps(nearest: NearestPlan): readonly PlanStep[] {
-  const { column, metric, vectors, keep, bounds, postfilter } = nearest;
-  const search = {
-    name: 'Nearest',
-    text: `${column.text} by ${metric}, ${vectors.length} vectors of ${vectors[0]?.length ?? 0}, keeps ${keep ?? 'all'}`,
+    text: `version ${snapshot.version}, ${shares.join(', ')}, ${extent.rows} rows, columns ${needText(need)}`,
     details: [
-      `type ${typeName(column.field.type)}`,
-      `lower bound ${bounds.lower ?? 'none'}, upper bound ${bounds.upper ?? 'none'}`,
-      'exact: every vector is compared',
+      skippedText('files', extent.files),
+      extent.batches === null
+        ? 'batches skipped: not known, some files have no statistics'
+        : skippedText('batches', extent.batches),
+      ...(asked === null ? [] : [`pruned by: ${asked.text}`]),
+      ...(asked === null ? [] : [`rows known to pass: ${extent.certain}`]),
+      ...typesOf(need, snapshot.schema),
     ],
+    measure: 'scan',
   };
-  if (postfilter === null) return [search];
+}
+
+/** What is read of every batch of the files. */
+function scanNeed({ snapshot, filter, filterNeed, nearest, sort, need }: QueryPlan): ColumnNeed {
+  if (filter !== null) return filterNeed;
+  if (nearest !== null) return needOf(snapshot.schema, [nearest.column.column]);
+  return sort === null ? need : sort.need;
+}
+
+/** What is read later, of the rows that are still there. */
+function readNeed(plan: QueryPlan): readonly string[] {
+  const { snapshot, nearest, sort, need } = plan;
+  const first = scanNeed(plan);
+  const searched = nearest === null ? [] : [nearest.column.column];
+  const keys = needOf(snapshot.schema, [...searched, ...(sort?.columns ?? [])]);
+  const late = needBeyond(keys, first).stored;
+  // Rows that were searched or sorted are fetched anew.
+  const rows = nearest === null && sort === null ? needBeyond(need, first).stored : need.stored;
+  return [...new Set([...late, ...rows])];
+}
+
+function readSteps(plan: QueryPlan): readonly PlanStep[] {
+  const stored = readNeed(plan);
+  if (stored.length === 0) return [];
+  const details = typesOf({ stored, placed: [] }, plan.snapshot.schema);
+  return [{ name: 'Read', text: `columns ${listOf(stored)}`, details, measure: 'read' }];
+}
+
+function filterSteps({ asked, filter, files }: QueryPlan): readonly PlanStep[] {
+  if (asked === null) return [];
+  const known = files.length === 0 ? ' (true of no row)' : ' (true of every row)';
+  const text = `${asked.text}${filter === null ? known : ''}`;
+  const details = [`reads ${listOf(asked.columns)}`];
+  return [{ name: 'Filter', text, details, measure: 'filter' }];
+}
+
+function sortSteps({ sort }: QueryPlan): readonly PlanStep[] {
+  if (sort === null) return [];
+  const details = sort.keys.map(({ path }) => `${path.text}: ${typeName(path.field.type)}`);
+  return [{ name: 'Sort', text: sort.keys.map(sortKeyText).join(', '), details, measure: 'sort' }];
+}
+
+function nearestSteps({ nearest }: QueryPlan): readonly PlanStep[] {
+  if (nearest === null) return [];
+  const { column, metric, vectors, keep, bounds } = nearest;
+  const text = `${column.text} by ${metric}, ${vectors.length} vectors of ${vectors[0]?.length ?? 0}, keeps ${keep ?? 'all'}`;
+  const details = [
+    `type ${typeName(column.field.type)}`,
+    `lower bound ${bounds.lower ?? 'none'}, upper bound ${bounds.upper ?? 'none'}`,
+    'exact: every vector is compared',
+  ];
+  return [{ name: 'Nearest', text, details, measure: 'search' }];
+}
+
+function behindSteps({ nearest }: QueryPlan): readonly PlanStep[] {
+  const postfilter = nearest?.postfilter ?? null;
+  if (postfilter === null) return [];
+  const text = `${postfilter.text} (behind the search)`;
   const details = [`reads ${listOf(postfilter.columns)}`];
-  return [search, { name: 'Filter', text: `${postfilter.text} (behind the search)`, details }];
+  return [{ name: 'Filter', text, details, measure: 'filter behind' }];
 }
 
 function windowStep({ window }: QueryPlan): PlanStep {
@@ -94,6 +141,7 @@ function windowStep({ window }: QueryPlan): PlanStep {
     name: 'Window',
     text: `offset ${window.offset}, limit ${window.limit ?? 'none'}`,
     details: [],
+    measure: 'window',
   };
 }
 
@@ -102,6 +150,7 @@ function projectStep({ projections }: QueryPlan): PlanStep {
     name: 'Project',
     text: listOf(projections.map(projectionText)),
     details: projections.map(({ field }) => `${field.name}: ${typeName(field.type)}`),
+    measure: 'project',
   };
 }
 
@@ -116,6 +165,19 @@ function sortKeyText({ path, ascending, nullsFirst }: SortKey): string {
 
 function needText({ stored, placed }: ColumnNeed): string {
   return listOf([...stored, ...placed.map((field) => field.name)]);
+}
+
+function typesOf({ stored, placed }: ColumnNeed, schema: Schema): readonly string[] {
+  const fields = [...schema.fields.filter(({ name }) => stored.includes(name)), ...placed];
+  return fields.map(({ name, type }) => `${name}: ${typeName(type)}`);
+}
+
+function shareText({ read, all }: Share): string {
+  return `${read} of ${all}`;
+}
+
+function skippedText(what: string, { read, all }: Share): string {
+  return `${what} skipped: ${all - read} of ${all}`;
 }
 
 function listOf(names: readonly string[]): string {

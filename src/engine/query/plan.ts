@@ -1,5 +1,4 @@
 import type { Field, Schema } from 'apache-arrow';
-import type { Metric } from '../../arrow/distance.ts';
 import { CatalogError } from '../../protocol/errors.ts';
 import type { Snapshot } from '../table/snapshot.ts';
 import type { ColumnPath } from './column-path.ts';
@@ -16,7 +15,9 @@ import { bindPredicate, type Formula } from './formula.ts';
 import type { DistanceBounds } from './nearest-rows.ts';
 import { columnsOf, planProjections, projectedSchema, type Projection } from './projection.ts';
 import type { NearestRequest, QueryRequest } from './request.ts';
+import { prunedFiles, rowsOfFile } from './pruning.ts';
 import type { ScanFile } from './scan.ts';
+import { metricFor, type SearchMetric } from './search-metric.ts';
 import { planSort, type SortPlan } from './sort-plan.ts';
 import { vectorColumn } from './vector-column.ts';
 import type { Window } from './window.ts';
@@ -24,7 +25,7 @@ import type { Window } from './window.ts';
 /** A search for the nearest vectors. */
 export interface NearestPlan {
   readonly column: ColumnPath;
-  readonly metric: Metric;
+  readonly metric: SearchMetric;
   /** Several vectors at once: each row says which one found it. */
   readonly batch: boolean;
   readonly vectors: readonly Float32Array[];
@@ -42,7 +43,9 @@ export interface NearestPlan {
 export interface QueryPlan {
   readonly snapshot: Snapshot;
   readonly files: readonly ScanFile[];
-  /** Judges rows as they are scanned. */
+  /** The filter of the rows that are scanned, as it was asked for. */
+  readonly asked: Formula | null;
+  /** Judges rows as they are scanned; null when each row of the files is known to pass. */
   readonly filter: Formula | null;
   /** What the filter reads. */
   readonly filterNeed: ColumnNeed;
@@ -66,14 +69,16 @@ export function planQuery(request: QueryRequest, snapshot: Snapshot): QueryPlan 
   const rowFields = withComputed(schema, [ROW_ID, ROW_OFFSET]);
   const fields = resultFields(schema, request.nearest);
   checkKept(request, snapshot);
-  const { filter, nearest } = planFilters(request, rowFields, fields);
+  const { filter: asked, nearest } = planFilters(request, rowFields, fields);
   const projections = planProjections(request.columns, schema, fields, extrasOf(request));
-  const sort = planSort(request.order, schema, rowFields);
+  const sort = planSort(request.order, schema, nearest === null ? rowFields : fields);
+  const { scanned, filter } = planScan(snapshot, asked);
   const asTheyLie = filter === null && nearest === null && sort === null;
-  const { files, window } = planFiles(snapshot, request, asTheyLie);
+  const { files, window } = planWindow(scanned, request, asTheyLie);
   return {
     snapshot,
     files,
+    asked,
     filter,
     filterNeed: needOf(schema, filter?.columns ?? []),
     nearest,
@@ -131,9 +136,10 @@ function planNearest(
   fields: readonly Field[],
 ): NearestPlan {
   const lengths = nearest.vectors.map((vector) => vector.length);
+  const column = vectorColumn(nearest.column, lengths, fields);
   return {
-    column: vectorColumn(nearest.column, lengths, fields),
-    metric: nearest.metric,
+    column,
+    metric: metricFor(nearest.metric, column, nearest.vectors),
     batch: nearest.batch,
     vectors: nearest.vectors,
     bounds: { lower: nearest.lowerBound, upper: nearest.upperBound },
@@ -159,17 +165,46 @@ function checkKept(request: QueryRequest, { rows }: Snapshot): void {
   );
 }
 
-interface Files {
+interface ScanPlan {
+  readonly scanned: readonly ScanFile[];
+  readonly filter: Formula | null;
+}
+
+/** Files without a row that passes are left out; where all rows of the others do, nothing is judged. */
+function planScan(snapshot: Snapshot, filter: Formula | null): ScanPlan {
+  const all = allFiles(snapshot);
+  if (filter === null) return { scanned: all, filter };
+  const scanned = prunedFiles(snapshot, all, filter);
+  return { scanned, filter: scanned.every(({ certain }) => certain === true) ? null : filter };
+}
+
+interface WindowPlan {
   readonly files: readonly ScanFile[];
   readonly window: Window;
 }
 
-/** Where rows are answered as they lie, files that hold only skipped rows are not read. */
-function planFiles(snapshot: Snapshot, request: QueryRequest, asTheyLie: boolean): Files {
-  const files = allFiles(snapshot);
-  const { offset, limit } = request;
+/** Where rows are answered as they lie, files that hold only rows outside the window are not read. */
+function planWindow(
+  files: readonly ScanFile[],
+  { offset, limit }: QueryRequest,
+  asTheyLie: boolean,
+): WindowPlan {
   if (!asTheyLie) return { files, window: { offset, limit } };
-  const read = files.filter((file) => file.offset + file.fragment.rows > offset);
-  const before = read[0]?.offset ?? 0;
-  return { files: read, window: { offset: offset - before, limit } };
+  let first = 0;
+  let skip = offset;
+  for (; first < files.length; first++) {
+    const rows = rowsOfFile(files[first]!);
+    if (rows === null || rows > skip) break;
+    skip -= rows;
+  }
+  const end = endOfWindow(files, first, skip + (limit ?? Infinity));
+  return { files: files.slice(first, end), window: { offset: skip, limit } };
+}
+
+/** Behind the last file that has a row of the window. */
+function endOfWindow(files: readonly ScanFile[], first: number, wanted: number): number {
+  let sum = 0;
+  let end = first;
+  for (; end < files.length && sum < wanted; end++) sum += rowsOfFile(files[end]!) ?? 0;
+  return end;
 }

@@ -1,4 +1,3 @@
-import type { Metric } from '../../arrow/distance.ts';
 import { CatalogError } from '../../protocol/errors.ts';
 import { columnsField, type Selection } from './columns-field.ts';
 import {
@@ -11,11 +10,13 @@ import {
   type Fields,
 } from './fields.ts';
 import { orderField, type OrderTerm } from './order-field.ts';
+import { searchMetrics, type SearchMetric } from './search-metric.ts';
 import { vectorField, type QueryVectors } from './vector-field.ts';
 
 /** A search for the nearest vectors, as it was asked. */
 export interface NearestRequest extends QueryVectors {
-  readonly metric: Metric;
+  /** Null for what the column's vectors are compared by when nothing is asked for. */
+  readonly metric: SearchMetric | null;
   /** The smallest distance that is answered. */
   readonly lowerBound: number | null;
   /** The distance below which answers lie. */
@@ -42,8 +43,6 @@ export interface QueryRequest {
   readonly withRowId: boolean;
 }
 
-const METRICS: readonly Metric[] = ['l2', 'cosine', 'dot'];
-
 /** A search that says nothing of a limit gets this many. */
 const NEAREST_LIMIT = 10;
 
@@ -55,33 +54,19 @@ const NEAREST_LIMIT = 10;
  */
 export function parseQueryRequest(body: Fields): QueryRequest {
   refuseFullText(body);
-  refuseBranch(textField(body, 'branch'));
   checkIgnored(body);
   const nearest = nearestField(body);
-  const order = orderField(body);
-  if (nearest !== null && order.length > 0) {
-    throw new CatalogError('Unsupported', 'order_by of a vector search is not built yet');
-  }
   return Object.freeze({
     version: countField(body, 'version'),
     columns: columnsField(body),
     filter: textField(body, 'filter'),
     prefilter: flagField(body, 'prefilter', true),
     nearest,
-    order,
+    order: orderField(body),
     limit: limitField(body, nearest === null ? null : NEAREST_LIMIT),
     offset: bounded(countField(body, 'offset') ?? 0n),
     withRowId: flagField(body, 'with_row_id', false),
   });
-}
-
-/** Only the main branch exists: `main`, the empty name, or none. */
-export function refuseBranch(branch: string | null): void {
-  if (branch === null || branch === '' || branch === 'main') return;
-  throw new CatalogError(
-    'TableBranchNotFound',
-    `the table has no branch ${JSON.stringify(branch)}`,
-  );
 }
 
 function refuseFullText(body: Fields): void {
@@ -108,14 +93,13 @@ function nearestField(body: Fields): NearestRequest | null {
   return vectors === null ? null : { ...vectors, metric, lowerBound, upperBound, column };
 }
 
-function metricField(body: Fields): Metric {
-  const name = textField(body, 'distance_type') ?? 'l2';
-  const metric = METRICS.find((known) => known === name.toLowerCase());
+function metricField(body: Fields): SearchMetric | null {
+  const name = textField(body, 'distance_type');
+  if (name === null) return null;
+  const metric = searchMetrics.find((known) => known === name.toLowerCase());
   if (metric !== undefined) return metric;
-  if (name.toLowerCase() === 'hamming') {
-    throw new CatalogError('Unsupported', 'the distance hamming is not built yet');
-  }
-  throw fieldError('distance_type', '"l2", "cosine" or "dot"', JSON.stringify(name));
+  const expected = '"l2", "cosine", "dot" or "hamming"';
+  throw fieldError('distance_type', expected, JSON.stringify(name));
 }
 
 /**

@@ -10,16 +10,22 @@ import type { RowRange } from '../../arrow/row-range.ts';
 import { batchOfData } from '../../arrow/batch.ts';
 import { schemaOf } from '../../arrow/nested-type.ts';
 import { withColumn } from '../../arrow/select.ts';
-import type { BatchSource, FragmentBatch } from '../table/fragment-reader.ts';
+import type { BatchRange, BatchSource, FragmentBatch } from '../table/fragment-reader.ts';
 import { idsOf, type RowIds } from '../table/row-ids.ts';
 import type { Fragment, Snapshot } from '../table/snapshot.ts';
 import { ROW_ID, type ColumnNeed } from './computed-columns.ts';
 import { countOf, moved, pick, rangeOf, rowAt, stretch, type Rows } from './rows.ts';
 
-/** A data file to scan, and how many rows of the table lie before it. */
+/** A data file to scan, or some of its batches, and how many rows of the table lie before the file. */
 export interface ScanFile {
   readonly fragment: Fragment;
   readonly offset: number;
+  /** Absent for all batches. */
+  readonly batches?: BatchRange | undefined;
+  /** How many rows those batches have, deleted ones included. */
+  readonly rows?: number | undefined;
+  /** Whether it is known without reading that each of the rows passes the filter. */
+  readonly certain?: boolean | undefined;
 }
 
 /** Where a batch lies in its table. */
@@ -41,6 +47,8 @@ export interface Place {
 export interface PlacedBatch {
   readonly place: Place;
   readonly batch: RecordBatch;
+  /** Whether each of the rows passes the filter of the scan. */
+  readonly certain?: boolean | undefined;
   /** Gives the memory of the batch back: to be called once nothing looks at it, or never. */
   readonly release?: (() => void) | undefined;
 }
@@ -61,16 +69,16 @@ export class Scanner {
     need: ColumnNeed,
     ahead = 0,
   ): AsyncGenerator<PlacedBatch> {
-    for (const { fragment, offset } of files) {
-      let before = offset;
-      const { stored } = need;
-      for await (const found of this.#source.batches(this.#snapshot, fragment, stored, ahead)) {
-        const { batch, index, rowIds, start, live, release } = found;
+    for (const file of files) {
+      const { fragment, batches, certain } = file;
+      const read = [this.#snapshot, fragment, need.stored, ahead, batches] as const;
+      for await (const found of this.#source.batches(...read)) {
+        const { batch, index, rowIds, start, live, before, release } = found;
         const { numRows: rows } = batch;
-        const place = { fragment, index, rowIds, offset: before, rows, start, live };
-        before += rows;
+        const offset = file.offset + before;
+        const place = { fragment, index, rowIds, offset, rows, start, live };
         const all = stretch(0, rows);
-        yield { place, batch: withPlaced(batch, place, need.placed, all), release };
+        yield { place, batch: withPlaced(batch, place, need.placed, all), certain, release };
       }
     }
   }
@@ -96,7 +104,7 @@ export class Scanner {
 
   /** A batch that has some columns already, with those of the need beside them. */
   async widen(found: PlacedBatch, need: ColumnNeed): Promise<PlacedBatch> {
-    const { place } = found;
+    const { place, certain } = found;
     if (need.stored.length === 0 && need.placed.length === 0) return found;
     const late = await this.#batch(place, need);
     const batch = beside(found.batch, late.batch);
@@ -104,7 +112,8 @@ export class Scanner {
       found.release?.();
       late.release?.();
     };
-    return { place, batch: withPlaced(batch, place, need.placed, stretch(0, place.rows)), release };
+    const all = stretch(0, place.rows);
+    return { place, batch: withPlaced(batch, place, need.placed, all), certain, release };
   }
 
   #batch(

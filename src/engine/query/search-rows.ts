@@ -1,16 +1,17 @@
-import { Float32, Int32, makeData, makeVector, type RecordBatch } from 'apache-arrow';
-import { distances } from '../../arrow/distance.ts';
-import { withColumn } from '../../arrow/select.ts';
-import { DISTANCE, needOf, QUERY_INDEX } from './computed-columns.ts';
+import type { RecordBatch } from 'apache-arrow';
+import { needOf } from './computed-columns.ts';
 import { columnAt } from './column-path.ts';
-import { rowsWhere } from './formula.ts';
+import { rowsBehind, withSearchColumns, type Search } from './found-rows.ts';
+import { fetchInOrder } from './found-rows-in-order.ts';
 import { gather, Places, rowsAtOnce } from './gather.ts';
+import type { Meters } from './meters.ts';
 import { NearestRows, type FoundRows } from './nearest-rows.ts';
 import { workAhead } from '../table/work-ahead.ts';
 import { Pace } from './pace.ts';
 import type { NearestPlan, QueryPlan } from './plan.ts';
-import { countOf, listed, pick, stretch } from './rows.ts';
+import { countOf, pick } from './rows.ts';
 import type { Scanner } from './scan.ts';
+import { distancesBy } from './search-metric.ts';
 import { readingOrder, selectedRows } from './selected-rows.ts';
 import { WindowCutter } from './window.ts';
 
@@ -19,29 +20,31 @@ export async function* searchRows(
   plan: QueryPlan,
   nearest: NearestPlan,
   scanner: Scanner,
+  meters: Meters,
 ): AsyncGenerator<RecordBatch> {
   const places = new Places();
-  const kept = await collect(plan, nearest, scanner, places);
+  const search = { plan, nearest, scanner, places, meters };
+  const kept = await collect(search);
   for (const [index, rows] of kept.entries()) {
     const queryIndex = nearest.batch ? index : null;
-    yield* fetchRows({ plan, nearest, scanner, places }, rows.found(), queryIndex);
+    const found = meters.timed('search', () => rows.found());
+    meters.passed('search', { rowsOut: found.positions.length });
+    yield* plan.sort === null
+      ? fetchRows(search, found, queryIndex)
+      : fetchInOrder(search, plan.sort, found, queryIndex);
   }
 }
 
 /** One pass over the vectors, for all query vectors at once. */
-async function collect(
-  plan: QueryPlan,
-  nearest: NearestPlan,
-  scanner: Scanner,
-  places: Places,
-): Promise<readonly NearestRows[]> {
+async function collect(search: Search): Promise<readonly NearestRows[]> {
+  const { plan, nearest, scanner, places, meters } = search;
   const kept = nearest.vectors.map(() => new NearestRows(nearest.keep ?? Infinity, nearest.bounds));
   const { first, late, lateAhead } = readingOrder(
     plan,
     needOf(plan.snapshot.schema, [nearest.column.column]),
   );
   const pace = new Pace();
-  const selected = selectedRows(plan, scanner, first);
+  const selected = selectedRows(plan, scanner, first, meters);
   const widened = workAhead(selected, lateAhead, async ({ found, rows }) => ({
     whole: await scanner.widen(found, late),
     rows,
@@ -51,20 +54,16 @@ async function collect(
     places.add(place);
     const column = columnAt(whole.batch, nearest.column);
     const list = rows.kind === 'list' ? rows.rows : null;
+    meters.passed('search', { rowsIn: countOf(rows), batches: 1 });
     for (const [index, vector] of nearest.vectors.entries()) {
-      kept[index]!.offer(distances(nearest.metric, vector, column, list), list, place.offset);
+      meters.timed('search', () => {
+        kept[index]!.offer(distancesBy(nearest.metric, vector, column, list), list, place.offset);
+      });
       await pace.turn();
     }
     whole.release?.();
   }
   return kept;
-}
-
-interface Search {
-  readonly plan: QueryPlan;
-  readonly nearest: NearestPlan;
-  readonly scanner: Scanner;
-  readonly places: Places;
 }
 
 /** Without a filter behind the search, rows that the window skips are not even read. */
@@ -73,11 +72,12 @@ async function* fetchRows(
   found: FoundRows,
   queryIndex: number | null,
 ): AsyncGenerator<RecordBatch> {
-  const { plan, nearest, scanner, places } = search;
+  const { plan, nearest, scanner, places, meters } = search;
   const { offset, limit } = plan.window;
   const skipped = nearest.postfilter === null ? Math.min(offset, found.positions.length) : 0;
   const cutter = new WindowCutter({ offset: offset - skipped, limit });
   const step = rowsAtOnce(plan.snapshot);
+  meters.passed('window', { rowsIn: skipped });
   for (let start = skipped; start < found.positions.length && !cutter.done; start += step) {
     const positions = found.positions.subarray(start, start + step);
     const rows = await gather(scanner, places, positions, plan.need);
@@ -86,33 +86,9 @@ async function* fetchRows(
       found.distances.subarray(start, start + step),
       queryIndex,
     );
-    const batch = cutRows(judged, nearest, cutter);
-    if (batch !== null) yield batch;
+    const passing = rowsBehind(search, judged);
+    const kept = cutter.cut(passing);
+    meters.passed('window', { rowsIn: countOf(passing), rowsOut: countOf(kept), batches: 1 });
+    if (countOf(kept) > 0) yield pick(judged, kept);
   }
-}
-
-function cutRows(
-  batch: RecordBatch,
-  nearest: NearestPlan,
-  cutter: WindowCutter,
-): RecordBatch | null {
-  const { postfilter } = nearest;
-  const rows =
-    postfilter === null
-      ? stretch(0, batch.numRows)
-      : listed(rowsWhere(postfilter, batch), batch.numRows);
-  const kept = cutter.cut(rows);
-  return countOf(kept) === 0 ? null : pick(batch, kept);
-}
-
-function withSearchColumns(
-  batch: RecordBatch,
-  found: Float32Array,
-  index: number | null,
-): RecordBatch {
-  const distance = makeVector(makeData({ type: new Float32(), data: found }));
-  const wider = withColumn(batch, DISTANCE, distance);
-  if (index === null) return wider;
-  const indices = new Int32Array(batch.numRows).fill(index);
-  return withColumn(wider, QUERY_INDEX, makeVector(makeData({ type: new Int32(), data: indices })));
 }

@@ -1,5 +1,6 @@
 import { NO_COLUMNS, needBeyond, type ColumnNeed } from './computed-columns.ts';
 import { rowsWhere } from './formula.ts';
+import type { Meters } from './meters.ts';
 import { Pace } from './pace.ts';
 import type { QueryPlan } from './plan.ts';
 import { AHEAD, readAhead } from './read-ahead.ts';
@@ -32,11 +33,13 @@ export async function* selectedRows(
   plan: QueryPlan,
   scanner: Scanner,
   first: ColumnNeed,
+  meters: Meters,
 ): AsyncGenerator<SelectedRows> {
   const pace = new Pace();
   const scanned = scanner.scan(plan.files, first, aheadOf(plan));
   for await (const found of readsAll(plan) ? readAhead(scanned) : scanned) {
-    const rows = judge(plan, found);
+    const rows = meters.timed('filter', () => judge(plan, found));
+    meters.passed('filter', { rowsIn: found.place.rows, rowsOut: countOf(rows), batches: 1 });
     if (countOf(rows) > 0) yield { found, rows };
     else found.release?.();
     await pace.turn();
@@ -54,7 +57,7 @@ function aheadOf(plan: QueryPlan): number {
   return readsAll(plan) && !passesOn ? AHEAD : 0;
 }
 
-function judge({ filter }: QueryPlan, { batch }: PlacedBatch): Rows {
-  if (filter === null) return stretch(0, batch.numRows);
+function judge({ filter }: QueryPlan, { batch, certain }: PlacedBatch): Rows {
+  if (filter === null || certain === true) return stretch(0, batch.numRows);
   return listed(rowsWhere(filter, batch), batch.numRows);
 }

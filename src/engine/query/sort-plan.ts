@@ -16,6 +16,8 @@ export interface SortKey {
 /** How rows are sorted: by the first key, of equals by the next, at last by their place in the table. */
 export interface SortPlan {
   readonly keys: readonly SortKey[];
+  /** The top-level columns that the keys read. */
+  readonly columns: readonly string[];
   readonly need: ColumnNeed;
 }
 
@@ -30,13 +32,8 @@ export function planSort(
 ): SortPlan | null {
   if (terms.length === 0) return null;
   const keys = terms.map((term) => sortKey(term, fields));
-  return {
-    keys,
-    need: needOf(
-      schema,
-      keys.map(({ path }) => path.column),
-    ),
-  };
+  const columns = keys.map(({ path }) => path.column);
+  return { keys, columns, need: needOf(schema, columns) };
 }
 
 function sortKey({ column, ascending, nullsFirst }: OrderTerm, fields: readonly Field[]): SortKey {

@@ -2,6 +2,7 @@ import { DataType, Field, Schema, type RecordBatch, type Vector } from 'apache-a
 import { batchOf, concat } from '../../arrow/select.ts';
 import { columnAt } from './column-path.ts';
 import { gather, Places, rowsAtOnce } from './gather.ts';
+import type { Meters } from './meters.ts';
 import { comparisonOf, type Comparison } from './order-of-values.ts';
 import type { QueryPlan } from './plan.ts';
 import { countOf, rowAt } from './rows.ts';
@@ -21,12 +22,16 @@ export async function* sortRows(
   plan: QueryPlan,
   sort: SortPlan,
   scanner: Scanner,
+  meters: Meters,
 ): AsyncGenerator<RecordBatch> {
-  const keyed = await collect(plan, sort, scanner);
+  const keyed = await collect(plan, sort, scanner, meters);
   if (keyed.keys.length === 0) return;
-  const sorted = inOrder(sort, keyed);
+  const sorted = meters.timed('sort', () => inOrder(sort, keyed));
   const { offset, limit } = plan.window;
-  const end = Math.min(sorted.length, offset + (limit ?? Infinity));
+  const { length } = sorted;
+  const end = Math.min(length, offset + (limit ?? Infinity));
+  meters.passed('sort', { rowsIn: length, rowsOut: length, batches: keyed.keys.length });
+  meters.passed('window', { rowsIn: length, rowsOut: Math.max(0, end - offset), batches: 1 });
   const step = rowsAtOnce(plan.snapshot);
   for (let start = offset; start < end; start += step) {
     const positions = sorted.subarray(start, Math.min(start + step, end));
@@ -34,12 +39,17 @@ export async function* sortRows(
   }
 }
 
-async function collect(plan: QueryPlan, sort: SortPlan, scanner: Scanner): Promise<Keyed> {
+async function collect(
+  plan: QueryPlan,
+  sort: SortPlan,
+  scanner: Scanner,
+  meters: Meters,
+): Promise<Keyed> {
   const places = new Places();
   const keys: RecordBatch[] = [];
   const positions: Float64Array[] = [];
   const { first, late } = readingOrder(plan, sort.need);
-  for await (const { found, rows } of selectedRows(plan, scanner, first)) {
+  for await (const { found, rows } of selectedRows(plan, scanner, first, meters)) {
     places.add(found.place);
     keys.push(keysOf(sort, await scanner.complete(found, late, rows)));
     const row = rowAt(rows);
@@ -49,20 +59,27 @@ async function collect(plan: QueryPlan, sort: SortPlan, scanner: Scanner): Promi
   return { places, keys, positions };
 }
 
-function keysOf({ keys }: SortPlan, batch: RecordBatch): RecordBatch {
+/** The keys of some rows, which have the columns that the keys read. */
+export function keysOf({ keys }: SortPlan, batch: RecordBatch): RecordBatch {
   const columns = keys.map(({ path }) => columnAt(batch, path));
   const fields = columns.map((column, index) => new Field(`key${index}`, column.type, true));
   return batchOf(new Schema(fields), columns, batch.numRows);
 }
 
-/** The positions of the rows, sorted. The sort is stable, so equals keep the order of the table. */
+/** The positions of the rows, sorted. */
 function inOrder(sort: SortPlan, { keys, positions }: Keyed): Float64Array {
+  const order = orderOf(sort, keys);
+  const places = joined(positions, order.length);
+  return Float64Array.from(order, (row) => places[row]!);
+}
+
+/** The places of rows among their keys, sorted. The sort is stable, so equals keep their order. */
+export function orderOf(sort: SortPlan, keys: readonly RecordBatch[]): Uint32Array {
+  if (keys.length === 0) return new Uint32Array();
   const all = concat(keys);
   const comparisons = sort.keys.map((key, index) => comparisonOfKey(key, all, index));
   const order = Uint32Array.from({ length: all.numRows }, (_, row) => row);
-  order.sort((left, right) => firstDifference(comparisons, left, right));
-  const places = joined(positions, all.numRows);
-  return Float64Array.from(order, (row) => places[row]!);
+  return order.sort((left, right) => firstDifference(comparisons, left, right));
 }
 
 function firstDifference(comparisons: readonly Comparison[], left: number, right: number): number {
@@ -94,7 +111,8 @@ function validity(column: Vector): ((row: number) => boolean) | null {
   return column.nullCount === 0 ? null : (row) => column.isValid(row);
 }
 
-function joined(pieces: readonly Float64Array[], length: number): Float64Array {
+/** Numbers one piece behind the other. */
+export function joined(pieces: readonly Float64Array[], length: number): Float64Array {
   const whole = new Float64Array(length);
   let at = 0;
   for (const piece of pieces) {

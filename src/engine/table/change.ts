@@ -45,12 +45,12 @@ export function rowsOf(contents: Pick<Contents, 'fragments'>): bigint {
 
 /** A fragment of one new file. */
 export function newFragment(
-  { file, rows, bytes }: WrittenFile,
+  { file, rows, bytes, statistics }: WrittenFile,
   fields: readonly number[],
   firstRowId: bigint,
 ): Fragment {
   return {
-    files: [{ path: file, bytes, fields }],
+    files: [{ path: file, bytes, fields, statistics }],
     physicalRows: rows,
     rows,
     firstRowId,

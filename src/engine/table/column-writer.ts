@@ -52,8 +52,8 @@ export class ColumnWriter {
     this.#begin(snapshot, work);
     const extended: Fragment[] = [];
     for (const fragment of snapshot.fragments) {
-      const { file, bytes } = await this.#fileOf(snapshot, fragment, work);
-      const added = { path: file, bytes, fields: work.ids };
+      const { file, bytes, statistics } = await this.#fileOf(snapshot, fragment, work);
+      const added = { path: file, bytes, fields: work.ids, statistics };
       extended.push({ ...fragment, files: [...fragment.files, added] });
     }
     if (extended.length > 0) this.#flushes.add(syncFolder(join(this.#folder, DATA)));

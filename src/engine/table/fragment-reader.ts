@@ -19,6 +19,12 @@ import { workAhead } from './work-ahead.ts';
 /** The name of the column that holds row ids in a file that stores them. */
 export const STORED_ROW_ID = '_rowid';
 
+/** Some batches of a fragment that follow each other. */
+export interface BatchRange {
+  readonly first: number;
+  readonly count: number;
+}
+
 /** A batch of a fragment: its rows that are not deleted. */
 export interface FragmentBatch {
   readonly batch: RecordBatch;
@@ -29,6 +35,8 @@ export interface FragmentBatch {
   readonly start: number;
   /** The physical rows of the batch that are there, ascending; null for all. */
   readonly live: Uint32Array | null;
+  /** How many rows of the fragment, deleted ones left out, lie before the batch. */
+  readonly before: number;
   /** How many rows of the batch come before the first one here. */
   readonly skipped: number;
   /**
@@ -43,12 +51,14 @@ export interface BatchSource {
   /**
    * The rows of one fragment, batch by batch, with exactly these columns in
    * this order. So many batches are read ahead of the one that is asked for.
+   * Given a range, only its batches are read.
    */
   batches(
     snapshot: Snapshot,
     fragment: Fragment,
     columns: readonly string[],
     ahead?: number,
+    range?: BatchRange,
   ): AsyncGenerator<FragmentBatch>;
   /** One batch of a fragment, by its position; some of its rows are enough. */
   batch(
@@ -83,10 +93,13 @@ export class FragmentReader implements BatchSource {
     fragment: Fragment,
     columns: readonly string[],
     ahead = 0,
+    range?: BatchRange,
   ): AsyncGenerator<FragmentBatch> {
     const count = await this.#first(snapshot, fragment, async ({ starts }) => starts.length);
     const read = (index: number) => this.batch(snapshot, fragment, index, columns);
-    yield* workAhead(Array.from({ length: count }).keys(), ahead, read);
+    const all = Array.from({ length: count }, (_, index) => index);
+    const asked = range === undefined ? all : all.slice(range.first, range.first + range.count);
+    yield* workAhead(asked, ahead, read);
   }
 
   async batch(
@@ -97,14 +110,16 @@ export class FragmentReader implements BatchSource {
     asked?: RowRange,
   ): Promise<FragmentBatch> {
     const { start, rows } = await this.#frame(snapshot, fragment, index);
-    const live = liveRows(await this.deletions(snapshot, fragment), start, rows);
+    const deleted = await this.deletions(snapshot, fragment);
+    const live = liveRows(deleted, start, rows);
+    const before = start - lowerBound(deleted, start);
     const range = live === null ? asked : undefined;
     const [ids, { batch, release }] = await Promise.all([
       this.#storedIds(snapshot, fragment, index),
       this.#columns(snapshot, fragment, { index, rows, range }, columns),
     ]);
     const rowIds = idsOfBatch(fragment.firstRowId + BigInt(start), ids, live);
-    const found = { index, rowIds, start, live, skipped: range?.start ?? 0 };
+    const found = { index, rowIds, start, live, before, skipped: range?.start ?? 0 };
     if (live === null) return { ...found, batch, release };
     const left = take(batch, live);
     release();

@@ -5,6 +5,7 @@ import { FileWriter } from '../../arrow/file-writer.ts';
 import type { Flushes } from '../../store/flushes.ts';
 import { StreamedFile } from '../../store/streamed-file.ts';
 import { newDataFile } from './layout.ts';
+import { StatisticsWriter } from './statistics-writer.ts';
 
 /** A data file that is complete. Its name is not on stable storage until the folder is synced. */
 export interface WrittenFile {
@@ -12,6 +13,8 @@ export interface WrittenFile {
   readonly file: string;
   readonly rows: number;
   readonly bytes: number;
+  /** What is known of the values, as `FileStatistics` reads it. */
+  readonly statistics?: Uint8Array | undefined;
 }
 
 /** So many bytes are worth a system call. */
@@ -27,22 +30,32 @@ export class FragmentWriter {
   readonly #target: StreamedFile;
   readonly #path: string;
   readonly #file: string;
+  readonly #statistics: StatisticsWriter | undefined;
   #held: Uint8Array[] = [];
   #heldBytes = 0;
 
-  private constructor(writer: FileWriter, target: StreamedFile, path: string, file: string) {
-    this.#writer = writer;
-    this.#target = target;
+  private constructor(
+    schema: Schema,
+    path: string,
+    file: string,
+    statistics: StatisticsWriter | undefined,
+  ) {
+    this.#writer = new FileWriter(schema);
+    this.#statistics = statistics;
+    this.#target = StreamedFile.create(path);
     this.#path = path;
     this.#file = file;
   }
 
-  /** Begins a new data file in a table's folder. */
-  static async create(folder: string, schema: Schema): Promise<FragmentWriter> {
+  /**
+   * Begins a new data file in a table's folder.
+   * @param gathers Whether something is to be known of the values; no for files that no version names.
+   */
+  static async create(folder: string, schema: Schema, gathers = true): Promise<FragmentWriter> {
     const file = newDataFile();
     const path = join(folder, file);
-    const format = new FileWriter(schema);
-    const writer = new FragmentWriter(format, StreamedFile.create(path), path, file);
+    const statistics = gathers ? new StatisticsWriter(schema) : undefined;
+    const writer = new FragmentWriter(schema, path, file, statistics);
     await writer.#add([writer.#writer.begin()]);
     return writer;
   }
@@ -53,6 +66,7 @@ export class FragmentWriter {
   }
 
   async write(batch: RecordBatch): Promise<void> {
+    this.#statistics?.add(batch);
     await this.#add(this.#writer.batch(batch));
   }
 
@@ -64,7 +78,8 @@ export class FragmentWriter {
     const synced = this.#target.sync();
     if (flushes === undefined) await synced;
     else flushes.add(synced);
-    return { file: this.#file, rows: this.#writer.rows, bytes: this.#writer.bytes };
+    const { rows, bytes } = this.#writer;
+    return { file: this.#file, rows, bytes, statistics: this.#statistics?.finish() };
   }
 
   /** Gives the file up and removes it. */

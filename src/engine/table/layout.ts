@@ -1,26 +1,38 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
+import { MAIN } from './chain.ts';
 
 /**
  * Names inside a table's folder (contract section 9): `data/` holds the data
  * files, `deletions/` the lists of deleted rows and `versions/` one manifest per
- * version.
+ * version. The manifests of a branch lie in `tree/<branch id>/versions/`; its
+ * other files lie with those of the table.
  */
 export const DATA = 'data';
 export const VERSIONS = 'versions';
 export const DELETIONS = 'deletions';
+export const TREE = 'tree';
 
 /** A new name for a data file, relative to the table's folder. */
 export function newDataFile(): string {
   return join(DATA, `${randomUUID()}.arrow`);
 }
 
-/** The final name of a version's manifest, relative to the table's folder. */
-export function manifestName(version: bigint): string {
-  return join(VERSIONS, `${version.toString().padStart(20, '0')}.arrow`);
+/** The folder of a branch, relative to the table's. */
+export function branchFolder(chain: string): string {
+  return join(TREE, chain);
+}
+
+/**
+ * The final name of a version's manifest, relative to the table's folder.
+ * @param chain The line that the version is made on: `main`, or a branch's id.
+ */
+export function manifestName(version: bigint, chain: string = MAIN): string {
+  const folder = chain === MAIN ? VERSIONS : join(branchFolder(chain), VERSIONS);
+  return join(folder, `${version.toString().padStart(20, '0')}.arrow`);
 }
 
 /** A new name for a manifest that is not committed yet. Nothing reads it but the commit that it belongs to. */
-export function stagingName(version: bigint): string {
-  return `${manifestName(version)}-${randomUUID()}`;
+export function stagingName(version: bigint, chain: string = MAIN): string {
+  return `${manifestName(version, chain)}-${randomUUID()}`;
 }

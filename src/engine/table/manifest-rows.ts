@@ -1,4 +1,5 @@
 import {
+  Binary,
   Bool,
   Field,
   Int32,
@@ -6,12 +7,21 @@ import {
   List,
   Uint64,
   Utf8,
-  vectorFromArray,
+  type Data,
   type DataType,
   type RecordBatch,
   type Schema,
+  type Vector,
 } from 'apache-arrow';
-import { batchOf } from '../../arrow/select.ts';
+import { batchOfData } from '../../arrow/batch.ts';
+import {
+  bigintsData,
+  bitsData,
+  bytesData,
+  integersData,
+  listsData,
+  textsData,
+} from './manifest-data.ts';
 import type { DataFile, Fragment } from './snapshot.ts';
 
 /** One row of a manifest: a data file, and what holds for its fragment. */
@@ -24,79 +34,124 @@ interface FileRow {
 
 interface Column {
   readonly field: Field;
-  readonly value: (row: FileRow) => unknown;
+  readonly data: (rows: readonly FileRow[]) => Data;
 }
 
 function column(
   name: string,
   type: DataType,
-  value: (row: FileRow) => unknown,
+  data: (rows: readonly FileRow[]) => Data,
   nullable = false,
 ): Column {
-  return { field: new Field(name, type, nullable), value };
+  return { field: new Field(name, type, nullable), data };
 }
 
+const item = new Field('item', new Int32(), false);
+
 const columns: readonly Column[] = [
-  column('fragment', new Int32(), ({ position }) => position),
-  column('file', new Utf8(), ({ file }) => file.path),
-  column('bytes', new Int64(), ({ file }) => BigInt(file.bytes)),
-  column('fields', new List(new Field('item', new Int32(), false)), ({ file }) => file.fields),
-  column('rows', new Int64(), ({ fragment }) => BigInt(fragment.physicalRows)),
-  column('live_rows', new Int64(), ({ fragment }) => BigInt(fragment.rows)),
-  column('first_row_id', new Uint64(), ({ fragment }) => fragment.firstRowId),
-  column('stored_row_ids', new Bool(), ({ fragment }) => fragment.storedRowIds),
-  column('deletions', new Utf8(), ({ fragment }) => fragment.deletions, true),
+  column('fragment', new Int32(), (rows) => integersData(rows, ({ position }) => position)),
+  column('file', new Utf8(), (rows) => textsData(rows, ({ file }) => file.path)),
+  column('bytes', new Int64(), (rows) =>
+    bigintsData(new Int64(), rows, ({ file }) => BigInt(file.bytes)),
+  ),
+  column('fields', new List(item), (rows) => listsData(item, rows, ({ file }) => file.fields)),
+  column('rows', new Int64(), (rows) =>
+    bigintsData(new Int64(), rows, ({ fragment }) => BigInt(fragment.physicalRows)),
+  ),
+  column('live_rows', new Int64(), (rows) =>
+    bigintsData(new Int64(), rows, ({ fragment }) => BigInt(fragment.rows)),
+  ),
+  column('first_row_id', new Uint64(), (rows) =>
+    bigintsData(new Uint64(), rows, ({ fragment }) => fragment.firstRowId),
+  ),
+  column('stored_row_ids', new Bool(), (rows) =>
+    bitsData(rows, ({ fragment }) => fragment.storedRowIds),
+  ),
+  column(
+    'deletions',
+    new Utf8(),
+    (rows) => textsData(rows, ({ fragment }) => fragment.deletions),
+    true,
+  ),
+  column(
+    'statistics',
+    new Binary(),
+    (rows) => bytesData(rows, ({ file }) => file.statistics ?? null),
+    true,
+  ),
 ];
 
-/** The columns of every manifest. */
+/** The columns of every manifest. Those of an older format have no statistics. */
 export const manifestFields: readonly Field[] = columns.map(({ field }) => field);
 
 /** Fragments as the rows of a manifest: one for each data file. */
 export function batchOfFragments(schema: Schema, fragments: readonly Fragment[]): RecordBatch {
-  const rows = fragments.flatMap((fragment, position) =>
-    fragment.files.map((file) => ({ position, file, fragment })),
+  const rows: FileRow[] = [];
+  for (const [position, fragment] of fragments.entries()) {
+    for (const file of fragment.files) rows.push({ position, file, fragment });
+  }
+  return batchOfData(
+    schema,
+    columns.map(({ data }) => data(rows)),
+    rows.length,
   );
-  const vectors = columns.map(({ field, value }) => vectorFromArray(rows.map(value), field.type));
-  return batchOf(schema, vectors, rows.length);
 }
 
 /** The inverse of `batchOfFragments`, over all batches of a manifest. */
 export function fragmentsOfBatches(batches: readonly RecordBatch[]): readonly Fragment[] {
   const fragments: Fragment[] = [];
   for (const batch of batches) {
-    for (let row = 0; row < batch.numRows; row++)
-      addFile(fragments, (name) => cell(batch, name, row));
+    const cells = new Cells(batch);
+    for (let row = 0; row < batch.numRows; row++) addFile(fragments, cells, row);
   }
   return fragments;
 }
 
-function addFile(fragments: Fragment[], get: (name: string) => unknown): void {
-  const position = Number(get('fragment'));
-  const file = {
-    path: String(get('file')),
-    bytes: Number(get('bytes')),
-    fields: Array.from(get('fields') as Iterable<number>),
+function addFile(fragments: Fragment[], cells: Cells, row: number): void {
+  const position = Number(cells.at('fragment', row));
+  const statistics = cells.statisticsAt(row);
+  const file: DataFile = {
+    path: String(cells.at('file', row)),
+    bytes: Number(cells.at('bytes', row)),
+    fields: Array.from(cells.at('fields', row) as Iterable<number>),
+    ...(statistics === null ? {} : { statistics }),
   };
   const known = fragments[position];
   fragments[position] =
     known === undefined
-      ? { files: [file], ...fragmentCells(get) }
+      ? { files: [file], ...fragmentCells(cells, row) }
       : { ...known, files: [...known.files, file] };
 }
 
-function fragmentCells(get: (name: string) => unknown): Omit<Fragment, 'files'> {
-  const deletions = get('deletions');
+function fragmentCells(cells: Cells, row: number): Omit<Fragment, 'files'> {
+  const deletions = cells.at('deletions', row);
   return {
-    physicalRows: Number(get('rows')),
-    rows: Number(get('live_rows')),
-    firstRowId: BigInt(String(get('first_row_id'))),
-    storedRowIds: get('stored_row_ids') === true,
+    physicalRows: Number(cells.at('rows', row)),
+    rows: Number(cells.at('live_rows', row)),
+    firstRowId: BigInt(String(cells.at('first_row_id', row))),
+    storedRowIds: cells.at('stored_row_ids', row) === true,
     deletions: typeof deletions === 'string' ? deletions : null,
   };
 }
 
-function cell(batch: RecordBatch, name: string, row: number): unknown {
-  const vector = batch.getChild(name);
-  if (vector === null) throw new Error(`the manifest has no column ${name}`);
-  return vector.get(row);
+/** The cells of a batch of a manifest by the names of its columns, which are looked up once. */
+class Cells {
+  readonly #vectors: ReadonlyMap<string, Vector>;
+
+  constructor(batch: RecordBatch) {
+    this.#vectors = new Map(
+      batch.schema.fields.map(({ name }, at) => [name, batch.getChildAt(at)!]),
+    );
+  }
+
+  at(name: string, row: number): unknown {
+    const vector = this.#vectors.get(name);
+    if (vector === undefined) throw new Error(`the manifest has no column ${name}`);
+    return vector.get(row);
+  }
+
+  statisticsAt(row: number): Uint8Array | null {
+    const bytes: unknown = this.#vectors.get('statistics')?.get(row);
+    return bytes instanceof Uint8Array ? bytes : null;
+  }
 }

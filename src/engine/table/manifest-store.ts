@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { VersionRecord } from '../catalog/records.ts';
 import { renameIfAbsent, writeDurable } from '../disk.ts';
 import { LruCache } from '../lru-cache.ts';
+import { MAIN } from './chain.ts';
 import { manifestName, stagingName } from './layout.ts';
 import { decodeManifest, encodeManifest, type Manifest } from './manifest.ts';
 
@@ -23,15 +24,18 @@ export class ManifestStore {
     this.#cache = new LruCache(cacheBytes);
   }
 
-  /** Writes a manifest durably under a staging name and describes the version it would be. */
-  async stage(folder: string, manifest: Manifest): Promise<VersionRecord> {
+  /**
+   * Writes a manifest durably under a staging name and describes the version it would be.
+   * @param chain The line that the version is made on: `main`, or a branch's id.
+   */
+  async stage(folder: string, manifest: Manifest, chain: string = MAIN): Promise<VersionRecord> {
     const bytes = encodeManifest(manifest);
-    const staging = stagingName(manifest.version);
+    const staging = stagingName(manifest.version, chain);
     await writeDurable(join(folder, staging), bytes);
     return {
       version: manifest.version,
       timestampMillis: manifest.timestampMillis,
-      manifest: manifestName(manifest.version),
+      manifest: manifestName(manifest.version, chain),
       staging,
       manifestBytes: bytes.byteLength,
       metadata: {},

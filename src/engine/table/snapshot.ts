@@ -7,6 +7,8 @@ export interface DataFile {
   readonly bytes: number;
   /** Ids of the file's columns, in the file's order. */
   readonly fields: readonly number[];
+  /** What is known of the columns' values, as `FileStatistics` reads it; older files have none. */
+  readonly statistics?: Uint8Array | undefined;
 }
 
 /**

@@ -1,4 +1,3 @@
-import { mkdir, rm, rmdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { RecordBatch, Schema } from 'apache-arrow';
 import { CatalogError } from '../../protocol/errors.ts';
@@ -8,17 +7,18 @@ import { commitLoop, tookNoEffect, type Committer } from '../catalog/commit-loop
 import { NotDurable, requireDurable } from '../catalog/not-durable.ts';
 import { unchanged } from '../catalog/reader.ts';
 import type { Stored, TableRecord, VersionRecord } from '../catalog/records.ts';
-import { makeFolder, syncFolder } from '../disk.ts';
+import { Branches, branchNotFound } from './branches.ts';
+import { MAIN, MAIN_CHAIN, type Chain } from './chain.ts';
 import { appended, empty, rowsOf, type Change } from './change.ts';
 import type { WrittenFile } from './fragment-writer.ts';
 import { discard, ingest } from './ingest.ts';
 import { KeyedMutex } from './keyed-mutex.ts';
-import { DATA, VERSIONS } from './layout.ts';
 import type { Manifest } from './manifest.ts';
 import { ManifestStore } from './manifest-store.ts';
 import type { Snapshot } from './snapshot.ts';
+import { makeTableFolder, removeTableFolder } from './table-folder.ts';
 import { headCheck, versionWrites } from './version-commit.ts';
-import { removeVersions, type Removal } from './version-removal.ts';
+import { removeVersions, type Removal, type RemovalParts } from './version-removal.ts';
 import { VersionStore, type VersionPage } from './version-store.ts';
 
 /** What a commit made: the version, and what it was built on. */
@@ -31,6 +31,8 @@ export interface Committed {
 /** A commit of a table's next version. */
 export interface VersionCommit {
   readonly table: Stored<TableRecord>;
+  /** The line that gets the version; the main one unless it is given. */
+  readonly chain?: Chain;
   readonly change: Change;
   /** What must be on stable storage before the version exists: the files that it names. */
   readonly flushes?: Flushes;
@@ -59,6 +61,7 @@ export class Tables {
   readonly #root: string;
   readonly #committer: Committer;
   readonly #versions: VersionStore;
+  readonly #branches: Branches;
   readonly #manifests: ManifestStore;
   readonly #mutex = new KeyedMutex();
 
@@ -66,6 +69,7 @@ export class Tables {
     this.#root = options.root;
     this.#committer = options.committer;
     this.#versions = new VersionStore(options.store);
+    this.#branches = new Branches(options.store, options.committer);
     this.#manifests = new ManifestStore(options.cacheBytes);
   }
 
@@ -75,19 +79,37 @@ export class Tables {
   }
 
   /**
+   * The line of versions that a name means: `main`, or a branch.
+   * @throws CatalogError TableBranchNotFound.
+   */
+  async chain(table: TableRecord, branch: string): Promise<Chain> {
+    return this.#branches.chain(table.id, branch);
+  }
+
+  /** Every line of versions of a table: the main one first. */
+  async chains(table: TableRecord): Promise<readonly Chain[]> {
+    return [MAIN_CHAIN, ...(await this.#branches.chains(table.id))];
+  }
+
+  /**
    * A table at its newest version, or at the one asked for.
+   * @param chain The line of versions that is meant.
    * @throws CatalogError TableVersionNotFound.
    */
-  async snapshot(table: TableRecord, version?: bigint): Promise<Snapshot> {
-    const stored = await this.#stored(table.id, version);
+  async snapshot(
+    table: TableRecord,
+    version?: bigint,
+    chain: Chain = MAIN_CHAIN,
+  ): Promise<Snapshot> {
+    const stored = await this.#stored(table.id, version, chain);
     try {
       const manifest = await this.#manifests.load(this.folder(table), stored.content);
       return this.snapshotOf(table, manifest);
     } catch (error) {
       // It may have been removed since its record was read: then the newest is another.
-      const found = await this.#stored(table.id, version);
+      const found = await this.#stored(table.id, version, chain);
       if (found.content.version === stored.content.version) throw error;
-      return this.snapshot(table, version);
+      return this.snapshot(table, version, chain);
     }
   }
 
@@ -101,15 +123,23 @@ export class Tables {
    * The record of a table's newest version, or of the one asked for.
    * @throws CatalogError TableVersionNotFound.
    */
-  async version(table: TableRecord, version?: bigint): Promise<Stored<VersionRecord>> {
-    const stored = await this.#stored(table.id, version);
+  async version(
+    table: TableRecord,
+    version?: bigint,
+    chain: Chain = MAIN_CHAIN,
+  ): Promise<Stored<VersionRecord>> {
+    const stored = await this.#stored(table.id, version, chain);
     await this.#manifests.finalise(this.folder(table), stored.content);
     return stored;
   }
 
   /** The versions of a table; every one that is answered has its final manifest. */
-  async versions(table: TableRecord, page: VersionPage): Promise<readonly VersionRecord[]> {
-    const records = await this.#versions.list(table.id, page);
+  async versions(
+    table: TableRecord,
+    page: VersionPage,
+    chain: Chain = MAIN_CHAIN,
+  ): Promise<readonly VersionRecord[]> {
+    const records = await this.#versions.list(table.id, page, chain);
     for (const record of records) await this.#manifests.finalise(this.folder(table), record);
     return records;
   }
@@ -123,13 +153,10 @@ export class Tables {
   ): Promise<readonly WrittenFile[]> {
     const folder = this.folder(table);
     try {
-      await makeFolder(folder);
-      await mkdir(join(folder, DATA), { recursive: true });
-      await mkdir(join(folder, VERSIONS), { recursive: true });
-      await syncFolder(folder);
+      await makeTableFolder(folder);
       return await ingest(folder, schema, batches, flushes);
     } catch (error) {
-      await this.#abandon(table, []);
+      await removeTableFolder(folder, table.location !== null, []);
       throw error;
     }
   }
@@ -154,7 +181,7 @@ export class Tables {
     } catch (error) {
       if (tookNoEffect(error)) {
         await this.#manifests.unstage(this.folder(table), record);
-        await this.#abandon(table, files);
+        await removeTableFolder(this.folder(table), table.location !== null, files);
       }
       throw error;
     }
@@ -196,37 +223,49 @@ export class Tables {
    * @returns The versions that were removed.
    */
   async remove(removal: Removal): Promise<readonly bigint[]> {
-    const parts = {
-      committer: this.#committer,
-      versions: this.#versions,
-      folder: (table: TableRecord) => this.folder(table),
-      load: (folder: string, record: VersionRecord) => this.#manifests.load(folder, record),
-    };
     const { content } = await removal.table();
-    // Writers of this process read the version that they build on, so it stays while they do.
-    return this.#mutex.run(content.id, () => removeVersions(parts, removal));
+    return this.removing(content, (parts) => removeVersions(parts, removal));
+  }
+
+  /** Work that removes versions of a table. Writers of this process read the version that they build on, so none goes while they do. */
+  async removing<Result>(
+    table: TableRecord,
+    work: (parts: RemovalParts) => Promise<Result>,
+  ): Promise<Result> {
+    return this.#mutex.run(table.id, () =>
+      work({
+        committer: this.#committer,
+        versions: this.#versions,
+        folder: (one) => this.folder(one),
+        load: (folder, record) => this.#manifests.load(folder, record),
+      }),
+    );
   }
 
   async #committed(commit: VersionCommit): Promise<Committed> {
     const table = commit.table.content;
+    const chain = commit.chain ?? MAIN_CHAIN;
     const attempts: Committed[] = [];
     return commitLoop(this.#committer, async (doubt) => {
       const last = attempts.at(-1);
-      const taken = doubt ? await this.#taken(table, attempts) : undefined;
+      const taken = doubt ? await this.#taken(table, attempts, chain) : undefined;
       if (taken !== undefined) return { kind: 'done', result: taken };
       if (last !== undefined && !doubt)
         await this.#manifests.unstage(this.folder(table), last.record);
       const current = last === undefined ? commit.table : await commit.current();
       if (current.content.id !== table.id) throw replaced();
-      const head = await this.#stored(table.id, undefined);
+      const head = await this.#stored(table.id, undefined, chain);
       const further = (await commit.checks?.()) ?? [];
-      const staged = await this.#staged(table, head, commit.change);
+      const staged = await this.#staged(table, head, commit.change, chain);
       await this.#flushed(table, staged, commit, attempts.length === 0);
       attempts.push(staged);
       return {
         kind: 'commit',
-        checks: [unchanged(current), headCheck(table.id, head), ...further],
-        writes: [...versionWrites(table.id, staged.record), ...(commit.writes?.(current) ?? [])],
+        checks: [unchanged(current), headCheck(table.id, head, chain.key), ...further],
+        writes: [
+          ...versionWrites(table.id, staged.record, chain.key),
+          ...(commit.writes?.(current) ?? []),
+        ],
         result: staged,
       };
     });
@@ -236,12 +275,14 @@ export class Tables {
     table: TableRecord,
     head: Stored<VersionRecord>,
     change: Change,
+    chain: Chain,
   ): Promise<Committed> {
     const folder = this.folder(table);
     const base = await this.#manifests.load(folder, head.content);
     const contents = await change(base);
     const manifest = { ...contents, version: base.version + 1n, timestampMillis: Date.now() };
-    return { record: await this.#manifests.stage(folder, manifest), base, manifest };
+    const record = await this.#manifests.stage(folder, manifest, chain.key);
+    return { record, base, manifest };
   }
 
   /** Waits for the files of a commit; where they are lost nothing of it stays, unless an earlier attempt may have taken effect. */
@@ -260,25 +301,16 @@ export class Tables {
   }
 
   /** The attempt that took effect after all. One of unknown outcome may do so while later ones are made. */
-  async #taken(table: TableRecord, attempts: readonly Committed[]): Promise<Committed | undefined> {
+  async #taken(
+    table: TableRecord,
+    attempts: readonly Committed[],
+    chain: Chain,
+  ): Promise<Committed | undefined> {
     for (const attempt of attempts) {
-      const stored = await this.#versions.at(table.id, attempt.record.version);
+      const stored = await this.#versions.at(table.id, attempt.record.version, chain);
       if (stored?.content.staging === attempt.record.staging) return attempt;
     }
     return undefined;
-  }
-
-  /**
-   * Removes what was written for a table that did not come to be. In a folder
-   * that its creator chose, another table may have come to be meanwhile.
-   */
-  async #abandon(table: TableRecord, files: readonly WrittenFile[]): Promise<void> {
-    const folder = this.folder(table);
-    if (table.location === null) return rm(folder, { recursive: true, force: true });
-    await discard(folder, files);
-    for (const inner of [join(folder, DATA), join(folder, VERSIONS), folder]) {
-      await rmdir(inner).catch(() => undefined);
-    }
   }
 
   async #settled(table: TableRecord, committed: Committed): Promise<Committed> {
@@ -288,12 +320,18 @@ export class Tables {
     return committed;
   }
 
-  async #stored(tableId: string, version: bigint | undefined): Promise<Stored<VersionRecord>> {
+  async #stored(
+    tableId: string,
+    version: bigint | undefined,
+    chain: Chain,
+  ): Promise<Stored<VersionRecord>> {
     const stored =
       version === undefined
-        ? await this.#versions.head(tableId)
-        : await this.#versions.at(tableId, version);
+        ? await this.#versions.head(tableId, chain)
+        : await this.#versions.at(tableId, version, chain);
     if (stored !== undefined) return stored;
+    // Its head is there as long as it is.
+    if (version === undefined && chain.branch !== MAIN) throw branchNotFound(chain.branch);
     throw new CatalogError(
       'TableVersionNotFound',
       version === undefined ? 'the table has no version' : `the table has no version ${version}`,

@@ -6,6 +6,7 @@ import { prefixRange, tagKey, tagsOf } from '../catalog/keys.ts';
 import { absent, unchanged } from '../catalog/reader.ts';
 import type { Stored, TableRecord, TagRecord, VersionRecord } from '../catalog/records.ts';
 import { decodeTag, encodeTag } from '../catalog/tag-codec.ts';
+import { MAIN, MAIN_CHAIN, type Chain } from './chain.ts';
 import { checkTagName } from './tag-name.ts';
 
 /** A tag by its name. */
@@ -28,8 +29,16 @@ export interface TagChange {
 
 /** A change that makes a tag name a version. */
 export interface TagMove extends TagChange {
+  /** The line that the version is asked of; the main one unless it is given. */
+  readonly chain?: (table: TableRecord) => Promise<Chain>;
   /** The version's record. Throws when there is none. */
-  readonly version: (table: TableRecord) => Promise<Stored<VersionRecord>>;
+  readonly version: (table: TableRecord, chain: Chain) => Promise<Stored<VersionRecord>>;
+}
+
+/** What a tag is to name. */
+interface Target {
+  readonly chain: Chain;
+  readonly version: Stored<VersionRecord>;
 }
 
 /** The tags of tables: names for versions, each a record of its own in the store. */
@@ -75,9 +84,9 @@ export class Tags {
   async create(move: TagMove): Promise<void> {
     checkTagName(move.name);
     await this.#change(move, async (table, tag, doubt) => {
-      const version = await move.version(table);
-      if (tag === undefined) return setTag(table, move.name, version);
-      if (doubt && tag.content.version === version.content.version) return undefined;
+      const target = await targetOf(move, table);
+      if (tag === undefined) return setTag(table, move.name, target);
+      if (doubt && names(tag.content, target)) return undefined;
       throw new CatalogError(
         'TableTagAlreadyExists',
         `the table already has a tag ${JSON.stringify(move.name)}`,
@@ -89,7 +98,7 @@ export class Tags {
   async update(move: TagMove): Promise<void> {
     await this.#change(move, async (table, tag) => {
       if (tag === undefined) throw tagNotFound(move.name);
-      return setTag(table, move.name, await move.version(table), tag);
+      return setTag(table, move.name, await targetOf(move, table), tag);
     });
   }
 
@@ -130,22 +139,36 @@ export class Tags {
   }
 }
 
+async function targetOf(move: TagMove, table: TableRecord): Promise<Target> {
+  const chain = (await move.chain?.(table)) ?? MAIN_CHAIN;
+  return { chain, version: await move.version(table, chain) };
+}
+
+function names(tag: TagRecord, { chain, version }: Target): boolean {
+  return tag.version === version.content.version && (tag.branch ?? MAIN) === chain.branch;
+}
+
 function setTag(
   table: TableRecord,
   name: string,
-  version: Stored<VersionRecord>,
+  { chain, version }: Target,
   before?: Stored<TagRecord>,
 ) {
   const key = tagKey(table.id, name);
   const now = Date.now();
   const record = {
+    branch: chain.branch === MAIN ? null : chain.branch,
     version: version.content.version,
     manifestBytes: version.content.manifestBytes,
     createdMillis: before?.content.createdMillis ?? now,
     updatedMillis: now,
   };
   return {
-    checks: [unchanged(version), before === undefined ? absent(key) : unchanged(before)],
+    checks: [
+      unchanged(version),
+      ...chain.checks,
+      before === undefined ? absent(key) : unchanged(before),
+    ],
     writes: [{ key, value: encodeTag(record) }],
   };
 }

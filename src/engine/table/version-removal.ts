@@ -7,16 +7,20 @@ import { unchanged } from '../catalog/reader.ts';
 import type { Stored, TableRecord, VersionRecord } from '../catalog/records.ts';
 import type { Manifest } from './manifest.ts';
 import { headCheck } from './version-commit.ts';
-import { MAIN, type VersionStore } from './version-store.ts';
+import { MAIN_CHAIN, type Chain } from './chain.ts';
+import type { VersionStore } from './version-store.ts';
 
 /** Versions that are to go, and those that stay whatever is asked. */
 export interface Removal {
   /** Reads the table's record; asked before each attempt. */
   readonly table: () => Promise<Stored<TableRecord>>;
+  /** The line whose own versions are meant, read with the table; the main one unless it is given. */
+  readonly chain?: (table: TableRecord) => Promise<Chain>;
   readonly asked: (version: bigint) => boolean;
-  /** The versions that something else names, and the checks that it is still so. */
+  /** The versions of the line that something else names, and the checks that it is still so. */
   readonly kept: (
     table: TableRecord,
+    chain: Chain,
   ) => Promise<{ readonly versions: ReadonlySet<bigint>; readonly checks: readonly Check[] }>;
 }
 
@@ -32,9 +36,6 @@ interface Removed {
   readonly table: TableRecord;
   readonly records: readonly VersionRecord[];
 }
-
-/** How many version records are read at once. */
-const CHUNK = 1000;
 
 /**
  * Removes versions that were asked for, but never the newest nor one that is
@@ -55,9 +56,10 @@ async function commitRemoval(parts: RemovalParts, removal: Removal): Promise<Rem
   return commitLoop<Removed>(parts.committer, async (doubt) => {
     const table = await removal.table();
     const { id } = table.content;
-    const head = await parts.versions.head(id);
-    const kept = await removal.kept(table.content);
-    const records = (await everyRecord(parts.versions, id)).filter(
+    const chain = (await removal.chain?.(table.content)) ?? MAIN_CHAIN;
+    const head = await parts.versions.head(id, chain);
+    const kept = await removal.kept(table.content, chain);
+    const records = (await parts.versions.madeOn(id, chain.key)).filter(
       ({ version }) =>
         removal.asked(version) && version !== head?.content.version && !kept.versions.has(version),
     );
@@ -68,36 +70,29 @@ async function commitRemoval(parts: RemovalParts, removal: Removal): Promise<Rem
     last = { table: table.content, records };
     return {
       kind: 'commit',
-      checks: [unchanged(table), headCheck(id, head), ...kept.checks],
-      writes: records.map(({ version }) => ({ key: versionKey(id, MAIN, version), value: null })),
+      checks: [unchanged(table), headCheck(id, head, chain.key), ...kept.checks],
+      writes: records.map(({ version }) => ({
+        key: versionKey(id, chain.key, version),
+        value: null,
+      })),
       result: last,
     };
   });
 }
 
-async function everyRecord(
-  versions: VersionStore,
-  tableId: string,
-): Promise<readonly VersionRecord[]> {
-  const all: VersionRecord[] = [];
-  for (;;) {
-    const after = all.at(-1)?.version;
-    const page = { limit: CHUNK, descending: false, ...(after !== undefined && { after }) };
-    const found = await versions.list(tableId, page);
-    all.push(...found);
-    if (found.length < CHUNK) return all;
-  }
-}
-
-/** Manifests go last: whatever is cut off, they still say which files nobody needs. */
-async function removeFiles(
-  { versions, folder, load }: RemovalParts,
+/**
+ * Removes the files of versions whose records are gone, but for those that another
+ * version of the table needs, on whatever branch. Manifests go last: whatever is
+ * cut off, they still say which files nobody needs.
+ */
+export async function removeFiles(
+  { versions, folder, load }: Omit<RemovalParts, 'committer'>,
   table: TableRecord,
   records: readonly VersionRecord[],
 ): Promise<void> {
   const root = folder(table);
   const needed = new Set<string>();
-  for (const record of await everyRecord(versions, table.id)) {
+  for (const record of await versions.everywhere(table.id)) {
     for (const path of pathsOf(await load(root, record))) needed.add(path);
   }
   for (const record of records) {

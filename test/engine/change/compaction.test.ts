@@ -52,6 +52,23 @@ describe('a compaction', () => {
     expect(await files()).toEqual({ num_fragments: 1, num_deleted_rows: 0 });
   });
 
+  it('merges on each branch that was written to, and on that alone', async () => {
+    await table.create(partOf(0), partOf(1));
+    for (const name of ['idle', 'busy']) await table.post('branches/create', { name });
+    await table.send('insert?branch=busy', { body: streamOf(partOf(2)) });
+    const before = [await table.rows(all), await table.rows({ ...all, branch: 'busy' })];
+    expect(await upkeep.compact(['t'])).toEqual({ merged: 5, made: 2 });
+    const versions = ['main', 'idle', 'busy'].map((branch) => table.post('describe', { branch }));
+    expect(await Promise.all(versions)).toMatchObject([
+      { version: 3, stats: { num_fragments: 1 } },
+      { version: 2, stats: { num_fragments: 2 } },
+      { version: 4, stats: { num_fragments: 1 } },
+    ]);
+    expect([await table.rows(all), await table.rows({ ...all, branch: 'busy' })]).toEqual(before);
+    expect(await table.rows({ ...all, branch: 'idle' })).toEqual(before[0]);
+    expect(await upkeep.compact(['t'])).toBeUndefined();
+  });
+
   it('loses nothing of what is written meanwhile, and leaves no file that no version names', async () => {
     await table.create(...Array.from({ length: 12 }, (_, part) => partOf(part)));
     const [compacted] = await Promise.all([

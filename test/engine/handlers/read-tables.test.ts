@@ -13,6 +13,7 @@ import { operations } from '../../../src/protocol/operations.ts';
 import { memoryCatalog, plant } from '../../support/catalog.ts';
 import { anything } from '../../support/permit.ts';
 import { bytesOf } from '../../support/query-answer.ts';
+import { GivenTables } from '../../support/table-view.ts';
 import { storeTable, type StoredTable } from '../../support/stored-table.ts';
 
 const schema = new Schema([new Field('id', new Int64(), false)]);
@@ -31,6 +32,7 @@ beforeAll(async () => {
     catalog,
     reader: stored.reader,
     tables: {
+      chain: (table, branch) => new GivenTables().chain(table, branch),
       async snapshot(_table, version) {
         if (version === undefined || version === 7n) return stored.snapshot;
         throw new CatalogError('TableVersionNotFound', `the table has no version ${version}`);
@@ -114,7 +116,7 @@ describe('CountTableRows', () => {
 
   it('answers numbers beyond 2^53 exactly', async () => {
     const large = { ...stored.snapshot, rows: 2n ** 53n + 1n };
-    const tables = { snapshot: async () => large };
+    const tables = { ...reads.tables, snapshot: async () => large };
     const answer = await countTableRows({ ...reads, tables })(callOf({}));
     expect(answer.body).toBe('9007199254740993');
   });

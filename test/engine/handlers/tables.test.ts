@@ -118,7 +118,7 @@ describe('DescribeTable', () => {
     const body = { vend_credentials: true };
     const permit = new TestPermit();
     const answer = await ask(backend, 'POST /v1/table/a$t/describe', { body, permit });
-    expect(permit.required).toStrictEqual(['QueryTable /a/t']);
+    expect(permit.required).toStrictEqual(['QueryTable /a/t@main']);
     expect(answer.json).not.toHaveProperty('storage_options');
     const refused = ask(backend, 'POST /v1/table/a$t/describe', {
       body,

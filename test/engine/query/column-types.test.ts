@@ -132,11 +132,34 @@ describe('vectors of other numbers', () => {
     const schema = new Schema([new Field('vec', type, false)]);
     const child = values.data[0]!;
     const column = makeVector(makeData({ type, length: 3, nullCount: 0, child }));
-    const body = { vector: [0, 0], columns: [], with_row_id: true };
+    const body = { vector: [0, 0], distance_type: 'l2', columns: [], with_row_id: true };
     expect(await answer(schema, [batchOf(schema, [column], 3)], body)).toEqual([
       { _distance: 0, _rowid: 0n },
       { _distance: 1, _rowid: 2n },
       { _distance: 25, _rowid: 1n },
     ]);
+  });
+
+  it('are compared by their bits when they are unsigned bytes and nothing else is asked for', async () => {
+    const type = new FixedSizeList(2, new Field('item', new Uint8(), true));
+    const schema = new Schema([new Field('vec', type, true)]);
+    const child = makeVector(Uint8Array.of(0, 0, 255, 3, 9, 9, 255, 0)).data[0]!;
+    const nullBitmap = Uint8Array.of(0b1011);
+    const column = makeVector(makeData({ type, length: 4, nullCount: 1, nullBitmap, child }));
+    const body = { vector: [255, 1], columns: [], with_row_id: true };
+    const byBits = [
+      { _distance: 1, _rowid: 1n },
+      { _distance: 1, _rowid: 3n },
+      { _distance: 9, _rowid: 0n },
+    ];
+    const files = [batchOf(schema, [column], 4)];
+    expect(await answer(schema, files, body)).toEqual(byBits);
+    expect(await answer(schema, files, { ...body, distance_type: 'Hamming' })).toEqual(byBits);
+    const some = { ...body, filter: '_rowid <> 1', upper_bound: 9 };
+    expect(await answer(schema, files, some)).toEqual([byBits[1]]);
+    const halves = answer(schema, files, { ...body, vector: [0.5, 1] });
+    await expect(halves).rejects.toThrow(
+      'a vector compared by hamming must have whole numbers from 0 to 255, not 0.5',
+    );
   });
 });

@@ -108,6 +108,19 @@ describe('a search without an index', () => {
     await same(body, expected);
   });
 
+  it('puts what it found in order, and the window behind the order', async () => {
+    const descending = { columnName: 'id', ascending: false, nullsFirst: false };
+    const order_by = [{ column_name: 'id', ascending: false }];
+    const all = await judge.vectorSearch(query).limit(30).orderBy(descending).toArray();
+    await same({ vector: query, k: 30, order_by }, all);
+    const part = judge.vectorSearch(query).limit(9).offset(4).orderBy(descending);
+    await same({ vector: query, k: 9, offset: 4, order_by }, await part.toArray());
+    const behind = judge.vectorSearch(query).where('id < 300').limit(40).offset(3);
+    const expected = await behind.postfilter().orderBy(descending).toArray();
+    const body = { vector: query, filter: 'id < 300', prefilter: false, k: 40, offset: 3 };
+    await same({ ...body, order_by }, expected);
+  });
+
   it('finds nothing with a zero vector by cosine', async () => {
     const zero = Array.from({ length: LENGTH }, () => 0);
     const expected = await judge.vectorSearch(zero).distanceType('cosine').limit(5).toArray();

@@ -56,8 +56,8 @@ function recording(): { readonly source: BatchSource; readonly reads: string[] }
     reads.push(`${number}.${index} ${columns.join(' ')}`.trim());
   };
   const source: BatchSource = {
-    async *batches(snapshot, fragment, columns) {
-      for await (const batch of stored.reader.batches(snapshot, fragment, columns)) {
+    async *batches(snapshot, fragment, columns, ahead, range) {
+      for await (const batch of stored.reader.batches(snapshot, fragment, columns, ahead, range)) {
         note(fragmentKey(fragment), batch.index, columns);
         yield batch;
       }
@@ -90,20 +90,43 @@ describe('a scan', () => {
   });
 
   it('reads the columns of the answer only of batches with rows that the filter keeps', async () => {
+    const [reads, rows] = await readsOf({ filter: "name || '' = '15'", columns: ['id'] });
+    const judged = ['0.0 name', '0.1 name', '1.0 name', '1.1 name'];
+    expect(reads).toEqual([...judged, '0.1 id'].toSorted());
+    expect(rows).toEqual([[15n]]);
+  });
+
+  it('reads no batch of which it is known that it has no row to keep', async () => {
     const [reads, rows] = await readsOf({ filter: 'id = 15', columns: ['name'] });
-    expect(reads).toEqual(['0.0 id', '0.1 id', '0.1 name', '1.0 id', '1.1 id']);
+    expect(reads).toEqual(['0.1 id', '0.1 name']);
     expect(rows).toEqual([['15']]);
+  });
+
+  it('judges no row where it is known that all are kept', async () => {
+    const [reads, rows] = await readsOf({ filter: 'id >= 10 and id < 30', columns: ['even'] });
+    expect(reads).toEqual(['0.1 even', '1.0 even']);
+    expect(rows).toHaveLength(20);
+    const [late, rest] = await readsOf({ filter: 'id >= 10', columns: ['id'], offset: 12, k: 2 });
+    expect(late).toEqual(['1.0 id']);
+    expect(rest).toEqual([[22n], [23n]]);
+  });
+
+  it('fails on a row also where another part of the filter would leave it out', async () => {
+    const failing = readsOf({ filter: '100 / (id - 5) > 0 and id > 30' });
+    await expect(failing).rejects.toThrow(/zero/);
+    const [reads] = await readsOf({ filter: 'id > 30 and 100 / (id - 5) > 0', columns: ['id'] });
+    expect(reads).toEqual(['1.1 id']);
   });
 
   it('reads no column to filter by the place of a row', async () => {
     const [reads, rows] = await readsOf({ filter: '_rowoffset = 31', columns: ['id'] });
-    expect(reads).toEqual(['0.0', '0.1', '1.0', '1.1', '1.1 id']);
+    expect(reads).toEqual(['1.1', '1.1 id']);
     expect(rows).toEqual([[31n]]);
   });
 
   it('does not read a column twice', async () => {
-    const [reads] = await readsOf({ filter: 'id >= 30', columns: ['id'] });
-    expect(reads).toEqual(['0.0 id', '0.1 id', '1.0 id', '1.1 id']);
+    const [reads] = await readsOf({ filter: 'id >= 31', columns: ['id'] });
+    expect(reads).toEqual(['1.1 id']);
   });
 });
 
@@ -122,7 +145,7 @@ describe('a search', () => {
     const body = { vector: [5], filter: 'id > 28', k: 2, columns: ['id'] };
     const [reads, rows] = await readsOf(body);
     const again = ['1.0 id', '1.1 id'];
-    const scanned = ['0.0 id', '0.1 id', '1.0 id', '1.0 vec', '1.1 id', '1.1 vec'];
+    const scanned = ['1.0 id', '1.0 vec', '1.1 id', '1.1 vec'];
     expect(reads).toEqual([...scanned, ...again].toSorted());
     expect(rows.map(([id]) => id)).toEqual([29n, 30n]);
   });
@@ -135,6 +158,15 @@ describe('a count', () => {
     expect(reads).toEqual([]);
     expect(await countRows(source, stored.snapshot, 'even = 0')).toBe(20n);
     expect(reads).toEqual(['0.0 even', '0.1 even', '1.0 even', '1.1 even']);
+  });
+
+  it('reads only batches of which it is not known whether all or none of their rows count', async () => {
+    const { source, reads } = recording();
+    expect(await countRows(source, stored.snapshot, 'id between 5 and 24')).toBe(20n);
+    expect(reads).toEqual(['0.0 id', '1.0 id']);
+    expect(await countRows(source, stored.snapshot, 'id < 20 or id is null')).toBe(20n);
+    expect(await countRows(source, stored.snapshot, '_rowoffset >= 10')).toBe(30n);
+    expect(reads).toHaveLength(2);
   });
 });
 

@@ -193,18 +193,6 @@ export const objects: readonly RefusalGroup[] = [
         'full text search is not built yet',
       ],
       [
-        'POST /v1/table/ns$t/query',
-        { body: { vector: [1, 2, 3], vector_column: 'v', distance_type: 'hamming' } },
-        '406 allow 0',
-        'the distance hamming is not built yet',
-      ],
-      [
-        'POST /v1/table/ns$t/query',
-        { body: { vector: [1, 2, 3], vector_column: 'v', order_by: [{ column_name: 'id' }] } },
-        '406 allow 0',
-        'order_by of a vector search is not built yet',
-      ],
-      [
         'POST /v1/table/ns$t/describe',
         { body: { tag: 'x' } },
         '404/400 allow 8',

@@ -200,6 +200,18 @@ export const queries: readonly RefusalGroup[] = [
       ],
       [
         'POST /v1/table/ns$t/query',
+        { body: { vector: [1, 2, 3], vector_column: 'v', distance_type: 'hamming' } },
+        '400 allow 13',
+        'the distance hamming is one of vectors of uint8, the type of "v" is fixed_size_list<float32>[3]',
+      ],
+      [
+        'POST /v1/table/ns$t/query',
+        { body: { vector: [1, 2, 3], vector_column: 'v', order_by: [{ column_name: 'nope' }] } },
+        '404/400 allow 12',
+        'the table has no column "nope"',
+      ],
+      [
+        'POST /v1/table/ns$t/query',
         { body: { vector: [1, 2, 3], vector_column: 'nope' } },
         '404/400 allow 12',
         'the table has no column "nope"',
@@ -246,7 +258,7 @@ export const queries: readonly RefusalGroup[] = [
         'POST /v1/table/ns$t/query',
         { body: { vector: [1, 2, 3], vector_column: 'v', distance_type: 'manhattan' } },
         '400 allow 13',
-        'distance_type must be "l2", "cosine" or "dot", not "manhattan"',
+        'distance_type must be "l2", "cosine", "dot" or "hamming", not "manhattan"',
       ],
       [
         'POST /v1/table/ns$t/query',

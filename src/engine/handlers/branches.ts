@@ -1,0 +1,95 @@
+import type { Answer } from '../../protocol/backend.ts';
+import { jsonAnswer } from '../answers.ts';
+import type { Call, HandlerTable } from '../handler.ts';
+import { countField, integerField, textField } from '../query/fields.ts';
+import { pageParameters } from '../parameters.ts';
+import { removeBranch } from '../table/branch-removal.ts';
+import type { BranchOrigin, NamedBranch } from '../table/branches.ts';
+import { MAIN } from '../table/chain.ts';
+import type { TableRecord } from '../catalog/records.ts';
+import { placeSummary } from './commit-summary.ts';
+import { engineTable, type TagParts } from './tags.ts';
+
+/** The operations on branches. */
+export function branchHandlers(parts: TagParts): HandlerTable {
+  return {
+    CreateTableBranch: (call) => createBranch(parts, call),
+    ListTableBranches: (call) => listBranches(parts, call),
+    DeleteTableBranch: (call) => deleteBranch(parts, call),
+  };
+}
+
+/** CreateTableBranch: from a version of a branch, of main unless one is named; from its newest unless one is. */
+async function createBranch(parts: TagParts, call: Call): Promise<Answer> {
+  const { branches, tables } = parts;
+  const { object, operation } = call.request;
+  const name = textField(call.body, 'name') ?? '';
+  const from = sourceOf(call);
+  const version = countField(call.body, 'from_version') ?? undefined;
+  // Rights may differ from branch to branch: neither is named by the route.
+  for (const branch of [name, from]) call.permit.require(operation.name, object, branch);
+  const origin = async (table: TableRecord): Promise<BranchOrigin> => {
+    const chain = await tables.chain(table, from);
+    const number = version ?? (await tables.version(table, undefined, chain)).content.version;
+    // By its number, so that nobody who writes meanwhile is in the way.
+    return { chain, version: await tables.version(table, number, chain) };
+  };
+  await branches.create({
+    name,
+    table: () => engineTable(parts, call),
+    origin,
+    folder: (table) => tables.folder(table),
+  });
+  return jsonAnswer(call, {}, { commit: placeSummary('create_branch'), branch: name });
+}
+
+function sourceOf(call: Call): string {
+  const name = textField(call.body, 'from_branch');
+  return name === null || name === '' ? MAIN : name;
+}
+
+/** DeleteTableBranch. */
+async function deleteBranch(parts: TagParts, call: Call): Promise<Answer> {
+  const { branches, tables, tags } = parts;
+  const { object, operation } = call.request;
+  const name = textField(call.body, 'name') ?? '';
+  call.permit.require(operation.name, object, name);
+  const table = () => engineTable(parts, call);
+  await tables.removing((await table()).content, (removal) =>
+    removeBranch({ ...removal, branches, tags }, { name, table }),
+  );
+  return jsonAnswer(call, {}, { commit: placeSummary('delete_branch'), branch: name });
+}
+
+/** ListTableBranches. The LanceDB client takes what it gets for all there is. */
+async function listBranches(parts: TagParts, call: Call): Promise<Answer> {
+  const { branches, pageLimit } = parts;
+  const page = pageParameters(call, pageLimit);
+  const { id } = (await engineTable(parts, call)).content;
+  if (call.request.dialect === 'lancedb' && integerField(call.body, 'limit') === null) {
+    return jsonAnswer(call, { branches: entriesOf((await branches.all(id)).branches) });
+  }
+  const found = await branches.page(id, page.after, page.limit + 1);
+  const shown = found.slice(0, page.limit);
+  const token = found.length > shown.length ? shown.at(-1)?.name : undefined;
+  return jsonAnswer(call, { branches: entriesOf(shown), page_token: token });
+}
+
+/** A branch as clients read it (Lance's `BranchContents`): what it came from, nothing for main, and when, in seconds. */
+function entriesOf(branches: readonly NamedBranch[]): object {
+  return Object.fromEntries(
+    branches.map(({ name, branch: { lineage, createdMillis, manifestBytes } }) => {
+      const { branch, version } = lineage[0]!;
+      return [
+        name,
+        {
+          ...(branch !== MAIN && { parentBranch: branch }),
+          parentVersion: version,
+          createAt: Math.floor(createdMillis / 1000),
+          manifestSize: manifestBytes,
+          metadata: {},
+        },
+      ];
+    }),
+  );
+}

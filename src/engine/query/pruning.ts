@@ -1,0 +1,76 @@
+import { may, possibleStates, type RangeOf } from '../../sql/possible.ts';
+import type { FileZone } from '../table/file-statistics.ts';
+import type { Snapshot } from '../table/snapshot.ts';
+import type { Formula } from './formula.ts';
+import { FragmentRanges } from './fragment-ranges.ts';
+import type { ScanFile } from './scan.ts';
+
+/** What is known of a test for some rows: passed by none, passed by all, or to be asked of each. */
+export type Verdict = 'none' | 'all' | 'each';
+
+/**
+ * The files, and of large ones the batches, that hold rows of which a predicate
+ * may be true, by what is known of their columns' values. A file is in several
+ * pieces where a part of it is left out. Rows that evaluation would fail on are
+ * never left out: what a predicate answers does not depend on how rows lie in files.
+ */
+export function prunedFiles(
+  snapshot: Snapshot,
+  files: readonly ScanFile[],
+  predicate: Formula,
+): readonly ScanFile[] {
+  const states = possibleStates(predicate.bound);
+  return filesWhere(snapshot, files, predicate.columns, (ranges) => verdictOf(states(ranges)));
+}
+
+/** The files, and of large ones the batches, with rows that may pass a test of the ranges of some columns. */
+export function filesWhere(
+  snapshot: Snapshot,
+  files: readonly ScanFile[],
+  columns: readonly string[],
+  test: (ranges: RangeOf) => Verdict,
+): readonly ScanFile[] {
+  return files.flatMap((file) => {
+    const ranges = new FragmentRanges(snapshot, file);
+    const whole = test(ranges.rangeOf());
+    if (whole !== 'each') return whole === 'none' ? [] : [{ ...file, certain: true }];
+    const zones = ranges.zonesOf(columns);
+    return pieces(
+      file,
+      zones,
+      zones.map((zone) => test(ranges.rangeOf(zone))),
+    );
+  });
+}
+
+function verdictOf(possible: number): Verdict {
+  if ((possible & (may.beTrue | may.fail)) === 0) return 'none';
+  return possible === may.beTrue ? 'all' : 'each';
+}
+
+function pieces(
+  file: ScanFile,
+  zones: readonly FileZone[],
+  verdicts: readonly Verdict[],
+): readonly ScanFile[] {
+  if (verdicts.every((verdict) => verdict === 'each')) return [file];
+  const found: ScanFile[] = [];
+  for (let at = 0; at < zones.length;) {
+    const verdict = verdicts[at]!;
+    const first = zones[at]!.firstBatch;
+    let [count, rows] = [0, 0];
+    for (; verdicts[at] === verdict; at++) {
+      count += zones[at]!.batches;
+      rows += zones[at]!.rows;
+    }
+    const certain = verdict === 'all';
+    if (verdict !== 'none') found.push({ ...file, batches: { first, count }, rows, certain });
+  }
+  return found;
+}
+
+/** How many rows a scan of a file gives; null when only reading tells which of them are deleted. */
+export function rowsOfFile({ fragment, batches, rows }: ScanFile): number | null {
+  if (batches === undefined) return fragment.rows;
+  return fragment.deletions === null ? (rows ?? null) : null;
+}
