@@ -14,7 +14,7 @@ import { compileLike } from './like.ts';
 import { bindLiteral, textType } from './literals.ts';
 import { fold, junction, negation, nullLiteral, nullType, shared } from './node.ts';
 import type { Scope } from './scope.ts';
-import { findField } from './scope.ts';
+import { findField, momentNow } from './scope.ts';
 import { typeOfName } from './type-name.ts';
 import { sameType } from './same-type.ts';
 import { familyOf, isComputable, plainType, typeName } from './types.ts';
@@ -260,7 +260,7 @@ function resultType(root: Bound): DataType {
  * of the clock give the moment of the scope, or of this call. Throws SqlError: `unknown-column`, `unknown-function`, `type`, `value`, `overflow`.
  */
 export function bindExpression(expression: Expression, scope: Scope): BoundExpression {
-  const now = scope.now ?? BigInt(Date.now()) * 1_000_000n;
+  const now = scope.now ?? momentNow();
   const root = bindNode(expression, { ...scope, now });
   return Object.freeze({ type: resultType(root), source: expression, root });
 }

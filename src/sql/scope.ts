@@ -11,6 +11,11 @@ export interface Scope {
   readonly now?: bigint;
 }
 
+/** This moment in nanoseconds since 1970, for all expressions of a statement. */
+export function momentNow(): bigint {
+  return BigInt(Date.now()) * 1_000_000n;
+}
+
 /** A column or field that was found, and its place among the others. */
 export interface Found {
   readonly field: Field;
