@@ -44,7 +44,15 @@ export type ArithmeticOperator = '+' | '-' | '*' | '/' | '%';
 export interface TypeName {
   readonly name: string;
   readonly parameters: readonly number[];
+  /** The fields of a struct by their names; of a list its values, without one. */
+  readonly inner?: readonly TypeField[];
   readonly position: number;
+}
+
+/** A field of a struct's type, or the values of a list. */
+export interface TypeField {
+  readonly name: Name | undefined;
+  readonly type: TypeName;
 }
 
 /** `WHEN when THEN result`. */

@@ -86,6 +86,11 @@ export function parsePrimary(parser: Parser): Expression {
   if (cursor.takeSymbol('[')) {
     return parser.build({ kind: 'list', position, items: parseItems(parser, ']') });
   }
+  if (cursor.atWord('array') && cursor.atSymbol('[', 1)) {
+    cursor.next();
+    cursor.next();
+    return parser.build({ kind: 'list', position, items: parseItems(parser, ']') });
+  }
   if (cursor.takeWord('case')) {
     return parseCase(parser, position);
   }

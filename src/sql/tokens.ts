@@ -16,7 +16,7 @@ const space = /[\s\uFEFF]+/y;
 const name = /[\p{L}_][\p{L}\p{M}\p{N}_$]*/uy;
 const number = /(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?/y;
 const letter = /[\p{L}_]/uy;
-const symbol = /<=|>=|<>|!=|==|\|\||::|[()[\],.+\-*/%=<>]/y;
+const symbol = /<=|>=|<>|!=|==|\|\||::|[()[\],.+\-*/%=<>:]/y;
 const comment = /--|\/\*/y;
 
 /** The text read so far, and the characters outside the basic plane in it. */

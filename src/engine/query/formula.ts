@@ -2,7 +2,7 @@ import { DataType, type Field, type RecordBatch, type Vector } from 'apache-arro
 import { typeName } from '../../arrow/types.ts';
 import { CatalogError } from '../../protocol/errors.ts';
 import { bindAssignment } from '../../sql/assign.ts';
-import { bindExpression } from '../../sql/bind.ts';
+import { bindExpression, bindPredicate as bindTest } from '../../sql/bind.ts';
 import type { BoundExpression } from '../../sql/bound.ts';
 import { columnsUsed } from '../../sql/columns.ts';
 import { SqlError } from '../../sql/errors.ts';
@@ -60,9 +60,11 @@ export function bindPredicate(
   fields: readonly Field[],
   now = momentNow(),
 ): Formula {
-  const formula = bindFormula(source, text, fields, now);
-  const { type } = formula.bound;
-  if (DataType.isBool(type) || DataType.isNull(type)) return formula;
+  const bound = judged(source, () => bindTest(parseExpression(text), { fields, now }));
+  const { type } = bound;
+  if (DataType.isBool(type) || DataType.isNull(type)) {
+    return { source, text, bound, now, columns: columnsUsed(bound) };
+  }
   throw new CatalogError(
     'InvalidInput',
     `${source} must be true or false of each row, not of type ${typeName(type)}`,
