@@ -12,6 +12,7 @@ import { SqlError } from './errors.ts';
 import type { Call, Case, Cast, ColumnName, Expression, IsTest, Like } from './expression.ts';
 import { bindCall } from './functions/table.ts';
 import { compileLike } from './like.ts';
+import { bindParameter } from './parameters.ts';
 import { bindLiteral, textType } from './literals.ts';
 import { fold, junction, negation, nullLiteral, nullType, shared } from './node.ts';
 import type { Scope } from './scope.ts';
@@ -184,6 +185,7 @@ function bindJunction(
 
 const binders: { readonly [Kind in Expression['kind']]: Binder<Kind> } = {
   literal: (expression) => bindLiteral(expression),
+  parameter: ({ number, position }, { parameters }) => bindParameter(number, parameters, position),
   column: bindColumn,
   field: ({ operand, name, position }, scope) =>
     bindField(bindNode(operand, scope), name, position),

@@ -71,6 +71,11 @@ interface Node<Kind extends string> {
 export interface Literal extends Node<'literal'> {
   readonly value: LiteralValue;
 }
+/** `$1`, or `?` with the number of its place among them: a value that is given beside the text. */
+export interface Placeholder extends Node<'parameter'> {
+  /** From 1. */
+  readonly number: number;
+}
 /** A column, or a field inside one: `a`, `a.b`. */
 export interface ColumnName extends Node<'column'> {
   readonly path: readonly Name[];
@@ -170,6 +175,7 @@ export interface ListLiteral extends Node<'list'> {
  */
 export type Expression =
   | Literal
+  | Placeholder
   | ColumnName
   | FieldAccess
   | ElementAccess
@@ -200,6 +206,7 @@ function present(nodes: readonly (Expression | undefined)[]): readonly Expressio
 
 const children: Children = {
   literal: () => [],
+  parameter: () => [],
   column: () => [],
   field: ({ operand }) => [operand],
   element: ({ operand, index }) => [operand, index],

@@ -4,6 +4,9 @@ export const maxTextLength = 1_048_576;
 /** The most levels an expression may nest: parentheses while it is read, nodes once it is a tree. */
 export const maxDepth = 200;
 
+/** The greatest number that a parameter may have. */
+export const maxParameters = 65_535;
+
 /** The most types in each other, as of lists in lists. */
 export const maxTypeDepth = 20;
 

@@ -137,6 +137,7 @@ function printCase({
 
 const printers: Printers = {
   literal: ({ value }) => literalPrinters[value.type](value as never),
+  parameter: ({ number }) => `$${number}`,
   column: ({ path }) => path.map(printName).join('.'),
   // Without parentheses the field of a column would be read as part of its path.
   field: ({ operand, name }) =>
