@@ -33,24 +33,20 @@ function structKey(column: StructColumn, type: DataType): Key {
 }
 
 function presentKey(column: Column, type: DataType): Key {
-  switch (column.kind) {
-    case 'bytes':
-      return bytesKey(column);
-    case 'list':
-      return listKey(column, elementType(type));
-    case 'struct':
-      return structKey(column, type);
-    case 'states':
-      return (row) => String(column.states[row]!);
-    case 'number':
-    case 'bigint':
-    case 'wide':
-      // The text of -0 is that of 0, and all NaN have one.
-      return (row) => String(column.values[row]!);
-    case 'nested':
-    case 'null':
-      return () => '';
+  if (column.kind === 'bytes') {
+    return bytesKey(column);
   }
+  if (column.kind === 'list') {
+    return listKey(column, elementType(type));
+  }
+  if (column.kind === 'struct') {
+    return structKey(column, type);
+  }
+  if (column.kind === 'states') {
+    return (row) => String(column.states[row]!);
+  }
+  // The text of -0 is that of 0, and all NaN have one.
+  return 'values' in column ? (row) => String(column.values[row]!) : () => '';
 }
 
 /** The keys of a column's rows, by which values are found in sets. */

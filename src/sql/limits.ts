@@ -26,7 +26,10 @@ export const maxTextBytes = 402_653_184;
 export const maxTextLengthen = 67_108_864;
 
 /** The most elements that one function may put into the lists of a batch. */
-export const maxListElements = 16_777_216;
+export const maxListElements = 4_194_304;
+
+/** The most elements of the lists of a result. */
+export const maxWrittenElements = 134_217_728;
 
 /** The most characters of a regular expression. */
 export const maxPatternLength = 4_096;

@@ -13,6 +13,8 @@ import { BufferType, Data, DataType, makeData, Vector } from 'apache-arrow';
 import type { BytesColumn, Column, ListColumn, Valid } from './column.ts';
 import { appendAll } from './append.ts';
 import { isValid, truth, validOf } from './column.ts';
+import { SqlError } from './errors.ts';
+import { maxTextBytes, maxWrittenElements } from './limits.ts';
 import { constantColumn } from './scalar.ts';
 import { takeRows } from './take.ts';
 import { elementType, typeName } from './types.ts';
@@ -81,15 +83,26 @@ function isContiguous(column: BytesColumn | ListColumn): boolean {
   return true;
 }
 
-/** Offsets of rows that lie one behind the other, beginning at 0. */
+/**
+ * Offsets of rows that lie one behind the other, beginning at 0. A value that is the same
+ * for all rows is held once and written for each. Throws SqlError `limit` for too much.
+ */
 function packedOffsets(column: BytesColumn | ListColumn): Int32Array {
   const offsets = new Int32Array(column.length + 1);
+  const most = column.kind === 'bytes' ? maxTextBytes : maxWrittenElements;
   for (let row = 0; row < column.length; row++) {
     const size =
       column.valid !== null && column.valid[row] === 0
         ? 0
         : column.ends[row]! - column.starts[row]!;
     offsets[row + 1] = offsets[row]! + size;
+    if (offsets[row]! + size > most) {
+      throw new SqlError(
+        'limit',
+        `expected at most ${most} ${column.kind === 'bytes' ? 'bytes of text' : 'elements of lists'} in a result, found more`,
+        1,
+      );
+    }
   }
   return offsets;
 }

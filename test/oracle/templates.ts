@@ -178,7 +178,7 @@ export const templates: Readonly<Record<Result, readonly string[]>> = {
     "array_to_string(string_to_array({t}, 'b', 'a'), '-', '?')",
     "array_to_string(array_distinct({l}), ',', '*')",
     "array_to_string(array_union({l}, [1, 2]), ',', '*')",
-    "array_to_string(array_intersect({l}, [1, 2, #]), ',', '*')",
+    "array_to_string(array_sort(array_intersect({l}, [1, 2, #])), ',', '*')",
     "array_to_string(array_except({l}, [1, #]), ',', '*')",
     "array_to_string(array_sort({l}), ',', '*')",
     "array_to_string(array_prepend(#, {l}), ',', '*')",

@@ -757,15 +757,15 @@ const refusals: readonly (readonly [text: string, message: string])[] = [
   ],
   [
     'range(100000000)',
-    'limit: expected at most 16777216 elements of lists in a batch from range, found more, at position 1',
+    'limit: expected at most 4194304 elements of lists in a batch from range, found more, at position 1',
   ],
   [
     'array_repeat(n, 100000000)',
-    'limit: expected at most 16777216 elements of lists in a batch from array_repeat, found more, at position 1',
+    'limit: expected at most 4194304 elements of lists in a batch from array_repeat, found more, at position 1',
   ],
   [
     'array_resize(l, 100000000)',
-    'limit: expected at most 16777216 elements of lists in a batch from array_resize, found more, at position 1',
+    'limit: expected at most 4194304 elements of lists in a batch from array_resize, found more, at position 1',
   ],
   [
     "t like '%____________________%' and regexp_like(t, 'a{2000}')",

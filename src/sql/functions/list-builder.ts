@@ -38,7 +38,7 @@ class ElementRows {
 
 /**
  * Lists of elements that are there already, made row by row where `valid` has a value.
- * Throws SqlError `limit` when they have more than 16,777,216 elements.
+ * Throws SqlError `limit` when they have more than 4,194,304 elements.
  */
 export function buildLists(
   elements: Column,
