@@ -18,5 +18,6 @@ export function nestedMembership(values: readonly Scalar[], type: DataType): Mem
       }
     }
   };
-  return { hasNull: present.length < values.length, size: values.length, mark };
+  const hasNull = present.length < values.length;
+  return { hasNull, size: values.length, values: present, mark };
 }
