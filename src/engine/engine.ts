@@ -1,4 +1,3 @@
-import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Backend } from '../protocol/backend.ts';
 import { StoreError } from '../store/errors.ts';
@@ -26,6 +25,7 @@ import { queryTable } from './handlers/query-table.ts';
 import { updateTable } from './handlers/update-table.ts';
 import { renameTable } from './handlers/rename-table.ts';
 import { schemaHandlers } from './handlers/schema.ts';
+import { tableObjectHandlers } from './handlers/table-objects.ts';
 import { LateBackend } from './late-backend.ts';
 import { Branches } from './table/branches.ts';
 import { FragmentReader } from './table/fragment-reader.ts';
@@ -90,7 +90,7 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
   const committer = new OwnCommitter(journal, identity);
   const store = new OwnStore(given.store, identity.id);
   const options = { ...given, store };
-  await mkdir(options.locations.managed, { recursive: true });
+  await makeFolder(options.locations.managed);
   const catalog = new Catalog(store, committer);
   const tables = new Tables({ root, store, committer, cacheBytes: options.cacheBytes });
   const reader = new FragmentReader();
@@ -137,7 +137,7 @@ function handlerTable(
     catalog,
     tables,
     store: options.store,
-    locations: options.locations,
+    locations: { ...options.locations, own: ownFolders(options.data) },
     maxArrowBytes: options.arrowBody,
   };
   const reading = { catalog, tables, reader };
@@ -146,6 +146,7 @@ function handlerTable(
     ...catalogHandlers(catalog, tables, tags, options.page),
     RenameTable: (call) => renameTable(catalog, call),
     DeregisterTable: (call) => deregisterTable(catalog, tables, call),
+    ...tableObjectHandlers(writing),
     CreateTable: createTable(writing),
     InsertIntoTable: insertIntoTable(writing),
     MergeInsertIntoTable: mergeInsertIntoTable(changing),
@@ -156,6 +157,11 @@ function handlerTable(
     ExplainTableQueryPlan: explainQuery(reading),
     AnalyzeTableQueryPlan: analyzeQuery(reading),
   };
+}
+
+/** What of the data folder no table's location may touch (contract section 9). */
+function ownFolders(data: string): readonly string[] {
+  return ['tables', 'catalog', 'private'].map((name) => join(data, name));
 }
 
 function healthOf(store: Store, journal: Journal): () => Promise<string | undefined> {

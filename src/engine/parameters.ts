@@ -70,14 +70,25 @@ export function propertiesField(call: Call): Readonly<Record<string, string>> {
   const entries = Object.entries(call.body['properties'] ?? {}).filter(
     (entry): entry is [string, string] => typeof entry[1] === 'string',
   );
-  const bytes = entries.reduce((sum, entry) => sum + Buffer.byteLength(entry.join('')), 0);
-  if (bytes > MAX_PROPERTIES_BYTES) {
-    throw new CatalogError(
-      'InvalidInput',
-      `properties may have at most ${MAX_PROPERTIES_BYTES} bytes, not ${bytes}`,
-    );
-  }
-  return Object.fromEntries(entries);
+  return boundedProperties(Object.fromEntries(entries));
+}
+
+/**
+ * Properties that a record can hold.
+ * @throws CatalogError InvalidInput for more than 64 KiB of them.
+ */
+export function boundedProperties(
+  properties: Readonly<Record<string, string>>,
+): Readonly<Record<string, string>> {
+  const bytes = Object.entries(properties).reduce(
+    (sum, entry) => sum + Buffer.byteLength(entry.join('')),
+    0,
+  );
+  if (bytes <= MAX_PROPERTIES_BYTES) return properties;
+  throw new CatalogError(
+    'InvalidInput',
+    `properties may have at most ${MAX_PROPERTIES_BYTES} bytes, not ${bytes}`,
+  );
 }
 
 /**

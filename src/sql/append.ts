@@ -1,6 +1,6 @@
 import { newBigints, newNumbers } from './arrays.ts';
 import type { BigintArray, BytesColumn, Column, ListColumn, NumberArray, Valid } from './column.ts';
-import { newStates, statesColumn } from './column.ts';
+import { newStates, statesColumn, structColumn } from './column.ts';
 
 function appendValid(left: Column & { valid: Valid }, right: Column & { valid: Valid }): Valid {
   if (left.valid === null && right.valid === null) {
@@ -162,6 +162,11 @@ export function appendColumns(left: Column, right: Column): Column {
   }
   if (left.kind === 'list' && right.kind === 'list') {
     return appendLists(left, right, lengths);
+  }
+  if (left.kind === 'struct' && right.kind === 'struct') {
+    return structColumn(length, appendValid(left, right), (at) =>
+      appendColumns(left.field(at), right.field(at)),
+    );
   }
   if (left.kind === 'null' && right.kind === 'null') {
     return { kind: 'null', length };

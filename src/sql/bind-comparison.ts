@@ -4,7 +4,8 @@ import type { Bound, BoundLiteral } from './bound.ts';
 import { boolType } from './bound.ts';
 import { coerce, isNumeric } from './coerce.ts';
 import type { Factors } from './compare.ts';
-import { bindListComparison } from './compare-lists.ts';
+import { bindNestedComparison, commonNested } from './compare-nested.ts';
+import { nestedMembership } from './nested-membership.ts';
 import { SqlError } from './errors.ts';
 import type { ComparisonOperator } from './expression.ts';
 import { decimalOf, float64Type, literalAs, momentOfText } from './literals.ts';
@@ -152,9 +153,9 @@ export function bindComparison(
   right: Bound,
   position: number,
 ): Bound {
-  const lists = bindListComparison(operator, left, right, position);
-  if (lists !== undefined) {
-    return lists;
+  const nested = bindNestedComparison(operator, left, right, position);
+  if (nested !== undefined) {
+    return nested;
   }
   const aligned = align(left, right, position);
   const swap = aligned.left.kind === 'literal' && aligned.right.kind !== 'literal';
@@ -207,9 +208,6 @@ interface Split {
 
 function splitItems(operand: Bound, items: readonly Bound[], position: number): Split {
   const split: Split = { members: [], others: [] };
-  if (familyOf(operand.type) === 'list') {
-    return { members: [], others: [...items] };
-  }
   for (const item of items) {
     const aligned = align(operand, item, position);
     if (aligned.right.kind !== 'literal' || aligned.left !== operand) {
@@ -229,6 +227,42 @@ function membershipNode(operand: Bound, members: Membership, position: number): 
   return fold({ kind: 'in', type: boolType, operand, members, negated: false, position, fallible });
 }
 
+/** The literals among lists or structs, by the type in which they compare with the operand. */
+function nestedItems(operand: Bound, items: readonly Bound[]): Map<string, NestedItems> {
+  const groups = new Map<string, NestedItems>();
+  for (const item of items) {
+    const type = commonNested(operand, item);
+    if (type !== undefined && item.kind === 'literal') {
+      const name = typeName(type);
+      const group = groups.get(name) ?? { type, items: [] };
+      group.items.push(item);
+      groups.set(name, group);
+    }
+  }
+  return groups;
+}
+
+interface NestedItems {
+  readonly type: DataType;
+  readonly items: Bound[];
+}
+
+/** Membership of lists and structs: one look-up for all the literals of a type. */
+function bindNestedIn(operand: Bound, items: readonly Bound[], position: number): Bound {
+  const groups = [...nestedItems(operand, items).values()];
+  const hashed = new Set(groups.flatMap((group) => group.items));
+  const tests = groups.map(({ type, items: same }) => {
+    const values = same.map((item) => (coerce(item, type) as BoundLiteral).value);
+    return membershipNode(coerce(operand, type), nestedMembership(values, type), position);
+  });
+  const others = items.filter((item) => !hashed.has(item));
+  return junction(
+    'or',
+    [...tests, ...others.map((other) => bindComparison('=', operand, other, position))],
+    position,
+  );
+}
+
 /** `operand IN (items)`: the literals are hashed, the others compared one by one. */
 export function bindIn(
   operand: Bound,
@@ -237,6 +271,11 @@ export function bindIn(
   position: number,
 ): Bound {
   const value = shared(operand);
+  const family = familyOf(operand.type);
+  if (family === 'list' || family === 'struct') {
+    const within = bindNestedIn(value, items, position);
+    return negated ? negation(within, position) : within;
+  }
   const { members, others } = splitItems(value, items, position);
   const tests = others.map((other) => bindComparison('=', value, other, position));
   if (members.length > 0 || others.length === 0) {

@@ -3,22 +3,22 @@ import { bindArithmetic, bindNegation } from './bind-arithmetic.ts';
 import { bindBetween, bindComparison, bindIn } from './bind-comparison.ts';
 import type { Bound, BoundExpression } from './bound.ts';
 import { boolType } from './bound.ts';
-import { canCast } from './cast.ts';
-import { castTo, coerce, commonType, tryCastTo } from './coerce.ts';
+import { bindCastTo } from './bind-cast.ts';
+import { coerce, commonType } from './coerce.ts';
+import { isStored, storedType } from './stored.ts';
 import { bindConcatenation } from './concatenate.ts';
 import { bindElement, bindField, bindList } from './element.ts';
 import { SqlError } from './errors.ts';
-import type { Case, Cast, ColumnName, Expression, IsTest, Like } from './expression.ts';
+import type { Call, Case, Cast, ColumnName, Expression, IsTest, Like } from './expression.ts';
 import { bindCall } from './functions/table.ts';
 import { compileLike } from './like.ts';
+import { bindParameter } from './parameters.ts';
 import { bindLiteral, textType } from './literals.ts';
 import { fold, junction, negation, nullLiteral, nullType, shared } from './node.ts';
 import type { Scope } from './scope.ts';
-import { findField } from './scope.ts';
+import { findField, momentNow } from './scope.ts';
 import { typeOfName } from './type-name.ts';
-import { sameType } from './same-type.ts';
 import { familyOf, isComputable, plainType, typeName } from './types.ts';
-import { requireUtc } from './zone.ts';
 
 export type { Scope } from './scope.ts';
 
@@ -48,6 +48,21 @@ function predicate(bound: Bound, where: string): Bound {
   return bound;
 }
 
+/** An expression that must be a predicate; some functions give one only there. */
+function bindTest(expression: Expression, scope: Statement, where: string): Bound {
+  const bound =
+    expression.kind === 'call' ? callOf(expression, scope, true) : bindNode(expression, scope);
+  return predicate(bound, where);
+}
+
+function callOf(
+  { name, arguments: args, position }: Call,
+  scope: Statement,
+  asTest: boolean,
+): Bound {
+  return bindCall({ name, arguments: bindAll(args, scope), position, now: scope.now, asTest });
+}
+
 /** A dotted path: a column, and fields in it. */
 function bindColumn({ path, position }: ColumnName, { fields }: Statement): Bound {
   const [first, ...rest] = path;
@@ -65,8 +80,10 @@ function bindColumn({ path, position }: ColumnName, { fields }: Statement): Boun
 }
 
 function bindIs({ operand, test, negated, position }: IsTest, scope: Statement): Bound {
-  const inner = bindNode(operand, scope);
-  const tested = test === 'null' ? inner : predicate(inner, `before IS ${test.toUpperCase()}`);
+  const tested =
+    test === 'null'
+      ? bindNode(operand, scope)
+      : bindTest(operand, scope, `before IS ${test.toUpperCase()}`);
   return fold({
     kind: 'is',
     type: boolType,
@@ -121,10 +138,9 @@ function bindLike(
 }
 
 function bindWhen(operand: Bound | undefined, when: Expression, scope: Statement): Bound {
-  const bound = bindNode(when, scope);
   return operand === undefined
-    ? predicate(bound, 'behind WHEN')
-    : bindComparison('=', operand, bound, when.position);
+    ? bindTest(when, scope, 'behind WHEN')
+    : bindComparison('=', operand, bindNode(when, scope), when.position);
 }
 
 function bindCase({ operand, branches, otherwise, position }: Case, scope: Statement): Bound {
@@ -150,27 +166,8 @@ function bindCase({ operand, branches, otherwise, position }: Case, scope: State
   });
 }
 
-/** Days and hours of a moment depend on its zone; casts between moments do not. */
-const zoneless: ReadonlySet<string> = new Set(['timestamp', 'integer']);
-
 function bindCast({ operand, target, tries, position }: Cast, scope: Statement): Bound {
-  const bound = bindNode(operand, scope);
-  const type = typeOfName(target);
-  if (sameType(bound.type, type)) {
-    // A column is handed out as it is stored, so a dictionary of texts is not yet a text.
-    return sameType(storedType(bound), type) ? bound : castTo(bound, type, position);
-  }
-  if (!canCast(bound.type, type)) {
-    throw new SqlError(
-      'type',
-      `expected a value that casts to ${typeName(type)}, found ${typeName(bound.type)}`,
-      position,
-    );
-  }
-  if (!zoneless.has(familyOf(type))) {
-    requireUtc(bound.type, `it becomes ${typeName(type)}`, position);
-  }
-  return tries ? tryCastTo(bound, type, position) : castTo(bound, type, position);
+  return bindCastTo(bindNode(operand, scope), typeOfName(target), tries, position);
 }
 
 function bindAll(expressions: readonly Expression[], scope: Statement): readonly Bound[] {
@@ -181,21 +178,20 @@ function bindJunction(
   { kind, operands, position }: Extract<Expression, { kind: 'and' | 'or' }>,
   scope: Statement,
 ): Bound {
-  const tests = bindAll(operands, scope).map((bound) =>
-    predicate(bound, `beside ${kind.toUpperCase()}`),
-  );
+  const where = `beside ${kind.toUpperCase()}`;
+  const tests = operands.map((operand) => bindTest(operand, scope, where));
   return junction(kind, tests, position);
 }
 
 const binders: { readonly [Kind in Expression['kind']]: Binder<Kind> } = {
   literal: (expression) => bindLiteral(expression),
+  parameter: ({ number, position }, { parameters }) => bindParameter(number, parameters, position),
   column: bindColumn,
   field: ({ operand, name, position }, scope) =>
     bindField(bindNode(operand, scope), name, position),
   element: ({ operand, index, position }, scope) =>
     bindElement(bindNode(operand, scope), bindNode(index, scope), position),
-  not: ({ operand, position }, scope) =>
-    negation(predicate(bindNode(operand, scope), 'behind NOT'), position),
+  not: ({ operand, position }, scope) => negation(bindTest(operand, scope, 'behind NOT'), position),
   negate: ({ operand, position }, scope) => bindNegation(bindNode(operand, scope), position),
   and: bindJunction,
   or: bindJunction,
@@ -220,24 +216,12 @@ const binders: { readonly [Kind in Expression['kind']]: Binder<Kind> } = {
   like: bindLike,
   case: bindCase,
   cast: bindCast,
-  call: ({ name, arguments: args, position }, scope) =>
-    bindCall({ name, arguments: bindAll(args, scope), position, now: scope.now }),
+  call: (expression, scope) => callOf(expression, scope, false),
   list: ({ items, position }, scope) => bindList(bindAll(items, scope), position),
 };
 
 function bindNode(expression: Expression, scope: Statement): Bound {
   return binders[expression.kind](expression as never, scope);
-}
-
-/** A column, or a field of one, is handed out as the batch holds it; anything else as it was computed. */
-function isStored(node: Bound): boolean {
-  return node.kind === 'column' || (node.kind === 'field' && isStored(node.operand));
-}
-
-/** The type as the batch holds it; for anything but a column or a field of one, as it is computed. */
-function storedType(node: Bound): DataType {
-  const stored = isStored(node) && (node.kind === 'column' || node.kind === 'field');
-  return stored ? node.stored : node.type;
 }
 
 function resultType(root: Bound): DataType {
@@ -260,7 +244,21 @@ function resultType(root: Bound): DataType {
  * of the clock give the moment of the scope, or of this call. Throws SqlError: `unknown-column`, `unknown-function`, `type`, `value`, `overflow`.
  */
 export function bindExpression(expression: Expression, scope: Scope): BoundExpression {
-  const now = scope.now ?? BigInt(Date.now()) * 1_000_000n;
+  const now = scope.now ?? momentNow();
   const root = bindNode(expression, { ...scope, now });
+  return Object.freeze({ type: resultType(root), source: expression, root });
+}
+
+/**
+ * Checks an expression that says which rows are meant. It need not be a predicate yet:
+ * `selectRows` refuses what is none. Throws SqlError as `bindExpression` does.
+ */
+export function bindPredicate(expression: Expression, scope: Scope): BoundExpression {
+  const now = scope.now ?? momentNow();
+  const statement = { ...scope, now };
+  if (expression.kind !== 'call') {
+    return bindExpression(expression, statement);
+  }
+  const root = callOf(expression, statement, true);
   return Object.freeze({ type: resultType(root), source: expression, root });
 }

@@ -1,4 +1,4 @@
-import type { DataType, Decimal } from 'apache-arrow';
+import type { DataType, Decimal, Timestamp } from 'apache-arrow';
 import {
   formatDate,
   formatTime,
@@ -173,6 +173,11 @@ const numeric: Readonly<Partial<Record<Family, Row>>> = {
   },
 };
 
+/** What stands behind a moment of UTC, as RFC 3339 writes it; nothing where the type has no zone. */
+function zoneMark(type: DataType): string {
+  return (type as Timestamp).timezone ? 'Z' : '';
+}
+
 const temporal: Readonly<Partial<Record<Family, Row>>> = {
   date: {
     integer: convert<bigint>((value, _, to) => fitInteger(value, to)),
@@ -190,7 +195,7 @@ const temporal: Readonly<Partial<Record<Family, Row>>> = {
     date: restep,
     time: convert<bigint>((value, from, to) => toStep(splitDays(value * stepOf(from)).time, to)),
     timestamp: restep,
-    text: convert<bigint>((value, from) => formatTimestamp(value * stepOf(from))),
+    text: convert<bigint>((value, from) => formatTimestamp(value * stepOf(from)) + zoneMark(from)),
   },
   duration: {
     integer: convert<bigint>((value, _, to) => fitInteger(value, to)),

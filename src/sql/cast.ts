@@ -1,34 +1,22 @@
-import { isUtf8 } from 'node:buffer';
 import type { DataType } from 'apache-arrow';
-import type { Kernel, KernelCall } from './bound.ts';
+import { DataType as DataTypeClass } from 'apache-arrow';
+import type { Kernel } from './bound.ts';
 import type { RowValue } from './cast-values.ts';
-import { conversionOf, formatFloat } from './cast-values.ts';
-import type { BytesColumn, Column, NumberArray, Valid } from './column.ts';
-import { isValid, newStates, statesColumn, truth, validOf } from './column.ts';
-import { excerpt, SqlError } from './errors.ts';
+import { conversionOf } from './cast-values.ts';
+import type { CastTarget } from './cast-whole.ts';
+import { castBytes, castWhole, holdsAll } from './cast-whole.ts';
+import type { Column, ListColumn, NumberArray, StructColumn, Valid } from './column.ts';
+import { isValid, newStates, statesColumn, structColumn, truth, validOf } from './column.ts';
+import { checkedSizes } from './fixed-size.ts';
+import { packedLists } from './lists.ts';
+import { LostValue } from './lost-value.ts';
+import { hideRows } from './read.ts';
 import { constantColumn, scalarAt } from './scalar.ts';
 import { isSingle, storageOf } from './storage.ts';
-import { buildTexts } from './text.ts';
+import { buildTexts, bytesOf, textAt } from './text.ts';
 import type { Family } from './types.ts';
 import { sameType } from './same-type.ts';
-import { elementType, familyOf, integerOf, integerRange, stepOf, typeName } from './types.ts';
-import { doublesOf, widenToBigints } from './widen.ts';
-
-type Target = Pick<KernelCall, 'type' | 'position' | 'length'>;
-
-function show(value: RowValue): string {
-  return typeof value === 'string'
-    ? `'${excerpt(value)}'`
-    : typeof value === 'number'
-      ? formatFloat(value)
-      : String(value);
-}
-
-/** What an integer that does not fit is, and a text that is no number, are two kinds of refusal. */
-function unfit(value: RowValue, from: DataType, { type, position }: Target): SqlError {
-  const message = `expected a value that ${typeName(type)} can hold, found ${show(value)} of ${typeName(from)}`;
-  return new SqlError(typeof value === 'string' ? 'value' : 'overflow', message, position);
-}
+import { elementType, familyOf, stepOf } from './types.ts';
 
 /** The steps that the type's array holds; beyond it there is no value. */
 function fits(value: RowValue, type: DataType): boolean {
@@ -55,19 +43,20 @@ export function tryConverter(
   };
 }
 
-function converter(column: Column, from: DataType, target: Target): (row: number) => RowValue {
+function converter(column: Column, from: DataType, target: CastTarget): (row: number) => RowValue {
   const convert = tryConverter(column, from, target.type);
   return (row) => {
     const converted = convert(row);
     if (converted === undefined) {
-      throw unfit(scalarAt(column, row, familyOf(from) === 'text') as RowValue, from, target);
+      const value = scalarAt(column, row, familyOf(from) === 'text') as RowValue;
+      throw new LostValue(value, from, target.type, target.position);
     }
     return converted;
   };
 }
 
 /** The rows of a new column, and how to come by their values. */
-interface Rows extends Target {
+interface Rows extends CastTarget {
   readonly valid: Valid;
   readonly value: (row: number) => RowValue;
 }
@@ -116,82 +105,40 @@ function fillRows(rows: Rows): Column {
   return buildTexts(length, valid, position, (row) => value(row) as string);
 }
 
-/** Texts and binaries share their bytes; only what becomes text is checked. */
-function castBytes(column: BytesColumn, from: DataType, target: Target): Column {
-  if (familyOf(from) === 'binary' && familyOf(target.type) === 'text') {
-    for (let row = 0; row < column.length; row++) {
-      const bytes = column.bytes.subarray(column.starts[row], column.ends[row]);
-      if (isValid(column, row) && !isUtf8(bytes)) {
-        throw new SqlError(
-          'value',
-          `expected UTF-8, found X'${Buffer.from(bytes.subarray(0, 30)).toString('hex')}'`,
-          target.position,
-        );
-      }
-    }
-  }
-  return column;
+/** `[1, , 2]`: the elements as texts, nothing in the place of a null. */
+function listTexts(column: ListColumn, from: DataType, target: CastTarget): Column {
+  const { child, starts, ends, valid, length } = packedLists(column);
+  const inner = { ...target, length: child.length };
+  const texts = bytesOf(castColumn(child, elementType(from), inner));
+  return buildTexts(length, valid, target.position, (row) => {
+    const parts = Array.from({ length: ends[row]! - starts[row]! }, (_, at) =>
+      isValid(texts, starts[row]! + at) ? textAt(texts, starts[row]! + at) : '',
+    );
+    return `[${parts.join(', ')}]`;
+  });
 }
 
-/** The conversions that need no look at the values: 32-bit integers widen, integers become floats. */
-function castWhole(column: Column, from: DataType, target: Target): Column | undefined {
-  const to = target.type;
-  const { length } = column;
-  const storage = storageOf(to);
-  const numeric = column.kind === 'number' || column.kind === 'bigint';
-  if (!numeric || storage.kind === 'wide') {
-    return undefined;
-  }
-  if (familyOf(to) === 'float' && storage.kind === 'number') {
-    const doubles = doublesOf(column);
-    const values =
-      storage.array === Float32Array ? narrowed(doubles, column, from, target) : doubles;
-    return { kind: 'number', length, values, valid: column.valid };
-  }
-  if (
-    familyOf(from) !== 'integer' ||
-    familyOf(to) !== 'integer' ||
-    column.kind !== 'number' ||
-    !holdsAll(from, to)
-  ) {
-    return undefined;
-  }
-  if (storage.kind === 'bigint') {
-    const wide = widenToBigints(column.values);
-    const values = storage.array === BigUint64Array ? new BigUint64Array(wide.buffer) : wide;
-    return { kind: 'bigint', length, values, valid: column.valid };
-  }
-  if (storage.kind !== 'number') {
-    return undefined;
-  }
-  const values = new storage.array(length);
-  values.set(column.values);
-  return { kind: 'number', length, values, valid: column.valid };
+function castLists(column: ListColumn, from: DataType, target: CastTarget): Column {
+  const lists = packedLists(column);
+  const type = elementType(target.type);
+  const inner = { ...target, type, length: lists.child.length };
+  return { ...lists, child: castColumn(lists.child, elementType(from), inner) };
 }
 
-/** Doubles as float32. One that is too large would become infinite and is refused. */
-function narrowed(
-  doubles: Float64Array,
-  column: Column,
-  from: DataType,
-  target: Target,
-): Float32Array {
-  const values = new Float32Array(doubles);
-  for (let row = 0; row < values.length; row++) {
-    if (!Number.isFinite(values[row]) && Number.isFinite(doubles[row]) && isValid(column, row)) {
-      throw unfit(doubles[row]!, from, target);
-    }
-  }
-  return values;
-}
-
-function holdsAll(from: DataType, to: DataType): boolean {
-  const [inner, outer] = [integerRange(integerOf(from)), integerRange(integerOf(to))];
-  return outer[0] <= inner[0] && outer[1] >= inner[1];
+/** Fields are found by their names; one that is missing is null. */
+function castStructs(column: StructColumn, from: DataType, target: CastTarget): Column {
+  const { length, valid } = column;
+  const fields = target.type.children.map(({ name, type }): Column => {
+    const at = from.children.findIndex((field) => field.name === name);
+    return at < 0
+      ? constantColumn(type, null, length)
+      : castColumn(hideRows(column.field(at), valid), from.children[at]!.type, { ...target, type });
+  });
+  return structColumn(length, valid, (at) => fields[at]!);
 }
 
 /** The column as another type. Throws SqlError `overflow` or `value` for the first value that does not fit. */
-function castColumn(column: Column, from: DataType, target: Target): Column {
+export function castColumn(column: Column, from: DataType, target: CastTarget): Column {
   const { type, length } = target;
   if (sameType(from, type)) {
     return column;
@@ -199,16 +146,16 @@ function castColumn(column: Column, from: DataType, target: Target): Column {
   if (column.kind === 'null') {
     return constantColumn(type, null, length);
   }
+  if (column.kind === 'struct') {
+    return castStructs(column, from, target);
+  }
   if (column.kind === 'list') {
-    const child = castColumn(column.child, elementType(from), {
-      ...target,
-      type: elementType(type),
-      length: column.child.length,
-    });
-    return { ...column, child };
+    return familyOf(type) === 'text'
+      ? listTexts(column, from, target)
+      : checkedSizes(castLists(column, from, target), target);
   }
   if (column.kind === 'bytes' && storageOf(type).kind === 'bytes') {
-    return castBytes(column, from, target);
+    return checkedSizes(castBytes(column, from, target), target);
   }
   const whole = castWhole(column, from, target);
   return (
@@ -216,11 +163,29 @@ function castColumn(column: Column, from: DataType, target: Target): Column {
   );
 }
 
+/** The fields of both that have one name. */
+function sharedFields(from: DataType, to: DataType): readonly (readonly [DataType, DataType])[] {
+  return to.children.flatMap(({ name, type }): [DataType, DataType][] => {
+    const field = from.children.find((each) => each.name === name);
+    return field === undefined ? [] : [[field.type, type]];
+  });
+}
+
 /** Whether CAST from one type to another is defined. */
 export function canCast(from: DataType, to: DataType): boolean {
   const [a, b] = [familyOf(from), familyOf(to)];
-  if (a === 'null' || (a === 'list' && b === 'list')) {
-    return a === 'null' || canCast(elementType(from), elementType(to));
+  if (sameType(from, to) || a === 'null') {
+    return true;
+  }
+  if (a === 'list' && (b === 'list' || b === 'text')) {
+    const element = elementType(from);
+    return b === 'list'
+      ? canCast(element, elementType(to))
+      : familyOf(element) !== 'binary' && canCast(element, to);
+  }
+  if (a === 'struct' && b === 'struct') {
+    const shared = sharedFields(from, to);
+    return shared.length > 0 && shared.every(([inner, outer]) => canCast(inner, outer));
   }
   const bytes = (a === 'text' || a === 'binary') && (b === 'text' || b === 'binary');
   return bytes || conversionOf(a, b) !== undefined;
@@ -232,6 +197,12 @@ export function castAlwaysFits(from: DataType, to: DataType): boolean {
   if (a === 'integer' && b === 'integer') {
     return holdsAll(from, to);
   }
+  if (a === 'list' && b === 'list') {
+    return !DataTypeClass.isFixedSizeList(to) && castAlwaysFits(elementType(from), elementType(to));
+  }
+  if (a === 'struct' && b === 'struct') {
+    return sharedFields(from, to).every(([inner, outer]) => castAlwaysFits(inner, outer));
+  }
   const calendar = (a === 'date' || a === 'timestamp') && (b === 'date' || b === 'timestamp');
   if (calendar) {
     return stepOf(from) === stepOf(to);
@@ -239,11 +210,10 @@ export function castAlwaysFits(from: DataType, to: DataType): boolean {
   if (a === 'float' && b === 'float') {
     return !isSingle(to) || isSingle(from);
   }
-  return a === 'null' || b === 'float'
-    ? a !== 'text'
-    : b === 'text'
-      ? a !== 'binary'
-      : a === 'text' && b === 'binary';
+  if (a === 'binary' || b === 'binary' || a === 'list') {
+    return a === 'text' && !DataTypeClass.isFixedSizeBinary(to);
+  }
+  return a === 'null' || (b === 'float' ? a !== 'text' : b === 'text');
 }
 
 /** The kernel of CAST; the type of the call is the target. */

@@ -4,6 +4,7 @@ import {
   Decimal as DecimalType,
   Field,
   List,
+  Struct,
   TimestampMicrosecond,
   TimestampMillisecond,
   TimestampNanosecond,
@@ -107,6 +108,17 @@ function commonList(left: DataType, right: DataType): DataType | undefined {
   return inner === undefined ? undefined : new List(new Field('item', inner, true));
 }
 
+/** Structs of the same fields in the same order meet in structs of what holds both of each. */
+function commonStruct(left: DataType, right: DataType): DataType | undefined {
+  const fields = left.children.map((field, at) => {
+    const other = right.children[at];
+    const inner = other?.name === field.name ? commonOfTwo(field.type, other.type) : undefined;
+    return inner === undefined ? undefined : new Field(field.name, inner, true);
+  });
+  const alike = left.children.length === right.children.length;
+  return alike && fields.every((field) => field !== undefined) ? new Struct(fields) : undefined;
+}
+
 /** The type that holds the values of both; undefined when there is none. */
 export function commonOfTwo(left: DataType, right: DataType): DataType | undefined {
   const [a, b] = [familyOf(left), familyOf(right)];
@@ -130,6 +142,7 @@ export function commonOfTwo(left: DataType, right: DataType): DataType | undefin
     text: () => textType,
     binary: () => new Binary(),
     list: () => commonList(left, right),
+    struct: () => commonStruct(left, right),
     time: () => (stepOf(left) < stepOf(right) ? left : right),
     duration: () => (stepOf(left) < stepOf(right) ? left : right),
   };

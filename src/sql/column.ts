@@ -75,7 +75,16 @@ export interface ListColumn {
   readonly valid: Valid;
 }
 
-/** Values that are only passed on or asked for a field: structs, maps, unions, intervals. */
+/** Structs: row `i` has row `i` of each field, which is read when it is first asked for. */
+export interface StructColumn {
+  readonly kind: 'struct';
+  readonly length: number;
+  /** Field number `at`; its values where the struct itself is null mean nothing. */
+  readonly field: (at: number) => Column;
+  readonly valid: Valid;
+}
+
+/** Values that are only passed on: maps, unions, intervals, dictionaries of such. */
 export interface NestedColumn {
   readonly kind: 'nested';
   readonly length: number;
@@ -99,8 +108,19 @@ export type Column =
   | WideColumn
   | BytesColumn
   | ListColumn
+  | StructColumn
   | NestedColumn
   | NullColumn;
+
+/** A struct column whose fields are each made once. */
+export function structColumn(
+  length: number,
+  valid: Valid,
+  field: (at: number) => Column,
+): StructColumn {
+  const made: Column[] = [];
+  return { kind: 'struct', length, valid, field: (at) => (made[at] ??= field(at)) };
+}
 
 /** New states, all FALSE. */
 export function newStates(length: number): Uint8Array {

@@ -5,7 +5,12 @@ import type { Form, Outcome } from './compare-numbers.ts';
  * Less than, equal to or greater than zero, as the one value is to the other.
  * Texts compare by their UTF-8 bytes, which is the order of their code points.
  */
-function order(left: BytesColumn, row: number, right: BytesColumn, other: number): number {
+export function orderBytes(
+  left: BytesColumn,
+  row: number,
+  right: BytesColumn,
+  other: number,
+): number {
   const from = left.starts[row]!;
   const to = right.starts[other]!;
   const length = left.ends[row]! - from;
@@ -43,7 +48,7 @@ export function compareBytes(
   { no, flip }: Outcome,
 ): void {
   for (let row = 0; row < into.length; row++) {
-    const found = order(left, row, right, row);
+    const found = orderBytes(left, row, right, row);
     into[row] =
       no ^ (-Number(form === 'eq' ? found === 0 : form === 'lt' ? found < 0 : found <= 0) & flip);
   }
@@ -72,7 +77,7 @@ export function compareBytesTo(
     valid: null,
   };
   for (let row = 0; row < into.length; row++) {
-    const found = order(column, row, single, 0);
+    const found = orderBytes(column, row, single, 0);
     into[row] = no ^ (-Number(form === 'lt' ? found < 0 : found <= 0) & flip);
   }
 }

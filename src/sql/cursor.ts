@@ -33,6 +33,7 @@ const endings: Readonly<Record<Token['kind'], (text: string) => string>> = {
   string: (text) => `'${excerpt(text)}'`,
   quoted: (text) => `the name \`${excerpt(text)}\``,
   binary: (text) => `X'${excerpt(text)}'`,
+  parameter: (text) => `"${text}"`,
   name: (text) => `"${excerpt(text)}"`,
   number: (text) => `"${excerpt(text)}"`,
   symbol: (text) => `"${text}"`,

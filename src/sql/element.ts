@@ -2,10 +2,11 @@ import type { DataType } from 'apache-arrow';
 import { Field, List } from 'apache-arrow';
 import type { Bound, Kernel } from './bound.ts';
 import { coerce, commonType } from './coerce.ts';
-import type { Column, ListColumn } from './column.ts';
+import type { Column } from './column.ts';
 import { bothValid, validOf } from './column.ts';
 import { excerpt, SqlError } from './errors.ts';
 import type { Name } from './expression.ts';
+import { listsOf } from './lists.ts';
 import { int64Type } from './literals.ts';
 import { call, nullLiteral } from './node.ts';
 import { hideRows } from './read.ts';
@@ -15,23 +16,6 @@ import { appendAll } from './append.ts';
 import { takeRows } from './take.ts';
 import { elementType, familyOf, plainType, typeName } from './types.ts';
 import { bigintsOf } from './widen.ts';
-
-/** The column as lists; nulls of no type become null lists. */
-export function listsOf(column: Column): ListColumn {
-  if (column.kind === 'list') {
-    return column;
-  }
-  const spans = new Uint32Array(column.length);
-  const child: Column = { kind: 'null', length: 0 };
-  return {
-    kind: 'list',
-    length: column.length,
-    child,
-    starts: spans,
-    ends: spans,
-    valid: new Uint8Array(column.length),
-  };
-}
 
 /** Element `n` counted from 1, or from the end below 0; null when the list has no such element. */
 const elementKernel: Kernel = ([operand, index], call) => {
@@ -53,6 +37,12 @@ const elementKernel: Kernel = ([operand, index], call) => {
     : hideRows(takeRows(lists.child, rows), valid);
 };
 
+/** The struct as the batch holds it, whose fields may be dictionaries; of a dictionary its values. */
+function structOf(operand: Bound): DataType {
+  const stored = operand.kind === 'column' || operand.kind === 'field' ? operand.stored : undefined;
+  return stored !== undefined && familyOf(stored) === 'struct' ? stored : operand.type;
+}
+
 /** `operand.name` of a struct. Throws SqlError `type` for another operand, `unknown-column` for an unknown field. */
 export function bindField(operand: Bound, name: Name, position: number): Bound {
   if (familyOf(operand.type) !== 'struct') {
@@ -62,12 +52,13 @@ export function bindField(operand: Bound, name: Name, position: number): Bound {
       position,
     );
   }
-  const { field, index } = findField(name, operand.type.children, 'field', position);
+  const { index } = findField(name, operand.type.children, 'field', position);
+  const stored = structOf(operand).children[index]!.type;
   const { fallible } = operand;
   return Object.freeze({
     kind: 'field',
-    type: plainType(field.type),
-    stored: field.type,
+    type: plainType(stored),
+    stored,
     operand,
     index,
     position,

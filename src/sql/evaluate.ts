@@ -21,6 +21,9 @@ function storedData(node: Bound, batch: RecordBatch): Data | undefined {
     return undefined;
   }
   const struct = storedData(node.operand, batch);
+  if (struct !== undefined && !DataType.isStruct(struct.type)) {
+    return undefined;
+  }
   const field = struct?.children[node.index];
   return struct === undefined || field === undefined
     ? undefined

@@ -44,7 +44,15 @@ export type ArithmeticOperator = '+' | '-' | '*' | '/' | '%';
 export interface TypeName {
   readonly name: string;
   readonly parameters: readonly number[];
+  /** The fields of a struct by their names; of a list its values, without one. */
+  readonly inner?: readonly TypeField[];
   readonly position: number;
+}
+
+/** A field of a struct's type, or the values of a list. */
+export interface TypeField {
+  readonly name: Name | undefined;
+  readonly type: TypeName;
 }
 
 /** `WHEN when THEN result`. */
@@ -62,6 +70,11 @@ interface Node<Kind extends string> {
 /** A value as it was written. */
 export interface Literal extends Node<'literal'> {
   readonly value: LiteralValue;
+}
+/** `$1`, or `?` with the number of its place among them: a value that is given beside the text. */
+export interface Placeholder extends Node<'parameter'> {
+  /** From 1. */
+  readonly number: number;
 }
 /** A column, or a field inside one: `a`, `a.b`. */
 export interface ColumnName extends Node<'column'> {
@@ -162,6 +175,7 @@ export interface ListLiteral extends Node<'list'> {
  */
 export type Expression =
   | Literal
+  | Placeholder
   | ColumnName
   | FieldAccess
   | ElementAccess
@@ -192,6 +206,7 @@ function present(nodes: readonly (Expression | undefined)[]): readonly Expressio
 
 const children: Children = {
   literal: () => [],
+  parameter: () => [],
   column: () => [],
   field: ({ operand }) => [operand],
   element: ({ operand, index }) => [operand, index],

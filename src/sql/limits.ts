@@ -4,6 +4,12 @@ export const maxTextLength = 1_048_576;
 /** The most levels an expression may nest: parentheses while it is read, nodes once it is a tree. */
 export const maxDepth = 200;
 
+/** The greatest number that a parameter may have. */
+export const maxParameters = 65_535;
+
+/** The most types in each other, as of lists in lists. */
+export const maxTypeDepth = 20;
+
 /** The most nodes of an expression, literals not counted: an IN list may be long. */
 export const maxNodes = 20_000;
 
@@ -18,6 +24,12 @@ export const maxTextBytes = 402_653_184;
 
 /** The most characters of one value that a function may make longer than its arguments. */
 export const maxTextLengthen = 67_108_864;
+
+/** The most elements that one function may put into the lists of a batch. */
+export const maxListElements = 4_194_304;
+
+/** The most elements of the lists of a result. */
+export const maxWrittenElements = 134_217_728;
 
 /** The most characters of a regular expression. */
 export const maxPatternLength = 4_096;

@@ -84,11 +84,31 @@ const parsePosition: Special = (parser, position) => {
   return call(parser, position, 'strpos', [parser.expression(level.none), part]);
 };
 
+/** `overlay(x placing 'ab' from 2 for 3)` is `overlay(x, 'ab', 2, 3)`. */
+const parseOverlay: Special = (parser, position) => {
+  const { cursor } = parser;
+  const args = [parser.expression(level.none)];
+  if (!cursor.takeWord('placing')) {
+    while (cursor.takeSymbol(',')) {
+      args.push(parser.expression(level.none));
+    }
+    return call(parser, position, 'overlay', args);
+  }
+  args.push(parser.expression(level.none));
+  cursor.expectWord('from');
+  args.push(parser.expression(level.none));
+  if (cursor.takeWord('for')) {
+    args.push(parser.expression(level.none));
+  }
+  return call(parser, position, 'overlay', args);
+};
+
 const specials: ReadonlyMap<string, Special> = new Map([
   ['extract', parseExtract],
   ['substring', parseSubstring],
   ['trim', parseTrim],
   ['position', parsePosition],
+  ['overlay', parseOverlay],
 ]);
 
 /** Reads the arguments of a call that has words between them; undefined for an ordinary one. */

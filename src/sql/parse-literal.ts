@@ -116,6 +116,7 @@ const readers: Readonly<Record<Token['kind'], (cursor: Cursor) => LiteralValue |
   name: parseWord,
   symbol: parseSigned,
   quoted: () => undefined,
+  parameter: () => undefined,
   end: () => undefined,
 };
 

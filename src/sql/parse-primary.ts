@@ -1,5 +1,7 @@
 import type { CaseBranch, Expression } from './expression.ts';
 import { reservedWords } from './cursor.ts';
+import { SqlError } from './errors.ts';
+import { maxParameters } from './limits.ts';
 import { parseSpecialCall } from './parse-call.ts';
 import { parseLiteral } from './parse-literal.ts';
 import { parseNames } from './parse-name.ts';
@@ -72,6 +74,17 @@ function parseParentheses(parser: Parser): Expression {
   return inner;
 }
 
+/** `$2` has its number, `?` that of its place among those of the text. */
+function parseParameter(parser: Parser): Expression {
+  const { text, position } = parser.cursor.next();
+  const number = text === '?' ? parser.nextMark() : Number(text.slice(1));
+  if (number > maxParameters) {
+    const message = `expected at most ${maxParameters} parameters, found ${text}`;
+    throw new SqlError('limit', message, position);
+  }
+  return parser.build({ kind: 'parameter', position, number });
+}
+
 /** Reads what stands between operators: a literal, a name, a call, a CASE, parentheses. */
 export function parsePrimary(parser: Parser): Expression {
   const { cursor } = parser;
@@ -80,10 +93,18 @@ export function parsePrimary(parser: Parser): Expression {
   if (value !== undefined) {
     return parser.build({ kind: 'literal', position, value: Object.freeze(value) });
   }
+  if (kind === 'parameter') {
+    return parseParameter(parser);
+  }
   if (cursor.takeSymbol('(')) {
     return parseParentheses(parser);
   }
   if (cursor.takeSymbol('[')) {
+    return parser.build({ kind: 'list', position, items: parseItems(parser, ']') });
+  }
+  if (cursor.atWord('array') && cursor.atSymbol('[', 1)) {
+    cursor.next();
+    cursor.next();
     return parser.build({ kind: 'list', position, items: parseItems(parser, ']') });
   }
   if (cursor.takeWord('case')) {

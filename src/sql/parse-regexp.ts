@@ -3,7 +3,7 @@ import { parseClass, parseEscape } from './regexp-class.ts';
 import { RegexpReader } from './regexp-reader.ts';
 import type { SetItem } from './regexp-set.ts';
 import { setOf } from './regexp-set.ts';
-import type { Assertion, RegexpFlags, RegexpNode } from './regexp-tree.ts';
+import type { Assertion, RegexpFlags, RegexpNode, RegexpTree } from './regexp-tree.ts';
 
 const escapedAssertions: ReadonlyMap<string, Assertion> = new Map([
   ['b', 'boundary'],
@@ -23,6 +23,8 @@ interface Place {
   readonly reader: RegexpReader;
   readonly depth: number;
   flags: RegexpFlags;
+  /** The groups so far. */
+  readonly groups: { count: number; readonly names: Map<string, number> };
 }
 
 /** The flags of some letters; those behind a `-` are switched off. Undefined for an unknown letter. */
@@ -63,6 +65,20 @@ function parseFlagGroup(place: Place): RegexpNode {
   return nothing;
 }
 
+/** A group whose text has a number. */
+function parseNumbered(place: Place, name: string | undefined): RegexpNode {
+  const { groups, reader } = place;
+  groups.count++;
+  const index = groups.count;
+  if (name !== undefined && groups.names.has(name)) {
+    return reader.fail(`a group of another name than ${name}`);
+  }
+  if (name !== undefined) {
+    groups.names.set(name, index);
+  }
+  return { kind: 'group', index, body: parseGroupBody(place) };
+}
+
 function parseGroupBody(place: Place): RegexpNode {
   const { reader, depth } = place;
   const inner = parseChoice({ ...place, depth: depth + 1 });
@@ -87,10 +103,10 @@ function parseGroup(place: Place): RegexpNode {
   if (reader.take('?P<') || reader.take('?<')) {
     const name = reader.until('>)');
     return /^[\p{L}_][\p{L}\p{Nd}_]*$/u.test(name) && reader.take('>')
-      ? parseGroupBody(place)
+      ? parseNumbered(place, name)
       : reader.fail('the name of a group', start);
   }
-  return reader.take('?') ? parseFlagGroup(place) : parseGroupBody(place);
+  return reader.take('?') ? parseFlagGroup(place) : parseNumbered(place, undefined);
 }
 
 function assertion(name: Assertion): RegexpNode {
@@ -194,9 +210,8 @@ function parseRepeated(place: Place): RegexpNode {
       reader.next();
     }
     const [least, most] = counts ?? parseCounts(reader);
-    // A lazy quantifier finds another match in a text, but in the same texts.
-    reader.take('?');
-    node = { kind: 'repeat', body: node, least, most };
+    const lazy = reader.take('?');
+    node = { kind: 'repeat', body: node, least, most, lazy };
   }
   return node;
 }
@@ -225,8 +240,10 @@ function parseChoice(place: Place): RegexpNode {
  * SqlError `value` for any other syntax with its place, and `limit` for what is
  * too long or too deep.
  */
-export function parseRegexp(pattern: string, flags: RegexpFlags, position: number): RegexpNode {
+export function parseRegexp(pattern: string, flags: RegexpFlags, position: number): RegexpTree {
   const reader = new RegexpReader(pattern, position);
-  const tree = parseChoice({ reader, depth: 0, flags });
+  const groups = { count: 0, names: new Map<string, number>() };
+  const root = parseChoice({ reader, depth: 0, flags, groups });
+  const tree = { root, groups: groups.count, names: groups.names };
   return reader.peek() === '' ? tree : reader.fail('a group that ) closes');
 }

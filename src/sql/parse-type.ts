@@ -1,6 +1,8 @@
 import { SqlError } from './errors.ts';
-import type { TypeName } from './expression.ts';
+import type { TypeField, TypeName } from './expression.ts';
 import type { Cursor } from './cursor.ts';
+import { maxTypeDepth } from './limits.ts';
+import { parseFieldName } from './parse-name.ts';
 
 function parseParameter(cursor: Cursor): number {
   const { kind, text } = cursor.peek();
@@ -39,8 +41,67 @@ function parseSuffix(cursor: Cursor, first: string): string {
   return first;
 }
 
-/** Reads the name of a type: `bigint`, `int unsigned`, `decimal(10, 2)`, `timestamp(3)`. */
+/** `array<int>` or `list<int>`. */
+function parseList(cursor: Cursor, depth: number): readonly TypeField[] {
+  cursor.expectSymbol('<');
+  const type = parseNested(cursor, depth + 1);
+  cursor.expectSymbol('>');
+  return Object.freeze([Object.freeze({ name: undefined, type })]);
+}
+
+/** `struct<a int, b: text>`. */
+function parseStruct(cursor: Cursor, depth: number): readonly TypeField[] {
+  cursor.expectSymbol('<');
+  const fields: TypeField[] = [];
+  do {
+    const name = parseFieldName(cursor);
+    cursor.takeSymbol(':');
+    fields.push(Object.freeze({ name, type: parseNested(cursor, depth + 1) }));
+  } while (cursor.takeSymbol(','));
+  cursor.expectSymbol('>');
+  return Object.freeze(fields);
+}
+
+const nested: ReadonlyMap<string, 'list' | 'struct'> = new Map([
+  ['array', 'list'],
+  ['list', 'list'],
+  ['struct', 'struct'],
+]);
+
+function parseNested(cursor: Cursor, depth: number): TypeName {
+  const { text, position } = cursor.peek();
+  if (depth > maxTypeDepth) {
+    const message = `expected at most ${maxTypeDepth} types in each other, found more`;
+    throw new SqlError('limit', message, position);
+  }
+  const kind = cursor.atSymbol('<', 1) ? nested.get(text.toLowerCase()) : undefined;
+  let type = kind === undefined ? parsePlain(cursor) : parseKind(cursor, kind, depth);
+  for (let levels = depth; cursor.atSymbol('[') && cursor.atSymbol(']', 1); levels++) {
+    if (levels > maxTypeDepth) {
+      const message = `expected at most ${maxTypeDepth} types in each other, found more`;
+      throw new SqlError('limit', message, position);
+    }
+    cursor.next();
+    cursor.next();
+    const inner = Object.freeze([Object.freeze({ name: undefined, type })]);
+    type = Object.freeze({ name: 'list', parameters: Object.freeze([]), inner, position });
+  }
+  return type;
+}
+
+function parseKind(cursor: Cursor, kind: 'list' | 'struct', depth: number): TypeName {
+  const { position } = cursor.next();
+  const inner = kind === 'list' ? parseList(cursor, depth) : parseStruct(cursor, depth);
+  return Object.freeze({ name: kind, parameters: Object.freeze([]), inner, position });
+}
+
+/** Reads the name of a type: `bigint`, `decimal(10, 2)`, `int[]`, `array<int>`, `struct<a int, b text>`. */
 export function parseTypeName(cursor: Cursor): TypeName {
+  return parseNested(cursor, 1);
+}
+
+/** `bigint`, `int unsigned`, `decimal(10, 2)`, `timestamp(3)`. */
+function parsePlain(cursor: Cursor): TypeName {
   const { kind, text, position } = cursor.peek();
   if (kind !== 'name') {
     return cursor.fail('the name of a type');

@@ -34,6 +34,7 @@ function parseAbove(parser: Parser, minimum: number): Expression {
 
 function createParser(cursor: Cursor): Parser {
   const guard = new DepthGuard();
+  let marks = 0;
   const parser: Parser = {
     cursor,
     expression(minimum) {
@@ -41,6 +42,10 @@ function createParser(cursor: Cursor): Parser {
       const expression = parseAbove(parser, minimum);
       guard.leave();
       return expression;
+    },
+    nextMark() {
+      marks++;
+      return marks;
     },
     build(node) {
       guard.measure(node);

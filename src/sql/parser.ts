@@ -24,6 +24,8 @@ export interface Parser {
   readonly cursor: Cursor;
   /** Reads an expression of operators that bind tighter than `minimum`. */
   expression(minimum: number): Expression;
+  /** The number of the next `?`, counted from 1. */
+  nextMark(): number;
   /** Freezes a new node. Throws SqlError `limit` when the tree becomes too deep. */
   build<Made extends Expression>(node: Made): Made;
 }

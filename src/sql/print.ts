@@ -34,7 +34,15 @@ const literalPrinters: LiteralPrinters = {
   interval: ({ interval }) => `INTERVAL '${formatInterval(interval)}'`,
 };
 
-function printType({ name, parameters }: TypeName): string {
+function printType({ name, parameters, inner }: TypeName): string {
+  if (inner !== undefined) {
+    const fields = inner.map((field) =>
+      field.name === undefined
+        ? printType(field.type)
+        : `${printName(field.name)} ${printType(field.type)}`,
+    );
+    return `${name === 'list' ? 'array' : name}<${fields.join(', ')}>`;
+  }
   if (parameters.length === 0) {
     return name;
   }
@@ -129,6 +137,7 @@ function printCase({
 
 const printers: Printers = {
   literal: ({ value }) => literalPrinters[value.type](value as never),
+  parameter: ({ number }) => `$${number}`,
   column: ({ path }) => path.map(printName).join('.'),
   // Without parentheses the field of a column would be read as part of its path.
   field: ({ operand, name }) =>

@@ -1,7 +1,7 @@
 import type { Data, Vector } from 'apache-arrow';
 import { DataType, Precision } from 'apache-arrow';
 import type { BigintArray, BytesColumn, Column, NumberArray, Valid } from './column.ts';
-import { newStates, statesColumn, truth, validOf } from './column.ts';
+import { newStates, statesColumn, structColumn, truth } from './column.ts';
 import { constantColumn } from './scalar.ts';
 import { storageOf } from './storage.ts';
 import { appendColumns } from './append.ts';
@@ -182,6 +182,8 @@ const readers: Readonly<Record<Column['kind'], (data: Data) => Column>> = {
   }),
   bytes: readBytes,
   list: readList,
+  struct: (data) =>
+    structColumn(data.length, readValid(data), (at) => readColumn(data.children[at]!)),
   nested: (data) => ({
     kind: 'nested',
     length: data.length,
@@ -219,12 +221,10 @@ function readNested(data: Data): Valid {
 
 /** The field of a struct column. A row whose struct is null has no field. */
 export function readField(column: Column, field: number): Column {
-  if (column.kind !== 'nested') {
+  if (column.kind !== 'struct') {
     throw new TypeError(`a ${column.kind} column has no fields`);
   }
-  const whole = readColumn(column.data.children[field]!);
-  const kept = column.rows === null ? whole : takeRows(whole, column.rows);
-  return hideRows(kept, validOf(column));
+  return hideRows(column.field(field), column.valid);
 }
 
 /** The column without the values of the rows that `valid` leaves out. */

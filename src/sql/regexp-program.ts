@@ -3,11 +3,14 @@ import { maxPatternSteps } from './limits.ts';
 import type { CharacterSet } from './regexp-set.ts';
 import type { Assertion, RegexpNode } from './regexp-tree.ts';
 
-/** One step of a program; `take`, `assert` and `jump` go on to the steps they name. */
+/** One step of a program; all but `match` go on to the steps they name. */
 export type Step =
   | { readonly kind: 'take'; readonly set: number; readonly next: number }
   | { readonly kind: 'assert'; readonly assertion: Assertion; readonly next: number }
+  /** Of several ways the first that matches is taken. */
   | { readonly kind: 'jump'; readonly targets: readonly number[] }
+  /** Remembers the place in the text: where a group begins, or ends. */
+  | { readonly kind: 'save'; readonly slot: number; readonly next: number }
   | { readonly kind: 'match' };
 
 /** A regular expression as a nondeterministic automaton (Thompson, "Regular expression search algorithm"). */
@@ -31,10 +34,12 @@ class Compiler {
   readonly sets: CharacterSet[] = [];
   readonly #places = new Map<string, number>();
   readonly #position: number;
+  readonly #saves: boolean;
   #visits = 0;
 
-  constructor(position: number) {
+  constructor(position: number, saves: boolean) {
     this.#position = position;
+    this.#saves = saves;
   }
 
   readonly #emitters: Emitters = {
@@ -45,6 +50,7 @@ class Compiler {
     choice: ({ parts }, next) =>
       this.#add({ kind: 'jump', targets: parts.map((part) => this.emit(part, next)) }),
     repeat: (node, next) => this.#repeat(node, next),
+    group: (node, next) => (this.#saves ? this.#group(node, next) : this.emit(node.body, next)),
   };
 
   /** The step at which a node begins, when `next` is the one behind it. */
@@ -55,11 +61,17 @@ class Compiler {
     return this.#emitters[node.kind](node as never, next);
   }
 
-  #repeat({ body, least, most }: RegexpNode & { kind: 'repeat' }, next: number): number {
+  #group({ index, body }: RegexpNode & { kind: 'group' }, next: number): number {
+    const end = this.#add({ kind: 'save', slot: index * 2 + 1, next });
+    return this.#add({ kind: 'save', slot: index * 2, next: this.emit(body, end) });
+  }
+
+  #repeat({ body, least, most, lazy }: RegexpNode & { kind: 'repeat' }, next: number): number {
     const optional = most === Infinity ? 0 : most - least;
-    let start = most === Infinity ? this.#loop(body, next) : next;
+    const ways = (first: number): number[] => (lazy ? [next, first] : [first, next]);
+    let start = most === Infinity ? this.#loop(body, next, ways) : next;
     for (let count = 0; count < optional; count++) {
-      start = this.#add({ kind: 'jump', targets: [this.emit(body, start), next] });
+      start = this.#add({ kind: 'jump', targets: ways(this.emit(body, start)) });
     }
     for (let count = 0; count < least; count++) {
       start = this.emit(body, start);
@@ -67,10 +79,10 @@ class Compiler {
     return start;
   }
 
-  #loop(body: RegexpNode, next: number): number {
+  #loop(body: RegexpNode, next: number, ways: (first: number) => number[]): number {
     const fork = this.#add({ kind: 'jump', targets: [next] });
     const again = this.emit(body, fork);
-    this.steps[fork] = { kind: 'jump', targets: [again, next] };
+    this.steps[fork] = { kind: 'jump', targets: ways(again) };
     return fork;
   }
 
@@ -96,9 +108,12 @@ class Compiler {
   }
 }
 
-/** Compiles a regular expression, its counts written out. Throws SqlError `limit` above 500 steps. */
-export function compileProgram(tree: RegexpNode, position: number): RegexpProgram {
-  const compiler = new Compiler(position);
+/**
+ * Compiles a regular expression, its counts written out; where `saves`, so that the
+ * places of its groups are known. Throws SqlError `limit` above 200 steps.
+ */
+export function compileProgram(tree: RegexpNode, position: number, saves = false): RegexpProgram {
+  const compiler = new Compiler(position, saves);
   const start = compiler.emit(tree, 0);
   return { steps: compiler.steps, start, sets: compiler.sets };
 }

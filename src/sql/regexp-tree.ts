@@ -9,7 +9,7 @@ export type Assertion =
   | 'boundary'
   | 'no-boundary';
 
-/** A regular expression as read. Greedy and lazy quantifiers find the same texts, so they are one. */
+/** A regular expression as read. */
 export type RegexpNode =
   | { readonly kind: 'set'; readonly set: CharacterSet }
   | { readonly kind: 'assertion'; readonly assertion: Assertion }
@@ -21,7 +21,19 @@ export type RegexpNode =
       readonly body: RegexpNode;
       readonly least: number;
       readonly most: number;
-    };
+      /** Whether as few as possible are taken: it finds the same texts, but other parts of them. */
+      readonly lazy: boolean;
+    }
+  /** A group whose text is asked for, counted from 1. */
+  | { readonly kind: 'group'; readonly index: number; readonly body: RegexpNode };
+
+/** A regular expression with its groups. */
+export interface RegexpTree {
+  readonly root: RegexpNode;
+  /** How many groups have a number. */
+  readonly groups: number;
+  readonly names: ReadonlyMap<string, number>;
+}
 
 /** How the characters of a regular expression are to be read. */
 export interface RegexpFlags {

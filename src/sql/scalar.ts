@@ -1,14 +1,15 @@
 import type { DataType } from 'apache-arrow';
 import type { Column, ListColumn, NumberColumn } from './column.ts';
-import { isValid, newStates, statesColumn, truth } from './column.ts';
+import { isValid, newStates, statesColumn, structColumn, truth } from './column.ts';
 import type { Interval } from './expression.ts';
 import { storageOf } from './storage.ts';
+import { takeRows } from './take.ts';
 import { elementType } from './types.ts';
 
 /**
  * One value, read by its type: bigint for integers, dates and times in the
  * type's own step and for decimals without their point, number for floats.
- * A list is a column of one row.
+ * A list or a struct is a column of one row.
  */
 export type Scalar = null | boolean | bigint | number | string | Uint8Array | Interval | Column;
 
@@ -48,6 +49,13 @@ function constantState(value: Scalar): number {
   return value === null ? truth.unknown : value === true ? truth.true : truth.false;
 }
 
+function constantStruct({ type, value, length, valid }: Constant): Column {
+  if (value !== null && isColumn(value)) {
+    return takeRows(value, new Uint32Array(length));
+  }
+  return structColumn(length, valid, (at) => constantColumn(type.children[at]!.type, null, length));
+}
+
 /** What a maker of a constant column is told. */
 interface Constant {
   readonly type: DataType;
@@ -85,6 +93,7 @@ const constants: Readonly<Record<Column['kind'], (constant: Constant) => Column>
   wide: constantWides,
   bytes: ({ value, length, valid }) => constantBytes(value, length, valid),
   list: constantList,
+  struct: constantStruct,
   nested: ({ length }) => ({ kind: 'null', length }),
   null: ({ length }) => ({ kind: 'null', length }),
 };
@@ -127,6 +136,7 @@ const readers: Readers = {
   wide: ({ values }, row) => values[row]!,
   bytes: ({ bytes, starts, ends }, row) => bytes.slice(starts[row], ends[row]),
   list: listAt,
+  struct: (column, row) => takeRows(column, Uint32Array.of(row)),
   nested: () => null,
   null: () => null,
 };

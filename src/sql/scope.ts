@@ -2,6 +2,7 @@ import type { Field } from 'apache-arrow';
 import { excerpt, SqlError } from './errors.ts';
 import type { Name } from './expression.ts';
 import { nearestNames } from './nearest.ts';
+import type { Parameter } from './parameters.ts';
 
 /** The columns that an expression may name. */
 export interface Scope {
@@ -9,6 +10,13 @@ export interface Scope {
   readonly fields: readonly Field[];
   /** The moment of the statement in nanoseconds since 1970, when several expressions must see the same. */
   readonly now?: bigint;
+  /** What `$1`, `$2` and so on stand for; none where nothing gives them, as over HTTP. */
+  readonly parameters?: readonly Parameter[];
+}
+
+/** This moment in nanoseconds since 1970, for all expressions of a statement. */
+export function momentNow(): bigint {
+  return BigInt(Date.now()) * 1_000_000n;
 }
 
 /** A column or field that was found, and its place among the others. */

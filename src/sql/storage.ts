@@ -59,7 +59,7 @@ const storages: Readonly<Record<Family, (type: DataTypeClass) => Storage>> = {
   duration: () => long,
   interval: () => ({ kind: 'nested' }),
   list: () => ({ kind: 'list' }),
-  struct: () => ({ kind: 'nested' }),
+  struct: () => ({ kind: 'struct' }),
   other: () => ({ kind: 'nested' }),
 };
 

@@ -8,7 +8,7 @@ import type {
   NumberArray,
   Valid,
 } from './column.ts';
-import { newStates, statesColumn } from './column.ts';
+import { newStates, statesColumn, structColumn } from './column.ts';
 
 function takeValid(valid: Valid, rows: Uint32Array): Valid {
   return valid === null ? null : takeBytes(valid, new Uint8Array(rows.length), rows);
@@ -103,6 +103,8 @@ const takers: Takers = {
   }),
   bytes: takeSpans,
   list: takeSpans,
+  struct: ({ field, valid }, rows) =>
+    structColumn(rows.length, takeValid(valid, rows), (at) => takeRows(field(at), rows)),
   nested: takeNested,
   null: (_, { length }) => ({ kind: 'null', length }),
 };

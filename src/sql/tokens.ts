@@ -6,17 +6,26 @@ import { maxTextLength } from './limits.ts';
  * without its quotes, the string without its escapes, the digits of a binary.
  */
 export interface Token {
-  readonly kind: 'name' | 'quoted' | 'string' | 'binary' | 'number' | 'symbol' | 'end';
+  readonly kind:
+    | 'name'
+    | 'quoted'
+    | 'string'
+    | 'binary'
+    | 'number'
+    | 'symbol'
+    | 'parameter'
+    | 'end';
   readonly text: string;
   /** The 1-based character where the token starts. */
   readonly position: number;
 }
 
 const space = /[\s\uFEFF]+/y;
+const parameter = /\$[1-9]\d{0,4}(?![\p{L}\p{N}_$])|\?/uy;
 const name = /[\p{L}_][\p{L}\p{M}\p{N}_$]*/uy;
 const number = /(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?/y;
 const letter = /[\p{L}_]/uy;
-const symbol = /<=|>=|<>|!=|==|\|\||::|[()[\],.+\-*/%=<>]/y;
+const symbol = /<=|>=|<>|!=|==|\|\||::|[()[\],.+\-*/%=<>:]/y;
 const comment = /--|\/\*/y;
 
 /** The text read so far, and the characters outside the basic plane in it. */
@@ -125,7 +134,8 @@ function readWord(reader: Reader, position: number): Token {
   if (match(reader, comment) !== undefined) {
     throw new SqlError('syntax', 'expected an expression, found a comment', position);
   }
-  const word = match(reader, name);
+  const placeholder = match(reader, parameter);
+  const word = placeholder ?? match(reader, name);
   const text = word ?? match(reader, symbol);
   if (text === undefined) {
     const found = String.fromCodePoint(reader.text.codePointAt(reader.index)!);
@@ -136,7 +146,8 @@ function readWord(reader: Reader, position: number): Token {
     );
   }
   advance(reader, reader.index + text.length);
-  return { kind: word === undefined ? 'symbol' : 'name', text, position };
+  const kind = placeholder === undefined ? 'name' : 'parameter';
+  return { kind: word === undefined ? 'symbol' : kind, text, position };
 }
 
 /**

@@ -2,10 +2,12 @@ import { isUtf8 } from 'node:buffer';
 import type { DataType } from 'apache-arrow';
 import type { Kernel, KernelCall } from './bound.ts';
 import { castKernel, tryConverter } from './cast.ts';
-import type { Column } from './column.ts';
-import { isValid } from './column.ts';
+import type { Column, ListColumn } from './column.ts';
+import { isValid, structColumn } from './column.ts';
+import { fixedSize } from './fixed-size.ts';
 import { hideRows } from './read.ts';
 import { sameType } from './same-type.ts';
+import { constantColumn } from './scalar.ts';
 import { isSingle, storageOf } from './storage.ts';
 import { elementType, familyOf } from './types.ts';
 
@@ -13,7 +15,11 @@ import { elementType, familyOf } from './types.ts';
 function tester(column: Column, from: DataType, to: DataType): (row: number) => boolean {
   if (column.kind === 'bytes' && storageOf(to).kind === 'bytes') {
     const checked = familyOf(from) === 'binary' && familyOf(to) === 'text';
-    return (row) => !checked || isUtf8(column.bytes.subarray(column.starts[row], column.ends[row]));
+    const size = fixedSize(to);
+    return (row) => {
+      const bytes = column.bytes.subarray(column.starts[row], column.ends[row]);
+      return (size === undefined || bytes.length === size) && (!checked || isUtf8(bytes));
+    };
   }
   const convert = tryConverter(column, from, to);
   const single = isSingle(to);
@@ -37,15 +43,48 @@ function castable(column: Column, from: DataType, to: DataType): Uint8Array {
   return valid;
 }
 
+/** A list of another length than the type's is null as a whole. */
+function tryCastLists(column: ListColumn, from: DataType, call: KernelCall): Column {
+  const type = elementType(call.type);
+  const inner = { ...call, type, length: column.child.length };
+  const lists = { ...column, child: tryCast(column.child, elementType(from), inner) };
+  const size = fixedSize(call.type);
+  const sizeAt = (row: number): number => lists.ends[row]! - lists.starts[row]!;
+  const fits = (row: number): number => (sizeAt(row) === size ? 1 : 0);
+  const { length } = lists;
+  return size === undefined
+    ? lists
+    : hideRows(
+        lists,
+        Uint8Array.from({ length }, (_, row) => fits(row)),
+      );
+}
+
+/** Texts of lists always fit; of a struct each field is tried by itself. */
+function tryCastNested(column: Column, from: DataType, call: KernelCall): Column {
+  if (column.kind !== 'struct') {
+    return castKernel([column], { ...call, types: [from] });
+  }
+  const { length, valid } = column;
+  const fields = call.type.children.map(({ name, type }) => {
+    const at = from.children.findIndex((field) => field.name === name);
+    return at < 0
+      ? constantColumn(type, null, length)
+      : tryCast(column.field(at), from.children[at]!.type, { ...call, type });
+  });
+  return structColumn(length, valid, (at) => fields[at]!);
+}
+
 /** A list keeps its place; only the elements that cannot be cast become null. */
 function tryCast(column: Column, from: DataType, call: KernelCall): Column {
   if (sameType(from, call.type)) {
     return column;
   }
-  if (column.kind === 'list') {
-    const type = elementType(call.type);
-    const inner = { ...call, type, length: column.child.length };
-    return { ...column, child: tryCast(column.child, elementType(from), inner) };
+  if (column.kind === 'list' && familyOf(call.type) === 'list') {
+    return tryCastLists(column, from, call);
+  }
+  if (column.kind === 'struct' || column.kind === 'list') {
+    return tryCastNested(column, from, call);
   }
   const kept =
     column.kind === 'null' ? column : hideRows(column, castable(column, from, call.type));

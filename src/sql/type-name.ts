@@ -5,12 +5,15 @@ import {
   DateDay,
   DateMillisecond,
   Decimal,
+  Field,
   Float32,
   Float64,
   Int16,
   Int32,
   Int64,
   Int8,
+  List,
+  Struct,
   TimeMicrosecond,
   TimestampMicrosecond,
   TimestampMillisecond,
@@ -123,7 +126,13 @@ const makers: ReadonlyMap<string, Make> = new Map<string, Make>([
 ]);
 
 /** The type that a name in CAST stands for. Throws SqlError `type` when there is none. */
-export function typeOfName({ name, parameters, position }: TypeName): DataType {
+export function typeOfName({ name, parameters, inner, position }: TypeName): DataType {
+  if (inner !== undefined) {
+    const fields = inner.map(
+      (field) => new Field(field.name?.text ?? 'item', typeOfName(field.type), true),
+    );
+    return name === 'list' ? new List(fields[0]!) : new Struct(fields);
+  }
   const type = makers.get(name)?.(parameters);
   if (type === undefined) {
     const written = parameters.length === 0 ? name : `${name}(${parameters.join(', ')})`;

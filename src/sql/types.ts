@@ -19,6 +19,7 @@ import {
   Int8,
   List as ListType,
   Precision,
+  Struct as StructType,
   TimeUnit,
   Type,
   Uint16,
@@ -99,25 +100,26 @@ export function plainType(type: DataType): DataType {
   if (DataType.isFloat(type) && type.precision === Precision.HALF) {
     return new Float32();
   }
-  if (!isList(type)) {
+  if (!isList(type) && !DataType.isStruct(type)) {
     return type;
   }
-  const field = type.children[0]!;
-  const inner = plainType(field.type);
-  return inner === field.type ? type : listOf(new Field(field.name, inner, field.nullable));
+  const fields = type.children.map((field): Field => {
+    const inner = plainType(field.type);
+    return inner === field.type ? field : new Field(field.name, inner, field.nullable);
+  });
+  if (fields.every((field, at) => field === type.children[at])) {
+    return type;
+  }
+  return isList(type) ? new ListType(fields[0]!) : new StructType(fields);
 }
 
-function listOf(field: Field): DataType {
-  return new ListType(field);
-}
-
-/** Whether an operator can give values of a type; structs, maps and unions are only passed on. */
+/** Whether an operator can give values of a type; maps, unions and intervals are only passed on. */
 export function isComputable(type: DataType): boolean {
   const family = familyOf(type);
-  if (family === 'list') {
-    return isComputable(elementType(type));
+  if (family === 'list' || family === 'struct') {
+    return type.children.every((field) => isComputable(field.type));
   }
-  return family !== 'struct' && family !== 'interval' && family !== 'other';
+  return family !== 'interval' && family !== 'other';
 }
 
 /** The type of a list's values. */

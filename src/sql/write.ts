@@ -6,11 +6,16 @@ import type {
   FixedSizeList,
   List,
   Null,
+  Struct,
   Utf8View,
 } from 'apache-arrow';
 import { BufferType, Data, DataType, makeData, Vector } from 'apache-arrow';
 import type { BytesColumn, Column, ListColumn, Valid } from './column.ts';
-import { truth, validOf } from './column.ts';
+import { appendAll } from './append.ts';
+import { isValid, truth, validOf } from './column.ts';
+import { SqlError } from './errors.ts';
+import { maxTextBytes, maxWrittenElements } from './limits.ts';
+import { constantColumn } from './scalar.ts';
 import { takeRows } from './take.ts';
 import { elementType, typeName } from './types.ts';
 
@@ -78,15 +83,26 @@ function isContiguous(column: BytesColumn | ListColumn): boolean {
   return true;
 }
 
-/** Offsets of rows that lie one behind the other, beginning at 0. */
+/**
+ * Offsets of rows that lie one behind the other, beginning at 0. A value that is the same
+ * for all rows is held once and written for each. Throws SqlError `limit` for too much.
+ */
 function packedOffsets(column: BytesColumn | ListColumn): Int32Array {
   const offsets = new Int32Array(column.length + 1);
+  const most = column.kind === 'bytes' ? maxTextBytes : maxWrittenElements;
   for (let row = 0; row < column.length; row++) {
     const size =
       column.valid !== null && column.valid[row] === 0
         ? 0
         : column.ends[row]! - column.starts[row]!;
     offsets[row + 1] = offsets[row]! + size;
+    if (offsets[row]! + size > most) {
+      throw new SqlError(
+        'limit',
+        `expected at most ${most} ${column.kind === 'bytes' ? 'bytes of text' : 'elements of lists'} in a result, found more`,
+        1,
+      );
+    }
   }
   return offsets;
 }
@@ -202,13 +218,18 @@ function listData(type: DataTypeClass, column: ListColumn): Data {
 
 /** Every row of a list of fixed size has its rows in the child, a null one too. */
 function fixedListData(type: FixedSizeList, column: ListColumn): Data {
-  const rows = new Uint32Array(column.length * type.listSize);
+  const { listSize } = type;
+  const inner = elementType(type);
+  // What lies under a null list need not be there: it becomes nulls.
+  const nothing = column.valid === null ? [] : [constantColumn(inner, null, 1)];
+  const values = appendAll([column.child, ...nothing]);
+  const rows = new Uint32Array(column.length * listSize).fill(values.length - 1);
   for (let row = 0; row < column.length; row++) {
-    for (let at = 0; at < type.listSize; at++) {
-      rows[row * type.listSize + at] = column.starts[row]! + at;
+    for (let at = 0; at < (isValid(column, row) ? listSize : 0); at++) {
+      rows[row * listSize + at] = column.starts[row]! + at;
     }
   }
-  const child = dataOf(takeRows(column.child, rows), elementType(type));
+  const child = dataOf(takeRows(values, rows), inner);
   return makeData({ type, length: column.length, child, ...bitmapOf(column.valid, column.length) });
 }
 
@@ -226,6 +247,13 @@ const writers: Writers = {
   wide: (column, type) => wideData(type as Decimal, column),
   bytes: (column, type) => bytesData(type, column),
   list: (column, type) => listData(type, column),
+  struct: ({ length, field, valid }, type) =>
+    makeData({
+      type: type as Struct,
+      length,
+      children: type.children.map((child, at) => dataOf(field(at), child.type)),
+      ...bitmapOf(valid, length),
+    }),
   nested: (_, type) => {
     throw new TypeError(`${typeName(type)} cannot be written`);
   },
@@ -233,6 +261,9 @@ const writers: Writers = {
 };
 
 function dataOf(column: Column, type: DataTypeClass): Data {
+  if (column.kind === 'null' && !DataType.isNull(type)) {
+    return dataOf(constantColumn(type, null, column.length), type);
+  }
   return writers[column.kind](column as never, type);
 }
 

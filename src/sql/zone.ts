@@ -15,9 +15,14 @@ const utc: ReadonlySet<string> = new Set([
 ]);
 
 /** Whether a timestamp's days and hours are those of UTC. Without a zone they count as such. */
-function isUtc(type: DataType): boolean {
+export function isUtc(type: DataType): boolean {
   const zone = familyOf(type) === 'timestamp' ? ((type as Timestamp).timezone ?? '') : '';
   return zone === '' || utc.has(zone.toLowerCase());
+}
+
+/** Whether a type is a timestamp with a zone. */
+export function isZoned(type: DataType): boolean {
+  return familyOf(type) === 'timestamp' && Boolean((type as Timestamp).timezone);
 }
 
 /**

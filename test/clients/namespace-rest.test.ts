@@ -167,14 +167,6 @@ describe('a table of the engine', () => {
     expect(await state()).toEqual(before);
   });
 
-  it.each(['create', 'overwrite', 'exist_ok'])('has no new one beside it: %s', async (mode) => {
-    const options =
-      mode === 'exist_ok' ? { existOk: true } : { mode: mode as 'create' | 'overwrite' };
-    const words = 'Unsupported: DeclareTable is not built yet';
-    expect(await messageOf(client.createTable('new', ROWS, ['own'], options))).toContain(words);
-    expect(await state()).toEqual(before);
-  });
-
   it('is renamed, and back', async () => {
     await client.renameTable('t', 'u', { namespacePath: ['own'] });
     expect(await client.tableNames(['own'])).toEqual(['u']);

@@ -1,11 +1,13 @@
+import { readdir } from 'node:fs/promises';
 import { Int32, Table, tableToIPC, vectorFromArray } from 'apache-arrow';
 import { expect } from 'vitest';
 import { send } from './http.ts';
 
-/** What there is of one family of names: a namespace, and a table in it. */
+/** What there is of one family of names: a namespace, and a table in it, which may be no more than declared. */
 export interface Family {
   readonly namespace: boolean;
   readonly table: boolean;
+  readonly declared: boolean;
 }
 
 const body = tableToIPC(new Table({ id: vectorFromArray([1, 2, 3], new Int32()) }), 'stream');
@@ -17,9 +19,10 @@ interface Step {
   readonly run: (url: string, name: string) => Promise<{ readonly status: number }>;
 }
 
-const nothing: Family = { namespace: false, table: false };
-const empty: Family = { namespace: true, table: false };
-const whole: Family = { namespace: true, table: true };
+const nothing: Family = { namespace: false, table: false, declared: false };
+const empty: Family = { namespace: true, table: false, declared: false };
+const declared: Family = { namespace: true, table: true, declared: true };
+const whole: Family = { namespace: true, table: true, declared: false };
 
 const createNamespace: Step = {
   from: nothing,
@@ -31,6 +34,21 @@ const createTable: Step = {
   from: empty,
   to: whole,
   run: (url, name) => send(url, `POST /v1/table/${name}$t/create`, { body }),
+};
+const declareTable: Step = {
+  from: empty,
+  to: declared,
+  run: (url, name) => send(url, `POST /v1/table/${name}$t/declare`),
+};
+const overwriteDeclared: Step = {
+  from: declared,
+  to: whole,
+  run: (url, name) => send(url, `POST /v1/table/${name}$t/create?mode=overwrite`, { body }),
+};
+const deregisterDeclared: Step = {
+  from: declared,
+  to: empty,
+  run: (url, name) => send(url, `POST /v1/table/${name}$t/deregister`),
 };
 const dropTable: Step = {
   from: whole,
@@ -56,6 +74,9 @@ const lives: readonly (readonly Step[])[] = [
   [createNamespace, createTable, dropTable, dropNamespace],
   [createNamespace, createTable, dropBoth],
   [createNamespace, createTable, dropTable, createTable],
+  [createNamespace, declareTable],
+  [createNamespace, declareTable, deregisterDeclared, declareTable],
+  [createNamespace, declareTable, overwriteDeclared],
 ];
 
 /** Names that are made and dropped, and what their makers know of them. */
@@ -111,8 +132,17 @@ async function familyAt(url: string, name: string): Promise<Family> {
   expect(described.json['properties']).toEqual({ called: name });
   const counted = await send(url, `GET /v1/table/${name}$t/count_rows`);
   if (counted.status === 404) return empty;
+  if (counted.status === 409) return declaredAt(url, name);
   expect([counted.status, counted.text]).toEqual([200, '3']);
   return whole;
+}
+
+/** A declared table is a name and its folder, neither without the other. */
+async function declaredAt(url: string, name: string): Promise<Family> {
+  const described = await send(url, `POST /v1/table/${name}$t/describe`);
+  expect(described.json).toMatchObject({ is_only_declared: true, managed_versioning: true });
+  expect(await readdir(String(described.json['location']))).toEqual([]);
+  return declared;
 }
 
 async function names(url: string, line: string, field: string): Promise<string[]> {

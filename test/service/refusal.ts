@@ -12,7 +12,8 @@ export type Refusal = readonly [line: string, sent: Sent, told: string, error: s
 
 /**
  * What a catalog refuses that has the namespace `ns`, the tables `ns$t` (of two
- * versions, with two columns of vectors), `one` (with one) and `plain` (with none).
+ * versions, with two columns of vectors), `one` (with one) and `plain` (with none),
+ * and the declared table `ns$declared`.
  */
 export interface RefusalGroup {
   readonly what: string;

@@ -94,12 +94,12 @@ describe('a value that goes into a column', () => {
     [
       'at',
       new DateDay(),
-      'expected a value that date can hold, found 1500 of timestamp(ms), at position 1',
+      'expected a value that date can hold, found 1970-01-01T00:00:01.500 of timestamp(ms), at position 1',
     ],
     [
       'at',
       new TimestampSecond(),
-      'expected a value that timestamp(s) can hold, found 1500 of timestamp(ms), at position 1',
+      'expected a value that timestamp(s) can hold, found 1970-01-01T00:00:01.500 of timestamp(ms), at position 1',
     ],
     ['s', new Int32(), "expected a value that int32 can hold, found 'x' of string, at position 1"],
     ['big', new DateDay(), 'expected a value of type date, found int64, at position 1'],

@@ -127,11 +127,11 @@ describe('casts', () => {
     ["cast('2023-02-29' as date)", `value: ${unfit('date', "'2023-02-29' of string")}`],
     [
       'cast(price * 100 as decimal(2, 0))',
-      `overflow: ${unfit('decimal(2, 0)', '15500 of decimal(38, 2)')}`,
+      `overflow: ${unfit('decimal(2, 0)', '155.00 of decimal(38, 2)')}`,
     ],
     [
       "cast(date '9999-12-31' as timestamp(9))",
-      `overflow: ${unfit('timestamp(ns)', '2932896 of date')}`,
+      `overflow: ${unfit('timestamp(ns)', '9999-12-31 of date')}`,
     ],
     ["cast(X'ff' as string)", "value: expected UTF-8, found X'ff', at position 1"],
     [

@@ -64,8 +64,8 @@ describe('functions of characters', () => {
       'type: expected concat_ws(separator, value, ...), found 1 argument, at position 1',
     ],
     [
-      "concat_ws(',', [1])",
-      'type: expected values that have a text, found list<int64>, at position 16',
+      "concat_ws(',', X'61')",
+      'type: expected values that have a text, found binary, at position 16',
     ],
     [
       "concat_ws(repeat(s, 4000000), 'a', 'b')",

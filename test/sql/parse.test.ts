@@ -145,7 +145,7 @@ describe('refusals', () => {
     ['a -- b', 'syntax: expected an expression, found a comment, at position 3'],
     ['a /* b */', 'syntax: expected an expression, found a comment, at position 3'],
     ['a; b', 'syntax: expected an expression, found the character ";", at position 2'],
-    ["'😀' ?", 'syntax: expected an expression, found the character "?", at position 5'],
+    ["'😀' #", 'syntax: expected an expression, found the character "#", at position 5'],
     ['a in b', 'syntax: expected "(", found "b", at position 6'],
     ['a in ()', 'syntax: expected an expression, found ")", at position 7'],
     ['a not b', 'syntax: expected an operator or the end of the text, found "not", at position 3'],

@@ -8,7 +8,7 @@ import {
   Struct,
   vectorFromArray,
 } from 'apache-arrow';
-import { bindExpression } from '../../src/sql/bind.ts';
+import { bindExpression, bindPredicate } from '../../src/sql/bind.ts';
 import { SqlError } from '../../src/sql/errors.ts';
 import { evaluate, selectRows } from '../../src/sql/evaluate.ts';
 import { parseExpression } from '../../src/sql/parse.ts';
@@ -79,7 +79,7 @@ export function constant(text: string): unknown {
 
 /** The rows of a batch that a predicate selects. */
 export function select(text: string, batch: RecordBatch): readonly number[] {
-  return Array.from(selectRows(bindExpression(parseExpression(text), batch.schema), batch));
+  return Array.from(selectRows(bindPredicate(parseExpression(text), batch.schema), batch));
 }
 
 /** The type of an expression, as Arrow writes it. */

@@ -65,7 +65,7 @@ export async function commitTable(
   const value = encodeTable(commit.record);
   await commitLoop(parts.committer, async (doubt) => {
     const { existing, checks } = await tablePlace(parts, path);
-    if (doubt && existing?.content.id === commit.record.id) return { kind: 'done', result: null };
+    if (doubt && isMade(existing, commit, value)) return { kind: 'done', result: null };
     checkReplaced(path, existing, commit.replace);
     return {
       kind: 'commit',
@@ -77,6 +77,16 @@ export async function commitTable(
       },
     };
   });
+}
+
+/** Whether the commit took effect. A record that takes the place of its own older self is known by its content. */
+function isMade(
+  existing: Stored<TableRecord> | undefined,
+  { record, replace }: TableCommit,
+  value: Uint8Array,
+): boolean {
+  if (existing?.content.id !== record.id) return false;
+  return replace?.content.id !== record.id || Buffer.from(existing.value).equals(value);
 }
 
 function checkReplaced(

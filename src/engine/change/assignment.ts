@@ -31,7 +31,11 @@ export interface Assignment {
  * @throws CatalogError TableColumnNotFound; InvalidInput for a column that is named
  * twice or lies inside another, and for an expression whose values do not fit.
  */
-export function bindUpdates(updates: readonly Update[], schema: Schema): readonly Assignment[] {
+export function bindUpdates(
+  updates: readonly Update[],
+  schema: Schema,
+  now: bigint,
+): readonly Assignment[] {
   const fields = withComputed(schema, [ROW_ID, ROW_OFFSET]);
   const seen = new Set<string>();
   return updates.map(([name, expression]) => {
@@ -48,7 +52,7 @@ export function bindUpdates(updates: readonly Update[], schema: Schema): readonl
     seen.add(field.name);
     return {
       field,
-      formula: bindAssigned(`column "${field.name}"`, expression, fields, field.type),
+      formula: bindAssigned(`column "${field.name}"`, expression, fields, field.type, now),
     };
   });
 }

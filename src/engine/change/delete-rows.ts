@@ -1,3 +1,4 @@
+import { momentNow } from '../../sql/scope.ts';
 import { ROW_ID, ROW_OFFSET, withComputed } from '../query/computed-columns.ts';
 import { bindPredicate } from '../query/formula.ts';
 import type { FragmentReader } from '../table/fragment-reader.ts';
@@ -12,9 +13,10 @@ import { physicalRows, RowFinder } from './row-finder.ts';
  */
 export function deleteRows(reader: FragmentReader, predicate: string): Derive<bigint> {
   const finder = new RowFinder(reader);
+  const now = momentNow();
   return async (base, wrote, flushes) => {
     const fields = withComputed(base.schema, [ROW_ID, ROW_OFFSET]);
-    const formula = bindPredicate('predicate', predicate, fields);
+    const formula = bindPredicate('predicate', predicate, fields, now);
     const gone = new Map(
       (await finder.find(base, formula)).map(({ fragment, found }) => [
         fragment,

@@ -31,8 +31,9 @@ export function bindPairCondition(
   text: string,
   source: Schema,
   target: Schema,
+  now: bigint,
 ): Condition {
-  return bindSides(label, text, [], { source: source.fields, target: target.fields });
+  return bindSides({ label, text, now }, [], { source: source.fields, target: target.fields });
 }
 
 /**
@@ -40,10 +41,15 @@ export function bindPairCondition(
  * or as `target.a`.
  * @throws CatalogError as `bindPredicate` does.
  */
-export function bindRowCondition(label: string, text: string, target: Schema): Condition {
+export function bindRowCondition(
+  label: string,
+  text: string,
+  target: Schema,
+  now: bigint,
+): Condition {
   const plain = withComputed(target, [ROW_ID, ROW_OFFSET]);
   const hidden = target.fields.some(({ name }) => name === 'target');
-  return bindSides(label, text, plain, hidden ? {} : { target: target.fields });
+  return bindSides({ label, text, now }, plain, hidden ? {} : { target: target.fields });
 }
 
 /** The columns of a side that a condition reads. */
@@ -52,9 +58,16 @@ export function namesOf(condition: Condition, side: Side): readonly string[] {
   return [...plain, ...(condition.sides.get(side) ?? [])];
 }
 
+/** A condition as the request has it, and the moment that it sees. */
+interface Written {
+  readonly label: string;
+  readonly text: string;
+  readonly now: bigint;
+}
+
 /** It is bound once more over the columns that it reads, so that only they need be there. */
-function bindSides(label: string, text: string, plain: readonly Field[], all: Sides): Condition {
-  const used = fieldsUsed(bindPredicate(label, text, [...plain, ...sideFields(all)]).bound);
+function bindSides({ label, text, now }: Written, plain: readonly Field[], all: Sides): Condition {
+  const used = fieldsUsed(bindPredicate(label, text, [...plain, ...sideFields(all)], now).bound);
   const narrow: Partial<Record<Side, readonly Field[]>> = {};
   const sides = new Map<Side, readonly string[]>();
   for (const [side, fields] of entriesOf(all)) {
@@ -67,7 +80,7 @@ function bindSides(label: string, text: string, plain: readonly Field[], all: Si
       read.map(({ name }) => name),
     );
   }
-  const formula = bindPredicate(label, text, [...plain, ...sideFields(narrow)]);
+  const formula = bindPredicate(label, text, [...plain, ...sideFields(narrow)], now);
   return { formula, plain: plainNames(plain, formula), sides };
 }
 

@@ -1,6 +1,7 @@
 import { schemaOf } from '../../arrow/nested-type.ts';
 import { CatalogError } from '../../protocol/errors.ts';
 import type { Schema } from 'apache-arrow';
+import { momentNow } from '../../sql/scope.ts';
 import { needOf, ROW_OFFSET } from '../query/computed-columns.ts';
 import { Pace } from '../query/pace.ts';
 import { allFiles } from '../query/plan.ts';
@@ -150,6 +151,7 @@ function sentSchema(sent: Schema, table: Schema, { insert }: MergeRequest): Sche
 
 function planMerge(request: MergeRequest, table: Schema, sent: Schema): MergePlan {
   const { updateIf, removeIf, update, insert, remove } = request;
+  const now = momentNow();
   return {
     table,
     key: mergeKey(request.on, table, sent),
@@ -157,12 +159,12 @@ function planMerge(request: MergeRequest, table: Schema, sent: Schema): MergePla
     updateIf:
       updateIf === null
         ? null
-        : bindPairCondition('when_matched_update_all_filt', updateIf, sent, table),
+        : bindPairCondition('when_matched_update_all_filt', updateIf, sent, table, now),
     insert,
     remove,
     removeIf:
       removeIf === null
         ? null
-        : bindRowCondition('when_not_matched_by_source_delete_filt', removeIf, table),
+        : bindRowCondition('when_not_matched_by_source_delete_filt', removeIf, table, now),
   };
 }

@@ -1,4 +1,5 @@
 import type { RecordBatch } from 'apache-arrow';
+import { momentNow } from '../../sql/scope.ts';
 import { coalesce } from '../query/coalesce.ts';
 import { needOf, ROW_ID, ROW_OFFSET, withComputed } from '../query/computed-columns.ts';
 import { bindPredicate, type Formula } from '../query/formula.ts';
@@ -32,10 +33,12 @@ export interface UpdateRequest {
 export function updateRows(reader: FragmentReader, request: UpdateRequest): Derive<bigint> {
   const finder = new RowFinder(reader);
   const rewriter = new Rewriter(reader);
+  // One moment however often a conflict makes it begin again.
+  const now = momentNow();
   return async (base, wrote, flushes) => {
     const fields = withComputed(base.schema, [ROW_ID, ROW_OFFSET]);
-    const assignments = bindUpdates(request.updates, base.schema);
-    const predicate = predicateOf(request, fields);
+    const assignments = bindUpdates(request.updates, base.schema, now);
+    const predicate = predicateOf(request, fields, now);
     const found = await finder.find(base, predicate);
     const old = new Map(found.map((each) => [each.fragment, physicalRows(each.found)]));
     const [updated, left] = await both(
@@ -50,8 +53,9 @@ export function updateRows(reader: FragmentReader, request: UpdateRequest): Deri
 function predicateOf(
   { predicate }: UpdateRequest,
   fields: Parameters<typeof bindPredicate>[2],
+  now: bigint,
 ): Formula | null {
-  return predicate === null ? null : bindPredicate('predicate', predicate, fields);
+  return predicate === null ? null : bindPredicate('predicate', predicate, fields, now);
 }
 
 /** Writes updated rows; those of a fragment that is as it was are not written again. */

@@ -1,6 +1,7 @@
 import { Field } from 'apache-arrow';
 import { CatalogError } from '../../protocol/errors.ts';
 import type { Handler } from '../handler.ts';
+import { momentNow } from '../../sql/scope.ts';
 import { bindFormula, valuesOf, type Formula } from '../query/formula.ts';
 import type { Contents } from '../table/change.ts';
 import { columnsOf, withColumns, type TableColumn } from '../table/table-columns.ts';
@@ -19,7 +20,8 @@ import {
 export function addColumns(parts: SchemaParts): Handler {
   return async (call) => {
     const entries = newColumnsField(call.body);
-    const committed = await commitSchemaChange(parts, call, (on) => extended(on, entries));
+    const now = momentNow();
+    const committed = await commitSchemaChange(parts, call, (on) => extended(on, entries, now));
     return versionAnswer(call, 'add_columns', committed);
   };
 }
@@ -27,13 +29,15 @@ export function addColumns(parts: SchemaParts): Handler {
 async function extended(
   { base, snapshot, writer }: ChangeBase,
   entries: readonly NewColumn[],
+  now: bigint,
 ): Promise<Contents> {
   const formulas = new Map<NewColumn, Formula>();
   const added = entries.map((entry, at): TableColumn => {
     refuseTaken(base, entry.name);
     const id = base.nextFieldId + at;
     if (entry.kind === 'nulls') return { field: new Field(entry.name, entry.type, true), id };
-    const formula = bindFormula(`new_columns.${entry.name}`, entry.text, base.schema.fields);
+    const source = `new_columns.${entry.name}`;
+    const formula = bindFormula(source, entry.text, base.schema.fields, now);
     formulas.set(entry, formula);
     return { field: new Field(entry.name, formula.bound.type, true), id };
   });

@@ -1,11 +1,13 @@
-import type { Field, RecordBatch, Vector } from 'apache-arrow';
+import type { Data, DataType, Field, RecordBatch, Vector } from 'apache-arrow';
 import { Vector as VectorClass } from 'apache-arrow';
+import { retype } from '../../arrow/retype.ts';
 import { sameType, typeName } from '../../arrow/types.ts';
 import { CatalogError } from '../../protocol/errors.ts';
 import type { Handler } from '../handler.ts';
 import { canCastColumn, castColumn } from '../table/cast-column.ts';
 import type { Contents } from '../table/change.ts';
 import { changedAt, fieldAt, fieldPlace, type FieldPlace } from '../table/field-place.ts';
+import { changeInside } from '../table/nested-change.ts';
 import { withColumns, type TableColumn } from '../table/table-columns.ts';
 import { alterationsField, type Alteration } from './alterations.ts';
 import { refuseNulls } from './null-check.ts';
@@ -21,11 +23,12 @@ interface Altered extends Alteration {
   readonly place: FieldPlace;
 }
 
-/** A column that gets values of another type. */
+/** A column that gets values of another type, as a whole or in fields inside it. */
 interface Cast {
   readonly position: number;
   readonly field: Field;
   readonly id: number;
+  readonly changes: readonly Altered[];
 }
 
 /**
@@ -61,7 +64,7 @@ async function altered(on: ChangeBase, alterations: readonly Alteration[]): Prom
     fields: casts.map(({ field }) => field),
     ids: casts.map(({ id }) => id),
     reads: names,
-    values: (rows) => casts.map(({ field }, at) => castValues(rows, names[at]!, field)),
+    values: (rows) => casts.map((cast, at) => castValues(rows, names[at]!, cast)),
   });
   return withColumns({ ...base, fragments }, columns);
 }
@@ -74,6 +77,15 @@ function refuseTwice(all: readonly Altered[]): void {
       throw new CatalogError('InvalidInput', `the column ${JSON.stringify(path)} is altered twice`);
     }
     seen.add(key);
+  }
+  for (const { path, place, type } of all) {
+    const key = `${place.positions.join('.')}.`;
+    if (type !== null && [...seen].some((other) => other.startsWith(key))) {
+      throw new CatalogError(
+        'InvalidInput',
+        `the column ${JSON.stringify(path)} gets another type and so does not keep the fields inside it that are altered`,
+      );
+    }
   }
 }
 
@@ -88,14 +100,8 @@ function alteredFields(fields: readonly Field[], one: Altered): readonly Field[]
   );
 }
 
-function castType({ path, place, type }: Altered, field: Field): Field['type'] {
+function castType({ path, type }: Altered, field: Field): Field['type'] {
   if (type === null) return field.type;
-  if (place.positions.length > 1) {
-    throw new CatalogError(
-      'Unsupported',
-      `${JSON.stringify(path)} is a part of a column; only whole columns can get another type`,
-    );
-  }
   if (canCastColumn(field.type, type)) return type;
   throw new CatalogError(
     'TableSchemaValidationError',
@@ -108,23 +114,36 @@ function castsOf(
   all: readonly Altered[],
   fields: readonly Field[],
 ): readonly Cast[] {
-  const positions = all
-    .filter(({ type, place }) => type !== null && !sameType(fieldAt(place).type, type))
-    .map(({ place }) => place.positions[0]);
+  const changes = all.filter(
+    ({ type, place }) => type !== null && !sameType(fieldAt(place).type, type),
+  );
+  const positions = [...new Set(changes.map(({ place }) => place.positions[0]))];
   return positions.map((position, at) => ({
     position,
     field: fields[position]!,
     id: base.nextFieldId + at,
+    changes: changes.filter(({ place }) => place.positions[0] === position),
   }));
 }
 
-function castValues(rows: RecordBatch, name: string, field: Field): Vector {
+function castValues(rows: RecordBatch, name: string, { field, changes }: Cast): Vector {
   const column = rows.getChild(name);
   if (column === null) throw new Error(`the column ${name} was not read`);
-  const cast = castColumn(column.data[0]!, field.type);
-  if (cast.kind === 'column') return new VectorClass([cast.data]);
+  const data = changes.reduce((values, change) => castInside(values, change), column.data[0]!);
+  return new VectorClass([retype(data, field.type)]);
+}
+
+function castInside(column: Data, { place, path, type }: Altered): Data {
+  const [, ...inner] = place.positions;
+  const cast = (values: Data): Data => castOne(values, path, type ?? values.type);
+  return inner.length === 0 ? cast(column) : changeInside(column, inner, cast);
+}
+
+function castOne(values: Data, path: string, type: DataType): Data {
+  const cast = castColumn(values, type);
+  if (cast.kind === 'column') return cast.data;
   throw new CatalogError(
     'TableSchemaValidationError',
-    `the column ${JSON.stringify(name)} cannot become ${typeName(field.type)}: the value ${cast.value} would be lost`,
+    `the column ${JSON.stringify(path)} cannot become ${typeName(type)}: the value ${cast.value} would be lost`,
   );
 }

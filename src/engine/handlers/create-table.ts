@@ -25,7 +25,8 @@ interface Creation {
 /**
  * CreateTable: the schema is the stream's, an empty stream makes an empty
  * table. `exist_ok` answers a table that is there without reading the body;
- * `overwrite` makes its next version, so that its history stays.
+ * `overwrite` makes its next version, so that its history stays. One that was
+ * only declared has none, and a new table takes its name.
  */
 export function createTable(parts: TableParts): Handler {
   return async (call) => {
@@ -55,9 +56,12 @@ async function describeExisting(
   { call, parts }: Creation,
   { content }: Stored<TableRecord>,
 ): Promise<Answer> {
-  if (content.kind !== 'engine') return jsonAnswer(call, { properties: content.properties });
+  const { properties, location } = content;
+  if (content.kind !== 'engine') {
+    return jsonAnswer(call, { location: location ?? undefined, properties });
+  }
   const { version } = await parts.tables.snapshot(content);
-  return jsonAnswer(call, { version, properties: content.properties });
+  return jsonAnswer(call, { version, properties });
 }
 
 /** Another writer may make the table while the body is read; that is as good as finding it at once. */
@@ -71,10 +75,14 @@ async function createUnlessThere(creation: Creation): Promise<Answer> {
   }
 }
 
-async function createNew({ call, parts, options }: Creation): Promise<Answer> {
+/** @param replace A table without data, which counts as dropped when the new one takes its name. */
+async function createNew(
+  { call, parts, options }: Creation,
+  replace?: Stored<TableRecord>,
+): Promise<Answer> {
   const { catalog, tables } = parts;
   const { request } = call;
-  const table = await newTable(parts, options);
+  const table = await newTable(parts, options, replace?.content);
   const incoming = await openIncoming(request.body, parts.maxArrowBytes);
   const flushes = new Flushes();
   const files = await tables.begin(table, incoming.schema, incoming.batches, flushes);
@@ -89,19 +97,25 @@ async function createNew({ call, parts, options }: Creation): Promise<Answer> {
         table,
         [...checks, ...place.checks],
         [...writes, ...place.writes],
+        replace,
       );
     },
     flushes,
   );
-  return created(call, committed, table.properties, 'create');
+  const kind = replace === undefined ? 'create' : 'overwrite';
+  return created(call, committed, table.properties, kind);
 }
 
-async function newTable(parts: TableParts, options: CreationOptions): Promise<TableRecord> {
+async function newTable(
+  parts: TableParts,
+  options: CreationOptions,
+  before: TableRecord | undefined,
+): Promise<TableRecord> {
   return {
     id: randomUUID(),
     kind: 'engine',
     location: await placeOf(parts, options.location),
-    properties: options.properties ?? {},
+    properties: options.properties ?? before?.properties ?? {},
     createdMillis: Date.now(),
   };
 }
@@ -118,10 +132,9 @@ function reservation(table: TableRecord): ReturnType<typeof reserveLocation> {
   return reserveLocation(table.location, table.id);
 }
 
-async function overwrite(
-  { call, parts, options }: Creation,
-  table: Stored<TableRecord>,
-): Promise<Answer> {
+async function overwrite(creation: Creation, table: Stored<TableRecord>): Promise<Answer> {
+  if (table.content.kind === 'declared') return createNew(creation, table);
+  const { call, parts, options } = creation;
   const { request } = call;
   requireEngineTable(request.object, table.content);
   if (options.location !== undefined) {

@@ -2,6 +2,7 @@ import type { CatalogRequest } from '../../protocol/backend.ts';
 import { CatalogError } from '../../protocol/errors.ts';
 import { headerText } from '../../protocol/header-text.ts';
 import { parseJson } from '../../protocol/json.ts';
+import { boundedProperties } from '../parameters.ts';
 
 /** What a client may say of a new table beside its rows. */
 export interface CreationOptions {
@@ -21,7 +22,7 @@ export function creationOptions(request: CatalogRequest): CreationOptions {
   const header = (name: string) => singleHeader(request, name);
   const properties = [...PROPERTY_HEADERS.map(header), request.query.get('properties')?.[0]]
     .filter((text) => text !== undefined)
-    .map((text) => stringMap(text, 'properties'));
+    .map((text) => boundedProperties(stringMap(text, 'properties')));
   const storage = request.query.get('storage_options')?.[0];
   if (storage !== undefined) stringMap(storage, 'storage_options');
   return {

@@ -8,6 +8,7 @@ import type { TableRecord } from '../catalog/records.ts';
 import type { Call } from '../handler.ts';
 import { branchParameter, namedBranch } from '../parameters.ts';
 import { countField, flagField, textField } from '../query/fields.ts';
+import { lanceSnapshot } from '../lance/snapshot.ts';
 import { MAIN } from '../table/chain.ts';
 import type { Snapshot } from '../table/snapshot.ts';
 import type { Tags } from '../table/tags.ts';
@@ -23,20 +24,35 @@ export async function describeTable(
   tags: Tags,
   call: Call,
 ): Promise<Answer> {
-  if (flagField(call.body, 'vend_credentials', false)) {
-    call.permit.require('QueryTable', call.request.object, branchParameter(call));
-  }
+  if (flagField(call.body, 'vend_credentials', false)) askForCredentials(call);
   const withUri = flagField(call.body, 'with_table_uri', false);
   const table = (await catalog.requireTable(call.request.object)).content;
-  if (table.kind === 'declared') return jsonAnswer(call, declared(call, table));
   const { branch, version } = await placeOf(tags, table, call);
-  const snapshot = await tables.snapshot(table, version, await tables.chain(table, branch));
+  const chain = await tables.chain(table, branch);
+  if (table.kind !== 'engine') {
+    return jsonAnswer(call, await elsewhere(call, table, { version, withUri }));
+  }
+  const snapshot = await tables.snapshot(table, version, chain);
   return jsonAnswer(call, {
     ...common(call, table),
-    ...written(call, snapshot),
+    ...written(call, snapshot, deletionsOf(snapshot)),
     ...whereabouts(call, snapshot),
-    ...(withUri ? { table_uri: uriOf(snapshot) } : {}),
+    ...(withUri ? { table_uri: uriOf(snapshot.folder) } : {}),
   });
+}
+
+/**
+ * Credentials to read come with the right to read, those to write with the right
+ * to commit; local files need neither, so none are given.
+ */
+function askForCredentials(call: Call): void {
+  const { permit, request } = call;
+  const branch = branchParameter(call);
+  const { object } = request;
+  const writes =
+    !permit.holds('QueryTable', object, branch) &&
+    permit.holds('CreateTableVersion', object, branch);
+  permit.require(writes ? 'CreateTableVersion' : 'QueryTable', object, branch);
 }
 
 /** What is asked for: a branch, and one of its versions unless it is the newest. */
@@ -79,22 +95,54 @@ function common(call: Call, table: TableRecord): object {
   };
 }
 
-function declared(call: Call, table: TableRecord): object {
-  return { ...common(call, table), location: table.location, managed_versioning: true };
+interface Asked {
+  readonly version: bigint | undefined;
+  readonly withUri: boolean;
 }
 
-function written(call: Call, snapshot: Snapshot): object {
-  const vocabulary = call.request.dialect === 'lancedb' ? 'lance' : 'namespace';
+/** Of a table that Lance clients write: where, and that their commits go through the catalog. */
+async function elsewhere(call: Call, table: TableRecord, asked: Asked): Promise<object> {
+  const location = table.location ?? undefined;
   return {
-    version: snapshot.version,
-    schema: schemaToJson(snapshot.schema, vocabulary),
-    metadata: Object.fromEntries(snapshot.schema.metadata),
-    stats: { num_deleted_rows: deletedRows(snapshot), num_fragments: snapshot.fragments.length },
+    ...common(call, table),
+    ...(await writtenElsewhere(call, table, asked.version)),
+    location,
+    managed_versioning: true,
+    ...(asked.withUri && location !== undefined ? { table_uri: uriOf(location) } : {}),
   };
 }
 
-function deletedRows({ fragments }: Snapshot): number {
-  return fragments.reduce((sum, { physicalRows, rows }) => sum + physicalRows - rows, 0);
+async function writtenElsewhere(
+  call: Call,
+  table: TableRecord,
+  version: bigint | undefined,
+): Promise<object> {
+  if (table.kind === 'lance') {
+    const snapshot = await lanceSnapshot(table.location, version);
+    return snapshot === undefined ? {} : written(call, snapshot, snapshot.fragments);
+  }
+  if (version === undefined) return {};
+  throw new CatalogError('TableVersionNotFound', `the table has no version ${version}`);
+}
+
+/** What is said of a version, whoever wrote it. */
+function written(
+  call: Call,
+  { version, schema }: Pick<Snapshot, 'version' | 'schema'>,
+  fragments: readonly { readonly deletedRows: number }[],
+): object {
+  const vocabulary = call.request.dialect === 'lancedb' ? 'lance' : 'namespace';
+  const deleted = fragments.reduce((sum, { deletedRows }) => sum + deletedRows, 0);
+  return {
+    version,
+    schema: schemaToJson(schema, vocabulary),
+    metadata: Object.fromEntries(schema.metadata),
+    stats: { num_deleted_rows: deleted, num_fragments: fragments.length },
+  };
+}
+
+function deletionsOf({ fragments }: Snapshot): readonly { readonly deletedRows: number }[] {
+  return fragments.map(({ physicalRows, rows }) => ({ deletedRows: physicalRows - rows }));
 }
 
 /**
@@ -104,10 +152,10 @@ function deletedRows({ fragments }: Snapshot): number {
  */
 function whereabouts(call: Call, snapshot: Snapshot): object {
   return call.request.dialect === 'lancedb'
-    ? { location: uriOf(snapshot) }
+    ? { location: uriOf(snapshot.folder) }
     : { managed_versioning: true };
 }
 
-function uriOf(snapshot: Snapshot): string {
-  return pathToFileURL(snapshot.folder).href;
+function uriOf(folder: string): string {
+  return pathToFileURL(folder).href;
 }

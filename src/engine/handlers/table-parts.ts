@@ -5,7 +5,7 @@ import type { Catalog } from '../catalog/catalog.ts';
 import { tookNoEffect } from '../catalog/commit-loop.ts';
 import type { TableRecord } from '../catalog/records.ts';
 import type { WrittenFile } from '../table/fragment-writer.ts';
-import type { LocationRules } from '../table/locations.ts';
+import type { TableRoots } from '../table/locations.ts';
 import type { Committed, Tables, VersionCommit } from '../table/tables.ts';
 
 /** What the handlers that write tables work with. */
@@ -13,7 +13,7 @@ export interface TableParts {
   readonly catalog: Catalog;
   readonly tables: Tables;
   readonly store: Store;
-  readonly locations: LocationRules;
+  readonly locations: TableRoots;
   /** The longest Arrow body, in bytes; null for any length. */
   readonly maxArrowBytes: number | null;
 }

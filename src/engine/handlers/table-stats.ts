@@ -1,9 +1,12 @@
 import type { Answer } from '../../protocol/backend.ts';
 import { jsonAnswer } from '../answers.ts';
 import type { Catalog } from '../catalog/catalog.ts';
+import type { TableKind, TableRecord } from '../catalog/records.ts';
 import type { Call } from '../handler.ts';
+import { lanceSnapshot } from '../lance/snapshot.ts';
 import { branchParameter } from '../parameters.ts';
-import { bytesOf, type Fragment } from '../table/snapshot.ts';
+import type { Chain } from '../table/chain.ts';
+import { bytesOf } from '../table/snapshot.ts';
 import type { TableView } from './table-view.ts';
 
 /** A data file of fewer rows is small: merging it with others would help. */
@@ -13,16 +16,43 @@ const SMALL_ROWS = 100_000;
 export async function tableStats(catalog: Catalog, tables: TableView, call: Call): Promise<Answer> {
   const table = (await catalog.requireTable(call.request.object)).content;
   const chain = await tables.chain(table, branchParameter(call));
-  const { rows, fragments } = await tables.snapshot(table, undefined, chain);
+  const { fragments, numIndices } = await contentsOf[table.kind](tables, table, chain);
+  const total = (count: (fragment: Part) => number) =>
+    fragments.reduce((sum, fragment) => sum + BigInt(count(fragment)), 0n);
   return jsonAnswer(call, {
-    total_bytes: fragments.reduce((sum, fragment) => sum + bytesOf(fragment), 0),
-    num_rows: rows,
-    num_indices: 0,
+    total_bytes: total(({ bytes }) => bytes),
+    num_rows: total(({ rows }) => rows),
+    num_indices: numIndices,
     fragment_stats: fragmentStats(fragments),
   });
 }
 
-function fragmentStats(fragments: readonly Fragment[]): object {
+/** Some rows of a table: how many, and how large their files are. */
+interface Part {
+  readonly rows: number;
+  readonly bytes: number;
+}
+
+interface Contents {
+  readonly fragments: readonly Part[];
+  readonly numIndices: number;
+}
+
+const NOTHING: Contents = { fragments: [], numIndices: 0 };
+
+const contentsOf: Readonly<
+  Record<TableKind, (tables: TableView, table: TableRecord, chain: Chain) => Promise<Contents>>
+> = {
+  declared: async () => NOTHING,
+  lance: async (_, { location }) => (await lanceSnapshot(location)) ?? NOTHING,
+  engine: async (tables, table, chain) => {
+    const { fragments } = await tables.snapshot(table, undefined, chain);
+    const parts = fragments.map((fragment) => ({ rows: fragment.rows, bytes: bytesOf(fragment) }));
+    return { fragments: parts, numIndices: 0 };
+  },
+};
+
+function fragmentStats(fragments: readonly Part[]): object {
   const lengths = fragments.map((fragment) => fragment.rows).toSorted((a, b) => a - b);
   return {
     num_fragments: lengths.length,

@@ -1,15 +1,16 @@
 import type { Answer } from '../../protocol/backend.ts';
-import { CatalogError } from '../../protocol/errors.ts';
 import { emptyAnswer, jsonAnswer } from '../answers.ts';
 import type { Catalog } from '../catalog/catalog.ts';
-import { tableExists } from '../catalog/refusals.ts';
+import type { TableRecord } from '../catalog/records.ts';
 import type { Call, HandlerTable } from '../handler.ts';
+import { lanceVersion } from '../lance/versions.ts';
 import { branchParameter } from '../parameters.ts';
 import { countField } from '../query/fields.ts';
-import { describeTable } from './describe-table.ts';
 import type { Tags } from '../table/tags.ts';
+import { describeTable } from './describe-table.ts';
 import { dropTable } from './drop-table.ts';
 import { listTags } from './list-tags.ts';
+import { requireEngineTable } from './table-parts.ts';
 import { tableStats } from './table-stats.ts';
 import { listTableVersions } from './table-versions.ts';
 import type { TableView } from './table-view.ts';
@@ -25,7 +26,6 @@ export function tableHandlers(
     DescribeTable: (call) => describeTable(catalog, tables, tags, call),
     TableExists: (call) => exists(catalog, tables, call),
     DropTable: (call) => dropTable(catalog, tables, call),
-    DeclareTable: (call) => declare(catalog, call),
     ListTableVersions: (call) => listTableVersions(catalog, tables, pageLimit, call),
     GetTableStats: (call) => tableStats(catalog, tables, call),
     ListTableIndices: (call) => listIndices(catalog, tables, call),
@@ -36,20 +36,25 @@ export function tableHandlers(
 async function exists(catalog: Catalog, tables: TableView, call: Call): Promise<Answer> {
   const table = (await catalog.requireTable(call.request.object)).content;
   const version = countField(call.body, 'version');
-  if (version !== null) await tables.snapshot(table, version);
+  if (version !== null) await requireVersion(tables, table, version);
   return emptyAnswer(call);
 }
 
-/** A client asks this first when it creates a table; on one that is there it goes on to describe it. */
-async function declare(catalog: Catalog, call: Call): Promise<Answer> {
-  const existing = await catalog.tablePlace(call.request.object);
-  if (existing !== undefined) throw tableExists(call.request.object);
-  throw new CatalogError('Unsupported', 'DeclareTable is not built yet');
+/** What Lance clients commit is found in the table's folder. */
+async function requireVersion(
+  tables: TableView,
+  table: TableRecord,
+  version: bigint,
+): Promise<void> {
+  if (table.kind === 'lance') await lanceVersion(table.location, version);
+  else await tables.snapshot(table, version);
 }
 
 /** No table has an index yet; CreateTableIndex is not built. */
 async function listIndices(catalog: Catalog, tables: TableView, call: Call): Promise<Answer> {
-  const table = (await catalog.requireTable(call.request.object)).content;
-  await tables.chain(table, branchParameter(call));
+  const { object } = call.request;
+  const { content } = await catalog.requireTable(object);
+  await tables.chain(content, branchParameter(call));
+  if (content.kind === 'lance') requireEngineTable(object, content);
   return jsonAnswer(call, { indexes: [] });
 }

@@ -2,12 +2,13 @@ import { DataType, type Field, type RecordBatch, type Vector } from 'apache-arro
 import { typeName } from '../../arrow/types.ts';
 import { CatalogError } from '../../protocol/errors.ts';
 import { bindAssignment } from '../../sql/assign.ts';
-import { bindExpression } from '../../sql/bind.ts';
+import { bindExpression, bindPredicate as bindTest } from '../../sql/bind.ts';
 import type { BoundExpression } from '../../sql/bound.ts';
 import { columnsUsed } from '../../sql/columns.ts';
 import { SqlError } from '../../sql/errors.ts';
 import { evaluate, selectRows } from '../../sql/evaluate.ts';
 import { parseExpression } from '../../sql/parse.ts';
+import { momentNow } from '../../sql/scope.ts';
 
 /** An expression of a request, bound to the columns it may use. */
 export interface Formula {
@@ -15,18 +16,26 @@ export interface Formula {
   readonly source: string;
   readonly text: string;
   readonly bound: BoundExpression;
+  /** The moment that `now()` and the like give, in nanoseconds since 1970: one for a request. */
+  readonly now: bigint;
   /** The top-level columns it reads. */
   readonly columns: readonly string[];
 }
 
 /**
- * Binds the text of an expression to the columns it may use.
+ * Binds the text of an expression to the columns it may use. Expressions of one request
+ * are given the same `now`.
  * @throws CatalogError TableColumnNotFound for a column that is not there; InvalidInput, with the position, for
  * anything else that is wrong with it.
  */
-export function bindFormula(source: string, text: string, fields: readonly Field[]): Formula {
-  const bound = judged(source, () => bindExpression(parseExpression(text), { fields }));
-  return { source, text, bound, columns: columnsUsed(bound) };
+export function bindFormula(
+  source: string,
+  text: string,
+  fields: readonly Field[],
+  now = momentNow(),
+): Formula {
+  const bound = judged(source, () => bindExpression(parseExpression(text), { fields, now }));
+  return { source, text, bound, now, columns: columnsUsed(bound) };
 }
 
 /**
@@ -38,16 +47,24 @@ export function bindAssigned(
   text: string,
   fields: readonly Field[],
   type: DataType,
+  now = momentNow(),
 ): Formula {
-  const bound = judged(source, () => bindAssignment(parseExpression(text), { fields }, type));
-  return { source, text, bound, columns: columnsUsed(bound) };
+  const bound = judged(source, () => bindAssignment(parseExpression(text), { fields, now }, type));
+  return { source, text, bound, now, columns: columnsUsed(bound) };
 }
 
 /** Binds an expression that must be true or false of each row. */
-export function bindPredicate(source: string, text: string, fields: readonly Field[]): Formula {
-  const formula = bindFormula(source, text, fields);
-  const { type } = formula.bound;
-  if (DataType.isBool(type) || DataType.isNull(type)) return formula;
+export function bindPredicate(
+  source: string,
+  text: string,
+  fields: readonly Field[],
+  now = momentNow(),
+): Formula {
+  const bound = judged(source, () => bindTest(parseExpression(text), { fields, now }));
+  const { type } = bound;
+  if (DataType.isBool(type) || DataType.isNull(type)) {
+    return { source, text, bound, now, columns: columnsUsed(bound) };
+  }
   throw new CatalogError(
     'InvalidInput',
     `${source} must be true or false of each row, not of type ${typeName(type)}`,

@@ -1,5 +1,6 @@
 import type { Field, Schema } from 'apache-arrow';
 import { CatalogError } from '../../protocol/errors.ts';
+import { momentNow } from '../../sql/scope.ts';
 import type { Snapshot } from '../table/snapshot.ts';
 import type { ColumnPath } from './column-path.ts';
 import {
@@ -69,8 +70,9 @@ export function planQuery(request: QueryRequest, snapshot: Snapshot): QueryPlan 
   const rowFields = withComputed(schema, [ROW_ID, ROW_OFFSET]);
   const fields = resultFields(schema, request.nearest);
   checkKept(request, snapshot);
-  const { filter: asked, nearest } = planFilters(request, rowFields, fields);
-  const projections = planProjections(request.columns, schema, fields, extrasOf(request));
+  const now = momentNow();
+  const { filter: asked, nearest } = planFilters(request, rowFields, fields, now);
+  const projections = planProjections(request.columns, schema, fields, extrasOf(request), now);
   const sort = planSort(request.order, schema, nearest === null ? rowFields : fields);
   const { scanned, filter } = planScan(snapshot, asked);
   const asTheyLie = filter === null && nearest === null && sort === null;
@@ -119,10 +121,12 @@ function planFilters(
   request: QueryRequest,
   rowFields: readonly Field[],
   fields: readonly Field[],
+  now: bigint,
 ): Filters {
   const { nearest, filter: text } = request;
   const behind = nearest !== null && !request.prefilter;
-  const filter = text === null ? null : bindPredicate('filter', text, behind ? fields : rowFields);
+  const filter =
+    text === null ? null : bindPredicate('filter', text, behind ? fields : rowFields, now);
   if (nearest === null) return { filter, nearest: null };
   const planned = planNearest(nearest, request, rowFields);
   return behind

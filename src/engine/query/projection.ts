@@ -29,11 +29,12 @@ export function planProjections(
   schema: Schema,
   fields: readonly Field[],
   extras: Extras,
+  now: bigint,
 ): readonly Projection[] {
   const chosen =
     selections === null
       ? schema.fields.map(asItIs)
-      : selections.map((selection) => selected(selection, fields));
+      : selections.map((selection) => selected(selection, fields, now));
   const wanted = extraFields(extras);
   checkNotHidden(wanted, fields);
   return checkNames(withExtras(chosen, wanted));
@@ -73,10 +74,10 @@ function asItIs(field: Field): Projection {
   return { kind: 'path', field, path: topLevel(field) };
 }
 
-function selected(selection: Selection, fields: readonly Field[]): Projection {
+function selected(selection: Selection, fields: readonly Field[], now: bigint): Projection {
   const { name } = selection;
   if (selection.kind === 'expression') {
-    const formula = bindFormula(`columns.${name}`, selection.text, fields);
+    const formula = bindFormula(`columns.${name}`, selection.text, fields, now);
     return { kind: 'formula', field: new Field(name, formula.bound.type, true), formula };
   }
   const path = columnPath(name, fields);

@@ -4,12 +4,21 @@ import { fileURLToPath } from 'node:url';
 import { CatalogError } from '../../protocol/errors.ts';
 import type { Check, Store, Write } from '../../store/store.ts';
 import { prefixRange } from '../catalog/keys.ts';
+import { makeFolder } from '../disk.ts';
+import { LANCE_VERSIONS, lanceVersions } from '../lance/versions.ts';
+import { VERSIONS } from './layout.ts';
 
 /** Where tables may lie beside the engine's own folder. Absolute paths. */
 export interface LocationRules {
   /** Where Lance clients write. */
   readonly managed: string;
   readonly allowed: readonly string[];
+}
+
+/** Where tables may lie, and where none ever may. Absolute paths. */
+export interface TableRoots extends LocationRules {
+  /** The folders that the service keeps to itself, whatever is allowed. */
+  readonly own: readonly string[];
 }
 
 /** The longest location in bytes: the store's keys hold no more. */
@@ -21,18 +30,70 @@ const CONTROL = /\p{Cc}/u;
  * `file:` URI, links resolved, inside the allowed folders and empty.
  * @throws CatalogError InvalidInput that says which of these it is not.
  */
-export async function resolveLocation(location: string, rules: LocationRules): Promise<string> {
+export async function resolveLocation(location: string, roots: TableRoots): Promise<string> {
+  const folder = await resolveFolder(location, roots);
+  const entries = (await usable(location, entriesOf(folder))) ?? [];
+  if (entries.length > 0) throw refused(location, 'is not an empty folder');
+  return folder;
+}
+
+/**
+ * The folder, under the same rules, of a table that Lance clients wrote.
+ * @throws CatalogError InvalidInput that says why it is none.
+ */
+export async function resolveDataset(location: string, roots: TableRoots): Promise<string> {
+  const folder = await resolveFolder(location, roots);
+  const entries = await usable(location, entriesOf(folder));
+  if (entries === undefined) {
+    throw refused(location, 'does not exist: DeclareTable makes the place of a new table');
+  }
+  if ((await usable(location, lanceVersions(folder))).length > 0) return folder;
+  throw refused(
+    location,
+    entries.includes(VERSIONS)
+      ? 'holds no table of a Lance client: one that this service wrote cannot be registered'
+      : `holds no Lance table: there is no manifest in its folder ${LANCE_VERSIONS}`,
+  );
+}
+
+/** The folder that a table gets whose creator chose none: one of its own. */
+export async function managedFolder({ managed }: LocationRules, tableId: string): Promise<string> {
+  return join(await withoutLinks(managed), `${tableId}.lance`);
+}
+
+/**
+ * Makes the folder of a location durably, unless it is there.
+ * @throws CatalogError InvalidInput when the operating system does not let it.
+ */
+export async function makeLocation(folder: string): Promise<void> {
+  await usable(folder, makeFolder(folder));
+}
+
+const OUTSIDE = 'lies outside the folders where tables may be';
+
+/** What keeps a path elsewhere on the disk from being resolved is nothing that a client is told. */
+async function unseen(location: string, path: string): Promise<string> {
+  return withoutLinks(path).catch(() => {
+    throw refused(location, OUTSIDE);
+  });
+}
+
+async function resolveFolder(location: string, roots: TableRoots): Promise<string> {
   const path = absolutePath(location);
   if (CONTROL.test(path)) throw refused(location, 'holds a control character');
-  const folder = await usable(location, withoutLinks(path));
+  const asked = [roots.managed, ...roots.allowed];
+  const open = await Promise.all(asked.map(withoutLinks));
+  const mayLook = [...asked, ...open].some((root) => isInside(path, root));
+  const folder = await (mayLook ? usable(location, withoutLinks(path)) : unseen(location, path));
   const bytes = Buffer.byteLength(folder);
   if (bytes > MAX_BYTES) throw refused(location, `has ${bytes} bytes, more than ${MAX_BYTES}`);
-  const roots = await Promise.all([rules.managed, ...rules.allowed].map(withoutLinks));
-  if (!roots.some((root) => isInside(folder, root))) {
-    throw refused(location, 'lies outside the folders where tables may be');
+  const own = await Promise.all(roots.own.map(withoutLinks));
+  if (!open.some((root) => isInside(folder, root)) || own.some((root) => isIn(folder, root))) {
+    throw refused(location, OUTSIDE);
   }
-  const entries = await usable(location, entriesOf(folder));
-  if (entries.length > 0) throw refused(location, 'is not an empty folder');
+  if ([open[0], ...own].some((root) => root !== undefined && isIn(root, folder))) {
+    throw refused(location, 'holds folders that the service needs for itself');
+  }
   return folder;
 }
 
@@ -96,7 +157,7 @@ const unusable: ReadonlyMap<string, string> = new Map([
   ['ENOTDIR', 'is not a folder, or lies in something that is none'],
   ['ENAMETOOLONG', 'has a name that is too long'],
   ['ELOOP', 'leads round in links'],
-  ['EACCES', 'cannot be looked at'],
+  ['EACCES', 'is closed to the service'],
 ]);
 
 async function usable<Found>(location: string, looking: Promise<Found>): Promise<Found> {
@@ -118,13 +179,18 @@ async function withoutLinks(path: string): Promise<string> {
   }
 }
 
-async function entriesOf(folder: string): Promise<readonly string[]> {
+async function entriesOf(folder: string): Promise<readonly string[] | undefined> {
   try {
     return await readdir(folder);
   } catch (error) {
-    if (isMissing(error)) return [];
+    if (isMissing(error)) return undefined;
     throw error;
   }
+}
+
+/** Whether a path is a folder or lies in it. */
+function isIn(path: string, folder: string): boolean {
+  return path === folder || isInside(path, folder);
 }
 
 function isInside(path: string, folder: string): boolean {

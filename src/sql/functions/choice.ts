@@ -1,12 +1,12 @@
+import type { DataType } from 'apache-arrow';
 import { bindComparison } from '../bind-comparison.ts';
 import type { Bound, Kernel } from '../bound.ts';
 import { boolType } from '../bound.ts';
 import { choose } from '../choose.ts';
 import { coerce, commonType } from '../coerce.ts';
 import type { Column } from '../column.ts';
-import { truth, validOf } from '../column.ts';
-import { compareColumns } from '../compare.ts';
-import { rowsThatAre } from '../logic.ts';
+import { isValid } from '../column.ts';
+import { orderOf } from '../order.ts';
 import { call, fold, nullLiteral, shared } from '../node.ts';
 import { takeRows } from '../take.ts';
 import type { FunctionCall, FunctionRow } from './function-row.ts';
@@ -57,24 +57,19 @@ function bindNvl2({ arguments: args, position }: FunctionCall): Bound {
 }
 
 /** The rows where the second column's value is to be taken instead of the first's. */
-function better(first: Column, second: Column, operator: '<' | '>'): Uint32Array {
-  const states = compareColumns(operator, second, first, [1n, 1n]).states;
-  const [valid, other] = [validOf(first), validOf(second)];
-  if (valid !== null) {
-    for (let row = 0; row < states.length; row++) {
-      const takes = other === null || other[row] === 1 ? truth.true : truth.false;
-      states[row] = valid[row] === 0 ? takes : states[row]!;
-    }
-  }
-  return rowsThatAre(states, truth.true);
+function better(first: Column, second: Column, sign: 1 | -1, type: DataType): Uint32Array {
+  const order = orderOf(second, first, type);
+  const takes = (row: number): boolean =>
+    isValid(second, row) && (!isValid(first, row) || order(row, row) * sign > 0);
+  return Uint32Array.from({ length: first.length }, (_, row) => row).filter(takes);
 }
 
 /** Nulls are passed over, as PostgreSQL and DataFusion have it; NaN is the greatest float. */
-function extremeKernel(operator: '<' | '>'): Kernel {
+function extremeKernel(sign: 1 | -1): Kernel {
   return ([first, ...rest], { type, length }) => {
     const all = Uint32Array.from({ length }, (_, row) => row);
     return rest.reduce((best, column) => {
-      const rows = better(best, column, operator);
+      const rows = better(best, column, sign, type);
       return choose(type, length, [
         { rows: all, column: best },
         { rows, column: takeRows(column, rows) },
@@ -83,7 +78,7 @@ function extremeKernel(operator: '<' | '>'): Kernel {
   };
 }
 
-function extreme(usage: string, operator: '<' | '>'): FunctionRow {
+function extreme(usage: string, sign: 1 | -1): FunctionRow {
   return {
     usage,
     bind: (made) => {
@@ -91,13 +86,11 @@ function extreme(usage: string, operator: '<' | '>'): FunctionRow {
       const { name, position } = made;
       const type = commonType(made.arguments, position);
       const args = made.arguments.map((argument) => coerce(argument, type));
-      // Refuses what has no order, such as lists.
-      bindComparison('<', args[0]!, args[0]!, position);
       return call({
         name,
         type,
         arguments: args,
-        kernel: extremeKernel(operator),
+        kernel: extremeKernel(sign),
         position,
         fallible: false,
       });
@@ -127,6 +120,6 @@ export const choiceFunctions: Readonly<Record<string, FunctionRow>> = {
   nvl: counted('nvl(value, other)', 2, 2, bindCoalesce),
   nvl2: counted('nvl2(value, present, missing)', 3, 3, bindNvl2),
   nullif: counted('nullif(value, other)', 2, 2, bindNullif),
-  greatest: extreme('greatest(value, ...)', '>'),
-  least: extreme('least(value, ...)', '<'),
+  greatest: extreme('greatest(value, ...)', 1),
+  least: extreme('least(value, ...)', -1),
 };

@@ -1,7 +1,8 @@
 import type { DataType } from 'apache-arrow';
 import { Int32 } from 'apache-arrow';
 import type { Bound, BoundLiteral, Kernel } from '../bound.ts';
-import { dayNanoseconds, dayOf, daysOf, splitDays } from '../calendar.ts';
+import { dayNanoseconds, dayOf, splitDays } from '../calendar.ts';
+import { dayOfYear, isoWeek, isoWeekday, isoYear } from '../iso-week.ts';
 import { excerpt, SqlError } from '../errors.ts';
 import { float64Type } from '../literals.ts';
 import { call, nullLiteral } from '../node.ts';
@@ -16,25 +17,6 @@ type Part = (days: number, time: bigint) => number;
 
 function seconds(time: bigint, perSecond: bigint): number {
   return Number((time % 60_000_000_000n) / (1_000_000_000n / perSecond));
-}
-
-/** Monday is 1. */
-function isoWeekday(days: number): number {
-  return ((((days + 3) % 7) + 7) % 7) + 1;
-}
-
-function dayOfYear(days: number): number {
-  return days - daysOf({ year: dayOf(days).year, month: 1, day: 1 }) + 1;
-}
-
-/** The year that the week's Thursday lies in (ISO 8601). */
-function isoYear(days: number): number {
-  return dayOf(days - isoWeekday(days) + 4).year;
-}
-
-function isoWeek(days: number): number {
-  const thursday = days - isoWeekday(days) + 4;
-  return Math.floor((dayOfYear(thursday) - 1) / 7) + 1;
 }
 
 const dateParts: Readonly<Record<string, Part>> = {

@@ -14,6 +14,8 @@ export interface FunctionCall {
   readonly position: number;
   /** The moment of the statement in nanoseconds since 1970. */
   readonly now: bigint;
+  /** Whether the call stands where something is to be true or false. */
+  readonly asTest: boolean;
 }
 
 /** What is known of one function. */

@@ -1,22 +1,25 @@
 import { Uint64 } from 'apache-arrow';
-import type { Bound, Kernel } from '../bound.ts';
+import type { Bound, Kernel, KernelCall } from '../bound.ts';
 import { canCast } from '../cast.ts';
-import { castTo, coerce } from '../coerce.ts';
+import { castTo } from '../coerce.ts';
 import type { BytesColumn, ListColumn, Valid } from '../column.ts';
-import { isValid, truth } from '../column.ts';
-import { compareColumns } from '../compare.ts';
-import { listsOf, listType } from '../element.ts';
+import { isValid } from '../column.ts';
+import { listType } from '../element.ts';
+import { elementRows, listsOf } from '../lists.ts';
+import { orderOf } from '../order.ts';
 import { SqlError } from '../errors.ts';
-import { maxTextLengthen } from '../limits.ts';
+import { maxListElements, maxTextLengthen } from '../limits.ts';
 import { textType } from '../literals.ts';
 import { call } from '../node.ts';
-import { takeRows } from '../take.ts';
 import { allValid, buildTexts, bytesOf, textAt } from '../text.ts';
 import { elementType, familyOf } from '../types.ts';
 import { bigintsOf } from '../widen.ts';
 import type { FunctionRow } from './function-row.ts';
 import { checkCount, fitArgument, wrongArgument } from './function-row.ts';
-import { elementRows, fitted, isPlain, listArgument, sameElement } from './list.ts';
+import { buildLists } from './list-builder.ts';
+import { asList } from './list-change.ts';
+import { flattened } from './list-shape.ts';
+import { listArgument, withValue } from './list.ts';
 
 const positionUsage = 'array_position(list, value[, start])';
 
@@ -31,19 +34,19 @@ function checkStarts(starts: ArrayLike<bigint>, valid: Valid, position: number):
 }
 
 /** The place of the first element from `start` on that is the value, counted from 1; a null is found as well. */
-const positionKernel: Kernel = ([column, value, start], { length, position }) => {
+const positionKernel: Kernel = ([column, value, start], { length, position, types }) => {
   const lists = listsOf(column!);
   const open = allValid(start === undefined ? [lists] : [lists, start]);
   const from = start === undefined ? undefined : bigintsOf(start);
   checkStarts(from ?? [], open, position);
   const { children, owners } = elementRows(lists);
-  const pairs = [takeRows(lists.child, children), takeRows(value!, owners)] as const;
-  const found = compareColumns('is not distinct from', ...pairs, [1n, 1n]).states;
+  const order = orderOf(lists.child, value!, types[1]!);
   const values = new BigUint64Array(length);
-  for (let at = 0; at < found.length; at++) {
+  for (let at = 0; at < owners.length; at++) {
     const row = owners[at]!;
     const place = BigInt(children[at]! - lists.starts[row]! + 1);
-    if (found[at] === truth.true && values[row] === 0n && place >= (from?.[row] ?? 1n)) {
+    const open = values[row] === 0n && place >= (from?.[row] ?? 1n);
+    if (open && order(children[at]!, row) === 0) {
       values[row] = place;
     }
   }
@@ -59,17 +62,14 @@ const positionRow: FunctionRow = {
     checkCount(positionUsage, made, 2, 3);
     const list = listArgument(positionUsage, made, 0);
     const value = made.arguments[1]!;
-    const type = fitted(elementType(list.type), value);
-    if (type === undefined || !isPlain(type)) {
-      throw wrongArgument(positionUsage, `a value of the list's type`, 2, value);
-    }
+    const args = withValue(positionUsage, list, value, 2);
     const start = made.arguments
       .slice(2)
       .map((argument) => fitArgument(positionUsage, 'integer', argument, 3));
     return call({
       name: made.name,
       type: new Uint64(),
-      arguments: [coerce(list, sameElement(list, type)), coerce(value, type), ...start],
+      arguments: [...args, ...start],
       kernel: positionKernel,
       position: made.position,
       fallible: start.length > 0,
@@ -77,7 +77,7 @@ const positionRow: FunctionRow = {
   },
 };
 
-const sliceUsage = 'array_slice(list, from, to)';
+const sliceUsage = 'array_slice(list, from, to[, stride])';
 
 /** A place counted from 1, or from the end below 0, as one from 1. */
 function fromStart(place: bigint, size: number): number {
@@ -85,37 +85,51 @@ function fromStart(place: bigint, size: number): number {
   return Number(counted < 0n ? 0n : counted > BigInt(size) + 1n ? BigInt(size) + 1n : counted);
 }
 
-/** The elements stay where they are; only the ends of the lists move. */
-const sliceKernel: Kernel = ([column, from, to], { length }) => {
+/** The step from one place to the next. Throws SqlError `value` for 0. */
+function strideAt(strides: ArrayLike<bigint> | undefined, row: number, made: KernelCall): number {
+  const stride = strides?.[row] ?? 1n;
+  if (stride === 0n) {
+    const message = 'expected a stride other than 0 in array_slice, found 0';
+    throw new SqlError('value', message, made.position);
+  }
+  const most = BigInt(maxListElements);
+  return Number(stride > most ? most : stride < -most ? -most : stride);
+}
+
+/** Both ends are included; a stride below 0 goes from a higher place to a lower. */
+const sliceKernel: Kernel = ([column, from, to, stride], made) => {
   const lists = listsOf(column!);
   const [first, last] = [bigintsOf(from!), bigintsOf(to!)];
-  const [starts, ends] = [new Uint32Array(length), new Uint32Array(length)];
-  for (let row = 0; row < length; row++) {
+  const strides = stride === undefined ? undefined : bigintsOf(stride);
+  const valid = allValid([lists, from!, to!, ...(stride === undefined ? [] : [stride])]);
+  return buildLists(lists.child, valid, made, (row, emit) => {
     const start = lists.starts[row]!;
     const size = lists.ends[row]! - start;
-    const begin = Math.max(1, fromStart(first[row]!, size));
-    const end = Math.min(size, fromStart(last[row]!, size));
-    starts[row] = start + begin - 1;
-    ends[row] = Math.max(starts[row]!, start + end);
-  }
-  return { ...lists, starts, ends, valid: allValid([lists, from!, to!]) };
+    const step = strideAt(strides, row, made);
+    const [a, b] = [fromStart(first[row]!, size), fromStart(last[row]!, size)];
+    const [begin, end] =
+      step > 0 ? [Math.max(1, a), Math.min(size, b)] : [Math.min(size, a), Math.max(1, b)];
+    for (let at = begin; step > 0 ? at <= end : at >= end; at += step) {
+      emit(start + at - 1);
+    }
+  });
 };
 
 const sliceRow: FunctionRow = {
   usage: sliceUsage,
   bind(made) {
-    checkCount(sliceUsage, made, 3, 3);
-    const list = listArgument(sliceUsage, made, 0);
+    checkCount(sliceUsage, made, 3, 4);
+    const list = asList(listArgument(sliceUsage, made, 0));
     const places = made.arguments
       .slice(1)
       .map((argument, at) => fitArgument(sliceUsage, 'integer', argument, at + 2));
     return call({
       name: made.name,
-      type: listType(elementType(list.type)),
-      arguments: [coerce(list, listType(elementType(list.type))), ...places],
+      type: list.type,
+      arguments: [list, ...places],
       kernel: sliceKernel,
       position: made.position,
-      fallible: false,
+      fallible: true,
     });
   },
 };
@@ -168,9 +182,9 @@ const toStringRow: FunctionRow = {
   usage: toStringUsage,
   bind(made) {
     checkCount(toStringUsage, made, 2, 3);
-    const list = listArgument(toStringUsage, made, 0);
+    const list = flattened(listArgument(toStringUsage, made, 0));
     const element = elementType(list.type);
-    if (!isPlain(element) || familyOf(element) === 'binary' || !canCast(element, textType)) {
+    if (familyOf(element) === 'binary' || !canCast(element, textType)) {
       throw wrongArgument(toStringUsage, 'a list of values that have a text', 1, list);
     }
     const texts: Bound = castTo(list, listType(textType), made.position);

@@ -1,16 +1,16 @@
 import type { DataType } from 'apache-arrow';
-import { Uint64 } from 'apache-arrow';
 import type { Bound, Kernel } from '../bound.ts';
 import { boolType } from '../bound.ts';
 import { coerce, commonOfTwo } from '../coerce.ts';
-import type { Column, ListColumn } from '../column.ts';
+import type { ListColumn } from '../column.ts';
 import { maskStates, newStates, statesColumn, truth } from '../column.ts';
-import { compareColumns } from '../compare.ts';
-import { bindList, bindListElement, listsOf, listType } from '../element.ts';
+import { bindList, bindListElement, listType } from '../element.ts';
+import type { Key } from '../keys.ts';
+import { keysOf } from '../keys.ts';
+import { elementRows, listsOf } from '../lists.ts';
 import { literalAs } from '../literals.ts';
-import { call, nullLiteral } from '../node.ts';
-import { scalarAt } from '../scalar.ts';
-import { takeRows } from '../take.ts';
+import { call, nullLiteral, nullType } from '../node.ts';
+import { orderOf } from '../order.ts';
 import { allValid } from '../text.ts';
 import { elementType, familyOf, isComputable } from '../types.ts';
 import type { FunctionCall, FunctionRow } from './function-row.ts';
@@ -28,74 +28,14 @@ export function listArgument(usage: string, made: FunctionCall, at: number): Bou
   return argument;
 }
 
-const lengthKernel: Kernel = ([column], { length }) => {
-  const lists = listsOf(column!);
-  const values = new BigUint64Array(length);
-  for (let row = 0; row < length; row++) {
-    values[row] = BigInt(lists.ends[row]! - lists.starts[row]!);
-  }
-  return { kind: 'bigint', length, values, valid: lists.valid };
-};
-
-const lengthUsage = 'array_length(list[, 1])';
-
-/** Only the lists themselves are counted, not the lists in them. */
-function checkDimension(dimension: Bound | undefined): void {
-  if (dimension !== undefined && (dimension.kind !== 'literal' || dimension.value !== 1n)) {
-    throw wrongArgument(lengthUsage, 'the dimension 1', 2, dimension);
-  }
-}
-
-const lengthRow: FunctionRow = {
-  usage: lengthUsage,
-  bind(made) {
-    checkCount(lengthUsage, made, 1, 2);
-    checkDimension(made.arguments[1]);
-    const argument = made.arguments[0]!;
-    // Counts lists of any values: none of them is looked at.
-    const list = familyOf(argument.type) === 'list' ? argument : listArgument(lengthUsage, made, 0);
-    return call({
-      name: made.name,
-      type: new Uint64(),
-      arguments: [list],
-      kernel: lengthKernel,
-      position: made.position,
-      fallible: false,
-    });
-  },
-};
-
-/** For each element of all lists, in order: its row in the child, and the row of its list. */
-export function elementRows(lists: ListColumn): {
-  readonly children: Uint32Array;
-  readonly owners: Uint32Array;
-} {
-  let size = 0;
-  for (let row = 0; row < lists.length; row++) {
-    size += lists.ends[row]! - lists.starts[row]!;
-  }
-  const children = new Uint32Array(size);
-  const owners = new Uint32Array(size);
-  for (let row = 0, at = 0; row < lists.length; row++) {
-    for (let child = lists.starts[row]!; child < lists.ends[row]!; child++, at++) {
-      children[at] = child;
-      owners[at] = row;
-    }
-  }
-  return { children, owners };
-}
-
 /** `array_has(list, value)`: an element that is null is not the value; a null value makes it UNKNOWN. */
-const hasKernel: Kernel = ([column, value], { length }) => {
+const hasKernel: Kernel = ([column, value], { length, types }) => {
   const lists = listsOf(column!);
   const states = newStates(length);
   const { children, owners } = elementRows(lists);
-  const found = compareColumns('=', takeRows(lists.child, children), takeRows(value!, owners), [
-    1n,
-    1n,
-  ]).states;
-  for (let at = 0; at < found.length; at++) {
-    if (found[at] === truth.true) {
+  const order = orderOf(lists.child, value!, types[1]!);
+  for (let at = 0; at < owners.length; at++) {
+    if (order(children[at]!, owners[at]!) === 0) {
       states[owners[at]!] = truth.true;
     }
   }
@@ -103,16 +43,8 @@ const hasKernel: Kernel = ([column, value], { length }) => {
   return statesColumn(states);
 };
 
-/** What two equal values have in common as the key of a set; nulls are alike here. */
-function keysOf(column: Column): (row: number) => unknown {
-  return (row) => {
-    const value = scalarAt(column, row, false);
-    return value instanceof Uint8Array ? Buffer.from(value).toString('latin1') : value;
-  };
-}
-
-function keySet(lists: ListColumn, row: number, key: (row: number) => unknown): Set<unknown> {
-  const keys = new Set<unknown>();
+function keySet(lists: ListColumn, row: number, key: Key): Set<string> {
+  const keys = new Set<string>();
   for (let at = lists.starts[row]!; at < lists.ends[row]!; at++) {
     keys.add(key(at));
   }
@@ -120,10 +52,10 @@ function keySet(lists: ListColumn, row: number, key: (row: number) => unknown): 
 }
 
 /** The sets of a column's lists; one that stands in many rows, such as a literal, is made once. */
-function setsOf(lists: ListColumn): (row: number) => Set<unknown> {
-  const key = keysOf(lists.child);
+function setsOf(lists: ListColumn, element: DataType): (row: number) => Set<string> {
+  const key = keysOf(lists.child, element);
   let last:
-    | { readonly start: number; readonly end: number; readonly keys: Set<unknown> }
+    | { readonly start: number; readonly end: number; readonly keys: Set<string> }
     | undefined;
   return (row) => {
     const [start, end] = [lists.starts[row]!, lists.ends[row]!];
@@ -134,7 +66,7 @@ function setsOf(lists: ListColumn): (row: number) => Set<unknown> {
   };
 }
 
-function hasAny(keys: Set<unknown>, wanted: Set<unknown>): boolean {
+function hasAny(keys: Set<string>, wanted: Set<string>): boolean {
   for (const key of keys) {
     if (wanted.has(key)) {
       return true;
@@ -143,7 +75,7 @@ function hasAny(keys: Set<unknown>, wanted: Set<unknown>): boolean {
   return false;
 }
 
-function hasAll(keys: Set<unknown>, wanted: Set<unknown>): boolean {
+function hasAll(keys: Set<string>, wanted: Set<string>): boolean {
   for (const key of wanted) {
     if (!keys.has(key)) {
       return false;
@@ -152,10 +84,14 @@ function hasAll(keys: Set<unknown>, wanted: Set<unknown>): boolean {
   return true;
 }
 
-function setKernel(test: (keys: Set<unknown>, wanted: Set<unknown>) => boolean): Kernel {
-  return ([left, right], { length }) => {
+/** Whether one set holds some of another, or all of it. */
+type SetTest = (keys: Set<string>, wanted: Set<string>) => boolean;
+
+function setKernel(test: SetTest): Kernel {
+  return ([left, right], { length, types }) => {
     const [lists, others] = [listsOf(left!), listsOf(right!)];
-    const [keys, wanted] = [setsOf(lists), setsOf(others)];
+    const element = elementType(types[0]!);
+    const [keys, wanted] = [setsOf(lists, element), setsOf(others, element)];
     const valid = allValid([lists, others]);
     const states = newStates(length);
     for (let row = 0; row < length; row++) {
@@ -175,11 +111,7 @@ const hasRow: FunctionRow = {
     checkCount(hasUsage, made, 2, 2);
     const list = listArgument(hasUsage, made, 0);
     const value = made.arguments[1]!;
-    const type = fitted(elementType(list.type), value);
-    if (type === undefined || !isPlain(type)) {
-      throw wrongArgument(hasUsage, `a value of the list's type`, 2, value);
-    }
-    const args = [coerce(list, sameElement(list, type)), coerce(value, type)];
+    const args = withValue(hasUsage, list, value, 2);
     return call({
       name: made.name,
       type: boolType,
@@ -191,8 +123,36 @@ const hasRow: FunctionRow = {
   },
 };
 
+/** A list and a value in one type: that of the list where it holds the value. */
+export function withValue(
+  usage: string,
+  list: Bound,
+  value: Bound,
+  at: number,
+): readonly [Bound, Bound] {
+  const type = fitted(elementType(list.type), value);
+  if (type === undefined) {
+    throw wrongArgument(usage, `a value of the list's type`, at, value);
+  }
+  return [coerce(list, sameElement(list, type)), coerce(value, type)];
+}
+
+/** All arguments as lists of one type. */
+export function sameLists(usage: string, made: FunctionCall): readonly Bound[] {
+  const lists = made.arguments.map((_, at) => listArgument(usage, made, at));
+  let element: DataType = nullType;
+  for (const [at, list] of lists.entries()) {
+    const common = commonOfTwo(element, elementType(list.type));
+    if (common === undefined) {
+      throw wrongArgument(usage, "a list of the other list's type", at + 1, list);
+    }
+    element = common;
+  }
+  return lists.map((list) => coerce(list, sameElement(list, element)));
+}
+
 /** The element type when it holds the literal, otherwise what holds both. */
-export function fitted(element: DataType, value: Bound): DataType | undefined {
+function fitted(element: DataType, value: Bound): DataType | undefined {
   const exact =
     value.kind === 'literal' && familyOf(element) !== 'null'
       ? literalAs(value, element)
@@ -200,29 +160,16 @@ export function fitted(element: DataType, value: Bound): DataType | undefined {
   return exact === undefined ? commonOfTwo(element, value.type) : element;
 }
 
-/** Whether elements are told apart by their value; lists in lists are not. */
-export function isPlain(element: DataType): boolean {
-  return familyOf(element) !== 'list';
-}
-
-export function sameElement(list: Bound, type: DataType): DataType {
+function sameElement(list: Bound, type: DataType): DataType {
   return elementType(list.type) === type ? list.type : listType(type);
 }
 
-function setRow(
-  usage: string,
-  test: (keys: Set<unknown>, wanted: Set<unknown>) => boolean,
-): FunctionRow {
+function setRow(usage: string, test: SetTest): FunctionRow {
   return {
     usage,
     bind(made) {
       checkCount(usage, made, 2, 2);
-      const [left, right] = [listArgument(usage, made, 0), listArgument(usage, made, 1)];
-      const element = commonElement(left, right);
-      if (element === undefined || !isPlain(element)) {
-        throw wrongArgument(usage, "a list of the other list's type", 2, right);
-      }
-      const args = [left, right].map((list) => coerce(list, sameElement(list, element)));
+      const args = sameLists(usage, made);
       return call({
         name: made.name,
         type: boolType,
@@ -233,10 +180,6 @@ function setRow(
       });
     },
   };
-}
-
-function commonElement(left: Bound, right: Bound): DataType | undefined {
-  return commonOfTwo(elementType(left.type), elementType(right.type));
 }
 
 const makeRow: FunctionRow = {
@@ -260,9 +203,6 @@ const hasAllRow = setRow('array_has_all(list, list)', hasAll);
 
 /** Functions of lists. */
 export const listFunctions: Readonly<Record<string, FunctionRow>> = {
-  array_length: lengthRow,
-  list_length: lengthRow,
-  cardinality: lengthRow,
   array_has: hasRow,
   array_contains: hasRow,
   list_has: hasRow,

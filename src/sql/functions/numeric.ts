@@ -1,19 +1,18 @@
-import type { DataType, Decimal } from 'apache-arrow';
 import { bindArithmetic } from '../bind-arithmetic.ts';
 import type { Bound, Kernel, KernelCall } from '../bound.ts';
 import { boolType } from '../bound.ts';
 import type { Column } from '../column.ts';
 import { maskStates, newStates, statesColumn, truth, validOf } from '../column.ts';
-import { rescale } from '../decimal.ts';
 import { SqlError } from '../errors.ts';
 import { float64Type } from '../literals.ts';
 import { fold, literal, shared } from '../node.ts';
-import { isSingle, storageOf } from '../storage.ts';
+import { storageOf } from '../storage.ts';
 import { allValid } from '../text.ts';
 import { familyOf, integerOf, integerRange, typeName } from '../types.ts';
 import { bigintsOf, doublesOf } from '../widen.ts';
 import type { FunctionCall, FunctionRow } from './function-row.ts';
 import { checkCount, fitArgument, plainFunction } from './function-row.ts';
+import { floats } from './rounding.ts';
 
 /** A function of one float. */
 function unary(name: string, compute: (value: number) => number): FunctionRow {
@@ -38,90 +37,6 @@ function binary(usage: string, compute: (left: number, right: number) => number)
   };
   return plainFunction({ usage, parameters: ['float', 'float'], result: float64Type, kernel });
 }
-
-/** Half is rounded away from zero. */
-function roundHalf(value: number): number {
-  const rounded = Math.round(Math.abs(value));
-  // 0.49999999999999994 + 0.5 is 1 in doubles, which Math.round knows; the sign is put back.
-  return value < 0 || Object.is(value, -0) ? -rounded : rounded;
-}
-
-function roundTo(value: number, digits: number): number {
-  const factor = 10 ** digits;
-  const result = roundHalf(value * factor) / factor;
-  return Number.isFinite(result) ? result : value;
-}
-
-function floats(
-  column: Column,
-  call: KernelCall,
-  compute: (value: number, row: number) => number,
-): Column {
-  const results = doublesOf(column).map(compute);
-  return {
-    kind: 'number',
-    length: call.length,
-    values: isSingle(call.type) ? new Float32Array(results) : results,
-    valid: validOf(column),
-  };
-}
-
-/** Rounding keeps the type: integers are whole already, decimals are rounded in their digits. */
-function rounding(
-  name: string,
-  compute: (value: number) => number,
-  whole: (value: bigint, factor: bigint) => bigint,
-): FunctionRow {
-  const kernel: Kernel = ([column], call) => {
-    if (column!.kind === 'wide') {
-      const factor = 10n ** BigInt((call.type as Decimal).scale);
-      return { ...column!, values: column!.values.map((value) => whole(value, factor) * factor) };
-    }
-    return familyOf(call.type) === 'float' ? floats(column!, call, compute) : column!;
-  };
-  return plainFunction({
-    usage: `${name}(number)`,
-    parameters: ['number'],
-    result: ([type]) => type!,
-    kernel,
-  });
-}
-
-function floorWhole(value: bigint, factor: bigint): bigint {
-  const rest = value % factor;
-  return (value - rest) / factor - (rest < 0n ? 1n : 0n);
-}
-
-function roundDecimal(value: bigint, scale: number, digits: number): bigint {
-  return digits >= scale
-    ? value
-    : rescale({ value, scale }, digits) * 10n ** BigInt(scale - digits);
-}
-
-const roundKernel: Kernel = ([column, places], call) => {
-  const digits = places === undefined ? undefined : bigintsOf(places);
-  const placesAt = (row: number): number =>
-    Math.max(-400, Math.min(400, Number(digits?.[row] ?? 0n)));
-  if (column!.kind === 'wide') {
-    const { scale } = call.type as Decimal;
-    const values = column!.values.map((value, row) =>
-      roundDecimal(value, scale, Math.max(0, placesAt(row))),
-    );
-    return {
-      ...column!,
-      values,
-      valid: allValid(places === undefined ? [column!] : [column!, places]),
-    };
-  }
-  const rounded =
-    familyOf(call.type) === 'float'
-      ? floats(column!, call, (value, row) => roundTo(value, placesAt(row)))
-      : column!;
-  return {
-    ...rounded,
-    valid: allValid(places === undefined ? [column!] : [column!, places]),
-  } as Column;
-};
 
 /** `abs(x)`: the least integer of a type has no positive opposite in it. */
 const absKernel: Kernel = ([column], call) => {
@@ -159,15 +74,17 @@ function integerAbs(column: Column, call: KernelCall): Column {
     : { kind: 'bigint', length: call.length, values, valid };
 }
 
-const isNanKernel: Kernel = ([column], call) => {
-  const states = newStates(call.length);
-  const values = doublesOf(column!);
-  for (let row = 0; row < states.length; row++) {
-    states[row] = Number.isNaN(values[row]) ? truth.true : truth.false;
-  }
-  maskStates(states, validOf(column!));
-  return statesColumn(states);
-};
+function floatTest(test: (value: number) => boolean): Kernel {
+  return ([column], call) => {
+    const states = newStates(call.length);
+    const values = doublesOf(column!);
+    for (let row = 0; row < states.length; row++) {
+      states[row] = test(values[row]!) ? truth.true : truth.false;
+    }
+    maskStates(states, validOf(column!));
+    return statesColumn(states);
+  };
+}
 
 const modRow: FunctionRow = {
   usage: 'mod(number, divisor)',
@@ -216,35 +133,27 @@ const isNanRow = plainFunction({
   usage: 'isnan(number)',
   parameters: ['float'],
   result: boolType,
-  kernel: isNanKernel,
+  kernel: floatTest(Number.isNaN),
 });
 const signRow = unary('sign', Math.sign);
-const ceilRow = rounding('ceil', Math.ceil, (value, factor) => -floorWhole(-value, factor));
 
-function keepType([type]: readonly DataType[]): DataType {
-  return type!;
-}
+const isZeroRow = plainFunction({
+  usage: 'iszero(number)',
+  parameters: ['float'],
+  result: boolType,
+  kernel: floatTest((value) => value === 0),
+});
 
 /** Functions of numbers. Those of floats answer NaN or infinity where there is no number. */
 export const numericFunctions: Readonly<Record<string, FunctionRow>> = {
   abs: plainFunction({
     usage: 'abs(number)',
     parameters: ['number'],
-    result: keepType,
+    result: ([type]) => type!,
     kernel: absKernel,
     fallible: true,
   }),
-  ceil: ceilRow,
-  ceiling: ceilRow,
-  floor: rounding('floor', Math.floor, floorWhole),
-  trunc: rounding('trunc', Math.trunc, (value, factor) => value / factor),
-  round: plainFunction({
-    usage: 'round(number[, digits])',
-    parameters: ['number', 'integer'],
-    required: 1,
-    result: keepType,
-    kernel: roundKernel,
-  }),
+  iszero: isZeroRow,
   sqrt: unary('sqrt', Math.sqrt),
   cbrt: unary('cbrt', Math.cbrt),
   exp: unary('exp', Math.exp),
@@ -273,8 +182,8 @@ export const numericFunctions: Readonly<Record<string, FunctionRow>> = {
       return literal(float64Type, Math.PI, made.position);
     },
   },
-  radians: unary('radians', (value) => (value * Math.PI) / 180),
-  degrees: unary('degrees', (value) => (value * 180) / Math.PI),
+  radians: unary('radians', (value) => value * (Math.PI / 180)),
+  degrees: unary('degrees', (value) => value * (180 / Math.PI)),
   sinh: unary('sinh', Math.sinh),
   cosh: unary('cosh', Math.cosh),
   tanh: unary('tanh', Math.tanh),

@@ -2,33 +2,15 @@ import type { Bound, Kernel, KernelCall } from '../bound.ts';
 import { boolType } from '../bound.ts';
 import { CodePoints } from '../code-points.ts';
 import { maskStates, newStates, statesColumn, truth } from '../column.ts';
-import { excerpt, SqlError } from '../errors.ts';
 import { call } from '../node.ts';
-import { flagsOf } from '../parse-regexp.ts';
 import type { RegexpMatcher } from '../regexp.ts';
 import { compileRegexp } from '../regexp.ts';
 import type { RegexpFlags } from '../regexp-tree.ts';
 import { allValid, bytesOf, textAt } from '../text.ts';
 import type { FunctionCall, FunctionRow } from './function-row.ts';
 import { checkCount, fitArgument } from './function-row.ts';
-
-const noFlags: RegexpFlags = { ignoreCase: false, lines: false, dotAll: false };
-
-/** The flags of a literal such as `'i'`; a null is none. */
-function flagsArgument(name: string, argument: Bound | undefined): RegexpFlags {
-  if (argument === undefined || (argument.kind === 'literal' && argument.value === null)) {
-    return noFlags;
-  }
-  const text =
-    argument.kind === 'literal' && typeof argument.value === 'string' ? argument.value : undefined;
-  const flags = text === undefined || text.includes('-') ? undefined : flagsOf(text, noFlags);
-  if (flags === undefined) {
-    const shown = text === undefined ? 'no literal' : `'${excerpt(text)}'`;
-    const message = `expected the letters i, m and s as the flags of ${name}, found ${shown}`;
-    throw new SqlError('value', message, argument.position);
-  }
-  return flags;
-}
+import { flagsArgument } from './regexp-flags.ts';
+import { bindRegexpMatch, regexpPartFunctions } from './regexp-parts.ts';
 
 /** The matcher of each row's pattern; equal patterns one behind the other are made ready once. */
 function matcherOf(flags: RegexpFlags, position: number): (pattern: string) => RegexpMatcher {
@@ -74,12 +56,7 @@ function bindRegexp(usage: string, made: FunctionCall, nullState: number): Bound
   const [text, pattern] = made.arguments
     .slice(0, 2)
     .map((argument, at) => fitArgument(usage, 'text', argument, at + 1));
-  const given = made.arguments[2];
-  const flags = flagsArgument(
-    name,
-    given === undefined ? undefined : fitArgument(usage, 'text', given, 3),
-  );
-
+  const { flags } = flagsArgument(usage, made, 3, false);
   const written =
     pattern!.kind === 'literal' && typeof pattern.value === 'string' ? pattern.value : undefined;
   const fixed =
@@ -100,11 +77,18 @@ function regexpRow(name: string, nullState: number): FunctionRow {
   return { usage, bind: (made) => bindRegexp(usage, made, nullState) };
 }
 
-/**
- * Tests with regular expressions. `regexp_match` is one as well, as LanceDB has
- * it in filters: whether there is a match, so that a null text has none.
- */
+const matchUsage = "regexp_match(text, pattern[, 'flags'])";
+
+/** In a predicate it asks whether there is a match, as LanceDB has it, so that a null text has none. */
+const matchRow: FunctionRow = {
+  usage: matchUsage,
+  bind: (made) =>
+    made.asTest ? bindRegexp(matchUsage, made, truth.false) : bindRegexpMatch(matchUsage, made),
+};
+
+/** Functions of regular expressions. */
 export const regexpFunctions: Readonly<Record<string, FunctionRow>> = {
   regexp_like: regexpRow('regexp_like', truth.unknown),
-  regexp_match: regexpRow('regexp_match', truth.false),
+  regexp_match: matchRow,
+  ...regexpPartFunctions,
 };

@@ -51,7 +51,7 @@ export function toText(compute: (args: Arguments, call: KernelCall) => string): 
 }
 
 /** A function to a 32-bit integer that is null where an argument is. */
-export function toInt32(compute: (args: Arguments) => number): Kernel {
+export function toInt32(compute: (args: Arguments, call: KernelCall) => number): Kernel {
   return (columns, call) => {
     const args = new RowArguments(columns);
     const valid = allValid(columns);
@@ -59,7 +59,7 @@ export function toInt32(compute: (args: Arguments) => number): Kernel {
     for (let row = 0; row < values.length; row++) {
       if (valid === null || valid[row] === 1) {
         args.row = row;
-        values[row] = compute(args);
+        values[row] = compute(args, call);
       }
     }
     return { kind: 'number', length: call.length, values, valid };

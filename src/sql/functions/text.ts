@@ -33,9 +33,16 @@ export function textRow(
 export function countRow(
   usage: string,
   parameters: readonly Parameter[],
-  compute: (args: Arguments) => number,
+  compute: (args: Arguments, call: KernelCall) => number,
+  fallible = false,
 ): FunctionRow {
-  return plainFunction({ usage, parameters, result: int32Type, kernel: toInt32(compute) });
+  return plainFunction({
+    usage,
+    parameters,
+    result: int32Type,
+    kernel: toInt32(compute),
+    fallible,
+  });
 }
 
 function caseRow(usage: string, convert: (text: string) => string): FunctionRow {
@@ -99,7 +106,7 @@ export function checkLength(length: number | bigint, { name, position }: KernelC
 }
 
 /** How often a part stands in a text. A list of the pieces might fill the memory. */
-function countParts(text: string, part: string): number {
+export function countParts(text: string, part: string): number {
   let count = 0;
   for (let at = text.indexOf(part); at >= 0; at = text.indexOf(part, at + part.length)) {
     count++;

@@ -145,6 +145,20 @@ describe('a commit whose outcome is not known', () => {
   );
 
   it.each([[['applied']], [['lost']], [['lost', 'applied']]] as const)(
+    'still puts a record in the place of its older self after %j',
+    async (mishaps) => {
+      const store = new MemoryStore();
+      await plant(new Catalog(store, store), ['t'], 'declared');
+      const catalog = new Catalog(store, unsureCommitter(store, mishaps));
+      const before = await catalog.requireTable(['t']);
+      const record = { ...before.content, kind: 'lance' } as const;
+      await catalog.createTableCommit(['t'], record, [], [], before);
+      expect((await catalog.requireTable(['t'])).content).toStrictEqual(record);
+      expect(await store.get(droppedKey(record.id))).toBeUndefined();
+    },
+  );
+
+  it.each([[['applied']], [['lost']], [['lost', 'applied']]] as const)(
     'still drops a table after %j',
     async (mishaps) => {
       const store = new MemoryStore();

@@ -313,6 +313,36 @@ function plain(value: unknown): unknown {
 }
 
 describe('AlterTableAlterColumns', () => {
+  it('casts a field inside a column, which keeps its nulls and its other fields', async () => {
+    await alter(
+      { path: 'p.x', rename: 'wide', data_type: { type: 'int64' } },
+      { path: 'p', rename: 'q' },
+    );
+    expect(await table.column('q.wide')).toEqual([1n, null, null, null, 5n]);
+    expect(await table.column('q.`y.z`')).toEqual(['q', null, null, 'r', 't']);
+    expect(await table.column('p.x', { version: 2 })).toEqual([1, null, null, null, 5]);
+  });
+
+  it('is refused for a field inside a column that gets another type itself', async () => {
+    const type = {
+      type: 'struct',
+      fields: [
+        { name: 'x', type: { type: 'int64' }, nullable: true },
+        { name: 'y.z', type: { type: 'string' }, nullable: true },
+      ],
+    };
+    await alter({ path: 'p', data_type: type });
+    expect(await table.column('p.x')).toEqual([1n, null, null, null, 5n]);
+    await expect(
+      alter(
+        { path: 'p', data_type: { ...type, fields: type.fields.toReversed() } },
+        { path: 'p.x', rename: 'a' },
+      ),
+    ).rejects.toThrow(
+      'the column "p" gets another type and so does not keep the fields inside it that are altered',
+    );
+  });
+
   it('makes several changes in one version', async () => {
     await table.post('delete', { predicate: 'n = 2' });
     await alter(
@@ -424,10 +454,10 @@ describe('AlterTableAlterColumns', () => {
       'the column "p" of type struct<x: int32, y.z: utf8> cannot become utf8',
     ],
     [
-      'a cast inside a struct',
-      one({ path: 'p.x', data_type: { type: 'int64' } }),
-      0,
-      '"p.x" is a part of a column; only whole columns can get another type',
+      'a cast inside a struct that loses a value',
+      one({ path: 'p.x', data_type: { type: 'bool' } }),
+      20,
+      'the column "p.x" cannot become bool: the value 5 would be lost',
     ],
     [
       'virtual columns',
@@ -495,16 +525,38 @@ describe('AlterTableDropColumns', () => {
     expect(await table.column('k')).toEqual([2n, 3n, 301n, 5n, 6n]);
   });
 
+  it('leaves a field inside a column out, also of one whose name has a dot', async () => {
+    await table.post('drop_columns', { columns: ['p.`y.z`', 's'] });
+    expect(
+      await table.rows({ columns: ['n', 'x'].map((name) => (name === 'n' ? name : 'p.x')) }),
+    ).toEqual([
+      { n: 1n, 'p.x': 1 },
+      { n: 2n, 'p.x': null },
+      { n: 300n, 'p.x': null },
+      { n: 4n, 'p.x': null },
+      { n: 5n, 'p.x': 5 },
+    ]);
+    expect(await table.column('n', { filter: 'p is null' })).toEqual([2n, 300n]);
+    await expect(table.column('p.`y.z`')).rejects.toThrow('the table has no column');
+    expect(await table.column('p.`y.z`', { version: 2 })).toEqual(['q', null, null, 'r', 't']);
+  });
+
+  it('is refused for a field beside the column in which it lies', async () => {
+    await expect(table.post('drop_columns', { columns: ['p.x', 'p'] })).rejects.toThrow(
+      'columns names "p.x" beside "p", in which it lies',
+    );
+  });
+
   const refusals: readonly (readonly [string, object, number, string])[] = [
     ['no columns', { columns: [] }, 13, 'columns must name at least one column'],
     ['an unknown column', { columns: ['n', 'zz'] }, 12, 'the table has no column "zz"'],
     ['a column twice', { columns: ['n', 'n'] }, 13, 'columns names "n" twice'],
     ['all columns', { columns: ['p', 'n', 's'] }, 13, 'a table must keep at least one column'],
     [
-      'a part of a column',
-      { columns: ['p.x'] },
-      0,
-      '"p.x" is a part of a column; only whole columns can be dropped',
+      'all fields of a column',
+      { columns: ['p.x', 'p.`y.z`'] },
+      13,
+      '"p.x" cannot be dropped: what holds it must keep at least one field',
     ],
     ['an unknown branch', { columns: ['n'], branch: 'b' }, 22, 'the table has no branch "b"'],
   ];

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { newFragment } from '../../../src/engine/table/change.ts';
 import type { Fragment, Snapshot } from '../../../src/engine/table/snapshot.ts';
 import { catalogBackend } from '../../support/catalog-backend.ts';
-import { plant, plantNamespace, refusalOf } from '../../support/catalog.ts';
+import { plant, refusalOf } from '../../support/catalog.ts';
 import { TestPermit } from '../../support/permit.ts';
 import { ask, lancedb } from '../../support/request.ts';
 
@@ -227,19 +227,6 @@ describe('DropTable', () => {
       '13 InvalidInput: the body must be a JSON object, not a list',
     );
     expect(await catalog.table(['a', 't'])).toBeDefined();
-  });
-});
-
-describe('DeclareTable', () => {
-  it.each([
-    ['a$t', '5 TableAlreadyExists: table /a/t already exists'],
-    ['a$free', '0 Unsupported: DeclareTable is not built yet'],
-    ['a$b', '2 NamespaceAlreadyExists: the name /a/b is taken by a namespace'],
-    ['gone$t', '1 NamespaceNotFound: namespace /gone does not exist'],
-  ])('refuses %s', async (id, sentence) => {
-    const { backend, catalog } = await planted();
-    await plantNamespace(catalog, ['a', 'b']);
-    expect(await refusalOf(ask(backend, `POST /v1/table/${id}/declare`))).toBe(sentence);
   });
 });
 

@@ -1,19 +1,27 @@
-import { mkdir, mkdtemp, realpath, rm, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, realpath, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import * as fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { CatalogError } from '../../../src/protocol/errors.ts';
 import {
+  makeLocation,
+  managedFolder,
   requireFree,
   reserveLocation,
+  resolveDataset,
   resolveLocation,
 } from '../../../src/engine/table/locations.ts';
 import { MemoryStore } from '../../support/memory-store.ts';
 
 let base = '';
 let allowed = '';
-const rules = () => ({ managed: join(base, 'managed'), allowed: [allowed] });
+const rules = () => ({
+  managed: join(base, 'managed'),
+  allowed: [allowed, join(base, 'data')],
+  own: [join(base, 'data', 'tables')],
+});
 
 beforeAll(async () => {
   base = await realpath(await mkdtemp(join(tmpdir(), 'locations-')));
@@ -21,6 +29,7 @@ beforeAll(async () => {
   await mkdir(join(base, 'managed'));
   await mkdir(allowed);
   await mkdir(join(base, 'elsewhere'));
+  await writeFile(join(base, 'elsewhere', 'file'), '');
   await symlink(join(base, 'elsewhere'), join(allowed, 'link'));
   await symlink(join(allowed, 'loop'), join(allowed, 'loop'));
   await mkdir(join(allowed, 'full'));
@@ -54,6 +63,16 @@ describe('resolveLocation', () => {
       () => join(allowed, 'link', 'x'),
       'lies outside the folders where tables may be',
     ],
+    [
+      'in a file elsewhere, of which nothing is told',
+      () => join(base, 'elsewhere', 'file', 'x'),
+      'lies outside the folders where tables may be',
+    ],
+    [
+      'elsewhere, of a name that is too long',
+      () => join(base, 'elsewhere', 'a'.repeat(300), 'x'),
+      'lies outside the folders where tables may be',
+    ],
     ['taken', () => join(allowed, 'full'), 'is not an empty folder'],
     [
       'a file',
@@ -78,6 +97,28 @@ describe('resolveLocation', () => {
     });
   });
 
+  it.each([
+    ['in a folder of its own', () => join(base, 'data', 'tables', 'x')],
+    ['at a folder of its own', () => join(base, 'data', 'tables')],
+  ])('refuses what the service keeps to itself, whatever is allowed: %s', async (_, location) => {
+    await expect(resolveLocation(location(), rules())).rejects.toMatchObject({
+      row: { code: 13 },
+      message: `the location ${JSON.stringify(location())} lies outside the folders where tables may be`,
+    });
+  });
+
+  it('refuses a folder in which the service has its own, or other tables will be', async () => {
+    const around = { managed: join(base, 'new', 'lance'), allowed: [base], own: rules().own };
+    for (const location of [join(base, 'new'), join(base, 'data'), join(base, 'new', 'lance')]) {
+      await expect(resolveLocation(location, around)).rejects.toMatchObject({
+        row: { code: 13 },
+        message: `the location ${JSON.stringify(location)} holds folders that the service needs for itself`,
+      });
+    }
+    const beside = join(base, 'new', 'table');
+    await expect(resolveLocation(beside, around)).resolves.toBe(beside);
+  });
+
   it('refuses a path that the store could not hold as a key', async () => {
     const deep = join(allowed, ...Array.from({ length: 600 }, () => 'a'));
     await expect(resolveLocation(deep, rules())).rejects.toMatchObject({
@@ -90,6 +131,79 @@ describe('resolveLocation', () => {
     await expect(resolveLocation(join(allowed, '..a'), rules())).resolves.toBe(
       join(allowed, '..a'),
     );
+  });
+});
+
+describe('resolveDataset', () => {
+  beforeAll(async () => {
+    for (const [name, manifest] of [
+      ['new', '_versions/18446744073709551614.manifest'],
+      ['old', '_versions/1.manifest'],
+      ['staged', '_versions/18446744073709551614.manifest-6f1c'],
+      ['own', 'versions/00000000000000000001.arrow'],
+      ['odd', '_versions'],
+    ] as const) {
+      const file = join(allowed, 'sets', name, manifest);
+      await mkdir(dirname(file), { recursive: true });
+      await writeFile(file, '');
+    }
+    await symlink(join(allowed, 'sets', 'new'), join(allowed, 'alias'));
+    await mkdir(join(allowed, 'sets', 'empty'));
+  });
+
+  it.each([
+    ['sets/new', 'sets/new'],
+    ['sets/old', 'sets/old'],
+    ['sets/empty/../new/', 'sets/new'],
+    ['alias', 'sets/new'],
+  ])('takes a folder with a manifest: %s', async (location, folder) => {
+    await expect(resolveDataset(`${allowed}/${location}`, rules())).resolves.toBe(
+      join(allowed, folder),
+    );
+    const uri = pathToFileURL(`${allowed}/${location}`).href;
+    await expect(resolveDataset(uri, rules())).resolves.toBe(join(allowed, folder));
+  });
+
+  const none = 'holds no Lance table: there is no manifest in its folder _versions';
+  it.each([
+    ['sets/none', 'does not exist: DeclareTable makes the place of a new table'],
+    ['sets/empty', none],
+    ['sets/staged', none],
+    ['sets/odd', none],
+    ['sets', none],
+    ['full', none],
+    [
+      'sets/own',
+      'holds no table of a Lance client: one that this service wrote cannot be registered',
+    ],
+    ['full/file', 'is not a folder, or lies in something that is none'],
+    ['link/x', 'lies outside the folders where tables may be'],
+    ['../elsewhere', 'lies outside the folders where tables may be'],
+  ])('refuses %s', async (location, why) => {
+    const path = `${allowed}/${location}`;
+    await expect(resolveDataset(path, rules())).rejects.toMatchObject({
+      row: { code: 13 },
+      message: `the location ${JSON.stringify(path)} ${why}`,
+    });
+  });
+});
+
+describe('makeLocation', () => {
+  it('makes a folder, and leaves one that is there', async () => {
+    const folder = await managedFolder(rules(), 'an id');
+    expect(folder).toBe(join(base, 'managed', 'an id.lance'));
+    await makeLocation(folder);
+    await writeFile(join(folder, 'file'), '');
+    await makeLocation(folder);
+    expect(await readdir(folder)).toEqual(['file']);
+  });
+
+  it('says what is in the way', async () => {
+    const folder = join(allowed, 'full', 'file', 'x');
+    await expect(makeLocation(folder)).rejects.toMatchObject({
+      row: { code: 13 },
+      message: `the location ${JSON.stringify(folder)} is not a folder, or lies in something that is none`,
+    });
   });
 });
 
@@ -116,5 +230,35 @@ describe('reserveLocation', () => {
       ],
       writes: [{ key: 'L/a/b/', value: Buffer.from('id') }],
     });
+  });
+});
+
+describe('reservations', () => {
+  const folder = fc
+    .array(fc.constantFrom('a', 'b', 'ab', 'a b'), { minLength: 1, maxLength: 4 })
+    .map((names) => `/${names.join('/')}`);
+
+  const overlap = (left: string, right: string): boolean =>
+    `${left}/`.startsWith(`${right}/`) || `${right}/`.startsWith(`${left}/`);
+
+  it('take every folder but those that overlap one that is taken', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(folder, { maxLength: 12 }), async (folders) => {
+        const store = new MemoryStore();
+        const taken: string[] = [];
+        for (const [index, each] of folders.entries()) {
+          const free = await requireFree(store, each).then(
+            () => true,
+            () => false,
+          );
+          const { checks, writes } = reserveLocation(each, `${index}`);
+          const { kind } = await store.commit(checks, writes);
+          expect([free, kind]).toEqual(
+            taken.some((other) => overlap(each, other)) ? [false, 'conflict'] : [true, 'committed'],
+          );
+          if (free) taken.push(each);
+        }
+      }),
+    );
   });
 });

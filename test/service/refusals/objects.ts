@@ -127,7 +127,6 @@ export const objects: readonly RefusalGroup[] = [
         '404/400 allow 1',
         'namespace /one does not exist',
       ],
-      ['POST /v1/table/ns$t/declare', {}, '409/400 allow 5', 'table /ns/t already exists'],
     ],
   },
   {
@@ -198,7 +197,6 @@ export const objects: readonly RefusalGroup[] = [
         '404/400 allow 8',
         'the table has no tag "x"',
       ],
-      ['POST /v1/table/new/declare', {}, '406 allow 0', 'DeclareTable is not built yet'],
     ],
   },
 ];

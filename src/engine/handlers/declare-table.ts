@@ -1,0 +1,78 @@
+import { randomUUID } from 'node:crypto';
+import { rmdir } from 'node:fs/promises';
+import type { Answer } from '../../protocol/backend.ts';
+import { jsonAnswer } from '../answers.ts';
+import { tookNoEffect } from '../catalog/commit-loop.ts';
+import type { TableRecord } from '../catalog/records.ts';
+import { tableExists } from '../catalog/refusals.ts';
+import type { Call, Handler } from '../handler.ts';
+import { propertiesField } from '../parameters.ts';
+import { flagField, textField } from '../query/fields.ts';
+import {
+  makeLocation,
+  managedFolder,
+  requireFree,
+  reserveLocation,
+  resolveLocation,
+} from '../table/locations.ts';
+import { placeSummary } from './commit-summary.ts';
+import type { TableParts } from './table-parts.ts';
+
+/** What the operations work with that give a table a name and a place. */
+export type PlaceParts = Pick<TableParts, 'catalog' | 'store' | 'locations'>;
+
+/**
+ * DeclareTable: a name and an empty folder, into which a Lance client then
+ * writes; its commits go through the catalog. Local files need no credentials,
+ * so none are vended, whoever asks and may.
+ */
+export function declareTable(parts: PlaceParts): Handler {
+  return async (call) => {
+    const { object } = call.request;
+    if (flagField(call.body, 'vend_credentials', false)) {
+      call.permit.require('CreateTableVersion', object);
+    }
+    const properties = propertiesField(call);
+    if ((await parts.catalog.tablePlace(object)) !== undefined) throw tableExists(object);
+    const chosen = textField(call.body, 'location');
+    const id = randomUUID();
+    const location = await placeOf(parts, id, chosen);
+    const table = {
+      id,
+      kind: 'declared',
+      location,
+      properties,
+      createdMillis: Date.now(),
+    } as const;
+    await makeLocation(location);
+    try {
+      await commit(parts, call, table);
+    } catch (error) {
+      // A folder that the client chose may be another's by now.
+      if (chosen === null && tookNoEffect(error)) await rmdir(location).catch(() => undefined);
+      throw error;
+    }
+    return declared(call, location, properties);
+  };
+}
+
+async function placeOf(parts: PlaceParts, id: string, chosen: string | null): Promise<string> {
+  if (chosen === null) return managedFolder(parts.locations, id);
+  const folder = await resolveLocation(chosen, parts.locations);
+  await requireFree(parts.store, folder);
+  return folder;
+}
+
+async function commit(
+  { catalog }: PlaceParts,
+  call: Call,
+  table: TableRecord & { readonly location: string },
+): Promise<void> {
+  const { checks, writes } = reserveLocation(table.location, table.id);
+  await catalog.createTableCommit(call.request.object, table, checks, writes);
+}
+
+function declared(call: Call, location: string, properties: TableRecord['properties']): Answer {
+  const answer = { location, properties, managed_versioning: true };
+  return jsonAnswer(call, answer, { commit: placeSummary('declare') });
+}

@@ -1,0 +1,66 @@
+import { randomUUID } from 'node:crypto';
+import { askForMode } from '../ask.ts';
+import { jsonAnswer } from '../answers.ts';
+import type { Stored, TableRecord } from '../catalog/records.ts';
+import { tableExists } from '../catalog/refusals.ts';
+import type { Call, Handler } from '../handler.ts';
+import { choiceField, propertiesField } from '../parameters.ts';
+import { textField } from '../query/fields.ts';
+import { requireFree, reserveLocation, resolveDataset } from '../table/locations.ts';
+import { placeSummary } from './commit-summary.ts';
+import type { PlaceParts } from './declare-table.ts';
+
+/**
+ * RegisterTable: a name for a table that Lance clients wrote and that lies where
+ * tables may lie. `overwrite` takes the name from another table, which counts as
+ * dropped, unless it lies at this very location: then it is that table still.
+ */
+export function registerTable(parts: PlaceParts): Handler {
+  return async (call) => {
+    const { object } = call.request;
+    const mode = choiceField(call, 'mode');
+    askForMode(call, mode);
+    const properties = propertiesField(call);
+    const existing = await parts.catalog.tablePlace(object);
+    if (existing !== undefined && mode === 'create') throw tableExists(object);
+    const folder = await resolveDataset(textField(call.body, 'location') ?? '', parts.locations);
+    const table =
+      existing !== undefined && existing.content.location === folder
+        ? await registerAgain(parts, call, existing)
+        : await registerNew(parts, call, { folder, properties, existing });
+    const answer = { location: folder, properties: table.properties };
+    return jsonAnswer(call, answer, { mode, commit: placeSummary('register') });
+  };
+}
+
+interface Registration {
+  readonly folder: string;
+  readonly properties: TableRecord['properties'];
+  readonly existing: Stored<TableRecord> | undefined;
+}
+
+async function registerNew(
+  { catalog, store }: PlaceParts,
+  call: Call,
+  { folder, properties, existing }: Registration,
+): Promise<TableRecord> {
+  await requireFree(store, folder);
+  const id = randomUUID();
+  const createdMillis = Date.now();
+  const table = { id, kind: 'lance', location: folder, properties, createdMillis } as const;
+  const { checks, writes } = reserveLocation(folder, id);
+  await catalog.createTableCommit(call.request.object, table, checks, writes, existing);
+  return table;
+}
+
+/** The place is this table's already; it may have been no more than declared. */
+async function registerAgain(
+  { catalog }: PlaceParts,
+  call: Call,
+  existing: Stored<TableRecord>,
+): Promise<TableRecord> {
+  const given = call.body['properties'] === undefined ? {} : { properties: propertiesField(call) };
+  const table = { ...existing.content, kind: 'lance', ...given } as const;
+  await catalog.createTableCommit(call.request.object, table, [], [], existing);
+  return table;
+}

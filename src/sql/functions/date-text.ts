@@ -1,0 +1,128 @@
+import type { DataType } from 'apache-arrow';
+import { TimeNanosecond, TimestampNanosecond } from 'apache-arrow';
+import type { Bound, Kernel } from '../bound.ts';
+import { dayNanoseconds } from '../calendar.ts';
+import { canCast } from '../cast.ts';
+import { castTo } from '../coerce.ts';
+import { formatWriter } from '../date-format.ts';
+import { formatReader } from '../date-reader.ts';
+import { excerpt, SqlError } from '../errors.ts';
+import { textType } from '../literals.ts';
+import { call, nullLiteral } from '../node.ts';
+import { buildSteps, floorDivide, stepsOf } from '../temporal.ts';
+import { allValid, buildTexts, bytesOf, textAt } from '../text.ts';
+import { familyOf, stepOf } from '../types.ts';
+import { requireUtc } from '../zone.ts';
+import type { FunctionCall, FunctionRow } from './function-row.ts';
+import { checkCount, fitArgument, wrongArgument } from './function-row.ts';
+
+/** What a format was made into; equal formats one behind the other are made ready once. */
+function remembered<Made>(
+  make: (format: string) => Made | undefined,
+  name: string,
+  position: number,
+): (format: string) => Made {
+  let last: { readonly format: string; readonly made: Made } | undefined;
+  return (format) => {
+    if (last?.format !== format) {
+      const made = make(format);
+      if (made === undefined) {
+        const message = `expected a format such as %Y-%m-%d in ${name}, found '${excerpt(format)}'`;
+        throw new SqlError('value', message, position);
+      }
+      last = { format, made };
+    }
+    return last.made;
+  };
+}
+
+const writeKernel: Kernel = ([column, format], { name, length, position, types }) => {
+  const [from, formats] = [stepsOf(column!), bytesOf(format!)];
+  const step = stepOf(types[0]!);
+  const writerOf = remembered(formatWriter, name, position);
+  return buildTexts(length, allValid([from, formats]), position, (row) =>
+    writerOf(textAt(formats, row))(BigInt(from.values[row]!) * step),
+  );
+};
+
+const charUsage = "to_char(value, 'format')";
+
+/** `to_char(x, '%Y-%m-%d')`: a moment in the letters of strftime. */
+export const toCharRow: FunctionRow = {
+  usage: charUsage,
+  bind(made) {
+    checkCount(charUsage, made, 2, 2);
+    const given = made.arguments[0]!;
+    const isNull = familyOf(given.type) === 'null';
+    const value = isNull ? nullLiteral(new TimestampNanosecond(), given.position) : given;
+    const family = familyOf(value.type);
+    if (family !== 'date' && family !== 'timestamp' && family !== 'time') {
+      throw wrongArgument(charUsage, 'a date, a time or a timestamp', 1, given);
+    }
+    requireUtc(value.type, 'it is written out', given.position);
+    return call({
+      name: made.name,
+      type: textType,
+      arguments: [value, fitArgument(charUsage, 'text', made.arguments[1]!, 2)],
+      kernel: writeKernel,
+      position: made.position,
+      fallible: true,
+    });
+  },
+};
+
+/** The first of the formats that a text is in says what it means. */
+function readKernel(wrap: (nanoseconds: bigint) => bigint): Kernel {
+  return (columns, made) => {
+    const [texts, ...formats] = columns.map(bytesOf);
+    const readers = formats.map(() => remembered(formatReader, made.name, made.position));
+    const target = stepOf(made.type);
+    return buildSteps(columns, made.type, made, (row) => {
+      const text = textAt(texts!, row);
+      for (const [at, format] of formats.entries()) {
+        const found = readers[at]!(textAt(format, row))(text);
+        if (found !== undefined) {
+          return floorDivide(wrap(found), target);
+        }
+      }
+      const last = textAt(formats.at(-1)!, row);
+      const message = `expected text in the format '${excerpt(last)}' in ${made.name}, found '${excerpt(text)}'`;
+      throw new SqlError('value', message, made.position);
+    });
+  };
+}
+
+/** A text in one of some formats as a moment of a type. */
+export function bindFormatted(usage: string, type: DataType, made: FunctionCall): Bound {
+  const isTime = familyOf(type) === 'time';
+  return call({
+    name: made.name,
+    type,
+    arguments: made.arguments.map((each, at) => fitArgument(usage, 'text', each, at + 1)),
+    kernel: readKernel((moment) =>
+      isTime ? ((moment % dayNanoseconds) + dayNanoseconds) % dayNanoseconds : moment,
+    ),
+    position: made.position,
+    fallible: true,
+  });
+}
+
+const timeUsage = "to_time(value[, 'format', ...])";
+
+/** `to_time('10:30')`, or of a timestamp its time of the day. */
+export const toTimeRow: FunctionRow = {
+  usage: timeUsage,
+  bind(made) {
+    checkCount(timeUsage, made, 1, Infinity);
+    const type = new TimeNanosecond();
+    if (made.arguments.length > 1) {
+      return bindFormatted(timeUsage, type, made);
+    }
+    const value = made.arguments[0]!;
+    if (familyOf(value.type) === 'integer' || !canCast(value.type, type)) {
+      throw wrongArgument(timeUsage, 'a string, a time or a timestamp', 1, value);
+    }
+    requireUtc(value.type, 'it becomes a time', made.position);
+    return castTo(value, type, made.position);
+  },
+};

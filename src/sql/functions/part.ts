@@ -1,0 +1,160 @@
+import type { Kernel, KernelCall } from '../bound.ts';
+import { appendAll } from '../append.ts';
+import { countCharacters, sliceCharacters } from '../characters.ts';
+import { isValid } from '../column.ts';
+import { listType } from '../element.ts';
+import { SqlError } from '../errors.ts';
+import { maxListElements } from '../limits.ts';
+import { textType } from '../literals.ts';
+import { call } from '../node.ts';
+import { constantColumn } from '../scalar.ts';
+import { buildTexts, bytesOf, textAt } from '../text.ts';
+import type { FunctionRow } from './function-row.ts';
+import { checkCount, fitArgument } from './function-row.ts';
+import { buildLists, tooManyElements } from './list-builder.ts';
+import { checkLength, countParts, countRow, textRow } from './text.ts';
+import type { Arguments } from './text-kernels.ts';
+
+const splitUsage = 'string_to_array(text, separator[, null])';
+
+/** The pieces between separators; of an empty separator the whole text, of a null its characters. */
+function piecesOf(text: string, separator: string | undefined): readonly string[] {
+  if (separator === undefined) {
+    return Array.from(text);
+  }
+  return separator === '' ? [text] : text.split(separator, maxListElements + 1);
+}
+
+const splitKernel: Kernel = ([column, separator, nulls], made) => {
+  const texts = bytesOf(column!);
+  const [between, missing] = [separator!, nulls].map((each) =>
+    each === undefined ? undefined : bytesOf(each),
+  );
+  const textOf = (from: typeof missing, row: number): string | undefined =>
+    from !== undefined && isValid(from, row) ? textAt(from, row) : undefined;
+  const pieces: string[] = [];
+  const sizes = Array.from({ length: made.length }, (_, row) => {
+    const own = isValid(texts, row) ? piecesOf(textAt(texts, row), textOf(between, row)) : [];
+    if (pieces.length + own.length > maxListElements) {
+      throw tooManyElements(made);
+    }
+    for (const piece of own) pieces.push(piece);
+    return own.length;
+  });
+  const found = buildTexts(pieces.length, null, made.position, (at) => pieces[at]!);
+  const elements = appendAll([found, constantColumn(textType, null, 1)]);
+  let next = 0;
+  return buildLists(elements, texts.valid, made, (row, emit) => {
+    const nullText = textOf(missing, row);
+    for (const end = next + sizes[row]!; next < end; next++) {
+      emit(pieces[next] === nullText ? pieces.length : next);
+    }
+  });
+};
+
+const splitRow: FunctionRow = {
+  usage: splitUsage,
+  bind(made) {
+    checkCount(splitUsage, made, 2, 3);
+    return call({
+      name: made.name,
+      type: listType(textType),
+      arguments: made.arguments.map((each, at) => fitArgument(splitUsage, 'text', each, at + 1)),
+      kernel: splitKernel,
+      position: made.position,
+      fallible: true,
+    });
+  },
+};
+
+/** Everything before the separator of a place, or behind it counted from the end. */
+function beforeSeparator(args: Arguments): string {
+  const [text, separator, count] = [args.text(0), args.text(1), args.integer(2)];
+  if (separator === '' || count === 0n) {
+    return '';
+  }
+  const step = count > 0n ? 1 : -1;
+  let at = step > 0 ? -separator.length : text.length;
+  for (let left = count > 0n ? count : -count; left > 0n; left--) {
+    // Below 0 `lastIndexOf` would begin at 0 again.
+    const from = step > 0 ? at + separator.length : at - 1;
+    at =
+      step > 0 ? text.indexOf(separator, from) : from < 0 ? -1 : text.lastIndexOf(separator, from);
+    if (at < 0) {
+      return text;
+    }
+  }
+  return step > 0 ? text.slice(0, at) : text.slice(at + separator.length);
+}
+
+/** The place of a text among those between commas, 0 for none. */
+function placeInSet(args: Arguments): number {
+  const [text, set] = [args.text(0), args.text(1)];
+  const found = set === '' || text.includes(',') ? -1 : `,${set},`.indexOf(`,${text},`);
+  return found < 0 ? 0 : countParts(set.slice(0, found), ',') + 1;
+}
+
+/** The part from `start` on, as many characters as the new part has or as is said, gives way to the new part. */
+function overlay(args: Arguments, made: KernelCall): string {
+  const [text, part, start] = [args.text(0), args.text(1), args.integer(2)];
+  const length = args.has(3) ? args.integer(3) : BigInt(countCharacters(part));
+  if (start < 1n || length < 0n) {
+    const found = start < 1n ? `a start of ${start}` : `a length of ${length}`;
+    const message = `expected a start of 1 or more and a length of 0 or more in overlay, found ${found}`;
+    throw new SqlError('value', message, made.position);
+  }
+  const all = countCharacters(text);
+  const clamp = (place: bigint): number => Number(place > BigInt(all) ? BigInt(all) : place);
+  const [from, to] = [clamp(start - 1n), clamp(start - 1n + length)];
+  return sliceCharacters(text, 0, from) + part + sliceCharacters(text, to, all);
+}
+
+/** The most steps of one comparison: the product of the lengths of two texts. */
+const maxSteps = 16_777_216;
+
+/** How many characters must be put in, left out or replaced to make one text of another. */
+function levenshtein(args: Arguments, made: KernelCall): number {
+  const [left, right] = [Array.from(args.text(0)), Array.from(args.text(1))];
+  if (left.length * right.length > maxSteps) {
+    const found = `${left.length} and ${right.length}`;
+    const message = `expected texts of which the lengths make at most ${maxSteps} in levenshtein, found ${found} characters`;
+    throw new SqlError('limit', message, made.position);
+  }
+  let row = Uint32Array.from({ length: right.length + 1 }, (_, at) => at);
+  for (const [above, character] of left.entries()) {
+    const next = new Uint32Array(row.length);
+    next[0] = above + 1;
+    for (let at = 1; at < row.length; at++) {
+      const replaced = row[at - 1]! + (right[at - 1] === character ? 0 : 1);
+      next[at] = Math.min(replaced, row[at]! + 1, next[at - 1]! + 1);
+    }
+    row = next;
+  }
+  return row[right.length]!;
+}
+
+const substringIndexRow = textRow(
+  'substring_index(text, separator, count)',
+  ['text', 'text', 'integer'],
+  beforeSeparator,
+);
+
+/** Functions of parts of texts: pieces between separators, replaced parts, differences. */
+export const partFunctions: Readonly<Record<string, FunctionRow>> = {
+  string_to_array: splitRow,
+  string_to_list: splitRow,
+  substring_index: substringIndexRow,
+  substr_index: substringIndexRow,
+  find_in_set: countRow('find_in_set(text, set)', ['text', 'text'], placeInSet),
+  overlay: textRow(
+    'overlay(text, part, start[, length])',
+    ['text', 'text', 'integer', 'integer'],
+    (args, made) => {
+      const text = overlay(args, made);
+      checkLength(text.length, made);
+      return text;
+    },
+    { required: 3, fallible: true },
+  ),
+  levenshtein: countRow('levenshtein(text, text)', ['text', 'text'], levenshtein, true),
+};
