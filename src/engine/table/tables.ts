@@ -19,6 +19,10 @@ import { ManifestStore } from './manifest-store.ts';
 import type { Snapshot } from './snapshot.ts';
 import { headCheck, versionWrites } from './version-commit.ts';
 import { removeVersions, type Removal, type RemovalParts } from './version-removal.ts';
+import { Horizon } from '../retention/horizon.ts';
+import { Running } from '../retention/running.ts';
+import { filesOf } from '../retention/version-walk.ts';
+import { Waste } from '../retention/waste.ts';
 import { VersionStore, type VersionPage } from './version-store.ts';
 
 /** What a commit made: the version, and what it was built on. */
@@ -52,6 +56,10 @@ export interface TablesOptions {
   readonly committer: Committer;
   /** Memory for manifests, in bytes. */
   readonly cacheBytes: number;
+  /** What is under way in all processes; without it nothing is, and this process is alone. */
+  readonly horizon?: Horizon;
+  /** Told when files were removed, so that they do not stay open. */
+  readonly removed?: () => Promise<void>;
 }
 
 /** The tables that this engine writes: their data files, their manifests and their versions. */
@@ -62,6 +70,8 @@ export class Tables {
   readonly #branches: Branches;
   readonly #manifests: ManifestStore;
   readonly #mutex = new KeyedMutex();
+  /** The files of versions that were removed. */
+  readonly waste: Waste;
 
   constructor(options: TablesOptions) {
     this.#root = options.root;
@@ -69,6 +79,12 @@ export class Tables {
     this.#versions = new VersionStore(options.store);
     this.#branches = new Branches(options.store, options.committer);
     this.#manifests = new ManifestStore(options.cacheBytes);
+    this.waste = new Waste({
+      ...options,
+      horizon: options.horizon ?? new Horizon(new Running()),
+      folder: (table) => this.folder(table),
+      named: (folder, record) => this.named(folder, record),
+    });
   }
 
   /** The absolute path of a table's folder: under its id, unless its creator chose a location. */
@@ -109,6 +125,11 @@ export class Tables {
       if (found.content.version === stored.content.version) throw error;
       return this.snapshot(table, version, chain);
     }
+  }
+
+  /** The files that a committed version names beside its manifest, as paths in the table's folder. */
+  async named(folder: string, record: VersionRecord): Promise<readonly string[]> {
+    return filesOf(await this.#manifests.load(folder, record));
   }
 
   /** A table at the version of a manifest. */
@@ -231,7 +252,7 @@ export class Tables {
         committer: this.#committer,
         versions: this.#versions,
         folder: (one) => this.folder(one),
-        load: (folder, record) => this.#manifests.load(folder, record),
+        waste: this.waste,
       }),
     );
   }
