@@ -18,6 +18,8 @@ export interface CollectOptions {
   readonly orphans?: boolean;
   /** Only says what would be removed. */
   readonly dryRun?: boolean;
+  /** How many tables are worked on at a time. */
+  readonly atOnce?: number;
   /** Told of what is being done, in a few words. */
   readonly progress?: (doing: string) => void;
   /** Ends the work between two steps. */
@@ -38,7 +40,7 @@ export interface Collected {
   readonly failures: readonly string[];
 }
 
-/** Dropped tables that are removed at a time. */
+/** Tables that are worked on at a time, unless it is said. */
 const AT_ONCE = 8;
 
 /** Removes what nothing needs: dropped tables, files of removed versions, and what was left behind. */
@@ -82,6 +84,8 @@ class Collection {
       await this.#orphans(outlook);
       await this.#lost(outlook);
     }
+    // Another process may have removed what is open here.
+    await this.#parts.removed();
     return {
       tables: this.#tables,
       folders: this.#folders,
@@ -193,7 +197,7 @@ class Collection {
     items: AsyncIterable<Item> | Iterable<Item>,
     work: (item: Item) => Promise<void>,
   ): Promise<void> {
-    await severalAtOnce(items, AT_ONCE, async (item) => {
+    await severalAtOnce(items, this.#options.atOnce ?? AT_ONCE, async (item) => {
       if (this.#options.signal?.aborted === true) return;
       try {
         await work(item);
