@@ -31,7 +31,9 @@ export function addGc(catalog: Command, run: Run): void {
       for (const failure of collected.failures) run.output.note(`arrowgate: ${failure}`);
       if (collected.failures.length > 0) run.code = 1;
       run.output.line(
-        flags.json === true ? JSON.stringify({ dryRun, ...collected }) : sentence(collected, dryRun),
+        flags.json === true
+          ? JSON.stringify({ dryRun, ...collected })
+          : sentence(collected, dryRun),
       );
     });
 }

@@ -42,6 +42,8 @@ export interface Collected {
 
 /** Tables that are worked on at a time, unless it is said. */
 const AT_ONCE = 8;
+/** Tables that are removed at a time: their commits share the flushes of the disk. */
+const PURGED_AT_ONCE = 32;
 
 /** Removes what nothing needs: dropped tables, files of removed versions, and what was left behind. */
 export class Collector {
@@ -61,6 +63,7 @@ class Collection {
   readonly #parts: RetentionParts;
   readonly #options: CollectOptions;
   readonly #failures: string[] = [];
+  readonly #atOnce: number;
   #freed: Freed = NOTHING;
   #tables = 0;
   #folders = 0;
@@ -69,6 +72,7 @@ class Collection {
   constructor(parts: RetentionParts, options: CollectOptions) {
     this.#parts = parts;
     this.#options = options;
+    this.#atOnce = options.atOnce ?? AT_ONCE;
   }
 
   async run(): Promise<Collected> {
@@ -98,7 +102,7 @@ class Collection {
   /** Goes on with what a crash cut off. */
   async #resume(): Promise<void> {
     const begun = await all(begunPurges(this.#parts.store));
-    await this.#each(begun, async (purge) => {
+    await this.#each(begun, PURGED_AT_ONCE, async (purge) => {
       const { record } = purge.content.dropped;
       this.#tell(`removing the dropped table ${record.id}`);
       this.#purged(
@@ -111,7 +115,7 @@ class Collection {
 
   async #dropped(outlook: Outlook, keys: ReadonlySet<string>): Promise<void> {
     const before = Date.now() - this.#options.retentionMillis;
-    await this.#each(this.#expired(keys, before), async (dropped) => {
+    await this.#each(this.#expired(keys, before), PURGED_AT_ONCE, async (dropped) => {
       if (!outlook.isForgotten(dropped.content.droppedMillis)) {
         this.#waiting += 1;
         return;
@@ -145,7 +149,7 @@ class Collection {
   /** The files of removed versions whose readers have all gone. */
   async #wasted(outlook: Outlook, keys: ReadonlySet<string>): Promise<void> {
     if (keys.size === 0) return;
-    await this.#each(this.#ownTables(), async (table) => {
+    await this.#each(this.#ownTables(), this.#atOnce, async (table) => {
       const waste = (await this.#parts.waste.of(table.id)).filter(({ key }) => keys.has(key));
       const due = waste.filter(({ record }) => outlook.isForgotten(record.sinceMillis));
       this.#waiting += waste.length - due.length;
@@ -159,7 +163,7 @@ class Collection {
 
   async #orphans(outlook: Outlook): Promise<void> {
     const isOld = this.#isOld(outlook);
-    await this.#each(this.#ownTables(), async (table) => {
+    await this.#each(this.#ownTables(), this.#atOnce, async (table) => {
       this.#tell(`looking at the table ${table.id}`);
       const orphans = await orphansOf(this.#parts, table, isOld);
       const freed =
@@ -171,7 +175,7 @@ class Collection {
   }
 
   async #lost(outlook: Outlook): Promise<void> {
-    await this.#each(lostFolders(this.#parts, this.#isOld(outlook)), async (lost) => {
+    await this.#each(lostFolders(this.#parts, this.#isOld(outlook)), this.#atOnce, async (lost) => {
       this.#tell(`removing the folder ${lost.id}`);
       const freed = await removeLost(this.#parts, lost, this.#options.dryRun === true);
       this.#folders += 1;
@@ -195,9 +199,10 @@ class Collection {
   /** One that fails does not keep the others from it. */
   async #each<Item>(
     items: AsyncIterable<Item> | Iterable<Item>,
+    atOnce: number,
     work: (item: Item) => Promise<void>,
   ): Promise<void> {
-    await severalAtOnce(items, this.#options.atOnce ?? AT_ONCE, async (item) => {
+    await severalAtOnce(items, atOnce, async (item) => {
       if (this.#options.signal?.aborted === true) return;
       try {
         await work(item);
@@ -226,4 +231,3 @@ async function all<Item>(items: AsyncIterable<Item>): Promise<readonly Item[]> {
   for await (const item of items) found.push(item);
   return found;
 }
-

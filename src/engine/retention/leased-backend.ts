@@ -54,10 +54,7 @@ function untilSent(body: ByteStream, lease: Lease, signal: AbortSignal): ByteStr
 }
 
 /** No generator: one that was never begun would not notice that it is closed. */
-function ending(
-  bytes: AsyncIterator<Uint8Array>,
-  end: () => void,
-): AsyncIterator<Uint8Array> {
+function ending(bytes: AsyncIterator<Uint8Array>, end: () => void): AsyncIterator<Uint8Array> {
   return {
     next: async () => {
       try {

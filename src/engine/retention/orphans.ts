@@ -1,11 +1,25 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Store } from '../../store/store.ts';
-import { allVersionsOf, deregisteredKey, droppedKey, prefixRange, purgedKey } from '../catalog/keys.ts';
+import {
+  allVersionsOf,
+  deregisteredKey,
+  droppedKey,
+  prefixRange,
+  purgedKey,
+} from '../catalog/keys.ts';
 import type { TableRecord } from '../catalog/records.ts';
 import { syncFolder } from '../disk.ts';
 import type { RetentionParts } from './parts.ts';
-import { entriesOf, NOTHING, plus, removeTree, treeOf, type Freed, type TreeEntry } from './tree.ts';
+import {
+  entriesOf,
+  NOTHING,
+  plus,
+  removeTree,
+  treeOf,
+  type Freed,
+  type TreeEntry,
+} from './tree.ts';
 import { spareNamed, type Candidates } from './version-walk.ts';
 import { spareWaste } from './waste.ts';
 

@@ -61,7 +61,9 @@ export class Running {
 
   async #end(lease: Lease): Promise<void> {
     this.#leases.delete(lease);
-    const due = [...this.#waiting].filter(({ leases }) => leases.delete(lease) && leases.size === 0);
+    const due = [...this.#waiting].filter(
+      ({ leases }) => leases.delete(lease) && leases.size === 0,
+    );
     for (const waiting of due) this.#waiting.delete(waiting);
     await Promise.all(due.map(({ work }) => this.#task(work)));
   }

@@ -10,7 +10,13 @@ import { TREE } from '../table/layout.ts';
 import { KeyedMutex } from '../table/keyed-mutex.ts';
 import type { Horizon } from './horizon.ts';
 import { NOTHING, plus, removeFile, unlessMissing, type Freed } from './tree.ts';
-import { inFolder, readNamed, spareNamed, type Candidates, type WalkParts } from './version-walk.ts';
+import {
+  inFolder,
+  readNamed,
+  spareNamed,
+  type Candidates,
+  type WalkParts,
+} from './version-walk.ts';
 import { decodeWaste, type WasteRecord } from './waste-record.ts';
 
 export interface WasteParts extends WalkParts {
@@ -89,11 +95,7 @@ export class Waste {
   }
 
   /** What the records' versions named and nothing else does: no version, and no record whose turn has not come. */
-  async #idle(
-    { id }: TableRecord,
-    folder: string,
-    keys: ReadonlySet<string>,
-  ): Promise<Candidates> {
+  async #idle({ id }: TableRecord, folder: string, keys: ReadonlySet<string>): Promise<Candidates> {
     const idle: Candidates = { manifests: new Set(), files: new Set() };
     const all = await this.of(id);
     for (const { record } of all.filter(({ key }) => keys.has(key))) {
@@ -123,7 +125,10 @@ export async function spareWaste(
 }
 
 /** The files that removed versions named, as far as their manifests are still there. */
-async function namedByWaste(folder: string, { manifests }: WasteRecord): Promise<readonly string[]> {
+async function namedByWaste(
+  folder: string,
+  { manifests }: WasteRecord,
+): Promise<readonly string[]> {
   const paths = new Set<string>();
   for (const [manifest, staging] of manifests) {
     const named = await unlessMissing(readNamed(folder, { manifest, staging }));

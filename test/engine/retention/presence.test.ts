@@ -53,9 +53,7 @@ describe('the processes of a data folder', () => {
     const one = await Presence.open(path, new Running());
     const now = Date.now();
     await sign(path, 'elsewhere', { host: 'elsewhere', atMillis: now, oldestMillis: now - 1000 });
-    expect(await one.others()).toEqual([
-      { seenMillis: now - 10_000, oldestMillis: now - 11_000 },
-    ]);
+    expect(await one.others()).toEqual([{ seenMillis: now - 10_000, oldestMillis: now - 11_000 }]);
     await one.close();
   });
 });

@@ -1,4 +1,4 @@
-import { readdir } from 'node:fs/promises';
+import { readdir, readlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Int64, tableFromIPC, vectorFromArray } from 'apache-arrow';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -116,10 +116,7 @@ it('leaves no file of removed versions open', async () => {
   await removeHistory();
   const open = await readdir('/proc/self/fd', { withFileTypes: true });
   const links = await Promise.all(
-    open.map(async ({ name }) => {
-      const { readlink } = await import('node:fs/promises');
-      return readlink(join('/proc/self/fd', name)).catch(() => '');
-    }),
+    open.map(({ name }) => readlink(join('/proc/self/fd', name)).catch(() => '')),
   );
   expect(links.filter((link) => link.startsWith(table.engine.data)).join()).not.toContain(
     '(deleted)',
