@@ -3,6 +3,7 @@ import type { Upkeep } from '../engine/upkeep.ts';
 import { canonicalPath } from '../protocol/identifier.ts';
 import { addDropped, addUndrop } from './catalog-dropped.ts';
 import { addGc } from './catalog-gc.ts';
+import { addVerify } from './catalog-verify.ts';
 import { withConfig } from './command-config.ts';
 import { columns } from './output.ts';
 import type { Run } from './run.ts';
@@ -35,6 +36,7 @@ export function addCatalog(program: Command, run: Run): void {
   addDropped(catalog, run);
   addUndrop(catalog, run);
   addGc(catalog, run);
+  addVerify(catalog, run);
 }
 
 async function compactAll(

@@ -135,7 +135,14 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
   };
   return {
     backend: new LeasedBackend(backend, running),
-    upkeep: new Upkeep({ store, catalog, tables, reader, retention }),
+    upkeep: new Upkeep({
+      store,
+      catalog,
+      tables,
+      reader,
+      retention,
+      journal: join(data, 'catalog'),
+    }),
     close: async () => {
       await running.settled();
       await presence.close();

@@ -13,6 +13,7 @@ import type { Tables } from './table/tables.ts';
 import { requireEngineTable } from './handlers/table-parts.ts';
 import { Collector } from './retention/collector.ts';
 import { DroppedTables } from './retention/dropped-tables.ts';
+import { Verifier } from './verification/verifier.ts';
 import type { RetentionParts } from './retention/parts.ts';
 
 export interface UpkeepParts {
@@ -21,6 +22,8 @@ export interface UpkeepParts {
   readonly tables: Tables;
   readonly reader: FragmentReader;
   readonly retention: RetentionParts;
+  /** The folder of the catalog's journal. */
+  readonly journal: string;
 }
 
 /** Work that keeps tables quick, and their files in order. */
@@ -29,12 +32,15 @@ export class Upkeep {
   readonly dropped: DroppedTables;
   /** Removes what nothing needs any more. */
   readonly collector: Collector;
+  /** Accounts for everything that is there. */
+  readonly verifier: Verifier;
   readonly #parts: UpkeepParts;
 
   constructor(parts: UpkeepParts) {
     this.#parts = parts;
     this.dropped = new DroppedTables(parts.retention);
     this.collector = new Collector(parts.retention);
+    this.verifier = new Verifier(parts.retention, parts.journal);
   }
 
   /** The tables that this engine writes, in the order of their paths. */
