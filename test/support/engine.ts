@@ -24,6 +24,21 @@ export async function freshEngine(): Promise<TestEngine> {
   return { ...engine, data, store, close };
 }
 
+/** Opens the engine for some work on a data folder that the program's commands know too. */
+export async function onData<Result>(
+  data: string,
+  work: (engine: Engine) => Promise<Result>,
+): Promise<Result> {
+  const store = await openEmbeddedStore(join(data, 'private', 'store'));
+  const engine = await openEngine(optionsOf(data, store));
+  try {
+    return await work(engine);
+  } finally {
+    await engine.close();
+    await store.close();
+  }
+}
+
 /** Opens a further engine on the same folder and store, as another process would. */
 export async function openOther({ data, store }: TestEngine): Promise<Engine> {
   return openEngine(optionsOf(data, store));

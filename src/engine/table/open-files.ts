@@ -43,7 +43,8 @@ export class OpenFiles {
 
   /** Closes the files that have been removed and are not in use: open they would keep their place on the disk. */
   async closeRemoved(): Promise<void> {
-    for (const [path, entry] of [...this.#entries]) {
+    const entries = [...this.#entries];
+    for (const [path, entry] of entries) {
       const opened = await entry.opened.catch(() => undefined);
       const stats = await opened?.handle.stat().catch(() => undefined);
       if (opened === undefined || stats === undefined || stats.nlink > 0) continue;

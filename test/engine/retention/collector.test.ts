@@ -129,7 +129,7 @@ describe('dropped tables', () => {
     const key = purgedKey(dropped.record.id);
     await store.commit([], [{ key, value: encodePurge({ owner: name!, dropped }) }]);
     const done = await Promise.all([collect(table.engine), collect({ ...table.engine, ...other })]);
-    expect(done.map(({ tables }) => tables).toSorted()).toEqual([0, 1]);
+    expect(done.reduce((sum, { tables }) => sum + tables, 0)).toBe(1);
     await other.close();
   });
 

@@ -73,9 +73,9 @@ describe('a catalog in order', () => {
 
   it('may be written to meanwhile, here and in other processes', async () => {
     const other = await openOther(table.engine);
-    let writing = true;
+    const stop = new AbortController();
     const write = async (): Promise<void> => {
-      for (let at = 1n; writing; at++) {
+      for (let at = 1n; !stop.signal.aborted; at++) {
         await table.send('create?mode=overwrite', { body: streamOf(rows(at, at)) });
         const end = Number(at) + 2;
         await table.post('version/delete', { ranges: [{ start_version: 0, end_version: end }] });
@@ -87,7 +87,7 @@ describe('a catalog in order', () => {
       const [here, there] = await Promise.all([verify(), other.upkeep!.verifier.verify()]);
       expect([...here.findings, ...there.findings]).toEqual([]);
     }
-    writing = false;
+    stop.abort();
     await written;
     await other.close();
   }, 60_000);
