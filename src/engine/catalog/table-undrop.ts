@@ -71,10 +71,7 @@ export async function* droppedTables(store: Store): AsyncGenerator<Stored<Droppe
   }
 }
 
-async function requireDropped(
-  store: Store,
-  { path, id }: Undrop,
-): Promise<Stored<DroppedRecord>> {
+async function requireDropped(store: Store, { path, id }: Undrop): Promise<Stored<DroppedRecord>> {
   const found = id === undefined ? await newest(store, path) : await ofId(store, path, id);
   if (found !== undefined) return found;
   const which = id === undefined ? '' : ` with the id ${JSON.stringify(id)}`;
