@@ -11,7 +11,7 @@ interface JsonFlag {
 
 /** `arrowgate catalog verify`. */
 export function addVerify(catalog: Command, run: Run): void {
-  withConfig(catalog.command('verify'), ['data'])
+  withConfig(catalog.command('verify'), ['data', 'coordination.redis'])
     .argument('[table]', 'a canonical path, such as /prod/sales; everything without')
     .description('account for every version, manifest and file, and for the journal')
     .option('--json', 'print JSON')

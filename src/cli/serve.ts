@@ -86,9 +86,8 @@ async function compose(start: Start): Promise<Gateway> {
 }
 
 /** Removes dropped tables past their time, and what crashes left behind. */
-function collectInBackground({ config, log, opened }: Start, { upkeep }: Engine): void {
-  if (upkeep === null) return;
-  const collection = new BackgroundCollection(upkeep.collector, {
+function collectInBackground({ config, log, opened }: Start, engine: Engine): void {
+  const collection = new BackgroundCollection(() => engine.upkeep?.collector ?? null, {
     retentionMillis: config['drop.retention'],
     done: ({ failures, ...removed }) => {
       if (removed.files + removed.tables > 0) log.info(removed, 'removed what nothing needs');

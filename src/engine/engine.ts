@@ -60,7 +60,7 @@ export interface EngineOptions {
 /** The catalog engine, open on a data folder. */
 export interface Engine {
   readonly backend: Backend;
-  /** Null when the store is not this folder's: then nothing may be changed. */
+  /** Null while the store is away or not this folder's: then nothing may be changed. */
   readonly upkeep: Upkeep | null;
   close(): Promise<void>;
 }
@@ -73,8 +73,19 @@ export interface Engine {
 export async function openEngine(options: EngineOptions): Promise<Engine> {
   const opened = await openNow(options);
   if (typeof opened !== 'string') return opened;
-  const backend = new LateBackend(opened, () => openNow(options));
-  return { backend, upkeep: null, close: () => backend.close() };
+  let upkeep: Upkeep | null = null;
+  const backend = new LateBackend(opened, async () => {
+    const late = await openNow(options);
+    if (typeof late !== 'string') upkeep = late.upkeep;
+    return late;
+  });
+  return {
+    backend,
+    get upkeep() {
+      return upkeep;
+    },
+    close: () => backend.close(),
+  };
 }
 
 /** The engine, or why its store keeps it from opening. */
@@ -123,6 +134,7 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
     store,
     committer,
     root,
+    journal: join(data, 'catalog'),
     managed: options.locations.managed,
     reader: new RecordReader(store),
     folder: (table) => tables.folder(table),
@@ -135,14 +147,7 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
   };
   return {
     backend: new LeasedBackend(backend, running),
-    upkeep: new Upkeep({
-      store,
-      catalog,
-      tables,
-      reader,
-      retention,
-      journal: join(data, 'catalog'),
-    }),
+    upkeep: new Upkeep({ store, catalog, tables, reader, retention }),
     close: async () => {
       await running.settled();
       await presence.close();

@@ -22,8 +22,6 @@ export interface UpkeepParts {
   readonly tables: Tables;
   readonly reader: FragmentReader;
   readonly retention: RetentionParts;
-  /** The folder of the catalog's journal. */
-  readonly journal: string;
 }
 
 /** Work that keeps tables quick, and their files in order. */
@@ -40,7 +38,7 @@ export class Upkeep {
     this.#parts = parts;
     this.dropped = new DroppedTables(parts.retention);
     this.collector = new Collector(parts.retention);
-    this.verifier = new Verifier(parts.retention, parts.journal);
+    this.verifier = new Verifier(parts.retention);
   }
 
   /** The tables that this engine writes, in the order of their paths. */

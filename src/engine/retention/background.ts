@@ -1,5 +1,8 @@
 import type { Collected, Collector } from './collector.ts';
 
+/** What collects; null while nothing may be changed. */
+export type CurrentCollector = () => Pick<Collector, 'collect'> | null;
+
 export interface BackgroundOptions {
   /** How long a dropped table can be brought back, in milliseconds. */
   readonly retentionMillis: number;
@@ -17,14 +20,14 @@ const ORPHANS_MILLIS = 86_400_000;
 
 /** Collects what nothing needs again and again, until it is stopped. */
 export class BackgroundCollection {
-  readonly #collector: Pick<Collector, 'collect'>;
+  readonly #collector: CurrentCollector;
   readonly #options: BackgroundOptions;
   readonly #stopping = new AbortController();
   #timer: NodeJS.Timeout | undefined;
   #run: Promise<void> = Promise.resolve();
   #orphansAt = 0;
 
-  constructor(collector: Pick<Collector, 'collect'>, options: BackgroundOptions) {
+  constructor(collector: CurrentCollector, options: BackgroundOptions) {
     this.#collector = collector;
     this.#options = options;
     this.#schedule();
@@ -50,11 +53,13 @@ export class BackgroundCollection {
   }
 
   async #collect(): Promise<void> {
+    const collector = this.#collector();
+    if (collector === null) return;
     const orphans = Date.now() - this.#orphansAt >= ORPHANS_MILLIS;
     if (orphans) this.#orphansAt = Date.now();
     try {
       this.#options.done(
-        await this.#collector.collect({
+        await collector.collect({
           retentionMillis: this.#options.retentionMillis,
           olderThanMillis: ORPHANS_MILLIS,
           orphans,

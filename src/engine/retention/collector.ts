@@ -1,8 +1,10 @@
+import { CatalogError } from '../../protocol/errors.ts';
 import { droppedKey } from '../catalog/keys.ts';
 import { decodeDropped, decodeTable } from '../catalog/records-codec.ts';
 import type { DroppedRecord, Stored, TableRecord } from '../catalog/records.ts';
 import { entriesBelow, severalAtOnce } from './entries.ts';
 import type { Outlook } from './horizon.ts';
+import { isBehind } from './journal-tail.ts';
 import { lostFolders, orphansOf, removeLost, removeOrphans } from './orphans.ts';
 import type { RetentionParts } from './parts.ts';
 import { purgeDropped, removeTableFiles, resumePurge } from './purge.ts';
@@ -53,6 +55,7 @@ export class Collector {
     this.#parts = parts;
   }
 
+  /** @throws CatalogError ServiceUnavailable when the store is not to be trusted. */
   async collect(options: CollectOptions): Promise<Collected> {
     return new Collection(this.#parts, options).run();
   }
@@ -76,7 +79,13 @@ class Collection {
   }
 
   async run(): Promise<Collected> {
-    const { store, horizon } = this.#parts;
+    const { store, horizon, journal } = this.#parts;
+    if (await isBehind(journal, store)) {
+      throw new CatalogError(
+        'ServiceUnavailable',
+        'the store lacks changes that the catalog journal holds: nothing is removed by what it says',
+      );
+    }
     // What was given up before the look is all that the look can speak of.
     const dropped = await keysBelow(store, droppedKey(''));
     const wasted = await keysBelow(store, 'W');

@@ -10,6 +10,8 @@ export interface RetentionParts extends CatalogParts, WalkParts {
   readonly store: Store;
   /** The folder that holds the folders of tables. */
   readonly root: string;
+  /** The folder of the catalog's journal. */
+  readonly journal: string;
   /** The folder where Lance clients write: absolute. */
   readonly managed: string;
   readonly folder: (table: TableRecord) => string;

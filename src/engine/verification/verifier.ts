@@ -47,12 +47,9 @@ const AT_ONCE = 4;
 /** Accounts for everything that the catalog says is there. Changes nothing. */
 export class Verifier {
   readonly #parts: RetentionParts;
-  readonly #journal: string;
 
-  /** @param journal The folder of the catalog's journal. */
-  constructor(parts: RetentionParts, journal: string) {
+  constructor(parts: RetentionParts) {
     this.#parts = parts;
-    this.#journal = journal;
   }
 
   /** @throws CatalogError TableNotFound for a table that is not there. */
@@ -72,7 +69,7 @@ export class Verifier {
     if (table !== undefined) return sum.verified(null);
     await this.#lost(sum, outlook);
     progress?.('looking at the journal');
-    const { changes, findings } = await checkJournal(this.#journal, this.#parts.store);
+    const { changes, findings } = await checkJournal(this.#parts.journal, this.#parts.store);
     sum.findings.push(...findings);
     return sum.verified(changes);
   }
