@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import type { Collected } from '../engine/retention/collector.ts';
 import { configOf, withConfig } from './command-config.ts';
 import { durationOf } from './key-details.ts';
+import { progressOf } from './progress.ts';
 import type { Run } from './run.ts';
 import { withUpkeep } from './with-upkeep.ts';
 
@@ -25,7 +26,7 @@ export function addGc(catalog: Command, run: Run): void {
         retentionMillis: configOf(command)['drop.retention'],
         olderThanMillis,
         dryRun,
-        ...(run.output.watched && { progress: (doing: string) => run.output.note(doing) }),
+        ...progressOf(run.output),
       };
       const collected = await withUpkeep(command, ({ collector }) => collector.collect(options));
       for (const failure of collected.failures) run.output.note(`arrowgate: ${failure}`);

@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import type { Finding } from '../engine/verification/finding.ts';
 import type { Leftover, Verified } from '../engine/verification/verifier.ts';
 import { withConfig } from './command-config.ts';
+import { progressOf } from './progress.ts';
 import type { Run } from './run.ts';
 import { pathOf, withUpkeep } from './with-upkeep.ts';
 
@@ -18,7 +19,7 @@ export function addVerify(catalog: Command, run: Run): void {
     .action(async (table: string | undefined, flags: JsonFlag, command: Command) => {
       const options = {
         ...(table !== undefined && { table: pathOf(table) }),
-        ...(run.output.watched && { progress: (doing: string) => run.output.note(doing) }),
+        ...progressOf(run.output),
       };
       const verified = await withUpkeep(command, ({ verifier }) => verifier.verify(options));
       if (verified.findings.length > 0) run.code = 1;
