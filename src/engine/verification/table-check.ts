@@ -11,7 +11,7 @@ import { everyVersion, type KnownVersion } from '../retention/version-walk.ts';
 import { locationKey } from '../table/locations.ts';
 import { decodeManifest, type Manifest } from '../table/manifest.ts';
 import { decodeVersion } from '../table/version-codec.ts';
-import { MAIN } from '../table/version-store.ts';
+import { MAIN } from '../table/chain.ts';
 import { FileCheck } from './file-check.ts';
 import { saidBy, type Finding, type FindingKind } from './finding.ts';
 

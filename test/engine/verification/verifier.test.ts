@@ -183,7 +183,13 @@ describe('what is wrong is found', () => {
       async () =>
         commit(
           tagKey(id, 'w'),
-          encodeTag({ version: 7n, manifestBytes: 1, createdMillis: 1, updatedMillis: 1 }),
+          encodeTag({
+            branch: 'main',
+            version: 7n,
+            manifestBytes: 1,
+            createdMillis: 1,
+            updatedMillis: 1,
+          }),
         ),
       ['tag /t the tag "w" names version 7, which is not there'],
     ],
