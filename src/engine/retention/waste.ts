@@ -8,7 +8,8 @@ import { syncFolder } from '../disk.ts';
 import { removeBranchFolder } from '../table/branch-folder.ts';
 import { TREE } from '../table/layout.ts';
 import { KeyedMutex } from '../table/keyed-mutex.ts';
-import type { Horizon } from './horizon.ts';
+import { Horizon } from './horizon.ts';
+import { Running } from './running.ts';
 import { NOTHING, plus, removeFile, unlessMissing, type Freed } from './tree.ts';
 import {
   inFolder,
@@ -22,7 +23,8 @@ import { decodeWaste, type WasteRecord } from './waste-record.ts';
 export interface WasteParts extends WalkParts {
   readonly store: Store;
   readonly committer: Committer;
-  readonly horizon: Horizon;
+  /** What is under way; without it nothing is, and this process is alone. */
+  readonly horizon?: Horizon;
   readonly folder: (table: TableRecord) => string;
   /** Told when files were removed, so that they do not stay open. */
   readonly removed?: () => Promise<void>;
@@ -41,10 +43,12 @@ export interface FoundWaste {
  */
 export class Waste {
   readonly #parts: WasteParts;
+  readonly #horizon: Horizon;
   readonly #mutex = new KeyedMutex();
 
   constructor(parts: WasteParts) {
     this.#parts = parts;
+    this.#horizon = parts.horizon ?? new Horizon(new Running());
   }
 
   /** The removed versions of a table whose files are still there. */
@@ -62,7 +66,7 @@ export class Waste {
    * to a collection.
    */
   async removeSoon(table: TableRecord, keys: readonly string[]): Promise<void> {
-    const { horizon } = this.#parts;
+    const horizon = this.#horizon;
     await horizon.running.afterwards(async () => {
       if (await horizon.isAlone()) await this.remove(table, keys, false);
     });

@@ -19,9 +19,7 @@ import { ManifestStore } from './manifest-store.ts';
 import type { Snapshot } from './snapshot.ts';
 import { headCheck, versionWrites } from './version-commit.ts';
 import { removeVersions, type Removal, type RemovalParts } from './version-removal.ts';
-import { Horizon } from '../retention/horizon.ts';
-import { Running } from '../retention/running.ts';
-import { filesOf } from '../retention/version-walk.ts';
+import type { Horizon } from '../retention/horizon.ts';
 import { Waste } from '../retention/waste.ts';
 import { VersionStore, type VersionPage } from './version-store.ts';
 
@@ -81,9 +79,8 @@ export class Tables {
     this.#manifests = new ManifestStore(options.cacheBytes);
     this.waste = new Waste({
       ...options,
-      horizon: options.horizon ?? new Horizon(new Running()),
       folder: (table) => this.folder(table),
-      named: (folder, record) => this.named(folder, record),
+      named: (folder, record) => this.#manifests.named(folder, record),
     });
   }
 
@@ -125,11 +122,6 @@ export class Tables {
       if (found.content.version === stored.content.version) throw error;
       return this.snapshot(table, version, chain);
     }
-  }
-
-  /** The files that a committed version names beside its manifest, as paths in the table's folder. */
-  async named(folder: string, record: VersionRecord): Promise<readonly string[]> {
-    return filesOf(await this.#manifests.load(folder, record));
   }
 
   /** A table at the version of a manifest. */

@@ -61,6 +61,20 @@ describe('a table that is brought back', () => {
     expect((await dropped().list()).map(({ id }) => id)).toEqual([ids[1]]);
   });
 
+  it('has its branches, which share its files, and loses with a branch what that alone needs', async () => {
+    await table.post('branches/create', { name: 'dev' });
+    await table.send('insert?branch=dev', { body: streamOf(rows(4n)) });
+    await table.post('drop');
+    await dropped().undrop(['t']);
+    const all = await tableFiles(table.engine.data);
+    expect(await collect(table.engine)).toMatchObject({ files: 0, failures: [] });
+    expect(await table.column('n', { branch: 'dev' })).toEqual([1n, 2n, 3n, 4n]);
+    await table.post('branches/delete', { name: 'dev' });
+    expect(await tableFiles(table.engine.data)).toHaveLength(all.length - 2);
+    expect((await table.engine.upkeep!.verifier.verify()).findings).toEqual([]);
+    expect(await table.column('n')).toEqual([1n, 2n, 3n]);
+  });
+
   it('may get another name, in another namespace', async () => {
     await table.post('drop');
     await table.create(rows(7n));
