@@ -28,6 +28,13 @@ import { schemaHandlers } from './handlers/schema.ts';
 import { tableObjectHandlers } from './handlers/table-objects.ts';
 import { LateBackend } from './late-backend.ts';
 import { Branches } from './table/branches.ts';
+import { RecordReader } from './catalog/reader.ts';
+import { Horizon } from './retention/horizon.ts';
+import { LeasedBackend } from './retention/leased-backend.ts';
+import type { RetentionParts } from './retention/parts.ts';
+import { Presence } from './retention/presence.ts';
+import { Running } from './retention/running.ts';
+import { readNamed } from './retention/version-walk.ts';
 import { FragmentReader } from './table/fragment-reader.ts';
 import type { LocationRules } from './table/locations.ts';
 import { Tables } from './table/tables.ts';
@@ -53,7 +60,7 @@ export interface EngineOptions {
 /** The catalog engine, open on a data folder. */
 export interface Engine {
   readonly backend: Backend;
-  /** Null when the store is not this folder's: then nothing may be changed. */
+  /** Null while the store is away or not this folder's: then nothing may be changed. */
   readonly upkeep: Upkeep | null;
   close(): Promise<void>;
 }
@@ -66,8 +73,19 @@ export interface Engine {
 export async function openEngine(options: EngineOptions): Promise<Engine> {
   const opened = await openNow(options);
   if (typeof opened !== 'string') return opened;
-  const backend = new LateBackend(opened, () => openNow(options));
-  return { backend, upkeep: null, close: () => backend.close() };
+  let upkeep: Upkeep | null = null;
+  const backend = new LateBackend(opened, async () => {
+    const late = await openNow(options);
+    if (typeof late !== 'string') upkeep = late.upkeep;
+    return late;
+  });
+  return {
+    backend,
+    get upkeep() {
+      return upkeep;
+    },
+    close: () => backend.close(),
+  };
 }
 
 /** The engine, or why its store keeps it from opening. */
@@ -92,8 +110,13 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
   const options = { ...given, store };
   await makeFolder(options.locations.managed);
   const catalog = new Catalog(store, committer);
-  const tables = new Tables({ root, store, committer, cacheBytes: options.cacheBytes });
   const reader = new FragmentReader();
+  const removed = () => reader.closeRemoved();
+  const running = new Running();
+  const presence = await Presence.open(join(data, 'catalog', 'processes'), running);
+  const horizon = new Horizon(running, presence);
+  const { cacheBytes } = options;
+  const tables = new Tables({ root, store, committer, cacheBytes, horizon, removed });
   const tags = new Tags(store, committer);
   const branches = new Branches(store, committer);
   const handlers = {
@@ -101,15 +124,33 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
     ...schemaHandlers({ catalog, tables, reader }),
     ...historyHandlers({ catalog, tables, tags, branches, pageLimit: options.page }),
   };
+  const backend = new EmbeddedBackend({
+    handlers,
+    jsonBody: options.jsonBody,
+    health: healthOf(store, journal),
+    weakness: () => store.weakness(),
+  });
+  const retention: RetentionParts = {
+    store,
+    committer,
+    root,
+    journal: join(data, 'catalog'),
+    managed: options.locations.managed,
+    reader: new RecordReader(store),
+    folder: (table) => tables.folder(table),
+    named: readNamed,
+    waste: tables.waste,
+    horizon,
+    removed,
+    process: presence.name,
+    isAlive: (name) => presence.isAlive(name),
+  };
   return {
-    backend: new EmbeddedBackend({
-      handlers,
-      jsonBody: options.jsonBody,
-      health: healthOf(store, journal),
-      weakness: () => store.weakness(),
-    }),
-    upkeep: new Upkeep({ store, catalog, tables, reader }),
+    backend: new LeasedBackend(backend, running),
+    upkeep: new Upkeep({ store, catalog, tables, reader, retention }),
     close: async () => {
+      await running.settled();
+      await presence.close();
       await reader.close();
       await journal.close();
     },

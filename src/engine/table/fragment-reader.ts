@@ -146,6 +146,11 @@ export class FragmentReader implements BatchSource {
     this.#deletions.set(join(folder, path), rows, rows.byteLength);
   }
 
+  /** Closes the files that have been removed and are not being read. */
+  async closeRemoved(): Promise<void> {
+    await this.#files.closeRemoved();
+  }
+
   /** Closes every file that is not being read. */
   async close(): Promise<void> {
     await this.#files.close();

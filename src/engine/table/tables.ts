@@ -19,6 +19,8 @@ import type { Snapshot } from './snapshot.ts';
 import { makeTableFolder, removeTableFolder } from './table-folder.ts';
 import { headCheck, versionWrites } from './version-commit.ts';
 import { removeVersions, type Removal, type RemovalParts } from './version-removal.ts';
+import type { Horizon } from '../retention/horizon.ts';
+import { Waste } from '../retention/waste.ts';
 import { VersionStore, type VersionPage } from './version-store.ts';
 
 /** What a commit made: the version, and what it was built on. */
@@ -54,6 +56,10 @@ export interface TablesOptions {
   readonly committer: Committer;
   /** Memory for manifests, in bytes. */
   readonly cacheBytes: number;
+  /** What is under way in all processes; without it nothing is, and this process is alone. */
+  readonly horizon?: Horizon;
+  /** Told when files were removed, so that they do not stay open. */
+  readonly removed?: () => Promise<void>;
 }
 
 /** The tables that this engine writes: their data files, their manifests and their versions. */
@@ -64,6 +70,8 @@ export class Tables {
   readonly #branches: Branches;
   readonly #manifests: ManifestStore;
   readonly #mutex = new KeyedMutex();
+  /** The files of versions that were removed. */
+  readonly waste: Waste;
 
   constructor(options: TablesOptions) {
     this.#root = options.root;
@@ -71,6 +79,11 @@ export class Tables {
     this.#versions = new VersionStore(options.store);
     this.#branches = new Branches(options.store, options.committer);
     this.#manifests = new ManifestStore(options.cacheBytes);
+    this.waste = new Waste({
+      ...options,
+      folder: (table) => this.folder(table),
+      named: (folder, record) => this.#manifests.named(folder, record),
+    });
   }
 
   /** The absolute path of a table's folder: under its id, unless its creator chose a location. */
@@ -237,7 +250,7 @@ export class Tables {
         committer: this.#committer,
         versions: this.#versions,
         folder: (one) => this.folder(one),
-        load: (folder, record) => this.#manifests.load(folder, record),
+        waste: this.waste,
       }),
     );
   }
