@@ -7,11 +7,25 @@ export class NotDurable extends Error {
   }
 }
 
-/** Waits until the files of a change are on stable storage. @throws NotDurable. */
-export async function requireDurable(flushes: Flushes | undefined): Promise<void> {
+/** What is done where the files of an attempt are lost. */
+export interface LostFiles {
+  readonly undo: () => Promise<void>;
+  /** Whether no attempt was made before, which may have taken effect. */
+  readonly first: boolean;
+}
+
+/**
+ * Waits until the files of a change are on stable storage.
+ * @throws NotDurable, or what went wrong where it cannot be said that nothing took effect.
+ */
+export async function requireDurable(
+  flushes: Flushes | undefined,
+  lost?: LostFiles,
+): Promise<void> {
   try {
     await flushes?.settled();
   } catch (error) {
-    throw new NotDurable(error);
+    await lost?.undo();
+    throw lost?.first === false ? error : new NotDurable(error);
   }
 }

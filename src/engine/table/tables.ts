@@ -4,7 +4,7 @@ import { CatalogError } from '../../protocol/errors.ts';
 import type { Flushes } from '../../store/flushes.ts';
 import type { Check, Store, Write } from '../../store/store.ts';
 import { commitLoop, tookNoEffect, type Committer } from '../catalog/commit-loop.ts';
-import { NotDurable, requireDurable } from '../catalog/not-durable.ts';
+import { requireDurable } from '../catalog/not-durable.ts';
 import { unchanged } from '../catalog/reader.ts';
 import type { Stored, TableRecord, VersionRecord } from '../catalog/records.ts';
 import { Branches, branchNotFound } from './branches.ts';
@@ -270,7 +270,8 @@ export class Tables {
       const head = await this.#stored(table.id, undefined, chain);
       const further = (await commit.checks?.()) ?? [];
       const staged = await this.#staged(table, head, commit.change, chain);
-      await this.#flushed(table, staged, commit, attempts.length === 0);
+      const undo = () => this.#manifests.unstage(this.folder(table), staged.record);
+      await requireDurable(commit.flushes, { undo, first: last === undefined });
       attempts.push(staged);
       return {
         kind: 'commit',
@@ -296,21 +297,6 @@ export class Tables {
     const manifest = { ...contents, version: base.version + 1n, timestampMillis: Date.now() };
     const record = await this.#manifests.stage(folder, manifest, chain.key);
     return { record, base, manifest };
-  }
-
-  /** Waits for the files of a commit; where they are lost nothing of it stays, unless an earlier attempt may have taken effect. */
-  async #flushed(
-    table: TableRecord,
-    { record }: Committed,
-    { flushes }: VersionCommit,
-    isFirst: boolean,
-  ): Promise<void> {
-    try {
-      await requireDurable(flushes);
-    } catch (error) {
-      await this.#manifests.unstage(this.folder(table), record);
-      throw isFirst || !(error instanceof NotDurable) ? error : error.cause;
-    }
   }
 
   /** The attempt that took effect after all. One of unknown outcome may do so while later ones are made. */
