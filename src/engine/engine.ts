@@ -26,6 +26,11 @@ import { updateTable } from './handlers/update-table.ts';
 import { renameTable } from './handlers/rename-table.ts';
 import { schemaHandlers } from './handlers/schema.ts';
 import { tableObjectHandlers } from './handlers/table-objects.ts';
+import { workHandlers } from './handlers/work.ts';
+import { BackgroundCompaction } from './jobs/background-compaction.ts';
+import { backfill } from './jobs/backfill.ts';
+import { JobRunner, type OnFault } from './jobs/job-runner.ts';
+import { Transactions } from './jobs/transactions.ts';
 import { LateBackend } from './late-backend.ts';
 import { Branches } from './table/branches.ts';
 import { FragmentReader } from './table/fragment-reader.ts';
@@ -55,6 +60,11 @@ export interface Engine {
   readonly backend: Backend;
   /** Null when the store is not this folder's: then nothing may be changed. */
   readonly upkeep: Upkeep | null;
+  /**
+   * Begins the work that no request waits for: jobs, and merging of small files. It
+   * goes on until the engine is closed; faults in it are told to `onFault`.
+   */
+  startWork(onFault: OnFault): void;
   close(): Promise<void>;
 }
 
@@ -66,8 +76,28 @@ export interface Engine {
 export async function openEngine(options: EngineOptions): Promise<Engine> {
   const opened = await openNow(options);
   if (typeof opened !== 'string') return opened;
-  const backend = new LateBackend(opened, () => openNow(options));
-  return { backend, upkeep: null, close: () => backend.close() };
+  const work = new LateWork();
+  const backend = new LateBackend(opened, async () => work.of(await openNow(options)));
+  const startWork = (onFault: OnFault) => work.start(onFault);
+  return { backend, upkeep: null, startWork, close: () => backend.close() };
+}
+
+/** Begins the work of an engine that opens later, whichever comes first. */
+class LateWork {
+  #engine: Engine | undefined;
+  #onFault: OnFault | undefined;
+
+  start(onFault: OnFault): void {
+    this.#onFault = onFault;
+    this.#engine?.startWork(onFault);
+  }
+
+  of(opened: Engine | string): Engine | string {
+    if (typeof opened === 'string') return opened;
+    this.#engine = opened;
+    if (this.#onFault !== undefined) opened.startWork(this.#onFault);
+    return opened;
+  }
 }
 
 /** The engine, or why its store keeps it from opening. */
@@ -92,14 +122,27 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
   const options = { ...given, store };
   await makeFolder(options.locations.managed);
   const catalog = new Catalog(store, committer);
-  const tables = new Tables({ root, store, committer, cacheBytes: options.cacheBytes });
   const reader = new FragmentReader();
+  const tables: Tables = new Tables({
+    root,
+    store,
+    committer,
+    cacheBytes: options.cacheBytes,
+    onCommit: (table, manifest) => compaction.notice(table, manifest),
+  });
+  const compaction = new BackgroundCompaction({ store, tables, reader });
+  const transactions = new Transactions(store, committer);
+  const runner = new JobRunner({
+    transactions,
+    works: { backfill: backfill({ store, tables, reader }) },
+  });
   const tags = new Tags(store, committer);
   const branches = new Branches(store, committer);
   const handlers = {
     ...handlerTable(options, catalog, tables, tags, reader),
     ...schemaHandlers({ catalog, tables, reader }),
     ...historyHandlers({ catalog, tables, tags, branches, pageLimit: options.page }),
+    ...workHandlers({ catalog, store, tables, transactions, runner, page: options.page }),
   };
   return {
     backend: new EmbeddedBackend({
@@ -109,7 +152,12 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
       weakness: () => store.weakness(),
     }),
     upkeep: new Upkeep({ store, catalog, tables, reader }),
+    startWork: (onFault) => {
+      runner.start(onFault);
+      compaction.start(onFault);
+    },
     close: async () => {
+      await Promise.all([runner.stop(), compaction.stop()]);
       await reader.close();
       await journal.close();
     },

@@ -60,12 +60,13 @@ export const versionOperations = {
     object: 'transaction',
     mutates: false,
     routes: ['POST /v1/transaction/{id}/describe'],
+    objectsInBody: 'the table of the transaction',
   }),
   AlterTransaction: row('AlterTransaction', {
     access: 'commit',
     object: 'transaction',
     mutates: true,
     routes: ['POST /v1/transaction/{id}/alter'],
-    objectsInBody: 'the transaction names no table',
+    objectsInBody: 'the table of the transaction',
   }),
 };

@@ -52,7 +52,12 @@ export interface TablesOptions {
   readonly committer: Committer;
   /** Memory for manifests, in bytes. */
   readonly cacheBytes: number;
+  /** Told of each version that a table got, once it is settled. It must not throw. */
+  readonly onCommit?: OnCommit;
 }
+
+/** Told of a version that a table got. */
+export type OnCommit = (table: Stored<TableRecord>, manifest: Manifest) => void;
 
 /** The tables that this engine writes: their data files, their manifests and their versions. */
 export class Tables {
@@ -62,8 +67,10 @@ export class Tables {
   readonly #branches: Branches;
   readonly #manifests: ManifestStore;
   readonly #mutex = new KeyedMutex();
+  readonly #onCommit: OnCommit | undefined;
 
   constructor(options: TablesOptions) {
+    this.#onCommit = options.onCommit;
     this.#root = options.root;
     this.#committer = options.committer;
     this.#versions = new VersionStore(options.store);
@@ -207,9 +214,11 @@ export class Tables {
    */
   async commit(commit: VersionCommit): Promise<Committed> {
     const table = commit.table.content;
-    return this.#mutex.run(table.id, async () =>
+    const committed = await this.#mutex.run(table.id, async () =>
       this.#settled(table, await this.#committed(commit)),
     );
+    this.#onCommit?.(commit.table, committed.manifest);
+    return committed;
   }
 
   /**

@@ -1,0 +1,60 @@
+import type { Data, Field, RecordBatch, Schema } from 'apache-arrow';
+import { CatalogError } from '../../protocol/errors.ts';
+import { bindAssigned, bindFormula } from '../query/formula.ts';
+import { expressionOf } from '../table/computed-column.ts';
+import { assignedData, type Assignment } from './assignment.ts';
+
+/** The columns that a computed one may read: those that hold what was sent. */
+export function storedFields(schema: Schema): readonly Field[] {
+  return schema.fields.filter((field) => expressionOf(field) === undefined);
+}
+
+/** What a column is computed from, bound to the columns of its table. */
+export function computedAssignment(field: Field, schema: Schema): Assignment | undefined {
+  const text = expressionOf(field);
+  if (text === undefined) return undefined;
+  const source = `computed column ${JSON.stringify(field.name)}`;
+  // It is bound by itself too: a column that is missing is then found at its place in the SQL.
+  bindFormula(source, text, storedFields(schema));
+  return { field, formula: bindAssigned(source, text, storedFields(schema), field.type) };
+}
+
+/** The values of a computed column. @throws CatalogError for a value that cannot be computed, or null where none may be. */
+export function computedData(assignment: Assignment, rows: RecordBatch): Data {
+  const data = assignedData(assignment, rows);
+  const { name, nullable } = assignment.field;
+  if (nullable || data.nullCount === 0) return data;
+  throw new CatalogError(
+    'TableSchemaValidationError',
+    `the computed column ${JSON.stringify(name)} may not be null, and its expression is for some row`,
+  );
+}
+
+/**
+ * Refuses a change of columns after which a computed one could not be computed any more.
+ * @throws CatalogError TableSchemaValidationError.
+ */
+export function checkComputed(before: Schema, after: Schema): void {
+  if (before === after) return;
+  const broken = faultsOf(before);
+  for (const [name, fault] of faultsOf(after)) {
+    if (broken.has(name)) continue;
+    throw new CatalogError(
+      'TableSchemaValidationError',
+      `the column ${JSON.stringify(name)} could not be computed any more: ${fault}`,
+    );
+  }
+}
+
+function faultsOf(schema: Schema): ReadonlyMap<string, string> {
+  const faults = new Map<string, string>();
+  for (const field of schema.fields) {
+    try {
+      computedAssignment(field, schema);
+    } catch (error) {
+      if (!(error instanceof CatalogError)) throw error;
+      faults.set(field.name, error.message);
+    }
+  }
+  return faults;
+}

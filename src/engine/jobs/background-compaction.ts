@@ -1,0 +1,170 @@
+import { setImmediate } from 'node:timers/promises';
+import { CatalogError } from '../../protocol/errors.ts';
+import type { Store } from '../../store/store.ts';
+import { tookNoEffect } from '../catalog/commit-loop.ts';
+import { decodeTable } from '../catalog/records-codec.ts';
+import type { Stored, TableRecord } from '../catalog/records.ts';
+import { mergeRun } from '../change/compaction.ts';
+import { runToMerge } from '../change/small-runs.ts';
+import type { Contents } from '../table/change.ts';
+import type { FragmentReader } from '../table/fragment-reader.ts';
+import type { Manifest } from '../table/manifest.ts';
+import { fragmentKey, type Fragment, type Snapshot } from '../table/snapshot.ts';
+import type { Tables } from '../table/tables.ts';
+import type { OnFault } from './job-runner.ts';
+
+export interface CompactionParts {
+  readonly store: Store;
+  readonly tables: Tables;
+  readonly reader: FragmentReader;
+}
+
+/** So often a merge is tried again that others have made useless; the next commit asks for it anew. */
+const TRIES = 3;
+
+/**
+ * Merges small fragments of tables in the background, one table at a time. Rows are
+ * written while others go on reading and writing, and the merge takes effect only if
+ * the fragments are still as they were: no writer ever waits for the rows.
+ */
+export class BackgroundCompaction {
+  readonly #parts: CompactionParts;
+  readonly #waiting = new Map<string, Stored<TableRecord>>();
+  #onFault: OnFault = () => undefined;
+  #begun = false;
+  #stopping = false;
+  #working: Promise<void> | undefined;
+
+  constructor(parts: CompactionParts) {
+    this.#parts = parts;
+  }
+
+  /** Begins to merge. Faults are told; nothing else is the worse for them. */
+  start(onFault: OnFault): void {
+    this.#onFault = onFault;
+    this.#begun = true;
+  }
+
+  /** Looks at a version that a table got. Does nothing before `start`. */
+  notice(table: Stored<TableRecord>, { fragments }: Manifest): void {
+    if (!this.#begun || this.#stopping || runToMerge(fragments) === undefined) return;
+    this.#waiting.set(table.content.id, table);
+    this.#begin();
+  }
+
+  /** Merges no more. What is being written is given up. */
+  async stop(): Promise<void> {
+    this.#stopping = true;
+    await this.#working;
+  }
+
+  #begin(): void {
+    if (this.#waiting.size === 0 || this.#stopping) return;
+    this.#working ??= this.#work().finally(() => {
+      this.#working = undefined;
+      this.#begin();
+    });
+  }
+
+  async #work(): Promise<void> {
+    for (let next = this.#next(); next !== undefined; next = this.#next()) {
+      // Whoever committed gets its answer first.
+      await setImmediate();
+      await this.#compact(next).catch((error: unknown) => this.#onFault(error));
+    }
+  }
+
+  #next(): Stored<TableRecord> | undefined {
+    const [first] = this.#waiting;
+    if (first === undefined || this.#stopping) return undefined;
+    this.#waiting.delete(first[0]);
+    return first[1];
+  }
+
+  async #compact(table: Stored<TableRecord>): Promise<void> {
+    const { tables } = this.#parts;
+    let fault: unknown;
+    for (let tries = 0; tries < TRIES && !this.#stopping;) {
+      const snapshot = await tables.snapshot(table.content);
+      const run = runToMerge(snapshot.fragments);
+      if (run === undefined) return;
+      try {
+        await this.#merge(table, snapshot, run);
+        tries = 0;
+        fault = undefined;
+      } catch (error) {
+        fault = error;
+        tries++;
+      }
+    }
+    if (fault !== undefined && !(fault instanceof CatalogError)) throw fault;
+  }
+
+  async #merge(
+    table: Stored<TableRecord>,
+    snapshot: Snapshot,
+    run: readonly Fragment[],
+  ): Promise<void> {
+    const { tables, reader } = this.#parts;
+    const written: string[] = [];
+    const wrote = (files: readonly string[]) => void written.push(...files);
+    const made = await mergeRun(reader, snapshot, run, wrote, () => this.#checkRunning());
+    try {
+      await tables.commit({
+        table,
+        current: () => this.#current(table),
+        change: (base) => ({ ...base, fragments: replaced(base, run, made) }),
+      });
+    } catch (error) {
+      if (tookNoEffect(error)) {
+        await tables.discard(
+          table.content,
+          written.map((file) => ({ file })),
+        );
+      }
+      throw error;
+    }
+  }
+
+  #checkRunning(): void {
+    if (this.#stopping) throw givenUp('the service stops');
+  }
+
+  /** A table that was renamed is left alone until somebody writes it again. */
+  async #current({ key, content }: Stored<TableRecord>): Promise<Stored<TableRecord>> {
+    const value = await this.#parts.store.get(key);
+    const current = value === undefined ? undefined : decodeTable(value);
+    if (value === undefined || current?.id !== content.id) throw givenUp('the table is gone');
+    return { key, value, content: current };
+  }
+}
+
+/** A version's fragments with others in the place of a run, which must be there as it was. */
+function replaced(
+  { fragments }: Contents,
+  run: readonly Fragment[],
+  made: readonly Fragment[],
+): readonly Fragment[] {
+  const start = fragments.findIndex((fragment) => fragmentKey(fragment) === keyOf(run));
+  const there = start >= 0 && run.every((fragment, at) => isSame(fragment, fragments[start + at]));
+  if (!there) throw givenUp('the fragments were changed');
+  return [...fragments.slice(0, start), ...made, ...fragments.slice(start + run.length)];
+}
+
+function keyOf(run: readonly Fragment[]): string {
+  return run[0] === undefined ? '' : fragmentKey(run[0]);
+}
+
+/** Files are never written twice under one name: the same names are the same rows. */
+function isSame(one: Fragment, other: Fragment | undefined): boolean {
+  return (
+    other !== undefined &&
+    one.deletions === other.deletions &&
+    one.files.length === other.files.length &&
+    one.files.every(({ path }, at) => path === other.files[at]?.path)
+  );
+}
+
+function givenUp(why: string): CatalogError {
+  return new CatalogError('ConcurrentModification', `the merge was given up: ${why}`);
+}
