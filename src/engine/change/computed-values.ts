@@ -1,4 +1,6 @@
 import type { Data, Field, RecordBatch, Schema } from 'apache-arrow';
+import { batchOfData } from '../../arrow/batch.ts';
+import { schemaOf } from '../../arrow/nested-type.ts';
 import { CatalogError } from '../../protocol/errors.ts';
 import { bindAssigned, bindFormula } from '../query/formula.ts';
 import { expressionOf } from '../table/computed-column.ts';
@@ -28,6 +30,37 @@ export function computedData(assignment: Assignment, rows: RecordBatch): Data {
     'TableSchemaValidationError',
     `the computed column ${JSON.stringify(name)} may not be null, and its expression is for some row`,
   );
+}
+
+/** The computed columns of rows that are written: those that nobody gives values of their own. */
+export class ComputedColumns {
+  readonly #schema: Schema;
+  readonly #computed: readonly (readonly [position: number, assignment: Assignment])[];
+
+  /** @param isGiven Whether the rows have the value of a column already. */
+  constructor(schema: Schema, isGiven: (assignment: Assignment) => boolean) {
+    this.#schema = schema;
+    this.#computed = schema.fields.flatMap((field, position) => {
+      const assignment = computedAssignment(field, schema);
+      return assignment === undefined || isGiven(assignment)
+        ? []
+        : [[position, assignment] as const];
+    });
+  }
+
+  /**
+   * The columns of a table's rows, with what is computed in its place.
+   * @throws CatalogError for a value that cannot be computed.
+   */
+  filled(columns: readonly Data[], rows: number): Data[] {
+    const next = [...columns];
+    if (this.#computed.length === 0) return next;
+    const fields = columns.map(({ type }, at) => this.#schema.fields[at]!.clone({ type }));
+    const batch = batchOfData(schemaOf(fields), next, rows);
+    const values = this.#computed.map(([, assignment]) => computedData(assignment, batch));
+    this.#computed.forEach(([position], at) => (next[position] = values[at]!));
+    return next;
+  }
 }
 
 /**

@@ -66,7 +66,7 @@ function refuseCode(entry: Fields, name: string): void {
   if (present(entry['virtual_column'])) {
     throw new CatalogError(
       'Unsupported',
-      `the column ${JSON.stringify(name)} is virtual: this service cannot run the code that computes it; SQL under computed can`,
+      `the column ${JSON.stringify(name)} is virtual: this service cannot run the code that computes it; a computed column takes SQL`,
     );
   }
 }

@@ -49,9 +49,9 @@ describe('a backfill', () => {
     await settled(table.engine.backend, await begin({ column: 'twice' }));
     await table.post('update', { updates: [['twice', '0']] });
     await settled(table.engine.backend, await begin({ column: 'twice', where: 'n < 3' }));
-    expect((await table.column('twice', { order_by: 'n' })).toSorted(byNumber)).toEqual(
-      [0n, 0n, 0n, 0n, 0n, 0n, 2n, 4n],
-    );
+    expect((await table.column('twice')).toSorted(byNumber)).toEqual([
+      ...[0n, 0n, 0n, 0n, 0n, 0n, 2n, 4n],
+    ]);
   });
 
   it('takes in what others write meanwhile', async () => {
@@ -67,8 +67,103 @@ describe('a backfill', () => {
     expect(await settled(table.engine.backend, job)).toMatchObject({ job_state: 'DONE' });
     const rows = await table.rows();
     expect(rows).toHaveLength(51);
-    const old = rows.filter((row) => (row['n'] as bigint) < 40n);
-    expect(old.map((row) => row['twice'])).toEqual(old.map((row) => (row['n'] as bigint) * 2n));
+    expect(rows.map((row) => row['twice'])).toEqual(rows.map((row) => (row['n'] as bigint) * 2n));
+  });
+
+  it('goes on with a table that was renamed', async () => {
+    await table.create(partOf(0));
+    await add('twice', 'n * 2');
+    const job = await begin({ column: 'twice' });
+    await table.post('rename', { new_table_name: 'u' });
+    startWork();
+    expect(await settled(table.engine.backend, job)).toMatchObject({
+      job_state: 'DONE',
+      spec: { table: 'u' },
+    });
+  });
+
+  it.each([
+    ['the table is dropped', 'drop', {}, 4, 'table /t does not exist'],
+    [
+      'the column is dropped',
+      'drop_columns',
+      { columns: ['twice'] },
+      12,
+      'the table has no column "twice"',
+    ],
+  ])('fails when %s before it ran', async (_, action, body, code, message) => {
+    await table.create(partOf(0));
+    await add('twice', 'n * 2');
+    const job = await begin({ column: 'twice' });
+    await table.post(action, body);
+    const files = await table.files();
+    startWork();
+    expect(await settled(table.engine.backend, job)).toMatchObject({
+      job_state: 'FAILED',
+      failure: { phase: 'run', code, message, retryable: false },
+    });
+    expect(await table.files()).toEqual(files);
+  });
+
+  it('fails over a value that cannot be computed, and leaves the table as it was', async () => {
+    await table.create(partOf(1), partOf(0));
+    await add('inverse', '12 / n');
+    const before = await table.state();
+    startWork();
+    const job = await begin({ column: 'inverse' });
+    expect(await settled(table.engine.backend, job)).toMatchObject({
+      job_state: 'FAILED',
+      failure: {
+        code: 13,
+        message:
+          'computed column "inverse": expected a divisor other than zero, found 12 / 0, at position 4',
+      },
+    });
+    expect(await table.state()).toEqual(before);
+    await settled(table.engine.backend, await begin({ column: 'inverse', where: 'n <> 0' }));
+    expect(await table.column('inverse')).toEqual([3n, 2n, 2n, 1n, null, 12n, 6n, 4n]);
+  });
+
+  it.each([
+    [{ column: 'none' }, 12, 'the table has no column "none"'],
+    [{ column: 'n' }, 13, 'the column "n" is not computed: there is no expression to fill it from'],
+    [
+      { column: 'twice', where: 'n' },
+      13,
+      'where must be true or false of each row, not of type int64',
+    ],
+    [
+      { column: 'twice', where: 'm = 1' },
+      12,
+      'where: expected the name of a column, found m; the nearest are n, name, twice, at position 1',
+    ],
+    [
+      { column: 'twice', read_version: 1 },
+      13,
+      'read_version is 1, and a backfill reads the newest version, which is 2',
+    ],
+    [
+      { column: 'twice', num_frags: 1 },
+      0,
+      'num_frags is not supported: a backfill fills all rows; where says which of them',
+    ],
+    [
+      { column: 'twice', cluster: 'c' },
+      0,
+      'cluster is not supported: this service fills columns itself and knows no clusters',
+    ],
+    [
+      { column: 'twice', manifest: 'm' },
+      0,
+      'manifest is not supported: this service runs no code of clients and takes no manifests of it',
+    ],
+    [{ column: 'twice', branch: 'b' }, 22, 'the table has no branch "b"'],
+  ])('is refused: %j', async (body, code, sentence) => {
+    await table.create(partOf(0));
+    await add('twice', 'n * 2');
+    await table.refuses('backfill_column', body, code, sentence);
+    const { json } = await ask(table.engine.backend, 'POST /v1/jobs/list', { body: {} });
+    expect(json).toEqual({ jobs: [] });
   });
 });
 
@@ -83,12 +178,3 @@ function partOf(part: number): Columns {
 function byNumber(left: unknown, right: unknown): number {
   return Number(left) - Number(right);
 }
-
-describe('transactions', () => {
-  it('x', async () => {
-    await table.create(partOf(0));
-    await add('twice', 'n * 2');
-    const job = await begin({ column: 'twice' });
-    expect((await ask(table.engine.backend, `POST /v1/transaction/${job}/describe`)).json).toEqual({});
-  });
-});
