@@ -60,7 +60,6 @@ export const versionOperations = {
     object: 'transaction',
     mutates: false,
     routes: ['POST /v1/transaction/{id}/describe'],
-    objectsInBody: 'the table of the transaction',
   }),
   AlterTransaction: row('AlterTransaction', {
     access: 'commit',

@@ -14,27 +14,27 @@ const GROWTH = 8;
  * nothing when there are not enough of about one size.
  */
 export function runToMerge(fragments: readonly Fragment[]): readonly Fragment[] | undefined {
-  if (fragments.length < FEWEST) return undefined;
+  const small = runsOf(fragments, isSmall);
+  if (small.length === 0) return undefined;
   for (let most = GROWTH; most < GROWTH * SMALL_ROWS; most *= GROWTH) {
-    for (const run of runsWithin(fragments, most)) {
-      const cut = toFullSize(run);
-      if (run.length >= FEWEST && grows(cut)) return cut;
-    }
+    const runs = small.flatMap((run) => runsOf(run, ({ rows }) => rows <= most));
+    const worthy = runs.map(toFullSize).find(grows);
+    if (worthy !== undefined) return worthy;
   }
   return undefined;
 }
 
-/** Stretches of small fragments that have at most so many rows each. */
-function runsWithin(
+/** Long enough stretches of fragments that all are of a kind. */
+function runsOf(
   fragments: readonly Fragment[],
-  most: number,
+  isOfKind: (fragment: Fragment) => boolean,
 ): readonly (readonly Fragment[])[] {
   const runs: Fragment[][] = [[]];
   for (const fragment of fragments) {
-    if (fragment.rows <= most && isSmall(fragment)) runs.at(-1)!.push(fragment);
-    else runs.push([]);
+    if (isOfKind(fragment)) runs.at(-1)!.push(fragment);
+    else if (runs.at(-1)!.length > 0) runs.push([]);
   }
-  return runs;
+  return runs.filter((run) => run.length >= FEWEST);
 }
 
 /** The first of a run, as many as make a fragment of full size. */

@@ -17,8 +17,8 @@ export interface JobRunnerOptions {
   readonly pollMillis?: number;
 }
 
-const LEASE_MILLIS = 15_000;
-const POLL_MILLIS = 3_000;
+const LEASE_MILLIS = 10_000;
+const POLL_MILLIS = 2_000;
 /** So many jobs run at once. */
 const AT_ONCE = 2;
 /** So many waiting jobs are looked at in one go. */
