@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { CatalogError, errorRow } from '../../protocol/errors.ts';
-import { claim, Job, JobLost, JobStopped, type JobHold, type JobWork } from './job.ts';
+import { claim, JobLost, JobStopped, type Job, type JobHold, type JobWork } from './job.ts';
 import { moved, type JobSpec, type TransactionRecord } from './transaction.ts';
 import type { Transactions } from './transactions.ts';
 

@@ -1,4 +1,4 @@
-import fc from 'fast-check';
+import { assert, array, integer, oneof, property } from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { runToMerge } from '../../../src/engine/change/small-runs.ts';
 import type { Fragment } from '../../../src/engine/table/snapshot.ts';
@@ -72,13 +72,13 @@ describe('small fragments', () => {
   });
 
   it('of any sizes cost each row a few writes, and stay few', () => {
-    const size = fc.oneof(
-      fc.integer({ min: 1, max: 5 }),
-      fc.integer({ min: 1, max: 500 }),
-      fc.integer({ min: 1, max: 20_000 }),
+    const size = oneof(
+      integer({ min: 1, max: 5 }),
+      integer({ min: 1, max: 500 }),
+      integer({ min: 1, max: 20_000 }),
     );
-    fc.assert(
-      fc.property(fc.array(size, { minLength: 400, maxLength: 800 }), (appends) => {
+    assert(
+      property(array(size, { minLength: 400, maxLength: 800 }), (appends) => {
         const { written, most } = rewritten(appends);
         const large = sum(appends.map((rows) => fragment(rows))) / 100_000;
         expect(written / sum(appends.map((rows) => fragment(rows)))).toBeLessThan(8);

@@ -50,7 +50,14 @@ describe('a backfill', () => {
     await table.post('update', { updates: [['twice', '0']] });
     await settled(table.engine.backend, await begin({ column: 'twice', where: 'n < 3' }));
     expect((await table.column('twice')).toSorted(byNumber)).toEqual([
-      ...[0n, 0n, 0n, 0n, 0n, 0n, 2n, 4n],
+      0n,
+      0n,
+      0n,
+      0n,
+      0n,
+      0n,
+      2n,
+      4n,
     ]);
   });
 

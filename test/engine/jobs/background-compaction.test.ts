@@ -1,5 +1,5 @@
 import { Int64, Utf8, vectorFromArray } from 'apache-arrow';
-import fc from 'fast-check';
+import { array, assert, asyncProperty, constant, integer, oneof } from 'fast-check';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { EngineTable, streamOf, type Columns } from '../../support/engine-table.ts';
@@ -61,16 +61,16 @@ describe('merging in the background', () => {
   });
 
   it('never changes what is answered, whoever writes meanwhile', async () => {
-    const step = fc.oneof(
-      { weight: 8, arbitrary: fc.constant('insert' as const) },
-      { weight: 1, arbitrary: fc.constant('delete' as const) },
-      { weight: 1, arbitrary: fc.constant('update' as const) },
-      { weight: 1, arbitrary: fc.constant('add_column' as const) },
+    const step = oneof(
+      { weight: 8, arbitrary: constant('insert' as const) },
+      { weight: 1, arbitrary: constant('delete' as const) },
+      { weight: 1, arbitrary: constant('update' as const) },
+      { weight: 1, arbitrary: constant('add_column' as const) },
     );
-    const steps = fc.array(step, { minLength: 90, maxLength: 160 });
+    const steps = array(step, { minLength: 90, maxLength: 160 });
     let merged = 0;
-    await fc.assert(
-      fc.asyncProperty(steps, fc.integer({ min: 1, max: 4 }), async (work, writers) => {
+    await assert(
+      asyncProperty(steps, integer({ min: 1, max: 4 }), async (work, writers) => {
         await table.close();
         await open();
         merged += await agrees(work, writers);
