@@ -32,6 +32,7 @@ import { backfill } from './jobs/backfill.ts';
 import { JobRunner, type OnFault } from './jobs/job-runner.ts';
 import { Transactions } from './jobs/transactions.ts';
 import { LateBackend } from './late-backend.ts';
+import { LateWork } from './late-work.ts';
 import { Branches } from './table/branches.ts';
 import { FragmentReader } from './table/fragment-reader.ts';
 import type { LocationRules } from './table/locations.ts';
@@ -80,24 +81,6 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
   const backend = new LateBackend(opened, async () => work.of(await openNow(options)));
   const startWork = (onFault: OnFault) => work.start(onFault);
   return { backend, upkeep: null, startWork, close: () => backend.close() };
-}
-
-/** Begins the work of an engine that opens later, whichever comes first. */
-class LateWork {
-  #engine: Engine | undefined;
-  #onFault: OnFault | undefined;
-
-  start(onFault: OnFault): void {
-    this.#onFault = onFault;
-    this.#engine?.startWork(onFault);
-  }
-
-  of(opened: Engine | string): Engine | string {
-    if (typeof opened === 'string') return opened;
-    this.#engine = opened;
-    if (this.#onFault !== undefined) opened.startWork(this.#onFault);
-    return opened;
-  }
 }
 
 /** The engine, or why its store keeps it from opening. */

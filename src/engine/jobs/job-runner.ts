@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { CatalogError, errorRow } from '../../protocol/errors.ts';
+import { StoreError } from '../../store/errors.ts';
 import { claim, JobLost, JobStopped, type Job, type JobHold, type JobWork } from './job.ts';
 import { moved, type JobSpec, type TransactionRecord } from './transaction.ts';
 import type { Transactions } from './transactions.ts';
@@ -72,7 +73,7 @@ export class JobRunner {
       return;
     }
     this.#looking = this.#look()
-      .catch((error: unknown) => this.#onFault(error))
+      .catch((error: unknown) => this.#tell(error))
       .finally(() => {
         this.#looking = undefined;
         if (!this.#lookAgain) return;
@@ -110,7 +111,7 @@ export class JobRunner {
   #begin(job: Job): void {
     if (this.#stopping) job.stop(new JobStopped());
     const end = this.#run(job)
-      .catch((error: unknown) => this.#onFault(error))
+      .catch((error: unknown) => this.#tell(error))
       .finally(() => {
         this.#running.delete(job.id);
         this.wake();
@@ -119,7 +120,7 @@ export class JobRunner {
   }
 
   async #run(job: Job): Promise<void> {
-    const beat = (): void => void job.beat().catch((error: unknown) => this.#onFault(error));
+    const beat = (): void => void job.beat().catch((error: unknown) => this.#tell(error));
     const heart = setInterval(beat, this.#hold.leaseMillis / 4);
     heart.unref();
     try {
@@ -129,6 +130,11 @@ export class JobRunner {
     } finally {
       clearInterval(heart);
     }
+  }
+
+  /** A store that is away is told of where the service says whether it is ready. */
+  #tell(error: unknown): void {
+    if (!mayPass(error)) this.#onFault(error);
   }
 
   /** Says what became of a job whose work did not take effect. */
@@ -141,7 +147,7 @@ export class JobRunner {
       if (mayPass(error)) return postponed(record, error, Date.now() + leaseMillis);
       return failed(record, error);
     });
-    if (!(error instanceof CatalogError)) this.#onFault(error);
+    if (!(error instanceof CatalogError)) this.#tell(error);
   }
 }
 
@@ -154,7 +160,7 @@ function givenBack(record: TransactionRecord): TransactionRecord {
 /** The lease is kept, under nobody's name, until it is time to try again. */
 function postponed(
   record: TransactionRecord,
-  error: CatalogError,
+  error: Error,
   untilMillis: number,
 ): TransactionRecord {
   const message = `the job is tried again: ${error.message}`;
@@ -170,7 +176,8 @@ function failed(record: TransactionRecord, error: unknown): TransactionRecord {
 }
 
 /** What may be otherwise later: a store that is away, or too many other writers. */
-function mayPass(error: unknown): error is CatalogError {
+function mayPass(error: unknown): error is Error {
+  if (error instanceof StoreError) return error.kind !== 'key';
   if (!(error instanceof CatalogError)) return false;
   const { name } = error.row;
   return name === 'ServiceUnavailable' || name === 'ConcurrentModification';

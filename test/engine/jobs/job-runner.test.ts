@@ -7,6 +7,7 @@ import { JobRunner } from '../../../src/engine/jobs/job-runner.ts';
 import type { TransactionRecord } from '../../../src/engine/jobs/transaction.ts';
 import { Transactions } from '../../../src/engine/jobs/transactions.ts';
 import { CatalogError } from '../../../src/protocol/errors.ts';
+import { StoreError } from '../../../src/store/errors.ts';
 import { tableRecord } from '../../support/catalog.ts';
 import { MemoryStore } from '../../support/memory-store.ts';
 
@@ -168,12 +169,15 @@ describe('a job', () => {
     expect(faults).toEqual([bug]);
   });
 
-  it('is tried again over what may pass, and given up in the end', async () => {
+  it.each([
+    new CatalogError('ServiceUnavailable', 'the store is away'),
+    new StoreError('unavailable', 'no answer'),
+  ])('is tried again over what may pass, and given up in the end: %s', async (error) => {
     const id = await begin();
     let times = 0;
     runnerOf(async () => {
       times++;
-      throw new CatalogError('ServiceUnavailable', 'the store is away');
+      throw error;
     });
     expect(await until(id, 'FAILED')).toMatchObject({
       attempts: 5,
