@@ -4,7 +4,6 @@ import { take } from '../../arrow/select.ts';
 import { takeData } from '../../arrow/take.ts';
 import { CatalogError } from '../../protocol/errors.ts';
 import type { Store } from '../../store/store.ts';
-import { tookNoEffect } from '../catalog/commit-loop.ts';
 import type { Stored, TableRecord } from '../catalog/records.ts';
 import { tableNotFound } from '../catalog/refusals.ts';
 import { searchTable, type PlacedTable } from '../catalog/table-search.ts';
@@ -24,6 +23,8 @@ export interface BackfillParts {
   readonly store: Store;
   readonly tables: Tables;
   readonly reader: FragmentReader;
+  /** So many rows may be filled while other writers wait, except at the last try. */
+  readonly rowsInCommit?: number;
 }
 
 /** A computed column of a table, bound to its columns. */
@@ -36,6 +37,8 @@ export interface BackfillPlan {
 
 /** So many times the rows are looked at without keeping other writers waiting: each time only what came meanwhile. */
 const PASSES = 4;
+const ROWS_IN_COMMIT = 100_000;
+const TRIES = 5;
 
 /**
  * Binds a backfill to the columns of a table.
@@ -76,19 +79,30 @@ export function planBackfill(
  */
 export function backfill(parts: BackfillParts): JobWork {
   return async (job) => {
-    const { tables, reader, store } = parts;
+    const { tables, reader, store, rowsInCommit = ROWS_IN_COMMIT } = parts;
     const current = () => placeOf(store, job);
     const table = (await current()).table;
     const writer = new ColumnWriter(reader, tables.folder(table.content));
     const filling = new Filling(writer, job);
     try {
-      await prepare(tables, table.content, filling);
-      await commit({ tables, table, current, filling, job });
+      for (let tries = 1; ; tries++) {
+        await prepare(tables, table.content, filling);
+        filling.allow(tries < TRIES ? rowsInCommit : Infinity);
+        if (await commits({ tables, table, current, filling, job })) return;
+      }
     } catch (error) {
-      if (tookNoEffect(error) || !filling.committing) await writer.keepOnly([]);
+      // What may have been committed may be named by a version.
+      if (!filling.submitted) await writer.keepOnly([]);
       throw error;
     }
   };
+}
+
+/** The table has other columns, or many more rows, than when its rows were filled. */
+class Overtaken extends CatalogError {
+  constructor() {
+    super('ConcurrentModification', 'the table was changed too much meanwhile');
+  }
 }
 
 interface Commit {
@@ -99,7 +113,9 @@ interface Commit {
   readonly job: Job;
 }
 
+/** Fills the rows while others go on writing, and then those that came meanwhile. */
 async function prepare(tables: Tables, table: TableRecord, filling: Filling): Promise<void> {
+  filling.allow(Infinity);
   for (let pass = 0; pass < PASSES; pass++) {
     const snapshot = await tables.snapshot(table);
     await filling.filled(snapshot);
@@ -108,21 +124,31 @@ async function prepare(tables: Tables, table: TableRecord, filling: Filling): Pr
   }
 }
 
-async function commit({ tables, table, current, filling, job }: Commit): Promise<void> {
+/** False when there is too much left to do to keep other writers waiting for it. */
+async function commits({ tables, table, current, filling, job }: Commit): Promise<boolean> {
   let version = 0n;
-  filling.committing = true;
-  const { manifest } = await tables.commit({
-    table,
-    current: async () => (await current()).table,
-    change: async (base) => {
-      version = base.version + 1n;
-      const { fragments, columns } = await filling.filled(tables.snapshotOf(table.content, base));
-      return withColumns({ ...base, fragments }, columns);
-    },
-    checks: async () => [await job.endCheck()],
-    writes: () => job.endWrites(version),
-  });
-  await filling.writer.keepOnly(manifest.fragments);
+  try {
+    const { manifest } = await tables.commit({
+      table,
+      current: async () => (await current()).table,
+      change: async (base) => {
+        version = base.version + 1n;
+        const snapshot = tables.snapshotOf(table.content, base);
+        const { fragments, columns } = await filling.filled(snapshot);
+        return withColumns({ ...base, fragments }, columns);
+      },
+      checks: async () => [await job.endCheck()],
+      writes: () => {
+        filling.submitted = true;
+        return job.endWrites(version);
+      },
+    });
+    await filling.writer.keepOnly(manifest.fragments);
+    return true;
+  } catch (error) {
+    if (error instanceof Overtaken) return false;
+    throw error;
+  }
 }
 
 async function placeOf(store: Store, { record }: Job): Promise<PlacedTable> {
@@ -141,13 +167,19 @@ interface Filled {
 class Filling {
   readonly writer: ColumnWriter;
   /** Whether what was written may have taken effect. */
-  committing = false;
+  submitted = false;
   readonly #job: Job;
   #rows = 0;
+  #allowed = Infinity;
 
   constructor(writer: ColumnWriter, job: Job) {
     this.writer = writer;
     this.#job = job;
+  }
+
+  /** How many rows may be filled from now on. */
+  allow(rows: number): void {
+    this.#allowed = rows;
   }
 
   /** A version with the column filled. The column gets another id, so that older versions keep what they had. */
@@ -169,6 +201,8 @@ class Filling {
 
   #values(plan: BackfillPlan, rows: RecordBatch, total: bigint): readonly Vector[] {
     this.#job.checkRunning();
+    this.#allowed -= rows.numRows;
+    if (this.#allowed < 0) throw new Overtaken();
     const values = valuesOf(plan, rows);
     this.#rows += rows.numRows;
     this.#job.progress(this.#rows, Number(total));

@@ -1,7 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { CatalogError } from '../../protocol/errors.ts';
 import type { Store } from '../../store/store.ts';
-import { tookNoEffect } from '../catalog/commit-loop.ts';
 import { decodeTable } from '../catalog/records-codec.ts';
 import type { Stored, TableRecord } from '../catalog/records.ts';
 import { mergeRun } from '../change/compaction.ts';
@@ -109,14 +108,20 @@ export class BackgroundCompaction {
     const written: string[] = [];
     const wrote = (files: readonly string[]) => void written.push(...files);
     const made = await mergeRun(reader, snapshot, run, wrote, () => this.#checkRunning());
+    let submitted = false;
     try {
       await tables.commit({
         table,
         current: () => this.#current(table),
         change: (base) => ({ ...base, fragments: replaced(base, run, made) }),
+        writes: () => {
+          submitted = true;
+          return [];
+        },
       });
     } catch (error) {
-      if (tookNoEffect(error)) {
+      // What may have been committed may be named by a version.
+      if (!submitted) {
         await tables.discard(
           table.content,
           written.map((file) => ({ file })),

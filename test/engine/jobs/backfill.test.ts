@@ -1,5 +1,11 @@
+import { join } from 'node:path';
 import { Int64, Utf8, vectorFromArray } from 'apache-arrow';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { backfill } from '../../../src/engine/jobs/backfill.ts';
+import { claim } from '../../../src/engine/jobs/job.ts';
+import { Transactions } from '../../../src/engine/jobs/transactions.ts';
+import { FragmentReader } from '../../../src/engine/table/fragment-reader.ts';
+import { Tables, type Committed, type VersionCommit } from '../../../src/engine/table/tables.ts';
 import { EngineTable, streamOf, type Columns } from '../../support/engine-table.ts';
 import { ask } from '../../support/request.ts';
 import { jobIdOf, settled } from '../../support/jobs.ts';
@@ -75,6 +81,49 @@ describe('a backfill', () => {
     const rows = await table.rows();
     expect(rows).toHaveLength(51);
     expect(rows.map((row) => row['twice'])).toEqual(rows.map((row) => (row['n'] as bigint) * 2n));
+  });
+
+  it('does not mind another that fills another column, nor columns that come and go', async () => {
+    await table.create(...Array.from({ length: 8 }, (_, part) => partOf(part)));
+    await add('twice', 'n * 2');
+    await add('label', "name || '!'");
+    startWork();
+    const jobs = [await begin({ column: 'twice' }), await begin({ column: 'label' })];
+    const extra = { new_columns: [{ name: 'extra', expression: 'n + 1' }] };
+    await table.post('add_columns', extra);
+    await table.post('drop_columns', { columns: ['extra'] });
+    for (const job of jobs) {
+      expect(await settled(table.engine.backend, job)).toMatchObject({ job_state: 'DONE' });
+    }
+    for (const { n, twice, label } of await table.rows()) {
+      expect([twice, label]).toEqual([(n as bigint) * 2n, `${n}!`]);
+    }
+  });
+
+  it('does not keep writers waiting for many rows, and gets through all the same', async () => {
+    await table.create(partOf(0));
+    await add('twice', 'n * 2');
+    const id = await begin({ column: 'twice' });
+    const { store, data } = table.engine;
+    const tables = new BusyTables({
+      root: join(data, 'tables'),
+      store,
+      committer: store,
+      cacheBytes: 0,
+    });
+    tables.between = async (part) => {
+      await table.send('insert', { body: streamOf(partOf(part)) });
+    };
+    const reader = new FragmentReader();
+    const hold = { transactions: new Transactions(store, store), holder: 'h', leaseMillis: 60_000 };
+    const job = await claim(hold, id);
+    await backfill({ store, tables, reader, rowsInCommit: 0 })(job!);
+    await reader.close();
+    expect(tables.commits).toBe(5);
+    const rows = await table.rows();
+    expect(rows).toHaveLength(24);
+    expect(rows.map((row) => row['twice'])).toEqual(rows.map((row) => (row['n'] as bigint) * 2n));
+    expect(await table.files()).toHaveLength(6 + 6 + 8);
   });
 
   it('goes on with a table that was renamed', async () => {
@@ -173,6 +222,17 @@ describe('a backfill', () => {
     expect(json).toEqual({ jobs: [] });
   });
 });
+
+/** Tables that somebody else writes before each commit. */
+class BusyTables extends Tables {
+  commits = 0;
+  between: (commits: number) => Promise<void> = async () => undefined;
+
+  override async commit(commit: VersionCommit): Promise<Committed> {
+    await this.between(++this.commits);
+    return super.commit(commit);
+  }
+}
 
 function partOf(part: number): Columns {
   const numbers = [0, 1, 2, 3].map((row) => BigInt(4 * part + row));
