@@ -96,7 +96,7 @@ describe('a backfill', () => {
       expect(await settled(table.engine.backend, job)).toMatchObject({ job_state: 'DONE' });
     }
     for (const { n, twice, label } of await table.rows()) {
-      expect([twice, label]).toEqual([(n as bigint) * 2n, `${n}!`]);
+      expect([twice, label]).toEqual([(n as bigint) * 2n, `${n as bigint}!`]);
     }
   });
 
