@@ -3,6 +3,7 @@ import { jsonAnswer } from '../answers.ts';
 import type { Call, HandlerTable } from '../handler.ts';
 import type { TransactionRecord, TransactionStatus } from '../jobs/transaction.ts';
 import { textField } from '../query/fields.ts';
+import { placeSummary } from './commit-summary.ts';
 import { jobEvents } from './job-events.ts';
 import { canceled } from './transaction-actions.ts';
 import {
@@ -85,7 +86,7 @@ function resultOf({ progress, version }: TransactionRecord): object {
 async function cancelJob(parts: TransactionParts, call: Call): Promise<Answer> {
   const { record, path } = await requireJob(parts, call, 'CancelJob');
   await parts.transactions.change(record.id, canceled);
-  return jsonAnswer(call, {}, { objects: [path] });
+  return jsonAnswer(call, {}, { objects: [path], commit: placeSummary('cancel_job') });
 }
 
 async function queryJobEvents(parts: TransactionParts, call: Call): Promise<Answer> {

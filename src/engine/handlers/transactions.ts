@@ -1,8 +1,9 @@
 import { canonicalPath } from '../../protocol/identifier.ts';
 import type { Answer } from '../../protocol/backend.ts';
-import { jsonAnswer } from '../answers.ts';
+import { jsonAnswer, type AnswerNotes } from '../answers.ts';
 import type { Call, HandlerTable } from '../handler.ts';
 import type { TransactionRecord } from '../jobs/transaction.ts';
+import { placeSummary } from './commit-summary.ts';
 import { actionsField, altered } from './transaction-actions.ts';
 import {
   visibleTransaction,
@@ -29,7 +30,7 @@ async function alterTransaction(parts: TransactionParts, call: Call): Promise<An
   const id = idOf(call);
   const { path } = await visibleTransaction(parts, id, 'AlterTransaction', call.permit);
   const record = await parts.transactions.change(id, (current) => altered(current, actions));
-  return transactionAnswer(call, { record, path });
+  return transactionAnswer(call, { record, path }, { commit: placeSummary('alter_transaction') });
 }
 
 /** An id is one name, whatever delimiter the client splits names by. */
@@ -37,10 +38,14 @@ function idOf({ request }: Call): string {
   return request.object.join(request.delimiter);
 }
 
-function transactionAnswer(call: Call, { record, path }: PlacedTransaction): Answer {
+function transactionAnswer(
+  call: Call,
+  { record, path }: PlacedTransaction,
+  notes: AnswerNotes = {},
+): Answer {
   const { status } = record;
   const properties = { ...record.properties, ...ownProperties(record, canonicalPath(path)) };
-  return jsonAnswer(call, { status, properties }, { objects: [path] });
+  return jsonAnswer(call, { status, properties }, { objects: [path], ...notes });
 }
 
 /** What the service says of the job of a transaction. */
