@@ -111,7 +111,7 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
     store,
     committer,
     cacheBytes: options.cacheBytes,
-    onCommit: (table, manifest) => compaction.notice(table, manifest),
+    onCommit: (table, chain, manifest) => compaction.notice({ table, chain }, manifest),
   });
   const compaction = new BackgroundCompaction({ store, tables, reader });
   const transactions = new Transactions(store, committer);

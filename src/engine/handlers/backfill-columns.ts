@@ -5,9 +5,8 @@ import { planBackfill } from '../jobs/backfill.ts';
 import type { JobRunner } from '../jobs/job-runner.ts';
 import type { BackfillSpec } from '../jobs/transaction.ts';
 import type { Transactions } from '../jobs/transactions.ts';
-import { textParameter } from '../parameters.ts';
+import { branchParameter } from '../parameters.ts';
 import { countField, textField } from '../query/fields.ts';
-import { refuseBranch } from '../query/request.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { Snapshot } from '../table/snapshot.ts';
 import type { Tables } from '../table/tables.ts';
@@ -36,31 +35,33 @@ const unsupported: Readonly<Record<string, string>> = {
 export function backfillColumns(parts: BackfillColumnsParts): Handler {
   return async (call) => {
     const { object } = call.request;
-    const job = specOf(call);
-    refuseBranch(textParameter(call, 'branch'));
+    const wanted = wantedOf(call);
     const table = await parts.catalog.requireTable(object);
     requireEngineTable(object, table.content);
-    const snapshot = await parts.tables.snapshot(table.content);
+    const chain = await parts.tables.chain(table.content, branchParameter(call));
+    const snapshot = await parts.tables.snapshot(table.content, undefined, chain);
     checkVersion(call, snapshot);
-    planBackfill(snapshot, job);
+    planBackfill(snapshot, wanted);
+    const job = {
+      type: 'backfill',
+      ...wanted,
+      branch: chain.branch,
+      branchKey: chain.key,
+    } as const;
     const { id } = await parts.transactions.begin({ path: object, table, job });
     parts.runner.wake();
     return jsonAnswer(call, { job_id: id }, { commit: placeSummary('backfill') });
   };
 }
 
-function specOf({ body }: Call): BackfillSpec {
+function wantedOf({ body }: Call): Pick<BackfillSpec, 'column' | 'where'> {
   for (const [name, sentence] of Object.entries(unsupported)) {
     const value = body[name];
     if (value !== undefined && value !== null) {
       throw new CatalogError('Unsupported', `${name} is not supported: ${sentence}`);
     }
   }
-  return {
-    type: 'backfill',
-    column: textField(body, 'column') ?? '',
-    where: textField(body, 'where'),
-  };
+  return { column: textField(body, 'column') ?? '', where: textField(body, 'where') };
 }
 
 /** Rows are read as they are when the job runs: older values would undo what was written since. */

@@ -63,12 +63,13 @@ async function describeJob(parts: TransactionParts, call: Call): Promise<Answer>
   const { record, path } = await requireJob(parts, call, 'DescribeJob');
   const { id, status, job, createdMillis, failure } = record;
   const table = path.join(call.request.delimiter);
+  const { branch, column, where } = job;
   const described = {
     job_state: states[status],
     job_id: id,
     job_type: job.type,
     creation_ms: createdMillis,
-    spec: { table, column: job.column, ...(job.where === null ? {} : { where: job.where }) },
+    spec: { table, branch, column, ...(where === null ? {} : { where }) },
     result: resultOf(record),
     failure: failure === null ? undefined : { phase: 'run', ...failure, retryable: false },
   };

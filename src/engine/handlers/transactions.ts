@@ -54,6 +54,7 @@ function ownProperties(record: TransactionRecord, table: string): Record<string,
   return {
     'job.type': job.type,
     'job.table': table,
+    'job.branch': job.branch,
     'job.column': job.column,
     ...(job.where === null ? {} : { 'job.where': job.where }),
     'job.rows_done': String(progress.done),

@@ -4,18 +4,20 @@ import { take } from '../../arrow/select.ts';
 import { takeData } from '../../arrow/take.ts';
 import { CatalogError } from '../../protocol/errors.ts';
 import type { Store } from '../../store/store.ts';
-import type { Stored, TableRecord } from '../catalog/records.ts';
+import type { TableRecord } from '../catalog/records.ts';
 import { tableNotFound } from '../catalog/refusals.ts';
 import { searchTable, type PlacedTable } from '../catalog/table-search.ts';
 import type { Assignment } from '../change/assignment.ts';
 import { computedAssignment, computedData } from '../change/computed-values.ts';
 import { bindPredicate, rowsWhere, type Formula } from '../query/formula.ts';
+import type { Chain } from '../table/chain.ts';
 import type { Contents } from '../table/change.ts';
 import { ColumnWriter } from '../table/column-writer.ts';
 import type { FragmentReader } from '../table/fragment-reader.ts';
 import type { Fragment, Snapshot } from '../table/snapshot.ts';
 import { columnsOf, withColumns, type TableColumn } from '../table/table-columns.ts';
 import type { Tables } from '../table/tables.ts';
+import type { Line } from './background-compaction.ts';
 import type { Job, JobWork } from './job.ts';
 import type { BackfillSpec } from './transaction.ts';
 
@@ -47,9 +49,8 @@ const TRIES = 5;
  */
 export function planBackfill(
   { schema }: Pick<Contents, 'schema'>,
-  spec: BackfillSpec,
+  { column, where }: Pick<BackfillSpec, 'column' | 'where'>,
 ): BackfillPlan {
-  const { column, where } = spec;
   const position = schema.fields.findIndex(({ name }) => name === column);
   const field = schema.fields[position];
   if (field === undefined) {
@@ -81,14 +82,16 @@ export function backfill(parts: BackfillParts): JobWork {
   return async (job) => {
     const { tables, reader, store, rowsInCommit = ROWS_IN_COMMIT } = parts;
     const current = () => placeOf(store, job);
-    const table = (await current()).table;
+    const { table } = await current();
+    const chain = await chainOf(tables, table.content, job.record.job);
+    const line = { table, chain };
     const writer = new ColumnWriter(reader, tables.folder(table.content));
     const filling = new Filling(writer, job);
     try {
       for (let tries = 1; ; tries++) {
-        await prepare(tables, table.content, filling);
+        await prepare(tables, line, filling);
         filling.allow(tries < TRIES ? rowsInCommit : Infinity);
-        if (await commits({ tables, table, current, filling, job })) return;
+        if (await commits({ ...line, tables, current, filling, job })) return;
       }
     } catch (error) {
       // What may have been committed may be named by a version.
@@ -105,31 +108,36 @@ class Overtaken extends CatalogError {
   }
 }
 
-interface Commit {
+interface Commit extends Line {
   readonly tables: Tables;
-  readonly table: Stored<TableRecord>;
   readonly current: () => Promise<PlacedTable>;
   readonly filling: Filling;
   readonly job: Job;
 }
 
 /** Fills the rows while others go on writing, and then those that came meanwhile. */
-async function prepare(tables: Tables, table: TableRecord, filling: Filling): Promise<void> {
+async function prepare(
+  tables: Tables,
+  { table: { content }, chain }: Line,
+  filling: Filling,
+): Promise<void> {
   filling.allow(Infinity);
   for (let pass = 0; pass < PASSES; pass++) {
-    const snapshot = await tables.snapshot(table);
+    const snapshot = await tables.snapshot(content, undefined, chain);
     await filling.filled(snapshot);
-    const head = await tables.version(table);
+    const head = await tables.version(content, undefined, chain);
     if (head.content.version === snapshot.version) return;
   }
 }
 
 /** False when there is too much left to do to keep other writers waiting for it. */
-async function commits({ tables, table, current, filling, job }: Commit): Promise<boolean> {
+async function commits(commit: Commit): Promise<boolean> {
+  const { tables, table, chain, current, filling, job } = commit;
   let version = 0n;
   try {
     const { manifest } = await tables.commit({
       table,
+      chain,
       current: async () => (await current()).table,
       change: async (base) => {
         version = base.version + 1n;
@@ -149,6 +157,20 @@ async function commits({ tables, table, current, filling, job }: Commit): Promis
     if (error instanceof Overtaken) return false;
     throw error;
   }
+}
+
+/** @throws CatalogError TableBranchNotFound, also for a later branch of the name. */
+async function chainOf(
+  tables: Tables,
+  table: TableRecord,
+  { branch, branchKey }: BackfillSpec,
+): Promise<Chain> {
+  const chain = await tables.chain(table, branch);
+  if (chain.key === branchKey) return chain;
+  throw new CatalogError(
+    'TableBranchNotFound',
+    `the branch ${JSON.stringify(branch)} is another one than when the job began`,
+  );
 }
 
 async function placeOf(store: Store, { record }: Job): Promise<PlacedTable> {

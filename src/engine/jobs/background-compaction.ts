@@ -5,6 +5,7 @@ import { decodeTable } from '../catalog/records-codec.ts';
 import type { Stored, TableRecord } from '../catalog/records.ts';
 import { mergeRun } from '../change/compaction.ts';
 import { runToMerge } from '../change/small-runs.ts';
+import type { Chain } from '../table/chain.ts';
 import type { Contents } from '../table/change.ts';
 import type { FragmentReader } from '../table/fragment-reader.ts';
 import type { Manifest } from '../table/manifest.ts';
@@ -18,6 +19,12 @@ export interface CompactionParts {
   readonly reader: FragmentReader;
 }
 
+/** A line of versions of a table. */
+export interface Line {
+  readonly table: Stored<TableRecord>;
+  readonly chain: Chain;
+}
+
 /** So often a merge is tried again that others have made useless; the next commit asks for it anew. */
 const TRIES = 3;
 
@@ -28,7 +35,7 @@ const TRIES = 3;
  */
 export class BackgroundCompaction {
   readonly #parts: CompactionParts;
-  readonly #waiting = new Map<string, Stored<TableRecord>>();
+  readonly #waiting = new Map<string, Line>();
   #onFault: OnFault = () => undefined;
   #begun = false;
   #stopping = false;
@@ -45,9 +52,9 @@ export class BackgroundCompaction {
   }
 
   /** Looks at a version that a table got. Does nothing before `start`. */
-  notice(table: Stored<TableRecord>, { fragments }: Manifest): void {
+  notice(line: Line, { fragments }: Manifest): void {
     if (!this.#begun || this.#stopping || runToMerge(fragments) === undefined) return;
-    this.#waiting.set(table.content.id, table);
+    this.#waiting.set(`${line.table.content.id}/${line.chain.key}`, line);
     this.#begin();
   }
 
@@ -73,22 +80,23 @@ export class BackgroundCompaction {
     }
   }
 
-  #next(): Stored<TableRecord> | undefined {
+  #next(): Line | undefined {
     const [first] = this.#waiting;
     if (first === undefined || this.#stopping) return undefined;
     this.#waiting.delete(first[0]);
     return first[1];
   }
 
-  async #compact(table: Stored<TableRecord>): Promise<void> {
+  async #compact(line: Line): Promise<void> {
     const { tables } = this.#parts;
+    const { table, chain } = line;
     let fault: unknown;
     for (let tries = 0; tries < TRIES && !this.#stopping;) {
-      const snapshot = await tables.snapshot(table.content);
+      const snapshot = await tables.snapshot(table.content, undefined, chain);
       const run = runToMerge(snapshot.fragments);
       if (run === undefined) return;
       try {
-        await this.#merge(table, snapshot, run);
+        await this.#merge(line, snapshot, run);
         tries = 0;
         fault = undefined;
       } catch (error) {
@@ -100,7 +108,7 @@ export class BackgroundCompaction {
   }
 
   async #merge(
-    table: Stored<TableRecord>,
+    { table, chain }: Line,
     snapshot: Snapshot,
     run: readonly Fragment[],
   ): Promise<void> {
@@ -112,6 +120,7 @@ export class BackgroundCompaction {
     try {
       await tables.commit({
         table,
+        chain,
         current: () => this.#current(table),
         change: (base) => ({ ...base, fragments: replaced(base, run, made) }),
         writes: () => {

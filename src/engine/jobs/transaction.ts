@@ -9,6 +9,9 @@ export interface BackfillSpec {
   readonly column: string;
   /** SQL that a row must fulfil to get a value; null for every row. */
   readonly where: string | null;
+  /** The line of versions that gets the values, and what tells it from a later one of its name. */
+  readonly branch: string;
+  readonly branchKey: string;
 }
 
 /** The work of a transaction: each kind is a member of this union and a row of the runner's table. */

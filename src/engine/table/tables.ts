@@ -56,8 +56,8 @@ export interface TablesOptions {
   readonly onCommit?: OnCommit;
 }
 
-/** Told of a version that a table got. */
-export type OnCommit = (table: Stored<TableRecord>, manifest: Manifest) => void;
+/** Told of a version that a line of a table's versions got. */
+export type OnCommit = (table: Stored<TableRecord>, chain: Chain, manifest: Manifest) => void;
 
 /** The tables that this engine writes: their data files, their manifests and their versions. */
 export class Tables {
@@ -217,7 +217,7 @@ export class Tables {
     const committed = await this.#mutex.run(table.id, async () =>
       this.#settled(table, await this.#committed(commit)),
     );
-    this.#onCommit?.(commit.table, committed.manifest);
+    this.#onCommit?.(commit.table, commit.chain ?? MAIN_CHAIN, committed.manifest);
     return committed;
   }
 

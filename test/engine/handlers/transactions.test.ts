@@ -33,6 +33,7 @@ const status = (name: string) => ({ setStatusAction: { status: name } });
 const own = {
   'job.type': 'backfill',
   'job.table': '/t',
+  'job.branch': 'main',
   'job.column': 'twice',
   'job.rows_done': '0',
   'job.rows_total': '0',

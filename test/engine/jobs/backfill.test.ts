@@ -126,6 +126,46 @@ describe('a backfill', () => {
     expect(await table.files()).toHaveLength(6 + 6 + 8);
   });
 
+  it('fills a column of a branch, and of no other of its name', async () => {
+    await table.create(partOf(0));
+    await add('twice', 'n * 2');
+    await table.post('branches/create', { name: 'b' });
+    const branch = 'b';
+    const [first, second] = [
+      await begin({ column: 'twice', branch, where: 'n < 2' }),
+      await begin({ column: 'twice', branch }),
+    ];
+    startWork();
+    expect(await settled(table.engine.backend, first)).toMatchObject({
+      job_state: 'DONE',
+      spec: { branch: 'b' },
+      result: { version: 3 },
+    });
+    await settled(table.engine.backend, second);
+    expect(await table.column('twice', { branch })).toEqual([0n, 2n, 4n, 6n]);
+    expect(await table.column('twice')).toEqual([null, null, null, null]);
+  });
+
+  it('fails when its branch is gone, also when there is another of the name', async () => {
+    await table.create(partOf(0));
+    await add('twice', 'n * 2');
+    await table.post('branches/create', { name: 'b' });
+    await table.post('branches/create', { name: 'c' });
+    const jobs = [
+      await begin({ column: 'twice', branch: 'b' }),
+      await begin({ column: 'twice', branch: 'c' }),
+    ];
+    await table.post('branches/delete', { name: 'b' });
+    await table.post('branches/delete', { name: 'c' });
+    await table.post('branches/create', { name: 'c' });
+    startWork();
+    const ends = await Promise.all(jobs.map((job) => settled(table.engine.backend, job)));
+    expect(ends).toMatchObject([
+      { failure: { code: 22, message: 'the table has no branch "b"' } },
+      { failure: { code: 22, message: 'the branch "c" is another one than when the job began' } },
+    ]);
+  });
+
   it('goes on with a table that was renamed', async () => {
     await table.create(partOf(0));
     await add('twice', 'n * 2');

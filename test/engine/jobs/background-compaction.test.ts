@@ -60,6 +60,21 @@ describe('merging in the background', () => {
     );
   });
 
+  it('merges those of a branch, and leaves the line that it came from alone', async () => {
+    await table.create(rowsOf([0]));
+    await table.post('branches/create', { name: 'b' });
+    for (let n = 1; n < 32; n++) {
+      await table.send('insert?branch=b', { body: streamOf(rowsOf([n])) });
+    }
+    const version = async (branch: string) =>
+      ((await table.post('describe', { branch })) as { version: number }).version;
+    while ((await version('b')) < 33) await sleep(5);
+    expect(await version('main')).toBe(1);
+    expect(await table.column('n', { branch: 'b' })).toEqual(
+      Array.from({ length: 32 }, (_, n) => BigInt(n)),
+    );
+  });
+
   it('never changes what is answered, whoever writes meanwhile', async () => {
     const step = oneof(
       { weight: 8, arbitrary: constant('insert' as const) },

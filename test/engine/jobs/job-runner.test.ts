@@ -33,7 +33,8 @@ async function begin(): Promise<string> {
   const content = tableRecord();
   const [key, value] = [tableKey([content.id]), encodeTable(content)];
   await store.commit([], [{ key, value }]);
-  const job = { type: 'backfill', column: 'c', where: null } as const;
+  const main = { branch: 'main', branchKey: 'main' };
+  const job = { type: 'backfill', column: 'c', where: null, ...main } as const;
   return (await transactions.begin({ path: [content.id], table: { key, value, content }, job })).id;
 }
 
