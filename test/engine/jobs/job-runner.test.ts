@@ -11,7 +11,9 @@ import { StoreError } from '../../../src/store/errors.ts';
 import { tableRecord } from '../../support/catalog.ts';
 import { MemoryStore } from '../../support/memory-store.ts';
 
-const leaseMillis = 200;
+/** Long enough that no busy machine lets it run out, and so short that it soon does. */
+const LONG = 600_000;
+const SHORT = 200;
 const store = new MemoryStore();
 const transactions = new Transactions(store, store);
 const runners: JobRunner[] = [];
@@ -21,7 +23,7 @@ afterEach(async () => {
 });
 
 /** A runner as another process would have it. */
-function runnerOf(work: JobWork, faults: unknown[] = []): JobRunner {
+function runnerOf(work: JobWork, leaseMillis: number, faults: unknown[] = []): JobRunner {
   const works = { backfill: work };
   const runner = new JobRunner({ transactions, works, leaseMillis, pollMillis: 10 });
   runners.push(runner);
@@ -70,7 +72,7 @@ describe('a job', () => {
       await sleep(5);
       await end(job);
     };
-    for (const _ of [1, 2, 3]) runnerOf(work);
+    for (const _ of [1, 2, 3]) runnerOf(work, LONG);
     for (const id of ids) expect(await until(id, 'SUCCEEDED')).toMatchObject({ version: '7' });
     expect(ran.toSorted()).toEqual(ids.toSorted());
     expect(await transactions.open(10)).toEqual([]);
@@ -84,7 +86,7 @@ describe('a job', () => {
       await sleep(5);
       now--;
       await end(job);
-    });
+    }, LONG);
     for (const id of ids) await until(id, 'SUCCEEDED');
     expect(most).toBe(2);
   });
@@ -94,7 +96,7 @@ describe('a job', () => {
     runnerOf(async (job) => {
       job.progress(3, 10);
       await endless(job);
-    });
+    }, SHORT);
     await until(id, 'RUNNING');
     for (;;) {
       const { progress } = (await transactions.get(id))!.content;
@@ -108,11 +110,11 @@ describe('a job', () => {
 
   it('goes on in another process when its own stops', async () => {
     const id = await begin();
-    const first = runnerOf(endless);
+    const first = runnerOf(endless, LONG);
     await until(id, 'RUNNING');
     await first.stop();
     expect(await until(id, 'QUEUED')).toMatchObject({ lease: null, attempts: 0 });
-    runnerOf(end);
+    runnerOf(end, LONG);
     expect(await until(id, 'SUCCEEDED')).toMatchObject({ attempts: 1 });
   });
 
@@ -125,14 +127,14 @@ describe('a job', () => {
       job.beat = async () => undefined;
       await woken;
       await end(job).catch((error: unknown) => late.push(error));
-    });
+    }, SHORT);
     await until(id, 'RUNNING');
     clearIntervalOf(dead);
     runnerOf(async (job) => {
       wake();
       await sleep(20);
       await end(job);
-    });
+    }, LONG);
     expect(await until(id, 'SUCCEEDED')).toMatchObject({ attempts: 2 });
     expect(late).toEqual([
       expect.objectContaining({ message: expect.stringMatching(/taken over/) }),
@@ -145,7 +147,7 @@ describe('a job', () => {
     runnerOf(async (job) => {
       await endless(job).catch((error: unknown) => stopped.push(error));
       await end(job);
-    });
+    }, SHORT);
     await until(id, 'RUNNING');
     await transactions.change(id, (record) => ({ ...record, status: 'CANCELED', lease: null }));
     while (stopped.length === 0) await sleep(5);
@@ -157,9 +159,13 @@ describe('a job', () => {
     const [first, second] = [await begin(), await begin()];
     const faults: unknown[] = [];
     const bug = new Error('a bug');
-    runnerOf(async (job) => {
-      throw job.id === first ? new CatalogError('TableColumnNotFound', 'no column') : bug;
-    }, faults);
+    runnerOf(
+      async (job) => {
+        throw job.id === first ? new CatalogError('TableColumnNotFound', 'no column') : bug;
+      },
+      LONG,
+      faults,
+    );
     expect(await until(first, 'FAILED')).toMatchObject({
       failure: { code: 12, message: 'no column' },
     });
@@ -179,7 +185,7 @@ describe('a job', () => {
     runnerOf(async () => {
       times++;
       throw error;
-    });
+    }, SHORT);
     expect(await until(id, 'FAILED')).toMatchObject({
       attempts: 5,
       failure: { code: 18, message: 'the job was begun 5 times and never ended' },
