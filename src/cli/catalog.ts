@@ -1,17 +1,13 @@
-import { access } from 'node:fs/promises';
-import { join } from 'node:path';
 import type { Command } from 'commander';
-import { openFormat } from '../engine/catalog/format.ts';
 import type { Upkeep } from '../engine/upkeep.ts';
-import { parseObject } from '../policy/pattern.ts';
-import { canonicalPath, type ObjectPath } from '../protocol/identifier.ts';
-import { configOf, withConfig } from './command-config.ts';
-import { dataFolderOf } from './data-folder.ts';
-import { openCatalog } from './open-catalog.ts';
-import { Opened } from './opened.ts';
+import { canonicalPath } from '../protocol/identifier.ts';
+import { addDropped, addUndrop } from './catalog-dropped.ts';
+import { addGc } from './catalog-gc.ts';
+import { addVerify } from './catalog-verify.ts';
+import { withConfig } from './command-config.ts';
 import { columns } from './output.ts';
 import type { Run } from './run.ts';
-import { UsageError } from './usage-error.ts';
+import { pathOf, withUpkeep } from './with-upkeep.ts';
 
 interface JsonFlag {
   readonly json?: boolean;
@@ -24,7 +20,7 @@ interface CompactedTable {
   readonly made: number;
 }
 
-/** `arrowgate catalog compact`. */
+/** `arrowgate catalog compact|dropped|undrop|gc|verify`. */
 export function addCatalog(program: Command, run: Run): void {
   const catalog = program
     .command('catalog')
@@ -37,26 +33,10 @@ export function addCatalog(program: Command, run: Run): void {
       const done = await withUpkeep(command, (upkeep) => compactAll(upkeep, table, run));
       run.output.line(flags.json === true ? JSON.stringify(done) : tableOf(done));
     });
-}
-
-async function withUpkeep<Result>(
-  command: Command,
-  work: (upkeep: Upkeep) => Promise<Result>,
-): Promise<Result> {
-  const config = configOf(command);
-  const folder = dataFolderOf(config);
-  await access(join(folder.root, 'catalog')).catch(() => {
-    throw new UsageError(`there is no catalog in ${folder.root}`);
-  });
-  const opened = new Opened();
-  try {
-    await openFormat(folder.root);
-    const { upkeep, backend } = await openCatalog(config, folder, opened);
-    if (upkeep === null) throw new UsageError((await backend.health()) ?? 'the catalog is closed');
-    return await work(upkeep);
-  } finally {
-    await opened.close();
-  }
+  addDropped(catalog, run);
+  addUndrop(catalog, run);
+  addGc(catalog, run);
+  addVerify(catalog, run);
 }
 
 async function compactAll(
@@ -72,12 +52,6 @@ async function compactAll(
     if (compacted !== undefined) done.push({ table: name, ...compacted });
   }
   return done;
-}
-
-function pathOf(table: string): ObjectPath {
-  const path = parseObject(table);
-  if (path === undefined) throw new UsageError(`${JSON.stringify(table)} is no canonical path`);
-  return path;
 }
 
 function tableOf(done: readonly CompactedTable[]): string {

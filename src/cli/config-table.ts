@@ -131,9 +131,9 @@ export const settings = {
     '300s',
     'how long nothing may move on a connection',
   ),
-  'drop.retention': planned(
-    'duration',
-    '24h',
+  'drop.retention': setting(
+    duration,
+    86_400_000,
     '24h',
     'how long a dropped table can be brought back',
   ),

@@ -2,6 +2,8 @@ import { resolve } from 'node:path';
 import type { Logger } from 'pino';
 import { openAuditLog } from '../audit/writer.ts';
 import { openFormat } from '../engine/catalog/format.ts';
+import type { Engine } from '../engine/engine.ts';
+import { BackgroundCollection } from '../engine/retention/background.ts';
 import { Drain } from '../gateway/drain.ts';
 import type { Gateway } from '../gateway/gateway.ts';
 import { readKeys } from '../gateway/key-file.ts';
@@ -71,6 +73,7 @@ async function compose(start: Start): Promise<Gateway> {
   engine.startWork((error) => log.error({ err: error }, 'work in the background failed'));
   const weakness = await engine.backend.weakness().catch(() => undefined);
   if (weakness !== undefined) log.warn(weakness);
+  collectInBackground(start, engine);
   return {
     keys,
     policy,
@@ -81,6 +84,19 @@ async function compose(start: Start): Promise<Gateway> {
     version: programVersion(),
     drain: new Drain(),
   };
+}
+
+/** Removes dropped tables past their time, and what crashes left behind. */
+function collectInBackground({ config, log, opened }: Start, engine: Engine): void {
+  const collection = new BackgroundCollection(() => engine.upkeep?.collector ?? null, {
+    retentionMillis: config['drop.retention'],
+    done: ({ failures, ...removed }) => {
+      if (removed.files + removed.tables > 0) log.info(removed, 'removed what nothing needs');
+      if (failures.length > 0) log.error({ failures }, 'not everything could be removed');
+    },
+    failed: (error) => log.error({ err: error }, 'nothing could be collected'),
+  });
+  opened.add(() => collection.stop());
 }
 
 async function openPolicy({ config, log, opened }: Start): Promise<PolicyWatch> {

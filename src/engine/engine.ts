@@ -34,6 +34,13 @@ import { Transactions } from './jobs/transactions.ts';
 import { LateBackend } from './late-backend.ts';
 import { LateWork } from './late-work.ts';
 import { Branches } from './table/branches.ts';
+import { RecordReader } from './catalog/reader.ts';
+import { Horizon } from './retention/horizon.ts';
+import { LeasedBackend } from './retention/leased-backend.ts';
+import type { RetentionParts } from './retention/parts.ts';
+import { Presence } from './retention/presence.ts';
+import { Running } from './retention/running.ts';
+import { readNamed } from './retention/version-walk.ts';
 import { FragmentReader } from './table/fragment-reader.ts';
 import type { LocationRules } from './table/locations.ts';
 import { Tables } from './table/tables.ts';
@@ -59,7 +66,7 @@ export interface EngineOptions {
 /** The catalog engine, open on a data folder. */
 export interface Engine {
   readonly backend: Backend;
-  /** Null when the store is not this folder's: then nothing may be changed. */
+  /** Null while the store is away or not this folder's: then nothing may be changed. */
   readonly upkeep: Upkeep | null;
   /**
    * Begins the work that no request waits for: jobs, and merging of small files. It
@@ -78,9 +85,20 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
   const opened = await openNow(options);
   if (typeof opened !== 'string') return opened;
   const work = new LateWork();
-  const backend = new LateBackend(opened, async () => work.of(await openNow(options)));
-  const startWork = (onFault: OnFault) => work.start(onFault);
-  return { backend, upkeep: null, startWork, close: () => backend.close() };
+  let upkeep: Upkeep | null = null;
+  const backend = new LateBackend(opened, async () => {
+    const late = work.of(await openNow(options));
+    if (typeof late !== 'string') upkeep = late.upkeep;
+    return late;
+  });
+  return {
+    backend,
+    get upkeep() {
+      return upkeep;
+    },
+    startWork: (onFault) => work.start(onFault),
+    close: () => backend.close(),
+  };
 }
 
 /** The engine, or why its store keeps it from opening. */
@@ -106,18 +124,25 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
   await makeFolder(options.locations.managed);
   const catalog = new Catalog(store, committer);
   const reader = new FragmentReader();
+  const removed = () => reader.closeRemoved();
+  const running = new Running();
+  const presence = await Presence.open(join(data, 'catalog', 'processes'), running);
+  const horizon = new Horizon(running, presence);
   const tables: Tables = new Tables({
     root,
     store,
     committer,
     cacheBytes: options.cacheBytes,
+    horizon,
+    removed,
     onCommit: (table, chain, manifest) => compaction.notice({ table, chain }, manifest),
   });
-  const compaction = new BackgroundCompaction({ store, tables, reader });
+  const compaction = new BackgroundCompaction({ store, tables, reader, running });
   const transactions = new Transactions(store, committer);
+  const backfilling = backfill({ store, tables, reader });
   const runner = new JobRunner({
     transactions,
-    works: { backfill: backfill({ store, tables, reader }) },
+    works: { backfill: (job) => running.during(() => backfilling(job)) },
   });
   const tags = new Tags(store, committer);
   const branches = new Branches(store, committer);
@@ -127,20 +152,38 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
     ...historyHandlers({ catalog, tables, tags, branches, pageLimit: options.page }),
     ...workHandlers({ catalog, store, tables, transactions, runner, page: options.page }),
   };
+  const backend = new EmbeddedBackend({
+    handlers,
+    jsonBody: options.jsonBody,
+    health: healthOf(store, journal),
+    weakness: () => store.weakness(),
+  });
+  const retention: RetentionParts = {
+    store,
+    committer,
+    root,
+    journal: join(data, 'catalog'),
+    managed: options.locations.managed,
+    reader: new RecordReader(store),
+    folder: (table) => tables.folder(table),
+    named: readNamed,
+    waste: tables.waste,
+    horizon,
+    removed,
+    process: presence.name,
+    isAlive: (name) => presence.isAlive(name),
+  };
   return {
-    backend: new EmbeddedBackend({
-      handlers,
-      jsonBody: options.jsonBody,
-      health: healthOf(store, journal),
-      weakness: () => store.weakness(),
-    }),
-    upkeep: new Upkeep({ store, catalog, tables, reader }),
+    backend: new LeasedBackend(backend, running),
+    upkeep: new Upkeep({ store, catalog, tables, reader, retention }),
     startWork: (onFault) => {
       runner.start(onFault);
       compaction.start(onFault);
     },
     close: async () => {
       await Promise.all([runner.stop(), compaction.stop()]);
+      await running.settled();
+      await presence.close();
       await reader.close();
       await journal.close();
     },

@@ -11,20 +11,34 @@ import type { Chain } from './table/chain.ts';
 import type { FragmentReader } from './table/fragment-reader.ts';
 import type { Tables } from './table/tables.ts';
 import { requireEngineTable } from './handlers/table-parts.ts';
+import { Collector } from './retention/collector.ts';
+import { DroppedTables } from './retention/dropped-tables.ts';
+import { Verifier } from './verification/verifier.ts';
+import type { RetentionParts } from './retention/parts.ts';
 
 export interface UpkeepParts {
   readonly store: Store;
   readonly catalog: Catalog;
   readonly tables: Tables;
   readonly reader: FragmentReader;
+  readonly retention: RetentionParts;
 }
 
-/** Work that keeps tables quick and changes nothing that they answer. */
+/** Work that keeps tables quick, and their files in order. */
 export class Upkeep {
+  /** Tables that were dropped and can be brought back. */
+  readonly dropped: DroppedTables;
+  /** Removes what nothing needs any more. */
+  readonly collector: Collector;
+  /** Accounts for everything that is there. */
+  readonly verifier: Verifier;
   readonly #parts: UpkeepParts;
 
   constructor(parts: UpkeepParts) {
     this.#parts = parts;
+    this.dropped = new DroppedTables(parts.retention);
+    this.collector = new Collector(parts.retention);
+    this.verifier = new Verifier(parts.retention);
   }
 
   /** The tables that this engine writes, in the order of their paths. */
@@ -42,6 +56,10 @@ export class Upkeep {
    * @throws CatalogError TableNotFound, and why the table's rows are not here.
    */
   async compact(path: ObjectPath): Promise<Compacted | undefined> {
+    return this.#parts.retention.horizon.running.during(() => this.#compact(path));
+  }
+
+  async #compact(path: ObjectPath): Promise<Compacted | undefined> {
     const { catalog, tables } = this.#parts;
     if (path.length === 0) throw new CatalogError('InvalidInput', 'the root is not a table');
     const table = await catalog.requireTable(path);

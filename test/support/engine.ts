@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openEngine, type Engine } from '../../src/engine/engine.ts';
+import { openEngine, type Engine, type EngineOptions } from '../../src/engine/engine.ts';
 import { openEmbeddedStore } from '../../src/store/embedded.ts';
 import type { Store } from '../../src/store/store.ts';
 
@@ -15,7 +15,37 @@ export interface TestEngine extends Engine {
 export async function freshEngine(): Promise<TestEngine> {
   const data = await mkdtemp(join(tmpdir(), 'engine-'));
   const store = await openEmbeddedStore(join(data, 'store'));
-  const engine = await openEngine({
+  const engine = await openEngine(optionsOf(data, store));
+  const close = async (): Promise<void> => {
+    await engine.close();
+    await store.close();
+    await rm(data, { recursive: true, force: true });
+  };
+  return { ...engine, data, store, close };
+}
+
+/** Opens the engine for some work on a data folder that the program's commands know too. */
+export async function onData<Result>(
+  data: string,
+  work: (engine: Engine) => Promise<Result>,
+): Promise<Result> {
+  const store = await openEmbeddedStore(join(data, 'private', 'store'));
+  const engine = await openEngine(optionsOf(data, store));
+  try {
+    return await work(engine);
+  } finally {
+    await engine.close();
+    await store.close();
+  }
+}
+
+/** Opens a further engine on the same folder and store, as another process would. */
+export async function openOther({ data, store }: TestEngine): Promise<Engine> {
+  return openEngine(optionsOf(data, store));
+}
+
+function optionsOf(data: string, store: Store): EngineOptions {
+  return {
     data,
     store,
     locations: { managed: join(data, 'lance'), allowed: [join(data, 'allowed')] },
@@ -23,11 +53,5 @@ export async function freshEngine(): Promise<TestEngine> {
     jsonBody: 2 ** 20,
     arrowBody: 2 ** 20,
     page: 1000,
-  });
-  const close = async (): Promise<void> => {
-    await engine.close();
-    await store.close();
-    await rm(data, { recursive: true, force: true });
   };
-  return { ...engine, data, store, close };
 }

@@ -102,3 +102,23 @@ export const OPEN_TRANSACTIONS = 'O';
 export function openTransactionKey(id: string): string {
   return `${OPEN_TRANSACTIONS}${id}`;
 }
+
+/** A dropped table whose files are being removed: it cannot be brought back. */
+export function purgedKey(tableId: string): string {
+  return `P${tableId}`;
+}
+
+/** Versions that were removed and whose files may still be read. */
+export function wasteKey(tableId: string, waste: string): string {
+  return `${wastesOf(tableId)}${waste}`;
+}
+
+/** The prefix of the keys of a table's removed versions. */
+export function wastesOf(tableId: string): string {
+  return `W${tableId}/`;
+}
+
+/** The prefixes of all keys that belong to one table and go with it: heads, versions, branches, tags, waste. */
+export function prefixesOf(tableId: string): readonly string[] {
+  return ['H', 'V', 'B', 'G', 'W'].map((letter) => `${letter}${tableId}/`);
+}

@@ -5,6 +5,7 @@ import { decodeTable } from '../catalog/records-codec.ts';
 import type { Stored, TableRecord } from '../catalog/records.ts';
 import { mergeRun } from '../change/compaction.ts';
 import { runToMerge } from '../change/small-runs.ts';
+import type { Running } from '../retention/running.ts';
 import type { Chain } from '../table/chain.ts';
 import type { Contents } from '../table/change.ts';
 import type { FragmentReader } from '../table/fragment-reader.ts';
@@ -17,6 +18,8 @@ export interface CompactionParts {
   readonly store: Store;
   readonly tables: Tables;
   readonly reader: FragmentReader;
+  /** Keeps the files of a merge from being collected while it is made. */
+  readonly running: Running;
 }
 
 /** A line of versions of a table. */
@@ -76,7 +79,10 @@ export class BackgroundCompaction {
     for (let next = this.#next(); next !== undefined; next = this.#next()) {
       // Whoever committed gets its answer first.
       await setImmediate();
-      await this.#compact(next).catch((error: unknown) => this.#onFault(error));
+      const { running } = this.#parts;
+      await running
+        .during(() => this.#compact(next))
+        .catch((error: unknown) => this.#onFault(error));
     }
   }
 

@@ -2,13 +2,14 @@ import { CatalogError } from '../../protocol/errors.ts';
 import { commitLoop } from '../catalog/commit-loop.ts';
 import { headKey, versionKey } from '../catalog/keys.ts';
 import { unchanged } from '../catalog/reader.ts';
-import type { BranchRecord, Stored, TableRecord, VersionRecord } from '../catalog/records.ts';
+import type { BranchRecord, Stored, TableRecord } from '../catalog/records.ts';
 import { branchNotFound, type Branches } from './branches.ts';
 import { removeBranchFolder } from './branch-folder.ts';
 import { MAIN } from './chain.ts';
 import type { Tags } from './tags.ts';
+import { wasteWrites } from '../retention/waste-record.ts';
 import { headCheck } from './version-commit.ts';
-import { removeFiles, type RemovalParts } from './version-removal.ts';
+import type { RemovalParts } from './version-removal.ts';
 
 /** A branch that is to go. */
 export interface BranchRemoval {
@@ -26,12 +27,13 @@ export interface BranchRemovalParts extends RemovalParts {
 interface Removed {
   readonly table: TableRecord;
   readonly branch: BranchRecord;
-  readonly records: readonly VersionRecord[];
+  /** The keys of what was written down for the removal of its versions' files. */
+  readonly waste: readonly string[];
 }
 
 /**
  * Removes a branch: its records in one commit, and then the files that nothing
- * else needs. What a crash leaves of these, no record names.
+ * else needs, once nothing that is under way can be reading them.
  * @throws CatalogError TableBranchNotFound, InvalidInput for the main one,
  * InvalidTableState for one that another came from or of which a tag names a version.
  */
@@ -39,8 +41,8 @@ export async function removeBranch(
   parts: BranchRemovalParts,
   removal: BranchRemoval,
 ): Promise<void> {
-  const { table, branch, records } = await commitRemoval(parts, removal);
-  await removeFiles(parts, table, records);
+  const { table, branch, waste } = await commitRemoval(parts, removal);
+  if (waste.length > 0) await parts.waste.removeSoon(table, waste);
   await removeBranchFolder(parts.folder(table), branch.id);
 }
 
@@ -73,7 +75,12 @@ async function commitRemoval(
     const chain = stored.content.id;
     const head = await versions.head(id, { branch: name, key: chain, lineage: [], checks: [] });
     const records = await versions.madeOn(id, chain);
-    last = { table: current.content, branch: stored.content, records };
+    const waste = wasteWrites(current.content, records);
+    last = {
+      table: current.content,
+      branch: stored.content,
+      waste: waste.map((write) => write.key),
+    };
     return {
       kind: 'commit',
       checks: [unchanged(current), headCheck(id, head, chain), ...others.checks, ...all.checks],
@@ -81,6 +88,7 @@ async function commitRemoval(
         { key: stored.key, value: null },
         { key: headKey(id, chain), value: null },
         ...records.map(({ version }) => ({ key: versionKey(id, chain, version), value: null })),
+        ...waste,
       ],
       result: last,
     };

@@ -143,6 +143,11 @@ export class FragmentReader implements BatchSource {
     return rows;
   }
 
+  /** Closes the files that have been removed and are not being read. */
+  async closeRemoved(): Promise<void> {
+    await this.#files.closeRemoved();
+  }
+
   /** Closes every file that is not being read. */
   async close(): Promise<void> {
     await this.#files.close();

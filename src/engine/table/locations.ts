@@ -129,7 +129,8 @@ export function releaseLocation(folder: string): Write {
   return { key: locationKey(folder), value: null };
 }
 
-function locationKey(folder: string): string {
+/** The key under which a table holds its folder: its value is the table's id. */
+export function locationKey(folder: string): string {
   return `L${folder}/`;
 }
 
@@ -193,7 +194,8 @@ function isIn(path: string, folder: string): boolean {
   return path === folder || isInside(path, folder);
 }
 
-function isInside(path: string, folder: string): boolean {
+/** Whether a path lies below a folder; both absolute. */
+export function isInside(path: string, folder: string): boolean {
   const rest = relative(folder, path);
   return rest !== '' && rest.split(sep)[0] !== '..' && !isAbsolute(rest);
 }

@@ -2,6 +2,7 @@ import { access, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { VersionRecord } from '../catalog/records.ts';
 import { linkDurable, writeDurable } from '../disk.ts';
+import { filesOf } from '../retention/version-walk.ts';
 import { LruCache } from '../lru-cache.ts';
 import { MAIN } from './chain.ts';
 import { manifestName, stagingName } from './layout.ts';
@@ -72,6 +73,11 @@ export class ManifestStore {
     const manifest = await decodeManifest(await readFile(path));
     this.keep(folder, record, manifest);
     return manifest;
+  }
+
+  /** The files that a committed version names beside its manifest, as paths in the table's folder. */
+  async named(folder: string, record: VersionRecord): Promise<readonly string[]> {
+    return filesOf(await this.load(folder, record));
   }
 
   /** Remembers a manifest that was just written. */

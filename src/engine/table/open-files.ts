@@ -41,6 +41,20 @@ export class OpenFiles {
     await this.#shrink(0);
   }
 
+  /** Closes the files that have been removed and are not in use: open they would keep their place on the disk. */
+  async closeRemoved(): Promise<void> {
+    const entries = [...this.#entries];
+    for (const [path, entry] of entries) {
+      const opened = await entry.opened.catch(() => undefined);
+      const stats = await opened?.handle.stat().catch(() => undefined);
+      if (opened === undefined || stats === undefined || stats.nlink > 0) continue;
+      // Somebody may have begun to use it, or closed it, while it was looked at.
+      if (entry.users > 0 || this.#entries.get(path) !== entry) continue;
+      this.#entries.delete(path);
+      await opened.handle.close();
+    }
+  }
+
   async #shrink(size: number): Promise<void> {
     for (const [path, entry] of this.#entries) {
       if (this.#entries.size <= size) return;

@@ -1,4 +1,3 @@
-import { mkdir, rm, rmdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { RecordBatch, Schema } from 'apache-arrow';
 import { CatalogError } from '../../protocol/errors.ts';
@@ -6,19 +5,20 @@ import type { Check, Store, Write } from '../../store/store.ts';
 import { commitLoop, tookNoEffect, type Committer } from '../catalog/commit-loop.ts';
 import { unchanged } from '../catalog/reader.ts';
 import type { Stored, TableRecord, VersionRecord } from '../catalog/records.ts';
-import { makeFolder, syncFolder } from '../disk.ts';
 import { Branches, branchNotFound } from './branches.ts';
 import { MAIN, MAIN_CHAIN, type Chain } from './chain.ts';
 import { appended, empty, rowsOf, type Change } from './change.ts';
 import type { WrittenFile } from './fragment-writer.ts';
 import { discard, ingest } from './ingest.ts';
 import { KeyedMutex } from './keyed-mutex.ts';
-import { DATA, VERSIONS } from './layout.ts';
 import type { Manifest } from './manifest.ts';
 import { ManifestStore } from './manifest-store.ts';
 import type { Snapshot } from './snapshot.ts';
+import { abandonTableFolder, makeTableFolder } from './table-folder.ts';
 import { headCheck, versionWrites } from './version-commit.ts';
 import { removeVersions, type Removal, type RemovalParts } from './version-removal.ts';
+import type { Horizon } from '../retention/horizon.ts';
+import { Waste } from '../retention/waste.ts';
 import { VersionStore, type VersionPage } from './version-store.ts';
 
 /** What a commit made: the version, and what it was built on. */
@@ -54,6 +54,10 @@ export interface TablesOptions {
   readonly cacheBytes: number;
   /** Told of each version that a table got, once it is settled. It must not throw. */
   readonly onCommit?: OnCommit;
+  /** What is under way in all processes; without it nothing is, and this process is alone. */
+  readonly horizon?: Horizon;
+  /** Told when files were removed, so that they do not stay open. */
+  readonly removed?: () => Promise<void>;
 }
 
 /** Told of a version that a line of a table's versions got. */
@@ -68,6 +72,8 @@ export class Tables {
   readonly #manifests: ManifestStore;
   readonly #mutex = new KeyedMutex();
   readonly #onCommit: OnCommit | undefined;
+  /** The files of versions that were removed. */
+  readonly waste: Waste;
 
   constructor(options: TablesOptions) {
     this.#onCommit = options.onCommit;
@@ -76,6 +82,11 @@ export class Tables {
     this.#versions = new VersionStore(options.store);
     this.#branches = new Branches(options.store, options.committer);
     this.#manifests = new ManifestStore(options.cacheBytes);
+    this.waste = new Waste({
+      ...options,
+      folder: (table) => this.folder(table),
+      named: (folder, record) => this.#manifests.named(folder, record),
+    });
   }
 
   /** The absolute path of a table's folder: under its id, unless its creator chose a location. */
@@ -157,13 +168,10 @@ export class Tables {
   ): Promise<readonly WrittenFile[]> {
     const folder = this.folder(table);
     try {
-      await makeFolder(folder);
-      await mkdir(join(folder, DATA), { recursive: true });
-      await mkdir(join(folder, VERSIONS), { recursive: true });
-      await syncFolder(folder);
+      await makeTableFolder(folder);
       return await ingest(folder, schema, batches);
     } catch (error) {
-      await this.#abandon(table, []);
+      await abandonTableFolder(folder, table, []);
       throw error;
     }
   }
@@ -186,7 +194,7 @@ export class Tables {
     } catch (error) {
       if (tookNoEffect(error)) {
         await this.#manifests.unstage(this.folder(table), record);
-        await this.#abandon(table, files);
+        await abandonTableFolder(this.folder(table), table, files);
       }
       throw error;
     }
@@ -240,7 +248,7 @@ export class Tables {
         committer: this.#committer,
         versions: this.#versions,
         folder: (one) => this.folder(one),
-        load: (folder, record) => this.#manifests.load(folder, record),
+        waste: this.waste,
       }),
     );
   }
@@ -298,19 +306,6 @@ export class Tables {
       if (stored?.content.staging === attempt.record.staging) return attempt;
     }
     return undefined;
-  }
-
-  /**
-   * Removes what was written for a table that did not come to be. In a folder
-   * that its creator chose, another table may have come to be meanwhile.
-   */
-  async #abandon(table: TableRecord, files: readonly WrittenFile[]): Promise<void> {
-    const folder = this.folder(table);
-    if (table.location === null) return rm(folder, { recursive: true, force: true });
-    await discard(folder, files);
-    for (const inner of [join(folder, DATA), join(folder, VERSIONS), folder]) {
-      await rmdir(inner).catch(() => undefined);
-    }
   }
 
   async #settled(table: TableRecord, committed: Committed): Promise<Committed> {

@@ -1,11 +1,10 @@
-import { rm } from 'node:fs/promises';
-import { join } from 'node:path';
 import type { Check } from '../../store/store.ts';
 import { commitLoop, type Committer } from '../catalog/commit-loop.ts';
 import { versionKey } from '../catalog/keys.ts';
 import { unchanged } from '../catalog/reader.ts';
 import type { Stored, TableRecord, VersionRecord } from '../catalog/records.ts';
-import type { Manifest } from './manifest.ts';
+import type { Waste } from '../retention/waste.ts';
+import { wasteWrites } from '../retention/waste-record.ts';
 import { headCheck } from './version-commit.ts';
 import { MAIN_CHAIN, type Chain } from './chain.ts';
 import type { VersionStore } from './version-store.ts';
@@ -29,25 +28,28 @@ export interface RemovalParts {
   readonly committer: Committer;
   readonly versions: VersionStore;
   readonly folder: (table: TableRecord) => string;
-  readonly load: (folder: string, record: VersionRecord) => Promise<Manifest>;
+  readonly waste: Pick<Waste, 'removeSoon'>;
 }
 
 interface Removed {
   readonly table: TableRecord;
   readonly records: readonly VersionRecord[];
+  /** The keys of what was written down for the removal of their files. */
+  readonly waste: readonly string[];
 }
 
 /**
  * Removes versions that were asked for, but never the newest nor one that is
- * kept, and then the files that no other version needs.
+ * kept, and then the files that no other version needs, once nothing that is
+ * under way can be reading them.
  * @returns The versions that were removed.
  */
 export async function removeVersions(
   parts: RemovalParts,
   removal: Removal,
 ): Promise<readonly bigint[]> {
-  const { table, records } = await commitRemoval(parts, removal);
-  if (records.length > 0) await removeFiles(parts, table, records);
+  const { table, records, waste } = await commitRemoval(parts, removal);
+  if (waste.length > 0) await parts.waste.removeSoon(table, waste);
   return records.map(({ version }) => version);
 }
 
@@ -64,50 +66,22 @@ async function commitRemoval(parts: RemovalParts, removal: Removal): Promise<Rem
         removal.asked(version) && version !== head?.content.version && !kept.versions.has(version),
     );
     if (records.length === 0) {
-      const nothing = { table: table.content, records: [] };
+      const nothing = { table: table.content, records: [], waste: [] };
       return { kind: 'done', result: (doubt ? last : undefined) ?? nothing };
     }
-    last = { table: table.content, records };
+    const waste = wasteWrites(table.content, records);
+    last = { table: table.content, records, waste: waste.map(({ key }) => key) };
     return {
       kind: 'commit',
       checks: [unchanged(table), headCheck(id, head, chain.key), ...kept.checks],
-      writes: records.map(({ version }) => ({
-        key: versionKey(id, chain.key, version),
-        value: null,
-      })),
+      writes: [
+        ...records.map(({ version }) => ({
+          key: versionKey(id, chain.key, version),
+          value: null,
+        })),
+        ...waste,
+      ],
       result: last,
     };
   });
-}
-
-/**
- * Removes the files of versions whose records are gone, but for those that another
- * version of the table needs, on whatever branch. Manifests go last: whatever is
- * cut off, they still say which files nobody needs.
- */
-export async function removeFiles(
-  { versions, folder, load }: Omit<RemovalParts, 'committer'>,
-  table: TableRecord,
-  records: readonly VersionRecord[],
-): Promise<void> {
-  const root = folder(table);
-  const needed = new Set<string>();
-  for (const record of await versions.everywhere(table.id)) {
-    for (const path of pathsOf(await load(root, record))) needed.add(path);
-  }
-  for (const record of records) {
-    const idle = pathsOf(await load(root, record)).filter((path) => !needed.has(path));
-    await Promise.all(idle.map((path) => rm(join(root, path), { force: true })));
-  }
-  for (const { manifest, staging } of records) {
-    await rm(join(root, manifest), { force: true });
-    await rm(join(root, staging), { force: true });
-  }
-}
-
-function pathsOf({ fragments }: Manifest): readonly string[] {
-  return fragments.flatMap(({ files, deletions }) => [
-    ...files.map(({ path }) => path),
-    ...(deletions === null ? [] : [deletions]),
-  ]);
 }

@@ -1,0 +1,56 @@
+import type { Command } from 'commander';
+import type { Collected } from '../engine/retention/collector.ts';
+import { configOf, withConfig } from './command-config.ts';
+import { durationOf } from './key-details.ts';
+import { progressOf } from './progress.ts';
+import type { Run } from './run.ts';
+import { withUpkeep } from './with-upkeep.ts';
+
+interface GcFlags {
+  readonly olderThan: string;
+  readonly dryRun?: boolean;
+  readonly json?: boolean;
+}
+
+/** `arrowgate catalog gc`. */
+export function addGc(catalog: Command, run: Run): void {
+  withConfig(catalog.command('gc'), ['data', 'coordination.redis'])
+    .description('remove dropped tables past drop.retention, and files that nothing needs')
+    .option('--older-than <duration>', 'age of files that no version names', '24h')
+    .option('--dry-run', 'only say what would be removed')
+    .option('--json', 'print JSON')
+    .action(async (flags: GcFlags, command: Command) => {
+      const olderThanMillis = durationOf('--older-than', flags.olderThan);
+      const dryRun = flags.dryRun === true;
+      const options = {
+        retentionMillis: configOf(command)['drop.retention'],
+        olderThanMillis,
+        dryRun,
+        ...progressOf(run.output),
+      };
+      const collected = await withUpkeep(command, ({ collector }) => collector.collect(options));
+      for (const failure of collected.failures) run.output.note(`arrowgate: ${failure}`);
+      if (collected.failures.length > 0) run.code = 1;
+      run.output.line(
+        flags.json === true
+          ? JSON.stringify({ dryRun, ...collected })
+          : sentence(collected, dryRun),
+      );
+    });
+}
+
+function sentence({ tables, folders, files, bytes, waiting }: Collected, dryRun: boolean): string {
+  const verb = dryRun ? 'would remove' : 'removed';
+  const what = [
+    counted(tables, 'dropped table'),
+    ...(folders === 0 ? [] : [counted(folders, 'folder')]),
+    counted(files, 'file'),
+    counted(bytes, 'byte'),
+  ];
+  const later = waiting === 0 ? '' : `; ${waiting} must wait for what is under way`;
+  return `${verb} ${what.join(', ')}${later}`;
+}
+
+function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
+}

@@ -1,0 +1,55 @@
+import type { Presence, View } from './presence.ts';
+import type { Running } from './running.ts';
+
+/** Times of files are coarser than those of the clock. */
+const COARSE_MILLIS = 100;
+/** A time in a record is that of its making; its commit may have taken so long. */
+const LATE_MILLIS = 60_000;
+
+/** When what is under way has begun, in all processes of a data folder. */
+export class Horizon {
+  readonly running: Running;
+  readonly #presence: Presence | undefined;
+
+  /** @param presence Absent where there can be no other process. */
+  constructor(running: Running, presence?: Presence) {
+    this.running = running;
+    this.#presence = presence;
+  }
+
+  /** Whether no other process uses the data folder now. */
+  async isAlone(): Promise<boolean> {
+    return ((await this.#presence?.others()) ?? []).length === 0;
+  }
+
+  /** How things are, once the other processes have said how they are after now. */
+  async look(): Promise<Outlook> {
+    await this.#presence?.refreshed();
+    const own = { seenMillis: Date.now(), oldestMillis: this.running.oldest() ?? Infinity };
+    return new Outlook([own, ...((await this.#presence?.others()) ?? [])]);
+  }
+}
+
+/** How things were at one moment in all processes. */
+export class Outlook {
+  readonly #seen: number;
+  readonly #oldest: number;
+
+  constructor(views: readonly View[]) {
+    this.#seen = Math.min(...views.map(({ seenMillis }) => seenMillis));
+    this.#oldest = Math.min(...views.map(({ oldestMillis }) => oldestMillis));
+  }
+
+  /**
+   * Whether nothing that is under way can know of something that was given up at
+   * a time, in milliseconds. The record of it must have been found before the look.
+   */
+  isForgotten(sinceMillis: number): boolean {
+    return sinceMillis < this.#seen && sinceMillis + LATE_MILLIS < this.#oldest;
+  }
+
+  /** Whether nothing that is under way can have written a file of this age, in milliseconds. */
+  isLeft(writtenMillis: number): boolean {
+    return writtenMillis + COARSE_MILLIS < Math.min(this.#seen, this.#oldest);
+  }
+}

@@ -1,0 +1,78 @@
+import type { Answer, Backend, ByteStream, CatalogRequest } from '../../protocol/backend.ts';
+import type { Permit } from '../../protocol/permit.ts';
+import type { Lease, Running } from './running.ts';
+
+/** A backend whose requests count as under way until their answers are sent, or nobody wants them any more. */
+export class LeasedBackend implements Backend {
+  readonly #backend: Backend;
+  readonly #running: Running;
+
+  constructor(backend: Backend, running: Running) {
+    this.#backend = backend;
+    this.#running = running;
+  }
+
+  get name(): string {
+    return this.#backend.name;
+  }
+
+  async handle(request: CatalogRequest, permit: Permit): Promise<Answer> {
+    const lease = this.#running.begin();
+    let lasts = false;
+    try {
+      const answer = await this.#backend.handle(request, permit);
+      const { body } = answer;
+      if (body === null || typeof body === 'string') return answer;
+      lasts = true;
+      return { ...answer, body: untilSent(body, lease, request.signal) };
+    } finally {
+      if (!lasts) await lease.end();
+    }
+  }
+
+  async health(): Promise<string | undefined> {
+    return this.#backend.health();
+  }
+
+  async weakness(): Promise<string | undefined> {
+    return this.#backend.weakness();
+  }
+}
+
+/** The same bytes; the lease ends with them, or when the request is given up. */
+function untilSent(body: ByteStream, lease: Lease, signal: AbortSignal): ByteStream {
+  const end = (): void => {
+    signal.removeEventListener('abort', end);
+    void lease.end();
+  };
+  if (signal.aborted) end();
+  else signal.addEventListener('abort', end, { once: true });
+  return {
+    [Symbol.asyncIterator]: () => ending(body[Symbol.asyncIterator](), end),
+    sent: (piece) => body.sent?.(piece),
+  };
+}
+
+/** No generator: one that was never begun would not notice that it is closed. */
+function ending(bytes: AsyncIterator<Uint8Array>, end: () => void): AsyncIterator<Uint8Array> {
+  return {
+    next: async () => {
+      try {
+        const next = await bytes.next();
+        if (next.done === true) end();
+        return next;
+      } catch (error) {
+        end();
+        throw error;
+      }
+    },
+    return: async () => {
+      try {
+        await bytes.return?.();
+      } finally {
+        end();
+      }
+      return { done: true, value: undefined };
+    },
+  };
+}

@@ -1,0 +1,142 @@
+import { randomUUID } from 'node:crypto';
+import { readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { makeFolder } from '../../store/folder.ts';
+import { isAlive, ownMark, type ProcessMark } from './process-mark.ts';
+import type { Running } from './running.ts';
+
+/** What a process says of itself: it lived then, and nothing that was under way in it began before. */
+interface Sign extends ProcessMark {
+  readonly atMillis: number;
+  readonly oldestMillis: number | null;
+}
+
+/** What is known of a process: when it was looked at, and when the oldest began of what was under way then. */
+export interface View {
+  readonly seenMillis: number;
+  /** Infinity when nothing was. */
+  readonly oldestMillis: number;
+}
+
+interface Other {
+  readonly path: string;
+  readonly sign: Sign;
+}
+
+const SIGN_MILLIS = 2000;
+/** How long others are waited for, so that they say how things are now. */
+const PATIENCE_MILLIS = 3 * SIGN_MILLIS;
+const POLL_MILLIS = 100;
+/** A process of another machine that has said nothing for so long is gone. */
+const SILENT_MILLIS = 3_600_000;
+/** So much the clocks of two machines may differ. */
+const SKEW_MILLIS = 10_000;
+
+/**
+ * Tells the other processes of a data folder how long something has been under
+ * way here, by a small file that is written again and again; and reads theirs.
+ * A process that was killed leaves its file behind; it is removed by whoever
+ * sees that the process is gone.
+ */
+export class Presence {
+  readonly #folder: string;
+  /** The name of this process among those of the data folder. */
+  readonly name = `${randomUUID()}.json`;
+  readonly #running: Running;
+  readonly #mark: ProcessMark;
+  #timer: NodeJS.Timeout | undefined;
+  #writing: Promise<void> = Promise.resolve();
+
+  private constructor(folder: string, running: Running, mark: ProcessMark) {
+    this.#folder = folder;
+    this.#running = running;
+    this.#mark = mark;
+  }
+
+  /** @param folder Where the processes of a data folder write. */
+  static async open(folder: string, running: Running): Promise<Presence> {
+    await makeFolder(folder);
+    const presence = new Presence(folder, running, await ownMark());
+    await presence.#write();
+    presence.#timer = setInterval(() => presence.#sign(), SIGN_MILLIS).unref();
+    return presence;
+  }
+
+  /** What the other processes that may be alive said last. */
+  async others(): Promise<readonly View[]> {
+    return (await this.#others()).map(({ sign }) => viewOf(sign, this.#mark));
+  }
+
+  /** Whether the process of a name may still be alive. */
+  async isAlive(name: string): Promise<boolean> {
+    if (name === this.name) return true;
+    const path = join(this.#folder, name);
+    return (await this.#others()).some((other) => other.path === path);
+  }
+
+  /** Waits until the other processes have said how things are after now; those that do not are not waited for long. */
+  async refreshed(): Promise<void> {
+    const now = Date.now();
+    for (let waited = 0; waited < PATIENCE_MILLIS; waited += POLL_MILLIS) {
+      const others = await this.#others();
+      if (others.every(({ sign }) => sign.atMillis > now)) return;
+      await sleep(POLL_MILLIS);
+    }
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#timer);
+    await this.#writing;
+    await rm(join(this.#folder, this.name), { force: true });
+  }
+
+  /** What cannot be written is written the next time; until then others see an old sign, which keeps files longer. */
+  #sign(): void {
+    this.#writing = this.#writing.then(() => this.#write()).catch(() => undefined);
+  }
+
+  async #write(): Promise<void> {
+    const atMillis = Date.now();
+    const sign: Sign = { ...this.#mark, atMillis, oldestMillis: this.#running.oldest() ?? null };
+    const path = join(this.#folder, this.name);
+    await writeFile(`${path}.new`, JSON.stringify(sign));
+    await rename(`${path}.new`, path);
+  }
+
+  /** The other processes that may be alive. */
+  async #others(): Promise<readonly Other[]> {
+    const names = (await readdir(this.#folder)).filter(
+      (name) => name.endsWith('.json') && name !== this.name,
+    );
+    const found: Other[] = [];
+    for (const name of names) {
+      const path = join(this.#folder, name);
+      const sign = await readSign(path);
+      if (sign === undefined) continue;
+      if (await mayLive(sign, this.#mark)) found.push({ path, sign });
+      else await Promise.all([path, `${path}.new`].map((left) => rm(left, { force: true })));
+    }
+    return found;
+  }
+}
+
+async function mayLive(sign: Sign, own: ProcessMark): Promise<boolean> {
+  return (await isAlive(sign, own)) ?? Date.now() - sign.atMillis < SILENT_MILLIS;
+}
+
+function viewOf({ atMillis, oldestMillis, host }: Sign, own: ProcessMark): View {
+  const skew = host === own.host ? 0 : SKEW_MILLIS;
+  const oldest = oldestMillis ?? Number.POSITIVE_INFINITY;
+  return { seenMillis: atMillis - skew, oldestMillis: oldest - skew };
+}
+
+/** Undefined for a file that went away meanwhile. */
+async function readSign(path: string): Promise<Sign | undefined> {
+  try {
+    return JSON.parse(await readFile(path, 'utf8')) as Sign;
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
+    throw error;
+  }
+}

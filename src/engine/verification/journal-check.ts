@@ -1,0 +1,151 @@
+import { crc32 } from 'node:zlib';
+import type { Store } from '../../store/store.ts';
+import { readJournal, type JournalDamage } from '../catalog/journal-reader.ts';
+import type { Finding } from './finding.ts';
+
+/** What was found out about the journal. */
+export interface JournalReport {
+  /** How many changes it holds. */
+  readonly changes: number;
+  readonly findings: readonly Finding[];
+}
+
+/** What a value is known by, where values need not be kept. */
+type Fingerprint = number;
+
+/** What the journal says, change by change. */
+interface Replay {
+  readonly changes: number;
+  /** The value of each key in the end. */
+  readonly values: ReadonlyMap<string, Fingerprint>;
+  /** Numbers that no line has, from one to another, both included. */
+  readonly holes: readonly (readonly [bigint, bigint])[];
+  /** Numbers that two different lines have. */
+  readonly twice: readonly bigint[];
+  readonly damages: readonly JournalDamage[];
+}
+
+/** How many entries of the store are read at once. */
+const CHUNK = 1000;
+/** Changes that the store still holds, at most so many: each has its line a moment later. */
+const PENDING = 100_000;
+/** How often the journal is read again before what it and the store differ in counts: others go on writing. */
+const READINGS = 3;
+/** Beyond every key. */
+const END = '\u{10ffff}';
+
+/**
+ * Compares the journal with the store: no number is left out, no line is
+ * damaged, and what all changes come to is what the store holds.
+ */
+export async function checkJournal(folder: string, store: Store): Promise<JournalReport> {
+  let replay = await replayed(folder);
+  let pending = await pendingIn(store);
+  let suspects = await differences(store, replay.values);
+  for (let reading = 1; reading < READINGS; reading++) {
+    if (suspects.length === 0 && unfilled(replay, pending).length === 0) break;
+    // Lines come after their commits: what was missing may be there now.
+    pending = new Set([...pending, ...(await pendingIn(store))]);
+    replay = await replayed(folder);
+    suspects = await stillDifferent(store, replay.values, suspects);
+  }
+  return {
+    changes: replay.changes,
+    findings: [
+      ...replay.damages.filter(({ last }) => !last).map(damageFinding),
+      ...unfilled(replay, pending).map(holeFinding),
+      ...replay.twice.map((sequence) => about(null, `two lines of change ${sequence} differ`)),
+      ...suspects.map((key) => about(null, `the journal and the store differ in ${shown(key)}`)),
+    ],
+  };
+}
+
+async function replayed(folder: string): Promise<Replay> {
+  const values = new Map<string, Fingerprint>();
+  const holes: [bigint, bigint][] = [];
+  const twice: bigint[] = [];
+  const damages: JournalDamage[] = [];
+  let last = 0n;
+  let changes = 0;
+  for await (const { sequence, writes } of readJournal(folder, (damage) => damages.push(damage))) {
+    if (sequence === last) twice.push(sequence);
+    if (sequence > last + 1n) holes.push([last + 1n, sequence - 1n]);
+    last = sequence;
+    changes += 1;
+    for (const { key, value } of writes) {
+      if (value === null) values.delete(key);
+      else values.set(key, fingerprint(value));
+    }
+  }
+  return { changes, values, holes, twice, damages };
+}
+
+async function pendingIn(store: Store): Promise<ReadonlySet<bigint>> {
+  return new Set((await store.changes(PENDING)).map(({ sequence }) => sequence));
+}
+
+/** The holes that no change fills whose line is still to come. */
+function unfilled({ holes }: Replay, pending: ReadonlySet<bigint>): Replay['holes'] {
+  return holes.filter(([first, last]) => {
+    for (let sequence = first; sequence <= last; sequence++) {
+      if (!pending.has(sequence)) return true;
+    }
+    return false;
+  });
+}
+
+/** The keys whose values are not the same in the store. */
+async function differences(
+  store: Store,
+  values: ReadonlyMap<string, Fingerprint>,
+): Promise<readonly string[]> {
+  const left = new Set(values.keys());
+  const different: string[] = [];
+  for (let start = ''; ;) {
+    const entries = await store.range({ start, end: END, limit: CHUNK });
+    for (const { key, value } of entries) {
+      left.delete(key);
+      if (values.get(key) !== fingerprint(value)) different.push(key);
+    }
+    const last = entries.at(-1);
+    if (last === undefined || entries.length < CHUNK) return [...different, ...left];
+    start = `${last.key}\u0000`;
+  }
+}
+
+async function stillDifferent(
+  store: Store,
+  values: ReadonlyMap<string, Fingerprint>,
+  keys: readonly string[],
+): Promise<readonly string[]> {
+  const different: string[] = [];
+  for (const key of keys) {
+    const value = await store.get(key);
+    const held = value === undefined ? undefined : fingerprint(value);
+    if (held !== values.get(key)) different.push(key);
+  }
+  return different;
+}
+
+/** Checksum and length together, as one whole number. */
+function fingerprint(value: Uint8Array): Fingerprint {
+  return crc32(value) + 2 ** 32 * (value.byteLength % 2 ** 20);
+}
+
+function damageFinding({ file, line }: JournalDamage): Finding {
+  return about(file, `line ${line} is damaged`);
+}
+
+function holeFinding([first, last]: readonly [bigint, bigint]): Finding {
+  const which = first === last ? `change ${first} is` : `changes ${first} to ${last} are`;
+  return about(null, `${which} not in the journal`);
+}
+
+function about(file: string | null, fault: string): Finding {
+  return { kind: 'journal', table: null, file, fault };
+}
+
+/** A key of the store, with its zero bytes to be seen. */
+function shown(key: string): string {
+  return JSON.stringify(key);
+}

@@ -1,0 +1,205 @@
+import { join } from 'node:path';
+import { readIfPresent } from '../disk.ts';
+import { children } from '../catalog/children.ts';
+import { headKey, tagsOf, versionKey } from '../catalog/keys.ts';
+import type { TableRecord, VersionRecord } from '../catalog/records.ts';
+import { decodeTag } from '../catalog/tag-codec.ts';
+import type { Outlook } from '../retention/horizon.ts';
+import { orphansOf, type Orphan } from '../retention/orphans.ts';
+import type { RetentionParts } from '../retention/parts.ts';
+import { everyVersion, type KnownVersion } from '../retention/version-walk.ts';
+import { locationKey } from '../table/locations.ts';
+import { decodeManifest, type Manifest } from '../table/manifest.ts';
+import { decodeVersion } from '../table/version-codec.ts';
+import { MAIN } from '../table/chain.ts';
+import { FileCheck } from './file-check.ts';
+import { saidBy, type Finding, type FindingKind } from './finding.ts';
+
+/** A table that is looked at. */
+export interface Subject {
+  /** What it is called in findings. */
+  readonly name: string;
+  readonly record: TableRecord;
+}
+
+/** What was found out about a table. */
+export interface TableReport {
+  readonly versions: number;
+  readonly files: number;
+  readonly bytes: number;
+  readonly findings: readonly Finding[];
+  /** Files that no version names, left behind by writers that are gone. */
+  readonly orphans: readonly Orphan[];
+}
+
+/**
+ * Accounts for every version, manifest and file of a table that this engine
+ * writes. Versions may come and go meanwhile: one that is gone again by the time
+ * that something of it is found wrong is not spoken of.
+ */
+export async function checkTable(
+  parts: RetentionParts,
+  subject: Subject,
+  outlook: Outlook,
+): Promise<TableReport> {
+  const check = new TableCheck(parts, subject);
+  try {
+    await check.location();
+    if (subject.record.kind === 'engine') await check.versions();
+    return await check.report(outlook);
+  } finally {
+    await check.close();
+  }
+}
+
+class TableCheck {
+  readonly #parts: RetentionParts;
+  readonly #subject: Subject;
+  readonly #folder: string;
+  readonly #files: FileCheck;
+  readonly #findings = new Map<string, Finding>();
+  readonly #numbers = new Set<bigint>();
+  #versions = 0;
+
+  constructor(parts: RetentionParts, subject: Subject) {
+    this.#parts = parts;
+    this.#subject = subject;
+    this.#folder = parts.folder(subject.record);
+    this.#files = new FileCheck(this.#folder);
+  }
+
+  /** The hold on the table's folder. */
+  async location(): Promise<void> {
+    const { id, kind, location } = this.#subject.record;
+    if (location === null || kind !== 'engine') return;
+    const holder = await this.#parts.store.get(locationKey(location));
+    if (holder === undefined || Buffer.from(holder).toString() !== id) {
+      this.#add('location', null, `the table does not hold its location ${location}`);
+    }
+  }
+
+  async versions(): Promise<void> {
+    for await (const version of everyVersion(this.#parts.store, this.#subject.record.id)) {
+      this.#versions += 1;
+      this.#numbers.add(version.record.version);
+      await this.#version(version);
+    }
+    await this.#head();
+    await this.#tags();
+  }
+
+  async report(outlook: Outlook): Promise<TableReport> {
+    const findings = [...this.#findings.values()];
+    const { versions, files, bytes } = { versions: this.#versions, ...sizesOf(this.#files) };
+    const orphans = await this.#orphans(outlook, findings);
+    return { versions, files, bytes, findings, orphans };
+  }
+
+  async close(): Promise<void> {
+    await this.#files.close();
+  }
+
+  async #version(version: KnownVersion): Promise<void> {
+    const { record } = version;
+    const faults: (readonly [FindingKind, string, string])[] = [];
+    const manifest = await this.#manifest(record, (fault) => {
+      faults.push(['manifest', record.manifest, fault]);
+    });
+    for (const fragment of manifest?.fragments ?? []) {
+      for (const { file, fault } of await this.#files.faultsOf(fragment)) {
+        faults.push(['file', file, fault]);
+      }
+    }
+    if (faults.length === 0 || !(await this.#isStill(version))) return;
+    for (const [kind, file, fault] of faults) this.#add(kind, file, fault);
+  }
+
+  /** The manifest of a version; one that a crash kept from its final name has the one before. */
+  async #manifest(
+    record: VersionRecord,
+    wrong: (fault: string) => void,
+  ): Promise<Manifest | undefined> {
+    const bytes =
+      (await readIfPresent(join(this.#folder, record.manifest))) ??
+      (await readIfPresent(join(this.#folder, record.staging))) ??
+      (await readIfPresent(join(this.#folder, record.manifest)));
+    if (bytes === undefined) {
+      wrong(`is missing, but version ${record.version} needs it`);
+      return undefined;
+    }
+    if (bytes.byteLength !== record.manifestBytes) {
+      wrong(`has ${bytes.byteLength} bytes, but its record says ${record.manifestBytes}`);
+    }
+    try {
+      const manifest = await decodeManifest(bytes);
+      if (manifest.version !== record.version) {
+        wrong(`is of version ${manifest.version}, but its record says ${record.version}`);
+      }
+      return manifest;
+    } catch (error) {
+      wrong(`cannot be read: ${saidBy(error)}`);
+      return undefined;
+    }
+  }
+
+  async #isStill({ key, record }: KnownVersion): Promise<boolean> {
+    const value = await this.#parts.store.get(key);
+    return value !== undefined && decodeVersion(value).staging === record.staging;
+  }
+
+  /** The head is a copy of the newest version's record. */
+  async #head(): Promise<void> {
+    const { id } = this.#subject.record;
+    const { store } = this.#parts;
+    const head = await store.get(headKey(id, MAIN));
+    if (head === undefined) return this.#add('head', null, 'the table has no newest version');
+    const { version } = decodeVersion(head);
+    const [again, record, beyond] = await store.getMany([
+      headKey(id, MAIN),
+      versionKey(id, MAIN, version),
+      versionKey(id, MAIN, version + 1n),
+    ]);
+    // A commit came in between: what it left is right by the same step.
+    if (again === undefined || !Buffer.from(again).equals(head)) return;
+    if (record === undefined || !Buffer.from(record).equals(head)) {
+      this.#add('head', null, `the newest version ${version} is not among the versions`);
+    }
+    if (beyond !== undefined) {
+      this.#add('head', null, `there is a version ${version + 1n} beyond the newest, ${version}`);
+    }
+  }
+
+  async #tags(): Promise<void> {
+    const { store } = this.#parts;
+    for await (const { key, name, value } of children(store, tagsOf(this.#subject.record.id))) {
+      const { version } = decodeTag(value);
+      if (this.#numbers.has(version)) continue;
+      const now = await store.get(key);
+      if (now === undefined || !Buffer.from(now).equals(value)) continue;
+      const known = versionKey(this.#subject.record.id, MAIN, version);
+      if ((await store.get(known)) !== undefined) continue;
+      this.#add(
+        'tag',
+        null,
+        `the tag ${JSON.stringify(name)} names version ${version}, which is not there`,
+      );
+    }
+  }
+
+  /** Only where every manifest can be read is it known what no version names. */
+  async #orphans(outlook: Outlook, findings: readonly Finding[]): Promise<readonly Orphan[]> {
+    if (this.#subject.record.kind !== 'engine') return [];
+    if (findings.some(({ kind }) => kind === 'manifest')) return [];
+    const isLeft = (writtenMillis: number) => outlook.isLeft(writtenMillis);
+    return orphansOf(this.#parts, this.#subject.record, isLeft);
+  }
+
+  #add(kind: FindingKind, file: string | null, fault: string): void {
+    const finding = { kind, table: this.#subject.name, file, fault };
+    this.#findings.set(JSON.stringify(finding), finding);
+  }
+}
+
+function sizesOf({ files, bytes }: FileCheck): { readonly files: number; readonly bytes: number } {
+  return { files, bytes };
+}

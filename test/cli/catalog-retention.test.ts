@@ -1,0 +1,202 @@
+import { readFile, truncate, utimes, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Int64, vectorFromArray } from 'apache-arrow';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { tableFiles } from '../support/dropped.ts';
+import { streamOf } from '../support/engine-table.ts';
+import { onData } from '../support/engine.ts';
+import { testFolders } from '../support/folder.ts';
+import { ask } from '../support/request.ts';
+import { run } from './captured.ts';
+
+const folder = testFolders();
+let root: string;
+let data: string;
+
+/** Sends requests to the engine of the data folder, one after the other. */
+const sent = (...lines: readonly string[]) =>
+  onData(data, async ({ backend }) => {
+    const body = streamOf({ n: vectorFromArray([1n, 2n], new Int64()) });
+    for (const line of lines) await ask(backend, line, line.endsWith('/create') ? { body } : {});
+  });
+
+const catalog = (...words: readonly string[]) => run('catalog', ...words, '--data', data);
+
+/** The flags under which nothing is kept. */
+async function forgetful(): Promise<readonly string[]> {
+  const path = join(root, 'forgetful.yaml');
+  await writeFile(path, 'drop: { retention: 1ms }\n');
+  return ['--config', path];
+}
+
+beforeEach(async () => {
+  root = await folder();
+  data = join(root, 'data');
+  await sent('POST /v1/table/t/create', 'POST /v1/table/x/create', 'POST /v1/table/x/drop');
+});
+
+const refused = (sentence: string) => ({ code: 2, lines: [], notes: [`arrowgate: ${sentence}`] });
+
+describe('catalog dropped', () => {
+  it('lists what can be brought back, and until when', async () => {
+    const [line] = (await catalog('dropped', '--json')).lines;
+    const [entry] = JSON.parse(line!) as { dropped: string; until: string }[];
+    expect(entry).toEqual({
+      table: '/x',
+      id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+      kind: 'engine',
+      dropped: expect.any(String),
+      until: expect.any(String),
+    });
+    expect(Date.parse(entry!.until) - Date.parse(entry!.dropped)).toBe(24 * 3_600_000);
+    const { code, lines } = await catalog('dropped');
+    expect(code).toBe(0);
+    expect(lines[0]).toMatch(/^TABLE +ID +DROPPED +UNTIL\n\/x +\S+ +\S+Z +\S+Z$/);
+    await catalog('undrop', '/x');
+    expect(await catalog('dropped')).toMatchObject({ lines: ['no dropped table is kept'] });
+    expect(await catalog('dropped', '--json')).toMatchObject({ lines: ['[]'] });
+  });
+});
+
+describe('catalog undrop', () => {
+  it('says which table is back', async () => {
+    expect(await catalog('undrop', '/x')).toMatchObject({
+      code: 0,
+      lines: [expect.stringMatching(/^\/x is back \(id [0-9a-f-]{36}\)$/)],
+    });
+  });
+
+  it('takes an id and another name', async () => {
+    const { id } = JSON.parse((await catalog('dropped', '--json')).lines[0]!)[0];
+    const done = await catalog('undrop', '/x', '--id', id, '--as', '/y', '--json');
+    expect(done).toEqual({ code: 0, lines: [JSON.stringify({ table: '/y', id })], notes: [] });
+  });
+
+  const refusals: readonly (readonly [readonly string[], string])[] = [
+    [['/none'], 'there is no dropped table /none that can be brought back'],
+    [['/x', '--id', 'y'], 'there is no dropped table /x with the id "y" that can be brought back'],
+    [['x'], '"x" is no canonical path'],
+    [['/x', '--as', '/a//b'], '"/a//b" is no canonical path'],
+    [['/x', '--as', '/t'], 'table /t already exists'],
+    [['/x', '--as', '/gone/t'], 'namespace /gone does not exist'],
+    [['/x', '--as', '/'], 'the root cannot be a table'],
+  ];
+
+  it.each(refusals)('refuses %j', async (words, sentence) => {
+    expect(await catalog('undrop', ...words)).toEqual(refused(sentence));
+    expect((await catalog('dropped')).lines[0]).toContain('/x');
+  });
+
+  it('needs a catalog', async () => {
+    data = join(root, 'nowhere');
+    const sentence = refused(`there is no catalog in ${data}`);
+    expect(await catalog('undrop', '/x')).toEqual(sentence);
+    expect(await catalog('dropped')).toEqual(sentence);
+    expect(await catalog('gc')).toEqual(sentence);
+    expect(await catalog('verify')).toEqual(sentence);
+  });
+});
+
+describe('catalog gc', () => {
+  it('removes dropped tables past their time, and not before', async () => {
+    const nothing = ['removed 0 dropped tables, 0 files, 0 bytes'];
+    expect(await catalog('gc')).toEqual({ code: 0, lines: nothing, notes: [] });
+    const config = await forgetful();
+    const dry = JSON.parse((await catalog('gc', ...config, '--dry-run', '--json')).lines[0]!);
+    expect(dry).toEqual({
+      dryRun: true,
+      tables: 1,
+      folders: 0,
+      files: 2,
+      bytes: expect.any(Number),
+      waiting: 0,
+      failures: [],
+    });
+    expect((await catalog('gc', ...config, '--dry-run')).lines).toEqual([
+      `would remove 1 dropped table, 2 files, ${dry.bytes} bytes`,
+    ]);
+    expect(await tableFiles(data)).toHaveLength(4);
+    expect((await catalog('gc', ...config)).lines).toEqual([
+      `removed 1 dropped table, 2 files, ${dry.bytes} bytes`,
+    ]);
+    expect(await tableFiles(data)).toHaveLength(2);
+    expect((await catalog('undrop', '/x')).code).toBe(2);
+  });
+
+  it('removes old files that nothing names, and leaves young ones to their writers', async () => {
+    await catalog('undrop', '/x');
+    const id = (await tableFiles(data))[0]!.slice(0, 36);
+    const path = join(data, 'tables', id, 'data', `${id}.arrow`);
+    await writeFile(path, 'left over');
+    expect((await catalog('gc')).lines[0]).toContain(' 0 files');
+    await utimes(path, new Date(1), new Date(1));
+    expect((await catalog('gc', '--older-than', '90d')).lines).toEqual([
+      'removed 0 dropped tables, 1 file, 9 bytes',
+    ]);
+  });
+
+  it('says what it could not remove', async () => {
+    const [manifest] = (await tableFiles(data)).filter((path) => path.includes('/versions/'));
+    const id = manifest!.slice(0, 36);
+    await catalog('undrop', '/x');
+    await writeFile(join(data, 'tables', manifest!), 'no manifest');
+    const path = join(data, 'tables', id, 'data', `${id}.arrow`);
+    await writeFile(path, 'left over');
+    await utimes(path, new Date(1), new Date(1));
+    const { code, notes } = await catalog('gc');
+    expect({ code, notes }).toEqual({ code: 1, notes: [expect.stringMatching(/^arrowgate: /)] });
+  });
+
+  it.each(['soon', '7', '-1h'])('refuses the age %s', async (age) => {
+    const sentence = `--older-than is "${age}", but must be a duration such as 24h or 90d`;
+    expect(await catalog('gc', `--older-than=${age}`)).toEqual(refused(sentence));
+  });
+});
+
+describe('catalog verify', () => {
+  it('counts what it looked at when nothing is wrong', async () => {
+    const { code, lines } = await catalog('verify');
+    expect(code).toBe(0);
+    expect(lines[0]).toMatch(
+      /^looked at 2 tables, 2 versions, 2 files of \d+ bytes, \d+ changes in the journal: nothing is wrong$/,
+    );
+    const one = JSON.parse((await catalog('verify', '/t', '--json')).lines[0]!);
+    expect(one).toMatchObject({ tables: 1, changes: null, findings: [], orphans: [] });
+  });
+
+  it('names what is wrong, and says so by its exit code', async () => {
+    await catalog('undrop', '/x');
+    const [file] = (await tableFiles(data)).filter((path) => path.includes('/data/'));
+    const path = join(data, 'tables', file!);
+    const whole = await readFile(path);
+    await truncate(path, 99);
+    const found = await catalog('verify', '--json');
+    expect(found.code).toBe(1);
+    const fault = 'cannot be read: The file does not end like an Arrow file.';
+    expect(JSON.parse(found.lines[0]!).findings).toEqual([
+      { kind: 'file', table: expect.any(String), file: file!.slice(37), fault },
+    ]);
+    expect((await catalog('verify')).lines[0]).toContain(`${file!.slice(37)}: ${fault}\n`);
+    await writeFile(path, whole);
+    expect((await catalog('verify')).code).toBe(0);
+  });
+
+  it('lists what no version names, which is no fault', async () => {
+    const id = (await tableFiles(data))[0]!.slice(0, 36);
+    const path = join(data, 'tables', id, 'data', `${id}.arrow`);
+    await writeFile(path, 'left over');
+    await utimes(path, new Date(1), new Date(1));
+    const { code, lines } = await catalog('verify');
+    expect(code).toBe(0);
+    expect(lines[0]).toContain(
+      `data/${id}.arrow: no version names it (9 bytes; gc removes it once it is old)\n`,
+    );
+  });
+
+  it.each([
+    ['/none', 'table /none does not exist'],
+    ['none', '"none" is no canonical path'],
+  ])('refuses %s', async (table, sentence) => {
+    expect(await catalog('verify', table)).toEqual(refused(sentence));
+  });
+});
