@@ -70,6 +70,7 @@ async function compose(start: Start): Promise<Gateway> {
   const keys = await openKeys(start, folder);
   const recorder = await openRecorder(start, folder);
   const engine = await openCatalog(config, folder, start.opened);
+  engine.startWork((error) => log.error({ err: error }, 'work in the background failed'));
   const weakness = await engine.backend.weakness().catch(() => undefined);
   if (weakness !== undefined) log.warn(weakness);
   collectInBackground(start, engine);

@@ -26,7 +26,13 @@ import { updateTable } from './handlers/update-table.ts';
 import { renameTable } from './handlers/rename-table.ts';
 import { schemaHandlers } from './handlers/schema.ts';
 import { tableObjectHandlers } from './handlers/table-objects.ts';
+import { workHandlers } from './handlers/work.ts';
+import { BackgroundCompaction } from './jobs/background-compaction.ts';
+import { backfill } from './jobs/backfill.ts';
+import { JobRunner, type OnFault } from './jobs/job-runner.ts';
+import { Transactions } from './jobs/transactions.ts';
 import { LateBackend } from './late-backend.ts';
+import { LateWork } from './late-work.ts';
 import { Branches } from './table/branches.ts';
 import { RecordReader } from './catalog/reader.ts';
 import { Horizon } from './retention/horizon.ts';
@@ -62,6 +68,11 @@ export interface Engine {
   readonly backend: Backend;
   /** Null while the store is away or not this folder's: then nothing may be changed. */
   readonly upkeep: Upkeep | null;
+  /**
+   * Begins the work that no request waits for: jobs, and merging of small files. It
+   * goes on until the engine is closed; faults in it are told to `onFault`.
+   */
+  startWork(onFault: OnFault): void;
   close(): Promise<void>;
 }
 
@@ -73,9 +84,10 @@ export interface Engine {
 export async function openEngine(options: EngineOptions): Promise<Engine> {
   const opened = await openNow(options);
   if (typeof opened !== 'string') return opened;
+  const work = new LateWork();
   let upkeep: Upkeep | null = null;
   const backend = new LateBackend(opened, async () => {
-    const late = await openNow(options);
+    const late = work.of(await openNow(options));
     if (typeof late !== 'string') upkeep = late.upkeep;
     return late;
   });
@@ -84,6 +96,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
     get upkeep() {
       return upkeep;
     },
+    startWork: (onFault) => work.start(onFault),
     close: () => backend.close(),
   };
 }
@@ -115,14 +128,29 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
   const running = new Running();
   const presence = await Presence.open(join(data, 'catalog', 'processes'), running);
   const horizon = new Horizon(running, presence);
-  const { cacheBytes } = options;
-  const tables = new Tables({ root, store, committer, cacheBytes, horizon, removed });
+  const tables: Tables = new Tables({
+    root,
+    store,
+    committer,
+    cacheBytes: options.cacheBytes,
+    horizon,
+    removed,
+    onCommit: (table, chain, manifest) => compaction.notice({ table, chain }, manifest),
+  });
+  const compaction = new BackgroundCompaction({ store, tables, reader, running });
+  const transactions = new Transactions(store, committer);
+  const backfilling = backfill({ store, tables, reader });
+  const runner = new JobRunner({
+    transactions,
+    works: { backfill: (job) => running.during(() => backfilling(job)) },
+  });
   const tags = new Tags(store, committer);
   const branches = new Branches(store, committer);
   const handlers = {
     ...handlerTable(options, catalog, tables, tags, reader),
     ...schemaHandlers({ catalog, tables, reader }),
     ...historyHandlers({ catalog, tables, tags, branches, pageLimit: options.page }),
+    ...workHandlers({ catalog, store, tables, transactions, runner, page: options.page }),
   };
   const backend = new EmbeddedBackend({
     handlers,
@@ -148,7 +176,12 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
   return {
     backend: new LeasedBackend(backend, running),
     upkeep: new Upkeep({ store, catalog, tables, reader, retention }),
+    startWork: (onFault) => {
+      runner.start(onFault);
+      compaction.start(onFault);
+    },
     close: async () => {
+      await Promise.all([runner.stop(), compaction.stop()]);
       await running.settled();
       await presence.close();
       await reader.close();

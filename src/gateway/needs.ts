@@ -1,6 +1,6 @@
 import type { ObjectPath } from '../protocol/identifier.ts';
 import { choiceOf } from '../protocol/mode.ts';
-import type { Action } from '../protocol/operation.ts';
+import type { Action, Operation } from '../protocol/operation.ts';
 import { namesObject } from '../protocol/operations.ts';
 import type { Route } from './steps.ts';
 
@@ -23,7 +23,7 @@ export function needsOf(route: Route): readonly Need[] {
 
 function ownNeeds(route: Route, mode: string | undefined): readonly Need[] {
   const { operation } = route;
-  if (!namesObject(operation) && operation.object === 'table') {
+  if (isOfBody(operation)) {
     return [{ action: operation.name, object: [], judged: 'anywhere' }];
   }
   const object = judgedObject(route);
@@ -37,10 +37,19 @@ function ownNeeds(route: Route, mode: string | undefined): readonly Need[] {
   return [{ action: operation.name, object, judged }, ...further];
 }
 
-/** A transaction is no object of a policy; rights on it are rights on everything. */
+/**
+ * Whether the route says nothing of the objects that are decided about: the backend
+ * asks the permit for those of the body, and for the table of a transaction or a job.
+ */
+function isOfBody(operation: Operation): boolean {
+  const { object } = operation;
+  if (object === 'none') return operation.objectsInBody !== undefined;
+  return object === 'transaction' || (object === 'table' && !namesObject(operation));
+}
+
+/** What concerns no object is a right on everything. */
 function judgedObject(route: Route): ObjectPath {
-  const { object } = route.operation;
-  return object === 'transaction' || object === 'none' ? [] : route.object;
+  return route.operation.object === 'none' ? [] : route.object;
 }
 
 function targetNeeds(route: Route): readonly Need[] {

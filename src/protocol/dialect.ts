@@ -33,11 +33,18 @@ const branchStatuses: Readonly<Partial<Record<OperationName, readonly ErrorName[
   DeleteTableBranch: ['TableBranchNotFound'],
 };
 
+/** Where LanceDB reads 404 as "no such job" (wire-contract section 4). */
+const jobRoutes: ReadonlySet<OperationName> = new Set<OperationName>([
+  'DescribeJob',
+  'CancelJob',
+  'QueryJobEvents',
+]);
+
 /**
  * The HTTP status of an error to a dialect. LanceDB reads every 404 as a missing
  * table and sends every 409 again, so to it 404 is that alone (and a missing index
- * where it looks for one), and of the conflicts only code 14, which trying again can
- * mend, stays 409; the others are 400. Of a branch that is made or deleted it reads
+ * or job where it looks for one), and of the conflicts only code 14, which trying again
+ * can mend, stays 409; the others are 400. Of a branch that is made or deleted it reads
  * both as they are. The code is the same for both.
  */
 export function statusOf(
@@ -55,5 +62,7 @@ export function statusOf(
 
 function isMissing(row: ErrorRow, operation: OperationName | undefined): boolean {
   if (row.name === 'TableNotFound') return true;
-  return row.name === 'TableIndexNotFound' && operation !== undefined && indexRoutes.has(operation);
+  if (operation === undefined) return false;
+  if (row.name === 'TransactionNotFound') return jobRoutes.has(operation);
+  return row.name === 'TableIndexNotFound' && indexRoutes.has(operation);
 }

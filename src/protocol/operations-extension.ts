@@ -123,31 +123,35 @@ export const tableExtensions = {
   }),
 };
 
-/** Rows of the jobs and functions that LanceDB asks for; they name no object. */
+/** Rows of the jobs and functions that LanceDB asks for; their routes name no object. */
 export const jobExtensions = {
   ListJobs: row('ListJobs', {
     ...onNothing,
     access: 'describe',
     mutates: false,
     routes: ['POST /v1/jobs/list'],
+    objectsInBody: 'the tables of the jobs',
   }),
   DescribeJob: row('DescribeJob', {
     ...onNothing,
     access: 'describe',
     mutates: false,
     routes: ['POST /v1/jobs/describe'],
+    objectsInBody: 'job_id, the table of the job',
   }),
   CancelJob: row('CancelJob', {
     ...onNothing,
     access: 'manage',
     mutates: true,
     routes: ['POST /v1/jobs/cancel'],
+    objectsInBody: 'job_id, the table of the job',
   }),
   QueryJobEvents: row('QueryJobEvents', {
     ...onNothing,
     access: 'describe',
     mutates: false,
     routes: ['POST /v1/jobs/query_events'],
+    objectsInBody: 'job_id, the table of the job',
     response: 'arrow',
   }),
   CreateFunction: row('CreateFunction', {

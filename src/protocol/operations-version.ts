@@ -66,6 +66,6 @@ export const versionOperations = {
     object: 'transaction',
     mutates: true,
     routes: ['POST /v1/transaction/{id}/alter'],
-    objectsInBody: 'the transaction names no table',
+    objectsInBody: 'the table of the transaction',
   }),
 };

@@ -50,6 +50,17 @@ describe('the error table', () => {
   );
 
   it.each<[OperationName, number]>([
+    ['DescribeJob', 404],
+    ['CancelJob', 404],
+    ['QueryJobEvents', 404],
+    ['DescribeTransaction', 400],
+    ['ListJobs', 400],
+  ])('answers a missing job to LanceDB on %s with %i', (operation, status) => {
+    expect(statusOf(errorRow('TransactionNotFound'), 'lancedb', operation)).toBe(status);
+    expect(statusOf(errorRow('TableTagNotFound'), 'lancedb', operation)).toBe(400);
+  });
+
+  it.each<[OperationName, number]>([
     ['DropTableIndex', 404],
     ['PrewarmTableIndex', 404],
     ['DescribeTableIndexStats', 404],

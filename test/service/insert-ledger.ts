@@ -104,11 +104,31 @@ export class InsertLedger {
 
   async #checkVersions(url: string): Promise<void> {
     const versions = await versionsOf(url, this.table);
-    // The first is the creation; each insert that took effect made one.
-    expect(versions).toEqual(range(this.#entries.size + 1).map((version) => version + 1));
+    expect(versions).toEqual(range(versions.length).map((version) => version + 1));
     const named = [...this.#entries.values()].flatMap(({ version }) => version ?? []);
     expect(new Set(named).size).toBe(named.length);
     expect(named.every((version) => versions.includes(version))).toBe(true);
+    // The first is the creation; each insert that took effect made one, and so did each merge.
+    const merges = await this.#mergesIn(
+      url,
+      new Set(versions.filter((version) => version > 1 && !named.includes(version))),
+    );
+    expect(versions.length - merges).toBe(this.#entries.size + 1);
+  }
+
+  /** How many versions have the rows of the one before: small files were merged. */
+  async #mergesIn(url: string, versions: ReadonlySet<number>): Promise<number> {
+    let merges = 0;
+    for (const version of versions) {
+      const [before, rows] = [await this.#rows(url, version - 1), await this.#rows(url, version)];
+      if (before === rows) merges++;
+    }
+    return merges;
+  }
+
+  async #rows(url: string, version: number): Promise<number> {
+    const line = `POST /v1/table/${this.table}/count_rows`;
+    return Number((await send(url, line, { body: { version } })).text);
   }
 }
 

@@ -173,6 +173,18 @@ const built: ReadonlySet<OperationName> = new Set<OperationName>([
   'DeclareTable',
   'RegisterTable',
   'CreateTableVersion',
+  'AlterTableBackfillColumns',
+  'DescribeTransaction',
+  'AlterTransaction',
+  'ListJobs',
+  'DescribeJob',
+  'CancelJob',
+  'QueryJobEvents',
+  // What these ask for cannot be run here; each says so in its own words.
+  'CreateFunction',
+  'GetFunction',
+  'CreateMaterializedView',
+  'RefreshMaterializedView',
 ]);
 
 const unbuilt = operationNames

@@ -89,6 +89,20 @@ export function tagsOf(tableId: string): string {
   return `G${tableId}/`;
 }
 
+/** All transactions, in the order in which they began: their ids begin with the time. */
+export const TRANSACTIONS = 'X';
+
+export function transactionKey(id: string): string {
+  return `${TRANSACTIONS}${id}`;
+}
+
+/** The transactions that have not ended, under the same ids. */
+export const OPEN_TRANSACTIONS = 'O';
+
+export function openTransactionKey(id: string): string {
+  return `${OPEN_TRANSACTIONS}${id}`;
+}
+
 /** A dropped table whose files are being removed: it cannot be brought back. */
 export function purgedKey(tableId: string): string {
   return `P${tableId}`;

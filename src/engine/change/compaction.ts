@@ -5,14 +5,11 @@ import { Scanner, type ScanFile } from '../query/scan.ts';
 import type { FragmentReader } from '../table/fragment-reader.ts';
 import { newFragment } from '../table/change.ts';
 import { ingest } from '../table/ingest.ts';
-import { bytesOf, fragmentKey, type Fragment, type Snapshot } from '../table/snapshot.ts';
+import { fragmentKey, type Fragment, type Snapshot } from '../table/snapshot.ts';
 import type { Derive } from './derived-commit.ts';
+import { isFull, isSmall } from './fragment-size.ts';
 import { keptBatch, keptFragment, keptSchema } from './kept-rows.ts';
 import type { Wrote } from './removal.ts';
-
-/** A fragment of fewer rows and bytes is merged with its neighbours. */
-const SMALL_ROWS = 100_000;
-const SMALL_BYTES = 64 * 2 ** 20;
 
 /** What a compaction did. */
 export interface Compacted {
@@ -36,7 +33,7 @@ export function compactRows(reader: FragmentReader): Derive<Compacted> {
         continue;
       }
       const key = keyOf(run, base);
-      const made = done.get(key) ?? (await merged(reader, base, run, wrote));
+      const made = done.get(key) ?? (await mergeRun(reader, base, run, wrote));
       done.set(key, made);
       fragments.push(...made);
       result.merged += run.length;
@@ -67,16 +64,6 @@ function runsOf(fragments: readonly Fragment[]): readonly (readonly Fragment[])[
   return runs;
 }
 
-function isSmall(fragment: Fragment): boolean {
-  return fragment.rows < SMALL_ROWS && bytesOf(fragment) < SMALL_BYTES;
-}
-
-function isFull(run: readonly Fragment[]): boolean {
-  const rows = run.reduce((sum, fragment) => sum + fragment.rows, 0);
-  const bytes = run.reduce((sum, fragment) => sum + bytesOf(fragment), 0);
-  return rows >= SMALL_ROWS || bytes >= SMALL_BYTES;
-}
-
 /** One small fragment is written anew only to be rid of deleted rows, or of columns in files of their own. */
 function isWorthIt(run: readonly Fragment[]): boolean {
   const [first] = run;
@@ -90,15 +77,22 @@ function keyOf(run: readonly Fragment[], { fieldIds }: Snapshot): string {
   return [fieldIds.join(), ...parts].join('\n');
 }
 
-async function merged(
+/**
+ * Writes the rows of fragments that lie side by side into as few as hold them. The
+ * rows keep their order and their ids.
+ * @param checkRunning Asked before each batch; what it throws ends the work and leaves no file.
+ */
+export async function mergeRun(
   reader: FragmentReader,
   base: Snapshot,
   run: readonly Fragment[],
   wrote: Wrote,
+  checkRunning: () => void = () => undefined,
 ): Promise<readonly Fragment[]> {
   const kept = !followEachOther(run);
   const schema = kept ? keptSchema(base.schema) : base.schema;
-  const files = await ingest(base.folder, schema, rowsOf(reader, base, run, kept));
+  const rows = checked(rowsOf(reader, base, run, kept), checkRunning);
+  const files = await ingest(base.folder, schema, rows);
   wrote(files.map(({ file }) => file));
   if (kept) return files.map((file) => keptFragment(file, base.fieldIds));
   let nextRowId = run[0]?.firstRowId ?? 0n;
@@ -132,5 +126,15 @@ async function* rowsOf(
     const columns = batch.data.children;
     yield kept ? keptBatch(base.schema, columns.slice(0, -1), columns.at(-1)!) : batch;
     await pace.turn();
+  }
+}
+
+async function* checked(
+  batches: AsyncIterable<RecordBatch>,
+  check: () => void,
+): AsyncGenerator<RecordBatch> {
+  for await (const batch of batches) {
+    check();
+    yield batch;
   }
 }

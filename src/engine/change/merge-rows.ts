@@ -12,6 +12,7 @@ import type { Incoming } from '../table/incoming.ts';
 import { checkConforms, sameSchema } from '../table/schema-match.ts';
 import type { Snapshot } from '../table/snapshot.ts';
 import { both } from './both.ts';
+import { withoutComputed } from './computed-rows.ts';
 import type { Derive } from './derived-commit.ts';
 import { FragmentMemo } from './fragment-memo.ts';
 import { bindPairCondition, bindRowCondition, namesOf } from './merge-condition.ts';
@@ -145,7 +146,7 @@ function sentSchema(sent: Schema, table: Schema, { insert }: MergeRequest): Sche
   const names = new Set(sent.fields.map(({ name }) => name));
   const fields = table.fields.filter(({ name }) => names.has(name));
   const schema = schemaOf(fields, table.metadata);
-  checkConforms(sent, insert ? table : schema);
+  checkConforms(sent, insert ? withoutComputed(table, names) : schema);
   return schema;
 }
 

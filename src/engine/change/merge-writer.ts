@@ -14,6 +14,7 @@ import { ingest, PIECE_BYTES } from '../table/ingest.ts';
 import { batchBytes } from '../table/small-batches.ts';
 import { countedFrom } from '../table/row-ids.ts';
 import type { Fragment, Snapshot } from '../table/snapshot.ts';
+import { ComputedColumns } from './computed-values.ts';
 import { keptBatch, keptFragment, keptSchema } from './kept-rows.ts';
 import type { MergeOutcome } from './merge-outcome.ts';
 import type { MergeSource, SourcePiece } from './merge-source.ts';
@@ -29,6 +30,7 @@ export class MergeWriter {
   readonly #source: MergeSource;
   readonly #outcome: MergeOutcome;
   readonly #places = new Places();
+  readonly #computed: ComputedColumns;
   #nextRowId: bigint;
 
   constructor(reader: BatchSource, base: Snapshot, source: MergeSource, outcome: MergeOutcome) {
@@ -37,6 +39,8 @@ export class MergeWriter {
     this.#source = source;
     this.#outcome = outcome;
     this.#nextRowId = base.nextRowId;
+    const sent = new Set(source.schema.fields.map(({ name }) => name));
+    this.#computed = new ComputedColumns(base.schema, ({ field }) => sent.has(field.name));
     for (const [index, { place }] of outcome.batches.entries()) {
       this.#places.add({ ...place, offset: index * STRIDE });
     }
@@ -120,16 +124,17 @@ export class MergeWriter {
     return keptBatch(this.#base.schema, columns, ids);
   }
 
-  /** The table's columns for some rows of a piece; what was not sent is as it was, or null. */
+  /** The table's columns for some rows of a piece; what was not sent is computed, as it was, or null. */
   #columns({ batch, start }: SourcePiece, rows: Uint32Array, old: RecordBatch | null): Data[] {
     const taken = take(
       batch,
       rows.map((row) => row - start),
     );
-    return this.#base.schema.fields.map(({ name, type }) => {
+    const columns = this.#base.schema.fields.map(({ name, type }) => {
       const sent = taken.getChild(name) ?? old?.getChild(name);
       return sent?.data[0] ?? nullsOf(type, rows.length);
     });
+    return this.#computed.filled(columns, rows.length);
   }
 }
 

@@ -12,6 +12,7 @@ import { ingest } from '../table/ingest.ts';
 import type { Fragment, Snapshot } from '../table/snapshot.ts';
 import { assignedData, bindUpdates, type Assignment, type Update } from './assignment.ts';
 import { both } from './both.ts';
+import { ComputedColumns } from './computed-values.ts';
 import type { Derive } from './derived-commit.ts';
 import { keptBatch, keptFragment, keptSchema } from './kept-rows.ts';
 import { withoutRows, type Wrote } from './removal.ts';
@@ -97,9 +98,10 @@ class Rewriter {
   ): AsyncGenerator<RecordBatch> {
     const scanner = new Scanner(this.#reader, base);
     const need = needOf(base.schema, namesRead(base, assignments));
+    const computed = new ComputedColumns(base.schema, staysAsItIs(assignments));
     const pace = new Pace();
     for (const { place, rows } of found.flatMap((each) => each.found)) {
-      yield updated(base, assignments, await scanner.read(place, need, rows));
+      yield updated(base, assignments, computed, await scanner.read(place, need, rows));
       await pace.turn();
     }
   }
@@ -116,9 +118,17 @@ function readsOffset(assignments: readonly Assignment[]): boolean {
   return assignments.some(({ formula }) => formula.columns.includes(ROW_OFFSET.name));
 }
 
+/** A computed column gets another value when one that it reads does, unless it is updated itself. */
+function staysAsItIs(assignments: readonly Assignment[]): (one: Assignment) => boolean {
+  const updates = new Set(assignments.map(({ field }) => field.name));
+  return ({ field, formula }) =>
+    updates.has(field.name) || formula.columns.every((name) => !updates.has(name));
+}
+
 function updated(
   { schema }: Snapshot,
   assignments: readonly Assignment[],
+  computed: ComputedColumns,
   batch: RecordBatch,
 ): RecordBatch {
   const columns = new Map(
@@ -126,5 +136,5 @@ function updated(
   );
   const fresh = new Map(assignments.map((each) => [each.field.name, assignedData(each, batch)]));
   const children = schema.fields.map(({ name }) => (fresh.get(name) ?? columns.get(name))!);
-  return keptBatch(schema, children, columns.get(ROW_ID.name)!);
+  return keptBatch(schema, computed.filled(children, batch.numRows), columns.get(ROW_ID.name)!);
 }

@@ -3,7 +3,9 @@ import { CatalogError } from '../../protocol/errors.ts';
 import type { Handler } from '../handler.ts';
 import { momentNow } from '../../sql/scope.ts';
 import { bindFormula, valuesOf, type Formula } from '../query/formula.ts';
+import { storedFields } from '../change/computed-values.ts';
 import type { Contents } from '../table/change.ts';
+import { computedFrom } from '../table/computed-column.ts';
 import { columnsOf, withColumns, type TableColumn } from '../table/table-columns.ts';
 import { newColumnsField, type NewColumn } from './new-columns.ts';
 import {
@@ -13,9 +15,12 @@ import {
   type SchemaParts,
 } from './schema-change.ts';
 
+type ExpressionColumn = Extract<NewColumn, { readonly text: string }>;
+
 /**
  * AlterTableAddColumns. The values of expressions go into data files of their
- * own; columns of nulls lie in none. Expressions see the columns that were there before.
+ * own; columns of nulls lie in none, nor do computed ones before a backfill. Expressions
+ * see the columns that were there before.
  */
 export function addColumns(parts: SchemaParts): Handler {
   return async (call) => {
@@ -36,6 +41,7 @@ async function extended(
     refuseTaken(base, entry.name);
     const id = base.nextFieldId + at;
     if (entry.kind === 'nulls') return { field: new Field(entry.name, entry.type, true), id };
+    if (entry.kind === 'computed') return { field: computedField(base, entry), id };
     const source = `new_columns.${entry.name}`;
     const formula = bindFormula(source, entry.text, base.schema.fields, now);
     formulas.set(entry, formula);
@@ -51,6 +57,12 @@ async function extended(
     values: (rows) => [...formulas.values()].map((formula) => valuesOf(formula, rows)),
   });
   return { ...next, fragments };
+}
+
+/** It reads no computed column: so it never matters which is filled first. */
+function computedField({ schema }: Contents, { name, text }: ExpressionColumn): Field {
+  const { bound } = bindFormula(`new_columns.${name}`, text, storedFields(schema));
+  return computedFrom(new Field(name, bound.type, true), text);
 }
 
 function refuseTaken({ schema }: Contents, name: string): void {

@@ -2,12 +2,13 @@ import type { Schema } from 'apache-arrow';
 import { CatalogError } from '../../protocol/errors.ts';
 import { Flushes } from '../../store/flushes.ts';
 import { jsonAnswer } from '../answers.ts';
+import { incomingRows } from '../change/computed-rows.ts';
 import type { Handler } from '../handler.ts';
 import { branchParameter, byQueryMode } from '../parameters.ts';
 import { appended, overwritten, type Change } from '../table/change.ts';
 import type { WrittenFile } from '../table/fragment-writer.ts';
 import { openIncoming } from '../table/incoming.ts';
-import { checkConforms, sameSchema } from '../table/schema-match.ts';
+import { sameSchema } from '../table/schema-match.ts';
 import { commitSummary } from './commit-summary.ts';
 import { commitFiles, requireEngineTable, type TableParts } from './table-parts.ts';
 
@@ -37,9 +38,9 @@ export function insertIntoTable(parts: TableParts): Handler {
     const chain = await parts.tables.chain(table.content, branchParameter(call));
     const incoming = await openIncoming(request.body, parts.maxArrowBytes);
     const { schema } = await parts.tables.snapshot(table.content, undefined, chain);
-    checkConforms(incoming.schema, schema);
+    const rows = incomingRows(incoming, schema);
     const flushes = new Flushes();
-    const files = await parts.tables.write(table.content, schema, incoming.batches, flushes);
+    const files = await parts.tables.write(table.content, schema, rows, flushes);
     const change = unlessAltered(schema, mode.change(files));
     const committed = await commitFiles(parts, request.object, files, {
       table,
@@ -48,10 +49,10 @@ export function insertIntoTable(parts: TableParts): Handler {
       flushes,
     });
     const { version } = committed.manifest;
-    const rows = files.reduce((sum, file) => sum + file.rows, 0);
+    const inserted = files.reduce((sum, file) => sum + file.rows, 0);
     return jsonAnswer(
       call,
-      { version, num_inserted_rows: rows },
+      { version, num_inserted_rows: inserted },
       { commit: commitSummary(mode.kind, committed) },
     );
   };

@@ -5,9 +5,9 @@ import { flagField, textField, type Fields } from '../query/fields.ts';
 import { checkColumnName } from '../table/incoming.ts';
 import { typeField } from './type-field.ts';
 
-/** A column to add: the values of an expression, or nulls of a type. */
+/** A column to add: the values of an expression, at once or by a backfill, or nulls of a type. */
 export type NewColumn =
-  | { readonly kind: 'expression'; readonly name: string; readonly text: string }
+  | { readonly kind: 'expression' | 'computed'; readonly name: string; readonly text: string }
   | { readonly kind: 'nulls'; readonly name: string; readonly type: DataType };
 
 /**
@@ -31,14 +31,16 @@ function newColumn(entry: Fields): NewColumn {
   checkColumnName(name);
   refuseCode(entry, name);
   const text = textField(entry, 'expression');
+  const computed = textField(entry, 'computed');
   const nulls = flagField(entry, 'all_null', false);
-  if (nulls === (text !== null)) {
+  if ([text !== null, computed !== null, nulls].filter(Boolean).length !== 1) {
     throw new CatalogError(
       'InvalidInput',
-      `the new column ${JSON.stringify(name)} must have either an expression or all_null`,
+      `the new column ${JSON.stringify(name)} must have either an expression, computed or all_null`,
     );
   }
   if (text !== null) return { kind: 'expression', name, text };
+  if (computed !== null) return { kind: 'computed', name, text: computed };
   return { kind: 'nulls', name, type: typeOf(entry, name) };
 }
 
@@ -61,16 +63,10 @@ function refuseFunction(body: Fields): void {
 }
 
 function refuseCode(entry: Fields, name: string): void {
-  if (present(entry['computed'])) {
-    throw new CatalogError(
-      'Unsupported',
-      `the column ${JSON.stringify(name)} is computed: this service has no jobs that fill such columns yet; an expression fills one at once`,
-    );
-  }
   if (present(entry['virtual_column'])) {
     throw new CatalogError(
       'Unsupported',
-      `the column ${JSON.stringify(name)} is virtual: this service cannot run the code that computes it`,
+      `the column ${JSON.stringify(name)} is virtual: this service cannot run the code that computes it; a computed column takes SQL`,
     );
   }
 }

@@ -2,6 +2,7 @@ import type { Answer } from '../../protocol/backend.ts';
 import { jsonAnswer } from '../answers.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import { tookNoEffect } from '../catalog/commit-loop.ts';
+import { checkComputed } from '../change/computed-values.ts';
 import type { Call } from '../handler.ts';
 import { branchParameter } from '../parameters.ts';
 import { rowsOf, type Contents } from '../table/change.ts';
@@ -54,9 +55,11 @@ export async function commitSchemaChange(
       table,
       chain,
       current: () => catalog.requireTable(object),
-      change: (base) => {
+      change: async (base) => {
         const snapshot = { tableId, folder, rows: rowsOf(base), ...base };
-        return change({ base, snapshot, reader, writer });
+        const next = await change({ base, snapshot, reader, writer });
+        checkComputed(base.schema, next.schema);
+        return next;
       },
     });
     await writer.keepOnly(committed.manifest.fragments);

@@ -2,7 +2,8 @@ import { open, type FileHandle } from 'node:fs/promises';
 import { CatalogError } from '../../protocol/errors.ts';
 import { countIndices, lanceManifest, type LanceManifest } from './manifest.ts';
 import { DamagedMessage } from './message.ts';
-import { lanceVersion, versionNotFound } from './versions.ts';
+import { lanceVersion } from './versions.ts';
+import { versionNotFound } from '../table/version-refusals.ts';
 
 /** A Lance table at one version, as its manifest says. */
 export interface LanceSnapshot extends LanceManifest {

@@ -1,6 +1,6 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { CatalogError } from '../../protocol/errors.ts';
+import { versionNotFound } from '../table/version-refusals.ts';
 
 /** The folder of a Lance table in which each version has a manifest. */
 export const LANCE_VERSIONS = '_versions';
@@ -44,10 +44,6 @@ export async function lanceVersion(
   const found = versions.find((one) => one.version === version);
   if (found !== undefined) return found;
   throw versionNotFound(version);
-}
-
-export function versionNotFound(version: bigint): CatalogError {
-  return new CatalogError('TableVersionNotFound', `the table has no version ${version}`);
 }
 
 /** The version that a file name stands for. Staged and detached manifests have other names. */

@@ -1,6 +1,5 @@
 import { join } from 'node:path';
 import type { RecordBatch, Schema } from 'apache-arrow';
-import { CatalogError } from '../../protocol/errors.ts';
 import type { Flushes } from '../../store/flushes.ts';
 import type { Check, Store, Write } from '../../store/store.ts';
 import { commitLoop, tookNoEffect, type Committer } from '../catalog/commit-loop.ts';
@@ -18,6 +17,7 @@ import { ManifestStore } from './manifest-store.ts';
 import type { Snapshot } from './snapshot.ts';
 import { makeTableFolder, removeTableFolder } from './table-folder.ts';
 import { headCheck, versionWrites } from './version-commit.ts';
+import { tableReplaced, versionNotFound } from './version-refusals.ts';
 import { removeVersions, type Removal, type RemovalParts } from './version-removal.ts';
 import type { Horizon } from '../retention/horizon.ts';
 import { Waste } from '../retention/waste.ts';
@@ -56,11 +56,16 @@ export interface TablesOptions {
   readonly committer: Committer;
   /** Memory for manifests, in bytes. */
   readonly cacheBytes: number;
+  /** Told of each version that a table got, once it is settled. It must not throw. */
+  readonly onCommit?: OnCommit;
   /** What is under way in all processes; without it nothing is, and this process is alone. */
   readonly horizon?: Horizon;
   /** Told when files were removed, so that they do not stay open. */
   readonly removed?: () => Promise<void>;
 }
+
+/** Told of a version that a line of a table's versions got. */
+export type OnCommit = (table: Stored<TableRecord>, chain: Chain, manifest: Manifest) => void;
 
 /** The tables that this engine writes: their data files, their manifests and their versions. */
 export class Tables {
@@ -70,10 +75,12 @@ export class Tables {
   readonly #branches: Branches;
   readonly #manifests: ManifestStore;
   readonly #mutex = new KeyedMutex();
+  readonly #onCommit: OnCommit | undefined;
   /** The files of versions that were removed. */
   readonly waste: Waste;
 
   constructor(options: TablesOptions) {
+    this.#onCommit = options.onCommit;
     this.#root = options.root;
     this.#committer = options.committer;
     this.#versions = new VersionStore(options.store);
@@ -226,9 +233,11 @@ export class Tables {
    */
   async commit(commit: VersionCommit): Promise<Committed> {
     const table = commit.table.content;
-    return this.#mutex.run(table.id, async () =>
+    const committed = await this.#mutex.run(table.id, async () =>
       this.#settled(table, await this.#committed(commit)),
     );
+    this.#onCommit?.(commit.table, commit.chain ?? MAIN_CHAIN, committed.manifest);
+    return committed;
   }
 
   /**
@@ -266,7 +275,7 @@ export class Tables {
       if (last !== undefined && !doubt)
         await this.#manifests.unstage(this.folder(table), last.record);
       const current = last === undefined ? commit.table : await commit.current();
-      if (current.content.id !== table.id) throw replaced();
+      if (current.content.id !== table.id) throw tableReplaced();
       const head = await this.#stored(table.id, undefined, chain);
       const further = (await commit.checks?.()) ?? [];
       const staged = await this.#staged(table, head, commit.change, chain);
@@ -331,13 +340,6 @@ export class Tables {
     if (stored !== undefined) return stored;
     // Its head is there as long as it is.
     if (version === undefined && chain.branch !== MAIN) throw branchNotFound(chain.branch);
-    throw new CatalogError(
-      'TableVersionNotFound',
-      version === undefined ? 'the table has no version' : `the table has no version ${version}`,
-    );
+    throw versionNotFound(version);
   }
-}
-
-function replaced(): CatalogError {
-  return new CatalogError('ConcurrentModification', 'another table has taken the name meanwhile');
 }

@@ -189,13 +189,13 @@ describe('AlterTableAddColumns', () => {
       'neither an expression nor nulls',
       column({}),
       13,
-      'the new column "x" must have either an expression or all_null',
+      'the new column "x" must have either an expression, computed or all_null',
     ],
     [
       'both',
       column({ expression: 'n', all_null: true }),
       13,
-      'the new column "x" must have either an expression or all_null',
+      'the new column "x" must have either an expression, computed or all_null',
     ],
     [
       'nulls of no type',
@@ -216,10 +216,10 @@ describe('AlterTableAddColumns', () => {
       'JsonArrowDataType: the field "type" must be a string, not the number 7',
     ],
     [
-      'a computed column',
+      'a computed column of a function that is not there',
       column({ computed: 'f(n)' }),
-      0,
-      'the column "x" is computed: this service has no jobs that fill such columns yet; an expression fills one at once',
+      13,
+      'new_columns.x: expected the name of a function, found f; the nearest are ln, pi, left, at position 1',
     ],
     [
       'a function',
@@ -240,7 +240,7 @@ describe('AlterTableAddColumns', () => {
         },
       }),
       0,
-      'the column "x" is virtual: this service cannot run the code that computes it',
+      'the column "x" is virtual: this service cannot run the code that computes it; a computed column takes SQL',
     ],
     [
       'another branch',

@@ -149,6 +149,30 @@ export const access: readonly RefusalGroup[] = [
         'user:nobody may not DescribeTable on /ns/t',
       ],
       ['POST /v1/jobs/list', { key: 'nobody' }, '403 deny 15', 'user:nobody may not ListJobs on /'],
+      [
+        'POST /v1/transaction/some/describe',
+        { key: 'nobody' },
+        '403 deny 15',
+        'user:nobody may not DescribeTransaction on /',
+      ],
+      [
+        'POST /v1/transaction/some/alter',
+        { body: { actions: [] }, key: 'reader' },
+        '403 deny 15',
+        'user:reader may not AlterTransaction on /',
+      ],
+      [
+        'POST /v1/jobs/cancel',
+        { body: { job_id: 'some' }, key: 'reader' },
+        '403 deny 15',
+        'user:reader may not CancelJob on /',
+      ],
+      [
+        'POST /v1/table/ns$t/backfill_column',
+        { body: { column: 'id' }, key: 'reader' },
+        '403 deny 15',
+        'user:reader may not AlterTableBackfillColumns on /ns/t',
+      ],
     ],
   },
 ];

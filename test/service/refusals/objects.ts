@@ -183,6 +183,89 @@ export const objects: readonly RefusalGroup[] = [
     ],
   },
   {
+    what: 'transactions, jobs and code of clients',
+    rows: [
+      [
+        'POST /v1/transaction/some/describe',
+        {},
+        '404/400 allow 10',
+        'there is no transaction "some"',
+      ],
+      [
+        'POST /v1/transaction/some/alter',
+        { body: { actions: [{ setStatusAction: { status: 'CANCELED' } }] } },
+        '404/400 allow 10',
+        'there is no transaction "some"',
+      ],
+      [
+        'POST /v1/transaction/some/alter',
+        { body: { actions: [] } },
+        '400 allow 13',
+        'actions must have at least one action',
+      ],
+      [
+        'POST /v1/jobs/describe',
+        { body: { job_id: 'some' } },
+        '404 allow 10',
+        'there is no transaction "some"',
+      ],
+      [
+        'POST /v1/jobs/cancel',
+        { body: { job_id: 'some' } },
+        '404 allow 10',
+        'there is no transaction "some"',
+      ],
+      [
+        'POST /v1/jobs/query_events',
+        { body: { job_id: 'some' } },
+        '404 allow 10',
+        'there is no transaction "some"',
+      ],
+      [
+        'POST /v1/table/ns$t/backfill_column',
+        { body: { column: 'none' } },
+        '404/400 allow 12',
+        'the table has no column "none"',
+      ],
+      [
+        'POST /v1/table/ns$t/backfill_column',
+        { body: { column: 'id' } },
+        '400 allow 13',
+        'the column "id" is not computed: there is no expression to fill it from',
+      ],
+      [
+        'POST /v1/functions/create',
+        {},
+        '406 allow 0',
+        'this service runs no code of clients: it keeps no functions; a computed column takes SQL',
+      ],
+      [
+        'POST /v1/functions/get',
+        {},
+        '406 allow 0',
+        'this service runs no code of clients: it keeps no functions; a computed column takes SQL',
+      ],
+      [
+        'POST /v1/materialized_view/ns$v/create',
+        { body: { kind: 'query', source_query: 'SELECT 1', output_schema: '' } },
+        '406 allow 0',
+        'this service keeps no materialized views: it has nothing that follows the tables of a source_query',
+      ],
+      [
+        'POST /v1/materialized_view/ns$t/refresh',
+        {},
+        '406 allow 0',
+        'this service keeps no materialized views: it has nothing that follows the tables of a source_query',
+      ],
+      [
+        'POST /v1/table/ns$t/refresh',
+        {},
+        '406 allow 0',
+        'this service keeps no materialized views: it has nothing that follows the tables of a source_query',
+      ],
+    ],
+  },
+  {
     what: 'what is not built yet of an operation',
     rows: [
       [

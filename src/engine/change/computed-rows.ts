@@ -1,0 +1,44 @@
+import type { Field, RecordBatch, Schema } from 'apache-arrow';
+import { batchOfData } from '../../arrow/batch.ts';
+import { schemaOf } from '../../arrow/nested-type.ts';
+import { conform } from '../../arrow/types.ts';
+import { expressionOf } from '../table/computed-column.ts';
+import type { Incoming } from '../table/incoming.ts';
+import { checkConforms } from '../table/schema-match.ts';
+import { ComputedColumns } from './computed-values.ts';
+
+/**
+ * The rows that a client sends for a table. Computed columns that it does not send
+ * get their values; those that it does keep what it says.
+ * @throws CatalogError TableSchemaValidationError for rows that do not fit the table.
+ */
+export function incomingRows(incoming: Incoming, table: Schema): AsyncIterable<RecordBatch> {
+  const sent = new Set(incoming.schema.fields.map(({ name }) => name));
+  const open = withoutComputed(table, sent);
+  checkConforms(incoming.schema, open);
+  if (open === table) return incoming.batches;
+  const computed = new ComputedColumns(table, ({ field }) => sent.has(field.name));
+  return filledRows(incoming.batches, open, table, computed);
+}
+
+/** What rows must be like that are sent without some columns: one that is computed may be left out, also where it may not be null. */
+export function withoutComputed(table: Schema, sent: ReadonlySet<string>): Schema {
+  const isLeftOut = (field: Field) => expressionOf(field) !== undefined && !sent.has(field.name);
+  if (!table.fields.some(isLeftOut)) return table;
+  const fields = table.fields.map((field) =>
+    isLeftOut(field) ? field.clone({ nullable: true }) : field,
+  );
+  return schemaOf(fields, table.metadata);
+}
+
+async function* filledRows(
+  batches: AsyncIterable<RecordBatch>,
+  open: Schema,
+  table: Schema,
+  computed: ComputedColumns,
+): AsyncGenerator<RecordBatch> {
+  for await (const batch of batches) {
+    const { data, numRows } = conform(batch, open);
+    yield batchOfData(table, computed.filled(data.children, numRows), numRows);
+  }
+}

@@ -1,0 +1,93 @@
+import type { Data, Field, RecordBatch, Schema } from 'apache-arrow';
+import { batchOfData } from '../../arrow/batch.ts';
+import { schemaOf } from '../../arrow/nested-type.ts';
+import { CatalogError } from '../../protocol/errors.ts';
+import { bindAssigned, bindFormula } from '../query/formula.ts';
+import { expressionOf } from '../table/computed-column.ts';
+import { assignedData, type Assignment } from './assignment.ts';
+
+/** The columns that a computed one may read: those that hold what was sent. */
+export function storedFields(schema: Schema): readonly Field[] {
+  return schema.fields.filter((field) => expressionOf(field) === undefined);
+}
+
+/** What a column is computed from, bound to the columns of its table. */
+export function computedAssignment(field: Field, schema: Schema): Assignment | undefined {
+  const text = expressionOf(field);
+  if (text === undefined) return undefined;
+  const source = `computed column ${JSON.stringify(field.name)}`;
+  // It is bound by itself too: a column that is missing is then found at its place in the SQL.
+  bindFormula(source, text, storedFields(schema));
+  return { field, formula: bindAssigned(source, text, storedFields(schema), field.type) };
+}
+
+/** The values of a computed column. @throws CatalogError for a value that cannot be computed, or null where none may be. */
+export function computedData(assignment: Assignment, rows: RecordBatch): Data {
+  const data = assignedData(assignment, rows);
+  const { name, nullable } = assignment.field;
+  if (nullable || data.nullCount === 0) return data;
+  throw new CatalogError(
+    'TableSchemaValidationError',
+    `the computed column ${JSON.stringify(name)} may not be null, and its expression is for some row`,
+  );
+}
+
+/** The computed columns of rows that are written: those that nobody gives values of their own. */
+export class ComputedColumns {
+  readonly #schema: Schema;
+  readonly #computed: readonly (readonly [position: number, assignment: Assignment])[];
+
+  /** @param isGiven Whether the rows have the value of a column already. */
+  constructor(schema: Schema, isGiven: (assignment: Assignment) => boolean) {
+    this.#schema = schema;
+    this.#computed = schema.fields.flatMap((field, position) => {
+      const assignment = computedAssignment(field, schema);
+      return assignment === undefined || isGiven(assignment)
+        ? []
+        : [[position, assignment] as const];
+    });
+  }
+
+  /**
+   * The columns of a table's rows, with what is computed in its place.
+   * @throws CatalogError for a value that cannot be computed.
+   */
+  filled(columns: readonly Data[], rows: number): Data[] {
+    const next = [...columns];
+    if (this.#computed.length === 0) return next;
+    const fields = columns.map(({ type }, at) => this.#schema.fields[at]!.clone({ type }));
+    const batch = batchOfData(schemaOf(fields), next, rows);
+    const values = this.#computed.map(([, assignment]) => computedData(assignment, batch));
+    this.#computed.forEach(([position], at) => (next[position] = values[at]!));
+    return next;
+  }
+}
+
+/**
+ * Refuses a change of columns after which a computed one could not be computed any more.
+ * @throws CatalogError TableSchemaValidationError.
+ */
+export function checkComputed(before: Schema, after: Schema): void {
+  if (before === after) return;
+  const broken = faultsOf(before);
+  for (const [name, fault] of faultsOf(after)) {
+    if (broken.has(name)) continue;
+    throw new CatalogError(
+      'TableSchemaValidationError',
+      `the column ${JSON.stringify(name)} could not be computed any more: ${fault}`,
+    );
+  }
+}
+
+function faultsOf(schema: Schema): ReadonlyMap<string, string> {
+  const faults = new Map<string, string>();
+  for (const field of schema.fields) {
+    try {
+      computedAssignment(field, schema);
+    } catch (error) {
+      if (!(error instanceof CatalogError)) throw error;
+      faults.set(field.name, error.message);
+    }
+  }
+  return faults;
+}

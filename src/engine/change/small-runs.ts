@@ -1,0 +1,54 @@
+import { bytesOf, type Fragment } from '../table/snapshot.ts';
+import { isFull, isFullSize, isSmall, rowsOf, SMALL_ROWS } from './fragment-size.ts';
+
+/** Fewer small fragments side by side are left alone. */
+const FEWEST = 32;
+/**
+ * What a merge makes has so many times the rows of each fragment that goes into it,
+ * or is of full size: so a row is written anew a few times, however many small appends follow.
+ */
+const GROWTH = 8;
+
+/**
+ * Small fragments side by side that are worth merging, the smallest ones first;
+ * nothing when there are not enough of about one size.
+ */
+export function runToMerge(fragments: readonly Fragment[]): readonly Fragment[] | undefined {
+  const small = runsOf(fragments, isSmall);
+  if (small.length === 0) return undefined;
+  for (let most = GROWTH; most < GROWTH * SMALL_ROWS; most *= GROWTH) {
+    const runs = small.flatMap((run) => runsOf(run, ({ rows }) => rows <= most));
+    const worthy = runs.map(toFullSize).find(grows);
+    if (worthy !== undefined) return worthy;
+  }
+  return undefined;
+}
+
+/** Long enough stretches of fragments that all are of a kind. */
+function runsOf(
+  fragments: readonly Fragment[],
+  isOfKind: (fragment: Fragment) => boolean,
+): readonly (readonly Fragment[])[] {
+  const runs: Fragment[][] = [[]];
+  for (const fragment of fragments) {
+    if (isOfKind(fragment)) runs.at(-1)!.push(fragment);
+    else if (runs.at(-1)!.length > 0) runs.push([]);
+  }
+  return runs.filter((run) => run.length >= FEWEST);
+}
+
+/** The first of a run, as many as make a fragment of full size. */
+function toFullSize(run: readonly Fragment[]): readonly Fragment[] {
+  let [rows, bytes] = [0, 0];
+  const end = run.findIndex((fragment) => {
+    rows += fragment.rows;
+    bytes += bytesOf(fragment);
+    return isFullSize(rows, bytes);
+  });
+  return end < 0 ? run : run.slice(0, end + 1);
+}
+
+function grows(run: readonly Fragment[]): boolean {
+  const largest = Math.max(...run.map(({ rows }) => rows));
+  return isFull(run) || largest * GROWTH <= rowsOf(run);
+}

@@ -1,0 +1,65 @@
+import { canonicalPath } from '../../protocol/identifier.ts';
+import type { Answer } from '../../protocol/backend.ts';
+import { jsonAnswer, type AnswerNotes } from '../answers.ts';
+import type { Call, HandlerTable } from '../handler.ts';
+import type { TransactionRecord } from '../jobs/transaction.ts';
+import { placeSummary } from './commit-summary.ts';
+import { actionsField, altered } from './transaction-actions.ts';
+import {
+  visibleTransaction,
+  type PlacedTransaction,
+  type TransactionParts,
+} from './transaction-view.ts';
+
+/** The operations of transactions: work on tables that goes on after its request. */
+export function transactionHandlers(parts: TransactionParts): HandlerTable {
+  return {
+    DescribeTransaction: (call) => describeTransaction(parts, call),
+    AlterTransaction: (call) => alterTransaction(parts, call),
+  };
+}
+
+async function describeTransaction(parts: TransactionParts, call: Call): Promise<Answer> {
+  const found = await visibleTransaction(parts, idOf(call), 'DescribeTransaction', call.permit);
+  return transactionAnswer(call, found);
+}
+
+/** All actions or none: they are applied to the record one after the other, and it is written once. */
+async function alterTransaction(parts: TransactionParts, call: Call): Promise<Answer> {
+  const actions = actionsField(call.body);
+  const id = idOf(call);
+  const { path } = await visibleTransaction(parts, id, 'AlterTransaction', call.permit);
+  const record = await parts.transactions.change(id, (current) => altered(current, actions));
+  return transactionAnswer(call, { record, path }, { commit: placeSummary('alter_transaction') });
+}
+
+/** An id is one name, whatever delimiter the client splits names by. */
+function idOf({ request }: Call): string {
+  return request.object.join(request.delimiter);
+}
+
+function transactionAnswer(
+  call: Call,
+  { record, path }: PlacedTransaction,
+  notes: AnswerNotes = {},
+): Answer {
+  const { status } = record;
+  const properties = { ...record.properties, ...ownProperties(record, canonicalPath(path)) };
+  return jsonAnswer(call, { status, properties }, { objects: [path], ...notes });
+}
+
+/** What the service says of the job of a transaction. */
+function ownProperties(record: TransactionRecord, table: string): Record<string, string> {
+  const { job, progress, version, failure } = record;
+  return {
+    'job.type': job.type,
+    'job.table': table,
+    'job.branch': job.branch,
+    'job.column': job.column,
+    ...(job.where === null ? {} : { 'job.where': job.where }),
+    'job.rows_done': String(progress.done),
+    'job.rows_total': String(progress.total),
+    ...(version === null ? {} : { 'job.version': version }),
+    ...(failure === null ? {} : { 'job.failure': failure.message }),
+  };
+}

@@ -1,0 +1,168 @@
+import { CatalogError } from '../../protocol/errors.ts';
+import type { ObjectPath } from '../../protocol/identifier.ts';
+import type { Store, Write } from '../../store/store.ts';
+import { children } from '../catalog/children.ts';
+import { commitLoop, type Committer } from '../catalog/commit-loop.ts';
+import {
+  OPEN_TRANSACTIONS,
+  openTransactionKey,
+  prefixRange,
+  TRANSACTIONS,
+  transactionKey,
+} from '../catalog/keys.ts';
+import { absent, unchanged } from '../catalog/reader.ts';
+import type { Stored, TableRecord } from '../catalog/records.ts';
+import { firstIdOf, newTransactionId } from './transaction-id.ts';
+import {
+  decodeTransaction,
+  encodeTransaction,
+  hasEnded,
+  moved,
+  type JobSpec,
+  type TransactionRecord,
+} from './transaction.ts';
+
+/** Work to begin on a table. */
+export interface NewTransaction {
+  readonly path: ObjectPath;
+  readonly table: Stored<TableRecord>;
+  readonly job: JobSpec;
+}
+
+const ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+/** How many records are removed in one step. */
+const REMOVED_AT_ONCE = 100;
+
+/** The transactions of tables, each a record of its own in the store. */
+export class Transactions {
+  readonly #store: Store;
+  readonly #committer: Committer;
+
+  constructor(store: Store, committer: Committer) {
+    this.#store = store;
+    this.#committer = committer;
+  }
+
+  /**
+   * Begins a transaction: it waits for a process that runs it.
+   * @throws CatalogError ConcurrentModification when the table was changed or dropped meanwhile.
+   */
+  async begin({ path, table, job }: NewTransaction): Promise<TransactionRecord> {
+    const now = Date.now();
+    const fresh: TransactionRecord = {
+      id: newTransactionId(),
+      table: { id: table.content.id, path },
+      status: 'QUEUED',
+      createdMillis: now,
+      updatedMillis: now,
+      properties: {},
+      job,
+      progress: { done: 0, total: 0 },
+      lease: null,
+      attempts: 0,
+      version: null,
+      failure: null,
+      events: [],
+    };
+    const record = moved(fresh, {}, 'the job waits to be run');
+    await commitLoop(this.#committer, async (doubt) => {
+      if (doubt && (await this.get(record.id)) !== undefined) return { kind: 'done', result: null };
+      return {
+        kind: 'commit',
+        checks: [unchanged(table), absent(transactionKey(record.id))],
+        writes: writesOf(record),
+        result: null,
+        lost: (check) => {
+          if (check === 0) throw tableChanged();
+        },
+      };
+    });
+    return record;
+  }
+
+  async get(id: string): Promise<Stored<TransactionRecord> | undefined> {
+    if (!ID.test(id)) return undefined;
+    const key = transactionKey(id);
+    const value = await this.#store.get(key);
+    return value === undefined ? undefined : { key, value, content: decodeTransaction(value) };
+  }
+
+  /** The transactions in the order in which they began, beyond an id. */
+  async *after(id: string): AsyncGenerator<TransactionRecord> {
+    for await (const { value } of children(this.#store, TRANSACTIONS, id)) {
+      yield decodeTransaction(value);
+    }
+  }
+
+  /** The ids of the transactions that have not ended, oldest first. */
+  async open(limit: number): Promise<readonly string[]> {
+    const entries = await this.#store.range({ ...prefixRange(OPEN_TRANSACTIONS), limit });
+    return entries.map(({ key }) => key.slice(OPEN_TRANSACTIONS.length));
+  }
+
+  /**
+   * Changes a transaction in one step. `change` is told what it is now, again
+   * when somebody else was first; what it throws is thrown, and where it answers
+   * the same record nothing is written.
+   * @throws CatalogError TransactionNotFound.
+   */
+  async change(
+    id: string,
+    change: (record: TransactionRecord) => TransactionRecord,
+  ): Promise<TransactionRecord> {
+    return commitLoop<TransactionRecord>(this.#committer, async (doubt) => {
+      const stored = await this.get(id);
+      if (stored === undefined) throw transactionNotFound(id);
+      const next = change(stored.content);
+      const value = encodeTransaction(next);
+      if (next === stored.content || (doubt && Buffer.from(value).equals(stored.value))) {
+        return { kind: 'done', result: stored.content };
+      }
+      return {
+        kind: 'commit',
+        checks: [unchanged(stored)],
+        writes: writesOf(next),
+        result: next,
+      };
+    });
+  }
+
+  /** Removes the records of transactions that ended before a moment. */
+  async forgetBefore(millis: number): Promise<void> {
+    const limit = firstIdOf(millis);
+    let gone: TransactionRecord[] = [];
+    for await (const record of this.after('')) {
+      if (record.id >= limit) break;
+      if (hasEnded(record) && record.updatedMillis < millis) gone.push(record);
+      if (gone.length < REMOVED_AT_ONCE) continue;
+      await this.#remove(gone);
+      gone = [];
+    }
+    if (gone.length > 0) await this.#remove(gone);
+  }
+
+  async #remove(records: readonly TransactionRecord[]): Promise<void> {
+    const writes = records.map(({ id }) => ({ key: transactionKey(id), value: null }));
+    await this.#committer.commit([], writes);
+  }
+}
+
+/** What is written of a transaction; one that has ended is no longer among the open ones. */
+export function writesOf(record: TransactionRecord): readonly Write[] {
+  return [
+    { key: transactionKey(record.id), value: encodeTransaction(record) },
+    {
+      key: openTransactionKey(record.id),
+      value: hasEnded(record) ? null : Buffer.from(record.table.id),
+    },
+  ];
+}
+
+export function transactionNotFound(id: string): CatalogError {
+  return new CatalogError('TransactionNotFound', `there is no transaction ${JSON.stringify(id)}`);
+}
+
+function tableChanged(): CatalogError {
+  return new CatalogError('ConcurrentModification', 'the table was changed meanwhile');
+}
