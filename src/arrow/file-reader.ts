@@ -1,5 +1,6 @@
 import type { RecordBatch, Schema } from 'apache-arrow';
 import { batchOfData } from './batch.ts';
+import { placesOf } from './column-shape.ts';
 import { ArrowError, corrupt } from './errors.ts';
 import { FileDictionaries } from './file-dictionaries.ts';
 import { FileMessages } from './file-messages.ts';
@@ -25,6 +26,8 @@ export interface ArrowFile {
   /** How many rows each batch has. */
   readonly batchRows: readonly number[];
   readonly rows: number;
+  /** How many bytes the file has of a column of a batch, both by their positions. */
+  columnBytes(index: number, column: number): number;
   /**
    * One batch, or some of its columns in the order asked for; only their bytes
    * are read, and columns lie in the memory that was read. Throws `mismatch`
@@ -93,6 +96,21 @@ class FileReader implements ArrowFile {
     this.#headers = headers;
     const ids = footer.decoded.dictionaryIds;
     this.#dictionaries = new FileDictionaries(messages, footer.dictionaries, ids);
+  }
+
+  columnBytes(index: number, column: number): number {
+    const header = this.#headers[index];
+    if (header === undefined) return 0;
+    const place = placesOf(
+      this.schema.fields.map(({ type }) => type),
+      header,
+    )[column];
+    if (place === undefined) return 0;
+    let bytes = 0;
+    for (let at = place.buffer; at < place.buffer + place.buffers; at++) {
+      bytes += header.buffers[2 * at + 1] ?? 0;
+    }
+    return bytes;
   }
 
   async readBatch(

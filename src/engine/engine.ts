@@ -43,6 +43,7 @@ import { Running } from './retention/running.ts';
 import { readNamed } from './retention/version-walk.ts';
 import { FragmentReader } from './table/fragment-reader.ts';
 import type { LocationRules } from './table/locations.ts';
+import { MemoryBudget } from './table/memory-budget.ts';
 import { Tables } from './table/tables.ts';
 import { Tags } from './table/tags.ts';
 import { Upkeep } from './upkeep.ts';
@@ -123,7 +124,8 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
   const options = { ...given, store };
   await makeFolder(options.locations.managed);
   const catalog = new Catalog(store, committer);
-  const reader = new FragmentReader();
+  const memory = new MemoryBudget(options.cacheBytes);
+  const reader = new FragmentReader(memory);
   const removed = () => reader.closeRemoved();
   const running = new Running();
   const presence = await Presence.open(join(data, 'catalog', 'processes'), running);
@@ -132,7 +134,7 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
     root,
     store,
     committer,
-    cacheBytes: options.cacheBytes,
+    memory,
     horizon,
     removed,
     onCommit: (table, chain, manifest) => compaction.notice({ table, chain }, manifest),

@@ -4,13 +4,14 @@ import { batchOfData } from '../../arrow/batch.ts';
 import { schemaOf } from '../../arrow/nested-type.ts';
 import { nullsOf } from '../../arrow/nulls.ts';
 import { retype } from '../../arrow/retype.ts';
-import type { RandomAccess } from '../../arrow/random-access.ts';
 import type { RowRange } from '../../arrow/row-range.ts';
 import { take } from '../../arrow/select.ts';
 import { LruCache } from '../lru-cache.ts';
+import { cachedColumns } from './cached-columns.ts';
+import { ColumnCache } from './column-cache.ts';
 import { readDeletions } from './deletion-file.ts';
+import { MemoryBudget } from './memory-budget.ts';
 import { OpenFiles, type OpenDataFile } from './open-files.ts';
-import { fileAccess } from './random-access.ts';
 import { Lease, ReadMemory } from './read-memory.ts';
 import { countedFrom, type RowIds } from './row-ids.ts';
 import { fragmentKey, type Fragment, type Snapshot } from './snapshot.ts';
@@ -87,6 +88,12 @@ export class FragmentReader implements BatchSource {
   readonly #files = new OpenFiles();
   readonly #memory = new ReadMemory();
   readonly #deletions = new LruCache<Uint32Array>(DELETIONS_BYTES);
+  readonly #columnCache: ColumnCache;
+
+  /** @param budget Memory for columns that are read often; none unless given. */
+  constructor(budget: MemoryBudget = new MemoryBudget(0)) {
+    this.#columnCache = new ColumnCache(budget);
+  }
 
   async *batches(
     snapshot: Snapshot,
@@ -198,10 +205,10 @@ export class FragmentReader implements BatchSource {
     for (const [position, { path }] of fragment.files.entries()) {
       const wanted = places.filter((place) => place.file === position).map(({ at }) => at);
       if (wanted.length === 0) continue;
-      const data = await this.#files.use(join(snapshot.folder, path), async (file) => {
-        const access = fileAccess(file, (length) => lease.take(length));
-        return readAt(file, reading, [...new Set(wanted)], access);
-      });
+      const read = { index: reading.index, range: reading.range, places: [...new Set(wanted)] };
+      const data = await this.#files.use(join(snapshot.folder, path), (file) =>
+        cachedColumns(this.#columnCache, file, read, (length) => lease.take(length)),
+      );
       for (const [at, column] of data) found.set(`${position}/${at}`, column);
     }
     const count = reading.range?.count ?? reading.rows;
@@ -223,18 +230,6 @@ function placeOf(snapshot: Snapshot, fragment: Fragment, name: string) {
   if (field === undefined || id === undefined) throw new Error(`the table has no column ${name}`);
   const file = fragment.files.findIndex(({ fields }) => fields.includes(id));
   return { field, file, at: fragment.files[file]?.fields.indexOf(id) ?? -1 };
-}
-
-/** Columns of a batch by where they stand in the file: their names there may be older than the table's. */
-async function readAt(
-  { file }: OpenDataFile,
-  { index, range }: Reading,
-  places: readonly number[],
-  access: RandomAccess,
-): Promise<ReadonlyMap<number, Data>> {
-  const names = places.map((at) => file.schema.fields[at]?.name ?? '');
-  const batch = await file.readBatch(index, names, { rows: range, access });
-  return new Map(places.map((at, column) => [at, batch.data.children[column]!]));
 }
 
 /** The physical rows of a batch that are not among the deleted ones of its file; null when none is. */

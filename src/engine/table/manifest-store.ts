@@ -7,9 +7,15 @@ import { LruCache } from '../lru-cache.ts';
 import { MAIN } from './chain.ts';
 import { manifestName, stagingName } from './layout.ts';
 import { decodeManifest, encodeManifest, type Manifest } from './manifest.ts';
+import type { MemoryBudget } from './memory-budget.ts';
 
 /** What a manifest costs in memory, for each byte of its file: an estimate that bounds the cache. */
 const MEMORY_PER_BYTE = 4;
+
+interface Kept {
+  readonly manifest: Manifest;
+  readonly bytes: number;
+}
 
 /**
  * Manifests on disk. A manifest is written under a staging name, becomes a
@@ -17,12 +23,14 @@ const MEMORY_PER_BYTE = 4;
  * name. Whoever reads a record first finishes what a crash left undone.
  */
 export class ManifestStore {
-  readonly #cache: LruCache<Manifest>;
+  readonly #cache: LruCache<Kept>;
   readonly #final = new LruCache<true>(100_000);
+  readonly #budget: MemoryBudget;
 
-  /** @param cacheBytes How much memory read manifests may take, in bytes. */
-  constructor(cacheBytes: number) {
-    this.#cache = new LruCache(cacheBytes);
+  /** @param budget The memory that read manifests may take, of which others get what is left. */
+  constructor(budget: MemoryBudget) {
+    this.#budget = budget;
+    this.#cache = new LruCache(budget.bytes, ({ bytes }) => budget.refund(bytes));
   }
 
   /**
@@ -75,7 +83,7 @@ export class ManifestStore {
     await this.finalise(folder, record);
     const path = join(folder, record.manifest);
     const cached = this.#cache.get(path);
-    if (cached !== undefined) return cached;
+    if (cached !== undefined) return cached.manifest;
     const manifest = await decodeManifest(await readFile(path));
     this.keep(folder, record, manifest);
     return manifest;
@@ -88,11 +96,9 @@ export class ManifestStore {
 
   /** Remembers a manifest that was just written. */
   keep(folder: string, record: VersionRecord, manifest: Manifest): void {
-    this.#cache.set(
-      join(folder, record.manifest),
-      manifest,
-      record.manifestBytes * MEMORY_PER_BYTE,
-    );
+    const bytes = record.manifestBytes * MEMORY_PER_BYTE;
+    this.#budget.spend(bytes);
+    this.#cache.set(join(folder, record.manifest), { manifest, bytes }, bytes);
   }
 }
 

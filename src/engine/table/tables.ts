@@ -14,6 +14,7 @@ import { discard, ingest } from './ingest.ts';
 import { KeyedMutex } from './keyed-mutex.ts';
 import type { Manifest } from './manifest.ts';
 import { ManifestStore } from './manifest-store.ts';
+import type { MemoryBudget } from './memory-budget.ts';
 import type { Snapshot } from './snapshot.ts';
 import { makeTableFolder, removeTableFolder } from './table-folder.ts';
 import { headCheck, versionWrites } from './version-commit.ts';
@@ -54,8 +55,8 @@ export interface TablesOptions {
   readonly root: string;
   readonly store: Store;
   readonly committer: Committer;
-  /** Memory for manifests, in bytes. */
-  readonly cacheBytes: number;
+  /** Memory for manifests. */
+  readonly memory: MemoryBudget;
   /** Told of each version that a table got, once it is settled. It must not throw. */
   readonly onCommit?: OnCommit;
   /** What is under way in all processes; without it nothing is, and this process is alone. */
@@ -85,7 +86,7 @@ export class Tables {
     this.#committer = options.committer;
     this.#versions = new VersionStore(options.store);
     this.#branches = new Branches(options.store, options.committer);
-    this.#manifests = new ManifestStore(options.cacheBytes);
+    this.#manifests = new ManifestStore(options.memory);
     this.waste = new Waste({
       ...options,
       folder: (table) => this.folder(table),

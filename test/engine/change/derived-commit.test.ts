@@ -13,6 +13,7 @@ import { commitDerived, type Derive } from '../../../src/engine/change/derived-c
 import { updateRows } from '../../../src/engine/change/update-rows.ts';
 import { appended } from '../../../src/engine/table/change.ts';
 import { FragmentReader } from '../../../src/engine/table/fragment-reader.ts';
+import { MemoryBudget } from '../../../src/engine/table/memory-budget.ts';
 import { Tables } from '../../../src/engine/table/tables.ts';
 import { CatalogError } from '../../../src/protocol/errors.ts';
 import { refusalOf, tableRecord, unsureCommitter } from '../../support/catalog.ts';
@@ -124,7 +125,7 @@ describe('a change while others write', () => {
 });
 
 function tablesWith(committer: Committer): Tables {
-  return new Tables({ root, store, committer, cacheBytes: 2 ** 20 });
+  return new Tables({ root, store, committer, memory: new MemoryBudget(2 ** 20) });
 }
 
 function commit<Result>(derive: Derive<Result>, check?: () => void) {

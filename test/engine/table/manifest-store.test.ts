@@ -5,11 +5,12 @@ import { Field, Int64, Schema } from 'apache-arrow';
 import { expect, it } from 'vitest';
 import { empty } from '../../../src/engine/table/change.ts';
 import { ManifestStore } from '../../../src/engine/table/manifest-store.ts';
+import { MemoryBudget } from '../../../src/engine/table/memory-budget.ts';
 
 it('counts what a wide schema takes in memory', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'manifests-'));
   await mkdir(join(folder, 'versions'));
-  const store = new ManifestStore(200_000);
+  const store = new ManifestStore(new MemoryBudget(200_000));
   const write = async (version: bigint, columns: number) => {
     const fields = Array.from({ length: columns }, (_, at) => new Field(`c${at}`, new Int64()));
     const schema = new Schema(fields);

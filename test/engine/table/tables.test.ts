@@ -11,6 +11,7 @@ import { encodeTable } from '../../../src/engine/catalog/records-codec.ts';
 import type { Stored, TableRecord } from '../../../src/engine/catalog/records.ts';
 import { appended, overwritten } from '../../../src/engine/table/change.ts';
 import { FragmentReader } from '../../../src/engine/table/fragment-reader.ts';
+import { MemoryBudget } from '../../../src/engine/table/memory-budget.ts';
 import { decodeManifest, encodeManifest } from '../../../src/engine/table/manifest.ts';
 import { Tables } from '../../../src/engine/table/tables.ts';
 import { Flushes } from '../../../src/store/flushes.ts';
@@ -42,7 +43,7 @@ let reader: FragmentReader;
 beforeEach(async () => {
   root = await mkdtemp(join(tmpdir(), 'tables-'));
   store = new MemoryStore();
-  tables = new Tables({ root, store, committer: store, cacheBytes: 2 ** 20 });
+  tables = new Tables({ root, store, committer: store, memory: new MemoryBudget(2 ** 20) });
   reader = new FragmentReader();
 });
 
@@ -95,7 +96,7 @@ describe('a new table', () => {
 describe('commits', () => {
   it('lets every one of many concurrent appends take effect, with row ids of their own', async () => {
     await create([0n]);
-    const other = new Tables({ root, store, committer: store, cacheBytes: 0 });
+    const other = new Tables({ root, store, committer: store, memory: new MemoryBudget(0) });
     const writers = Array.from({ length: 24 }, (_, index) =>
       append(index % 2 === 0 ? tables : other, [BigInt(index + 1)]),
     );
@@ -117,7 +118,7 @@ describe('commits', () => {
     const slow = new Tables({
       root,
       store,
-      cacheBytes: 0,
+      memory: new MemoryBudget(0),
       committer: {
         async commit(checks, writes) {
           if (late.length === 0) {
@@ -170,7 +171,12 @@ describe('commits', () => {
     const [version] = await tables.versions(record, { limit: 1, descending: true });
     const folder = join(root, record.id);
     await rename(join(folder, version!.manifest), join(folder, version!.staging));
-    const reopened = new Tables({ root, store, committer: store, cacheBytes: 2 ** 20 });
+    const reopened = new Tables({
+      root,
+      store,
+      committer: store,
+      memory: new MemoryBudget(2 ** 20),
+    });
     expect((await reopened.snapshot(record)).rows).toBe(1n);
     expect(await readdir(join(folder, 'versions'))).toEqual(['00000000000000000001.arrow']);
   });
@@ -180,7 +186,12 @@ describe('commits', () => {
     const [version] = await tables.versions(record, { limit: 1, descending: true });
     const folder = join(root, record.id);
     await writeFile(join(folder, version!.staging), 'other bytes');
-    const reopened = new Tables({ root, store, committer: store, cacheBytes: 2 ** 20 });
+    const reopened = new Tables({
+      root,
+      store,
+      committer: store,
+      memory: new MemoryBudget(2 ** 20),
+    });
     await expect(reopened.snapshot(record)).rejects.toThrow(
       'is not the manifest that was committed',
     );

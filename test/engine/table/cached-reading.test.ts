@@ -1,0 +1,129 @@
+import { readdir, truncate } from 'node:fs/promises';
+import { join } from 'node:path';
+import {
+  Dictionary,
+  Field,
+  FixedSizeList,
+  Float32,
+  Int32,
+  Int64,
+  List,
+  Schema,
+  Struct,
+  Table,
+  Utf8,
+  vectorFromArray,
+  type DataType,
+  type RecordBatch,
+} from 'apache-arrow';
+import { afterEach, describe, expect, it } from 'vitest';
+import { batchOf } from '../../../src/arrow/select.ts';
+import { FragmentReader } from '../../../src/engine/table/fragment-reader.ts';
+import { MemoryBudget } from '../../../src/engine/table/memory-budget.ts';
+import { storeTable, type StoredTable } from '../../support/stored-table.ts';
+
+const ROWS = 1000;
+
+type Make = (row: number) => unknown;
+
+const columns: readonly (readonly [string, DataType, Make])[] = [
+  ['id', new Int64(), (row) => BigInt(row)],
+  ['name', new Utf8(), (row) => (row % 7 === 0 ? null : `row ${row}`)],
+  ['list', new List(new Field('item', new Int32())), (row) => [row, null, row + 1].slice(row % 3)],
+  ['point', new Struct([new Field('x', new Int32())]), (row) => ({ x: row })],
+  [
+    'vector',
+    new FixedSizeList(2, new Field('item', new Float32())),
+    (row) => (row % 5 === 0 ? null : [row, row / 2]),
+  ],
+  ['word', new Dictionary(new Utf8(), new Int32()), (row) => `word ${row % 10}`],
+];
+
+const schema = new Schema(columns.map(([name, type]) => new Field(name, type, true)));
+const names = schema.fields.map(({ name }) => name);
+
+function batchFrom(first: number): RecordBatch {
+  const rows = Array.from({ length: ROWS }, (_, at) => first + at);
+  const vectors = columns.map(([, type, make]) => vectorFromArray(rows.map(make), type));
+  return batchOf(schema, vectors, ROWS);
+}
+
+let stored: StoredTable;
+let reader: FragmentReader;
+afterEach(async () => {
+  await reader.close();
+  await stored.remove();
+});
+
+async function start(bytes: number): Promise<MemoryBudget> {
+  stored = await storeTable(schema, [[batchFrom(0), batchFrom(ROWS)]]);
+  const budget = new MemoryBudget(bytes);
+  reader = new FragmentReader(budget);
+  return budget;
+}
+
+/** The rows of a batch, as text. */
+async function read(index: number, some: readonly string[], range?: [number, number]) {
+  const { snapshot } = stored;
+  const asked = range === undefined ? undefined : { start: range[0], count: range[1] };
+  const found = await reader.batch(snapshot, snapshot.fragments[0]!, index, some, asked);
+  const rows = new Table([found.batch]).toArray().map(String);
+  found.release?.();
+  return rows;
+}
+
+/** From now on, whoever reads the files of the table fails. */
+async function breakFiles(): Promise<void> {
+  const folder = join(stored.snapshot.folder, 'data');
+  for (const name of await readdir(folder)) await truncate(join(folder, name), 8);
+}
+
+describe('reading through the cache', () => {
+  it('answers the same each time, whichever columns and rows are asked for', async () => {
+    await start(2 ** 20);
+    const first = await read(1, names);
+    for (let time = 0; time < 3; time++) {
+      expect(await read(1, names)).toEqual(first);
+      expect(await read(1, names, [300, 17])).toEqual(first.slice(300, 317));
+      expect(await read(1, ['word', 'name'])).toHaveLength(ROWS);
+      expect(await read(0, names)).not.toEqual(first);
+    }
+  });
+
+  it('does not look into the file for columns that it has', async () => {
+    const budget = await start(2 ** 20);
+    const kept = names.filter((name) => name !== 'word');
+    const before = await read(0, kept);
+    await read(0, kept);
+    const spent = budget.bytes - budget.left;
+    await breakFiles();
+    expect(await read(0, kept)).toEqual(before);
+    expect(await read(0, kept, [10, 5])).toEqual(before.slice(10, 15));
+    await expect(read(1, kept)).rejects.toThrow('ends at byte');
+    expect(budget.bytes - budget.left).toBe(spent);
+    expect(spent).toBeGreaterThan(ROWS * 30);
+  });
+
+  it('keeps no part of a column, and nothing beyond its memory', async () => {
+    const budget = await start(2 ** 14);
+    for (let time = 0; time < 4; time++) await read(0, ['id'], [0, 10]);
+    expect(budget.left).toBe(budget.bytes);
+    for (let time = 0; time < 4; time++) await read(0, names);
+    expect(budget.left).toBeLessThan(budget.bytes);
+    expect(budget.left).toBeGreaterThanOrEqual(0);
+  });
+
+  it('leaves memory to its reader that has left the cache', async () => {
+    const budget = await start(2 ** 14);
+    const { snapshot } = stored;
+    const hold = () => reader.batch(snapshot, snapshot.fragments[0]!, 0, ['id']);
+    await hold();
+    await hold();
+    const held = await hold();
+    expect(budget.left).toBeLessThan(budget.bytes);
+    budget.spend(budget.bytes);
+    for (let time = 0; time < 5; time++) await read(1, names);
+    const ids = [...(held.batch.getChildAt(0)!.toArray() as BigInt64Array)];
+    expect(ids).toEqual(Array.from({ length: ROWS }, (_, row) => BigInt(row)));
+  });
+});
