@@ -37,7 +37,15 @@ const confined: Readonly<Record<string, readonly string[]>> = {
   casbin: ['src/policy/'],
   'http-proxy': ['src/gateway/'],
   commander: ['src/cli/'],
-  'node:fs': ['src/engine/', 'src/audit/', 'src/policy/', 'src/gateway/', 'src/cli/', 'src/store/'],
+  'node:fs': [
+    'src/engine/',
+    'src/audit/',
+    'src/policy/',
+    'src/gateway/',
+    'src/cli/',
+    'src/store/',
+    'src/arrow/distance-kernels.ts',
+  ],
   'node:http': ['src/gateway/', 'src/protocol/', 'src/cli/'],
 };
 

@@ -18,6 +18,7 @@ import { fileURLToPath } from 'node:url';
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const INSTALLED = join(root, 'node_modules/.arrowgate-lock');
 const TSC = join(root, 'node_modules/typescript/bin/tsc');
+const ASC = join(root, 'node_modules/assemblyscript/bin/asc.js');
 const BUILT = join(root, 'dist/.arrowgate-sources');
 
 try {
@@ -36,11 +37,26 @@ function build() {
   const next = join(root, `dist.${process.pid}`);
   try {
     run(process.execPath, [TSC, '-p', 'tsconfig.build.json', '--outDir', next]);
+    run(process.execPath, [ASC, ...kernelFlags(join(next, 'kernels/distance.wasm'))]);
     rmSync(join(root, 'dist'), { recursive: true, force: true });
     renameSync(next, join(root, 'dist'));
   } finally {
     rmSync(next, { recursive: true, force: true });
   }
+}
+
+/** The kernels are WebAssembly that needs no runtime: memory of eight pages, laid out by its caller. */
+function kernelFlags(output) {
+  const memory = [
+    '--initialMemory',
+    '8',
+    '--maximumMemory',
+    '8',
+    '--runtime',
+    'stub',
+    '--noAssert',
+  ];
+  return ['kernels/distance.ts', '-O3', '--enable', 'simd', ...memory, '--outFile', output];
 }
 
 /** Does the work unless the stamp says that it was done for the same digest. */
@@ -61,6 +77,7 @@ function sourcesDigest() {
     ...typescriptFiles(),
     join(root, 'tsconfig.json'),
     join(root, 'tsconfig.build.json'),
+    join(root, 'kernels/distance.ts'),
     INSTALLED,
   ];
   return digestOf(

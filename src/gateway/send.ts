@@ -9,6 +9,9 @@ export interface Sent {
   readonly error?: unknown;
 }
 
+/** So many bytes wait for the client before the next chunk is asked for: a system call each for less is dear. */
+const ENOUGH = 2 ** 18;
+
 type Headers = Readonly<Record<string, string>>;
 
 /** Writes an answer with these headers beside its own. Never throws. */
@@ -62,7 +65,8 @@ async function sendStream(response: ServerResponse, body: ByteStream): Promise<S
       const taken = (error?: Error | null) => {
         if (error === undefined || error === null) body.sent?.(chunk);
       };
-      if (!response.write(chunk, taken)) await drained(response);
+      if (!response.write(chunk, taken) && response.writableLength >= ENOUGH)
+        await drained(response);
     }
     if (response.destroyed) return { bytes, end: 'client-gone' };
     response.end();

@@ -30,6 +30,12 @@ export class NearestRows {
     this.#upper = bounds.upper === null ? null : Math.fround(bounds.upper);
   }
 
+  /** Distances that are not below it are not kept any more. */
+  get limit(): number {
+    const upper = this.#upper ?? Infinity;
+    return this.#size < this.#capacity ? upper : Math.min(upper, this.#distances[0] ?? -Infinity);
+  }
+
   /**
    * Offers the next rows of the table.
    * @param distances NaN for a row that has none: it is never kept.

@@ -1,6 +1,7 @@
 import type { Vector } from 'apache-arrow';
-import { distances, type Metric } from '../../arrow/distance.ts';
+import type { Metric } from '../../arrow/distance.ts';
 import { hammingDistances, holdsBytes } from '../../arrow/hamming.ts';
+import { offerNearer, type NearestSink } from '../../arrow/nearer.ts';
 import { typeName } from '../../arrow/types.ts';
 import { CatalogError } from '../../protocol/errors.ts';
 import type { ColumnPath } from './column-path.ts';
@@ -42,14 +43,14 @@ function checkBytes(vector: Float32Array): void {
   );
 }
 
-/** The distance of a query vector to some rows of a column, to all of them if `rows` is null. */
-export function distancesBy(
+/** Offers the rows of a column that may be near a query vector; of some rows, of all if `rows` is null. */
+export function offerNear(
   metric: SearchMetric,
   query: Float32Array,
   column: Vector,
   rows: Uint32Array | null,
-): Float32Array {
-  return metric === 'hamming'
-    ? hammingDistances(Uint8Array.from(query), column, rows)
-    : distances(metric, query, column, rows);
+  sink: NearestSink,
+): void {
+  if (metric !== 'hamming') offerNearer(metric, query, column, rows, sink);
+  else sink.offer(hammingDistances(Uint8Array.from(query), column, rows), rows);
 }

@@ -1,4 +1,5 @@
 import type { RecordBatch } from 'apache-arrow';
+import type { NearestSink } from '../../arrow/nearer.ts';
 import { needOf } from './computed-columns.ts';
 import { columnAt } from './column-path.ts';
 import { rowsBehind, withSearchColumns, type Search } from './found-rows.ts';
@@ -11,7 +12,7 @@ import { Pace } from './pace.ts';
 import type { NearestPlan, QueryPlan } from './plan.ts';
 import { countOf, pick } from './rows.ts';
 import type { Scanner } from './scan.ts';
-import { distancesBy } from './search-metric.ts';
+import { offerNear } from './search-metric.ts';
 import { readingOrder, selectedRows } from './selected-rows.ts';
 import { WindowCutter } from './window.ts';
 
@@ -57,13 +58,24 @@ async function collect(search: Search): Promise<readonly NearestRows[]> {
     meters.passed('search', { rowsIn: countOf(rows), batches: 1 });
     for (const [index, vector] of nearest.vectors.entries()) {
       meters.timed('search', () => {
-        kept[index]!.offer(distancesBy(nearest.metric, vector, column, list), list, place.offset);
+        const sink = sinkOf(kept[index]!, place.offset);
+        offerNear(nearest.metric, vector, column, list, sink);
       });
       await pace.turn();
     }
     whole.release?.();
   }
   return kept;
+}
+
+/** Takes the rows of a batch, given where it lies in the table. */
+function sinkOf(rows: NearestRows, offset: number): NearestSink {
+  return {
+    get limit() {
+      return rows.limit;
+    },
+    offer: (found, at) => rows.offer(found, at, offset),
+  };
 }
 
 /** Without a filter behind the search, rows that the window skips are not even read. */
