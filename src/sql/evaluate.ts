@@ -6,7 +6,7 @@ import { truth } from './column.ts';
 import { SqlError } from './errors.ts';
 import { evaluateNode } from './evaluate-node.ts';
 import { batchFrame } from './frame.ts';
-import { rowsThatAre, statesOf } from './logic.ts';
+import { countTrue, rowsThatAre, statesOf } from './logic.ts';
 import { readValid } from './read.ts';
 import { familyOf, typeName } from './types.ts';
 import { vectorOf } from './write.ts';
@@ -75,6 +75,15 @@ export function evaluate(bound: BoundExpression, batch: RecordBatch): Vector {
  * are left out. Throws SqlError `type` when the expression is no predicate.
  */
 export function selectRows(bound: BoundExpression, batch: RecordBatch): Uint32Array {
+  return rowsThatAre(judgedStates(bound, batch), truth.true);
+}
+
+/** How many rows `selectRows` would give. */
+export function countSelected(bound: BoundExpression, batch: RecordBatch): number {
+  return countTrue(judgedStates(bound, batch));
+}
+
+function judgedStates(bound: BoundExpression, batch: RecordBatch): Uint8Array {
   const family = familyOf(bound.root.type);
   if (family !== 'boolean' && family !== 'null') {
     throw new SqlError(
@@ -83,5 +92,5 @@ export function selectRows(bound: BoundExpression, batch: RecordBatch): Uint32Ar
       bound.root.position,
     );
   }
-  return rowsThatAre(statesOf(evaluateNode(bound.root, batchFrame(batch))), truth.true);
+  return statesOf(evaluateNode(bound.root, batchFrame(batch)));
 }

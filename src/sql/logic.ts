@@ -101,6 +101,25 @@ export function testIs(column: Column, test: IsTest['test'], negated: boolean): 
   return statesColumn(states);
 }
 
+/** One bit of each of four states, the one that TRUE alone has. */
+const TRUE_BITS = 0x01_01_01_01;
+/** So many such bits can be added before a byte is full. */
+const FULL = 255;
+
+/** The number of rows that are TRUE, of states from `newStates`: four at once, which is quick. */
+export function countTrue(states: Uint8Array): number {
+  const words = new Uint32Array(states.buffer, states.byteOffset, states.length >> 2);
+  let count = 0;
+  for (let start = 0; start < words.length; start += FULL) {
+    const end = Math.min(words.length, start + FULL);
+    let sums = 0;
+    for (let at = start; at < end; at++) sums += (words[at]! >>> 1) & TRUE_BITS;
+    count += (sums & 255) + ((sums >>> 8) & 255) + ((sums >>> 16) & 255) + (sums >>> 24);
+  }
+  for (let row = words.length * 4; row < states.length; row++) count += states[row]! >> 1;
+  return count;
+}
+
 /** The number of rows that have the state. */
 export function countOf(states: Uint8Array, state: number): number {
   let count = 0;

@@ -10,7 +10,7 @@ import {
 } from 'apache-arrow';
 import { bindExpression, bindPredicate } from '../../src/sql/bind.ts';
 import { SqlError } from '../../src/sql/errors.ts';
-import { evaluate, selectRows } from '../../src/sql/evaluate.ts';
+import { countSelected, evaluate, selectRows } from '../../src/sql/evaluate.ts';
 import { parseExpression } from '../../src/sql/parse.ts';
 import { sameType } from '../../src/sql/same-type.ts';
 import { typeName } from '../../src/sql/types.ts';
@@ -79,7 +79,11 @@ export function constant(text: string): unknown {
 
 /** The rows of a batch that a predicate selects. */
 export function select(text: string, batch: RecordBatch): readonly number[] {
-  return Array.from(selectRows(bindPredicate(parseExpression(text), batch.schema), batch));
+  const bound = bindPredicate(parseExpression(text), batch.schema);
+  const rows = Array.from(selectRows(bound, batch));
+  // To count them is another loop: each test of rows is one of that, too.
+  if (countSelected(bound, batch) !== rows.length) throw new Error(`${text}: miscounted`);
+  return rows;
 }
 
 /** The type of an expression, as Arrow writes it. */

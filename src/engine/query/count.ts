@@ -1,7 +1,7 @@
 import type { BatchSource } from '../table/fragment-reader.ts';
 import type { Snapshot } from '../table/snapshot.ts';
 import { needOf, ROW_ID, ROW_OFFSET, withComputed } from './computed-columns.ts';
-import { bindPredicate, rowsWhere } from './formula.ts';
+import { bindPredicate, countWhere } from './formula.ts';
 import { Pace } from './pace.ts';
 import { allFiles } from './plan.ts';
 import { prunedFiles, rowsOfFile } from './pruning.ts';
@@ -29,7 +29,7 @@ export async function countRows(
   const open = files.filter((file) => countWithoutReading(file) === null);
   const scanned = scanner.scan(open, needOf(schema, formula.columns), AHEAD);
   for await (const { batch, release } of readAhead(scanned)) {
-    count += BigInt(rowsWhere(formula, batch).length);
+    count += BigInt(countWhere(formula, batch));
     release?.();
     await pace.turn();
   }

@@ -6,7 +6,7 @@ import { bindExpression, bindPredicate as bindTest } from '../../sql/bind.ts';
 import type { BoundExpression } from '../../sql/bound.ts';
 import { columnsUsed } from '../../sql/columns.ts';
 import { SqlError } from '../../sql/errors.ts';
-import { evaluate, selectRows } from '../../sql/evaluate.ts';
+import { countSelected, evaluate, selectRows } from '../../sql/evaluate.ts';
 import { parseExpression } from '../../sql/parse.ts';
 import { momentNow } from '../../sql/scope.ts';
 
@@ -80,6 +80,12 @@ export function valuesOf(formula: Formula, batch: RecordBatch): Vector {
 export function rowsWhere(predicate: Formula, batch: RecordBatch): Uint32Array {
   if (DataType.isNull(predicate.bound.type)) return new Uint32Array();
   return judged(predicate.source, () => selectRows(predicate.bound, batch));
+}
+
+/** Of how many rows a predicate is true. */
+export function countWhere(predicate: Formula, batch: RecordBatch): number {
+  if (DataType.isNull(predicate.bound.type)) return 0;
+  return judged(predicate.source, () => countSelected(predicate.bound, batch));
 }
 
 /** Some faults only show in a row: an overflow, a text that is no number. */
