@@ -1,6 +1,7 @@
 import type { RecordBatch } from 'apache-arrow';
 import { concat, take } from '../../arrow/select.ts';
 import type { ColumnNeed } from './computed-columns.ts';
+import { sortByWords } from './radix-order.ts';
 import { listed } from './rows.ts';
 import type { Place, Scanner } from './scan.ts';
 import { bytesOf, type Snapshot } from '../table/snapshot.ts';
@@ -41,8 +42,7 @@ export async function gather(
   positions: Float64Array,
   need: ColumnNeed,
 ): Promise<RecordBatch> {
-  const order = Uint32Array.from(positions, (_, at) => at);
-  order.sort((left, right) => positions[left]! - positions[right]!);
+  const order = ascending(positions);
   const parts: RecordBatch[] = [];
   for (let start = 0; start < order.length;) {
     const place = places.at(places.find(positions[order[start]!]!));
@@ -52,6 +52,15 @@ export async function gather(
     start = end;
   }
   return take(concat(parts), inverse(order));
+}
+
+/** The order in which positions ascend. */
+function ascending(positions: Float64Array): Uint32Array {
+  const order = Uint32Array.from(positions, (_, at) => at);
+  const low = Uint32Array.from(positions);
+  const high = Uint32Array.from(positions, (position) => position / 2 ** 32);
+  sortByWords(order, high.some((word) => word > 0) ? high : null, low);
+  return order;
 }
 
 /** The first of the sorted positions that lies behind the place. */
@@ -74,10 +83,13 @@ function inverse(order: Uint32Array): Uint32Array {
 /** Rows are fetched in portions of about this size. */
 const PORTION_BYTES = 32 * 2 ** 20;
 
+/** The most rows that are fetched at once, unless told otherwise. */
+const PORTION_ROWS = 2 ** 16;
+
 /** How many rows of a table to fetch at once, by how large its rows are. */
-export function rowsAtOnce(snapshot: Snapshot): number {
+export function rowsAtOnce(snapshot: Snapshot, most = PORTION_ROWS): number {
   const bytes = snapshot.fragments.reduce((sum, fragment) => sum + bytesOf(fragment), 0);
   const rows = snapshot.fragments.reduce((sum, fragment) => sum + fragment.rows, 0);
   const portion = Math.floor((PORTION_BYTES * rows) / Math.max(1, bytes));
-  return Math.min(Math.max(portion, 64), 65_536);
+  return Math.min(Math.max(portion, 64), most);
 }

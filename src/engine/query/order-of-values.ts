@@ -33,7 +33,7 @@ const orders: readonly Order[] = [
   { of: (type) => DataType.isFloat(type), comparison: (column) => byNumber(floats(column)) },
   { of: isFixedWidth, comparison: (column) => bySize(fixedWidth(column)) },
   { of: (type) => DataType.isDecimal(type), comparison: (column) => bySize(each(column, decimal)) },
-  { of: isText, comparison: (column) => byText(each(column, String)) },
+  { of: isText, comparison: (column) => textOrder(column) ?? byText(each(column, String)) },
   { of: isBytes, comparison: (column) => byBytes(each(column, bytes)) },
 ];
 
@@ -117,6 +117,22 @@ function byNumber(values: ArrayLike<number>): Comparison {
 
 function byBytes(values: readonly Uint8Array[]): Comparison {
   return (left, right) => Buffer.compare(values[left]!, values[right]!);
+}
+
+/** The order of texts by their bytes as they lie; null where they do not lie in one piece. */
+function textOrder(column: Vector): Comparison | null {
+  const [data] = column.data;
+  if (data === undefined || column.data.length > 1 || !DataType.isUtf8(data.type)) return null;
+  const values: Uint8Array = data.values;
+  const offsets: Int32Array = data.valueOffsets;
+  return (left, right) => {
+    const [start, other] = [offsets[left]!, offsets[right]!];
+    const [length, otherLength] = [offsets[left + 1]! - start, offsets[right + 1]! - other];
+    const common = Math.min(length, otherLength);
+    let at = 0;
+    while (at < common && values[start + at] === values[other + at]) at++;
+    return at < common ? values[start + at]! - values[other + at]! : length - otherLength;
+  };
 }
 
 /** The order of the UTF-8 bytes, which is that of the code points, not of UTF-16 units. */

@@ -4,11 +4,20 @@ import { columnAt } from './column-path.ts';
 import { gather, Places, rowsAtOnce } from './gather.ts';
 import type { Meters } from './meters.ts';
 import { comparisonOf, type Comparison } from './order-of-values.ts';
+import { wordSource } from './order-words.ts';
 import type { QueryPlan } from './plan.ts';
-import { countOf, rowAt } from './rows.ts';
+import { rowOrder, type OrderKey } from './row-order.ts';
+import { countOf, pick, rowAt, stretch } from './rows.ts';
 import type { Scanner } from './scan.ts';
 import { readingOrder, selectedRows } from './selected-rows.ts';
 import type { SortKey, SortPlan } from './sort-plan.ts';
+
+/**
+ * So many rows are fetched at once at most: for rows in no order each portion
+ * reads all batches, so few portions read less.
+ */
+const MOST_ROWS = 2 ** 20;
+const PIECE_ROWS = 2 ** 16;
 
 /** Keys of all rows, and where the rows lie. */
 interface Keyed {
@@ -32,10 +41,17 @@ export async function* sortRows(
   const end = Math.min(length, offset + (limit ?? Infinity));
   meters.passed('sort', { rowsIn: length, rowsOut: length, batches: keyed.keys.length });
   meters.passed('window', { rowsIn: length, rowsOut: Math.max(0, end - offset), batches: 1 });
-  const step = rowsAtOnce(plan.snapshot);
+  const step = rowsAtOnce(plan.snapshot, MOST_ROWS);
   for (let start = offset; start < end; start += step) {
     const positions = sorted.subarray(start, Math.min(start + step, end));
-    yield await gather(scanner, keyed.places, positions, plan.need);
+    yield* inPieces(await gather(scanner, keyed.places, positions, plan.need));
+  }
+}
+
+/** Rows that are fetched together are answered in smaller batches. */
+function* inPieces(batch: RecordBatch): Generator<RecordBatch> {
+  for (let start = 0; start < batch.numRows; start += PIECE_ROWS) {
+    yield pick(batch, stretch(start, Math.min(PIECE_ROWS, batch.numRows - start)));
   }
 }
 
@@ -77,25 +93,24 @@ function inOrder(sort: SortPlan, { keys, positions }: Keyed): Float64Array {
 export function orderOf(sort: SortPlan, keys: readonly RecordBatch[]): Uint32Array {
   if (keys.length === 0) return new Uint32Array();
   const all = concat(keys);
-  const comparisons = sort.keys.map((key, index) => comparisonOfKey(key, all, index));
-  const order = Uint32Array.from({ length: all.numRows }, (_, row) => row);
-  return order.sort((left, right) => firstDifference(comparisons, left, right));
+  return rowOrder(
+    sort.keys.map((key, index) => orderKey(key, all, index)),
+    all.numRows,
+  );
 }
 
-function firstDifference(comparisons: readonly Comparison[], left: number, right: number): number {
-  for (const compare of comparisons) {
-    const difference = compare(left, right);
-    if (difference !== 0) return difference;
-  }
-  return 0;
-}
-
-function comparisonOfKey(key: SortKey, batch: RecordBatch, index: number): Comparison {
+function orderKey(key: SortKey, batch: RecordBatch, index: number): OrderKey {
   const column = batch.getChildAt(index)!;
-  const compare = comparisonOf(column);
+  const isValid = validity(column);
+  const { ascending, nullsFirst } = key;
+  const compare = comparisonOfKey(key, column, isValid);
+  return { ascending, nullsFirst, isValid, words: wordSource(column), compare };
+}
+
+function comparisonOfKey(key: SortKey, column: Vector, isValid: Validity): Comparison {
+  const compare = lazily(() => comparisonOf(column));
   const sign = key.ascending ? 1 : -1;
   const nulls = key.nullsFirst ? -1 : 1;
-  const isValid = validity(column);
   if (isValid === null) return (left, right) => sign * compare(left, right);
   return (left, right) => {
     const [one, other] = [isValid(left), isValid(right)];
@@ -105,8 +120,16 @@ function comparisonOfKey(key: SortKey, batch: RecordBatch, index: number): Compa
   };
 }
 
+/** Many sorts get along without comparing: what that needs is made when it is needed first. */
+function lazily(make: () => Comparison): Comparison {
+  let made: Comparison | undefined;
+  return (left, right) => (made ??= make())(left, right);
+}
+
+type Validity = ((row: number) => boolean) | null;
+
 /** Which rows have a value; null when all have one. An entry of a dictionary may be null too. */
-function validity(column: Vector): ((row: number) => boolean) | null {
+function validity(column: Vector): Validity {
   if (DataType.isDictionary(column.type)) return (row) => column.get(row) !== null;
   return column.nullCount === 0 ? null : (row) => column.isValid(row);
 }
