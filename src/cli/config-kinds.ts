@@ -107,6 +107,16 @@ export function optional<Value>(inner: Kind<Value>): Kind<Value | null> {
   return { ...inner, name: `${inner.name} or null`, read };
 }
 
+/** A number, or `auto` for the one that suits the machine. */
+export function numberOrAuto(number: Kind<number>): Kind<number | 'auto'> {
+  const read = (value: unknown): Reading<number | 'auto'> => {
+    if (value === 'auto') return good('auto');
+    const reading = number.read(value);
+    return reading.kind === 'wrong' ? { ...reading, must: `auto or ${reading.must}` } : reading;
+  };
+  return { ...number, name: `${number.name} | auto`, read };
+}
+
 /** Something that is planned: only its default is accepted. */
 export function later<Value>(name: string, only: Value): Kind<Value> {
   const read = (value: unknown): Reading<Value> =>

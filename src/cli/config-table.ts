@@ -3,6 +3,7 @@ import {
   choice,
   duration,
   later,
+  numberOrAuto,
   optional,
   redisUrl,
   size,
@@ -143,7 +144,12 @@ export const settings = {
     '15m',
     'how long a repeated request is recognised',
   ),
-  workers: planned('number', 'auto', 'auto', 'threads for heavy work'),
+  workers: setting(
+    numberOrAuto(whole(0, 64)),
+    'auto',
+    'auto',
+    'threads for heavy work: auto for all processors but one',
+  ),
   'log.level': setting(
     choice('trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'),
     'info',

@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
 import { openEngine, type Engine } from '../engine/engine.ts';
 import { openStore } from '../store/open-store.ts';
@@ -25,6 +26,7 @@ export async function openCatalog(
       allowed: config['locations.allowed'].map((path) => resolve(path)),
     },
     cacheBytes: config['cache.bytes'],
+    workers: config.workers === 'auto' ? Math.max(1, availableParallelism() - 1) : config.workers,
     jsonBody: config['limits.json_body'],
     arrowBody: config['limits.arrow_body'],
     page: config['limits.page'],

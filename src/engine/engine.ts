@@ -47,6 +47,8 @@ import { MemoryBudget } from './table/memory-budget.ts';
 import { Tables } from './table/tables.ts';
 import { Tags } from './table/tags.ts';
 import { Upkeep } from './upkeep.ts';
+import { HeavyWork } from './workers/heavy-work.ts';
+import { ThreadPool } from './workers/thread-pool.ts';
 
 export interface EngineOptions {
   /** The data folder (contract section 9). */
@@ -56,6 +58,8 @@ export interface EngineOptions {
   readonly locations: LocationRules;
   /** Memory for what is read often, in bytes. */
   readonly cacheBytes: number;
+  /** Threads for heavy work, at most; none unless given. */
+  readonly workers?: number;
   /** The largest JSON body, in bytes. */
   readonly jsonBody: number;
   /** The longest Arrow body, in bytes; null for any length. */
@@ -146,10 +150,12 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
     transactions,
     works: { backfill: (job) => running.during(() => backfilling(job)) },
   });
+  const threads = new ThreadPool(options.workers ?? 0);
+  const heavy = new HeavyWork(threads, options.cacheBytes);
   const tags = new Tags(store, committer);
   const branches = new Branches(store, committer);
   const handlers = {
-    ...handlerTable(options, catalog, tables, tags, reader),
+    ...handlerTable(options, catalog, tables, tags, reader, heavy),
     ...schemaHandlers({ catalog, tables, reader }),
     ...historyHandlers({ catalog, tables, tags, branches, pageLimit: options.page }),
     ...workHandlers({ catalog, store, tables, transactions, runner, page: options.page }),
@@ -186,6 +192,7 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
       await Promise.all([runner.stop(), compaction.stop()]);
       await running.settled();
       await presence.close();
+      await threads.close();
       await reader.close();
       await journal.close();
     },
@@ -208,6 +215,7 @@ function handlerTable(
   tables: Tables,
   tags: Tags,
   reader: FragmentReader,
+  heavy: HeavyWork,
 ): HandlerTable {
   const writing = {
     catalog,
@@ -216,7 +224,7 @@ function handlerTable(
     locations: { ...options.locations, own: ownFolders(options.data) },
     maxArrowBytes: options.arrowBody,
   };
-  const reading = { catalog, tables, reader };
+  const reading = { catalog, tables, reader, heavy };
   const changing = { ...writing, reader };
   return {
     ...catalogHandlers(catalog, tables, tags, options.page),

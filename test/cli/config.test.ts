@@ -172,7 +172,8 @@ describe('a configuration that cannot be used is refused in one sentence', () =>
       'telemetry: { otlp_endpoint: "http://o" }\n',
       'F:1: telemetry.otlp_endpoint is not built yet: it can only be null',
     ],
-    ['workers: 4\n', 'F:1: workers is not built yet: it can only be auto'],
+    ['workers: 65\n', 'F:1: workers is 65, but must be auto or a whole number from 0 to 64'],
+    ['workers: many\n', 'F:1: workers is "many", but must be auto or a whole number from 0 to 64'],
   ])('%j', async (yaml, sentence) => {
     await expect(load(yaml)).rejects.toMatchObject({
       name: 'ConfigError',

@@ -2,8 +2,9 @@ import { stringifyJson } from '../../protocol/json.ts';
 import type { Handler } from '../handler.ts';
 import { attended } from '../query/attended.ts';
 import { versionHeaders } from '../query/answer.ts';
-import { countRows } from '../query/count.ts';
+import { countRows, predicateOf } from '../query/count.ts';
 import { countField, textField } from '../query/fields.ts';
+import type { Snapshot } from '../table/snapshot.ts';
 import { readTable, type TableReads } from './table-reads.ts';
 
 /** CountTableRows: the number by itself, whatever its size. */
@@ -11,8 +12,7 @@ export function countTableRows(reads: TableReads): Handler {
   return async (call) => {
     const predicate = textField(call.body, 'predicate');
     const snapshot = await readTable(reads, call, countField(call.body, 'version'));
-    const source = attended(reads.reader, call.request.signal);
-    const count = await countRows(source, snapshot, predicate);
+    const count = await counted(reads, snapshot, predicate, call.request.signal);
     return {
       status: 200,
       contentType: 'application/json',
@@ -20,4 +20,18 @@ export function countTableRows(reads: TableReads): Handler {
       body: stringifyJson(count),
     };
   };
+}
+
+async function counted(
+  { reader, heavy }: TableReads,
+  snapshot: Snapshot,
+  predicate: string | null,
+  signal: AbortSignal,
+): Promise<bigint> {
+  const source = attended(reader, signal);
+  if (predicate === null || heavy === undefined) return countRows(source, snapshot, predicate);
+  const { columns } = predicateOf(snapshot, predicate);
+  return heavy.isHeavyCount(snapshot, columns)
+    ? heavy.count(predicate, snapshot, signal)
+    : countRows(source, snapshot, predicate);
 }

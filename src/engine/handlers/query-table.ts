@@ -1,6 +1,6 @@
 import type { Handler } from '../handler.ts';
 import { attended } from '../query/attended.ts';
-import { rowsAnswer } from '../query/answer.ts';
+import { fileAnswer, rowsAnswer } from '../query/answer.ts';
 import { execute } from '../query/execute.ts';
 import { planQuery } from '../query/plan.ts';
 import { parseQueryRequest } from '../query/request.ts';
@@ -12,6 +12,10 @@ export function queryTable(reads: TableReads): Handler {
     const query = parseQueryRequest(call.body);
     const snapshot = await readTable(reads, call, query.version);
     const plan = planQuery(query, snapshot);
+    if (reads.heavy?.isHeavyQuery(plan) === true) {
+      const body = await reads.heavy.query(query, snapshot, call.request.signal);
+      return fileAnswer(snapshot.version, body);
+    }
     return rowsAnswer({
       schema: plan.schema,
       batches: execute(plan, attended(reads.reader, call.request.signal)),

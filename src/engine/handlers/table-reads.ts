@@ -3,6 +3,7 @@ import type { Call } from '../handler.ts';
 import { branchParameter } from '../parameters.ts';
 import type { BatchSource } from '../table/fragment-reader.ts';
 import type { Snapshot } from '../table/snapshot.ts';
+import type { HeavyWork } from '../workers/heavy-work.ts';
 import type { TableView } from './table-view.ts';
 import { requireEngineTable } from './table-parts.ts';
 
@@ -11,6 +12,8 @@ export interface TableReads {
   readonly catalog: Pick<Catalog, 'requireTable'>;
   readonly tables: Pick<TableView, 'snapshot' | 'chain'>;
   readonly reader: BatchSource;
+  /** Work for other threads; all is done here when absent. */
+  readonly heavy?: HeavyWork;
 }
 
 /**

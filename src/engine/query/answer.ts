@@ -3,7 +3,7 @@ import { batchOfData } from '../../arrow/batch.ts';
 import { ArrowError } from '../../arrow/errors.ts';
 import { FileWriter } from '../../arrow/file-writer.ts';
 import { nullsOf } from '../../arrow/nulls.ts';
-import type { Answer } from '../../protocol/backend.ts';
+import type { Answer, ByteStream } from '../../protocol/backend.ts';
 import { CatalogError } from '../../protocol/errors.ts';
 import { coalesce } from './coalesce.ts';
 
@@ -40,15 +40,15 @@ export async function rowsAnswer(rows: RowsAnswer): Promise<Answer> {
   const first = await batches.next().catch(refuseTooLarge);
   const lasts: LastPieces = new WeakMap();
   const bytes = fileBytes(rows, first, batches, lasts);
-  return {
-    status: 200,
-    contentType: ARROW_FILE,
-    headers: versionHeaders(rows.version),
-    body: {
-      [Symbol.asyncIterator]: () => bytes,
-      sent: (piece) => giveBack(rows, lasts.get(piece) ?? []),
-    },
-  };
+  return fileAnswer(rows.version, {
+    [Symbol.asyncIterator]: () => bytes,
+    sent: (piece) => giveBack(rows, lasts.get(piece) ?? []),
+  });
+}
+
+/** The answer whose body is an Arrow file, read from a version of a table. */
+export function fileAnswer(version: bigint, body: ByteStream): Answer {
+  return { status: 200, contentType: ARROW_FILE, headers: versionHeaders(version), body };
 }
 
 /** Rows may be more than one column of their type can hold; that is no fault of the engine. */

@@ -1,12 +1,20 @@
 import type { BatchSource } from '../table/fragment-reader.ts';
 import type { Snapshot } from '../table/snapshot.ts';
 import { needOf, ROW_ID, ROW_OFFSET, withComputed } from './computed-columns.ts';
-import { bindPredicate, countWhere } from './formula.ts';
+import { bindPredicate, countWhere, type Formula } from './formula.ts';
 import { Pace } from './pace.ts';
 import { allFiles } from './plan.ts';
 import { prunedFiles, rowsOfFile } from './pruning.ts';
 import { AHEAD, readAhead } from './read-ahead.ts';
 import { Scanner, type ScanFile } from './scan.ts';
+
+/**
+ * A predicate over the rows of a table.
+ * @throws CatalogError TableColumnNotFound or InvalidInput for what is wrong with it.
+ */
+export function predicateOf({ schema }: Snapshot, predicate: string): Formula {
+  return bindPredicate('predicate', predicate, withComputed(schema, [ROW_ID, ROW_OFFSET]));
+}
 
 /**
  * How many rows a table has, or of how many a predicate is true. Without a
@@ -21,7 +29,7 @@ export async function countRows(
 ): Promise<bigint> {
   if (predicate === null) return snapshot.rows;
   const { schema } = snapshot;
-  const formula = bindPredicate('predicate', predicate, withComputed(schema, [ROW_ID, ROW_OFFSET]));
+  const formula = predicateOf(snapshot, predicate);
   const scanner = new Scanner(source, snapshot);
   const pace = new Pace();
   const files = prunedFiles(snapshot, allFiles(snapshot), formula);

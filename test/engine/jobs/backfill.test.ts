@@ -4,6 +4,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { backfill } from '../../../src/engine/jobs/backfill.ts';
 import { claim } from '../../../src/engine/jobs/job.ts';
 import { Transactions } from '../../../src/engine/jobs/transactions.ts';
+import { MemoryBudget } from '../../../src/engine/table/memory-budget.ts';
 import { FragmentReader } from '../../../src/engine/table/fragment-reader.ts';
 import { Tables, type Committed, type VersionCommit } from '../../../src/engine/table/tables.ts';
 import { EngineTable, streamOf, type Columns } from '../../support/engine-table.ts';
@@ -109,7 +110,7 @@ describe('a backfill', () => {
       root: join(data, 'tables'),
       store,
       committer: store,
-      cacheBytes: 0,
+      memory: new MemoryBudget(0),
     });
     tables.between = async (part) => {
       await table.send('insert', { body: streamOf(partOf(part)) });

@@ -1,0 +1,87 @@
+import { DataType } from 'apache-arrow';
+import { layoutOf, widthOf } from '../../arrow/layout.ts';
+import type { QueryRequest } from '../query/request.ts';
+import type { QueryPlan } from '../query/plan.ts';
+import { needOf } from '../query/computed-columns.ts';
+import { bytesOf, type Snapshot } from '../table/snapshot.ts';
+import { snapshotMessage } from './snapshot-message.ts';
+import type { ThreadPool } from './thread-pool.ts';
+
+/** To sort more rows would keep others waiting for long. */
+const MANY_ROWS = 50_000;
+
+/** Decides which work leaves the main thread, and has it done by others. */
+export class HeavyWork {
+  readonly #pool: ThreadPool;
+  readonly #lightBytes: number;
+
+  /** @param lightBytes To look through so many bytes is light work: they may lie in the cache. */
+  constructor(pool: ThreadPool, lightBytes: number) {
+    this.#pool = pool;
+    this.#lightBytes = lightBytes;
+  }
+
+  /** Whether a query should be run by `query`. What only passes rows on is no work. */
+  isHeavyQuery({ snapshot, filter, nearest, sort, need, filterNeed }: QueryPlan): boolean {
+    if (this.#pool.size === 0) return false;
+    if (sort !== null && snapshot.rows > MANY_ROWS) return true;
+    if (filter === null && nearest === null) return false;
+    const searched = nearest === null ? [] : [nearest.column.column];
+    const names = [...filterNeed.stored, ...searched, ...(filter === null ? [] : need.stored)];
+    return this.#isMuch(snapshot, names);
+  }
+
+  /** Whether the rows should be counted by `count`, given the columns that the predicate reads. */
+  isHeavyCount(snapshot: Snapshot, columns: readonly string[]): boolean {
+    return this.#pool.size > 0 && this.#isMuch(snapshot, columns);
+  }
+
+  /** The bytes of the answer. @throws CatalogError as when the query is run here. */
+  query(
+    request: QueryRequest,
+    snapshot: Snapshot,
+    signal: AbortSignal,
+  ): Promise<AsyncGenerator<Uint8Array>> {
+    const task = { kind: 'query', request, snapshot: snapshotMessage(snapshot) } as const;
+    return this.#pool.run(task, signal);
+  }
+
+  /** Of how many rows the predicate is true. @throws CatalogError as when they are counted here. */
+  async count(predicate: string, snapshot: Snapshot, signal: AbortSignal): Promise<bigint> {
+    const task = { kind: 'count', predicate, snapshot: snapshotMessage(snapshot) } as const;
+    const pieces: Uint8Array[] = [];
+    for await (const piece of await this.#pool.run(task, signal)) pieces.push(piece);
+    return BigInt(Buffer.concat(pieces).toString());
+  }
+
+  #isMuch(snapshot: Snapshot, names: readonly string[]): boolean {
+    return columnBytes(snapshot, names) > this.#lightBytes;
+  }
+}
+
+/** About how many bytes the columns of a table have: known for fixed values, an equal share of the rest for others. */
+function columnBytes(snapshot: Snapshot, names: readonly string[]): number {
+  const { fields } = snapshot.schema;
+  const rows = snapshot.fragments.reduce((sum, { physicalRows }) => sum + physicalRows, 0);
+  const total = snapshot.fragments.reduce((sum, fragment) => sum + bytesOf(fragment), 0);
+  const widths = fields.map(({ type }) => fixedWidth(type));
+  const known = widths.reduce<number>((sum, width) => sum + (width ?? 0), 0) * rows;
+  const unknown = widths.filter((width) => width === null).length;
+  const share = Math.max(0, total - known) / Math.max(1, unknown);
+  const wanted = new Set(needOf(snapshot.schema, names).stored);
+  return fields.reduce(
+    (sum, { name }, at) => sum + (wanted.has(name) ? bytesAt(widths[at] ?? null, rows, share) : 0),
+    0,
+  );
+}
+
+function bytesAt(width: number | null, rows: number, share: number): number {
+  return width === null ? share : width * rows;
+}
+
+function fixedWidth(type: DataType): number | null {
+  if (layoutOf(type) === 'fixed') return widthOf(type);
+  if (!DataType.isFixedSizeList(type)) return null;
+  const item = fixedWidth(type.valueType);
+  return item === null ? null : item * type.listSize;
+}

@@ -1,0 +1,29 @@
+import type { QueryRequest } from '../query/request.ts';
+import type { SnapshotMessage } from './snapshot-message.ts';
+
+/** Work that a thread can do, as plain data: what was asked, and the version of the table that it is asked of. */
+export type Task =
+  | { readonly kind: 'query'; readonly request: QueryRequest; readonly snapshot: SnapshotMessage }
+  | { readonly kind: 'count'; readonly predicate: string; readonly snapshot: SnapshotMessage };
+
+/** What a thread is told. A task is known by its number. */
+export type ToThread =
+  | { readonly kind: 'begin'; readonly id: number; readonly task: Task }
+  /** One more piece may be sent. */
+  | { readonly kind: 'more'; readonly id: number }
+  | { readonly kind: 'cancel'; readonly id: number };
+
+/** What a thread answers: the bytes of the task's result in pieces, and then how it ended. */
+export type FromThread =
+  | { readonly kind: 'piece'; readonly id: number; readonly bytes: Uint8Array }
+  | { readonly kind: 'end'; readonly id: number }
+  | { readonly kind: 'fault'; readonly id: number; readonly fault: FaultMessage };
+
+/** An error on its way between threads: a refusal by its name, or anything else. */
+export interface FaultMessage {
+  /** Of the error table; null for what is no refusal. */
+  readonly name: string | null;
+  readonly message: string;
+  readonly detail: string | undefined;
+  readonly stack: string | undefined;
+}

@@ -1,0 +1,53 @@
+// What runs in a thread of the pool: tasks side by side, none of which sends more than was asked for.
+import { parentPort } from 'node:worker_threads';
+import { FragmentReader } from '../table/fragment-reader.ts';
+import { faultMessage } from './fault.ts';
+import type { FromThread, Task, ToThread } from './task.ts';
+import { runTask } from './thread-tasks.ts';
+import { Turnstile } from './turnstile.ts';
+
+interface Running {
+  readonly pieces: Turnstile;
+  readonly abort: AbortController;
+}
+
+const reader = new FragmentReader();
+const running = new Map<number, Running>();
+
+parentPort?.on('message', (message: ToThread) => handlers[message.kind](message as never));
+
+const handlers: {
+  readonly [Kind in ToThread['kind']]: (
+    message: Extract<ToThread, { readonly kind: Kind }>,
+  ) => void;
+} = {
+  begin: ({ id, task }) => void run(id, task),
+  more: ({ id }) => running.get(id)?.pieces.open(),
+  cancel: ({ id }) => {
+    const task = running.get(id);
+    task?.abort.abort(new Error('nobody waits for the task any more'));
+    task?.pieces.open();
+  },
+};
+
+async function run(id: number, task: Task): Promise<void> {
+  const pieces = new Turnstile();
+  const abort = new AbortController();
+  running.set(id, { pieces, abort });
+  try {
+    for await (const bytes of runTask(task, reader, abort.signal)) {
+      await pieces.pass();
+      abort.signal.throwIfAborted();
+      send({ kind: 'piece', id, bytes }, [bytes.buffer]);
+    }
+    send({ kind: 'end', id });
+  } catch (error) {
+    send({ kind: 'fault', id, fault: faultMessage(error) });
+  } finally {
+    running.delete(id);
+  }
+}
+
+function send(message: FromThread, memory: readonly ArrayBuffer[] = []): void {
+  parentPort?.postMessage(message, [...memory]);
+}

@@ -1,0 +1,74 @@
+import { Worker } from 'node:worker_threads';
+import { CatalogError } from '../../protocol/errors.ts';
+import { errorOf } from './fault.ts';
+import type { FromThread, Task, ToThread } from './task.ts';
+import { TaskResult } from './task-result.ts';
+
+/** The built program: threads run no TypeScript. Found from the sources as well as from what is built of them. */
+const MAIN = new URL('../../../dist/engine/workers/thread-main.js', import.meta.url);
+
+/** The most memory of a thread's own objects, in MiB. Rows lie outside of it. */
+const HEAP_MIB = 256;
+
+/** One thread, and the tasks that it is doing. */
+export class Thread {
+  readonly #worker: Worker;
+  readonly #results = new Map<number, TaskResult>();
+  readonly #ended: () => void;
+  #next = 0;
+
+  /** @param ended Called when the thread is no more; its tasks have failed then. */
+  constructor(ended: () => void) {
+    this.#ended = ended;
+    this.#worker = new Worker(MAIN, { resourceLimits: { maxOldGenerationSizeMb: HEAP_MIB } });
+    this.#worker.unref();
+    this.#worker.on('message', (message: FromThread) => this.#receive(message));
+    this.#worker.on('error', () => this.#end());
+    this.#worker.on('exit', () => this.#end());
+  }
+
+  /** How many tasks it is doing. */
+  get busy(): number {
+    return this.#results.size;
+  }
+
+  begin(task: Task): TaskResult {
+    const id = this.#next++;
+    this.#send({ kind: 'begin', id, task });
+    const result = new TaskResult(
+      () => this.#send({ kind: 'more', id }),
+      () => this.#send({ kind: 'cancel', id }),
+    );
+    this.#results.set(id, result);
+    return result;
+  }
+
+  async stop(): Promise<void> {
+    await this.#worker.terminate();
+  }
+
+  #receive(message: FromThread): void {
+    const result = this.#results.get(message.id);
+    if (message.kind === 'piece') {
+      result?.add(message.bytes);
+      return;
+    }
+    this.#results.delete(message.id);
+    if (message.kind === 'end') result?.end();
+    else result?.fail(errorOf(message.fault));
+  }
+
+  #end(): void {
+    this.#ended();
+    const broken = [...this.#results.values()];
+    this.#results.clear();
+    for (const result of broken) {
+      const advice = 'the thread that was doing this has ended; ask again, or for less';
+      result.fail(new CatalogError('ServiceUnavailable', advice));
+    }
+  }
+
+  #send(message: ToThread): void {
+    this.#worker.postMessage(message, []);
+  }
+}

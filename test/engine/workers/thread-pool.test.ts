@@ -1,0 +1,177 @@
+import { Field, Float64, Int64, Schema, Utf8, vectorFromArray } from 'apache-arrow';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { batchOf } from '../../../src/arrow/select.ts';
+import { rowsAnswer } from '../../../src/engine/query/answer.ts';
+import { countRows } from '../../../src/engine/query/count.ts';
+import { execute } from '../../../src/engine/query/execute.ts';
+import { planQuery } from '../../../src/engine/query/plan.ts';
+import { parseQueryRequest } from '../../../src/engine/query/request.ts';
+import { HeavyWork } from '../../../src/engine/workers/heavy-work.ts';
+import { ThreadPool } from '../../../src/engine/workers/thread-pool.ts';
+import type { JsonValue } from '../../../src/protocol/json.ts';
+import { storeTable, type StoredTable } from '../../support/stored-table.ts';
+
+/* Threads run the built program: `npm run setup` comes before these tests, as it does before all. */
+
+type Query = Record<string, JsonValue>;
+
+const ROWS = 60_000;
+
+const schema = new Schema(
+  [
+    new Field('id', new Int64(), false),
+    new Field('name', new Utf8(), true),
+    new Field('value', new Float64(), true),
+  ],
+  new Map([['kept', 'with the table']]),
+);
+
+let stored: StoredTable;
+let pool: ThreadPool;
+const never = new AbortController().signal;
+
+beforeAll(async () => {
+  const batch = (first: number) => {
+    const rows = Array.from({ length: ROWS / 4 }, (_, at) => first + at);
+    const columns = [
+      vectorFromArray(rows.map(BigInt), new Int64()),
+      vectorFromArray(
+        rows.map((row) => (row % 9 === 0 ? null : `row ${(row * 7919) % 1000}`)),
+        new Utf8(),
+      ),
+      vectorFromArray(
+        rows.map((row) => Math.sin(row)),
+        new Float64(),
+      ),
+    ];
+    return batchOf(schema, columns, rows.length);
+  };
+  const batches = [0, 1, 2, 3].map((index) => batch((index * ROWS) / 4));
+  stored = await storeTable(schema, [batches.slice(0, 1), batches.slice(1)]);
+});
+afterAll(() => stored.remove());
+
+afterEach(() => pool.close());
+
+function heavyWork(threads = 1): HeavyWork {
+  pool = new ThreadPool(threads);
+  return new HeavyWork(pool, 0);
+}
+
+async function bytesOf(pieces: AsyncIterable<Uint8Array>): Promise<Buffer> {
+  const all: Uint8Array[] = [];
+  for await (const piece of pieces) all.push(piece);
+  return Buffer.concat(all);
+}
+
+async function onThread(heavy: HeavyWork, query: Query, signal = never): Promise<Buffer> {
+  return bytesOf(await heavy.query(parseQueryRequest(query), stored.snapshot, signal));
+}
+
+async function here(query: Query): Promise<Buffer> {
+  const { snapshot, reader } = stored;
+  const plan = planQuery(parseQueryRequest(query), snapshot);
+  const { body } = await rowsAnswer({
+    schema: plan.schema,
+    batches: execute(plan, reader),
+    version: snapshot.version,
+    signal: never,
+  });
+  return bytesOf(body as AsyncIterable<Uint8Array>);
+}
+
+const sorted = { order_by: [{ column_name: 'name' }, { column_name: 'id', ascending: false }] };
+
+describe('a pool of threads', () => {
+  it.each<Query>([
+    sorted,
+    { ...sorted, filter: "name = 'row 5' OR value > 0.9", with_row_id: true, k: 500, offset: 7 },
+    { filter: 'value BETWEEN -0.1 AND 0.1', columns: ['id', 'value'] },
+    { columns: { twice: 'id * 2', upper: 'upper(name)' }, filter: 'id % 3 = 0' },
+    { filter: 'id < 0' },
+  ])('answers %j as the main thread does', async (query) => {
+    expect((await onThread(heavyWork(), query)).equals(await here(query))).toBe(true);
+  });
+
+  it('counts as the main thread does', async () => {
+    const predicate = "value > 0.5 AND name LIKE 'row 1%'";
+    const count = await heavyWork().count(predicate, stored.snapshot, never);
+    expect(count).toBe(await countRows(stored.reader, stored.snapshot, predicate));
+    expect(count).toBeGreaterThan(0n);
+  });
+
+  it('does many tasks at once, on several threads', async () => {
+    const heavy = heavyWork(2);
+    const queries = Array.from({ length: 12 }, (_, at) => ({ ...sorted, k: 10 + at }));
+    const answers = await Promise.all(queries.map((query) => onThread(heavy, query)));
+    for (const [at, query] of queries.entries()) {
+      expect(answers[at]!.equals(await here(query))).toBe(true);
+    }
+  });
+
+  it('passes refusals on, also those of a row', async () => {
+    const heavy = heavyWork();
+    await expect(onThread(heavy, { filter: 'missing = 1' })).rejects.toMatchObject({
+      name: 'CatalogError',
+      row: { name: 'TableColumnNotFound' },
+      message: expect.stringContaining('missing'),
+    });
+    await expect(
+      onThread(heavy, { filter: 'CAST(name AS int) > 1', ...sorted }),
+    ).rejects.toMatchObject({ name: 'CatalogError', row: { name: 'InvalidInput' } });
+    expect((await onThread(heavy, sorted)).equals(await here(sorted))).toBe(true);
+  });
+
+  it('waits for who reads, and stops when nobody does', async () => {
+    const heavy = heavyWork();
+    const pieces = await heavy.query(parseQueryRequest(sorted), stored.snapshot, never);
+    await pieces.next();
+    const other = await onThread(heavy, sorted);
+    expect(other.equals(await here(sorted))).toBe(true);
+    await pieces.return(undefined);
+    expect((await pieces.next()).done).toBe(true);
+    const leaving = new AbortController();
+    const rest = await heavy.query(parseQueryRequest(sorted), stored.snapshot, leaving.signal);
+    await rest.next();
+    leaving.abort();
+    await expect(bytesOf(rest)).rejects.toThrow('the request was aborted');
+    await expect(onThread(heavy, sorted, leaving.signal)).rejects.toThrow('aborted');
+  });
+
+  it('fails the tasks of a thread that ends, and replaces it', async () => {
+    const heavy = heavyWork();
+    const pieces = await heavy.query(parseQueryRequest(sorted), stored.snapshot, never);
+    const waiting = onThread(heavy, sorted);
+    const refused = expect(waiting).rejects.toMatchObject({ row: { name: 'ServiceUnavailable' } });
+    await pool.close();
+    await refused;
+    await expect(bytesOf(pieces)).rejects.toMatchObject({ row: { name: 'ServiceUnavailable' } });
+    expect((await onThread(heavy, sorted)).equals(await here(sorted))).toBe(true);
+  });
+});
+
+describe('heavy work', () => {
+  const plan = (query: Query) => planQuery(parseQueryRequest(query), stored.snapshot);
+
+  it('is to sort many rows, and to look through more bytes than are light', () => {
+    pool = new ThreadPool(1);
+    const [strict, easy] = [new HeavyWork(pool, 0), new HeavyWork(pool, 2 ** 30)];
+    expect(strict.isHeavyQuery(plan(sorted))).toBe(true);
+    expect(easy.isHeavyQuery(plan(sorted))).toBe(true);
+    expect(strict.isHeavyQuery(plan({ filter: 'id = 1' }))).toBe(true);
+    expect(easy.isHeavyQuery(plan({ filter: 'id = 1' }))).toBe(false);
+    expect(strict.isHeavyCount(stored.snapshot, ['name'])).toBe(true);
+    expect(easy.isHeavyCount(stored.snapshot, ['name'])).toBe(false);
+    const column = new HeavyWork(pool, 8 * ROWS);
+    expect(column.isHeavyCount(stored.snapshot, ['id'])).toBe(false);
+    expect(column.isHeavyCount(stored.snapshot, ['id', 'value'])).toBe(true);
+  });
+
+  it('is never to pass rows on, and nothing where there are no threads', () => {
+    pool = new ThreadPool(0);
+    const none = new HeavyWork(pool, 0);
+    expect(none.isHeavyQuery(plan(sorted))).toBe(false);
+    expect(none.isHeavyCount(stored.snapshot, ['id'])).toBe(false);
+    expect(new HeavyWork(new ThreadPool(1), 0).isHeavyQuery(plan({}))).toBe(false);
+  });
+});
