@@ -119,4 +119,31 @@ describe('memory', () => {
     expect(await readSlowly(service, rowsPerBatch, 0)).toBe(2 * rowsPerBatch);
     expect(await peakOf(service)).toBeLessThan(MOST_MIB);
   });
+
+  it('stays bounded while several times what the cache holds is searched, filtered and sorted', async () => {
+    await start();
+    const rowsPerBatch = Math.ceil((4 * MIB) / WIDE_ROW_BYTES);
+    await insert({ batches: 80, rowsPerBatch });
+    const rows = 80 * rowsPerBatch;
+    const ask = async (body: object) => {
+      const answer = await open(service.url, 'POST /v1/table/wide/query', { body });
+      expect(answer.statusCode).toBe(200);
+      let found = 0;
+      for await (const batch of batchesOf(answer)) found += batch.numRows;
+      return found;
+    };
+    const { length } = wideBatch(0n, 1).getChild('vector')!.get(0)!;
+    const nearest = { vector: { single_vector: Array.from({ length }, () => 0.5) }, k: 10 };
+    for (let time = 0; time < 4; time++) {
+      const answers = await Promise.all([
+        ask({ k: rows, filter: 'id >= 0', columns: ['id', 'value'] }),
+        ask({ order_by: [{ column_name: 'id', ascending: false }], columns: ['name', 'id'] }),
+        ask({}),
+        ask(nearest),
+        ask({ ...nearest, filter: 'id % 10 = 0', prefilter: true }),
+      ]);
+      expect(answers).toEqual([rows, rows, rows, 10, 10]);
+    }
+    expect(await peakOf(service)).toBeLessThan(MOST_MIB);
+  });
 });

@@ -1,14 +1,11 @@
 import { join } from 'node:path';
-import type { Data, RecordBatch } from 'apache-arrow';
-import { batchOfData } from '../../arrow/batch.ts';
-import { schemaOf } from '../../arrow/nested-type.ts';
-import { nullsOf } from '../../arrow/nulls.ts';
-import { retype } from '../../arrow/retype.ts';
+import type { RecordBatch } from 'apache-arrow';
 import type { RowRange } from '../../arrow/row-range.ts';
 import { take } from '../../arrow/select.ts';
 import { LruCache } from '../lru-cache.ts';
-import { cachedColumns } from './cached-columns.ts';
+import { cachedColumns, type ColumnsFound } from './cached-columns.ts';
 import { ColumnCache } from './column-cache.ts';
+import { planColumns, plannedBatch, type ColumnPlan } from './column-plan.ts';
 import { readDeletions } from './deletion-file.ts';
 import { MemoryBudget } from './memory-budget.ts';
 import { OpenFiles, type OpenDataFile } from './open-files.ts';
@@ -103,7 +100,8 @@ export class FragmentReader implements BatchSource {
     range?: BatchRange,
   ): AsyncGenerator<FragmentBatch> {
     const count = await this.#first(snapshot, fragment, async ({ starts }) => starts.length);
-    const read = (index: number) => this.batch(snapshot, fragment, index, columns);
+    const plan = planColumns(snapshot, fragment, columns);
+    const read = (index: number) => this.#batch(snapshot, fragment, index, plan, undefined);
     const all = Array.from({ length: count }, (_, index) => index);
     const asked = range === undefined ? all : all.slice(range.first, range.first + range.count);
     yield* workAhead(asked, ahead, read);
@@ -116,6 +114,17 @@ export class FragmentReader implements BatchSource {
     columns: readonly string[],
     asked?: RowRange,
   ): Promise<FragmentBatch> {
+    const plan = planColumns(snapshot, fragment, columns);
+    return this.#batch(snapshot, fragment, index, plan, asked);
+  }
+
+  async #batch(
+    snapshot: Snapshot,
+    fragment: Fragment,
+    index: number,
+    plan: ColumnPlan,
+    asked: RowRange | undefined,
+  ): Promise<FragmentBatch> {
     const { start, rows } = await this.#frame(snapshot, fragment, index);
     const deleted = await this.deletions(snapshot, fragment);
     const live = liveRows(deleted, start, rows);
@@ -123,7 +132,7 @@ export class FragmentReader implements BatchSource {
     const range = live === null ? asked : undefined;
     const [ids, { batch, release }] = await Promise.all([
       this.#storedIds(snapshot, fragment, index),
-      this.#columns(snapshot, fragment, { index, rows, range }, columns),
+      this.#columns(plan, { index, rows, range }),
     ]);
     const rowIds = idsOfBatch(fragment.firstRowId + BigInt(start), ids, live);
     const found = { index, rowIds, start, live, before, skipped: range?.start ?? 0 };
@@ -194,42 +203,22 @@ export class FragmentReader implements BatchSource {
   }
 
   async #columns(
-    snapshot: Snapshot,
-    fragment: Fragment,
-    reading: Reading,
-    columns: readonly string[],
+    plan: ColumnPlan,
+    { index, rows, range }: Reading,
   ): Promise<{ readonly batch: RecordBatch; readonly release: () => void }> {
-    const places = columns.map((name) => placeOf(snapshot, fragment, name));
-    const found = new Map<string, Data>();
     const lease = new Lease(this.#memory);
-    for (const [position, { path }] of fragment.files.entries()) {
-      const wanted = places.filter((place) => place.file === position).map(({ at }) => at);
-      if (wanted.length === 0) continue;
-      const read = { index: reading.index, range: reading.range, places: [...new Set(wanted)] };
-      const data = await this.#files.use(join(snapshot.folder, path), (file) =>
-        cachedColumns(this.#columnCache, file, read, (length) => lease.take(length)),
+    const read: ColumnsFound[] = [];
+    for (const { path, places } of plan.files) {
+      const found = await this.#files.use(path, (file) =>
+        cachedColumns(this.#columnCache, file, { index, range, places }, (length) =>
+          lease.take(length),
+        ),
       );
-      for (const [at, column] of data) found.set(`${position}/${at}`, column);
+      read.push(found);
     }
-    const count = reading.range?.count ?? reading.rows;
-    const fields = places.map(({ field }) => field);
-    const children = places.map(({ file, at, field }) => {
-      const data = found.get(`${file}/${at}`);
-      return data === undefined ? nullsOf(field.type, count) : retype(data, field.type);
-    });
-    const batch = batchOfData(schemaOf(fields, snapshot.schema.metadata), children, count);
+    const batch = plannedBatch(plan, read, range?.count ?? rows);
     return { batch, release: () => lease.release() };
   }
-}
-
-/** Where a column of the table lies in a fragment: which file, and where in it; nowhere when it is null throughout. */
-function placeOf(snapshot: Snapshot, fragment: Fragment, name: string) {
-  const position = snapshot.schema.fields.findIndex((field) => field.name === name);
-  const field = snapshot.schema.fields[position];
-  const id = snapshot.fieldIds[position];
-  if (field === undefined || id === undefined) throw new Error(`the table has no column ${name}`);
-  const file = fragment.files.findIndex(({ fields }) => fields.includes(id));
-  return { field, file, at: fragment.files[file]?.fields.indexOf(id) ?? -1 };
 }
 
 /** The physical rows of a batch that are not among the deleted ones of its file; null when none is. */

@@ -28,7 +28,8 @@ const schema = new Schema(
 
 let stored: StoredTable;
 let pool: ThreadPool;
-const never = new AbortController().signal;
+/** A signal that nobody aborts. */
+const never = () => new AbortController().signal;
 
 beforeAll(async () => {
   const batch = (first: number) => {
@@ -64,7 +65,7 @@ async function bytesOf(pieces: AsyncIterable<Uint8Array>): Promise<Buffer> {
   return Buffer.concat(all);
 }
 
-async function onThread(heavy: HeavyWork, query: Query, signal = never): Promise<Buffer> {
+async function onThread(heavy: HeavyWork, query: Query, signal = never()): Promise<Buffer> {
   return bytesOf(await heavy.query(parseQueryRequest(query), stored.snapshot, signal));
 }
 
@@ -75,7 +76,7 @@ async function here(query: Query): Promise<Buffer> {
     schema: plan.schema,
     batches: execute(plan, reader),
     version: snapshot.version,
-    signal: never,
+    signal: never(),
   });
   return bytesOf(body as AsyncIterable<Uint8Array>);
 }
@@ -95,7 +96,7 @@ describe('a pool of threads', () => {
 
   it('counts as the main thread does', async () => {
     const predicate = "value > 0.5 AND name LIKE 'row 1%'";
-    const count = await heavyWork().count(predicate, stored.snapshot, never);
+    const count = await heavyWork().count(predicate, stored.snapshot, never());
     expect(count).toBe(await countRows(stored.reader, stored.snapshot, predicate));
     expect(count).toBeGreaterThan(0n);
   });
@@ -124,7 +125,7 @@ describe('a pool of threads', () => {
 
   it('waits for who reads, and stops when nobody does', async () => {
     const heavy = heavyWork();
-    const pieces = await heavy.query(parseQueryRequest(sorted), stored.snapshot, never);
+    const pieces = await heavy.query(parseQueryRequest(sorted), stored.snapshot, never());
     await pieces.next();
     const other = await onThread(heavy, sorted);
     expect(other.equals(await here(sorted))).toBe(true);
@@ -140,7 +141,7 @@ describe('a pool of threads', () => {
 
   it('fails the tasks of a thread that ends, and replaces it', async () => {
     const heavy = heavyWork();
-    const pieces = await heavy.query(parseQueryRequest(sorted), stored.snapshot, never);
+    const pieces = await heavy.query(parseQueryRequest(sorted), stored.snapshot, never());
     const waiting = onThread(heavy, sorted);
     const refused = expect(waiting).rejects.toMatchObject({ row: { name: 'ServiceUnavailable' } });
     await pool.close();
