@@ -91,6 +91,33 @@ export function compareNumbersTo(
   literalLoops[form](widened(values), literal, into, outcome);
 }
 
+// To count needs no states, so these loops write nothing.
+
+function countEq(values: NumberArray, literal: number): number {
+  let count = 0;
+  for (let row = 0; row < values.length; row++) count += Number(values[row] === literal);
+  return count;
+}
+
+function countLt(values: NumberArray, literal: number): number {
+  let count = 0;
+  for (let row = 0; row < values.length; row++) count += Number(values[row]! < literal);
+  return count;
+}
+
+function countLe(values: NumberArray, literal: number): number {
+  let count = 0;
+  for (let row = 0; row < values.length; row++) count += Number(values[row]! <= literal);
+  return count;
+}
+
+const countLoops = { eq: countEq, lt: countLt, le: countLe } as const;
+
+/** For how many of some numbers the form holds against one that is not NaN. */
+export function countNumbersTo(form: Form, values: NumberArray, literal: number): number {
+  return countLoops[form](widened(values), literal);
+}
+
 function bigintEq(
   values: BigintArray,
   literal: bigint,

@@ -9,6 +9,7 @@ import {
   compareMixedTo,
   compareNumbers,
   compareNumbersTo,
+  countNumbersTo,
 } from './compare-numbers.ts';
 import type { ComparisonOperator } from './expression.ts';
 import type { Scalar } from './scalar.ts';
@@ -175,6 +176,22 @@ export function compareToLiteral(
     compareValueTo(column, literal, plans[operator], factors, states);
   }
   return finish(operator, states, validOf(column), null);
+}
+
+/**
+ * How many rows compare as `operator` says with a value; null where that is to
+ * be found by comparing: it can be counted for floats without nulls alone.
+ */
+export function countToLiteral(
+  operator: ComparisonOperator,
+  column: Column,
+  literal: Scalar,
+): number | null {
+  if (column.kind !== 'number' || column.valid !== null || isInteger(column)) return null;
+  if (typeof literal !== 'number' || Number.isNaN(literal)) return null;
+  const { form, outcome } = plans[operator];
+  const count = countNumbersTo(form, column.values, literal);
+  return outcome === holds ? count : column.length - count;
 }
 
 function isInteger(column: Column & { kind: 'number' }): boolean {

@@ -3,6 +3,7 @@ import { DataType, Data as DataClass, Vector } from 'apache-arrow';
 import type { Bound, BoundExpression } from './bound.ts';
 import type { Valid } from './column.ts';
 import { truth } from './column.ts';
+import { countToLiteral } from './compare.ts';
 import { SqlError } from './errors.ts';
 import { evaluateNode } from './evaluate-node.ts';
 import { batchFrame } from './frame.ts';
@@ -80,6 +81,12 @@ export function selectRows(bound: BoundExpression, batch: RecordBatch): Uint32Ar
 
 /** How many rows `selectRows` would give. */
 export function countSelected(bound: BoundExpression, batch: RecordBatch): number {
+  const { root } = bound;
+  if (root.kind === 'comparison' && root.left.kind === 'column' && root.right.kind === 'literal') {
+    const column = batchFrame(batch).column(root.left.name);
+    const count = countToLiteral(root.operator, column, root.right.value);
+    if (count !== null) return count;
+  }
   return countTrue(judgedStates(bound, batch));
 }
 
