@@ -30,8 +30,7 @@ async function counted(
 ): Promise<bigint> {
   const source = attended(reader, signal);
   if (predicate === null || heavy === undefined) return countRows(source, snapshot, predicate);
-  const { columns } = predicateOf(snapshot, predicate);
-  return heavy.isHeavyCount(snapshot, columns)
+  return heavy.isHeavyCount(snapshot, predicateOf(snapshot, predicate))
     ? heavy.count(predicate, snapshot, signal)
     : countRows(source, snapshot, predicate);
 }

@@ -1,9 +1,12 @@
-import { DataType } from 'apache-arrow';
+import { DataType, type Schema } from 'apache-arrow';
 import { layoutOf, widthOf } from '../../arrow/layout.ts';
 import type { QueryRequest } from '../query/request.ts';
-import type { QueryPlan } from '../query/plan.ts';
+import type { Formula } from '../query/formula.ts';
+import { allFiles, type QueryPlan } from '../query/plan.ts';
+import { prunedFiles } from '../query/pruning.ts';
+import type { ScanFile } from '../query/scan.ts';
 import { needOf } from '../query/computed-columns.ts';
-import { bytesOf, type Snapshot } from '../table/snapshot.ts';
+import { bytesOf, type Fragment, type Snapshot } from '../table/snapshot.ts';
 import { snapshotMessage } from './snapshot-message.ts';
 import type { ThreadPool } from './thread-pool.ts';
 
@@ -22,18 +25,21 @@ export class HeavyWork {
   }
 
   /** Whether a query should be run by `query`. What only passes rows on is no work. */
-  isHeavyQuery({ snapshot, filter, nearest, sort, need, filterNeed }: QueryPlan): boolean {
+  isHeavyQuery({ snapshot, files, filter, nearest, sort, need, filterNeed }: QueryPlan): boolean {
     if (this.#pool.size === 0) return false;
     if (sort !== null && snapshot.rows > MANY_ROWS) return true;
     if (filter === null && nearest === null) return false;
     const searched = nearest === null ? [] : [nearest.column.column];
     const names = [...filterNeed.stored, ...searched, ...(filter === null ? [] : need.stored)];
-    return this.#isMuch(snapshot, names);
+    return this.#isMuch(snapshot, files, names);
   }
 
-  /** Whether the rows should be counted by `count`, given the columns that the predicate reads. */
-  isHeavyCount(snapshot: Snapshot, columns: readonly string[]): boolean {
-    return this.#pool.size > 0 && this.#isMuch(snapshot, columns);
+  /** Whether the rows of which a predicate is true should be counted by `count`. */
+  isHeavyCount(snapshot: Snapshot, predicate: Formula): boolean {
+    if (this.#pool.size === 0) return false;
+    const files = prunedFiles(snapshot, allFiles(snapshot), predicate);
+    const open = files.filter(({ certain }) => certain !== true);
+    return this.#isMuch(snapshot, open, predicate.columns);
   }
 
   /** The bytes of the answer. @throws CatalogError as when the query is run here. */
@@ -54,21 +60,26 @@ export class HeavyWork {
     return BigInt(Buffer.concat(pieces).toString());
   }
 
-  #isMuch(snapshot: Snapshot, names: readonly string[]): boolean {
-    return columnBytes(snapshot, names) > this.#lightBytes;
+  #isMuch({ schema }: Snapshot, files: readonly ScanFile[], names: readonly string[]): boolean {
+    const fragments = [...new Set(files.map(({ fragment }) => fragment))];
+    return columnBytes(schema, fragments, names) > this.#lightBytes;
   }
 }
 
-/** About how many bytes the columns of a table have: known for fixed values, an equal share of the rest for others. */
-function columnBytes(snapshot: Snapshot, names: readonly string[]): number {
-  const { fields } = snapshot.schema;
-  const rows = snapshot.fragments.reduce((sum, { physicalRows }) => sum + physicalRows, 0);
-  const total = snapshot.fragments.reduce((sum, fragment) => sum + bytesOf(fragment), 0);
+/** About how many bytes columns have in some files: known for fixed values, an equal share of the rest for others. */
+function columnBytes(
+  schema: Schema,
+  fragments: readonly Fragment[],
+  names: readonly string[],
+): number {
+  const { fields } = schema;
+  const rows = fragments.reduce((sum, { physicalRows }) => sum + physicalRows, 0);
+  const total = fragments.reduce((sum, fragment) => sum + bytesOf(fragment), 0);
   const widths = fields.map(({ type }) => fixedWidth(type));
   const known = widths.reduce<number>((sum, width) => sum + (width ?? 0), 0) * rows;
   const unknown = widths.filter((width) => width === null).length;
   const share = Math.max(0, total - known) / Math.max(1, unknown);
-  const wanted = new Set(needOf(snapshot.schema, names).stored);
+  const wanted = new Set(needOf(schema, names).stored);
   return fields.reduce(
     (sum, { name }, at) => sum + (wanted.has(name) ? bytesAt(widths[at] ?? null, rows, share) : 0),
     0,
