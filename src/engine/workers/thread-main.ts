@@ -45,6 +45,8 @@ async function run(id: number, task: Task): Promise<void> {
     send({ kind: 'fault', id, fault: faultMessage(error) });
   } finally {
     running.delete(id);
+    // Files that stay open keep their space, even when nothing names them any more.
+    if (running.size === 0) await reader.close();
   }
 }
 
