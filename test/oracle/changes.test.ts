@@ -20,5 +20,6 @@ describe('random changes of random tables', () => {
       const { asked } = await oracle.check({ mix, firstSeed, programs: 10, length: 22 });
       expect(asked).toBe(220);
     },
+    180_000,
   );
 });

@@ -18,5 +18,6 @@ describe('random queries of random tables', () => {
       const { asked } = await oracle.check({ mix, firstSeed, programs: 10, length: 26 });
       expect(asked).toBe(260);
     },
+    180_000,
   );
 });
