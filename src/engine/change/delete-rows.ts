@@ -3,7 +3,7 @@ import { ROW_ID, ROW_OFFSET, withComputed } from '../query/computed-columns.ts';
 import { bindPredicate } from '../query/formula.ts';
 import type { FragmentReader } from '../table/fragment-reader.ts';
 import type { Derive } from './derived-commit.ts';
-import { withoutRows } from './removal.ts';
+import { Removal } from './removal.ts';
 import { physicalRows, RowFinder } from './row-finder.ts';
 
 /**
@@ -13,6 +13,7 @@ import { physicalRows, RowFinder } from './row-finder.ts';
  */
 export function deleteRows(reader: FragmentReader, predicate: string): Derive<bigint> {
   const finder = new RowFinder(reader);
+  const removal = new Removal(reader);
   const now = momentNow();
   return async (base, wrote, flushes) => {
     const fields = withComputed(base.schema, [ROW_ID, ROW_OFFSET]);
@@ -23,7 +24,7 @@ export function deleteRows(reader: FragmentReader, predicate: string): Derive<bi
         physicalRows(found),
       ]),
     );
-    const fragments = await withoutRows(reader, base, gone, wrote, flushes);
+    const fragments = await removal.without(base, gone, wrote, flushes);
     const result = [...gone.values()].reduce((sum, rows) => sum + BigInt(rows.length), 0n);
     return { fragments, nextRowId: base.nextRowId, result };
   };

@@ -1,4 +1,4 @@
-import type { ScanFile } from '../query/scan.ts';
+import type { Place, ScanFile } from '../query/scan.ts';
 import { sameSchema } from '../table/schema-match.ts';
 import type { Fragment, Snapshot } from '../table/snapshot.ts';
 
@@ -6,11 +6,12 @@ import type { Fragment, Snapshot } from '../table/snapshot.ts';
  * What was found in the fragments of a table. A change that is computed again on
  * a newer version looks only at fragments that are not as they were.
  */
-export class FragmentMemo<Entry> {
+export class FragmentMemo<Entry extends { readonly place: Place }> {
   #base: Snapshot | undefined;
   #columns = 0;
+  /** Their places are counted from the beginning of the fragment. */
   #entries = new Map<string, Entry[]>();
-  #keys = new Map<Fragment, string>();
+  #files = new Map<Fragment, { readonly key: string; readonly offset: number }>();
 
   /**
    * Begins a pass over a version. Nothing is known in a table whose columns changed.
@@ -23,31 +24,43 @@ export class FragmentMemo<Entry> {
     if (!same) this.#columns++;
     this.#base = base;
     this.#entries = new Map();
-    this.#keys = new Map();
+    this.#files = new Map();
     return files.filter((file) => {
       const key = `${this.#columns}|${keyOf(file, byOffset)}`;
       const entries = known.get(key);
       this.#entries.set(key, entries ?? []);
-      this.#keys.set(file.fragment, key);
+      this.#files.set(file.fragment, { key, offset: file.offset });
       return entries === undefined;
     });
   }
 
   /** Remembers something found in a fragment of the pass. */
-  add(fragment: Fragment, entry: Entry): void {
-    this.#entries.get(this.key(fragment))?.push(entry);
+  add(entry: Entry): void {
+    const { place } = entry;
+    const { key, offset } = this.#file(place.fragment);
+    const inside = { ...place, offset: place.offset - offset };
+    this.#entries.get(key)?.push({ ...entry, place: inside });
   }
 
-  /** What was found in a fragment of the pass, in the order of its rows. */
+  /** What was found in a fragment of the pass, in the order of its rows, and where it lies by now. */
   of(fragment: Fragment): readonly Entry[] {
-    return this.#entries.get(this.key(fragment)) ?? [];
+    const { key, offset } = this.#file(fragment);
+    const entries = this.#entries.get(key) ?? [];
+    return entries.map((entry) => {
+      const { place } = entry;
+      return { ...entry, place: { ...place, fragment, offset: place.offset + offset } };
+    });
   }
 
   /** What names a fragment of the pass together with the rows it has. */
   key(fragment: Fragment): string {
-    const key = this.#keys.get(fragment);
-    if (key === undefined) throw new Error('the fragment is not part of the pass');
-    return key;
+    return this.#file(fragment).key;
+  }
+
+  #file(fragment: Fragment): { readonly key: string; readonly offset: number } {
+    const file = this.#files.get(fragment);
+    if (file === undefined) throw new Error('the fragment is not part of the pass');
+    return file;
   }
 }
 

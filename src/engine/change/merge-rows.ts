@@ -22,7 +22,7 @@ import { MergeOutcome } from './merge-outcome.ts';
 import type { MergeRequest } from './merge-request.ts';
 import { MergeSource } from './merge-source.ts';
 import { MergeWriter } from './merge-writer.ts';
-import { withoutRows } from './removal.ts';
+import { Removal } from './removal.ts';
 
 /** How many rows a merge changed. */
 export interface MergeCounts {
@@ -49,6 +49,7 @@ export class RowMerge {
   readonly #plan: MergePlan;
   readonly #source: MergeSource;
   readonly #memo = new FragmentMemo<MatchedBatch>();
+  readonly #removal: Removal;
 
   private constructor(
     reader: FragmentReader,
@@ -60,6 +61,7 @@ export class RowMerge {
     this.#request = request;
     this.#plan = plan;
     this.#source = source;
+    this.#removal = new Removal(reader);
   }
 
   /**
@@ -103,7 +105,7 @@ export class RowMerge {
     const writer = new MergeWriter(this.#reader, base, this.#source, outcome);
     const [added, left] = await both(
       writer.write(wrote, flushes),
-      withoutRows(this.#reader, base, outcome.goneOf(), wrote, flushes),
+      this.#removal.without(base, outcome.goneOf(), wrote, flushes),
     );
     const { updated, inserted, removed } = outcome;
     return {
@@ -129,7 +131,7 @@ export class RowMerge {
       this.#request.checkTime();
       const matched = matchBatch(this.#plan, this.#source, place, batch);
       release?.();
-      this.#memo.add(place.fragment, matched);
+      this.#memo.add(matched);
       await pace.turn();
     }
     const all = files.flatMap(({ fragment }) => this.#memo.of(fragment));

@@ -1,38 +1,82 @@
 import type { Flushes } from '../../store/flushes.ts';
 import { writeDeletions } from '../table/deletion-file.ts';
 import type { FragmentReader } from '../table/fragment-reader.ts';
-import type { Fragment, Snapshot } from '../table/snapshot.ts';
+import { fragmentKey, type Fragment, type Snapshot } from '../table/snapshot.ts';
 
 /** What tells which files were written for a version that may not come to be. */
 export type Wrote = (files: readonly string[]) => void;
 
-/**
- * The fragments of a table without some rows. What is deleted is written to files
- * of its own; a fragment without any row left is left out.
- * @param rows For each fragment positions in its files, ascending; of rows that are there.
- */
-export async function withoutRows(
-  reader: Pick<FragmentReader, 'deletions' | 'keepDeletions'>,
-  base: Snapshot,
-  rows: ReadonlyMap<Fragment, Uint32Array>,
-  wrote: Wrote,
-  flushes: Flushes,
-): Promise<readonly Fragment[]> {
-  const left = base.fragments.filter((fragment) => sizeOf(rows, fragment) < fragment.rows);
-  const touched = left.filter((fragment) => sizeOf(rows, fragment) > 0);
-  const lists: Uint32Array[] = [];
-  for (const fragment of touched) {
-    lists.push(merged(await reader.deletions(base, fragment), rows.get(fragment)!));
+/** The rows that leave fragments, and what is told of the files that say so. */
+interface Leaving {
+  readonly rows: ReadonlyMap<Fragment, Uint32Array>;
+  readonly wrote: Wrote;
+  readonly flushes: Flushes;
+}
+
+/** The deleted rows of a fragment as they were written for an earlier version. */
+interface Written {
+  readonly rows: Uint32Array;
+  readonly path: string;
+}
+
+/** Takes rows out of a table. Where a change is computed again, lists that stay the same are not written again. */
+export class Removal {
+  readonly #reader: Pick<FragmentReader, 'deletions' | 'keepDeletions'>;
+  readonly #written = new Map<string, Written>();
+
+  constructor(reader: Pick<FragmentReader, 'deletions' | 'keepDeletions'>) {
+    this.#reader = reader;
   }
-  const paths = await writeDeletions(base.folder, lists, flushes);
-  wrote(paths);
-  for (const [at, path] of paths.entries()) reader.keepDeletions(base, path, lists[at]!);
-  const pathOf = new Map(touched.map((fragment, index) => [fragment, paths[index]!]));
-  return left.map((fragment) => {
-    const deletions = pathOf.get(fragment);
-    if (deletions === undefined) return fragment;
-    return { ...fragment, rows: fragment.rows - sizeOf(rows, fragment), deletions };
-  });
+
+  /**
+   * The fragments of a table without some rows. What is deleted is written to files
+   * of its own; a fragment without any row left is left out.
+   * @param rows For each fragment positions in its files, ascending; of rows that are there.
+   */
+  async without(
+    base: Snapshot,
+    rows: ReadonlyMap<Fragment, Uint32Array>,
+    wrote: Wrote,
+    flushes: Flushes,
+  ): Promise<readonly Fragment[]> {
+    const left = base.fragments.filter((fragment) => sizeOf(rows, fragment) < fragment.rows);
+    const touched = left.filter((fragment) => sizeOf(rows, fragment) > 0);
+    await this.#write(base, touched, { rows, wrote, flushes });
+    return left.map((fragment) => {
+      const gone = sizeOf(rows, fragment);
+      if (gone === 0) return fragment;
+      const deletions = this.#written.get(keyOf(fragment))!.path;
+      return { ...fragment, rows: fragment.rows - gone, deletions };
+    });
+  }
+
+  async #write(
+    base: Snapshot,
+    touched: readonly Fragment[],
+    { rows, wrote, flushes }: Leaving,
+  ): Promise<void> {
+    const fresh = touched.filter((fragment) => !this.#has(fragment, rows.get(fragment)!));
+    const lists: Uint32Array[] = [];
+    for (const fragment of fresh) {
+      lists.push(merged(await this.#reader.deletions(base, fragment), rows.get(fragment)!));
+    }
+    const paths = await writeDeletions(base.folder, lists, flushes);
+    wrote(paths);
+    for (const [at, fragment] of fresh.entries()) {
+      this.#reader.keepDeletions(base, paths[at]!, lists[at]!);
+      this.#written.set(keyOf(fragment), { rows: rows.get(fragment)!, path: paths[at]! });
+    }
+  }
+
+  #has(fragment: Fragment, rows: Uint32Array): boolean {
+    const before = this.#written.get(keyOf(fragment))?.rows;
+    return before?.length === rows.length && before.every((row, at) => row === rows[at]);
+  }
+}
+
+/** What names a fragment together with the rows it has. */
+function keyOf(fragment: Fragment): string {
+  return `${fragmentKey(fragment)}|${fragment.deletions ?? ''}`;
 }
 
 function sizeOf(rows: ReadonlyMap<Fragment, Uint32Array>, fragment: Fragment): number {

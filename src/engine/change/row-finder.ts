@@ -51,7 +51,7 @@ export class RowFinder {
           ? stretch(0, place.rows)
           : listed(rowsWhere(predicate, batch), place.rows);
       release?.();
-      if (countOf(rows) > 0) this.#memo.add(place.fragment, { place, rows });
+      if (countOf(rows) > 0) this.#memo.add({ place, rows });
       await pace.turn();
     }
     return files

@@ -15,7 +15,7 @@ import { both } from './both.ts';
 import { ComputedColumns } from './computed-values.ts';
 import type { Derive } from './derived-commit.ts';
 import { keptBatch, keptFragment, keptSchema } from './kept-rows.ts';
-import { withoutRows, type Wrote } from './removal.ts';
+import { Removal, type Wrote } from './removal.ts';
 import { physicalRows, RowFinder, type FoundFragment } from './row-finder.ts';
 
 /** What to update: all rows without a predicate. */
@@ -34,6 +34,7 @@ export interface UpdateRequest {
 export function updateRows(reader: FragmentReader, request: UpdateRequest): Derive<bigint> {
   const finder = new RowFinder(reader);
   const rewriter = new Rewriter(reader);
+  const removal = new Removal(reader);
   // One moment however often a conflict makes it begin again.
   const now = momentNow();
   return async (base, wrote, flushes) => {
@@ -44,7 +45,7 @@ export function updateRows(reader: FragmentReader, request: UpdateRequest): Deri
     const old = new Map(found.map((each) => [each.fragment, physicalRows(each.found)]));
     const [updated, left] = await both(
       rewriter.rewrite(base, found, assignments, { wrote, flushes }),
-      withoutRows(reader, base, old, wrote, flushes),
+      removal.without(base, old, wrote, flushes),
     );
     const result = [...old.values()].reduce((sum, rows) => sum + BigInt(rows.length), 0n);
     return { fragments: [...left, ...updated], nextRowId: base.nextRowId, result };

@@ -69,6 +69,29 @@ describe('a change while others write', () => {
     expect(await written()).toEqual({ data: 4, deletions: 2 });
   });
 
+  it('knows where its rows lie by then', async () => {
+    await append(7n);
+    const updates = [['n', 'CAST(_rowoffset AS BIGINT) + 100']] as const;
+    const request = { predicate: 'n = 7', updates };
+    await commit(after(updateRows(reader, request), 1, () => remove('n = 1')));
+    expect(await numbers()).toEqual([2n, 3n, 102n]);
+  });
+
+  it('does not write down again which rows of a fragment go', async () => {
+    await append(2n, 9n, 1n);
+    const names: (readonly string[])[] = [];
+    const derive = deleteRows(reader, 'n = 2');
+    await commit(
+      after(
+        (base, wrote) => derive(base, (files) => (names.push(files), wrote(files))),
+        3,
+        () => append(5n, 6n),
+      ),
+    );
+    expect(names.map((files) => files.length)).toEqual([2, 0, 0, 0]);
+    expect(await numbers()).toEqual([1n, 1n, 3n, 5n, 5n, 5n, 6n, 6n, 6n, 9n]);
+  });
+
   it('updates what is left of rows that another deleted meanwhile', async () => {
     const request = { predicate: null, updates: [['n', 'n + 10']] as const };
     const outcome = await commit(after(updateRows(reader, request), 1, () => remove('n = 2')));
