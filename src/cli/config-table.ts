@@ -138,9 +138,9 @@ export const settings = {
     '24h',
     'how long a dropped table can be brought back',
   ),
-  'idempotence.window': planned(
-    'duration',
-    '15m',
+  'idempotence.window': setting(
+    duration,
+    900_000,
     '15m',
     'how long a repeated request is recognised',
   ),

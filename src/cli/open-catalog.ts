@@ -30,6 +30,7 @@ export async function openCatalog(
     jsonBody: config['limits.json_body'],
     arrowBody: config['limits.arrow_body'],
     page: config['limits.page'],
+    repeatMillis: config['idempotence.window'],
   });
   opened.add(() => engine.close());
   return engine;

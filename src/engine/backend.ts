@@ -4,11 +4,15 @@ import type { Permit } from '../protocol/permit.ts';
 import { StoreError } from '../store/errors.ts';
 import { checkedBody, readBody, withBodyContext } from './body.ts';
 import type { Call, HandlerTable } from './handler.ts';
+import { unrepeatable } from './once/once.ts';
+import type { Repeats } from './once/repeats.ts';
 import { namedBranch } from './parameters.ts';
 
 export interface EmbeddedBackendOptions {
   /** The operations that are built. */
   readonly handlers: HandlerTable;
+  /** What recognises requests that come again; without it none is. */
+  readonly repeats?: Repeats;
   /** The largest JSON body, in bytes. */
   readonly jsonBody: number;
   /** Whether the engine can serve now; a sentence when it cannot. */
@@ -48,18 +52,20 @@ export class EmbeddedBackend implements Backend {
   }
 
   async #handle(request: CatalogRequest, permit: Permit): Promise<Answer> {
-    const { handlers, jsonBody } = this.#options;
+    const { handlers, jsonBody, repeats } = this.#options;
     const { name, body: kind } = request.operation;
     const handler = handlers[name];
     const sent = kind === 'arrow' ? {} : await readBody(request, jsonBody);
     if (handler === undefined) throw new CatalogError('Unsupported', `${name} is not built yet`);
-    if (kind === 'arrow') return handler({ request, permit, body: sent });
+    const answer = (call: Omit<Call, 'once'>): Promise<Answer> =>
+      repeats?.run(call, handler) ?? handler({ ...call, once: unrepeatable });
+    if (kind === 'arrow') return answer({ request, permit, body: sent });
     const body = checkedBody(request, sent);
     const call = { request: withBodyContext(request, body), permit, body };
     const branch = branchOfBody(call);
-    if (branch === null) return handler(call);
+    if (branch === null) return answer(call);
     permit.require(name, request.object, branch);
-    return { branch, ...(await handler(call)) };
+    return { branch, ...(await answer(call)) };
   }
 }
 
@@ -72,7 +78,7 @@ function storeAway(): CatalogError {
 }
 
 /** The branch of a table that nothing but the body names: whoever decided by the route did not see it. */
-function branchOfBody(call: Call): string | null {
+function branchOfBody(call: Omit<Call, 'once'>): string | null {
   const { operation, query } = call.request;
   const isAsked = operation.object === 'table' && operation.query.includes('branch');
   return isAsked && !query.has('branch') ? namedBranch(call) : null;

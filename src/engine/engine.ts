@@ -33,6 +33,8 @@ import { JobRunner, type OnFault } from './jobs/job-runner.ts';
 import { Transactions } from './jobs/transactions.ts';
 import { LateBackend } from './late-backend.ts';
 import { LateWork } from './late-work.ts';
+import { AnswerSweep } from './once/answer-sweep.ts';
+import { Repeats } from './once/repeats.ts';
 import { Branches } from './table/branches.ts';
 import { RecordReader } from './catalog/reader.ts';
 import { Horizon } from './retention/horizon.ts';
@@ -66,7 +68,13 @@ export interface EngineOptions {
   readonly arrowBody: number | null;
   /** The most entries that a listing answers at once. */
   readonly page: number;
+  /** How long a request that comes again is recognised, in milliseconds; 15 minutes unless it is given. */
+  readonly repeatMillis?: number;
+  /** Milliseconds since 1970; the machine's clock unless it is given. */
+  readonly clock?: () => number;
 }
+
+const REPEAT_MILLIS = 900_000;
 
 /** The catalog engine, open on a data folder. */
 export interface Engine {
@@ -160,8 +168,12 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
     ...historyHandlers({ catalog, tables, tags, branches, pageLimit: options.page }),
     ...workHandlers({ catalog, store, tables, transactions, runner, page: options.page }),
   };
+  const windowMillis = options.repeatMillis ?? REPEAT_MILLIS;
+  const answers = { store, committer, windowMillis, clock: options.clock ?? Date.now };
+  const sweep = new AnswerSweep(answers);
   const backend = new EmbeddedBackend({
     handlers,
+    repeats: new Repeats(answers),
     jsonBody: options.jsonBody,
     health: healthOf(store, journal),
     weakness: () => store.weakness(),
@@ -187,9 +199,11 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
     startWork: (onFault) => {
       runner.start(onFault);
       compaction.start(onFault);
+      sweep.begin();
     },
     close: async () => {
       await Promise.all([runner.stop(), compaction.stop()]);
+      await sweep.close();
       await running.settled();
       await presence.close();
       await threads.close();

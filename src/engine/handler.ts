@@ -2,6 +2,7 @@ import type { Answer, CatalogRequest } from '../protocol/backend.ts';
 import type { JsonValue } from '../protocol/json.ts';
 import type { OperationName } from '../protocol/operation-name.ts';
 import type { Permit } from '../protocol/permit.ts';
+import type { Once } from './once/once.ts';
 
 /** A request whose JSON body is read and checked. An Arrow body is still in the request, untouched. */
 export interface Call<Body = Record<string, JsonValue>> {
@@ -10,6 +11,8 @@ export interface Call<Body = Record<string, JsonValue>> {
   readonly permit: Permit;
   /** `{}` when nothing was sent, when `null` was, and for Arrow bodies. */
   readonly body: Body;
+  /** How its change is made once: whatever commits takes its seal along. */
+  readonly once: Once;
 }
 
 /**

@@ -12,7 +12,7 @@ export function textParameter(call: Call, name: string): string | null {
 }
 
 /** The branch that a request names, `main` by any of its names; null when it names none. */
-export function namedBranch(call: Call): string | null {
+export function namedBranch(call: Omit<Call, 'once'>): string | null {
   const { operation, query } = call.request;
   const asked = query.get('branch')?.[0];
   // A body that is a bare map says nothing of a branch, whatever its keys.
@@ -26,7 +26,7 @@ export function branchParameter(call: Call): string {
 }
 
 /** A plan is asked of a query inside the body. */
-function branchOfBody({ request, body }: Call): string | null {
+function branchOfBody({ request, body }: Omit<Call, 'once'>): string | null {
   const inner = request.operation.name === 'ExplainTableQueryPlan' ? body['query'] : undefined;
   return textField(body, 'branch') ?? (isJsonObject(inner) ? textField(inner, 'branch') : null);
 }

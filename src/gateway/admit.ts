@@ -30,11 +30,13 @@ export function receive(
   response: ServerResponse,
   waiting: boolean,
 ): Received {
+  const given = givenId(incoming);
   return {
     incoming,
     response,
     body: new RequestBody(incoming, response, waiting),
-    requestId: requestIdOf(incoming),
+    requestId: given ?? randomUUID(),
+    ...(given === undefined ? {} : { clientRequestId: given }),
     decisionId: randomUUID(),
     sourceIp: plainAddress(incoming.socket.remoteAddress ?? ''),
     arrivedMicros: BigInt(Math.round((performance.timeOrigin + performance.now()) * 1000)),
@@ -80,9 +82,9 @@ function isSingle(name: string): boolean {
   return single.has(name) || singlePrefixes.some((prefix) => name.startsWith(prefix));
 }
 
-function requestIdOf(incoming: IncomingMessage): string {
+function givenId(incoming: IncomingMessage): string | undefined {
   const given = incoming.headers['x-request-id'];
-  return typeof given === 'string' && REQUEST_ID.test(given) ? given : randomUUID();
+  return typeof given === 'string' && REQUEST_ID.test(given) ? given : undefined;
 }
 
 /** An IPv4 address that came in over an IPv6 socket is written as IPv4. */

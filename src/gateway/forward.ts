@@ -13,7 +13,7 @@ export async function forward(recorded: Recorded, backend: Backend): Promise<Ans
 }
 
 function requestOf(recorded: Recorded): CatalogRequest {
-  const { route } = recorded;
+  const { route, clientRequestId } = recorded;
   return {
     operation: route.operation,
     dialect: route.dialect,
@@ -25,6 +25,7 @@ function requestOf(recorded: Recorded): CatalogRequest {
     headers: recorded.incoming.headers,
     context: recorded.context,
     requestId: recorded.requestId,
+    ...(clientRequestId === undefined ? {} : { clientRequestId }),
     signal: recorded.signal,
     body: recorded.body,
   };

@@ -15,6 +15,8 @@ export interface Received {
   readonly response: ServerResponse;
   readonly body: RequestBody;
   readonly requestId: string;
+  /** The same, when the client sent it. */
+  readonly clientRequestId?: string;
   readonly decisionId: string;
   readonly sourceIp: string;
   /** When it arrived: microseconds since 1970, and the same moment on the monotonic clock in nanoseconds. */

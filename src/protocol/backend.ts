@@ -22,6 +22,8 @@ export interface CatalogRequest {
   /** `x-service-ctx-*` and `x-lance-ctx-*`, keys in lower case. */
   readonly context: ReadonlyMap<string, string>;
   readonly requestId: string;
+  /** The id that the client chose, by which it can repeat the request; absent when it sent none. */
+  readonly clientRequestId?: string;
   /** Aborted when the client goes away. */
   readonly signal: AbortSignal;
   readonly body: AsyncIterable<Uint8Array>;

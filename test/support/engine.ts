@@ -11,11 +11,14 @@ export interface TestEngine extends Engine {
   readonly store: Store;
 }
 
+/** How long a request that comes again is known, and by which clock. */
+type Repeating = Pick<EngineOptions, 'repeatMillis' | 'clock'>;
+
 /** Opens the engine on a fresh folder; closing it removes the folder. */
-export async function freshEngine(): Promise<TestEngine> {
+export async function freshEngine(more: Repeating = {}): Promise<TestEngine> {
   const data = await mkdtemp(join(tmpdir(), 'engine-'));
   const store = await openEmbeddedStore(join(data, 'store'));
-  const engine = await openEngine(optionsOf(data, store));
+  const engine = await openEngine({ ...optionsOf(data, store), ...more });
   const close = async (): Promise<void> => {
     await engine.close();
     await store.close();
@@ -40,8 +43,11 @@ export async function onData<Result>(
 }
 
 /** Opens a further engine on the same folder and store, as another process would. */
-export async function openOther({ data, store }: TestEngine): Promise<Engine> {
-  return openEngine(optionsOf(data, store));
+export async function openOther(
+  { data, store }: Pick<TestEngine, 'data' | 'store'>,
+  more: Repeating = {},
+): Promise<Engine> {
+  return openEngine({ ...optionsOf(data, store), ...more });
 }
 
 function optionsOf(data: string, store: Store): EngineOptions {

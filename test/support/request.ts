@@ -11,10 +11,12 @@ export interface Sent {
   readonly body?: string | Uint8Array | object;
   readonly headers?: Readonly<Record<string, string>>;
   readonly permit?: Permit;
+  /** The id that the client gave the request. */
+  readonly id?: string;
 }
 
 /** A request as the gateway hands it to a backend. `line` is `POST /v1/table/t/describe`. */
-export function requestOf(line: string, { body, headers = {} }: Sent = {}): CatalogRequest {
+export function requestOf(line: string, { body, headers = {}, id }: Sent = {}): CatalogRequest {
   const [method = '', target = ''] = line.split(' ');
   const match = matchRoute(method, target, headers['user-agent']);
   if (match.kind !== 'operation') throw new Error(`${line} is no operation`);
@@ -22,7 +24,8 @@ export function requestOf(line: string, { body, headers = {} }: Sent = {}): Cata
     ...match,
     headers,
     context: contextOf(headers),
-    requestId: 'request-1',
+    requestId: id ?? 'request-1',
+    ...(id !== undefined && { clientRequestId: id }),
     signal: new AbortController().signal,
     body: bytesOf(body),
   };

@@ -13,6 +13,7 @@ import { RecordReader } from './reader.ts';
 import { decodeTable } from './records-codec.ts';
 import type { NamespaceRecord, Stored, TableRecord } from './records.ts';
 import { namespaceExists, namespaceNotFound, tableNotFound } from './refusals.ts';
+import type { Seal } from './seal.ts';
 import { deregisterTable, type Farewell } from './table-deregister.ts';
 import { commitTable, dropTable, tablePlace } from './table-place.ts';
 import { renameTable } from './table-rename.ts';
@@ -72,8 +73,9 @@ export class Catalog {
     path: ObjectPath,
     mode: CreateMode,
     properties: Readonly<Record<string, string>>,
+    seal?: Seal<NamespaceRecord>,
   ): Promise<NamespaceRecord> {
-    if (path.length > 0) return createNamespace(this.#parts, path, mode, properties);
+    if (path.length > 0) return createNamespace(this.#parts, path, mode, properties, seal);
     if (mode === 'create') throw namespaceExists(path);
     if (mode === 'overwrite') throw rootStays();
     return ROOT;
@@ -88,9 +90,10 @@ export class Catalog {
     path: ObjectPath,
     options: DropOptions,
     permit: Permit,
+    seal?: Seal<DroppedNamespace | undefined>,
   ): Promise<DroppedNamespace | undefined> {
     if (path.length === 0) throw rootStays();
-    return dropNamespace(this.#parts, path, options, permit);
+    return dropNamespace(this.#parts, path, options, permit, seal);
   }
 
   /**
@@ -114,32 +117,41 @@ export class Catalog {
     checks: readonly Check[],
     writes: readonly Write[],
     replace?: Stored<TableRecord>,
+    seal?: Seal<null>,
   ): Promise<void> {
-    return commitTable(this.#parts, path, { record, checks, writes, replace });
+    return commitTable(this.#parts, path, { record, checks, writes, replace, seal });
   }
 
   /**
    * Drops a table; what it was is kept, so that it can be brought back.
    * @throws CatalogError TableNotFound.
    */
-  async dropTable(path: ObjectPath): Promise<TableRecord> {
-    return dropTable(this.#parts, path);
+  async dropTable(path: ObjectPath, seal?: Seal<TableRecord>): Promise<TableRecord> {
+    return dropTable(this.#parts, path, seal);
   }
 
   /**
    * Takes a table out of the catalog with all its files where they are.
    * @throws CatalogError TableNotFound.
    */
-  async deregisterTable(path: ObjectPath, farewell: Farewell): Promise<TableRecord> {
-    return deregisterTable(this.#parts, path, farewell);
+  async deregisterTable(
+    path: ObjectPath,
+    farewell: Farewell,
+    seal?: Seal<TableRecord>,
+  ): Promise<TableRecord> {
+    return deregisterTable(this.#parts, path, farewell, seal);
   }
 
   /**
    * Gives a table another name, in whatever namespace.
    * @throws CatalogError TableNotFound, TableAlreadyExists, and those of `tablePlace`.
    */
-  async renameTable(from: ObjectPath, to: ObjectPath): Promise<TableRecord> {
-    return renameTable(this.#parts, from, to);
+  async renameTable(
+    from: ObjectPath,
+    to: ObjectPath,
+    seal?: Seal<TableRecord>,
+  ): Promise<TableRecord> {
+    return renameTable(this.#parts, from, to, seal);
   }
 
   /** The visible namespaces directly inside another, by name. */

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { CatalogError } from '../../protocol/errors.ts';
 import { NotDurable } from './not-durable.ts';
 import type { Check, CommitResult, Write } from '../../store/store.ts';
+import { AlreadyDone, type Seal } from './seal.ts';
 
 /** How often a change is planned anew before its caller is told to retry. */
 const ATTEMPTS = 24;
@@ -24,40 +25,74 @@ export type Plan<Result> =
       readonly writes: readonly Write[];
       readonly result: Result;
       /** Told which check failed; throws when planning again cannot help. */
-      readonly lost?: (check: number) => void;
+      readonly lost?: (check: number) => void | Promise<void>;
     };
+
+/** What commits changes that are made once. */
+export interface Sealed<Result> {
+  readonly committer: Committer;
+  readonly seal: Seal<Result> | undefined;
+}
 
 /**
  * Makes a change: reads and plans, commits under the condition that what was
  * read still holds, and plans anew when it does not.
+ * @param by What commits; with a seal, that is committed with the change, or by itself
+ * where nothing has to be changed.
  * @param plan Reads what is there. `doubt` says that an earlier attempt may have
  * taken effect after all, so the plan must look for its traces.
+ * @throws AlreadyDone when the seal is broken;
  * @throws CatalogError ConcurrentModification when others were first too often;
  * ServiceUnavailable when it cannot be known whether the change took effect.
  */
 export async function commitLoop<Result>(
-  committer: Committer,
+  by: Committer | Sealed<Result>,
   plan: (doubt: boolean) => Promise<Plan<Result>>,
 ): Promise<Result> {
+  const { committer, seal } = 'committer' in by ? by : { committer: by, seal: undefined };
   let reason: string | undefined;
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-    const next = await plan(reason !== undefined);
+    const doubt = reason !== undefined;
+    const next = sealed(await plan(doubt), doubt ? 'commits' : 'all', seal);
     if (next.kind === 'done') {
-      if (reason !== undefined) await committer.catchUp?.();
+      if (doubt) await committer.catchUp?.();
       return next.result;
     }
     const outcome = await committer.commit(next.checks, next.writes);
     if (outcome.kind === 'committed') return next.result;
-    if (outcome.kind === 'conflict') next.lost?.(outcome.check);
+    if (outcome.kind === 'conflict') await next.lost?.(outcome.check);
     if (outcome.kind === 'unknown') reason = outcome.reason;
     await sleep(Math.random() * Math.min(2 ** attempt, LONGEST_PAUSE));
   }
   throw givenUp(reason);
 }
 
+/**
+ * The plan with its seal. What is found in effect after doubt has its seal already:
+ * then only commits get one.
+ */
+function sealed<Result>(
+  plan: Plan<Result>,
+  which: 'all' | 'commits',
+  seal: Seal<Result> | undefined,
+): Plan<Result> {
+  if (seal === undefined || (plan.kind === 'done' && which === 'commits')) return plan;
+  const change = plan.kind === 'commit' ? plan : { checks: [], writes: [] };
+  const lost = plan.kind === 'commit' ? plan.lost : undefined;
+  const own = seal.checks.length;
+  return {
+    kind: 'commit',
+    checks: [...seal.checks, ...change.checks],
+    writes: [...change.writes, ...seal.writes(plan.result)],
+    result: plan.result,
+    lost: (check) => (check < own ? seal.broken() : lost?.(check - own)),
+  };
+}
+
 /** Only a refusal says that nothing took effect; after anything else what was written must stay. */
 export function tookNoEffect(error: unknown): boolean {
   if (error instanceof NotDurable) return true;
+  if (error instanceof AlreadyDone) return !error.mine;
   return error instanceof CatalogError && error.row.name !== 'ServiceUnavailable';
 }
 

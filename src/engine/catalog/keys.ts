@@ -122,3 +122,11 @@ export function wastesOf(tableId: string): string {
 export function prefixesOf(tableId: string): readonly string[] {
   return ['H', 'V', 'B', 'G', 'W'].map((letter) => `${letter}${tableId}/`);
 }
+
+/** The prefix of the keys of what requests answered that may be repeated. */
+export const ANSWERS = 'A';
+
+/** What a request answered that may be repeated. @param digest What names the request, in hexadecimal. */
+export function answerKey(digest: string): string {
+  return `${ANSWERS}${digest}`;
+}

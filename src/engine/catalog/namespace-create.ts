@@ -9,6 +9,7 @@ import { absent, unchanged, type Named } from './reader.ts';
 import { encodeNamespace } from './records-codec.ts';
 import type { NamespaceRecord, Stored } from './records.ts';
 import { checkCreatable, namespaceExists, namespaceNotEmpty, takenByTable } from './refusals.ts';
+import type { Seal } from './seal.ts';
 
 /** What to do when the namespace is there already. */
 export type CreateMode = 'create' | 'exist_ok' | 'overwrite';
@@ -19,10 +20,11 @@ export async function createNamespace(
   path: ObjectPath,
   mode: CreateMode,
   properties: Readonly<Record<string, string>>,
+  seal?: Seal<NamespaceRecord>,
 ): Promise<NamespaceRecord> {
   const record = { id: randomUUID(), properties, createdMillis: Date.now() };
   checkCreatable(path);
-  return commitLoop(parts.committer, async () => {
+  return commitLoop({ committer: parts.committer, seal }, async () => {
     const named = await parts.reader.named(path);
     const settled = settledBy(path, named.namespace?.content, record, mode);
     if (settled !== undefined) return { kind: 'done', result: settled };

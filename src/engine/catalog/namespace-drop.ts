@@ -11,6 +11,7 @@ import { unchanged } from './reader.ts';
 import { encodeDropped } from './records-codec.ts';
 import type { NamespaceRecord, Stored, TableRecord } from './records.ts';
 import { namespaceNotFound } from './refusals.ts';
+import type { Seal } from './seal.ts';
 import { readSubtree, type Subtree } from './subtree.ts';
 
 /** How a namespace is dropped. */
@@ -40,18 +41,22 @@ export async function dropNamespace(
   path: ObjectPath,
   options: DropOptions,
   permit: Permit,
+  seal?: Seal<DroppedNamespace | undefined>,
 ): Promise<DroppedNamespace | undefined> {
   let last: DroppedNamespace | undefined;
-  return commitLoop<DroppedNamespace | undefined>(parts.committer, async (doubt) => {
-    const namespace = await parts.reader.namespace(path);
-    if (doubt && namespace?.content.id !== last?.record.id) return { kind: 'done', result: last };
-    if (namespace === undefined) return missing(path, options.skip);
-    const removal = options.cascade
-      ? await removeAll(parts, path, namespace, permit)
-      : await removeEmpty(parts, path, namespace);
-    last = { record: namespace.content, objects: removal.objects };
-    return { kind: 'commit', checks: removal.checks, writes: removal.writes, result: last };
-  });
+  return commitLoop<DroppedNamespace | undefined>(
+    { committer: parts.committer, seal },
+    async (doubt) => {
+      const namespace = await parts.reader.namespace(path);
+      if (doubt && namespace?.content.id !== last?.record.id) return { kind: 'done', result: last };
+      if (namespace === undefined) return missing(path, options.skip);
+      const removal = options.cascade
+        ? await removeAll(parts, path, namespace, permit)
+        : await removeEmpty(parts, path, namespace);
+      last = { record: namespace.content, objects: removal.objects };
+      return { kind: 'commit', checks: removal.checks, writes: removal.writes, result: last };
+    },
+  );
 }
 
 function missing(path: ObjectPath, skip: boolean): Plan<undefined> {

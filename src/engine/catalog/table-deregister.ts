@@ -7,6 +7,7 @@ import { unchanged } from './reader.ts';
 import { encodeDropped } from './records-codec.ts';
 import type { TableRecord } from './records.ts';
 import { tableNotFound } from './refusals.ts';
+import type { Seal } from './seal.ts';
 
 /** What else is written when a table leaves the catalog. */
 export type Farewell = (table: TableRecord) => readonly Write[];
@@ -20,9 +21,10 @@ export async function deregisterTable(
   parts: CatalogParts,
   path: ObjectPath,
   farewell: Farewell,
+  seal?: Seal<TableRecord>,
 ): Promise<TableRecord> {
   let last: TableRecord | undefined;
-  return commitLoop(parts.committer, async (doubt) => {
+  return commitLoop({ committer: parts.committer, seal }, async (doubt) => {
     const table = await parts.reader.table(path);
     if (doubt && last !== undefined && table?.content.id !== last.id) {
       return { kind: 'done', result: last };

@@ -15,6 +15,7 @@ import {
   tableExists,
   tableNotFound,
 } from './refusals.ts';
+import type { Seal } from './seal.ts';
 
 /** A place where a table can be: what is there now, and the checks that it is still so. */
 export interface TablePlace {
@@ -49,6 +50,7 @@ export interface TableCommit {
   readonly writes: readonly Write[];
   /** The table that the new one replaces; without it there must be none. */
   readonly replace: Stored<TableRecord> | undefined;
+  readonly seal?: Seal<null> | undefined;
 }
 
 /**
@@ -63,7 +65,7 @@ export async function commitTable(
   commit: TableCommit,
 ): Promise<void> {
   const value = encodeTable(commit.record);
-  await commitLoop(parts.committer, async (doubt) => {
+  await commitLoop({ committer: parts.committer, seal: commit.seal }, async (doubt) => {
     const { existing, checks } = await tablePlace(parts, path);
     if (doubt && isMade(existing, commit, value)) return { kind: 'done', result: null };
     checkReplaced(path, existing, commit.replace);
@@ -112,9 +114,13 @@ function farewell(path: ObjectPath, { record, replace }: TableCommit): readonly 
  * Drops a table; it can still be brought back.
  * @throws CatalogError TableNotFound.
  */
-export async function dropTable(parts: CatalogParts, path: ObjectPath): Promise<TableRecord> {
+export async function dropTable(
+  parts: CatalogParts,
+  path: ObjectPath,
+  seal?: Seal<TableRecord>,
+): Promise<TableRecord> {
   let last: TableRecord | undefined;
-  return commitLoop(parts.committer, async (doubt) => {
+  return commitLoop({ committer: parts.committer, seal }, async (doubt) => {
     const table = await parts.reader.table(path);
     if (doubt && last !== undefined && table?.content.id !== last.id) {
       return { kind: 'done', result: last };

@@ -5,6 +5,7 @@ import type { CatalogParts } from './parts.ts';
 import { unchanged } from './reader.ts';
 import type { TableRecord } from './records.ts';
 import { tableExists, tableNotFound } from './refusals.ts';
+import type { Seal } from './seal.ts';
 import { tablePlace } from './table-place.ts';
 
 /**
@@ -17,9 +18,10 @@ export async function renameTable(
   parts: CatalogParts,
   from: ObjectPath,
   to: ObjectPath,
+  seal?: Seal<TableRecord>,
 ): Promise<TableRecord> {
   let last: TableRecord | undefined;
-  return commitLoop(parts.committer, async (doubt) => {
+  return commitLoop({ committer: parts.committer, seal }, async (doubt) => {
     const table = await parts.reader.table(from);
     if (table === undefined && !doubt) throw tableNotFound(from);
     const place = await tablePlace(parts, to);

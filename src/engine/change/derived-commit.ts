@@ -1,6 +1,7 @@
 import { Flushes } from '../../store/flushes.ts';
 import { tookNoEffect } from '../catalog/commit-loop.ts';
 import type { Stored, TableRecord } from '../catalog/records.ts';
+import { sealOf, type Seal } from '../catalog/seal.ts';
 import { MAIN_CHAIN, type Chain } from '../table/chain.ts';
 import type { Fragment, Snapshot } from '../table/snapshot.ts';
 import type { Committed, Tables } from '../table/tables.ts';
@@ -34,6 +35,7 @@ export interface DerivedCommit<Result> {
   readonly derive: Derive<Result>;
   /** Throws when the change must not be committed any more; asked before each attempt. */
   readonly check?: () => void;
+  readonly seal?: Seal<DerivedOutcome<Result>> | undefined;
 }
 
 /** What a change made, and how many times it was computed. */
@@ -69,6 +71,7 @@ export async function commitDerived<Result>(
         commit.check?.();
         return { ...base, fragments, nextRowId };
       },
+      seal: sealOf(commit.seal, (committed) => ({ committed, ...attempt.outcome() })),
     });
     await tables.discard(table, attempt.unnamedBy(committed.manifest.fragments));
     return { committed, ...attempt.outcome() };

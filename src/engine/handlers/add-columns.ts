@@ -26,8 +26,10 @@ export function addColumns(parts: SchemaParts): Handler {
   return async (call) => {
     const entries = newColumnsField(call.body);
     const now = momentNow();
-    const committed = await commitSchemaChange(parts, call, (on) => extended(on, entries, now));
-    return versionAnswer(call, 'add_columns', committed);
+    const change = (on: ChangeBase) => extended(on, entries, now);
+    return commitSchemaChange(parts, call, change, (made) =>
+      versionAnswer(call, 'add_columns', made),
+    );
   };
 }
 

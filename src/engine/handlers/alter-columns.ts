@@ -39,8 +39,10 @@ interface Cast {
 export function alterColumns(parts: SchemaParts): Handler {
   return async (call) => {
     const alterations = alterationsField(call.body);
-    const committed = await commitSchemaChange(parts, call, (on) => altered(on, alterations));
-    return versionAnswer(call, 'alter_columns', committed);
+    const change = (on: ChangeBase) => altered(on, alterations);
+    return commitSchemaChange(parts, call, change, (made) =>
+      versionAnswer(call, 'alter_columns', made),
+    );
   };
 }
 

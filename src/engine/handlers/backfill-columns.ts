@@ -1,9 +1,10 @@
+import type { Answer } from '../../protocol/backend.ts';
 import { CatalogError } from '../../protocol/errors.ts';
 import { jsonAnswer } from '../answers.ts';
 import type { Call, Handler } from '../handler.ts';
 import { planBackfill } from '../jobs/backfill.ts';
 import type { JobRunner } from '../jobs/job-runner.ts';
-import type { BackfillSpec } from '../jobs/transaction.ts';
+import type { BackfillSpec, TransactionRecord } from '../jobs/transaction.ts';
 import type { Transactions } from '../jobs/transactions.ts';
 import { branchParameter } from '../parameters.ts';
 import { countField, textField } from '../query/fields.ts';
@@ -48,9 +49,12 @@ export function backfillColumns(parts: BackfillColumnsParts): Handler {
       branch: chain.branch,
       branchKey: chain.key,
     } as const;
-    const { id } = await parts.transactions.begin({ path: object, table, job });
+    const answer = ({ id }: TransactionRecord): Answer =>
+      jsonAnswer(call, { job_id: id }, { commit: placeSummary('backfill') });
+    const seal = call.once.seal(answer);
+    const record = await parts.transactions.begin({ path: object, table, job, seal });
     parts.runner.wake();
-    return jsonAnswer(call, { job_id: id }, { commit: placeSummary('backfill') });
+    return answer(record);
   };
 }
 

@@ -34,13 +34,15 @@ async function createBranch(parts: TagParts, call: Call): Promise<Answer> {
     // By its number, so that nobody who writes meanwhile is in the way.
     return { chain, version: await tables.version(table, number, chain) };
   };
+  const answer = jsonAnswer(call, {}, { commit: placeSummary('create_branch'), branch: name });
   await branches.create({
     name,
     table: () => engineTable(parts, call),
     origin,
     folder: (table) => tables.folder(table),
+    seal: call.once.seal(() => answer),
   });
-  return jsonAnswer(call, {}, { commit: placeSummary('create_branch'), branch: name });
+  return answer;
 }
 
 function sourceOf(call: Call): string {
@@ -55,10 +57,12 @@ async function deleteBranch(parts: TagParts, call: Call): Promise<Answer> {
   const name = textField(call.body, 'name') ?? '';
   call.permit.require(operation.name, object, name);
   const table = () => engineTable(parts, call);
+  const answer = jsonAnswer(call, {}, { commit: placeSummary('delete_branch'), branch: name });
+  const seal = call.once.seal(() => answer);
   await tables.removing((await table()).content, (removal) =>
-    removeBranch({ ...removal, branches, tags }, { name, table }),
+    removeBranch({ ...removal, branches, tags }, { name, table, seal }),
   );
-  return jsonAnswer(call, {}, { commit: placeSummary('delete_branch'), branch: name });
+  return answer;
 }
 
 /** ListTableBranches. The LanceDB client takes what it gets for all there is. */

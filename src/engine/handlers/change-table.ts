@@ -1,3 +1,4 @@
+import type { Answer } from '../../protocol/backend.ts';
 import { commitDerived, type Derive, type DerivedOutcome } from '../change/derived-commit.ts';
 import type { Call } from '../handler.ts';
 import { branchParameter } from '../parameters.ts';
@@ -11,6 +12,7 @@ export interface TableChanges extends TableParts {
 
 /**
  * Changes the rows of a request's table.
+ * @param answer What is answered, from what is committed.
  * @throws CatalogError TableNotFound, TableBranchNotFound, why the table's rows are
  * not here, ConcurrentModification, or what the change refuses.
  */
@@ -18,11 +20,13 @@ export async function changeTable<Result>(
   { catalog, tables }: TableChanges,
   call: Call,
   derive: Derive<Result>,
-): Promise<DerivedOutcome<Result>> {
+  answer: (outcome: DerivedOutcome<Result>) => Answer,
+): Promise<Answer> {
   const { object } = call.request;
   const table = await catalog.requireTable(object);
   requireEngineTable(object, table.content);
   const chain = await tables.chain(table.content, branchParameter(call));
   const current = () => catalog.requireTable(object);
-  return commitDerived({ tables, table, chain, current, derive });
+  const seal = call.once.seal(answer);
+  return answer(await commitDerived({ tables, table, chain, current, derive, seal }));
 }

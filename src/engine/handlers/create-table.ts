@@ -58,10 +58,10 @@ async function describeExisting(
 ): Promise<Answer> {
   const { properties, location } = content;
   if (content.kind !== 'engine') {
-    return jsonAnswer(call, { location: location ?? undefined, properties });
+    return call.once.note(jsonAnswer(call, { location: location ?? undefined, properties }));
   }
   const { version } = await parts.tables.snapshot(content);
-  return jsonAnswer(call, { version, properties });
+  return call.once.note(jsonAnswer(call, { version, properties }));
 }
 
 /** Another writer may make the table while the body is read; that is as good as finding it at once. */
@@ -84,13 +84,15 @@ async function createNew(
   const { request } = call;
   const table = await newTable(parts, options, replace?.content);
   const incoming = await openIncoming(request.body, parts.maxArrowBytes);
+  const kind = replace === undefined ? 'create' : 'overwrite';
+  const answer = (made: Committed) => created(call, made, table.properties, kind);
   const flushes = new Flushes();
   const files = await tables.begin(table, incoming.schema, incoming.batches, flushes);
   const committed = await tables.first(
     table,
     incoming.schema,
     files,
-    (checks, writes) => {
+    (checks, writes, made) => {
       const place = reservation(table);
       return catalog.createTableCommit(
         request.object,
@@ -98,12 +100,12 @@ async function createNew(
         [...checks, ...place.checks],
         [...writes, ...place.writes],
         replace,
+        call.once.seal(() => answer(made)),
       );
     },
     flushes,
   );
-  const kind = replace === undefined ? 'create' : 'overwrite';
-  return created(call, committed, table.properties, kind);
+  return answer(committed);
 }
 
 async function newTable(
@@ -143,12 +145,14 @@ async function overwrite(creation: Creation, table: Stored<TableRecord>): Promis
   const { schema, batches } = await openIncoming(request.body, parts.maxArrowBytes);
   const files = await parts.tables.write(table.content, schema, batches);
   const properties = options.properties ?? table.content.properties;
+  const answer = (made: Committed) => created(call, made, properties, 'overwrite');
   const committed = await commitFiles(parts, request.object, files, {
     table,
     change: (base) => overwritten(base, schema, files),
     writes: ({ key, content }) => [{ key, value: encodeTable({ ...content, properties }) }],
+    seal: call.once.seal(answer),
   });
-  return created(call, committed, properties, 'overwrite');
+  return answer(committed);
 }
 
 function created(

@@ -44,15 +44,16 @@ export function declareTable(parts: PlaceParts): Handler {
       properties,
       createdMillis: Date.now(),
     } as const;
+    const answer = declared(call, location, properties);
     await makeLocation(location);
     try {
-      await commit(parts, call, table);
+      await commit(parts, call, table, answer);
     } catch (error) {
       // A folder that the client chose may be another's by now.
       if (chosen === null && tookNoEffect(error)) await rmdir(location).catch(() => undefined);
       throw error;
     }
-    return declared(call, location, properties);
+    return answer;
   };
 }
 
@@ -67,9 +68,12 @@ async function commit(
   { catalog }: PlaceParts,
   call: Call,
   table: TableRecord & { readonly location: string },
+  answer: Answer,
 ): Promise<void> {
   const { checks, writes } = reserveLocation(table.location, table.id);
-  await catalog.createTableCommit(call.request.object, table, checks, writes);
+  const { object } = call.request;
+  const seal = call.once.seal(() => answer);
+  await catalog.createTableCommit(object, table, checks, writes, undefined, seal);
 }
 
 function declared(call: Call, location: string, properties: TableRecord['properties']): Answer {

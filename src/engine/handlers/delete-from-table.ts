@@ -13,16 +13,13 @@ export function deleteFromTable(parts: TableChanges): Handler {
     if (predicate.trim() === '') {
       throw new CatalogError('InvalidInput', 'predicate must say which rows to delete');
     }
-    const { committed, result } = await changeTable(
-      parts,
-      call,
-      deleteRows(parts.reader, predicate),
-    );
-    const { version } = committed.manifest;
-    return jsonAnswer(
-      call,
-      { num_deleted_rows: result, version },
-      { commit: changeSummary('delete', committed, { added: 0n, removed: result }) },
+    const derive = deleteRows(parts.reader, predicate);
+    return changeTable(parts, call, derive, ({ committed, result }) =>
+      jsonAnswer(
+        call,
+        { num_deleted_rows: result, version: committed.manifest.version },
+        { commit: changeSummary('delete', committed, { added: 0n, removed: result }) },
+      ),
     );
   };
 }

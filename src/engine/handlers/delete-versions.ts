@@ -1,3 +1,4 @@
+import type { Answer } from '../../protocol/backend.ts';
 import { CatalogError } from '../../protocol/errors.ts';
 import { isJsonObject, type JsonValue } from '../../protocol/json.ts';
 import { jsonAnswer } from '../answers.ts';
@@ -25,6 +26,12 @@ export function deleteVersions({ catalog, tables, tags, branches }: TagParts): H
   return async (call) => {
     const { object } = call.request;
     const ranges = rangesField(call.body['ranges']);
+    const answer = (removed: readonly bigint[]): Answer =>
+      jsonAnswer(
+        call,
+        { deleted_count: removed.length },
+        { commit: placeSummary('delete_versions') },
+      );
     const removed = await tables.remove({
       table: async () => {
         const table = await catalog.requireTable(object);
@@ -35,9 +42,9 @@ export function deleteVersions({ catalog, tables, tags, branches }: TagParts): H
       asked: (version) =>
         ranges.some(({ first, last }) => version >= first && (last === null || version < last)),
       kept: ({ id }, chain) => keptVersions(tags, branches, id, chain),
+      seal: call.once.seal(answer),
     });
-    const answer = { deleted_count: removed.length };
-    return jsonAnswer(call, answer, { commit: placeSummary('delete_versions') });
+    return answer(removed);
   };
 }
 

@@ -18,11 +18,15 @@ export async function deregisterTable(
   call: Call,
 ): Promise<Answer> {
   const { object } = call.request;
-  const table = await catalog.deregisterTable(object, ({ location }) =>
-    location === null ? [] : [releaseLocation(location)],
-  );
-  const answer = { id: object, location: whereabouts(tables, table), properties: table.properties };
-  return jsonAnswer(call, answer, { commit: placeSummary('deregister') });
+  const answer = (table: TableRecord): Answer =>
+    jsonAnswer(
+      call,
+      { id: object, location: whereabouts(tables, table), properties: table.properties },
+      { commit: placeSummary('deregister') },
+    );
+  const farewell = ({ location }: TableRecord) =>
+    location === null ? [] : [releaseLocation(location)];
+  return answer(await catalog.deregisterTable(object, farewell, call.once.seal(answer)));
 }
 
 function whereabouts(tables: Pick<Tables, 'folder'>, table: TableRecord): string | undefined {

@@ -28,8 +28,10 @@ import {
 export function dropColumns(parts: SchemaParts): Handler {
   return async (call) => {
     const names = namesOf(call.body['columns']);
-    const committed = await commitSchemaChange(parts, call, (on) => without(on, names));
-    return versionAnswer(call, 'drop_columns', committed);
+    const change = (on: ChangeBase) => without(on, names);
+    return commitSchemaChange(parts, call, change, (made) =>
+      versionAnswer(call, 'drop_columns', made),
+    );
   };
 }
 

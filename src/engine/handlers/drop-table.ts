@@ -10,10 +10,10 @@ import type { TableView } from './table-view.ts';
 /** DropTable. The table can be brought back for a while. */
 export async function dropTable(catalog: Catalog, tables: TableView, call: Call): Promise<Answer> {
   const { object } = call.request;
-  const table = await catalog.dropTable(object);
-  const { location, properties } = table;
-  const answer = { id: object, properties, ...(location === null ? {} : { location }) };
-  return jsonAnswer(call, answer, { commit: summaryOf(await lastSnapshot(tables, table)) });
+  const answer = ({ location, properties }: TableRecord): Answer =>
+    jsonAnswer(call, { id: object, properties, ...(location === null ? {} : { location }) });
+  const table = await catalog.dropTable(object, call.once.seal(answer));
+  return { ...answer(table), commit: summaryOf(await lastSnapshot(tables, table)) };
 }
 
 /**

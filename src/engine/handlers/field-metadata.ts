@@ -1,13 +1,20 @@
 import type { Field } from 'apache-arrow';
+import type { Answer } from '../../protocol/backend.ts';
 import { CatalogError } from '../../protocol/errors.ts';
 import { isJsonObject } from '../../protocol/json.ts';
-import type { Handler } from '../handler.ts';
+import type { Call, Handler } from '../handler.ts';
 import { flagField, textField, type Fields } from '../query/fields.ts';
 import type { Contents } from '../table/change.ts';
 import { changedAt, fieldAt, fieldPlace } from '../table/field-place.ts';
 import { columnsOf, withColumns } from '../table/table-columns.ts';
+import type { Committed } from '../table/tables.ts';
 import { mergedMetadata, metadataOf, type MetadataChange } from './metadata-change.ts';
-import { commitSchemaChange, versionAnswer, type SchemaParts } from './schema-change.ts';
+import {
+  commitSchemaChange,
+  versionAnswer,
+  type ChangeBase,
+  type SchemaParts,
+} from './schema-change.ts';
 
 /** What is to become of the metadata of one field. */
 interface FieldUpdate {
@@ -21,15 +28,19 @@ interface FieldUpdate {
 export function updateFieldMetadata(parts: SchemaParts): Handler {
   return async (call) => {
     const updates = updatesField(call.body);
-    const committed = await commitSchemaChange(parts, call, ({ base }) => updated(base, updates));
-    const { schema } = committed.manifest;
-    const fields = updates.map(({ path }) => {
-      const { metadata } = fieldAt(fieldPlace(path, schema));
-      return [path, Object.fromEntries(metadata)] as const;
-    });
-    const more = { fields: Object.fromEntries(fields) };
-    return versionAnswer(call, 'update_field_metadata', committed, more);
+    const change = ({ base }: ChangeBase) => updated(base, updates);
+    return commitSchemaChange(parts, call, change, (made) => answer(call, updates, made));
   };
+}
+
+function answer(call: Call, updates: readonly FieldUpdate[], made: Committed): Answer {
+  const { schema } = made.manifest;
+  const fields = updates.map(({ path }) => {
+    const { metadata } = fieldAt(fieldPlace(path, schema));
+    return [path, Object.fromEntries(metadata)] as const;
+  });
+  const more = { fields: Object.fromEntries(fields) };
+  return versionAnswer(call, 'update_field_metadata', made, more);
 }
 
 function updatesField(body: Fields): readonly FieldUpdate[] {

@@ -1,4 +1,5 @@
 import type { Schema } from 'apache-arrow';
+import type { Answer } from '../../protocol/backend.ts';
 import { CatalogError } from '../../protocol/errors.ts';
 import { Flushes } from '../../store/flushes.ts';
 import { jsonAnswer } from '../answers.ts';
@@ -9,6 +10,7 @@ import { appended, overwritten, type Change } from '../table/change.ts';
 import type { WrittenFile } from '../table/fragment-writer.ts';
 import { openIncoming } from '../table/incoming.ts';
 import { sameSchema } from '../table/schema-match.ts';
+import type { Committed } from '../table/tables.ts';
 import { commitSummary } from './commit-summary.ts';
 import { commitFiles, requireEngineTable, type TableParts } from './table-parts.ts';
 
@@ -42,19 +44,15 @@ export function insertIntoTable(parts: TableParts): Handler {
     const flushes = new Flushes();
     const files = await parts.tables.write(table.content, schema, rows, flushes);
     const change = unlessAltered(schema, mode.change(files));
-    const committed = await commitFiles(parts, request.object, files, {
-      table,
-      chain,
-      change,
-      flushes,
-    });
-    const { version } = committed.manifest;
     const inserted = files.reduce((sum, file) => sum + file.rows, 0);
-    return jsonAnswer(
-      call,
-      { version, num_inserted_rows: inserted },
-      { commit: commitSummary(mode.kind, committed) },
-    );
+    const answer = (committed: Committed): Answer =>
+      jsonAnswer(
+        call,
+        { version: committed.manifest.version, num_inserted_rows: inserted },
+        { commit: commitSummary(mode.kind, committed) },
+      );
+    const commit = { table, chain, change, flushes, seal: call.once.seal(answer) };
+    return answer(await commitFiles(parts, request.object, files, commit));
   };
 }
 

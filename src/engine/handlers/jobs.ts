@@ -86,8 +86,14 @@ function resultOf({ progress, version }: TransactionRecord): object {
 
 async function cancelJob(parts: TransactionParts, call: Call): Promise<Answer> {
   const { record, path } = await requireJob(parts, call, 'CancelJob');
-  await parts.transactions.change(record.id, canceled);
-  return jsonAnswer(call, {}, { objects: [path], commit: placeSummary('cancel_job') });
+  const notes = { objects: [path], commit: placeSummary('cancel_job') };
+  const answer = jsonAnswer(call, {}, notes);
+  await parts.transactions.change(
+    record.id,
+    canceled,
+    call.once.seal(() => answer),
+  );
+  return answer;
 }
 
 async function queryJobEvents(parts: TransactionParts, call: Call): Promise<Answer> {

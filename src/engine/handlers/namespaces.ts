@@ -3,7 +3,9 @@ import { askForMode } from '../ask.ts';
 import { emptyAnswer, jsonAnswer, pageAnswer } from '../answers.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { CreateMode } from '../catalog/namespace-create.ts';
+import type { DroppedNamespace } from '../catalog/namespace-drop.ts';
 import { emptyPage } from '../catalog/page.ts';
+import type { NamespaceRecord } from '../catalog/records.ts';
 import type { Call, HandlerTable } from '../handler.ts';
 import { choiceField, pageParameters, propertiesField } from '../parameters.ts';
 
@@ -21,12 +23,15 @@ export function namespaceHandlers(catalog: Catalog, pageLimit: number): HandlerT
 async function create(catalog: Catalog, call: Call): Promise<Answer> {
   const mode = choiceField(call, 'mode');
   askForMode(call, mode);
+  const answer = ({ properties }: NamespaceRecord): Answer =>
+    jsonAnswer(call, { properties }, { mode });
   const record = await catalog.createNamespace(
     call.request.object,
     createModeOf(mode),
     propertiesField(call),
+    call.once.seal(answer),
   );
-  return jsonAnswer(call, { properties: record.properties }, { mode });
+  return answer(record);
 }
 
 function createModeOf(mode: string): CreateMode {
@@ -54,9 +59,15 @@ async function drop(catalog: Catalog, call: Call): Promise<Answer> {
     skip: choiceField(call, 'mode') === 'skip',
     cascade: behavior === 'cascade',
   };
-  const dropped = await catalog.dropNamespace(call.request.object, options, call.permit);
-  const notes = { mode: behavior, objects: dropped?.objects ?? [] };
-  return jsonAnswer(call, { properties: dropped?.record.properties }, notes);
+  const answer = (dropped: DroppedNamespace | undefined): Answer =>
+    jsonAnswer(
+      call,
+      { properties: dropped?.record.properties },
+      { mode: behavior, objects: dropped?.objects ?? [] },
+    );
+  const { request, permit, once } = call;
+  const seal = once.seal(answer);
+  return answer(await catalog.dropNamespace(request.object, options, permit, seal));
 }
 
 async function exists(catalog: Catalog, call: Call): Promise<Answer> {

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import type { Answer } from '../../protocol/backend.ts';
 import { askForMode } from '../ask.ts';
 import { jsonAnswer } from '../answers.ts';
 import type { Stored, TableRecord } from '../catalog/records.ts';
@@ -24,12 +25,9 @@ export function registerTable(parts: PlaceParts): Handler {
     const existing = await parts.catalog.tablePlace(object);
     if (existing !== undefined && mode === 'create') throw tableExists(object);
     const folder = await resolveDataset(textField(call.body, 'location') ?? '', parts.locations);
-    const table =
-      existing !== undefined && existing.content.location === folder
-        ? await registerAgain(parts, call, existing)
-        : await registerNew(parts, call, { folder, properties, existing });
-    const answer = { location: folder, properties: table.properties };
-    return jsonAnswer(call, answer, { mode, commit: placeSummary('register') });
+    return existing !== undefined && existing.content.location === folder
+      ? registerAgain(parts, call, existing)
+      : registerNew(parts, call, { folder, properties, existing });
   };
 }
 
@@ -43,14 +41,16 @@ async function registerNew(
   { catalog, store }: PlaceParts,
   call: Call,
   { folder, properties, existing }: Registration,
-): Promise<TableRecord> {
+): Promise<Answer> {
   await requireFree(store, folder);
   const id = randomUUID();
   const createdMillis = Date.now();
   const table = { id, kind: 'lance', location: folder, properties, createdMillis } as const;
   const { checks, writes } = reserveLocation(folder, id);
-  await catalog.createTableCommit(call.request.object, table, checks, writes, existing);
-  return table;
+  const answer = registered(call, table);
+  const seal = call.once.seal(() => answer);
+  await catalog.createTableCommit(call.request.object, table, checks, writes, existing, seal);
+  return answer;
 }
 
 /** The place is this table's already; it may have been no more than declared. */
@@ -58,9 +58,16 @@ async function registerAgain(
   { catalog }: PlaceParts,
   call: Call,
   existing: Stored<TableRecord>,
-): Promise<TableRecord> {
+): Promise<Answer> {
   const given = call.body['properties'] === undefined ? {} : { properties: propertiesField(call) };
   const table = { ...existing.content, kind: 'lance', ...given } as const;
-  await catalog.createTableCommit(call.request.object, table, [], [], existing);
-  return table;
+  const answer = registered(call, table);
+  const seal = call.once.seal(() => answer);
+  await catalog.createTableCommit(call.request.object, table, [], [], existing, seal);
+  return answer;
+}
+
+function registered(call: Call, { location, properties }: TableRecord): Answer {
+  const notes = { mode: choiceField(call, 'mode'), commit: placeSummary('register') };
+  return jsonAnswer(call, { location, properties }, notes);
 }

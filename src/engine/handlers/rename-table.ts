@@ -17,8 +17,13 @@ export async function renameTable(catalog: Catalog, call: Call): Promise<Answer>
   const to = target ?? targetOfBody(call);
   checkCreatable(to);
   if (target === undefined) call.permit.require('CreateTable', to);
-  await catalog.renameTable(object, to);
-  return jsonAnswer(call, {}, { commit: placeSummary('rename'), objects: [to] });
+  const answer = jsonAnswer(call, {}, { commit: placeSummary('rename'), objects: [to] });
+  await catalog.renameTable(
+    object,
+    to,
+    call.once.seal(() => answer),
+  );
+  return answer;
 }
 
 /** Without a namespace the table stays in its own; an empty list is the root. */

@@ -2,7 +2,7 @@ import { unchanged } from '../catalog/reader.ts';
 import type { Handler } from '../handler.ts';
 import { branchParameter } from '../parameters.ts';
 import { countField } from '../query/fields.ts';
-import type { Tables } from '../table/tables.ts';
+import type { Committed, Tables } from '../table/tables.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import { versionAnswer } from './schema-change.ts';
 import { requireEngineTable } from './table-parts.ts';
@@ -18,6 +18,7 @@ export function restoreTable(catalog: Catalog, tables: Tables): Handler {
     const table = await catalog.requireTable(object);
     requireEngineTable(object, table.content);
     const chain = await tables.chain(table.content, branchParameter(call));
+    const answer = (made: Committed) => versionAnswer(call, 'restore', made);
     const committed = await tables.commit({
       table,
       chain,
@@ -29,7 +30,8 @@ export function restoreTable(catalog: Catalog, tables: Tables): Handler {
         const { schema, fieldIds, fragments } = from;
         return { ...base, schema, fieldIds, fragments };
       },
+      seal: call.once.seal(answer),
     });
-    return versionAnswer(call, 'restore', committed);
+    return answer(committed);
   };
 }

@@ -35,6 +35,7 @@ export type SchemaChange = (on: ChangeBase) => Contents | Promise<Contents>;
 /**
  * Makes the next version of the table that a request names. Files that the
  * change wrote and the version does not name are removed.
+ * @param answer What is answered, from what is committed.
  * @throws CatalogError TableNotFound, TableBranchNotFound, why the table's rows
  * are not here, ConcurrentModification, and whatever the change refuses.
  */
@@ -42,7 +43,8 @@ export async function commitSchemaChange(
   { catalog, tables, reader }: SchemaParts,
   call: Call,
   change: SchemaChange,
-): Promise<Committed> {
+  answer: (committed: Committed) => Answer,
+): Promise<Answer> {
   const { object } = call.request;
   const table = await catalog.requireTable(object);
   requireEngineTable(object, table.content);
@@ -61,9 +63,10 @@ export async function commitSchemaChange(
         checkComputed(base.schema, next.schema);
         return next;
       },
+      seal: call.once.seal(answer),
     });
     await writer.keepOnly(committed.manifest.fragments);
-    return committed;
+    return answer(committed);
   } catch (error) {
     if (tookNoEffect(error)) await writer.keepOnly([]);
     throw error;

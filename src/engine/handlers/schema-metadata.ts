@@ -1,9 +1,10 @@
 import { jsonAnswer } from '../answers.ts';
 import type { Handler } from '../handler.ts';
 import { schemaOf } from '../../arrow/nested-type.ts';
+import type { Contents } from '../table/change.ts';
 import { commitSummary } from './commit-summary.ts';
 import { mergedMetadata, metadataOf } from './metadata-change.ts';
-import { commitSchemaChange, type SchemaParts } from './schema-change.ts';
+import { commitSchemaChange, type ChangeBase, type SchemaParts } from './schema-change.ts';
 
 /**
  * UpdateTableSchemaMetadata: the body is the map itself, and so is the answer:
@@ -17,12 +18,14 @@ import { commitSchemaChange, type SchemaParts } from './schema-change.ts';
 export function updateSchemaMetadata(parts: SchemaParts): Handler {
   return async (call) => {
     const change = metadataOf(call.body, 'metadata');
-    const committed = await commitSchemaChange(parts, call, ({ base }) => ({
+    const changed = ({ base }: ChangeBase): Contents => ({
       ...base,
       schema: schemaOf(base.schema.fields, mergedMetadata(base.schema.metadata, change)),
-    }));
-    return jsonAnswer(call, Object.fromEntries(committed.manifest.schema.metadata), {
-      commit: commitSummary('update_schema_metadata', committed),
     });
+    return commitSchemaChange(parts, call, changed, (made) =>
+      jsonAnswer(call, Object.fromEntries(made.manifest.schema.metadata), {
+        commit: commitSummary('update_schema_metadata', made),
+      }),
+    );
   };
 }

@@ -31,16 +31,20 @@ export function tagHandlers(parts: TagParts): HandlerTable {
       return jsonAnswer(call, { version, branch: branch ?? undefined });
     },
     CreateTableTag: async (call) => {
-      await tags.create(moveOf(parts, call));
-      return tagged(call, 'create_tag');
+      const answer = tagged(call, 'create_tag');
+      await tags.create({ ...moveOf(parts, call), seal: call.once.seal(() => answer) });
+      return answer;
     },
     UpdateTableTag: async (call) => {
-      await tags.update(moveOf(parts, call));
-      return tagged(call, 'update_tag');
+      const answer = tagged(call, 'update_tag');
+      await tags.update({ ...moveOf(parts, call), seal: call.once.seal(() => answer) });
+      return answer;
     },
     DeleteTableTag: async (call) => {
-      await tags.remove({ name: nameOf(call), table: () => engineTable(parts, call) });
-      return tagged(call, 'delete_tag');
+      const answer = tagged(call, 'delete_tag');
+      const table = () => engineTable(parts, call);
+      await tags.remove({ name: nameOf(call), table, seal: call.once.seal(() => answer) });
+      return answer;
     },
   };
 }

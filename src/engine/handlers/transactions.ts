@@ -29,8 +29,11 @@ async function alterTransaction(parts: TransactionParts, call: Call): Promise<An
   const actions = actionsField(call.body);
   const id = idOf(call);
   const { path } = await visibleTransaction(parts, id, 'AlterTransaction', call.permit);
-  const record = await parts.transactions.change(id, (current) => altered(current, actions));
-  return transactionAnswer(call, { record, path }, { commit: placeSummary('alter_transaction') });
+  const notes = { commit: placeSummary('alter_transaction') };
+  const answer = (record: TransactionRecord): Answer =>
+    transactionAnswer(call, { record, path }, notes);
+  const change = (current: TransactionRecord): TransactionRecord => altered(current, actions);
+  return answer(await parts.transactions.change(id, change, call.once.seal(answer)));
 }
 
 /** An id is one name, whatever delimiter the client splits names by. */

@@ -18,12 +18,13 @@ export function updateTable(parts: TableChanges): Handler {
       updates: updatesField(call.body),
       predicate: textField(call.body, 'predicate'),
     };
-    const { committed, result } = await changeTable(parts, call, updateRows(parts.reader, request));
-    const { version } = committed.manifest;
-    return jsonAnswer(
-      call,
-      { rows_updated: result, updated_rows: result, version },
-      { commit: changeSummary('update', committed, { added: 0n, removed: 0n }) },
+    const derive = updateRows(parts.reader, request);
+    return changeTable(parts, call, derive, ({ committed, result }) =>
+      jsonAnswer(
+        call,
+        { rows_updated: result, updated_rows: result, version: committed.manifest.version },
+        { commit: changeSummary('update', committed, { added: 0n, removed: 0n }) },
+      ),
     );
   };
 }

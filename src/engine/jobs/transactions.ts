@@ -12,6 +12,7 @@ import {
 } from '../catalog/keys.ts';
 import { absent, unchanged } from '../catalog/reader.ts';
 import type { Stored, TableRecord } from '../catalog/records.ts';
+import type { Seal } from '../catalog/seal.ts';
 import { firstIdOf, newTransactionId } from './transaction-id.ts';
 import {
   decodeTransaction,
@@ -27,6 +28,7 @@ export interface NewTransaction {
   readonly path: ObjectPath;
   readonly table: Stored<TableRecord>;
   readonly job: JobSpec;
+  readonly seal?: Seal<TransactionRecord> | undefined;
 }
 
 const ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
@@ -48,7 +50,7 @@ export class Transactions {
    * Begins a transaction: it waits for a process that runs it.
    * @throws CatalogError ConcurrentModification when the table was changed or dropped meanwhile.
    */
-  async begin({ path, table, job }: NewTransaction): Promise<TransactionRecord> {
+  async begin({ path, table, job, seal }: NewTransaction): Promise<TransactionRecord> {
     const now = Date.now();
     const fresh: TransactionRecord = {
       id: newTransactionId(),
@@ -66,19 +68,21 @@ export class Transactions {
       events: [],
     };
     const record = moved(fresh, {}, 'the job waits to be run');
-    await commitLoop(this.#committer, async (doubt) => {
-      if (doubt && (await this.get(record.id)) !== undefined) return { kind: 'done', result: null };
+    const by = { committer: this.#committer, seal };
+    return commitLoop<TransactionRecord>(by, async (doubt) => {
+      if (doubt && (await this.get(record.id)) !== undefined) {
+        return { kind: 'done', result: record };
+      }
       return {
         kind: 'commit',
         checks: [unchanged(table), absent(transactionKey(record.id))],
         writes: writesOf(record),
-        result: null,
+        result: record,
         lost: (check) => {
           if (check === 0) throw tableChanged();
         },
       };
     });
-    return record;
   }
 
   async get(id: string): Promise<Stored<TransactionRecord> | undefined> {
@@ -110,8 +114,10 @@ export class Transactions {
   async change(
     id: string,
     change: (record: TransactionRecord) => TransactionRecord,
+    seal?: Seal<TransactionRecord>,
   ): Promise<TransactionRecord> {
-    return commitLoop<TransactionRecord>(this.#committer, async (doubt) => {
+    const by = { committer: this.#committer, seal };
+    return commitLoop<TransactionRecord>(by, async (doubt) => {
       const stored = await this.get(id);
       if (stored === undefined) throw transactionNotFound(id);
       const next = change(stored.content);

@@ -3,6 +3,7 @@ import { commitLoop } from '../catalog/commit-loop.ts';
 import { headKey, versionKey } from '../catalog/keys.ts';
 import { unchanged } from '../catalog/reader.ts';
 import type { BranchRecord, Stored, TableRecord } from '../catalog/records.ts';
+import type { Seal } from '../catalog/seal.ts';
 import { branchNotFound, type Branches } from './branches.ts';
 import { removeBranchFolder } from './branch-folder.ts';
 import { MAIN } from './chain.ts';
@@ -16,6 +17,7 @@ export interface BranchRemoval {
   readonly name: string;
   /** Reads the table's record; asked before each attempt. */
   readonly table: () => Promise<Stored<TableRecord>>;
+  readonly seal?: Seal<unknown> | undefined;
 }
 
 /** What the removal of a branch works with. */
@@ -48,11 +50,11 @@ export async function removeBranch(
 
 async function commitRemoval(
   { branches, tags, versions, committer }: BranchRemovalParts,
-  { name, table }: BranchRemoval,
+  { name, table, seal }: BranchRemoval,
 ): Promise<Removed> {
   let last: Removed | undefined;
   if (name === MAIN) throw needed(name, 'it is that which every table begins with', 'InvalidInput');
-  return commitLoop<Removed>(committer, async (doubt) => {
+  return commitLoop<Removed>({ committer, seal }, async (doubt) => {
     const current = await table();
     const { id } = current.content;
     const stored = await branches.find(id, name);

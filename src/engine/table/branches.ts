@@ -7,6 +7,7 @@ import { commitLoop, tookNoEffect, type Committer } from '../catalog/commit-loop
 import { branchesOf, branchKey, headKey, prefixRange } from '../catalog/keys.ts';
 import { absent, unchanged } from '../catalog/reader.ts';
 import type { BranchRecord, Stored, TableRecord, VersionRecord } from '../catalog/records.ts';
+import type { Seal } from '../catalog/seal.ts';
 import { makeBranchFolder, removeBranchFolder } from './branch-folder.ts';
 import { branchNameFault, checkBranchName } from './branch-name.ts';
 import { MAIN, MAIN_CHAIN, type Chain } from './chain.ts';
@@ -38,6 +39,7 @@ export interface BranchCreation {
   readonly origin: (table: TableRecord) => Promise<BranchOrigin>;
   /** The folder of the table. */
   readonly folder: (table: TableRecord) => string;
+  readonly seal?: Seal<unknown> | undefined;
 }
 
 /** The branches of tables: further lines of versions, each a record of its own in the store. */
@@ -125,11 +127,11 @@ export class Branches {
   }
 
   async #created(
-    { name, table, origin, folder }: BranchCreation,
+    { name, table, origin, folder, seal }: BranchCreation,
     id: string,
     folders: Set<string>,
   ): Promise<BranchRecord> {
-    return commitLoop<BranchRecord>(this.#committer, async (doubt) => {
+    return commitLoop<BranchRecord>({ committer: this.#committer, seal }, async (doubt) => {
       const current = await table();
       const there = await this.find(current.content.id, name);
       if (doubt && there?.content.id === id) return { kind: 'done', result: there.content };

@@ -6,6 +6,8 @@ import { commitLoop, tookNoEffect, type Committer } from '../catalog/commit-loop
 import { requireDurable } from '../catalog/not-durable.ts';
 import { unchanged } from '../catalog/reader.ts';
 import type { Stored, TableRecord, VersionRecord } from '../catalog/records.ts';
+import type { Seal } from '../catalog/seal.ts';
+import { Attempts } from './attempts.ts';
 import { Branches, branchNotFound } from './branches.ts';
 import { MAIN, MAIN_CHAIN, type Chain } from './chain.ts';
 import { appended, empty, rowsOf, type Change } from './change.ts';
@@ -45,10 +47,15 @@ export interface VersionCommit {
   readonly checks?: () => Promise<readonly Check[]>;
   /** What else is written in the same step, given the table's record. */
   readonly writes?: (table: Stored<TableRecord>) => readonly Write[];
+  readonly seal?: Seal<Committed> | undefined;
 }
 
 /** Makes a table and its first version exist in one step. */
-export type FirstCommit = (checks: readonly Check[], writes: readonly Write[]) => Promise<void>;
+export type FirstCommit = (
+  checks: readonly Check[],
+  writes: readonly Write[],
+  committed: Committed,
+) => Promise<void>;
 
 export interface TablesOptions {
   /** The folder that holds a folder for each table. */
@@ -196,9 +203,10 @@ export class Tables {
     const contents = appended(empty(schema), files);
     const manifest = { ...contents, version: 1n, timestampMillis: Date.now() };
     const record = await this.#manifests.stage(this.folder(table), manifest);
+    const committed = { record, base: undefined, manifest };
     try {
       await requireDurable(flushes);
-      await commit([headCheck(table.id, undefined)], versionWrites(table.id, record));
+      await commit([headCheck(table.id, undefined)], versionWrites(table.id, record), committed);
     } catch (error) {
       if (tookNoEffect(error)) {
         await this.#manifests.unstage(this.folder(table), record);
@@ -206,7 +214,7 @@ export class Tables {
       }
       throw error;
     }
-    return this.#settled(table, { record, base: undefined, manifest });
+    return this.#settled(table, committed);
   }
 
   /**
@@ -268,21 +276,21 @@ export class Tables {
   async #committed(commit: VersionCommit): Promise<Committed> {
     const table = commit.table.content;
     const chain = commit.chain ?? MAIN_CHAIN;
-    const attempts: Committed[] = [];
-    return commitLoop(this.#committer, async (doubt) => {
-      const last = attempts.at(-1);
-      const taken = doubt ? await this.#taken(table, attempts, chain) : undefined;
+    const place = { tableId: table.id, folder: this.folder(table), chain };
+    const attempts = new Attempts<Committed>(this.#manifests, this.#versions, place);
+    return commitLoop({ committer: this.#committer, seal: commit.seal }, async (doubt) => {
+      const first = attempts.none;
+      const taken = doubt ? await attempts.taken() : undefined;
       if (taken !== undefined) return { kind: 'done', result: taken };
-      if (last !== undefined && !doubt)
-        await this.#manifests.unstage(this.folder(table), last.record);
-      const current = last === undefined ? commit.table : await commit.current();
+      if (!doubt) await attempts.unstageLast();
+      const current = first ? commit.table : await commit.current();
       if (current.content.id !== table.id) throw tableReplaced();
       const head = await this.#stored(table.id, undefined, chain);
       const further = (await commit.checks?.()) ?? [];
       const staged = await this.#staged(table, head, commit.change, chain);
       const undo = () => this.#manifests.unstage(this.folder(table), staged.record);
-      await requireDurable(commit.flushes, { undo, first: last === undefined });
-      attempts.push(staged);
+      await requireDurable(commit.flushes, { undo, first });
+      attempts.add(staged);
       return {
         kind: 'commit',
         checks: [unchanged(current), headCheck(table.id, head, chain.key), ...further],
@@ -292,6 +300,9 @@ export class Tables {
         ],
         result: staged,
       };
+    }).catch(async (error: unknown) => {
+      if (tookNoEffect(error)) await attempts.unstageLast();
+      throw error;
     });
   }
 
@@ -307,19 +318,6 @@ export class Tables {
     const manifest = { ...contents, version: base.version + 1n, timestampMillis: Date.now() };
     const record = await this.#manifests.stage(folder, manifest, chain.key);
     return { record, base, manifest };
-  }
-
-  /** The attempt that took effect after all. One of unknown outcome may do so while later ones are made. */
-  async #taken(
-    table: TableRecord,
-    attempts: readonly Committed[],
-    chain: Chain,
-  ): Promise<Committed | undefined> {
-    for (const attempt of attempts) {
-      const stored = await this.#versions.at(table.id, attempt.record.version, chain);
-      if (stored?.content.staging === attempt.record.staging) return attempt;
-    }
-    return undefined;
   }
 
   async #settled(table: TableRecord, committed: Committed): Promise<Committed> {

@@ -5,6 +5,7 @@ import { commitLoop, type Committer, type Plan } from '../catalog/commit-loop.ts
 import { prefixRange, tagKey, tagsOf } from '../catalog/keys.ts';
 import { absent, unchanged } from '../catalog/reader.ts';
 import type { Stored, TableRecord, TagRecord, VersionRecord } from '../catalog/records.ts';
+import type { Seal } from '../catalog/seal.ts';
 import { decodeTag, encodeTag } from '../catalog/tag-codec.ts';
 import { MAIN, MAIN_CHAIN, type Chain } from './chain.ts';
 import { checkTagName } from './tag-name.ts';
@@ -25,6 +26,7 @@ export interface AllTags {
 export interface TagChange {
   readonly name: string;
   readonly table: () => Promise<Stored<TableRecord>>;
+  readonly seal?: Seal<unknown> | undefined;
 }
 
 /** A change that makes a tag name a version. */
@@ -115,14 +117,14 @@ export class Tags {
 
   /** One conditional commit; a step that is nothing says that it has taken effect already. */
   async #change(
-    { name, table }: TagChange,
+    { name, table, seal }: TagChange,
     step: (
       table: TableRecord,
       tag: Stored<TagRecord> | undefined,
       doubt: boolean,
     ) => Promise<Pick<Extract<Plan<null>, { kind: 'commit' }>, 'checks' | 'writes'> | undefined>,
   ): Promise<void> {
-    await commitLoop<null>(this.#committer, async (doubt) => {
+    await commitLoop<null>({ committer: this.#committer, seal }, async (doubt) => {
       const current = await table();
       const tag = await this.#read(current.content.id, name);
       const next = await step(current.content, tag, doubt);

@@ -3,6 +3,7 @@ import { commitLoop, type Committer } from '../catalog/commit-loop.ts';
 import { versionKey } from '../catalog/keys.ts';
 import { unchanged } from '../catalog/reader.ts';
 import type { Stored, TableRecord, VersionRecord } from '../catalog/records.ts';
+import { sealOf, type Seal } from '../catalog/seal.ts';
 import type { Waste } from '../retention/waste.ts';
 import { wasteWrites } from '../retention/waste-record.ts';
 import { headCheck } from './version-commit.ts';
@@ -21,6 +22,8 @@ export interface Removal {
     table: TableRecord,
     chain: Chain,
   ) => Promise<{ readonly versions: ReadonlySet<bigint>; readonly checks: readonly Check[] }>;
+  /** Of the versions that go. */
+  readonly seal?: Seal<readonly bigint[]> | undefined;
 }
 
 /** What a removal works with. */
@@ -50,12 +53,18 @@ export async function removeVersions(
 ): Promise<readonly bigint[]> {
   const { table, records, waste } = await commitRemoval(parts, removal);
   if (waste.length > 0) await parts.waste.removeSoon(table, waste);
+  return versionsOf(records);
+}
+
+function versionsOf(records: readonly VersionRecord[]): readonly bigint[] {
   return records.map(({ version }) => version);
 }
 
 async function commitRemoval(parts: RemovalParts, removal: Removal): Promise<Removed> {
   let last: Removed | undefined;
-  return commitLoop<Removed>(parts.committer, async (doubt) => {
+  const { committer } = parts;
+  const seal = sealOf(removal.seal, ({ records }: Removed) => versionsOf(records));
+  return commitLoop<Removed>({ committer, seal }, async (doubt) => {
     const table = await removal.table();
     const { id } = table.content;
     const chain = (await removal.chain?.(table.content)) ?? MAIN_CHAIN;

@@ -83,7 +83,13 @@ describe('a change while others write', () => {
     const derive = deleteRows(reader, 'n = 2');
     await commit(
       after(
-        (base, wrote) => derive(base, (files) => (names.push(files), wrote(files))),
+        (base, wrote, flushes) => {
+          const told = (files: readonly string[]): void => {
+            names.push(files);
+            wrote(files);
+          };
+          return derive(base, told, flushes);
+        },
         3,
         () => append(5n, 6n),
       ),

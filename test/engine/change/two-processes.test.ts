@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Engine } from '../../../src/engine/engine.ts';
 import { Child } from '../../support/child.ts';
-import { freshEngine, type TestEngine } from '../../support/engine.ts';
+import { freshEngine, openOther, type TestEngine } from '../../support/engine.ts';
 import { ask } from '../../support/request.ts';
 import { TableClient } from '../../support/table-client.ts';
 import { randomStatement, streamOfPairs, type Pairs, type Statement } from './statements.ts';
@@ -55,7 +55,7 @@ describe('statements of two processes on one folder', () => {
   }, 120_000);
 
   it('do so whichever of them meet', async () => {
-    const other = await engine.again();
+    const other = await openOther(engine);
     const engines: readonly Engine[] = [engine, other];
     const done: Done[] = [];
     for (let round = 0; round < 40; round++) {

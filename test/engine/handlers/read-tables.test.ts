@@ -11,6 +11,7 @@ import { CatalogError } from '../../../src/protocol/errors.ts';
 import type { JsonValue } from '../../../src/protocol/json.ts';
 import { operations } from '../../../src/protocol/operations.ts';
 import { memoryCatalog, plant } from '../../support/catalog.ts';
+import { unrepeatable } from '../../../src/engine/once/once.ts';
 import { anything } from '../../support/permit.ts';
 import { bytesOf } from '../../support/query-answer.ts';
 import { GivenTables } from '../../support/table-view.ts';
@@ -67,6 +68,7 @@ function callOf(
     },
     permit: anything(),
     body,
+    once: unrepeatable,
   };
 }
 

@@ -1,0 +1,57 @@
+import type { Answer } from '../../protocol/backend.ts';
+import { CatalogError } from '../../protocol/errors.ts';
+import { AlreadyDone } from '../catalog/seal.ts';
+import { answerKey } from '../catalog/keys.ts';
+import type { Call, Handler } from '../handler.ts';
+import { KeyedMutex } from '../table/keyed-mutex.ts';
+import { HashedBody } from './hashed-body.ts';
+import { RepeatableOnce, unrepeatable, type AnswerStore } from './once.ts';
+import { askedDigest, requestName } from './request-digest.ts';
+
+/**
+ * Answers changes that come again like the first time: the same subject, operation,
+ * object and request id. Whoever comes while the first is at work waits for it.
+ */
+export class Repeats {
+  readonly #answers: AnswerStore;
+  readonly #working = new KeyedMutex();
+
+  constructor(answers: AnswerStore) {
+    this.#answers = answers;
+  }
+
+  /** @throws CatalogError InvalidInput when the id was used for something else, and whatever the handler refuses. */
+  async run(call: Omit<Call, 'once'>, handler: Handler): Promise<Answer> {
+    const { request, permit } = call;
+    const { operation, clientRequestId: id } = request;
+    if (id === undefined || !operation.mutates) return handler({ ...call, once: unrepeatable });
+    const key = answerKey(requestName(request, permit.principal.subject, id));
+    const body = operation.body === 'arrow' ? new HashedBody(request.body) : null;
+    const asked = askedDigest(request, call.body);
+    const once = new RepeatableOnce({ key, id, asked, body }, this.#answers);
+    const passed = body === null ? request : { ...request, body };
+    return this.#working.run(key, () => answerOnce(once, { ...call, request: passed }, handler));
+  }
+}
+
+async function answerOnce(
+  once: RepeatableOnce,
+  call: Omit<Call, 'once'>,
+  handler: Handler,
+): Promise<Answer> {
+  const before = await once.answered();
+  if (before !== undefined) return before;
+  try {
+    return await handler({ ...call, once });
+  } catch (error) {
+    if (!(error instanceof AlreadyDone || error instanceof CatalogError)) throw error;
+    // Another process may have been first: what it changed can look like any refusal.
+    const meanwhile = await once.answered();
+    if (meanwhile !== undefined) return meanwhile;
+    throw error instanceof CatalogError ? error : madeAndForgotten();
+  }
+}
+
+function madeAndForgotten(): CatalogError {
+  return new CatalogError('ConcurrentModification', 'the same request was at work meanwhile');
+}
