@@ -6,9 +6,10 @@ import { decodeAnswer } from './answer-record.ts';
 
 /** Answers that are looked at in one step. */
 const PAGE = 100;
-/** Between two steps, and the longest between two rounds. */
+/** Between two steps, and the longest and the shortest time between two rounds. */
 const STEP_MILLIS = 100;
 const ROUND_MILLIS = 60_000;
+const SHORTEST_MILLIS = 1000;
 
 export interface AnswerSweepOptions {
   readonly store: Pick<Store, 'range'>;
@@ -62,7 +63,8 @@ export class AnswerSweep {
   }
 
   #pause(): number {
-    return Math.min(this.#options.windowMillis, ROUND_MILLIS);
+    const { windowMillis } = this.#options;
+    return Math.max(SHORTEST_MILLIS, Math.min(windowMillis, ROUND_MILLIS));
   }
 
   #later(millis: number): void {

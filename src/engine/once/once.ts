@@ -3,6 +3,7 @@ import type { Answer } from '../../protocol/backend.ts';
 import { CatalogError } from '../../protocol/errors.ts';
 import type { Store } from '../../store/store.ts';
 import { commitLoop, type Committer } from '../catalog/commit-loop.ts';
+import { unchanged } from '../catalog/reader.ts';
 import { AlreadyDone, type Seal } from '../catalog/seal.ts';
 import {
   decodeAnswer,
@@ -58,8 +59,6 @@ export class RepeatableOnce implements Once {
   readonly #request: RepeatableRequest;
   readonly #answers: AnswerStore;
   readonly #maker = randomUUID();
-  /** What stands under the key and counts no more. */
-  #expired: Uint8Array | null = null;
 
   constructor(request: RepeatableRequest, answers: AnswerStore) {
     this.#request = request;
@@ -85,7 +84,7 @@ export class RepeatableOnce implements Once {
   seal<Result>(answer: (result: Result) => Answer): Seal<Result> {
     const { key } = this.#request;
     return {
-      checks: [{ kind: 'value', key, value: this.#expired }],
+      checks: [{ kind: 'value', key, value: null }],
       writes: (result) => [{ key, value: encodeAnswer(this.#record(answer(result))) }],
       broken: async () => {
         throw new AlreadyDone((await this.#read())?.maker === this.#maker);
@@ -109,12 +108,16 @@ export class RepeatableOnce implements Once {
     };
   }
 
+  /** The record, if it still counts; one that does not is removed, so that the seal finds none. */
   async #read(): Promise<AnswerRecord | undefined> {
-    const value = (await this.#answers.store.get(this.#request.key)) ?? null;
-    const record = value === null ? undefined : decodeAnswer(value);
-    const counts = record !== undefined && record.expires > this.#answers.clock();
-    this.#expired = counts ? null : value;
-    return counts ? record : undefined;
+    const { store, committer, clock } = this.#answers;
+    const { key } = this.#request;
+    const value = await store.get(key);
+    if (value === undefined) return undefined;
+    const record = decodeAnswer(value);
+    if (record.expires > clock()) return record;
+    await committer.commit([unchanged({ key, value })], [{ key, value: null }]);
+    return undefined;
   }
 
   async #asksTheSame({ asked, body: before }: AnswerRecord): Promise<boolean> {

@@ -223,6 +223,28 @@ describe('the window', () => {
     expect(await keptAnswers()).toBe(1);
   });
 
+  it('ends in peace when an old answer is removed while its request comes again', async () => {
+    await post('/v1/table/t/create', { body: numbers(1n) });
+    await post('/v1/table/t/insert', { body: numbers(2n), id: 'x' });
+    now += WINDOW;
+    const { store } = engine;
+    const sweep = new AnswerSweep({
+      store,
+      committer: store,
+      windowMillis: WINDOW,
+      clock: () => now,
+    });
+    async function* swept(): AsyncGenerator<Uint8Array> {
+      await sweep.step();
+      yield numbers(2n);
+    }
+    const request = requestOf('POST /v1/table/t/insert', { id: 'x' });
+    const answer = await engine.backend.handle({ ...request, body: swept() }, new TestPermit());
+    expect(answer.headers).toBeUndefined();
+    expect(await new TableClient(engine).rows()).toHaveLength(3);
+    await sweep.close();
+  });
+
   it('lets go of old answers a page at a time, and of no others', async () => {
     for (let at = 0; at < 150; at++) await post(`/v1/namespace/n${at}/create`, { id: 'x' });
     now += WINDOW;
