@@ -32,7 +32,7 @@ const layers: Readonly<Record<string, readonly string[]>> = {
 
 /** Packages and modules that only these files may import; a folder ends with a slash. */
 const confined: Readonly<Record<string, readonly string[]>> = {
-  lmdb: ['src/store/embedded.ts'],
+  lmdb: ['src/store/embedded-file.ts'],
   ioredis: ['src/store/'],
   casbin: ['src/policy/'],
   'http-proxy': ['src/gateway/'],

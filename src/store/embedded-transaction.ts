@@ -1,7 +1,7 @@
 import type { Database } from 'lmdb';
 import { encodeWrites } from './change-codec.ts';
 import { boundBytes, keyBytes } from './key.ts';
-import type { Check, CommitResult, Write } from './store.ts';
+import type { Change, Check, CommitResult, StoreEntry, Write } from './store.ts';
 
 /** Keys and values as they lie in the file. */
 export type Bytes = Database<Uint8Array, Uint8Array>;
@@ -48,8 +48,7 @@ export function sequenceOf(bytes: Uint8Array): bigint {
  * whose checks do not hold writes nothing; the others do not notice.
  */
 export function applySteps(tables: Tables, steps: readonly Step[]): readonly CommitResult[] {
-  const stored = tables.counters.get(SEQUENCE);
-  const first = stored === undefined ? 0n : sequenceOf(stored);
+  const first = lastSequence(tables);
   let sequence = first;
   const results = steps.map((step) => {
     const result = applyStep(tables, step, sequence);
@@ -60,19 +59,56 @@ export function applySteps(tables: Tables, steps: readonly Step[]): readonly Com
   return results;
 }
 
+/** The number of the last change. */
+export function lastSequence(tables: Tables): bigint {
+  const stored = tables.counters.get(SEQUENCE);
+  return stored === undefined ? 0n : sequenceOf(stored);
+}
+
+/** Fills an empty store inside the transaction that is open; false when it is not empty. */
+export function applyRestore(
+  tables: Tables,
+  entries: readonly StoreEntry[],
+  sequence: bigint,
+): boolean {
+  if (!isEmpty(tables.values) || !isEmpty(tables.changes)) return false;
+  for (const entry of entries) apply(tables.values, entry);
+  raise(tables, sequence);
+  return true;
+}
+
+/** Applies those of some changes that the store does not have, inside the transaction that is open. */
+export function applyReplay(tables: Tables, changes: readonly Change[]): void {
+  const last = lastSequence(tables);
+  for (const { sequence, writes } of changes) {
+    if (sequence <= last) continue;
+    for (const write of writes) apply(tables.values, write);
+    raise(tables, sequence);
+  }
+}
+
+function raise(tables: Tables, sequence: bigint): void {
+  if (sequence > lastSequence(tables)) put(tables.counters, SEQUENCE, sequenceKey(sequence));
+}
+
+function isEmpty(table: Bytes): boolean {
+  return [...table.getKeys({ limit: 1 })].length === 0;
+}
+
 function applyStep(tables: Tables, step: Step, last: bigint): CommitResult {
   if (step.kind === 'forget') {
     for (const sequence of step.sequences) tables.changes.removeSync(sequenceKey(sequence));
     return { kind: 'committed', sequence: last };
   }
-  const failed = step.checks.findIndex((check) => !holds(tables.values, check));
+  const failed = step.checks.findIndex((check) => !holds(tables.values, check, last));
   if (failed >= 0) return { kind: 'conflict', check: failed };
   for (const write of step.writes) apply(tables.values, write);
   put(tables.changes, sequenceKey(last + 1n), encodeWrites(step.writes));
   return { kind: 'committed', sequence: last + 1n };
 }
 
-function holds(values: Bytes, check: Check): boolean {
+function holds(values: Bytes, check: Check, last: bigint): boolean {
+  if (check.kind === 'sequence') return last >= check.atLeast;
   if (check.kind === 'count') {
     return countKeys(values, boundBytes(check.start), boundBytes(check.end)) === check.count;
   }

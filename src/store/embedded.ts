@@ -1,7 +1,10 @@
-import { open, type RootDatabase } from 'lmdb';
 import { decodeWrites } from './change-codec.ts';
+import { inodeOf, openFile, type OpenFile } from './embedded-file.ts';
 import {
+  applyReplay,
+  applyRestore,
   applySteps,
+  lastSequence,
   sequenceKey,
   sequenceOf,
   type Bytes,
@@ -10,72 +13,66 @@ import {
 } from './embedded-transaction.ts';
 import { StoreError } from './errors.ts';
 import { makeFolder, syncFolder } from './folder.ts';
+import { Gate } from './gate.ts';
 import { Group, type Settled } from './group.ts';
 import { boundBytes, keyBytes, keyText } from './key.ts';
-import type { Change, Check, CommitResult, Range, Store, StoreEntry, Write } from './store.ts';
+import type {
+  Change,
+  Check,
+  CommitResult,
+  Range,
+  Store,
+  StoreEntry,
+  StoreGuard,
+  Write,
+} from './store.ts';
 
-/** Address space that the file may grow into; nothing is taken up before it is used. */
-const MAP_BYTES = 2 ** 36;
 /** The most commits that share one flush of the disk. */
 const MAX_BATCH = 256;
 /** A commit that is not confirmed by then is unknown: a process that was stopped may hold the lock. */
 const PATIENCE_MILLIS = 30_000;
 
-const binary = { keyEncoding: 'binary', encoding: 'binary' } as const;
-
 /**
  * Opens the embedded store of a folder, which is made where it is missing (mode
- * 0700). Any number of processes of one machine may have it open.
- *
- * What a resolved commit means: with `overlappingSync` off, LMDB writes the
- * pages, waits for `fdatasync`, writes the page that makes them count through a
- * descriptor opened with O_DSYNC, and only then reports back (as strace shows).
+ * 0700). Any number of processes of one machine may have it open. When its file
+ * is taken away nothing is answered, and when another is put there, that is the store.
  */
 export async function openEmbeddedStore(folder: string): Promise<Store> {
   await makeFolder(folder, 0o700);
-  const root = open<Uint8Array, Uint8Array>({
-    ...binary,
-    path: folder,
-    noSubdir: false,
-    overlappingSync: false,
-    // Off: when it is on, a commit that fails also rejects a promise that nobody holds.
-    eventTurnBatching: false,
-    mapSize: MAP_BYTES,
-    maxDbs: 3,
-  });
+  const file = openFile(folder);
   await syncFolder(folder);
-  return new EmbeddedStore(root);
+  return new EmbeddedStore(folder, file);
 }
 
 class EmbeddedStore implements Store {
-  readonly #root: RootDatabase<Uint8Array, Uint8Array>;
-  readonly #tables: Tables;
+  readonly #folder: string;
   readonly #group = new Group<Step, CommitResult>((steps) => this.#transact(steps), MAX_BATCH);
+  readonly #gate = new Gate();
+  #file: OpenFile;
+  /** When its name was last seen to stand for it. */
+  #seenMillis = 0;
+  #retired: Promise<void> = Promise.resolve();
   #closed = false;
 
-  constructor(root: RootDatabase<Uint8Array, Uint8Array>) {
-    this.#root = root;
-    this.#tables = {
-      values: root.openDB('values', binary),
-      changes: root.openDB('changes', binary),
-      counters: root.openDB('counters', binary),
-    };
+  constructor(folder: string, file: OpenFile) {
+    this.#folder = folder;
+    this.#file = file;
   }
 
   async get(key: string): Promise<Uint8Array | undefined> {
     const bytes = keyBytes(key);
-    return this.#newest().values.get(bytes);
+    return (await this.#newest()).values.get(bytes);
   }
 
   async getMany(keys: readonly string[]): Promise<readonly (Uint8Array | undefined)[]> {
     const bytes = keys.map(keyBytes);
-    const { values } = this.#newest();
+    const { values } = await this.#newest();
     return bytes.map((key) => values.get(key));
   }
 
   async range(range: Range): Promise<readonly StoreEntry[]> {
     const [start, end] = [boundBytes(range.start), boundBytes(range.end)];
-    const { values } = this.#newest();
+    const { values } = await this.#newest();
     if (Buffer.compare(start, end) >= 0 || range.limit <= 0) return [];
     const span =
       range.reverse === true
@@ -90,7 +87,7 @@ class EmbeddedStore implements Store {
   }
 
   async changes(limit: number): Promise<readonly Change[]> {
-    const { changes } = this.#newest();
+    const { changes } = await this.#newest();
     return [...changes.getRange({ start: sequenceKey(0n), limit })].map(({ key, value }) => ({
       sequence: sequenceOf(key),
       writes: decodeWrites(Buffer.from(value)),
@@ -102,6 +99,29 @@ class EmbeddedStore implements Store {
     if (result.kind === 'unknown') throw new StoreError('failed', result.reason);
   }
 
+  async sequence(): Promise<bigint> {
+    return lastSequence(await this.#newest());
+  }
+
+  async restore(entries: AsyncIterable<StoreEntry>, sequence: bigint): Promise<void> {
+    const all: StoreEntry[] = [];
+    for await (const entry of entries) all.push(entry);
+    verifyKeys([], all);
+    const { root, tables } = await this.#current();
+    const done = await root.childTransaction(() => applyRestore(tables, all, sequence));
+    if (!done) throw new StoreError('occupied', 'the store is not empty');
+  }
+
+  async replay(changes: readonly Change[]): Promise<void> {
+    for (const { writes } of changes) verifyKeys([], writes);
+    const { root, tables } = await this.#current();
+    await root.childTransaction(() => applyReplay(tables, changes));
+  }
+
+  guard(look: StoreGuard): void {
+    this.#gate.shut(() => look(new EmbeddedStore(this.#folder, this.#file)));
+  }
+
   async weakness(): Promise<undefined> {
     this.#requireOpen();
   }
@@ -110,33 +130,61 @@ class EmbeddedStore implements Store {
     if (this.#closed) return;
     this.#closed = true;
     await this.#group.idle();
-    await this.#root.close();
+    await this.#retired;
+    await this.#file.root.close();
   }
 
   /** The tables as every commit so far has left them, those of other processes too; at one moment for as long as nothing is awaited. */
-  #newest(): Tables {
+  async #newest(): Promise<Tables> {
+    const { root, tables } = await this.#current();
+    root.resetReadTxn();
+    return tables;
+  }
+
+  /** The file that is there now, once it was looked at. */
+  async #current(): Promise<OpenFile> {
+    this.#follow();
+    while (!this.#gate.isOpen) {
+      await this.#gate.pass();
+      this.#follow();
+    }
+    return this.#file;
+  }
+
+  /** Goes over to the file that its name stands for now. */
+  #follow(): void {
     this.#requireOpen();
-    this.#root.resetReadTxn();
-    return this.#tables;
+    const now = Date.now();
+    if (this.#seenMillis === now) return;
+    if (inodeOf(this.#folder) !== this.#file.inode) {
+      const old = this.#file;
+      this.#file = openFile(this.#folder);
+      this.#gate.shut();
+      this.#retired = this.#group.idle().then(() => old.root.close());
+    }
+    this.#seenMillis = now;
   }
 
   #requireOpen(): void {
     if (this.#closed) throw new StoreError('closed', 'the store is closed');
   }
 
-  #submit(step: Step): Promise<CommitResult> {
-    this.#requireOpen();
+  async #submit(step: Step): Promise<CommitResult> {
+    await this.#current();
     return patiently(this.#group.submit(step));
   }
 
   /** Does steps in one transaction, with one flush of the disk for all. */
   async #transact(steps: readonly Step[]): Promise<readonly Settled<CommitResult>[]> {
+    const { root, tables, inode } = this.#file;
     let inside: unknown;
     try {
       // A child transaction, so that a step that throws leaves nothing of the others either.
-      const results = await this.#root.childTransaction(() => {
+      const results = await root.childTransaction(() => {
         try {
-          return applySteps(this.#tables, steps);
+          // What is written to a file without a name is lost.
+          if (inodeOf(this.#folder) !== inode) throw replaced();
+          return applySteps(tables, steps);
         } catch (error) {
           inside = error;
           throw error;
@@ -150,20 +198,25 @@ class EmbeddedStore implements Store {
   }
 }
 
+function replaced(): StoreError {
+  return new StoreError('unavailable', 'the file of the store was replaced');
+}
+
 function entries(table: Bytes, options: Parameters<Bytes['getRange']>[0]): readonly StoreEntry[] {
   return [...table.getRange(options)].map(({ key, value }) => ({ key: keyText(key), value }));
 }
 
 /** Keys are looked at before the transaction, so that one commit's key cannot spoil another's batch. */
-function verifyKeys(checks: readonly Check[], writes: readonly Write[]): void {
+function verifyKeys(checks: readonly Check[], writes: readonly { readonly key: string }[]): void {
   for (const check of checks) {
     if (check.kind === 'value') keyBytes(check.key);
-    else [check.start, check.end].forEach(boundBytes);
+    else if (check.kind === 'count') [check.start, check.end].forEach(boundBytes);
   }
   for (const { key } of writes) keyBytes(key);
 }
 
 function failed(error: unknown): Settled<CommitResult> {
+  if (error instanceof StoreError) return { kind: 'failed', error };
   return {
     kind: 'failed',
     error: new StoreError('failed', `the store could not make the change: ${messageOf(error)}`),

@@ -1,9 +1,9 @@
 /**
  * Why a store refuses: a key it cannot hold, a store that is closed, a failure
- * of the disk or the memory beneath it, a server that does not answer, or an
- * address that names none.
+ * of the disk or the memory beneath it, a server that does not answer (a file
+ * that is gone), an address that names none, or something in it where nothing may be.
  */
-export type StoreFault = 'key' | 'closed' | 'failed' | 'unavailable' | 'address';
+export type StoreFault = 'key' | 'closed' | 'failed' | 'unavailable' | 'address' | 'occupied';
 
 /** A refusal of the store. Nothing was written. */
 export class StoreError extends Error {

@@ -1,5 +1,5 @@
 import { boundBytes, keyBytes } from './key.ts';
-import type { Check, Write } from './store.ts';
+import type { Change, Check, Write } from './store.ts';
 
 /** What a script is given. */
 export type Argument = string | number | Buffer;
@@ -28,6 +28,7 @@ export function commitArguments(
 
 function checkArguments(check: Check): readonly Argument[] {
   if (check.kind === 'count') return countArguments(check.start, check.end, check.count);
+  if (check.kind === 'sequence') return ['n', String(check.atLeast)];
   const key = keyBytes(check.key);
   return check.value === null ? ['a', key] : ['v', key, Buffer.from(check.value)];
 }
@@ -40,6 +41,11 @@ function countArguments(start: string, end: string, count: number): readonly Arg
 export function lexBounds(start: Buffer, end: Buffer): readonly [Argument, Argument] {
   const first = start.length === 0 ? '-' : Buffer.concat([Buffer.from('['), start]);
   return [first, Buffer.concat([Buffer.from('('), end])];
+}
+
+/** A change for the script that applies it again. */
+export function replayArguments({ sequence, writes }: Change): readonly Argument[] {
+  return [String(sequence), writes.length, ...writes.flatMap(writeArguments)];
 }
 
 function writeArguments({ key, value }: Write): readonly Argument[] {

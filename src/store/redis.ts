@@ -3,19 +3,35 @@ import { decodeWrites } from './change-codec.ts';
 import { StoreError } from './errors.ts';
 import { boundBytes, keyBytes, keyText } from './key.ts';
 import { parseRedisAddress } from './redis-address.ts';
+import { Gate } from './gate.ts';
 import { codeOf, connectRedis, type RedisLink } from './redis-client.ts';
-import { commitArguments, lexBounds, type Argument } from './redis-commit.ts';
+import { commitArguments, lexBounds, replayArguments, type Argument } from './redis-commit.ts';
 import { weaknessOf } from './redis-durability.ts';
+import { RedisRuns, Refusal } from './redis-run.ts';
 import {
   CHANGES,
   COMMIT,
   FORGET,
   RANGE,
   redisKeys,
+  REPLAY,
+  RESTORE_ADD,
+  RESTORE_BEGIN,
+  RESTORE_END,
+  STATE,
   VALUES,
   type RedisScript,
 } from './redis-scripts.ts';
-import type { Change, Check, CommitResult, Range, Store, StoreEntry, Write } from './store.ts';
+import type {
+  Change,
+  Check,
+  CommitResult,
+  Range,
+  Store,
+  StoreEntry,
+  StoreGuard,
+  Write,
+} from './store.ts';
 
 /** A commit whose answer was lost is asked about for so long before it is unknown, in milliseconds. */
 const PATIENCE_MILLIS = 8000;
@@ -39,18 +55,21 @@ export interface RedisStoreOptions {
 export async function openRedisStore(options: RedisStoreOptions): Promise<Store> {
   const link = await connectRedis(parseRedisAddress(options.url));
   await link.untilReady(FIRST_MILLIS);
-  return new RedisStore(link, redisKeys(options.catalog));
+  const gate = new Gate();
+  return new RedisStore(link, new RedisRuns(link.client, redisKeys(options.catalog), gate), gate);
 }
 
 class RedisStore implements Store {
   readonly #link: RedisLink;
-  readonly #keys: readonly string[];
+  readonly #runs: RedisRuns;
+  readonly #gate: Gate;
   readonly #underWay = new Set<Promise<unknown>>();
   #closed = false;
 
-  constructor(link: RedisLink, keys: readonly string[]) {
+  constructor(link: RedisLink, runs: RedisRuns, gate: Gate) {
     this.#link = link;
-    this.#keys = keys;
+    this.#runs = runs;
+    this.#gate = gate;
   }
 
   async get(key: string): Promise<Uint8Array | undefined> {
@@ -92,6 +111,34 @@ class RedisStore implements Store {
     await this.#read(FORGET, numbers);
   }
 
+  async sequence(): Promise<bigint> {
+    const [sequence] = listOf(await this.#read(STATE, ['']));
+    return BigInt(bytesOf(sequence).toString());
+  }
+
+  async restore(entries: AsyncIterable<StoreEntry>, sequence: bigint): Promise<void> {
+    const id = randomUUID();
+    await this.#read(RESTORE_BEGIN, [id]);
+    for await (const page of pagesOf(entries)) {
+      const sent = page.flatMap(({ key, value }) => [keyBytes(key), Buffer.from(value)]);
+      if ((await this.#read(RESTORE_ADD, [id, ...sent])) !== 1) throw overtaken();
+    }
+    const ended = await this.#read(RESTORE_END, [id, String(sequence)]);
+    if (ended === -1) throw new StoreError('occupied', 'the store is not empty');
+    if (ended !== 1) throw overtaken();
+  }
+
+  async replay(changes: readonly Change[]): Promise<void> {
+    await this.#read(REPLAY, changes.flatMap(replayArguments));
+  }
+
+  guard(look: StoreGuard): void {
+    this.#gate.shut(() => {
+      const open = new Gate();
+      return look(new RedisStore(this.#link, this.#runs.fixed(open), open));
+    });
+  }
+
   async weakness(): Promise<string | undefined> {
     this.#requireOpen();
     return weaknessOf(this.#link.client);
@@ -108,10 +155,11 @@ class RedisStore implements Store {
   async #commit(sent: readonly Argument[]): Promise<CommitResult> {
     const until = Date.now() + PATIENCE_MILLIS;
     this.#requireReady();
-    for (;;) {
+    for (let sure = true; ; sure = false) {
       try {
-        return resultOf(await this.#run(COMMIT, sent));
+        return resultOf(await this.#runs.call(COMMIT, sent));
       } catch (error) {
+        if (error instanceof Refusal && !sure) return unknown(error.cause);
         if (!isLost(error)) throw failed(error);
         this.#link.leave();
         const left = until - Date.now();
@@ -125,23 +173,13 @@ class RedisStore implements Store {
     return this.#tracked(async () => {
       this.#requireReady();
       try {
-        return await this.#run(script, sent);
+        return await this.#runs.call(script, sent);
       } catch (error) {
         if (!isLost(error)) throw failed(error);
         this.#link.leave();
         throw away();
       }
     });
-  }
-
-  async #run(script: RedisScript, sent: readonly Argument[]): Promise<unknown> {
-    const rest = [this.#keys.length, ...this.#keys, ...sent];
-    try {
-      return await this.#link.client.callBuffer('EVALSHA', [script.digest, ...rest]);
-    } catch (error) {
-      if (codeOf(error) !== 'NOSCRIPT') throw error;
-      return this.#link.client.callBuffer('EVAL', [script.source, ...rest]);
-    }
   }
 
   #tracked<Result>(work: () => Promise<Result>): Promise<Result> {
@@ -166,6 +204,27 @@ class RedisStore implements Store {
   #requireReady(): void {
     if (!this.#link.ready) throw away();
   }
+}
+
+/** Entries of about so many bytes, or so many, are put back at once. */
+const PAGE_BYTES = 2 ** 20;
+const PAGE_ENTRIES = 1000;
+
+async function* pagesOf(entries: AsyncIterable<StoreEntry>): AsyncGenerator<readonly StoreEntry[]> {
+  let page: StoreEntry[] = [];
+  let bytes = 0;
+  for await (const entry of entries) {
+    page.push(entry);
+    bytes += entry.value.byteLength;
+    if (bytes < PAGE_BYTES && page.length < PAGE_ENTRIES) continue;
+    yield page;
+    [page, bytes] = [[], 0];
+  }
+  if (page.length > 0) yield page;
+}
+
+function overtaken(): StoreError {
+  return new StoreError('failed', 'somebody else has begun to put the store back meanwhile');
 }
 
 function resultOf(answer: unknown): CommitResult {
@@ -207,7 +266,7 @@ const PASSING = new Set([
 
 /** Whether a command has no answer that says what became of it. */
 function isLost(error: unknown): boolean {
-  if (error instanceof StoreError) return false;
+  if (error instanceof StoreError || error instanceof Refusal) return false;
   const answered = error instanceof Error && error.name === 'ReplyError';
   return !answered || PASSING.has(codeOf(error));
 }
@@ -216,7 +275,8 @@ function away(): StoreError {
   return new StoreError('unavailable', 'Redis does not answer');
 }
 
-function failed(error: unknown): StoreError {
+function failed(error: unknown): unknown {
+  if (error instanceof Refusal) return error.cause;
   if (error instanceof StoreError) return error;
   return new StoreError('failed', `Redis refused: ${messageOf(error)}`);
 }

@@ -14,7 +14,9 @@ export type Check =
       readonly start: string;
       readonly end: string;
       readonly count: number;
-    };
+    }
+  /** The store has not gone back: the number of its last change is no lower. */
+  | { readonly kind: 'sequence'; readonly atLeast: bigint };
 
 /** A key set to a value, or removed when the value is null. */
 export interface Write {
@@ -46,6 +48,12 @@ export type CommitResult =
   | { readonly kind: 'unknown'; readonly reason: string };
 
 /**
+ * Looks at a store that may have become another, through a view of it that works
+ * meanwhile. While this throws, everything that is asked of the store throws the same.
+ */
+export type StoreGuard = (store: Store) => Promise<void>;
+
+/**
  * A small ordered key-value store: the coordinator of versions and names. All
  * writes of a commit take effect or none, if every check still holds, and the
  * change gets the next sequence number. A committed change is on stable storage.
@@ -60,6 +68,25 @@ export interface Store {
   changes(limit: number): Promise<readonly Change[]>;
   /** Forgets changes that the journal holds. */
   forget(sequences: readonly bigint[]): Promise<void>;
+  /** The number of the last change; 0 before the first. */
+  sequence(): Promise<bigint>;
+  /**
+   * Fills an empty store, all at once: whatever cuts it off, the store is empty or
+   * has everything. Changes number on from the number given.
+   * @throws StoreError occupied when the store is not empty.
+   */
+  restore(entries: AsyncIterable<StoreEntry>, sequence: bigint): Promise<void>;
+  /**
+   * Applies changes that were committed before and that the store lost, in order
+   * and with their numbers; those that it has are passed over. All or none.
+   * They are in the journal already, so `changes` does not tell them.
+   */
+  replay(changes: readonly Change[]): Promise<void>;
+  /**
+   * Has someone look at the store before it is used: now, and again whenever it
+   * may have become another, since its server was restarted or replaced or its file was.
+   */
+  guard(look: StoreGuard): void;
   /** Why changes that were acknowledged could be lost; undefined when they cannot. */
   weakness(): Promise<string | undefined>;
   close(): Promise<void>;

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import * as fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { Check, Range, Store, Write } from '../../src/store/store.ts';
+import type { Check, Range, Store, StoreEntry, Write } from '../../src/store/store.ts';
 
 /** A store under test, on a place of its own. */
 export interface StoreUnderTest {
@@ -376,6 +376,143 @@ export function storeSuite(name: string, open: () => Promise<StoreUnderTest>): v
       });
     });
 
+    describe('a check of the sequence', () => {
+      it('holds while the store has at least so many changes', async () => {
+        await put(store, [['a', '1']]);
+        expect(await store.sequence()).toBe(1n);
+        const check = (atLeast: bigint): Check => ({ kind: 'sequence', atLeast });
+        expect(await store.commit([check(2n)], [write('b', '1')])).toEqual({
+          kind: 'conflict',
+          check: 0,
+        });
+        expect(await store.commit([check(0n), check(1n)], [])).toMatchObject({ sequence: 2n });
+        expect(await store.commit([check(2n)], [])).toMatchObject({ sequence: 3n });
+        expect(await store.get('b')).toBeUndefined();
+      });
+    });
+
+    describe('what is put back', () => {
+      const entries = (...keys: readonly string[]): StoreEntry[] =>
+        keys.map((key) => ({ key, value: Buffer.from(`value of ${key}`) }));
+
+      it('is everything at once, in a store that is empty, and numbers go on', async () => {
+        expect(await store.sequence()).toBe(0n);
+        const many = Array.from({ length: 2500 }, (_, at) => `k${at}`);
+        await store.restore(each(entries('a\u0000b', 'é😀', ...many)), 41n);
+        await reopen();
+        expect(await store.sequence()).toBe(41n);
+        expect(Object.keys(await contents(store))).toHaveLength(2502);
+        expect(text(await store.get('é😀'))).toBe('value of é😀');
+        expect(await store.changes(10)).toEqual([]);
+        const [first] = await store.range({ start: '', end: 'b', limit: 1 });
+        expect([first?.key, text(first?.value)]).toEqual(['a\u0000b', 'value of a\u0000b']);
+        const check: Check = { kind: 'count', start: '', end: '\u{10ffff}', count: 2502 };
+        expect(await store.commit([check], [write('é😀', null)])).toMatchObject({ sequence: 42n });
+      });
+
+      it('may be nothing but a number', async () => {
+        await store.restore(each([]), 7n);
+        expect(await put(store, [['a', '1']])).toBe(8n);
+      });
+
+      it('never lowers the number of the last change', async () => {
+        const last = await put(store, [['a', '1']]);
+        expect(await put(store, [['a', null]])).toBe(last + 1n);
+        await store.forget([last, last + 1n]);
+        await store.restore(each(entries('b')), 1n);
+        expect(await put(store, [['a', '1']])).toBe(3n);
+      });
+
+      const occupied = { kind: 'occupied', message: 'the store is not empty' };
+
+      it('is refused by a store that holds a key, or a change that the journal may not have', async () => {
+        const sequence = await put(store, [['a', '1']]);
+        await expect(store.restore(each(entries('b')), 9n)).rejects.toMatchObject(occupied);
+        await store.forget([sequence]);
+        await expect(store.restore(each(entries('b')), 9n)).rejects.toMatchObject(occupied);
+        await put(store, [['a', null]]);
+        await expect(store.restore(each(entries('b')), 9n)).rejects.toMatchObject(occupied);
+        expect(await contents(store)).toEqual({});
+        expect(await store.sequence()).toBe(2n);
+      });
+
+      it('leaves nothing when it is cut off, and can be begun again', async () => {
+        const cut = async function* (): AsyncGenerator<StoreEntry> {
+          for (let at = 0; at < 1500; at++) yield* entries(`k${at}`);
+          throw new Error('cut off');
+        };
+        await expect(store.restore(cut(), 5n)).rejects.toThrow('cut off');
+        expect(await contents(store)).toEqual({});
+        expect(await store.sequence()).toBe(0n);
+        await store.restore(each(entries('a')), 5n);
+        expect(await contents(store)).toEqual({ a: 'value of a' });
+      });
+    });
+
+    describe('changes that are made again', () => {
+      it('take their numbers, pass over what is there, and leave no change behind', async () => {
+        await put(store, [['a', '1']]);
+        await put(store, [['b', '1']]);
+        await store.replay([
+          { sequence: 1n, writes: [write('a', 'long past')] },
+          { sequence: 2n, writes: [write('b', 'past')] },
+          { sequence: 3n, writes: [write('a', null), write('c', new Uint8Array([0, 255]))] },
+          { sequence: 5n, writes: [write('b', '5'), write('d', '')] },
+        ]);
+        await reopen();
+        expect(await store.sequence()).toBe(5n);
+        expect((await store.changes(9)).map(({ sequence }) => sequence)).toEqual([1n, 2n]);
+        expect(await keysOf(store, { start: '', end: 'z', limit: 9 })).toEqual(['b', 'c', 'd']);
+        expect([text(await store.get('b')), hex(await store.get('c'))]).toEqual(['5', '00ff']);
+        expect(await put(store, [])).toBe(6n);
+        await store.replay([{ sequence: 6n, writes: [write('b', '6')] }]);
+        expect(text(await store.get('b'))).toBe('5');
+      });
+
+      it('are all made or none', async () => {
+        const changes = [
+          { sequence: 1n, writes: [write('a', '1')] },
+          { sequence: 2n, writes: [write('', '1')] },
+        ];
+        await expect(store.replay(changes)).rejects.toMatchObject({ kind: 'key' });
+        expect([await store.sequence(), await store.get('a')]).toEqual([0n, undefined]);
+      });
+    });
+
+    describe('a guard', () => {
+      it('looks before anything else happens, through a view that works meanwhile', async () => {
+        await put(store, [['a', '1']]);
+        const seen: unknown[] = [];
+        store.guard(async (view) => {
+          await setImmediate();
+          seen.push(text(await view.get('a')), await view.sequence());
+          await view.replay([{ sequence: 2n, writes: [write('a', '2')] }]);
+        });
+        expect(
+          await Promise.all([
+            store.get('a').then(text),
+            store.commit([], [write('b', '1')]),
+            store.getMany(['a']).then(([value]) => text(value)),
+            store.range({ start: 'a', end: 'b', limit: 2 }).then(([entry]) => text(entry?.value)),
+            store.changes(1).then((changes) => changes.length),
+          ]),
+        ).toEqual(['2', { kind: 'committed', sequence: 3n }, '2', '2', 1]);
+        expect(seen).toEqual(['1', 1n]);
+      });
+
+      it('keeps everything from the store while it refuses, and is asked again', async () => {
+        let refusals = 3;
+        store.guard(async () => {
+          if (refusals-- > 0) throw new RangeError('not this store');
+        });
+        await expect(store.get('a')).rejects.toThrow(RangeError);
+        await expect(store.commit([], [write('a', '1')])).rejects.toThrow('not this store');
+        await expect(store.sequence()).rejects.toThrow('not this store');
+        expect(await put(store, [['b', '1']])).toBe(1n);
+        expect([refusals, await store.get('a')]).toEqual([-1, undefined]);
+      });
+    });
+
     it('keeps everything over a restart', async () => {
       await put(
         store,
@@ -404,6 +541,10 @@ export function storeSuite(name: string, open: () => Promise<StoreUnderTest>): v
       expect(await keysOf(store, { start: '', end: 'z', limit: 100 })).toHaveLength(20);
     });
   });
+}
+
+async function* each<Item>(items: readonly Item[]): AsyncGenerator<Item> {
+  yield* items;
 }
 
 type Value = string | Uint8Array | null;

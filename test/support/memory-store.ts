@@ -1,3 +1,4 @@
+import { StoreError } from '../../src/store/errors.ts';
 import type {
   Change,
   Check,
@@ -47,6 +48,31 @@ export class MemoryStore implements Store {
     this.#changes.splice(0, this.#changes.length, ...kept);
   }
 
+  async sequence(): Promise<bigint> {
+    return this.#sequence;
+  }
+
+  async restore(entries: AsyncIterable<StoreEntry>, sequence: bigint): Promise<void> {
+    const all: StoreEntry[] = [];
+    for await (const entry of entries) all.push(entry);
+    if (this.#values.size > 0 || this.#changes.length > 0) {
+      throw new StoreError('occupied', 'the store is not empty');
+    }
+    for (const entry of all) this.#apply(entry);
+    if (sequence > this.#sequence) this.#sequence = sequence;
+  }
+
+  async replay(changes: readonly Change[]): Promise<void> {
+    const last = this.#sequence;
+    for (const { sequence, writes } of changes.filter((change) => change.sequence > last)) {
+      for (const write of writes) this.#apply(write);
+      if (sequence > this.#sequence) this.#sequence = sequence;
+    }
+  }
+
+  /** It never becomes another, so nobody has to look. */
+  guard(): void {}
+
   async weakness(): Promise<undefined> {}
 
   async close(): Promise<void> {}
@@ -59,6 +85,7 @@ export class MemoryStore implements Store {
   }
 
   #holds(check: Check): boolean {
+    if (check.kind === 'sequence') return this.#sequence >= check.atLeast;
     if (check.kind === 'count') return this.#between(check.start, check.end).length === check.count;
     const value = this.#values.get(check.key);
     if (value === undefined || check.value === null)

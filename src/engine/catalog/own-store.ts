@@ -5,6 +5,7 @@ import type {
   Range,
   Store,
   StoreEntry,
+  StoreGuard,
   Write,
 } from '../../store/store.ts';
 import { stranger } from './catalog-id.ts';
@@ -18,11 +19,16 @@ import { CATALOG_KEY } from './keys.ts';
 export class OwnStore implements Store {
   readonly #store: Store;
   readonly #id: string;
+  readonly #onStrange: () => void;
 
-  /** @param id What the store carries while it is this catalog's. */
-  constructor(store: Store, id: string) {
+  /**
+   * @param id What the store carries while it is this catalog's.
+   * @param onStrange Told whenever it carries something else.
+   */
+  constructor(store: Store, id: string, onStrange: () => void = () => undefined) {
     this.#store = store;
     this.#id = id;
+    this.#onStrange = onStrange;
   }
 
   async get(key: string): Promise<Uint8Array | undefined> {
@@ -56,6 +62,22 @@ export class OwnStore implements Store {
     return this.#store.forget(sequences);
   }
 
+  sequence(): Promise<bigint> {
+    return this.#store.sequence();
+  }
+
+  restore(entries: AsyncIterable<StoreEntry>, sequence: bigint): Promise<void> {
+    return this.#store.restore(entries, sequence);
+  }
+
+  replay(changes: readonly Change[]): Promise<void> {
+    return this.#store.replay(changes);
+  }
+
+  guard(look: StoreGuard): void {
+    this.#store.guard(look);
+  }
+
   weakness(): Promise<string | undefined> {
     return this.#store.weakness();
   }
@@ -66,6 +88,8 @@ export class OwnStore implements Store {
 
   #require(value: Uint8Array | undefined): void {
     const found = value === undefined ? undefined : Buffer.from(value).toString();
-    if (found !== this.#id) throw stranger(this.#id, found);
+    if (found === this.#id) return;
+    this.#onStrange();
+    throw stranger(this.#id, found);
   }
 }
