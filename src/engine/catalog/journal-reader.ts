@@ -87,7 +87,8 @@ function least(open: readonly Source[]): Source | undefined {
   );
 }
 
-async function journalFiles(folder: string): Promise<{ name: string; first: bigint }[]> {
+/** The files of a journal, in the order of their first changes. */
+export async function journalFiles(folder: string): Promise<{ name: string; first: bigint }[]> {
   const names = (await readdir(folder)).sort();
   return names.flatMap((name) => {
     const first = NAME.exec(name)?.[1];
