@@ -3,6 +3,7 @@ import type { Upkeep } from '../engine/upkeep.ts';
 import { canonicalPath } from '../protocol/identifier.ts';
 import { addDropped, addUndrop } from './catalog-dropped.ts';
 import { addGc } from './catalog-gc.ts';
+import { addRebuild } from './catalog-rebuild.ts';
 import { addVerify } from './catalog-verify.ts';
 import { withConfig } from './command-config.ts';
 import { columns } from './output.ts';
@@ -20,7 +21,7 @@ interface CompactedTable {
   readonly made: number;
 }
 
-/** `arrowgate catalog compact|dropped|undrop|gc|verify`. */
+/** `arrowgate catalog compact|dropped|undrop|gc|verify|rebuild`. */
 export function addCatalog(program: Command, run: Run): void {
   const catalog = program
     .command('catalog')
@@ -37,6 +38,7 @@ export function addCatalog(program: Command, run: Run): void {
   addUndrop(catalog, run);
   addGc(catalog, run);
   addVerify(catalog, run);
+  addRebuild(catalog, run);
 }
 
 async function compactAll(

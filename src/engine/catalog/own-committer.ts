@@ -11,15 +11,27 @@ import type { Journal } from './journal.ts';
 export class OwnCommitter implements Committer {
   readonly #journal: Journal;
   readonly #identity: Identity;
+  readonly #onBehind: () => void;
+  /** The highest change of this process: a store that has not as many has lost some. */
+  #last = 0n;
 
-  constructor(journal: Journal, identity: Identity) {
+  /** @param onBehind Told when the store lacks changes that this process made. */
+  constructor(journal: Journal, identity: Identity, onBehind: () => void = () => undefined) {
     this.#journal = journal;
     this.#identity = identity;
+    this.#onBehind = onBehind;
   }
 
   /** @throws CatalogError ServiceUnavailable when the store is not this catalog's, and those of the journal. */
   async commit(checks: readonly Check[], writes: readonly Write[]): Promise<CommitResult> {
-    const result = await this.#journal.commit([...checks, this.#identity.check], writes);
+    const known: Check = { kind: 'sequence', atLeast: this.#last };
+    const own = [...checks, this.#identity.check, known];
+    const result = await this.#journal.commit(own, writes);
+    if (result.kind === 'committed' && result.sequence > this.#last) this.#last = result.sequence;
+    if (result.kind === 'conflict' && result.check > checks.length) {
+      this.#onBehind();
+      throw new CatalogError('ServiceUnavailable', 'the store lacks changes that were acknowledged');
+    }
     if (result.kind === 'conflict' && result.check === checks.length) {
       throw new CatalogError('ServiceUnavailable', "the store no longer carries this catalog's id");
     }

@@ -1,4 +1,4 @@
-import { readFile, stat } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { StoreEntry, Write } from '../../store/store.ts';
 import type { JournalState } from '../catalog/journal-state.ts';
@@ -6,7 +6,7 @@ import { decodeDropped, decodeTable } from '../catalog/records-codec.ts';
 import type { TableRecord, VersionRecord } from '../catalog/records.ts';
 import { readIfPresent } from '../disk.ts';
 import { manifestName, stagingName } from '../table/layout.ts';
-import { decodeManifest } from '../table/manifest.ts';
+import { decodeManifest, type Manifest } from '../table/manifest.ts';
 import { decodeVersion } from '../table/version-codec.ts';
 import { versionWrites } from '../table/version-commit.ts';
 
@@ -27,6 +27,13 @@ interface Head {
   readonly version: bigint;
 }
 
+/** What lies on disk beyond the heads of a state. */
+export interface Ahead {
+  readonly versions: readonly VersionAhead[];
+  /** Absolute paths of manifests that are no version: damaged, or without all files that they name. */
+  readonly unsound: readonly string[];
+}
+
 /**
  * The versions that follow the heads of a state on disk. A manifest gets its
  * final name only after the store has committed its version, and it was committed
@@ -35,20 +42,19 @@ interface Head {
  * without it would meet its name again with other contents.
  * @param root The folder that holds a folder for each table.
  */
-export async function versionsAhead(
-  state: JournalState,
-  root: string,
-): Promise<readonly VersionAhead[]> {
-  const ahead: VersionAhead[] = [];
+export async function versionsAhead(state: JournalState, root: string): Promise<Ahead> {
+  const versions: VersionAhead[] = [];
+  const unsound: string[] = [];
   for (const head of await headsOf(state, root)) {
     for (let version = head.version + 1n; ; version++) {
-      const record = await finalVersion(head, version);
-      if (record === undefined) break;
+      const found = await finalVersion(head, version);
+      if (typeof found === 'string') unsound.push(found);
+      if (found === undefined || typeof found === 'string') break;
       const { tableId, chain } = head;
-      ahead.push({ tableId, chain, version, writes: versionWrites(tableId, record, chain) });
+      versions.push({ tableId, chain, version, writes: versionWrites(tableId, found, chain) });
     }
   }
-  return ahead;
+  return { versions, unsound };
 }
 
 /** Heads come before tables in the order of keys. */
@@ -77,25 +83,37 @@ function headOf({ key, value }: StoreEntry): Omit<Head, 'folder'> {
   return { tableId: key.slice(1, slash), chain, version: decodeVersion(value).version };
 }
 
-/** The record of a version whose manifest has its final name; undefined when there is none, or not all that it names. */
+/** The record of a version whose manifest has its final name; the manifest's path when it is not sound, undefined when there is none. */
 async function finalVersion(
   { folder, chain }: Head,
   version: bigint,
-): Promise<VersionRecord | undefined> {
+): Promise<VersionRecord | string | undefined> {
   const manifest = manifestName(version, chain);
-  const bytes = await readIfPresent(join(folder, manifest));
+  const path = join(folder, manifest);
+  const bytes = await readIfPresent(path);
   if (bytes === undefined) return undefined;
-  const { timestampMillis, version: said, fragments } = await decodeManifest(bytes);
-  const files = fragments.flatMap((fragment) => fragment.files);
-  const whole = await Promise.all(files.map((file) => hasSize(join(folder, file.path), file.bytes)));
-  if (said !== version || whole.includes(false)) return undefined;
+  const read = await decodeManifest(bytes).catch(() => undefined);
+  if (read?.version !== version || !(await isWhole(folder, read))) return path;
+  const { timestampMillis } = read;
   const staging = stagingName(version, chain);
-  return { version, timestampMillis, manifest, staging, manifestBytes: bytes.byteLength, metadata: {} };
+  const manifestBytes = bytes.byteLength;
+  return { version, timestampMillis, manifest, staging, manifestBytes, metadata: {} };
 }
 
-async function hasSize(path: string, bytes: number): Promise<boolean> {
+/** Whether every file is there that a manifest names. */
+async function isWhole(folder: string, { fragments }: Manifest): Promise<boolean> {
+  const files = fragments.flatMap((fragment) => fragment.files);
+  const lists = fragments.flatMap(({ deletions }) => deletions ?? []);
+  const found = await Promise.all([
+    ...files.map(async ({ path, bytes }) => (await sizeOf(join(folder, path))) === bytes),
+    ...lists.map(async (path) => (await sizeOf(join(folder, path))) !== undefined),
+  ]);
+  return !found.includes(false);
+}
+
+async function sizeOf(path: string): Promise<number | undefined> {
   return stat(path).then(
-    ({ size }) => size === bytes,
-    () => false,
+    ({ size }) => size,
+    () => undefined,
   );
 }

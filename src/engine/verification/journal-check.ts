@@ -1,6 +1,7 @@
 import { crc32 } from 'node:zlib';
 import type { Store } from '../../store/store.ts';
-import { readJournal, type JournalDamage } from '../catalog/journal-reader.ts';
+import type { JournalDamage } from '../catalog/journal-reader.ts';
+import { readState } from '../catalog/journal-state.ts';
 import type { Finding } from './finding.ts';
 
 /** What was found out about the journal. */
@@ -61,23 +62,11 @@ export async function checkJournal(folder: string, store: Store): Promise<Journa
 }
 
 async function replayed(folder: string): Promise<Replay> {
+  const state = await readState(folder);
   const values = new Map<string, Fingerprint>();
-  const holes: [bigint, bigint][] = [];
-  const twice: bigint[] = [];
-  const damages: JournalDamage[] = [];
-  let last = 0n;
-  let changes = 0;
-  for await (const { sequence, writes } of readJournal(folder, (damage) => damages.push(damage))) {
-    if (sequence === last) twice.push(sequence);
-    if (sequence > last + 1n) holes.push([last + 1n, sequence - 1n]);
-    last = sequence;
-    changes += 1;
-    for (const { key, value } of writes) {
-      if (value === null) values.delete(key);
-      else values.set(key, fingerprint(value));
-    }
-  }
-  return { changes, values, holes, twice, damages };
+  for await (const { key, value } of state.entries()) values.set(key, fingerprint(value));
+  const { changes, holes, forks, damages } = state;
+  return { changes, values, holes, twice: forks, damages };
 }
 
 async function pendingIn(store: Store): Promise<ReadonlySet<bigint>> {

@@ -1,0 +1,96 @@
+import { access } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Command } from 'commander';
+import { rebuild, RebuildRefusal, type Rebuilt } from '../engine/recovery/rebuild.ts';
+import { openStore } from '../store/open-store.ts';
+import { configOf, withConfig } from './command-config.ts';
+import { dataFolderOf } from './data-folder.ts';
+import { Opened } from './opened.ts';
+import { progressOf } from './progress.ts';
+import type { Run } from './run.ts';
+import { UsageError } from './usage-error.ts';
+
+interface RebuildFlags {
+  readonly json?: boolean;
+  readonly dryRun?: boolean;
+  readonly force?: boolean;
+}
+
+/** `arrowgate catalog rebuild`. */
+export function addRebuild(catalog: Command, run: Run): void {
+  withConfig(catalog.command('rebuild'), ['data', 'coordination.redis'])
+    .description('restore a store that was wiped, deleted or went back, from the journal on disk')
+    .option('--dry-run', 'say what would be restored, and change nothing')
+    .option('--force', 'go on without changes that the journal lacks')
+    .option('--json', 'print JSON')
+    .action(async (flags: RebuildFlags, command: Command) => {
+      const done = await rebuilt(command, flags, run);
+      if (done === undefined) return;
+      if (flags.json === true) run.output.line(jsonOf(done));
+      else for (const line of linesOf(done, flags.dryRun === true)) run.output.line(line);
+    });
+}
+
+async function rebuilt(
+  command: Command,
+  flags: RebuildFlags,
+  run: Run,
+): Promise<Rebuilt | undefined> {
+  const config = configOf(command);
+  const folder = dataFolderOf(config);
+  await access(join(folder.root, 'catalog')).catch(() => {
+    throw new UsageError(`there is no catalog in ${folder.root}`);
+  });
+  const opened = new Opened();
+  try {
+    const store = await openStore({
+      redis: config['coordination.redis'],
+      catalog: config['coordination.catalog'],
+      folder: folder.store,
+    });
+    opened.add(() => store.close());
+    const { dryRun = false, force = false } = flags;
+    const { progress = () => undefined } = progressOf(run.output);
+    return await rebuild({ data: folder.root, store, dryRun, force, progress });
+  } catch (error) {
+    if (!(error instanceof RebuildRefusal)) throw error;
+    run.output.note(`arrowgate: ${error.message}`);
+    run.code = 1;
+    return undefined;
+  } finally {
+    await opened.close();
+  }
+}
+
+function jsonOf(done: Rebuilt): string {
+  return JSON.stringify(done, (_, value: unknown) =>
+    typeof value === 'bigint' ? value.toString() : value,
+  );
+}
+
+function linesOf(done: Rebuilt, isDry: boolean): readonly string[] {
+  const { restored, from, sequence, lost } = done;
+  if (restored === 'nothing') {
+    return [`nothing to restore: the store has every change of the journal, up to ${sequence}`];
+  }
+  const verb = isDry ? 'would restore' : 'restored';
+  const what = restored === 'all' ? 'all changes' : `the changes after ${from}`;
+  return [
+    `${verb} ${what} up to ${sequence} of the catalog ${done.catalog}: ${countsOf(done)}`,
+    ...(done.versionsAhead === 0
+      ? []
+      : [`versions that were on disk and not in the journal: ${done.versionsAhead}`]),
+    ...lost.map((sentence) => `lost: ${sentence}`),
+  ];
+}
+
+function countsOf({ namespaces, tables, dropped, versions, tags, branches }: Rebuilt): string {
+  return [
+    `namespaces ${namespaces}`,
+    `tables ${tables}`,
+    `dropped tables ${dropped}`,
+    `versions ${versions}`,
+    `tags ${tags}`,
+    `branches ${branches}`,
+  ].join(', ');
+}
