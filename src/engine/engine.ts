@@ -6,6 +6,7 @@ import { StrangeStore } from './catalog/catalog-id.ts';
 import { Catalog } from './catalog/catalog.ts';
 import { openIdentity, type Identity } from './catalog/identity.ts';
 import { openJournal, type Journal } from './catalog/journal.ts';
+import { JournalKeeper } from './catalog/journal-keeper.ts';
 import { OwnCommitter } from './catalog/own-committer.ts';
 import { OwnStore } from './catalog/own-store.ts';
 import { CATALOG_KEY } from './catalog/keys.ts';
@@ -163,6 +164,7 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
   });
   const threads = new ThreadPool(options.workers ?? 0);
   const heavy = new HeavyWork(threads, options.cacheBytes);
+  const keeper = new JournalKeeper({ folder: join(data, 'catalog'), store });
   const tags = new Tags(store, committer);
   const branches = new Branches(store, committer);
   const handlers = {
@@ -203,9 +205,10 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
       runner.start(onFault);
       compaction.start(onFault);
       sweep.begin();
+      keeper.start(onFault);
     },
     close: async () => {
-      await Promise.all([runner.stop(), compaction.stop()]);
+      await Promise.all([runner.stop(), compaction.stop(), keeper.stop()]);
       await sweep.close();
       await running.settled();
       await presence.close();

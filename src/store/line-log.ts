@@ -20,6 +20,8 @@ export interface LineLogOptions {
   readonly mode: number;
   /** A file that is as large gets no further line. */
   readonly rotateBytes: number;
+  /** A file that got no line for so long gets none any more, in milliseconds; any time when absent. */
+  readonly idleMillis?: number;
 }
 
 /** A line that is not on stable storage yet. */
@@ -59,6 +61,7 @@ export class LineLog {
   #file: AppendFile | undefined;
   #files = 0;
   #last: bigint | undefined;
+  #writtenMillis = 0;
   #lost = 0;
   #failure: string | undefined;
   #timer: NodeJS.Timeout | undefined;
@@ -156,6 +159,7 @@ export class LineLog {
       const file = await this.#fileFor(this.#lines[this.#written]!);
       const piece = this.#piece(file, left);
       await file.write(Buffer.concat(piece.flatMap((entry, index) => this.#framed(entry, index))));
+      this.#writtenMillis = Date.now();
       left -= piece.length;
       this.#written += piece.length;
       this.#last = piece.at(-1)!.order;
@@ -182,13 +186,18 @@ export class LineLog {
   /** The file that takes the next line: a new one when there is none, it is full, or the order would break. */
   async #fileFor(line: Line): Promise<AppendFile> {
     const { folder, mode, name, rotateBytes } = this.#options;
-    if (this.#file !== undefined && this.#file.size < rotateBytes && follows(line, this.#last)) {
-      return this.#file;
-    }
+    const isOpen = this.#file !== undefined && !this.#isIdle();
+    if (isOpen && this.#file!.size < rotateBytes && follows(line, this.#last)) return this.#file!;
     await this.#finish();
     this.#files += 1;
     this.#file = await AppendFile.create(join(folder, name(this.#files, line.order)), mode);
     return this.#file;
+  }
+
+  /** By the clock of the day, since that is what files are dated by. */
+  #isIdle(): boolean {
+    const millis = Date.now() - this.#writtenMillis;
+    return millis < 0 || millis > (this.#options.idleMillis ?? Number.POSITIVE_INFINITY);
   }
 
   async #finish(): Promise<void> {

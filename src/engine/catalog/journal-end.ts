@@ -17,13 +17,14 @@ export async function lastInJournal(folder: string): Promise<bigint> {
   let last = (await listSnapshots(folder))[0]?.sequence ?? 0n;
   for (const { name } of await journalFiles(folder)) {
     // Lines of one file ascend.
-    const found = await lastOf(join(folder, name));
+    const found = await lastInFile(join(folder, name));
     if (found !== undefined && found > last) last = found;
   }
   return last;
 }
 
-async function lastOf(path: string): Promise<bigint | undefined> {
+/** The number of the last change in a file of a journal; undefined when there is none, or no such file. */
+export async function lastInFile(path: string): Promise<bigint | undefined> {
   const file = await openIfPresent(path);
   if (file === undefined) return undefined;
   try {

@@ -4,6 +4,7 @@ import { makeFolder } from '../../store/folder.ts';
 import { LineLog } from '../../store/line-log.ts';
 import type { Change, Check, CommitResult, Store, Write } from '../../store/store.ts';
 import { requireOwnStore } from './catalog-id.ts';
+import { IDLE_MILLIS } from './journal-keeper.ts';
 import { encodeChange } from './journal-line.ts';
 import { journalFileName } from './journal-reader.ts';
 
@@ -64,6 +65,7 @@ export async function openJournal(
     prefix: () => '',
     mode: 0o666,
     rotateBytes: options.rotateBytes ?? ROTATE_BYTES,
+    idleMillis: IDLE_MILLIS,
   });
   const journal = new StoreJournal(store, log);
   await journal.catchUp();

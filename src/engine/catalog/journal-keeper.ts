@@ -1,0 +1,144 @@
+import { rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Store } from '../../store/store.ts';
+import { syncFolder } from '../disk.ts';
+import { lastInFile } from './journal-end.ts';
+import { journalFiles } from './journal-reader.ts';
+import { readState } from './journal-state.ts';
+import {
+  isSound,
+  listDrafts,
+  listSnapshots,
+  writeSnapshot,
+  type SnapshotFile,
+} from './snapshot-file.ts';
+
+/** A file that got no line for so long gets none any more: its process begins another. In milliseconds. */
+export const IDLE_MILLIS = 60_000;
+
+export interface KeeperOptions {
+  /** The folder of the journal. */
+  readonly folder: string;
+  readonly store: Store;
+  /** Lines may be so large together, or as large as the snapshot, before there is a new one. */
+  readonly limitBytes?: number;
+  /** A file is taken away when nobody has written to it for so long: much longer than `IDLE_MILLIS`, since clocks differ. */
+  readonly graceMillis?: number;
+}
+
+const LIMIT_BYTES = 128 * 2 ** 20;
+const GRACE_MILLIS = 10 * IDLE_MILLIS;
+const DRAFT_MILLIS = 86_400_000;
+/** How often the journal is looked at, in milliseconds, and how much later at random: processes need not all look at once. */
+const PAUSE_MILLIS = 60_000;
+
+/**
+ * Keeps a journal short: now and then a snapshot takes the place of the lines up
+ * to it. Any number of processes may do so on one folder: a snapshot is made of
+ * what is on disk, lines are taken away only once a sound snapshot holds them,
+ * and no file that its process may still write to.
+ */
+export class JournalKeeper {
+  readonly #folder: string;
+  readonly #store: Store;
+  readonly #limitBytes: number;
+  readonly #graceMillis: number;
+  #timer: NodeJS.Timeout | undefined;
+  #working: Promise<void> = Promise.resolve();
+  #stopped = false;
+
+  constructor({ folder, store, limitBytes, graceMillis }: KeeperOptions) {
+    this.#folder = folder;
+    this.#store = store;
+    this.#limitBytes = limitBytes ?? LIMIT_BYTES;
+    this.#graceMillis = graceMillis ?? GRACE_MILLIS;
+  }
+
+  /** Looks after the journal until it is stopped. */
+  start(onFault: (error: unknown) => void): void {
+    if (this.#stopped) return;
+    this.#timer = setTimeout(
+      () => {
+        this.#working = this.keep()
+          .catch(onFault)
+          .then(() => this.start(onFault));
+      },
+      PAUSE_MILLIS * (1 + Math.random()),
+    );
+    this.#timer.unref();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    clearTimeout(this.#timer);
+    await this.#working;
+  }
+
+  /** Makes a snapshot if the lines have become many, and takes away what snapshots hold. */
+  async keep(): Promise<void> {
+    const [newest] = await listSnapshots(this.#folder);
+    if (await this.#isLong(newest)) await this.snapshot();
+    await this.#trim();
+  }
+
+  /** Makes a snapshot of all changes that are in the journal for certain. */
+  async snapshot(): Promise<void> {
+    // Of the changes up to this one, those that the store holds no more have their lines.
+    const last = await this.#store.sequence();
+    const [pending] = await this.#store.changes(1);
+    const upTo = pending === undefined || pending.sequence > last ? last : pending.sequence - 1n;
+    const { sequence, snapshot, forks, entries } = await readState(this.#folder, upTo);
+    // A journal that contradicts itself stays as it is, for whoever has to find out.
+    if (forks.length > 0 || sequence === snapshot?.sequence) return;
+    await writeSnapshot(this.#folder, sequence, entries());
+  }
+
+  async #isLong(newest: SnapshotFile | undefined): Promise<boolean> {
+    const held = newest?.sequence ?? 0n;
+    const size = newest === undefined ? 0 : await this.#sizeOf(newest.name);
+    let bytes = 0;
+    for (const { name } of await journalFiles(this.#folder)) {
+      const last = await lastInFile(join(this.#folder, name));
+      if (last === undefined || last > held) bytes += await this.#sizeOf(name);
+    }
+    return bytes > Math.max(this.#limitBytes, size);
+  }
+
+  async #sizeOf(name: string): Promise<number> {
+    return stat(join(this.#folder, name)).then(
+      ({ size }) => size,
+      () => 0,
+    );
+  }
+
+  async #trim(): Promise<void> {
+    const [newest, ...older] = await listSnapshots(this.#folder);
+    for (const draft of await listDrafts(this.#folder)) await this.#removeAged(draft, DRAFT_MILLIS);
+    if (newest === undefined || !(await this.#replaces(newest, older))) return;
+    for (const { name } of older) await rm(join(this.#folder, name), { force: true });
+    for (const { name, first } of await journalFiles(this.#folder)) {
+      if (first > newest.sequence) continue;
+      const last = await lastInFile(join(this.#folder, name));
+      if (last !== undefined && last <= newest.sequence) {
+        await this.#removeAged(name, this.#graceMillis);
+      }
+    }
+    await syncFolder(this.#folder);
+  }
+
+  /** Whether there is anything that a snapshot makes needless, and the snapshot is sound. */
+  async #replaces(newest: SnapshotFile, older: readonly SnapshotFile[]): Promise<boolean> {
+    const files = await journalFiles(this.#folder);
+    const some = older.length > 0 || files.some(({ first }) => first <= newest.sequence);
+    return some && isSound(this.#folder, newest);
+  }
+
+  async #removeAged(name: string, ageMillis: number): Promise<void> {
+    const path = join(this.#folder, name);
+    const written = await stat(path).then(
+      ({ mtimeMs }) => mtimeMs,
+      () => undefined,
+    );
+    if (written !== undefined && Date.now() - written > ageMillis) await rm(path, { force: true });
+  }
+}
