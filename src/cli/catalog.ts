@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import type { Upkeep } from '../engine/upkeep.ts';
 import { canonicalPath } from '../protocol/identifier.ts';
+import { addBackup } from './catalog-backup.ts';
 import { addDropped, addUndrop } from './catalog-dropped.ts';
 import { addGc } from './catalog-gc.ts';
 import { addRebuild } from './catalog-rebuild.ts';
@@ -21,7 +22,7 @@ interface CompactedTable {
   readonly made: number;
 }
 
-/** `arrowgate catalog compact|dropped|undrop|gc|verify|rebuild`. */
+/** `arrowgate catalog compact|dropped|undrop|gc|verify|rebuild|backup`. */
 export function addCatalog(program: Command, run: Run): void {
   const catalog = program
     .command('catalog')
@@ -39,6 +40,7 @@ export function addCatalog(program: Command, run: Run): void {
   addGc(catalog, run);
   addVerify(catalog, run);
   addRebuild(catalog, run);
+  addBackup(catalog, run);
 }
 
 async function compactAll(

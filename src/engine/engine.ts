@@ -164,7 +164,7 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
   });
   const threads = new ThreadPool(options.workers ?? 0);
   const heavy = new HeavyWork(threads, options.cacheBytes);
-  const keeper = new JournalKeeper({ folder: join(data, 'catalog'), store });
+  const keeper = new JournalKeeper({ folder: join(data, 'catalog'), store, committer });
   const tags = new Tags(store, committer);
   const branches = new Branches(store, committer);
   const handlers = {

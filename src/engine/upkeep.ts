@@ -11,6 +11,7 @@ import type { Chain } from './table/chain.ts';
 import type { FragmentReader } from './table/fragment-reader.ts';
 import type { Tables } from './table/tables.ts';
 import { requireEngineTable } from './handlers/table-parts.ts';
+import { backUp, type BackedUp, type BackupOptions } from './recovery/backup.ts';
 import { Collector } from './retention/collector.ts';
 import { DroppedTables } from './retention/dropped-tables.ts';
 import { Verifier } from './verification/verifier.ts';
@@ -39,6 +40,11 @@ export class Upkeep {
     this.dropped = new DroppedTables(parts.retention);
     this.collector = new Collector(parts.retention);
     this.verifier = new Verifier(parts.retention);
+  }
+
+  /** Copies the catalog as it is at one moment. @throws BackupRefusal */
+  async backup(options: BackupOptions): Promise<BackedUp> {
+    return backUp(this.#parts.retention, options);
   }
 
   /** The tables that this engine writes, in the order of their paths. */

@@ -41,7 +41,10 @@ export class CatalogHistory {
     return [
       () => [`namespace/${namespace}/create`, { properties: { p: tag }, mode: 'Overwrite' }],
       () => [`namespace/${namespace}/create`, { properties: { [name]: tag } }],
-      () => [`namespace/${namespace}/drop`, { behavior: this.#oneOf(['restrict', 'restrict', 'restrict', 'cascade']) }],
+      () => [
+        `namespace/${namespace}/drop`,
+        { behavior: this.#oneOf(['restrict', 'restrict', 'restrict', 'cascade']) },
+      ],
       ...[create, create, create, insert, insert, insert],
       on('create?mode=overwrite', goodRows),
       on('declare', {}),

@@ -2,7 +2,10 @@ import { rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Store } from '../../store/store.ts';
 import { syncFolder } from '../disk.ts';
+import { lostLines } from '../recovery/lost-lines.ts';
+import type { Committer } from './commit-loop.ts';
 import { lastInFile } from './journal-end.ts';
+import { journaledMoment } from './journal-moment.ts';
 import { journalFiles } from './journal-reader.ts';
 import { readState } from './journal-state.ts';
 import {
@@ -20,6 +23,7 @@ export interface KeeperOptions {
   /** The folder of the journal. */
   readonly folder: string;
   readonly store: Store;
+  readonly committer: Committer;
   /** Lines may be so large together, or as large as the snapshot, before there is a new one. */
   readonly limitBytes?: number;
   /** A file is taken away when nobody has written to it for so long: much longer than `IDLE_MILLIS`, since clocks differ. */
@@ -41,15 +45,17 @@ const PAUSE_MILLIS = 60_000;
 export class JournalKeeper {
   readonly #folder: string;
   readonly #store: Store;
+  readonly #committer: Committer;
   readonly #limitBytes: number;
   readonly #graceMillis: number;
   #timer: NodeJS.Timeout | undefined;
   #working: Promise<void> = Promise.resolve();
   #stopped = false;
 
-  constructor({ folder, store, limitBytes, graceMillis }: KeeperOptions) {
+  constructor({ folder, store, committer, limitBytes, graceMillis }: KeeperOptions) {
     this.#folder = folder;
     this.#store = store;
+    this.#committer = committer;
     this.#limitBytes = limitBytes ?? LIMIT_BYTES;
     this.#graceMillis = graceMillis ?? GRACE_MILLIS;
   }
@@ -81,16 +87,17 @@ export class JournalKeeper {
     await this.#trim();
   }
 
-  /** Makes a snapshot of all changes that are in the journal for certain. */
+  /**
+   * Makes a snapshot of all changes that are in the journal for certain.
+   * @throws Error when the journal lacks changes: a snapshot would hide that.
+   */
   async snapshot(): Promise<void> {
-    // Of the changes up to this one, those that the store holds no more have their lines.
-    const last = await this.#store.sequence();
-    const [pending] = await this.#store.changes(1);
-    const upTo = pending === undefined || pending.sequence > last ? last : pending.sequence - 1n;
-    const { sequence, snapshot, forks, entries } = await readState(this.#folder, upTo);
-    // A journal that contradicts itself stays as it is, for whoever has to find out.
-    if (forks.length > 0 || sequence === snapshot?.sequence) return;
-    await writeSnapshot(this.#folder, sequence, entries());
+    const upTo = await journaledMoment(this.#store, this.#committer);
+    const state = await readState(this.#folder, upTo);
+    const [lost] = lostLines(state);
+    if (lost !== undefined) throw new Error(`no snapshot of the journal is made: ${lost}`);
+    if (state.sequence === state.snapshot?.sequence) return;
+    await writeSnapshot(this.#folder, state.sequence, state.entries());
   }
 
   async #isLong(newest: SnapshotFile | undefined): Promise<boolean> {

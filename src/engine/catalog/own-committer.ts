@@ -30,7 +30,10 @@ export class OwnCommitter implements Committer {
     if (result.kind === 'committed' && result.sequence > this.#last) this.#last = result.sequence;
     if (result.kind === 'conflict' && result.check > checks.length) {
       this.#onBehind();
-      throw new CatalogError('ServiceUnavailable', 'the store lacks changes that were acknowledged');
+      throw new CatalogError(
+        'ServiceUnavailable',
+        'the store lacks changes that were acknowledged',
+      );
     }
     if (result.kind === 'conflict' && result.check === checks.length) {
       throw new CatalogError('ServiceUnavailable', "the store no longer carries this catalog's id");

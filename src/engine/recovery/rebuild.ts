@@ -93,7 +93,10 @@ async function attemptRebuild(options: RebuildOptions): Promise<Rebuilt | undefi
 }
 
 /** The journal with what the store still holds for it: that belongs to what is restored. */
-async function withPending({ store, force }: RebuildOptions, folder: string): Promise<JournalState> {
+async function withPending(
+  { store, force }: RebuildOptions,
+  folder: string,
+): Promise<JournalState> {
   const journal = await openJournal(folder, store);
   await journal.close();
   const state = await readState(folder);
@@ -111,10 +114,14 @@ async function requireOwn(
   if (catalog === undefined) {
     const which = known === undefined ? '' : `, which is ${known}`;
     const holds = keys === 0 ? 'holds no change' : 'does not say which catalog it is of';
-    throw new RebuildRefusal(`the journal in ${folder} ${holds}: it cannot restore the catalog${which}`);
+    throw new RebuildRefusal(
+      `the journal in ${folder} ${holds}: it cannot restore the catalog${which}`,
+    );
   }
   if (known !== undefined && known !== catalog) {
-    throw new RebuildRefusal(`the journal is of the catalog ${catalog}, but the folder of ${known}`);
+    throw new RebuildRefusal(
+      `the journal is of the catalog ${catalog}, but the folder of ${known}`,
+    );
   }
   if (stored !== undefined && stored !== catalog) {
     throw new RebuildRefusal(
@@ -156,6 +163,7 @@ async function restore(
   if ((await lastInJournal(folder)) !== state.sequence) return false;
   if ((await storedId(store)) === undefined) await store.restore(state.entries(), state.sequence);
   else await bringForward(store, state);
+  if (state.snapshot?.sequence === state.sequence) return true;
   progress('writing a snapshot of the journal');
   await writeSnapshot(folder, state.sequence, state.entries());
   return true;
