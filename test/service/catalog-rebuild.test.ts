@@ -1,9 +1,9 @@
-import { rm } from 'node:fs/promises';
+import { readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
 import { RedisServer } from '../support/redis-server.ts';
-import { Service, type Printed } from '../support/service.ts';
+import { ADMIN_KEY, Service, type Printed } from '../support/service.ts';
 import { BranchLedger } from './branch-ledger.ts';
 import { CatalogHistory } from './catalog-history.ts';
 import { pictureOf } from './catalog-picture.ts';
@@ -157,6 +157,134 @@ describe.each(kinds)('a catalog on %s', (kind) => {
     await eventually(async () => expect((await list()).json).toMatchObject({ tables: ['t'] }));
   }, 60_000);
 });
+
+describe('a Redis that went back', () => {
+  const insert = () => send(service.url, 'POST /v1/table/t/insert', { body: goodRows });
+  const count = () => send(service.url, 'POST /v1/table/t/count_rows', { body: {} });
+
+  /** Goes back to where it was when a table had one insert of three, as one that takes over too early. */
+  async function goBack(): Promise<void> {
+    redis = await RedisServer.start(['--appendonly', 'no']);
+    service = await Service.start({ flags: flags() });
+    await send(service.url, 'POST /v1/table/t/create', { body: goodRows });
+    await insert();
+    await redis.command('SAVE');
+    await insert();
+    await send(service.url, 'POST /v1/table/t/tags/create', { body: { tag: 'v', version: 3 } });
+    await send(service.url, 'POST /v1/namespace/ns/create', { body: {} });
+    await insert();
+    await redis.kill();
+  }
+
+  it('gets what it lost before anything is read from it or built on it', async () => {
+    await goBack();
+    const before = Number((await readJournalEnd()).at(-1));
+    await redis!.restart();
+    const counts = new Set<string>();
+    await eventually(async () => {
+      const { status, text } = await count();
+      if (status === 200) counts.add(text);
+      expect(status).toBe(200);
+    });
+    expect([...counts]).toEqual(['12']);
+    expect((await insert()).status).toBe(200);
+    expect(await readJournalEnd()).toEqual([String(before + 1)]);
+    expect((await send(service.url, 'GET /v1/namespace/$/list')).json).toMatchObject({
+      namespaces: ['ns'],
+    });
+    await requireSound();
+  }, 60_000);
+
+  it('is refused when the journal lacks some of it, until it is rebuilt', async () => {
+    await goBack();
+    const path = await journalPath();
+    const lines = (await readFile(path, 'utf8')).trimEnd().split('\n');
+    await writeFile(path, `${lines.toSpliced(-2, 1).join('\n')}\n`);
+    await redis!.restart();
+    await eventually(async () => {
+      const { json } = await send(service.url, 'GET /readyz', {
+        headers: { 'x-api-key': ADMIN_KEY },
+      });
+      expect(JSON.stringify(json)).toMatch(/catalog rebuild restores them/);
+    });
+    expect([(await count()).status, (await insert()).status]).toEqual([503, 503]);
+    const refused = await rebuild();
+    expect([refused.code, refused.out, refused.err]).toEqual([
+      1,
+      '',
+      expect.stringMatching(
+        /^arrowgate: change \d+ is not in the journal: nothing was changed; --force goes on without\n$/,
+      ),
+    ]);
+    expect(await requireRebuilt('--force')).toMatchObject({ restored: 'lost' });
+    await eventually(async () => expect((await count()).text).toBe('12'));
+    expect((await insert()).status).toBe(200);
+    await requireSound();
+  }, 60_000);
+});
+
+describe('catalog rebuild', () => {
+  it('says what it would restore, and what it restored', async () => {
+    await start('the embedded store');
+    await send(service.url, 'POST /v1/table/t/create', { body: goodRows });
+    await service.end();
+    await wipe();
+    const what =
+      /all changes up to 2 of the catalog \S{36}: namespaces 0, tables 1, dropped tables 0, versions 1, tags 0, branches 0\n$/;
+    expect(await rebuild('--dry-run')).toMatchObject({
+      code: 0,
+      out: expect.stringMatching(new RegExp(`^would restore ${what.source}`)),
+    });
+    expect(await rebuild()).toMatchObject({
+      code: 0,
+      out: expect.stringMatching(new RegExp(`^restored ${what.source}`)),
+      err: '',
+    });
+  });
+
+  it('refuses what is no catalog, whose store is away, or is of another catalog', async () => {
+    redis = await RedisServer.start();
+    service = await Service.start({ flags: flags() });
+    await service.end();
+    const { data } = service;
+    const id = await readFile(join(data, 'catalog', 'id'), 'utf8');
+    await rename(data, `${data}-first`);
+    expect(await rebuild()).toMatchObject({
+      code: 2,
+      err: `arrowgate: there is no catalog in ${data}\n`,
+    });
+    // A catalog of its own, which then names the Redis of the first.
+    await service.command('serve', '--host', 'nowhere.invalid');
+    const other = await readFile(join(data, 'catalog', 'id'), 'utf8');
+    expect(await rebuild()).toMatchObject({
+      code: 1,
+      err: `arrowgate: the store belongs to the catalog ${id}, but the folder to ${other}: nothing was changed\n`,
+    });
+    await redis.kill();
+    expect(await rebuild()).toMatchObject({ code: 2, err: 'arrowgate: Redis does not answer\n' });
+  }, 60_000);
+
+  it.each([
+    [['--sideways'], "error: unknown option '--sideways'\n"],
+    [['x'], "error: too many arguments for 'rebuild'. Expected 0 arguments but got 1.\n"],
+  ])('refuses %j', async (words, sentence) => {
+    await start('the embedded store');
+    expect(await rebuild(...words)).toMatchObject({ code: 2, out: '', err: sentence });
+  });
+});
+
+async function journalPath(): Promise<string> {
+  const names = await readdir(join(service.data, 'catalog'));
+  const [name = ''] = names.filter((file) => file.startsWith('journal-'));
+  return join(service.data, 'catalog', name);
+}
+
+/** The number of the last change in the journal. */
+async function readJournalEnd(): Promise<readonly string[]> {
+  const lines = (await readFile(await journalPath(), 'utf8')).trimEnd().split('\n');
+  const last = JSON.parse(lines.at(-1) ?? '{}') as { readonly sequence: string };
+  return [last.sequence];
+}
 
 /** Works again and again until the connection is lost. */
 async function untilCut(work: () => Promise<void>): Promise<void> {

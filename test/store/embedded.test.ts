@@ -1,6 +1,7 @@
 import { mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { openEmbeddedStore } from '../../src/store/embedded.ts';
 import { storeSuite, type StoreUnderTest } from '../conformance/store.ts';
@@ -112,5 +113,40 @@ describe('the folder of the embedded store', () => {
     const store = await openEmbeddedStore(folder);
     expect((await stat(folder)).mode & 0o777).toBe(0o700);
     await store.close();
+  });
+});
+
+describe('the file of an embedded store', () => {
+  const newFolder = testFolders();
+  const write = (key: string) => [{ key, value: Buffer.from('1') }];
+
+  it('that is taken away is not written to, and the one that comes in its place is looked at', async () => {
+    const folder = await newFolder();
+    const store = await openEmbeddedStore(folder);
+    let looks = 0;
+    store.guard(async (view) => {
+      looks += 1;
+      if ((await view.get('a')) === undefined) throw new RangeError('not the one');
+    });
+    await expect(store.get('a')).rejects.toThrow('not the one');
+    const other = await openEmbeddedStore(folder);
+    await other.commit([], write('a'));
+    await other.close();
+    expect([await store.get('a'), looks]).toEqual([Buffer.from('1'), 2]);
+    await rm(folder, { recursive: true });
+    const gone = { kind: 'unavailable', message: 'the file of the store is gone' };
+    // A moment later: what is there is not looked at for every read.
+    await sleep(5);
+    await expect(store.get('a')).rejects.toMatchObject(gone);
+    await expect(store.commit([], write('b'))).rejects.toMatchObject(gone);
+    const next = await openEmbeddedStore(folder);
+    await sleep(5);
+    await expect(store.commit([], write('b'))).rejects.toThrow('not the one');
+    expect((await next.commit([], write('a'))).kind).toBe('committed');
+    expect(await store.commit([], write('b'))).toEqual({ kind: 'committed', sequence: 2n });
+    expect(await next.get('b')).toBeDefined();
+    expect(looks).toBe(4);
+    await store.close();
+    await next.close();
   });
 });

@@ -209,3 +209,58 @@ async function eventually(check: () => Promise<void>): Promise<void> {
     }
   }
 }
+
+describe('the guard of a store on Redis', () => {
+  it('is asked again when the server was restarted, before anything is done there', async () => {
+    const redis = await RedisServer.start(['--appendonly', 'no']);
+    const { store, close } = await openFresh(redis.url);
+    const sequences: bigint[] = [];
+    store.guard(async (view) => {
+      sequences.push(await view.sequence());
+    });
+    await put(store, 'a', '1');
+    await redis.command('SAVE');
+    await put(store, 'b', '1');
+    expect(sequences).toEqual([0n]);
+    await redis.kill();
+    await redis.restart();
+    const put2 = async (): Promise<unknown> => {
+      for (;;) {
+        const done = await put(store, 'c', '1').catch(() => undefined);
+        if (done !== undefined) return done;
+        await sleep(20);
+      }
+    };
+    expect(await put2()).toEqual({ kind: 'committed', sequence: 2n });
+    expect(sequences).toEqual([0n, 1n]);
+    // A server that was told to forget its scripts may be another as well.
+    await redis.command('SCRIPT', 'FLUSH');
+    await Promise.all([store.get('a'), store.get('b'), put(store, 'd', '1')]);
+    expect(sequences).toEqual([0n, 1n, 2n]);
+    await close();
+    await redis.stop();
+  });
+
+  it('keeps a commit from a server that lost what others rely on, and says so', async () => {
+    const redis = await RedisServer.start(['--appendonly', 'no']);
+    const { store, close } = await openFresh(redis.url);
+    await put(store, 'a', '1');
+    store.guard(async (view) => {
+      if ((await view.get('a')) === undefined) throw new RangeError('it went back');
+    });
+    await store.get('a');
+    await redis.kill();
+    await redis.restart();
+    const refused = async (): Promise<unknown> => {
+      for (;;) {
+        const error: unknown = await put(store, 'b', '1').catch((thrown: unknown) => thrown);
+        if (error instanceof RangeError) return error.message;
+        await sleep(20);
+      }
+    };
+    expect(await refused()).toBe('it went back');
+    expect(await redis.command('DBSIZE')).toBe(0);
+    await close();
+    await redis.stop();
+  });
+});
