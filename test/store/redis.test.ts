@@ -213,7 +213,8 @@ async function eventually(check: () => Promise<void>): Promise<void> {
 describe('the guard of a store on Redis', () => {
   it('is asked again when the server was restarted, before anything is done there', async () => {
     const redis = await RedisServer.start(['--appendonly', 'no']);
-    const { store, close } = await openFresh(redis.url);
+    const under = await openFresh(redis.url);
+    const { store } = under;
     const sequences: bigint[] = [];
     store.guard(async (view) => {
       sequences.push(await view.sequence());
@@ -237,13 +238,14 @@ describe('the guard of a store on Redis', () => {
     await redis.command('SCRIPT', 'FLUSH');
     await Promise.all([store.get('a'), store.get('b'), put(store, 'd', '1')]);
     expect(sequences).toEqual([0n, 1n, 2n]);
-    await close();
+    await under.close();
     await redis.stop();
   });
 
   it('keeps a commit from a server that lost what others rely on, and says so', async () => {
     const redis = await RedisServer.start(['--appendonly', 'no']);
-    const { store, close } = await openFresh(redis.url);
+    const under = await openFresh(redis.url);
+    const { store } = under;
     await put(store, 'a', '1');
     store.guard(async (view) => {
       if ((await view.get('a')) === undefined) throw new RangeError('it went back');
@@ -260,7 +262,7 @@ describe('the guard of a store on Redis', () => {
     };
     expect(await refused()).toBe('it went back');
     expect(await redis.command('DBSIZE')).toBe(0);
-    await close();
+    await under.close();
     await redis.stop();
   });
 });
