@@ -26,12 +26,18 @@ export class RedisRuns {
   readonly #gate: Gate;
   readonly #digests = new Map<RedisScript, string>();
   #run: string | undefined;
+  #finding: Promise<void> | undefined;
   #fixed = false;
 
   constructor(client: RedisClient, keys: readonly string[], gate: Gate) {
     this.#client = client;
     this.#keys = keys;
     this.#gate = gate;
+  }
+
+  /** Has the server looked at again: the connection was lost, and it may have been another meanwhile. */
+  leave(): void {
+    if (this.#run !== undefined) this.#left(this.#run);
   }
 
   /** Another that works on the same run and on no other, and waits for nobody's look. */
@@ -57,7 +63,7 @@ export class RedisRuns {
 
   /** The run that commands go to, looked at. */
   async #looked(): Promise<string> {
-    this.#run ??= await this.#found();
+    if (this.#run === undefined) await (this.#finding ??= this.#find());
     while (!this.#gate.isOpen) await this.#look();
     // The look may have found out that it is another by now.
     return this.#run ?? this.#looked();
@@ -77,6 +83,14 @@ export class RedisRuns {
     this.#run = undefined;
     this.#digests.clear();
     this.#gate.shut();
+  }
+
+  async #find(): Promise<void> {
+    try {
+      this.#run = await this.#found();
+    } finally {
+      this.#finding = undefined;
+    }
   }
 
   /** Gives the server its scripts. */

@@ -56,7 +56,9 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<Store>
   const link = await connectRedis(parseRedisAddress(options.url));
   await link.untilReady(FIRST_MILLIS);
   const gate = new Gate();
-  return new RedisStore(link, new RedisRuns(link.client, redisKeys(options.catalog), gate), gate);
+  const runs = new RedisRuns(link.client, redisKeys(options.catalog), gate);
+  link.client.on('close', () => runs.leave());
+  return new RedisStore(link, runs, gate);
 }
 
 class RedisStore implements Store {
