@@ -19,6 +19,10 @@ function faulty(store: Store, mishap: Mishap): Store {
     range: (range) => store.range(range),
     changes: (limit) => store.changes(limit),
     forget: (sequences) => store.forget(sequences),
+    sequence: () => store.sequence(),
+    restore: (entries, sequence) => store.restore(entries, sequence),
+    replay: (changes) => store.replay(changes),
+    guard: (look) => store.guard(look),
     weakness: () => store.weakness(),
     close: () => store.close(),
     commit(checks: readonly Check[], writes: readonly Write[]) {
