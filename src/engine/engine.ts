@@ -244,7 +244,7 @@ function handlerTable(
     locations: { ...options.locations, own: ownFolders(options.data) },
     maxArrowBytes: options.arrowBody,
   };
-  const reading = { catalog, tables, reader, heavy };
+  const reading = { catalog, tables, tags, reader, heavy };
   const changing = { ...writing, reader };
   return {
     ...catalogHandlers(catalog, tables, tags, options.page),

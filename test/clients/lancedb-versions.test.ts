@@ -80,15 +80,15 @@ describe('what no table has yet', () => {
   it('is listed as nothing', async () => {
     expect(await table.listIndices()).toEqual([]);
     expect(await (await table.tags()).list()).toEqual({});
+    expect(await table.indexStats('word_idx')).toBeUndefined();
+    await expect(table.dropIndex('word_idx')).rejects.toThrow("Index 'word_idx' was not found");
+    await expect(table.prewarmIndex('word_idx')).rejects.toThrow("Index 'word_idx' was not found");
   });
 });
 
 describe('what is not built yet', () => {
   const calls: readonly (readonly [string, () => Promise<unknown>])[] = [
     ['CreateTableIndex', () => table.createIndex('word')],
-    ['DropTableIndex', () => table.dropIndex('word_idx')],
-    ['DescribeTableIndexStats', () => table.indexStats('word_idx')],
-    ['PrewarmTableIndex', () => table.prewarmIndex('word_idx')],
     ['PrewarmPageCache', () => table.prewarmData()],
     ['SetLsmWriteSpec', () => table.setLsmWriteSpec({ specType: 'unsharded' })],
   ];

@@ -3,7 +3,7 @@ import type { Handler } from '../handler.ts';
 import { attended } from '../query/attended.ts';
 import { versionHeaders } from '../query/answer.ts';
 import { countRows, predicateOf } from '../query/count.ts';
-import { countField, textField } from '../query/fields.ts';
+import { textField } from '../query/fields.ts';
 import type { Snapshot } from '../table/snapshot.ts';
 import { readTable, type TableReads } from './table-reads.ts';
 
@@ -11,7 +11,7 @@ import { readTable, type TableReads } from './table-reads.ts';
 export function countTableRows(reads: TableReads): Handler {
   return async (call) => {
     const predicate = textField(call.body, 'predicate');
-    const snapshot = await readTable(reads, call, countField(call.body, 'version'));
+    const snapshot = await readTable(reads, call);
     const count = await counted(reads, snapshot, predicate, call.request.signal);
     return {
       status: 200,

@@ -6,12 +6,12 @@ import { jsonAnswer } from '../answers.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { TableRecord } from '../catalog/records.ts';
 import type { Call } from '../handler.ts';
-import { branchParameter, namedBranch } from '../parameters.ts';
-import { countField, flagField, textField } from '../query/fields.ts';
+import { branchParameter } from '../parameters.ts';
+import { flagField } from '../query/fields.ts';
 import { lanceSnapshot } from '../lance/snapshot.ts';
-import { MAIN } from '../table/chain.ts';
 import type { Snapshot } from '../table/snapshot.ts';
 import type { Tags } from '../table/tags.ts';
+import { placeOf } from './read-place.ts';
 import type { TableView } from './table-view.ts';
 
 /**
@@ -53,36 +53,6 @@ function askForCredentials(call: Call): void {
     !permit.holds('QueryTable', object, branch) &&
     permit.holds('CreateTableVersion', object, branch);
   permit.require(writes ? 'CreateTableVersion' : 'QueryTable', object, branch);
-}
-
-/** What is asked for: a branch, and one of its versions unless it is the newest. */
-interface Place {
-  readonly branch: string;
-  readonly version: bigint | undefined;
-}
-
-/** The version that is asked for, by its number and branch or by a tag. */
-async function placeOf(tags: Tags, table: TableRecord, call: Call): Promise<Place> {
-  const version = countField(call.body, 'version') ?? undefined;
-  const name = textField(call.body, 'tag');
-  if (name === null) return { branch: branchParameter(call), version };
-  const tag = await tags.require(table.id, name);
-  const branch = tag.branch ?? MAIN;
-  const asked = namedBranch(call) ?? branch;
-  if (tag.branch !== null) {
-    call.permit.require(call.request.operation.name, call.request.object, branch);
-  }
-  if (asked !== branch) {
-    throw new CatalogError(
-      'InvalidInput',
-      `the tag ${JSON.stringify(name)} names a version of the branch ${JSON.stringify(branch)}, not of ${JSON.stringify(asked)}`,
-    );
-  }
-  if (version === undefined || version === tag.version) return { branch, version: tag.version };
-  throw new CatalogError(
-    'InvalidInput',
-    `the tag ${JSON.stringify(name)} names version ${tag.version}, not version ${version}`,
-  );
 }
 
 function common(call: Call, table: TableRecord): object {

@@ -33,7 +33,7 @@ async function planOf(
   asked: Record<string, JsonValue>,
 ): Promise<QueryPlan> {
   const query = parseQueryRequest(asked);
-  return planQuery(query, await readTable(reads, call, query.version));
+  return planQuery(query, await readTable(reads, call, asked));
 }
 
 /**

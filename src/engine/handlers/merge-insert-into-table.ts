@@ -19,7 +19,7 @@ export function mergeInsertIntoTable(parts: TableChanges): Handler {
   return async (call) => {
     const { catalog, tables, reader } = parts;
     const { object, query, body } = call.request;
-    const request = mergeParameters(query);
+    const request = mergeParameters(query, timeoutOf(call));
     const table = await catalog.requireTable(object);
     requireEngineTable(object, table.content);
     const chain = await tables.chain(table.content, branchParameter(call));
@@ -43,6 +43,10 @@ export function mergeInsertIntoTable(parts: TableChanges): Handler {
       await merge.close();
     }
   };
+}
+
+function timeoutOf({ request }: Call): string | undefined {
+  return [request.headers['x-request-timeout-ms']].flat()[0];
 }
 
 function answer(call: Call, { committed, result, attempts }: DerivedOutcome<MergeCounts>): Answer {

@@ -7,9 +7,11 @@ type Query = ReadonlyMap<string, readonly string[]>;
 /**
  * What the query of MergeInsertIntoTable asks for. `use_index` and `use_lsm` change
  * nothing about the outcome and are not looked at. The time runs from here on.
+ * @param requestTimeout The header `x-request-timeout-ms`, by which the LanceDB
+ * client says what the query's `timeout` does (wire contract, section 1.7).
  * @throws CatalogError InvalidInput.
  */
-export function mergeParameters(query: Query): MergeRequest {
+export function mergeParameters(query: Query, requestTimeout?: string): MergeRequest {
   const on = query.get('on') ?? [];
   if (on.length === 0) throw invalid('on must name the columns that rows are matched on');
   const request = {
@@ -19,7 +21,7 @@ export function mergeParameters(query: Query): MergeRequest {
     insert: flag(query, 'when_not_matched_insert_all'),
     remove: flag(query, 'when_not_matched_by_source_delete'),
     removeIf: condition(query, 'when_not_matched_by_source_delete'),
-    checkTime: deadline(query.get('timeout')?.[0]),
+    checkTime: deadline(query.get('timeout')?.[0] ?? ofMillis(requestTimeout)),
   };
   if (request.update || request.insert || request.remove) return request;
   throw invalid('a merge must update, insert or delete; nothing of it was asked for');
@@ -51,6 +53,11 @@ const units: Readonly<Record<string, number>> = {
 
 const PART = /(\d{1,9}(?:\.\d{1,9})?)(ms|sec|s|min|m|h)/g;
 const DURATION = /^(?:\d{1,9}(?:\.\d{1,9})?(?:ms|sec|s|min|m|h))+$/;
+
+/** Of a header that is no number nothing is known: it is one that any client may send. */
+function ofMillis(text: string | undefined): string | undefined {
+  return text !== undefined && /^\d{1,9}$/.test(text) ? `${text}ms` : undefined;
+}
 
 /** What throws once a duration such as `30s` or `1m30s` has passed. */
 function deadline(text: string | undefined): () => void {

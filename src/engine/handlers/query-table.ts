@@ -10,7 +10,7 @@ import { readTable, type TableReads } from './table-reads.ts';
 export function queryTable(reads: TableReads): Handler {
   return async (call) => {
     const query = parseQueryRequest(call.body);
-    const snapshot = await readTable(reads, call, query.version);
+    const snapshot = await readTable(reads, call);
     const plan = planQuery(query, snapshot);
     if (reads.heavy?.isHeavyQuery(plan) === true) {
       const body = await reads.heavy.query(query, snapshot, call.request.signal);

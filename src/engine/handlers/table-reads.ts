@@ -1,9 +1,11 @@
 import type { Catalog } from '../catalog/catalog.ts';
 import type { Call } from '../handler.ts';
-import { branchParameter } from '../parameters.ts';
+import type { Fields } from '../query/fields.ts';
 import type { BatchSource } from '../table/fragment-reader.ts';
 import type { Snapshot } from '../table/snapshot.ts';
 import type { HeavyWork } from '../workers/heavy-work.ts';
+import type { Tags } from '../table/tags.ts';
+import { placeOf } from './read-place.ts';
 import type { TableView } from './table-view.ts';
 import { requireEngineTable } from './table-parts.ts';
 
@@ -11,26 +13,28 @@ import { requireEngineTable } from './table-parts.ts';
 export interface TableReads {
   readonly catalog: Pick<Catalog, 'requireTable'>;
   readonly tables: Pick<TableView, 'snapshot' | 'chain'>;
+  readonly tags: Pick<Tags, 'require'>;
   readonly reader: BatchSource;
   /** Work for other threads; all is done here when absent. */
   readonly heavy?: HeavyWork;
 }
 
 /**
- * The table of a request at the version asked for, null for the newest. The
+ * The table of a request at the version or tag asked for, or at its newest. The
  * newest is looked up each time, which is all that a client's freshness headers
  * can ask for.
- * @throws CatalogError TableNotFound, TableVersionNotFound, TableBranchNotFound,
- * or why the table's rows are not here.
+ * @param fields Where the version and the tag stand: the body, or a query inside it.
+ * @throws CatalogError TableNotFound, TableVersionNotFound, TableTagNotFound,
+ * TableBranchNotFound, or why the table's rows are not here.
  */
 export async function readTable(
-  { catalog, tables }: TableReads,
+  { catalog, tables, tags }: TableReads,
   call: Call,
-  version: bigint | null,
+  fields: Fields = call.body,
 ): Promise<Snapshot> {
   const { object } = call.request;
   const { content } = await catalog.requireTable(object);
   requireEngineTable(object, content);
-  const chain = await tables.chain(content, branchParameter(call));
-  return tables.snapshot(content, version ?? undefined, chain);
+  const { branch, version } = await placeOf(tags, content, call, fields);
+  return tables.snapshot(content, version, await tables.chain(content, branch));
 }

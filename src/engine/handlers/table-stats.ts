@@ -4,19 +4,28 @@ import type { Catalog } from '../catalog/catalog.ts';
 import type { TableKind, TableRecord } from '../catalog/records.ts';
 import type { Call } from '../handler.ts';
 import { lanceSnapshot } from '../lance/snapshot.ts';
-import { branchParameter } from '../parameters.ts';
 import type { Chain } from '../table/chain.ts';
 import { bytesOf } from '../table/snapshot.ts';
+import type { Tags } from '../table/tags.ts';
+import { versionNotFound } from '../table/version-refusals.ts';
+import { placeOf } from './read-place.ts';
 import type { TableView } from './table-view.ts';
 
 /** A data file of fewer rows is small: merging it with others would help. */
 const SMALL_ROWS = 100_000;
 
 /** GetTableStats. Every number is a whole one: the LanceDB client takes no other (wire contract, section 5.2). */
-export async function tableStats(catalog: Catalog, tables: TableView, call: Call): Promise<Answer> {
+export async function tableStats(
+  catalog: Catalog,
+  tables: TableView,
+  tags: Tags,
+  call: Call,
+): Promise<Answer> {
   const table = (await catalog.requireTable(call.request.object)).content;
-  const chain = await tables.chain(table, branchParameter(call));
-  const { fragments, numIndices } = await contentsOf[table.kind](tables, table, chain);
+  const { branch, version } = await placeOf(tags, table, call);
+  const chain = await tables.chain(table, branch);
+  const read = { tables, table, chain, version };
+  const { fragments, numIndices } = await contentsOf[table.kind](read);
   const total = (count: (fragment: Part) => number) =>
     fragments.reduce((sum, fragment) => sum + BigInt(count(fragment)), 0n);
   return jsonAnswer(call, {
@@ -40,13 +49,22 @@ interface Contents {
 
 const NOTHING: Contents = { fragments: [], numIndices: 0 };
 
-const contentsOf: Readonly<
-  Record<TableKind, (tables: TableView, table: TableRecord, chain: Chain) => Promise<Contents>>
-> = {
-  declared: async () => NOTHING,
-  lance: async (_, { location }) => (await lanceSnapshot(location)) ?? NOTHING,
-  engine: async (tables, table, chain) => {
-    const { fragments } = await tables.snapshot(table, undefined, chain);
+/** A table at one version of a line, or at the newest. */
+interface Read {
+  readonly tables: TableView;
+  readonly table: TableRecord;
+  readonly chain: Chain;
+  readonly version: bigint | undefined;
+}
+
+const contentsOf: Readonly<Record<TableKind, (read: Read) => Promise<Contents>>> = {
+  declared: async ({ version }) => {
+    if (version !== undefined) throw versionNotFound(version);
+    return NOTHING;
+  },
+  lance: async ({ table, version }) => (await lanceSnapshot(table.location, version)) ?? NOTHING,
+  engine: async ({ tables, table, chain, version }) => {
+    const { fragments } = await tables.snapshot(table, version, chain);
     const parts = fragments.map((fragment) => ({ rows: fragment.rows, bytes: bytesOf(fragment) }));
     return { fragments: parts, numIndices: 0 };
   },

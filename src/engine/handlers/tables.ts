@@ -1,16 +1,15 @@
 import type { Answer } from '../../protocol/backend.ts';
-import { emptyAnswer, jsonAnswer } from '../answers.ts';
+import { emptyAnswer } from '../answers.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { TableRecord } from '../catalog/records.ts';
 import type { Call, HandlerTable } from '../handler.ts';
 import { lanceVersion } from '../lance/versions.ts';
-import { branchParameter } from '../parameters.ts';
 import { countField } from '../query/fields.ts';
 import type { Tags } from '../table/tags.ts';
 import { describeTable } from './describe-table.ts';
 import { dropTable } from './drop-table.ts';
+import { indexHandlers } from './indices.ts';
 import { listTags } from './list-tags.ts';
-import { requireEngineTable } from './table-parts.ts';
 import { tableStats } from './table-stats.ts';
 import { listTableVersions } from './table-versions.ts';
 import type { TableView } from './table-view.ts';
@@ -27,8 +26,8 @@ export function tableHandlers(
     TableExists: (call) => exists(catalog, tables, call),
     DropTable: (call) => dropTable(catalog, tables, call),
     ListTableVersions: (call) => listTableVersions(catalog, tables, pageLimit, call),
-    GetTableStats: (call) => tableStats(catalog, tables, call),
-    ListTableIndices: (call) => listIndices(catalog, tables, call),
+    GetTableStats: (call) => tableStats(catalog, tables, tags, call),
+    ...indexHandlers(catalog, tables, tags),
     ListTableTags: (call) => listTags({ catalog, tags, pageLimit }, call),
   };
 }
@@ -48,13 +47,4 @@ async function requireVersion(
 ): Promise<void> {
   if (table.kind === 'lance') await lanceVersion(table.location, version);
   else await tables.snapshot(table, version);
-}
-
-/** No table has an index yet; CreateTableIndex is not built. */
-async function listIndices(catalog: Catalog, tables: TableView, call: Call): Promise<Answer> {
-  const { object } = call.request;
-  const { content } = await catalog.requireTable(object);
-  await tables.chain(content, branchParameter(call));
-  if (content.kind === 'lance') requireEngineTable(object, content);
-  return jsonAnswer(call, { indexes: [] });
 }

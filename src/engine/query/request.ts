@@ -27,8 +27,6 @@ export interface NearestRequest extends QueryVectors {
 
 /** A query in one plain form, whichever client asked. */
 export interface QueryRequest {
-  /** The version to read; null for the newest. */
-  readonly version: bigint | null;
   /** Null for all columns. */
   readonly columns: readonly Selection[] | null;
   readonly filter: string | null;
@@ -57,7 +55,6 @@ export function parseQueryRequest(body: Fields): QueryRequest {
   checkIgnored(body);
   const nearest = nearestField(body);
   return Object.freeze({
-    version: countField(body, 'version'),
     columns: columnsField(body),
     filter: textField(body, 'filter'),
     prefilter: flagField(body, 'prefilter', true),
@@ -110,7 +107,7 @@ function limitField(body: Fields, absent: number | null): number | null {
   const limit = integerField(body, 'k');
   if (limit === null) return absent;
   if (limit === -1n || limit > BigInt(Number.MAX_SAFE_INTEGER)) return null;
-  if (limit < 1n) throw fieldError('k', 'at least 1', String(limit));
+  if (limit < 0n) throw fieldError('k', 'at least 0', String(limit));
   return Number(limit);
 }
 

@@ -182,7 +182,7 @@ describe('ExplainTableQueryPlan', () => {
 
   it.each([
     [{ query: { ...query, filter: 'nope > 1' } }, 12, /^filter: /],
-    [{ query: { ...query, k: 0 } }, 13, /^k must/],
+    [{ query: { ...query, k: -2 } }, 13, /^k must/],
     [{ query: 'SELECT' }, 13, /query/],
   ])('refuses %j', async (body, code, sentence) => {
     const refused = ask(engine.backend, 'POST /v1/table/t/explain_plan', { body });

@@ -32,6 +32,11 @@ beforeAll(async () => {
   reads = {
     catalog,
     reader: stored.reader,
+    tags: {
+      require: async (_table, name) => {
+        throw new CatalogError('TableTagNotFound', `the table has no tag "${name}"`);
+      },
+    },
     tables: {
       chain: (table, branch) => new GivenTables().chain(table, branch),
       async snapshot(_table, version) {

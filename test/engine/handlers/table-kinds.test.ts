@@ -141,6 +141,12 @@ const table: readonly Row[] = [
     ...onEvery('ListTableIndices', 'index/list', nothing, { indexes: [] }),
     lance: elsewhere,
   },
+  onData('DescribeTableIndexStats', 'index/i/stats', nothing, {
+    refused: '6 table /{id} has no index "i"',
+  }),
+  onData('DropTableIndex', 'index/i/drop', nothing, {
+    refused: '6 table /{id} has no index "i"',
+  }),
   {
     ...onEvery('GetTableStats', 'stats', nothing, { num_rows: 2 }),
     declared: { ...noRows, fragment_stats: { num_fragments: 0, lengths: { max: 0 } } },
@@ -221,8 +227,6 @@ const later: ReadonlySet<OperationName> = new Set<OperationName>([
   'CreateMaterializedView',
   'CreateTableIndex',
   'CreateTableScalarIndex',
-  'DescribeTableIndexStats',
-  'DropTableIndex',
   ...operationNames.filter((name) => operations[name].extension),
 ]);
 

@@ -50,6 +50,8 @@ const misused = (id: string): string =>
 const byItself: ReadonlySet<OperationName> = new Set<OperationName>([
   'CreateTableVersion',
   'CreateFunction',
+  'DropTableIndex',
+  'PrewarmTableIndex',
   'CreateMaterializedView',
   'RefreshMaterializedView',
 ]);

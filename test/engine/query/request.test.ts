@@ -10,7 +10,6 @@ function parsed(text: string) {
 }
 
 const nothing = {
-  version: null,
   columns: null,
   filter: null,
   prefilter: true,
@@ -27,11 +26,10 @@ describe('the body of a query', () => {
   });
 
   it('is read in the form of the LanceDB client', () => {
-    const body = `{"k":5,"prefilter":false,"vector":[],"version":7,"offset":2,"filter":"id > 1",
+    const body = `{"k":5,"prefilter":false,"vector":[],"offset":2,"filter":"id > 1",
       "columns":["a","b"],"with_row_id":true,"fast_search":true,"use_lsm":false,"branch":"main"}`;
     expect(parsed(body)).toEqual({
       ...nothing,
-      version: 7n,
       columns: [
         { kind: 'column', name: 'a' },
         { kind: 'column', name: 'b' },
@@ -54,16 +52,7 @@ describe('the body of a query', () => {
   });
 
   it('means the same with null as without the key', () => {
-    const names = [
-      'version',
-      'columns',
-      'filter',
-      'prefilter',
-      'vector',
-      'order_by',
-      'k',
-      'offset',
-    ];
+    const names = ['columns', 'filter', 'prefilter', 'vector', 'order_by', 'k', 'offset'];
     const more = ['with_row_id', 'lower_bound', 'upper_bound', 'ef', 'nprobes', 'full_text_query'];
     const body = Object.fromEntries([...names, ...more].map((name) => [name, null]));
     expect(parseQueryRequest(body)).toEqual(nothing);
@@ -167,13 +156,11 @@ describe('the field order_by', () => {
 
 describe('a body that is refused', () => {
   const refusals: readonly (readonly [string, string, string])[] = [
-    ['{"k":0}', 'InvalidInput', 'k must be at least 1, not 0'],
-    ['{"k":-2}', 'InvalidInput', 'k must be at least 1, not -2'],
+    ['{"k":-2}', 'InvalidInput', 'k must be at least 0, not -2'],
     ['{"k":1.5}', 'InvalidInput', 'k must be a whole number, not the number 1.5'],
     ['{"k":"5"}', 'InvalidInput', 'k must be a whole number, not a string'],
     ['{"offset":-1}', 'InvalidInput', 'offset must be at least 0, not -1'],
     ['{"offset":true}', 'InvalidInput', 'offset must be a whole number, not true'],
-    ['{"version":-3}', 'InvalidInput', 'version must be at least 0, not -3'],
     ['{"filter":5}', 'InvalidInput', 'filter must be a string, not the number 5'],
     ['{"prefilter":"yes"}', 'InvalidInput', 'prefilter must be true or false, not a string'],
     ['{"with_row_id":1}', 'InvalidInput', 'with_row_id must be true or false, not the number 1'],

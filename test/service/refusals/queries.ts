@@ -1,4 +1,4 @@
-import type { RefusalGroup } from '../refusal.ts';
+import type { Refusal, RefusalGroup } from '../refusal.ts';
 
 const nestedSql = `${'('.repeat(2000)}id${')'.repeat(2000)} = 1`;
 
@@ -6,17 +6,41 @@ export const queries: readonly RefusalGroup[] = [
   {
     what: 'queries',
     rows: [
+      ...['query', 'analyze_plan'].map((path): Refusal => [
+        `POST /v1/table/ns$t/${path}`,
+        { body: { vector: [], k: 1, tag: 'v9' } },
+        '404/400 allow 8',
+        'the table has no tag "v9"',
+      ]),
       [
-        'POST /v1/table/ns$t/query',
-        { body: { vector: [], k: 0 } },
-        '400 allow 13',
-        'k must be at least 1, not 0',
+        'POST /v1/table/ns$t/count_rows',
+        { body: { tag: 'v9' } },
+        '404/400 allow 8',
+        'the table has no tag "v9"',
+      ],
+      [
+        'POST /v1/table/ns$t/stats',
+        { body: { tag: 'v9' } },
+        '404/400 allow 8',
+        'the table has no tag "v9"',
+      ],
+      [
+        'POST /v1/table/ns$t/stats',
+        { body: { version: 9 } },
+        '404/400 allow 11',
+        'the table has no version 9',
+      ],
+      [
+        'POST /v1/table/ns$t/index/list',
+        { body: { version: 9 } },
+        '404/400 allow 11',
+        'the table has no version 9',
       ],
       [
         'POST /v1/table/ns$t/query',
         { body: { vector: [], k: -2 } },
         '400 allow 13',
-        'k must be at least 1, not -2',
+        'k must be at least 0, not -2',
       ],
       [
         'POST /v1/table/ns$t/query',
@@ -244,9 +268,9 @@ export const queries: readonly RefusalGroup[] = [
       ],
       [
         'POST /v1/table/ns$t/query',
-        { body: { vector: [1, 2, 3], vector_column: 'v', k: 0 } },
+        { body: { vector: [1, 2, 3], vector_column: 'v', k: -2 } },
         '400 allow 13',
-        'k must be at least 1, not 0',
+        'k must be at least 0, not -2',
       ],
       [
         'POST /v1/table/ns$t/query',
