@@ -1,0 +1,87 @@
+import type { Random } from '../service/random.ts';
+
+/** A step of a gateway's work at which it is killed: see `steps.mjs`. */
+export interface KillPlan {
+  readonly step: string;
+  readonly when: 'before' | 'within' | 'after';
+  /** The how-many-th of its kind. */
+  readonly count: number;
+  /** Whether steps count while it starts, or once writers are at work. */
+  readonly since: 'start' | 'armed';
+}
+
+const MODULE = new URL('./steps.mjs', import.meta.url).href;
+
+/** What a commit does that can be cut in the middle. */
+const WRITES = ['write rows', 'write manifest', 'write journal', 'write audit'];
+
+/** The other steps of a commit, in their order. */
+const CALLS = [
+  'make rows',
+  'flush rows',
+  'flush rows folder',
+  'make manifest',
+  'flush manifest',
+  'flush manifest folder',
+  'flush journal',
+  'rename manifest',
+  'flush audit',
+  'answer client',
+];
+
+/** What a gateway does when it starts, and the first of its kind when it commits. */
+const STARTS = ['make journal', 'flush journal folder', 'make audit'];
+
+const REDIS = ['send redis', 'receive redis'];
+
+/** A step without the how-many-th. */
+export type KillStep = Omit<KillPlan, 'count'>;
+
+/** Every step at which a gateway of a store is killed, in the order of a commit. */
+export function killSteps(redis: boolean): readonly KillStep[] {
+  const calls = [...CALLS, ...(redis ? REDIS : [])];
+  return [
+    ...WRITES.flatMap((step) => stepsOf(step, ['before', 'within', 'after'], 'armed')),
+    ...calls.flatMap((step) => stepsOf(step, ['before', 'after'], 'armed')),
+    ...STARTS.flatMap((step) => stepsOf(step, ['after'], 'start')),
+  ];
+}
+
+function stepsOf(
+  step: string,
+  moments: readonly KillPlan['when'][],
+  since: KillPlan['since'],
+): readonly KillStep[] {
+  return moments.map((when) => ({ step, when, since }));
+}
+
+/** The steps one after the other, each time at another occurrence; between them none, for a kill at any moment. */
+export class KillPlans {
+  readonly #steps: readonly KillStep[];
+  readonly #random: Random;
+  #next: number;
+
+  constructor(redis: boolean, random: Random) {
+    this.#steps = killSteps(redis);
+    this.#random = random;
+    this.#next = random(this.#steps.length);
+  }
+
+  /** The next plan; undefined for a kill at any moment. */
+  next(): KillPlan | undefined {
+    if (this.#random(4) === 0) return undefined;
+    const step = this.#steps[this.#next++ % this.#steps.length]!;
+    return { ...step, count: step.since === 'start' ? 1 : 1 + this.#random(12) };
+  }
+}
+
+/** The flags of Node that make a gateway follow a plan. */
+export function flagsOf(plan: KillPlan | undefined, redisPort: number): readonly string[] {
+  if (plan === undefined) return [];
+  const query = new URLSearchParams({
+    ...plan,
+    count: String(plan.count),
+    redis: String(redisPort),
+  });
+  return ['--import', `${MODULE}?${query.toString()}`];
+}
