@@ -23,14 +23,19 @@ const CALLS = [
   'make manifest',
   'flush manifest',
   'flush manifest folder',
+  'make journal',
   'flush journal',
   'rename manifest',
+  'make audit',
   'flush audit',
   'answer client',
 ];
 
-/** What a gateway does when it starts, and the first of its kind when it commits. */
-const STARTS = ['make journal', 'flush journal folder', 'make audit'];
+/** Of these a process does one. */
+const ONCE = new Set(['make journal', 'make audit']);
+
+/** What a gateway does when it starts: it writes down what a dead one has left in the store. */
+const STARTS = ['flush audit', 'flush journal folder', 'flush journal', 'rename process'];
 
 const REDIS = ['send redis', 'receive redis'];
 
@@ -55,24 +60,29 @@ function stepsOf(
   return moments.map((when) => ({ step, when, since }));
 }
 
-/** The steps one after the other, each time at another occurrence; between them none, for a kill at any moment. */
+/** The steps one after the other in an order of chance, each time at another occurrence; between them none, for a kill at any moment. */
 export class KillPlans {
   readonly #steps: readonly KillStep[];
   readonly #random: Random;
-  #next: number;
+  #next = 0;
 
   constructor(redis: boolean, random: Random) {
-    this.#steps = killSteps(redis);
+    this.#steps = shuffled(killSteps(redis), random);
     this.#random = random;
-    this.#next = random(this.#steps.length);
   }
 
   /** The next plan; undefined for a kill at any moment. */
   next(): KillPlan | undefined {
     if (this.#random(4) === 0) return undefined;
     const step = this.#steps[this.#next++ % this.#steps.length]!;
-    return { ...step, count: step.since === 'start' ? 1 : 1 + this.#random(12) };
+    const once = step.since === 'start' || ONCE.has(step.step);
+    return { ...step, count: once ? 1 : 1 + this.#random(6) };
   }
+}
+
+function shuffled<Value>(values: readonly Value[], random: Random): readonly Value[] {
+  const keyed = values.map((value) => ({ value, key: random(2 ** 31) }));
+  return keyed.toSorted((left, right) => left.key - right.key).map(({ value }) => value);
 }
 
 /** The flags of Node that make a gateway follow a plan. */

@@ -18,11 +18,14 @@ afterEach(async () => {
 async function run(options: LaneOptions): Promise<void> {
   const lane = await Lane.open(options);
   lanes.push(lane);
-  while (lane.kills < KILLS) expect(await lane.round(), `kill ${lane.kills}`).toEqual([]);
+  while (lane.kills < KILLS) {
+    const faults = await lane.round();
+    expect(faults, `kill ${lane.kills}, ${lane.last}`).toEqual([]);
+  }
   expect(await lane.verify()).toBe('');
   for (const { accounts } of lane.writers) expect(accounts.acknowledged).toBeGreaterThan(0);
   // Which steps come up depends on the machine; that none did would prove nothing of them.
-  expect(lane.steps.size).toBeGreaterThan(Math.min(KILLS, 40) / 4);
+  expect(lane.steps.size).toBeGreaterThan(Math.min(KILLS, 40) / 8);
 }
 
 describe('a gateway that is killed again and again, at every step of a commit', () => {

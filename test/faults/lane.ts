@@ -32,9 +32,12 @@ interface Gateway {
 /** One catalog with its gateways, tables and writers, through one kill after the other. */
 export class Lane {
   readonly writers: readonly Writers[];
-  /** How many kills there were, and how many of them at the step that was planned. */
+  /** How many kills there were. */
   kills = 0;
+  /** The steps at which there was one. */
   readonly steps = new Set<string>();
+  /** Where the last one was. */
+  last = '';
   readonly #options: LaneOptions;
   readonly #redis: RedisServer | undefined;
   readonly #plans: KillPlans;
@@ -119,6 +122,7 @@ export class Lane {
   async #kill({ service, plan }: Gateway): Promise<void> {
     const { random } = this.#options;
     const ended = service.ended();
+    this.last = 'at any moment';
     if (plan === undefined) await sleep(20 + random(MOMENTS_MILLIS));
     else {
       await send(service.url, 'GET /healthz?armed', { key: null }).catch(() => undefined);
@@ -138,7 +142,10 @@ export class Lane {
       gateway.plan = this.#plans.next();
       gateway.nodeFlags.splice(0, Infinity, ...flagsOf(gateway.plan, this.#redis?.port ?? 0));
       try {
-        return await gateway.service.restart();
+        await gateway.service.restart();
+        // A step that did not come up while it started comes no more.
+        if (gateway.plan?.since === 'start') gateway.plan = undefined;
+        return;
       } catch (error) {
         if (gateway.plan?.since !== 'start') throw error;
         this.#reached(gateway.plan);
@@ -148,7 +155,8 @@ export class Lane {
   }
 
   #reached({ step, when }: KillPlan): void {
-    this.steps.add(`${when} ${step}`);
+    this.last = `${when} ${step}`;
+    this.steps.add(this.last);
   }
 
   /** The others serve without the dead one being started again. */

@@ -5,7 +5,7 @@
 //   step   such as "write journal"; none counts only
 //   count  the how-many-th of its kind
 //   when   before, within (half of the bytes are written) or after
-//   since  "start", or "armed": only what comes after a request to /healthz?armed counts
+//   since  "start": until it listens; "armed": only what comes after a request to /healthz?armed
 //   redis  the port of Redis
 import fs from 'node:fs';
 import http from 'node:http';
@@ -22,8 +22,9 @@ let counting = searchParams.get('since') === 'start';
 /** @type {readonly (readonly [RegExp, string])[]} What a path holds. */
 const PLACES = [
   [/\/catalog\/[^/]+$/, 'journal'],
+  [/\/catalog\/processes\/[^/]+$/, 'process'],
   [/\/catalog$/, 'journal folder'],
-  [/\/private\/audit\//, 'audit'],
+  [/\/private\/audit(\/|$)/, 'audit'],
   [/\/_?versions\/[^/]+$/, 'manifest'],
   [/\/_?versions$/, 'manifest folder'],
   [/\/data\/[^/]+\.arrow$/, 'rows'],
@@ -175,6 +176,7 @@ replace(
   (call) =>
     function emit(event, ...args) {
       if (event === 'request' && args[0].url === '/healthz?armed') counting = true;
+      if (event === 'listening') counting = false;
       return call.call(this, event, ...args);
     },
 );
