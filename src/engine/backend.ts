@@ -3,6 +3,7 @@ import { CatalogError } from '../protocol/errors.ts';
 import type { Permit } from '../protocol/permit.ts';
 import { StoreError } from '../store/errors.ts';
 import { checkedBody, readBody, withBodyContext } from './body.ts';
+import { fullDisk, isFullDisk } from './full-disk.ts';
 import type { Call, HandlerTable } from './handler.ts';
 import { unrepeatable } from './once/once.ts';
 import type { Repeats } from './once/repeats.ts';
@@ -39,7 +40,7 @@ export class EmbeddedBackend implements Backend {
     try {
       return await this.#handle(request, permit);
     } catch (error) {
-      throw isAway(error) ? storeAway() : error;
+      throw told(error);
     }
   }
 
@@ -67,6 +68,12 @@ export class EmbeddedBackend implements Backend {
     permit.require(name, request.object, branch);
     return { branch, ...(await answer(call)) };
   }
+}
+
+/** What a caller is told of a failure that is nobody's bad input. */
+function told(error: unknown): unknown {
+  if (isAway(error)) return storeAway();
+  return isFullDisk(error) ? fullDisk() : error;
 }
 
 function isAway(error: unknown): boolean {

@@ -111,6 +111,21 @@ describe('the embedded backend', () => {
     expect(sent).toBe(4);
   });
 
+  it.each(['ENOSPC', 'EDQUOT', 'EFBIG', 'EROFS'])(
+    'says that the disk is full, whatever that was the cause of (%s)',
+    async (code) => {
+      const cause = Object.assign(new Error('write'), { code });
+      const backend = backendOf({
+        DescribeTable: async () => {
+          throw new Error('it failed', { cause });
+        },
+      });
+      expect(await refusalOf(ask(backend, 'POST /v1/table/t/describe', { body: {} }))).toBe(
+        '17 ServiceUnavailable: the disk of the catalog takes no more writes',
+      );
+    },
+  );
+
   it('passes on why it cannot serve', async () => {
     expect(await backendOf({}).health()).toBe('the store is away');
   });

@@ -58,6 +58,13 @@ export class Service {
     return service;
   }
 
+  /** Starts another process on the folders of one that runs; `stop` of either removes them. */
+  static async beside(other: Service, options: ServiceOptions = {}): Promise<Service> {
+    const service = new Service(other.folder, options);
+    await service.restart();
+    return service;
+  }
+
   get url(): string {
     return this.#url;
   }
@@ -107,6 +114,13 @@ export class Service {
     child.kill(signal);
     const [code] = await exited;
     return typeof code === 'number' ? code : null;
+  }
+
+  /** Resolves when the program has ended, by whatever. */
+  async ended(): Promise<void> {
+    const child = this.#child;
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
+    await once(child, 'exit');
   }
 
   /** Ends the program and removes its folders. */

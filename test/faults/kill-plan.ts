@@ -1,0 +1,97 @@
+import type { Random } from '../service/random.ts';
+
+/** A step of a gateway's work at which it is killed: see `steps.mjs`. */
+export interface KillPlan {
+  readonly step: string;
+  readonly when: 'before' | 'within' | 'after';
+  /** The how-many-th of its kind. */
+  readonly count: number;
+  /** Whether steps count while it starts, or once writers are at work. */
+  readonly since: 'start' | 'armed';
+}
+
+const MODULE = new URL('./steps.mjs', import.meta.url).href;
+
+/** What a commit does that can be cut in the middle. */
+const WRITES = ['write rows', 'write manifest', 'write journal', 'write audit'];
+
+/** The other steps of a commit, in their order. */
+const CALLS = [
+  'make rows',
+  'flush rows',
+  'flush rows folder',
+  'make manifest',
+  'flush manifest',
+  'flush manifest folder',
+  'make journal',
+  'flush journal',
+  'rename manifest',
+  'make audit',
+  'flush audit',
+  'answer client',
+];
+
+/** Of these a process does one. */
+const ONCE = new Set(['make journal', 'make audit']);
+
+/** What a gateway does when it starts: it writes down what a dead one has left in the store. */
+const STARTS = ['flush audit', 'flush journal folder', 'flush journal', 'rename process'];
+
+const REDIS = ['send redis', 'receive redis'];
+
+/** A step without the how-many-th. */
+export type KillStep = Omit<KillPlan, 'count'>;
+
+/** Every step at which a gateway of a store is killed, in the order of a commit. */
+export function killSteps(redis: boolean): readonly KillStep[] {
+  const calls = [...CALLS, ...(redis ? REDIS : [])];
+  return [
+    ...WRITES.flatMap((step) => stepsOf(step, ['before', 'within', 'after'], 'armed')),
+    ...calls.flatMap((step) => stepsOf(step, ['before', 'after'], 'armed')),
+    ...STARTS.flatMap((step) => stepsOf(step, ['after'], 'start')),
+  ];
+}
+
+function stepsOf(
+  step: string,
+  moments: readonly KillPlan['when'][],
+  since: KillPlan['since'],
+): readonly KillStep[] {
+  return moments.map((when) => ({ step, when, since }));
+}
+
+/** The steps one after the other in an order of chance, each time at another occurrence; between them none, for a kill at any moment. */
+export class KillPlans {
+  readonly #steps: readonly KillStep[];
+  readonly #random: Random;
+  #next = 0;
+
+  constructor(redis: boolean, random: Random) {
+    this.#steps = shuffled(killSteps(redis), random);
+    this.#random = random;
+  }
+
+  /** The next plan; undefined for a kill at any moment. */
+  next(): KillPlan | undefined {
+    if (this.#random(4) === 0) return undefined;
+    const step = this.#steps[this.#next++ % this.#steps.length]!;
+    const once = step.since === 'start' || ONCE.has(step.step);
+    return { ...step, count: once ? 1 : 1 + this.#random(6) };
+  }
+}
+
+function shuffled<Value>(values: readonly Value[], random: Random): readonly Value[] {
+  const keyed = values.map((value) => ({ value, key: random(2 ** 31) }));
+  return keyed.toSorted((left, right) => left.key - right.key).map(({ value }) => value);
+}
+
+/** The flags of Node that make a gateway follow a plan. */
+export function flagsOf(plan: KillPlan | undefined, redisPort: number): readonly string[] {
+  if (plan === undefined) return [];
+  const query = new URLSearchParams({
+    ...plan,
+    count: String(plan.count),
+    redis: String(redisPort),
+  });
+  return ['--import', `${MODULE}?${query.toString()}`];
+}

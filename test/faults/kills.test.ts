@@ -1,0 +1,46 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import { randomOf } from '../service/random.ts';
+import { engineKind } from './engine-kind.ts';
+import { Lane, type LaneOptions } from './lane.ts';
+
+/** `ARROWGATE_TEST_KILLS` asks for more; each lane gets a quarter of them. */
+const KILLS = Math.ceil(Number(process.env['ARROWGATE_TEST_KILLS'] ?? 104) / 4);
+const SEED = Number(process.env['ARROWGATE_TEST_SEED'] ?? Date.now() % 2 ** 31);
+/** How long a kill with everything around it may take, in milliseconds. */
+const MILLIS_PER_KILL = 20_000;
+
+const lanes: Lane[] = [];
+afterEach(async () => {
+  for (const lane of lanes.splice(0)) await lane.close();
+});
+
+/** Kills the gateways of a lane again and again; stops at the first fault. */
+async function run(options: LaneOptions): Promise<void> {
+  const lane = await Lane.open(options);
+  lanes.push(lane);
+  while (lane.kills < KILLS) {
+    const faults = await lane.round();
+    expect(faults, `kill ${lane.kills}, ${lane.last}`).toEqual([]);
+  }
+  expect(await lane.verify()).toBe('');
+  for (const { accounts } of lane.writers) expect(accounts.acknowledged).toBeGreaterThan(0);
+  // Which steps come up depends on the machine; that none did would prove nothing of them.
+  expect(lane.steps.size).toBeGreaterThan(Math.min(KILLS, 40) / 8);
+}
+
+describe('a gateway that is killed again and again, at every step of a commit', () => {
+  it.each([
+    ['the embedded store', false],
+    ['Redis', true],
+  ])(
+    `loses nothing acknowledged, makes nothing twice and shows nothing by halves on %s (seed ${SEED})`,
+    async (_, redis) => {
+      const kinds = [engineKind];
+      await Promise.all([
+        run({ redis, kinds, gateways: 1, random: randomOf(SEED) }),
+        run({ redis, kinds, gateways: 2, random: randomOf(SEED + 1) }),
+      ]);
+    },
+    KILLS * MILLIS_PER_KILL,
+  );
+});

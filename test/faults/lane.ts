@@ -1,0 +1,173 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { send } from '../service/http.ts';
+import type { Random } from '../service/random.ts';
+import { RedisServer } from '../support/redis-server.ts';
+import { Service } from '../support/service.ts';
+import { flagsOf, KillPlans, type KillPlan } from './kill-plan.ts';
+import type { TableKind } from './table-kind.ts';
+import { Writers } from './writers.ts';
+
+/** Writers on each table. */
+const WRITERS = 3;
+/** A gateway that has not come to its step by then is killed where it is, in milliseconds. */
+const PATIENCE_MILLIS = 1500;
+/** Gateways that are killed at any moment live so long at most, in milliseconds. */
+const MOMENTS_MILLIS = 400;
+
+export interface LaneOptions {
+  readonly redis: boolean;
+  /** How many gateways serve the folder. */
+  readonly gateways: number;
+  readonly kinds: readonly TableKind[];
+  readonly random: Random;
+}
+
+/** A gateway of a lane, and the flags that its next start gets. */
+interface Gateway {
+  readonly service: Service;
+  readonly nodeFlags: string[];
+  plan: KillPlan | undefined;
+}
+
+/** One catalog with its gateways, tables and writers, through one kill after the other. */
+export class Lane {
+  readonly writers: readonly Writers[];
+  /** How many kills there were. */
+  kills = 0;
+  /** The steps at which there was one. */
+  readonly steps = new Set<string>();
+  /** Where the last one was. */
+  last = '';
+  readonly #options: LaneOptions;
+  readonly #redis: RedisServer | undefined;
+  readonly #plans: KillPlans;
+  readonly #gateways: Gateway[] = [];
+
+  private constructor(options: LaneOptions, redis: RedisServer | undefined) {
+    const { kinds, random } = options;
+    this.#options = options;
+    this.#redis = redis;
+    this.#plans = new KillPlans(options.redis, random);
+    this.writers = kinds.map((kind, at) => new Writers(kind, `t${at}`, random));
+  }
+
+  static async open(options: LaneOptions): Promise<Lane> {
+    const redis = options.redis ? await RedisServer.start() : undefined;
+    const lane = new Lane(options, redis);
+    try {
+      await lane.#start();
+    } catch (error) {
+      await lane.close();
+      throw error;
+    }
+    return lane;
+  }
+
+  /** The process that serves the lane first. */
+  get service(): Service {
+    return this.#gateways[0]!.service;
+  }
+
+  /** Kills one gateway while writers are at work, starts it again and answers what is wrong then. */
+  async round(): Promise<readonly string[]> {
+    const victim = this.#gateways[this.#options.random(this.#gateways.length)]!;
+    const stop = new AbortController();
+    const working = this.#work(stop.signal);
+    await this.#kill(victim);
+    // Those of the other gateways go on while nobody tidies up after the dead one.
+    if (this.#gateways.length > 1) await sleep(this.#options.random(100));
+    stop.abort();
+    await working;
+    const early = await this.#faultsOfOthers(victim);
+    await this.#revive(victim);
+    return [...early, ...(await this.#faults(victim, this.#gateways.length === 1))];
+  }
+
+  /** What `catalog verify` says when nothing runs; nothing when all is well. */
+  async verify(): Promise<string> {
+    for (const { service } of this.#gateways) await service.end();
+    const flags = this.#redis === undefined ? [] : ['--redis', this.#redis.url];
+    const { code, out, err } = await this.service.command('catalog', 'verify', ...flags);
+    return code === 0 ? '' : `${out}${err}`;
+  }
+
+  async close(): Promise<void> {
+    for (const { service } of this.#gateways.toReversed()) await service.stop();
+    await this.#redis?.stop();
+  }
+
+  async #start(): Promise<void> {
+    for (let at = 0; at < this.#options.gateways; at++) {
+      const nodeFlags: string[] = [];
+      const flags = this.#redis === undefined ? [] : ['--redis', this.#redis.url];
+      const first = this.#gateways[0]?.service;
+      const service = await (first === undefined
+        ? Service.start({ nodeFlags, flags })
+        : Service.beside(first, { nodeFlags, flags }));
+      this.#gateways.push({ service, nodeFlags, plan: undefined });
+    }
+    for (const writers of this.writers) await writers.create(this.service.url);
+  }
+
+  async #work(stop: AbortSignal): Promise<void> {
+    const working = this.#gateways.flatMap(({ service: { url } }) =>
+      this.writers.flatMap((writers) =>
+        Array.from({ length: WRITERS }, () => writers.work(url, stop)),
+      ),
+    );
+    await Promise.all(working);
+  }
+
+  /** Waits until a gateway has come to its step; without one, or when it never comes there, kills it. */
+  async #kill({ service, plan }: Gateway): Promise<void> {
+    const { random } = this.#options;
+    const ended = service.ended();
+    this.last = 'at any moment';
+    if (plan === undefined) await sleep(20 + random(MOMENTS_MILLIS));
+    else {
+      await send(service.url, 'GET /healthz?armed', { key: null }).catch(() => undefined);
+      const late = new AbortController();
+      const byItself = ended.then(() => true);
+      const tooLate = sleep(PATIENCE_MILLIS, false, { signal: late.signal }).catch(() => false);
+      if (await Promise.race([byItself, tooLate])) this.#reached(plan);
+      late.abort();
+    }
+    await service.end('SIGKILL');
+    this.kills += 1;
+  }
+
+  /** Starts a gateway again, perhaps several times: it may be killed while it starts. */
+  async #revive(gateway: Gateway): Promise<void> {
+    for (;;) {
+      gateway.plan = this.#plans.next();
+      gateway.nodeFlags.splice(0, Infinity, ...flagsOf(gateway.plan, this.#redis?.port ?? 0));
+      try {
+        await gateway.service.restart();
+        // A step that did not come up while it started comes no more.
+        if (gateway.plan?.since === 'start') gateway.plan = undefined;
+        return;
+      } catch (error) {
+        if (gateway.plan?.since !== 'start') throw error;
+        this.#reached(gateway.plan);
+        this.kills += 1;
+      }
+    }
+  }
+
+  #reached({ step, when }: KillPlan): void {
+    this.last = `${when} ${step}`;
+    this.steps.add(this.last);
+  }
+
+  /** The others serve without the dead one being started again. */
+  async #faultsOfOthers(victim: Gateway): Promise<readonly string[]> {
+    const other = this.#gateways.find((gateway) => gateway !== victim);
+    return other === undefined ? [] : this.#faults(other, false);
+  }
+
+  async #faults({ service }: Gateway, final: boolean): Promise<readonly string[]> {
+    const faults: string[] = [];
+    for (const writers of this.writers) faults.push(...(await writers.faults(service.url, final)));
+    return faults;
+  }
+}

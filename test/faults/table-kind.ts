@@ -1,0 +1,27 @@
+import type { ChangeKind } from './accounts.ts';
+
+/** What became of a change, as its answer says. */
+export type Answered =
+  | { readonly kind: 'made'; readonly version: number }
+  /** It took no effect. */
+  | { readonly kind: 'refused' }
+  /** Nobody can say. */
+  | { readonly kind: 'unknown' };
+
+/** A change of a group of rows. */
+export interface GroupChange {
+  readonly kind: ChangeKind;
+  readonly group: number;
+}
+
+/** A kind of table, as the writers of the fault tests see it. */
+export interface TableKind {
+  readonly name: string;
+  /** What can be done to its rows. */
+  readonly changes: readonly ChangeKind[];
+  create(url: string, table: string): Promise<void>;
+  /** Sends a change. Rejects when the connection is lost. */
+  change(url: string, table: string, change: GroupChange): Promise<Answered>;
+  /** The marks of each group that is there. @throws Error when one is there by halves. */
+  read(url: string, table: string): Promise<ReadonlyMap<number, number>>;
+}
