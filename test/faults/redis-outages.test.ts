@@ -103,7 +103,7 @@ describe(`writers while Redis (seed ${SEED})`, () => {
     expect(await writers.faults(service.url, true)).toEqual([]);
   });
 
-  it('is wiped get no answer but that it is not this catalog, before and after a restart', async () => {
+  it('is wiped get no answer but that it is not this catalog, and everything back by a rebuild', async () => {
     const writers = new Writers(engineKind, 't', randomOf(SEED));
     await writers.create(service.url);
     const stop = new AbortController();
@@ -117,5 +117,10 @@ describe(`writers while Redis (seed ${SEED})`, () => {
     await service.end('SIGKILL');
     await service.restart();
     await expectAway();
+    await service.end();
+    const { code, err } = await service.command('catalog', 'rebuild', '--redis', redis.url);
+    expect([code, err]).toEqual([0, expect.anything()]);
+    await service.restart();
+    expect(await writers.faults(service.url, true)).toEqual([]);
   });
 });
