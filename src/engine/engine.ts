@@ -44,10 +44,11 @@ import { Presence } from './retention/presence.ts';
 import { Running } from './retention/running.ts';
 import { readNamed } from './retention/version-walk.ts';
 import { FragmentReader } from './table/fragment-reader.ts';
-import type { LocationRules } from './table/locations.ts';
+import type { LocationRules, TableRoots } from './table/locations.ts';
 import { MemoryBudget } from './table/memory-budget.ts';
 import { Tables } from './table/tables.ts';
 import { Tags } from './table/tags.ts';
+import { VersionStore } from './table/version-store.ts';
 import { Upkeep } from './upkeep.ts';
 import { HeavyWork } from './workers/heavy-work.ts';
 import { ThreadPool } from './workers/thread-pool.ts';
@@ -165,6 +166,16 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
   const handlers = {
     ...handlerTable(options, catalog, tables, tags, reader, heavy),
     ...schemaHandlers({ catalog, tables, reader }),
+    ...tableObjectHandlers({
+      catalog,
+      store,
+      committer,
+      tables,
+      tags,
+      branches,
+      versions: new VersionStore(store),
+      locations: rootsOf(options),
+    }),
     ...historyHandlers({ catalog, tables, tags, branches, pageLimit: options.page }),
     ...workHandlers({ catalog, store, tables, transactions, runner, page: options.page }),
   };
@@ -235,7 +246,7 @@ function handlerTable(
     catalog,
     tables,
     store: options.store,
-    locations: { ...options.locations, own: ownFolders(options.data) },
+    locations: rootsOf(options),
     maxArrowBytes: options.arrowBody,
   };
   const reading = { catalog, tables, reader, heavy };
@@ -244,7 +255,6 @@ function handlerTable(
     ...catalogHandlers(catalog, tables, tags, options.page),
     RenameTable: (call) => renameTable(catalog, call),
     DeregisterTable: (call) => deregisterTable(catalog, tables, call),
-    ...tableObjectHandlers(writing),
     CreateTable: createTable(writing),
     InsertIntoTable: insertIntoTable(writing),
     MergeInsertIntoTable: mergeInsertIntoTable(changing),
@@ -255,6 +265,10 @@ function handlerTable(
     ExplainTableQueryPlan: explainQuery(reading),
     AnalyzeTableQueryPlan: analyzeQuery(reading),
   };
+}
+
+function rootsOf({ locations, data }: EngineOptions): TableRoots {
+  return { ...locations, own: ownFolders(data) };
 }
 
 /** What of the data folder no table's location may touch (contract section 9). */

@@ -9,7 +9,8 @@ import type { Call } from '../handler.ts';
 import { branchParameter, namedBranch } from '../parameters.ts';
 import { countField, flagField, textField } from '../query/fields.ts';
 import { lanceSnapshot } from '../lance/snapshot.ts';
-import { MAIN } from '../table/chain.ts';
+import { locationOf } from '../managed/managed-versions.ts';
+import { MAIN, type Chain } from '../table/chain.ts';
 import type { Snapshot } from '../table/snapshot.ts';
 import type { Tags } from '../table/tags.ts';
 import type { TableView } from './table-view.ts';
@@ -30,7 +31,7 @@ export async function describeTable(
   const { branch, version } = await placeOf(tags, table, call);
   const chain = await tables.chain(table, branch);
   if (table.kind !== 'engine') {
-    return jsonAnswer(call, await elsewhere(call, table, { version, withUri }));
+    return jsonAnswer(call, await elsewhere(call, tables, table, { chain, version, withUri }));
   }
   const snapshot = await tables.snapshot(table, version, chain);
   return jsonAnswer(call, {
@@ -96,16 +97,22 @@ function common(call: Call, table: TableRecord): object {
 }
 
 interface Asked {
+  readonly chain: Chain;
   readonly version: bigint | undefined;
   readonly withUri: boolean;
 }
 
 /** Of a table that Lance clients write: where, and that their commits go through the catalog. */
-async function elsewhere(call: Call, table: TableRecord, asked: Asked): Promise<object> {
+async function elsewhere(
+  call: Call,
+  tables: TableView,
+  table: TableRecord,
+  asked: Asked,
+): Promise<object> {
   const location = table.location ?? undefined;
   return {
     ...common(call, table),
-    ...(await writtenElsewhere(call, table, asked.version)),
+    ...(await writtenElsewhere(call, tables, table, asked)),
     location,
     managed_versioning: true,
     ...(asked.withUri && location !== undefined ? { table_uri: uriOf(location) } : {}),
@@ -114,15 +121,14 @@ async function elsewhere(call: Call, table: TableRecord, asked: Asked): Promise<
 
 async function writtenElsewhere(
   call: Call,
+  tables: TableView,
   table: TableRecord,
-  version: bigint | undefined,
+  { chain, version }: Asked,
 ): Promise<object> {
-  if (table.kind === 'lance') {
-    const snapshot = await lanceSnapshot(table.location, version);
-    return snapshot === undefined ? {} : written(call, snapshot, snapshot.fragments);
-  }
-  if (version === undefined) return {};
-  throw new CatalogError('TableVersionNotFound', `the table has no version ${version}`);
+  if (table.kind === 'declared' && version === undefined) return {};
+  const { content } = await tables.version(table, version, chain);
+  const snapshot = await lanceSnapshot(locationOf(table), content);
+  return written(call, snapshot, snapshot.fragments);
 }
 
 /** What is said of a version, whoever wrote it. */

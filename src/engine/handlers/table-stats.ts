@@ -4,6 +4,7 @@ import type { Catalog } from '../catalog/catalog.ts';
 import type { TableKind, TableRecord } from '../catalog/records.ts';
 import type { Call } from '../handler.ts';
 import { lanceSnapshot } from '../lance/snapshot.ts';
+import { locationOf } from '../managed/managed-versions.ts';
 import { branchParameter } from '../parameters.ts';
 import type { Chain } from '../table/chain.ts';
 import { bytesOf } from '../table/snapshot.ts';
@@ -44,7 +45,10 @@ const contentsOf: Readonly<
   Record<TableKind, (tables: TableView, table: TableRecord, chain: Chain) => Promise<Contents>>
 > = {
   declared: async () => NOTHING,
-  lance: async (_, { location }) => (await lanceSnapshot(location)) ?? NOTHING,
+  lance: async (tables, table, chain) => {
+    const { content } = await tables.version(table, undefined, chain);
+    return lanceSnapshot(locationOf(table), content);
+  },
   engine: async (tables, table, chain) => {
     const { fragments } = await tables.snapshot(table, undefined, chain);
     const parts = fragments.map((fragment) => ({ rows: fragment.rows, bytes: bytesOf(fragment) }));
