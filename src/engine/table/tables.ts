@@ -115,7 +115,6 @@ export class Tables {
    */
   async chain(table: TableRecord, branch: string): Promise<Chain> {
     const chain = await this.#branches.chain(table.id, branch);
-    // Lance writes a copy of the version that a branch begins with.
     return table.kind === 'engine' ? chain : { ...chain, lineage: [] };
   }
 
