@@ -4,13 +4,11 @@ import { StoreError } from '../store/errors.ts';
 import type { Store } from '../store/store.ts';
 import { StrangeStore } from './catalog/catalog-id.ts';
 import { Catalog } from './catalog/catalog.ts';
-import { openIdentity, type Identity } from './catalog/identity.ts';
-import { openJournal, type Journal } from './catalog/journal.ts';
+import type { Journal } from './catalog/journal.ts';
 import { JournalKeeper } from './catalog/journal-keeper.ts';
-import { OwnCommitter } from './catalog/own-committer.ts';
-import { OwnStore } from './catalog/own-store.ts';
 import { CATALOG_KEY } from './catalog/keys.ts';
 import { EmbeddedBackend } from './backend.ts';
+import { openCoordination } from './coordination.ts';
 import { makeFolder } from './disk.ts';
 import type { HandlerTable } from './handler.ts';
 import { catalogHandlers } from './handlers/catalog.ts';
@@ -33,7 +31,6 @@ import { backfill } from './jobs/backfill.ts';
 import { JobRunner, type OnFault } from './jobs/job-runner.ts';
 import { Transactions } from './jobs/transactions.ts';
 import { LateBackend } from './late-backend.ts';
-import { guardStore } from './recovery/store-guard.ts';
 import { LateWork } from './late-work.ts';
 import { AnswerSweep } from './once/answer-sweep.ts';
 import { Repeats } from './once/repeats.ts';
@@ -46,10 +43,11 @@ import { Presence } from './retention/presence.ts';
 import { Running } from './retention/running.ts';
 import { readNamed } from './retention/version-walk.ts';
 import { FragmentReader } from './table/fragment-reader.ts';
-import type { LocationRules } from './table/locations.ts';
+import type { LocationRules, TableRoots } from './table/locations.ts';
 import { MemoryBudget } from './table/memory-budget.ts';
 import { Tables } from './table/tables.ts';
 import { Tags } from './table/tags.ts';
+import { VersionStore } from './table/version-store.ts';
 import { Upkeep } from './upkeep.ts';
 import { HeavyWork } from './workers/heavy-work.ts';
 import { ThreadPool } from './workers/thread-pool.ts';
@@ -131,12 +129,7 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
   const { data } = given;
   const root = join(data, 'tables');
   await makeFolder(root);
-  const look = () => guardStore(given.store, join(data, 'catalog'));
-  look();
-  const journal = await openJournal(join(data, 'catalog'), given.store);
-  const identity = await identityOf(data, given.store, journal);
-  const committer = new OwnCommitter(journal, identity, look);
-  const store = new OwnStore(given.store, identity.id, look);
+  const { journal, committer, store } = await openCoordination(data, given.store);
   const options = { ...given, store };
   await makeFolder(options.locations.managed);
   const catalog = new Catalog(store, committer);
@@ -170,6 +163,16 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
   const handlers = {
     ...handlerTable(options, catalog, tables, tags, reader, heavy),
     ...schemaHandlers({ catalog, tables, reader }),
+    ...tableObjectHandlers({
+      catalog,
+      store,
+      committer,
+      tables,
+      tags,
+      branches,
+      versions: new VersionStore(store),
+      locations: rootsOf(options),
+    }),
     ...historyHandlers({ catalog, tables, tags, branches, pageLimit: options.page }),
     ...workHandlers({ catalog, store, tables, transactions, runner, page: options.page }),
   };
@@ -219,15 +222,6 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
   };
 }
 
-async function identityOf(data: string, store: Store, journal: Journal): Promise<Identity> {
-  try {
-    return await openIdentity(data, store, journal);
-  } catch (error) {
-    await journal.close();
-    throw error;
-  }
-}
-
 /** Every operation that is built. */
 function handlerTable(
   options: EngineOptions,
@@ -241,7 +235,7 @@ function handlerTable(
     catalog,
     tables,
     store: options.store,
-    locations: { ...options.locations, own: ownFolders(options.data) },
+    locations: rootsOf(options),
     maxArrowBytes: options.arrowBody,
   };
   const reading = { catalog, tables, tags, reader, heavy };
@@ -250,7 +244,6 @@ function handlerTable(
     ...catalogHandlers(catalog, tables, tags, options.page),
     RenameTable: (call) => renameTable(catalog, call),
     DeregisterTable: (call) => deregisterTable(catalog, tables, call),
-    ...tableObjectHandlers(writing),
     CreateTable: createTable(writing),
     InsertIntoTable: insertIntoTable(writing),
     MergeInsertIntoTable: mergeInsertIntoTable(changing),
@@ -261,6 +254,10 @@ function handlerTable(
     ExplainTableQueryPlan: explainQuery(reading),
     AnalyzeTableQueryPlan: analyzeQuery(reading),
   };
+}
+
+function rootsOf({ locations, data }: EngineOptions): TableRoots {
+  return { ...locations, own: ownFolders(data) };
 }
 
 /** What of the data folder no table's location may touch (contract section 9). */

@@ -3,7 +3,7 @@ import { isJsonObject } from '../protocol/json.ts';
 import { choiceOf } from '../protocol/mode.ts';
 import type { PageRequest } from './catalog/page.ts';
 import type { Call } from './handler.ts';
-import { integerField, textField } from './query/fields.ts';
+import { integerField, textField, type Fields } from './query/fields.ts';
 import { MAIN } from './table/chain.ts';
 
 /** A text of the query or of the body. The body of a JSON operation has what the query says. */
@@ -67,7 +67,12 @@ const MAX_PROPERTIES_BYTES = 65_536;
  * @throws CatalogError InvalidInput for more than 64 KiB of them.
  */
 export function propertiesField(call: Call): Readonly<Record<string, string>> {
-  const entries = Object.entries(call.body['properties'] ?? {}).filter(
+  return propertiesOf(call.body);
+}
+
+/** The properties of a body, or of a part of one; refused in the same way. */
+export function propertiesOf(fields: Fields): Readonly<Record<string, string>> {
+  const entries = Object.entries(fields['properties'] ?? {}).filter(
     (entry): entry is [string, string] => typeof entry[1] === 'string',
   );
   return boundedProperties(Object.fromEntries(entries));

@@ -188,6 +188,8 @@ const built: ReadonlySet<OperationName> = new Set<OperationName>([
   'GetFunction',
   'CreateMaterializedView',
   'RefreshMaterializedView',
+  'BatchCreateTableVersions',
+  'BatchCommitTables',
 ]);
 
 const unbuilt = operationNames

@@ -1,5 +1,5 @@
 import { CatalogError } from '../../src/protocol/errors.ts';
-import type { TableRecord, VersionRecord } from '../../src/engine/catalog/records.ts';
+import type { Stored, TableRecord, VersionRecord } from '../../src/engine/catalog/records.ts';
 import type { TableView } from '../../src/engine/handlers/table-view.ts';
 import { branchNotFound } from '../../src/engine/table/branches.ts';
 import { MAIN, MAIN_CHAIN, type Chain } from '../../src/engine/table/chain.ts';
@@ -28,6 +28,11 @@ export class GivenTables implements TableView {
     const found = version === undefined ? all.at(-1) : all.find((one) => one.version === version);
     if (found !== undefined) return found;
     throw new CatalogError('TableVersionNotFound', `the table has no version ${version}`);
+  }
+
+  async version(table: TableRecord, version?: bigint): Promise<Stored<VersionRecord>> {
+    const content = versionOf(await this.snapshot(table, version));
+    return { key: '', value: new Uint8Array(), content };
   }
 
   async versions(table: TableRecord, page: VersionPage): Promise<readonly VersionRecord[]> {

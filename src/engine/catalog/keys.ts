@@ -46,8 +46,14 @@ export function headKey(tableId: string, chain: string): string {
   return `H${tableId}/${encodeSegment(chain)}`;
 }
 
+/**
+ * A version of a line. A negative one belongs to no chain and is known by its 64
+ * bits: it stands apart, so that nothing that counts or lists the line meets it.
+ */
 export function versionKey(tableId: string, chain: string, version: bigint): string {
-  return `${versionsOf(tableId, chain)}${version.toString().padStart(20, '0')}`;
+  const line = version < 0n ? `${chain}-detached` : chain;
+  const number = BigInt.asUintN(64, version);
+  return `${versionsOf(tableId, line)}${number.toString().padStart(20, '0')}`;
 }
 
 export function versionsOf(tableId: string, chain: string): string {

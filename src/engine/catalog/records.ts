@@ -37,6 +37,10 @@ export interface VersionRecord {
   readonly staging: string;
   readonly manifestBytes: number;
   readonly metadata: Readonly<Record<string, string>>;
+  /** The name under which a Lance client staged the manifest; `staging` is a second name that the client does not know. */
+  readonly claimed?: string;
+  /** What a Lance client said of the file that it staged. */
+  readonly eTag?: string;
 }
 
 /** What the store keeps of a branch. It never changes. */

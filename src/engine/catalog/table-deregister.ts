@@ -5,7 +5,7 @@ import { deregisteredKey } from './keys.ts';
 import type { CatalogParts } from './parts.ts';
 import { unchanged } from './reader.ts';
 import { encodeDropped } from './records-codec.ts';
-import type { TableRecord } from './records.ts';
+import type { Stored, TableRecord } from './records.ts';
 import { tableNotFound } from './refusals.ts';
 import type { Seal } from './seal.ts';
 
@@ -31,16 +31,17 @@ export async function deregisterTable(
     }
     if (table === undefined) throw tableNotFound(path);
     last = table.content;
-    const gone = encodeDropped({ path, record: last, droppedMillis: Date.now() });
-    return {
-      kind: 'commit',
-      checks: [unchanged(table)],
-      writes: [
-        { key: table.key, value: null },
-        { key: deregisteredKey(last.id), value: gone },
-        ...farewell(last),
-      ],
-      result: last,
-    };
+    const writes = [...deregistration(path, table), ...farewell(last)];
+    return { kind: 'commit', checks: [unchanged(table)], writes, result: last };
   });
+}
+
+/** What is written when a table leaves the catalog. */
+export function deregistration(path: ObjectPath, table: Stored<TableRecord>): readonly Write[] {
+  const { content: record } = table;
+  const gone = encodeDropped({ path, record, droppedMillis: Date.now() });
+  return [
+    { key: table.key, value: null },
+    { key: deregisteredKey(record.id), value: gone },
+  ];
 }

@@ -8,7 +8,8 @@ import type { BranchOrigin, NamedBranch } from '../table/branches.ts';
 import { MAIN } from '../table/chain.ts';
 import type { TableRecord } from '../catalog/records.ts';
 import { placeSummary } from './commit-summary.ts';
-import { engineTable, type TagParts } from './tags.ts';
+import { requireUnneeded, withRefs } from '../managed/managed-branches.ts';
+import { engineTable, writtenTable, type TagParts } from './tags.ts';
 
 /** The operations on branches. */
 export function branchHandlers(parts: TagParts): HandlerTable {
@@ -56,7 +57,11 @@ async function deleteBranch(parts: TagParts, call: Call): Promise<Answer> {
   const { object, operation } = call.request;
   const name = textField(call.body, 'name') ?? '';
   call.permit.require(operation.name, object, name);
-  const table = () => engineTable(parts, call);
+  const table = async () => {
+    const found = await writtenTable(parts, call);
+    if (found.content.kind === 'lance') await requireUnneeded(found.content, name);
+    return found;
+  };
   const answer = jsonAnswer(call, {}, { commit: placeSummary('delete_branch'), branch: name });
   const seal = call.once.seal(() => answer);
   await tables.removing((await table()).content, (removal) =>
@@ -69,14 +74,24 @@ async function deleteBranch(parts: TagParts, call: Call): Promise<Answer> {
 async function listBranches(parts: TagParts, call: Call): Promise<Answer> {
   const { branches, pageLimit } = parts;
   const page = pageParameters(call, pageLimit);
-  const { id } = (await engineTable(parts, call)).content;
+  const table = (await writtenTable(parts, call)).content;
+  const { id } = table;
+  const isLeft = async (name: string) => {
+    const newest = { limit: 1, descending: true };
+    const chain = await parts.tables.chain(table, name);
+    return (await parts.tables.versions(table, newest, chain)).length > 0;
+  };
   if (call.request.dialect === 'lancedb' && integerField(call.body, 'limit') === null) {
-    return jsonAnswer(call, { branches: entriesOf((await branches.all(id)).branches) });
+    const all = await withRefs(table, (await branches.all(id)).branches, isLeft);
+    return jsonAnswer(call, { branches: entriesOf(all) });
   }
   const found = await branches.page(id, page.after, page.limit + 1);
   const shown = found.slice(0, page.limit);
   const token = found.length > shown.length ? shown.at(-1)?.name : undefined;
-  return jsonAnswer(call, { branches: entriesOf(shown), page_token: token });
+  return jsonAnswer(call, {
+    branches: entriesOf(await withRefs(table, shown, isLeft)),
+    page_token: token,
+  });
 }
 
 /** A branch as clients read it (Lance's `BranchContents`): what it came from, nothing for main, and when, in seconds. */

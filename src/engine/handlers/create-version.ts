@@ -1,22 +1,91 @@
-import { CatalogError } from '../../protocol/errors.ts';
-import { canonicalPath } from '../../protocol/identifier.ts';
-import type { Catalog } from '../catalog/catalog.ts';
-import type { Handler } from '../handler.ts';
+import { randomUUID } from 'node:crypto';
+import { isJsonObject } from '../../protocol/json.ts';
+import { jsonAnswer } from '../answers.ts';
+import { commitLoop, tookNoEffect } from '../catalog/commit-loop.ts';
+import type { Seal } from '../catalog/seal.ts';
+import type { Call, Handler } from '../handler.ts';
+import type { Answer } from '../../protocol/backend.ts';
+import type { ObjectPath } from '../../protocol/identifier.ts';
+import { branchParameter } from '../parameters.ts';
+import { integerField, textField, type Fields } from '../query/fields.ts';
+import {
+  letGo,
+  settleVersions,
+  VersionPlan,
+  type PlannedVersion,
+  type VersionRequest,
+} from '../managed/version-creation.ts';
+import { versionEntry } from './table-versions.ts';
+import type { ManagedParts } from './managed-parts.ts';
 
 /**
- * CreateTableVersion. The versions of a table that this engine writes come from
- * its own operations alone (contract section 8).
+ * CreateTableVersion: the conditional commit decides who is next, then the staged
+ * manifest gets its final name (wire contract, section 10.5).
  */
-export function createVersion(catalog: Pick<Catalog, 'requireTable'>): Handler {
+export function createVersion(parts: ManagedParts): Handler {
   return async (call) => {
-    const { object } = call.request;
-    const { content } = await catalog.requireTable(object);
-    if (content.kind !== 'engine') {
-      throw new CatalogError('Unsupported', 'CreateTableVersion is not built yet');
-    }
-    throw new CatalogError(
-      'InvalidTableState',
-      `table ${canonicalPath(object)} is written by this service: its versions come from insert, update and the other operations on its rows, not from a client's manifest`,
-    );
+    const request = versionRequest(call.request.object, call.body, branchParameter(call));
+    const answerOf = (planned: readonly PlannedVersion[]) => created(call, planned[0]!);
+    const seal = call.once.seal(answerOf);
+    return answerOf(await committedVersions(parts, [request], seal));
   };
+}
+
+function created(call: Call, { table, record, summary }: PlannedVersion): Answer {
+  return jsonAnswer(call, { version: versionEntry(table, record) }, { commit: summary });
+}
+
+/**
+ * Makes staged versions the next ones of their lines, all or none, and gives their
+ * manifests their final names.
+ */
+export async function committedVersions(
+  parts: ManagedParts,
+  requests: readonly VersionRequest[],
+  seal: Seal<readonly PlannedVersion[]> | undefined,
+): Promise<readonly PlannedVersion[]> {
+  const { committer } = parts;
+  const now = Date.now();
+  const held = new Set<string>();
+  try {
+    const planned = await commitLoop<readonly PlannedVersion[]>({ committer, seal }, async () => {
+      const plan = new VersionPlan(parts, now, held);
+      const versions: PlannedVersion[] = [];
+      for (const request of requests) versions.push(await plan.add(request));
+      const writes = versions.flatMap((version) => version.writes);
+      if (writes.length === 0) return { kind: 'done', result: versions };
+      const checks = versions.flatMap((version) => version.checks);
+      return { kind: 'commit', checks, writes, result: versions };
+    });
+    await settleVersions(planned);
+    await letGo(held);
+    return planned;
+  } catch (error) {
+    if (tookNoEffect(error)) await letGo(held);
+    throw error;
+  }
+}
+
+/** What a body, or an entry of one, says of a version. */
+export function versionRequest(path: ObjectPath, fields: Fields, branch: string): VersionRequest {
+  return {
+    path,
+    branch,
+    version: integerField(fields, 'version') ?? 0n,
+    manifestPath: textField(fields, 'manifest_path') ?? '',
+    manifestSize: integerField(fields, 'manifest_size'),
+    namingScheme: textField(fields, 'naming_scheme'),
+    eTag: textField(fields, 'e_tag'),
+    metadata: textsOf(fields, 'metadata'),
+    id: randomUUID(),
+  };
+}
+
+function textsOf(fields: Fields, name: string): Readonly<Record<string, string>> {
+  const value = fields[name];
+  if (value === undefined || !isJsonObject(value)) return {};
+  const entries = Object.entries(value);
+  return Object.fromEntries(
+    entries.filter((entry): entry is [string, string] => typeof entry[1] === 'string'),
+  );
 }

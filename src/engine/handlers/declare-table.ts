@@ -16,10 +16,10 @@ import {
   resolveLocation,
 } from '../table/locations.ts';
 import { placeSummary } from './commit-summary.ts';
-import type { TableParts } from './table-parts.ts';
+import type { ManagedParts } from './managed-parts.ts';
 
 /** What the operations work with that give a table a name and a place. */
-export type PlaceParts = Pick<TableParts, 'catalog' | 'store' | 'locations'>;
+export type PlaceParts = Pick<ManagedParts, 'catalog' | 'store' | 'locations'>;
 
 /**
  * DeclareTable: a name and an empty folder, into which a Lance client then
@@ -57,7 +57,12 @@ export function declareTable(parts: PlaceParts): Handler {
   };
 }
 
-async function placeOf(parts: PlaceParts, id: string, chosen: string | null): Promise<string> {
+/** The place of a table that is to be declared: of its own, or the one that its creator chose. */
+export async function placeOf(
+  parts: PlaceParts,
+  id: string,
+  chosen: string | null,
+): Promise<string> {
   if (chosen === null) return managedFolder(parts.locations, id);
   const folder = await resolveLocation(chosen, parts.locations);
   await requireFree(parts.store, folder);
@@ -77,6 +82,11 @@ async function commit(
 }
 
 function declared(call: Call, location: string, properties: TableRecord['properties']): Answer {
-  const answer = { location, properties, managed_versioning: true };
+  const answer = declaredEntry(location, properties);
   return jsonAnswer(call, answer, { commit: placeSummary('declare') });
+}
+
+/** What is answered for a table that is declared. */
+export function declaredEntry(location: string, properties: TableRecord['properties']): object {
+  return { location, properties, managed_versioning: true };
 }

@@ -7,11 +7,12 @@ import { branchParameter } from '../parameters.ts';
 import { integerField } from '../query/fields.ts';
 import { keptVersions } from '../table/kept-versions.ts';
 import { placeSummary } from './commit-summary.ts';
-import { requireEngineTable } from './table-parts.ts';
+import { keptManagedVersions } from '../managed/kept-managed-versions.ts';
+import { requireWrittenTable } from './table-parts.ts';
 import type { TagParts } from './tags.ts';
 
 /** Versions from the first (included) up to the last (excluded); null for no end. */
-interface Range {
+export interface VersionRange {
   readonly first: bigint;
   readonly last: bigint | null;
 }
@@ -35,20 +36,27 @@ export function deleteVersions({ catalog, tables, tags, branches }: TagParts): H
     const removed = await tables.remove({
       table: async () => {
         const table = await catalog.requireTable(object);
-        requireEngineTable(object, table.content);
+        requireWrittenTable(object, table.content);
         return table;
       },
       chain: (table) => tables.chain(table, branchParameter(call)),
-      asked: (version) =>
-        ranges.some(({ first, last }) => version >= first && (last === null || version < last)),
-      kept: ({ id }, chain) => keptVersions(tags, branches, id, chain),
+      asked: (version) => isAsked(ranges, version),
+      kept: (table, chain) =>
+        table.kind === 'engine'
+          ? keptVersions(tags, branches, table.id, chain)
+          : keptManagedVersions(tags, branches, table, chain),
       seal: call.once.seal(answer),
     });
     return answer(removed);
   };
 }
 
-function rangesField(value: JsonValue | undefined): readonly Range[] {
+export function isAsked(ranges: readonly VersionRange[], version: bigint): boolean {
+  return ranges.some(({ first, last }) => version >= first && (last === null || version < last));
+}
+
+/** @throws CatalogError InvalidInput for a range that cannot be one. */
+export function rangesField(value: JsonValue | undefined): readonly VersionRange[] {
   const entries = Array.isArray(value) ? value.filter(isJsonObject) : [];
   return entries.map((entry) => {
     const first = integerField(entry, 'start_version') ?? 0n;

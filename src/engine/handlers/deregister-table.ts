@@ -29,7 +29,11 @@ export async function deregisterTable(
   return answer(await catalog.deregisterTable(object, farewell, call.once.seal(answer)));
 }
 
-function whereabouts(tables: Pick<Tables, 'folder'>, table: TableRecord): string | undefined {
+/** Where the files of a table that leaves the catalog lie. */
+export function whereabouts(
+  tables: Pick<Tables, 'folder'>,
+  table: TableRecord,
+): string | undefined {
   if (table.kind !== 'engine') return table.location ?? undefined;
   return pathToFileURL(tables.folder(table)).href;
 }

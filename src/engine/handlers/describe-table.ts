@@ -1,7 +1,6 @@
 import { pathToFileURL } from 'node:url';
 import { schemaToJson } from '../../arrow/json-schema.ts';
 import type { Answer } from '../../protocol/backend.ts';
-import { CatalogError } from '../../protocol/errors.ts';
 import { jsonAnswer } from '../answers.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { TableRecord } from '../catalog/records.ts';
@@ -9,6 +8,8 @@ import type { Call } from '../handler.ts';
 import { branchParameter } from '../parameters.ts';
 import { flagField } from '../query/fields.ts';
 import { lanceSnapshot } from '../lance/snapshot.ts';
+import { locationOf } from '../managed/managed-versions.ts';
+import type { Chain } from '../table/chain.ts';
 import type { Snapshot } from '../table/snapshot.ts';
 import type { Tags } from '../table/tags.ts';
 import { placeOf } from './read-place.ts';
@@ -30,7 +31,7 @@ export async function describeTable(
   const { branch, version } = await placeOf(tags, table, call);
   const chain = await tables.chain(table, branch);
   if (table.kind !== 'engine') {
-    return jsonAnswer(call, await elsewhere(call, table, { version, withUri }));
+    return jsonAnswer(call, await elsewhere(call, tables, table, { chain, version, withUri }));
   }
   const snapshot = await tables.snapshot(table, version, chain);
   return jsonAnswer(call, {
@@ -66,16 +67,22 @@ function common(call: Call, table: TableRecord): object {
 }
 
 interface Asked {
+  readonly chain: Chain;
   readonly version: bigint | undefined;
   readonly withUri: boolean;
 }
 
 /** Of a table that Lance clients write: where, and that their commits go through the catalog. */
-async function elsewhere(call: Call, table: TableRecord, asked: Asked): Promise<object> {
+async function elsewhere(
+  call: Call,
+  tables: TableView,
+  table: TableRecord,
+  asked: Asked,
+): Promise<object> {
   const location = table.location ?? undefined;
   return {
     ...common(call, table),
-    ...(await writtenElsewhere(call, table, asked.version)),
+    ...(await writtenElsewhere(call, tables, table, asked)),
     location,
     managed_versioning: true,
     ...(asked.withUri && location !== undefined ? { table_uri: uriOf(location) } : {}),
@@ -84,15 +91,14 @@ async function elsewhere(call: Call, table: TableRecord, asked: Asked): Promise<
 
 async function writtenElsewhere(
   call: Call,
+  tables: TableView,
   table: TableRecord,
-  version: bigint | undefined,
+  { chain, version }: Asked,
 ): Promise<object> {
-  if (table.kind === 'lance') {
-    const snapshot = await lanceSnapshot(table.location, version);
-    return snapshot === undefined ? {} : written(call, snapshot, snapshot.fragments);
-  }
-  if (version === undefined) return {};
-  throw new CatalogError('TableVersionNotFound', `the table has no version ${version}`);
+  if (table.kind === 'declared' && version === undefined) return {};
+  const { content } = await tables.version(table, version, chain);
+  const snapshot = await lanceSnapshot(locationOf(table), content);
+  return written(call, snapshot, snapshot.fragments);
 }
 
 /** What is said of a version, whoever wrote it. */

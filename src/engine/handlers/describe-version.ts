@@ -1,18 +1,25 @@
 import { jsonAnswer } from '../answers.ts';
 import type { Catalog } from '../catalog/catalog.ts';
-import type { Handler } from '../handler.ts';
+import type { Call, Handler } from '../handler.ts';
 import { branchParameter } from '../parameters.ts';
-import { countField } from '../query/fields.ts';
+import type { TableRecord } from '../catalog/records.ts';
+import { countField, integerField } from '../query/fields.ts';
 import type { Tables } from '../table/tables.ts';
 import { versionEntry } from './table-versions.ts';
 
 /** DescribeTableVersion: the newest unless one is named. */
 export function describeVersion(catalog: Catalog, tables: Tables): Handler {
   return async (call) => {
-    const version = countField(call.body, 'version') ?? undefined;
     const { content } = await catalog.requireTable(call.request.object);
+    const version = versionField(call, content);
     const chain = await tables.chain(content, branchParameter(call));
     const stored = await tables.version(content, version, chain);
-    return jsonAnswer(call, { version: versionEntry(stored.content) });
+    return jsonAnswer(call, { version: versionEntry(content, stored.content) });
   };
+}
+
+/** Lance clients give versions that belong to no chain the highest of 64 bits: they arrive as negative numbers. */
+function versionField({ body }: Call, { kind }: TableRecord): bigint | undefined {
+  const version = (kind === 'lance' ? integerField : countField)(body, 'version');
+  return version ?? undefined;
 }

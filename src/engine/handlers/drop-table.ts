@@ -4,6 +4,8 @@ import { jsonAnswer } from '../answers.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { TableRecord } from '../catalog/records.ts';
 import type { Call } from '../handler.ts';
+import { lanceSnapshot } from '../lance/snapshot.ts';
+import { locationOf } from '../managed/managed-versions.ts';
 import type { Snapshot } from '../table/snapshot.ts';
 import type { TableView } from './table-view.ts';
 
@@ -16,19 +18,28 @@ export async function dropTable(catalog: Catalog, tables: TableView, call: Call)
   return { ...answer(table), commit: summaryOf(await lastSnapshot(tables, table)) };
 }
 
+/** What is said of a table that is gone. */
+type Last = Pick<Snapshot, 'version' | 'rows'>;
+
 /**
  * The table as it was in the end: nothing is committed to it any more. One whose
  * manifest cannot be read is dropped all the same, so nothing is thrown.
  */
-async function lastSnapshot(tables: TableView, table: TableRecord): Promise<Snapshot | undefined> {
+async function lastSnapshot(tables: TableView, table: TableRecord): Promise<Last | undefined> {
   try {
-    return await tables.snapshot(table);
+    return table.kind === 'engine' ? await tables.snapshot(table) : await lastOf(tables, table);
   } catch {
     return undefined;
   }
 }
 
-function summaryOf(snapshot: Snapshot | undefined): CommitSummary {
+async function lastOf(tables: TableView, table: TableRecord): Promise<Last> {
+  const { content } = await tables.version(table);
+  const { version, fragments } = await lanceSnapshot(locationOf(table), content);
+  return { version, rows: fragments.reduce((sum, { rows }) => sum + BigInt(rows), 0n) };
+}
+
+function summaryOf(snapshot: Last | undefined): CommitSummary {
   return {
     kind: 'drop',
     baseVersion: snapshot?.version ?? null,

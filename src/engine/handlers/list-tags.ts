@@ -5,7 +5,7 @@ import type { Call } from '../handler.ts';
 import { pageParameters } from '../parameters.ts';
 import { integerField } from '../query/fields.ts';
 import type { NamedTag, Tags } from '../table/tags.ts';
-import { requireEngineTable } from './table-parts.ts';
+import { requireWrittenTable } from './table-parts.ts';
 
 /** What the listing of tags works with. */
 export interface TagListing {
@@ -24,7 +24,7 @@ export async function listTags(parts: TagListing, call: Call): Promise<Answer> {
   const page = pageParameters(call, parts.pageLimit);
   const { object } = call.request;
   const { content } = await parts.catalog.requireTable(object);
-  requireEngineTable(object, content);
+  requireWrittenTable(object, content);
   if (dialect === 'lancedb' && integerField(call.body, 'limit') === null) {
     return jsonAnswer(call, entriesOf((await parts.tags.all(content.id)).tags));
   }

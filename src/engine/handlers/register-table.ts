@@ -9,14 +9,19 @@ import { choiceField, propertiesField } from '../parameters.ts';
 import { textField } from '../query/fields.ts';
 import { requireFree, reserveLocation, resolveDataset } from '../table/locations.ts';
 import { placeSummary } from './commit-summary.ts';
+import { backFill, type BackFillParts } from '../managed/back-fill.ts';
+import { requireLanceTable } from '../managed/version-creation.ts';
 import type { PlaceParts } from './declare-table.ts';
+
+/** What RegisterTable works with. */
+type RegisterParts = PlaceParts & BackFillParts;
 
 /**
  * RegisterTable: a name for a table that Lance clients wrote and that lies where
- * tables may lie. `overwrite` takes the name from another table, which counts as
+ * tables may lie. All versions that it has get records in the same commit. `overwrite` takes the name from another table, which counts as
  * dropped, unless it lies at this very location: then it is that table still.
  */
-export function registerTable(parts: PlaceParts): Handler {
+export function registerTable(parts: RegisterParts): Handler {
   return async (call) => {
     const { object } = call.request;
     const mode = choiceField(call, 'mode');
@@ -38,32 +43,42 @@ interface Registration {
 }
 
 async function registerNew(
-  { catalog, store }: PlaceParts,
+  parts: RegisterParts,
   call: Call,
   { folder, properties, existing }: Registration,
 ): Promise<Answer> {
-  await requireFree(store, folder);
+  await requireFree(parts.store, folder);
   const id = randomUUID();
   const createdMillis = Date.now();
   const table = { id, kind: 'lance', location: folder, properties, createdMillis } as const;
   const { checks, writes } = reserveLocation(folder, id);
+  const found = await backFill(parts, id, folder);
   const answer = registered(call, table);
-  const seal = call.once.seal(() => answer);
-  await catalog.createTableCommit(call.request.object, table, checks, writes, existing, seal);
+  await parts.catalog.createTableCommit(
+    call.request.object,
+    table,
+    [...checks, ...found.checks],
+    [...writes, ...found.writes],
+    existing,
+    call.once.seal(() => answer),
+  );
   return answer;
 }
 
-/** The place is this table's already; it may have been no more than declared. */
+/** The place is this table's already; it may have been no more than declared, or written past the catalog. */
 async function registerAgain(
-  { catalog }: PlaceParts,
+  parts: RegisterParts,
   call: Call,
   existing: Stored<TableRecord>,
 ): Promise<Answer> {
+  const { object } = call.request;
+  requireLanceTable(object, existing.content);
   const given = call.body['properties'] === undefined ? {} : { properties: propertiesField(call) };
   const table = { ...existing.content, kind: 'lance', ...given } as const;
+  const { checks, writes } = await backFill(parts, table.id, existing.content.location ?? '');
   const answer = registered(call, table);
   const seal = call.once.seal(() => answer);
-  await catalog.createTableCommit(call.request.object, table, [], [], existing, seal);
+  await parts.catalog.createTableCommit(object, table, checks, writes, existing, seal);
   return answer;
 }
 

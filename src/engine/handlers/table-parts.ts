@@ -36,6 +36,14 @@ export function requireEngineTable(path: ObjectPath, table: TableRecord): void {
   );
 }
 
+/**
+ * Refuses a table that nobody has written to yet.
+ * @throws CatalogError InvalidTableState.
+ */
+export function requireWrittenTable(path: ObjectPath, table: TableRecord): void {
+  if (table.kind === 'declared') requireEngineTable(path, table);
+}
+
 /** Commits files that were written for a table; when the commit is refused the files go too. */
 export async function commitFiles(
   { catalog, tables }: TableParts,

@@ -4,6 +4,7 @@ import type { Catalog } from '../catalog/catalog.ts';
 import type { TableKind, TableRecord } from '../catalog/records.ts';
 import type { Call } from '../handler.ts';
 import { lanceSnapshot } from '../lance/snapshot.ts';
+import { locationOf } from '../managed/managed-versions.ts';
 import type { Chain } from '../table/chain.ts';
 import { bytesOf } from '../table/snapshot.ts';
 import type { Tags } from '../table/tags.ts';
@@ -62,7 +63,10 @@ const contentsOf: Readonly<Record<TableKind, (read: Read) => Promise<Contents>>>
     if (version !== undefined) throw versionNotFound(version);
     return NOTHING;
   },
-  lance: async ({ table, version }) => (await lanceSnapshot(table.location, version)) ?? NOTHING,
+  lance: async ({ tables, table, chain, version }) => {
+    const { content } = await tables.version(table, version, chain);
+    return lanceSnapshot(locationOf(table), content);
+  },
   engine: async ({ tables, table, chain, version }) => {
     const { fragments } = await tables.snapshot(table, version, chain);
     const parts = fragments.map((fragment) => ({ rows: fragment.rows, bytes: bytesOf(fragment) }));

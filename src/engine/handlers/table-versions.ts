@@ -7,6 +7,8 @@ import type { Call } from '../handler.ts';
 import { branchParameter, limitParameter } from '../parameters.ts';
 import { flagField, integerField, textField } from '../query/fields.ts';
 import type { Chain } from '../table/chain.ts';
+import { locationOf } from '../managed/managed-versions.ts';
+import { storeKey } from '../managed/place.ts';
 import type { TableView } from './table-view.ts';
 
 /** Which versions are asked for. */
@@ -32,12 +34,13 @@ export async function listTableVersions(
     limit: limitParameter(call, pageLimit),
   };
   if (pagesAreUnknown(call)) {
-    return versionsAnswer(call, await everyVersion(tables, table, listing), undefined);
+    const all = await everyVersion(tables, table, listing);
+    return versionsAnswer(call, table, all, undefined);
   }
   const found = await readVersions(tables, table, listing, listing.limit + 1);
   const shown = found.slice(0, listing.limit);
   const more = found.length > shown.length;
-  return versionsAnswer(call, shown, more ? shown.at(-1)?.version : undefined);
+  return versionsAnswer(call, table, shown, more ? shown.at(-1)?.version : undefined);
 }
 
 /** The LanceDB client takes what it gets for all there is. */
@@ -81,18 +84,26 @@ function tokenOf(text: string | null): bigint | undefined {
 
 function versionsAnswer(
   call: Call,
+  table: TableRecord,
   versions: readonly VersionRecord[],
   last: bigint | undefined,
 ): Answer {
-  return jsonAnswer(call, { versions: versions.map(versionEntry), page_token: last?.toString() });
+  const entries = versions.map((record) => versionEntry(table, record));
+  return jsonAnswer(call, { versions: entries, page_token: last?.toString() });
 }
 
-/** A version as clients read it. Both forms of the time: older clients know only one of them (wire contract, section 12.18). */
-export function versionEntry(record: VersionRecord): object {
+/**
+ * A version as clients read it. Both forms of the time: older clients know only
+ * one of them (wire contract, section 12.18). Lance clients open the manifest
+ * themselves; of a table that this engine writes nobody is told where it lies.
+ */
+export function versionEntry(table: TableRecord, record: VersionRecord): object {
+  const { manifest, eTag } = record;
   return {
     version: record.version,
-    manifest_path: record.manifest,
+    manifest_path: table.kind === 'engine' ? manifest : storeKey(locationOf(table), manifest),
     manifest_size: record.manifestBytes,
+    ...(eTag === undefined ? {} : { e_tag: eTag }),
     timestamp_millis: record.timestampMillis,
     timestamp: new Date(record.timestampMillis).toISOString(),
     metadata: record.metadata,

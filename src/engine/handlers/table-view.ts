@@ -1,4 +1,4 @@
-import type { TableRecord, VersionRecord } from '../catalog/records.ts';
+import type { Stored, TableRecord, VersionRecord } from '../catalog/records.ts';
 import type { Chain } from '../table/chain.ts';
 import type { Snapshot } from '../table/snapshot.ts';
 import type { VersionPage } from '../table/version-store.ts';
@@ -15,5 +15,10 @@ export interface TableView {
    * @throws CatalogError TableVersionNotFound.
    */
   snapshot(table: TableRecord, version?: bigint, chain?: Chain): Promise<Snapshot>;
+  /**
+   * The record of a table's newest version, or of the one asked for.
+   * @throws CatalogError TableVersionNotFound.
+   */
+  version(table: TableRecord, version?: bigint, chain?: Chain): Promise<Stored<VersionRecord>>;
   versions(table: TableRecord, page: VersionPage, chain?: Chain): Promise<readonly VersionRecord[]>;
 }

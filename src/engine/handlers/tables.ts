@@ -3,7 +3,6 @@ import { emptyAnswer } from '../answers.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { TableRecord } from '../catalog/records.ts';
 import type { Call, HandlerTable } from '../handler.ts';
-import { lanceVersion } from '../lance/versions.ts';
 import { countField } from '../query/fields.ts';
 import type { Tags } from '../table/tags.ts';
 import { describeTable } from './describe-table.ts';
@@ -39,12 +38,11 @@ async function exists(catalog: Catalog, tables: TableView, call: Call): Promise<
   return emptyAnswer(call);
 }
 
-/** What Lance clients commit is found in the table's folder. */
 async function requireVersion(
   tables: TableView,
   table: TableRecord,
   version: bigint,
 ): Promise<void> {
-  if (table.kind === 'lance') await lanceVersion(table.location, version);
-  else await tables.snapshot(table, version);
+  if (table.kind === 'engine') await tables.snapshot(table, version);
+  else await tables.version(table, version);
 }

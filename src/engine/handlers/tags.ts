@@ -9,7 +9,7 @@ import type { Branches } from '../table/branches.ts';
 import type { Tables } from '../table/tables.ts';
 import type { TagMove, Tags } from '../table/tags.ts';
 import { placeSummary } from './commit-summary.ts';
-import { requireEngineTable } from './table-parts.ts';
+import { requireEngineTable, requireWrittenTable } from './table-parts.ts';
 
 /** What the operations on tags work with. */
 export interface TagParts {
@@ -26,7 +26,7 @@ export function tagHandlers(parts: TagParts): HandlerTable {
   const { tags } = parts;
   return {
     GetTableTagVersion: async (call) => {
-      const table = (await engineTable(parts, call)).content;
+      const table = (await writtenTable(parts, call)).content;
       const { version, branch } = await tags.require(table.id, nameOf(call));
       return jsonAnswer(call, { version, branch: branch ?? undefined });
     },
@@ -42,7 +42,7 @@ export function tagHandlers(parts: TagParts): HandlerTable {
     },
     DeleteTableTag: async (call) => {
       const answer = tagged(call, 'delete_tag');
-      const table = () => engineTable(parts, call);
+      const table = () => writtenTable(parts, call);
       await tags.remove({ name: nameOf(call), table, seal: call.once.seal(() => answer) });
       return answer;
     },
@@ -53,7 +53,7 @@ function moveOf(parts: TagParts, call: Call): TagMove {
   const version = countField(call.body, 'version') ?? undefined;
   return {
     name: nameOf(call),
-    table: () => engineTable(parts, call),
+    table: () => writtenTable(parts, call),
     chain: (table) => parts.tables.chain(table, branchParameter(call)),
     version: (table, chain) => parts.tables.version(table, version, chain),
   };
@@ -61,6 +61,17 @@ function moveOf(parts: TagParts, call: Call): TagMove {
 
 function nameOf(call: Call): string {
   return textField(call.body, 'tag') ?? '';
+}
+
+/** @throws CatalogError TableNotFound, InvalidTableState for a table without data. */
+export async function writtenTable(
+  { catalog }: Pick<TagParts, 'catalog'>,
+  call: Call,
+): Promise<Stored<TableRecord>> {
+  const { object } = call.request;
+  const table = await catalog.requireTable(object);
+  requireWrittenTable(object, table.content);
+  return table;
 }
 
 /** @throws CatalogError TableNotFound, and why the table's rows are not here. */

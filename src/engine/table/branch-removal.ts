@@ -4,6 +4,7 @@ import { headKey, versionKey } from '../catalog/keys.ts';
 import { unchanged } from '../catalog/reader.ts';
 import type { BranchRecord, Stored, TableRecord } from '../catalog/records.ts';
 import type { Seal } from '../catalog/seal.ts';
+import { removeManagedBranch } from '../managed/managed-branches.ts';
 import { branchNotFound, type Branches } from './branches.ts';
 import { removeBranchFolder } from './branch-folder.ts';
 import { MAIN } from './chain.ts';
@@ -44,6 +45,7 @@ export async function removeBranch(
   removal: BranchRemoval,
 ): Promise<void> {
   const { table, branch, waste } = await commitRemoval(parts, removal);
+  if (table.kind !== 'engine') return removeManagedBranch(parts.folder(table), removal.name);
   if (waste.length > 0) await parts.waste.removeSoon(table, waste);
   await removeBranchFolder(parts.folder(table), branch.id);
 }
@@ -77,7 +79,8 @@ async function commitRemoval(
     const chain = stored.content.id;
     const head = await versions.head(id, { branch: name, key: chain, lineage: [], checks: [] });
     const records = await versions.madeOn(id, chain);
-    const waste = wasteWrites(current.content, records);
+    const isOurs = current.content.kind === 'engine';
+    const waste = isOurs ? wasteWrites(current.content, records) : [];
     last = {
       table: current.content,
       branch: stored.content,

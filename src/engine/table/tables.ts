@@ -7,6 +7,7 @@ import { requireDurable } from '../catalog/not-durable.ts';
 import { unchanged } from '../catalog/reader.ts';
 import type { Stored, TableRecord, VersionRecord } from '../catalog/records.ts';
 import type { Seal } from '../catalog/seal.ts';
+import { ManagedVersions } from '../managed/managed-versions.ts';
 import { Attempts } from './attempts.ts';
 import { Branches, branchNotFound } from './branches.ts';
 import { MAIN, MAIN_CHAIN, type Chain } from './chain.ts';
@@ -75,11 +76,12 @@ export interface TablesOptions {
 /** Told of a version that a line of a table's versions got. */
 export type OnCommit = (table: Stored<TableRecord>, chain: Chain, manifest: Manifest) => void;
 
-/** The tables that this engine writes: their data files, their manifests and their versions. */
+/** The tables that this engine writes, with their data files and manifests; and the versions of all tables. */
 export class Tables {
   readonly #root: string;
   readonly #committer: Committer;
   readonly #versions: VersionStore;
+  readonly #managed: ManagedVersions;
   readonly #branches: Branches;
   readonly #manifests: ManifestStore;
   readonly #mutex = new KeyedMutex();
@@ -92,6 +94,7 @@ export class Tables {
     this.#root = options.root;
     this.#committer = options.committer;
     this.#versions = new VersionStore(options.store);
+    this.#managed = new ManagedVersions(options.store, options.committer);
     this.#branches = new Branches(options.store, options.committer);
     this.#manifests = new ManifestStore(options.memory);
     this.waste = new Waste({
@@ -111,7 +114,8 @@ export class Tables {
    * @throws CatalogError TableBranchNotFound.
    */
   async chain(table: TableRecord, branch: string): Promise<Chain> {
-    return this.#branches.chain(table.id, branch);
+    const chain = await this.#branches.chain(table.id, branch);
+    return table.kind === 'engine' ? chain : { ...chain, lineage: [] };
   }
 
   /** Every line of versions of a table: the main one first. */
@@ -156,6 +160,7 @@ export class Tables {
     version?: bigint,
     chain: Chain = MAIN_CHAIN,
   ): Promise<Stored<VersionRecord>> {
+    if (table.kind !== 'engine') return this.#managed.version(table, version, chain);
     const stored = await this.#stored(table.id, version, chain);
     await this.#manifests.finalise(this.folder(table), stored.content);
     return stored;
@@ -167,6 +172,7 @@ export class Tables {
     page: VersionPage,
     chain: Chain = MAIN_CHAIN,
   ): Promise<readonly VersionRecord[]> {
+    if (table.kind !== 'engine') return this.#managed.versions(table, page, chain);
     const records = await this.#versions.list(table.id, page, chain);
     for (const record of records) await this.#manifests.finalise(this.folder(table), record);
     return records;

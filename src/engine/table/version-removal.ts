@@ -1,9 +1,10 @@
-import type { Check } from '../../store/store.ts';
+import type { Check, Write } from '../../store/store.ts';
 import { commitLoop, type Committer } from '../catalog/commit-loop.ts';
 import { versionKey } from '../catalog/keys.ts';
 import { unchanged } from '../catalog/reader.ts';
 import type { Stored, TableRecord, VersionRecord } from '../catalog/records.ts';
 import { sealOf, type Seal } from '../catalog/seal.ts';
+import { removeManifests } from '../managed/managed-manifests.ts';
 import type { Waste } from '../retention/waste.ts';
 import { wasteWrites } from '../retention/waste-record.ts';
 import { headCheck } from './version-commit.ts';
@@ -41,10 +42,17 @@ interface Removed {
   readonly waste: readonly string[];
 }
 
+/** A removal as a part of a commit; nothing is written when there is nothing to remove. */
+export interface PlannedRemoval extends Removed {
+  readonly checks: readonly Check[];
+  readonly writes: readonly Write[];
+}
+
 /**
  * Removes versions that were asked for, but never the newest nor one that is
  * kept, and then the files that no other version needs, once nothing that is
- * under way can be reading them.
+ * under way can be reading them. Of a Lance table the manifests go: its data is for
+ * its clients to clean up.
  * @returns The versions that were removed.
  */
 export async function removeVersions(
@@ -52,7 +60,8 @@ export async function removeVersions(
   removal: Removal,
 ): Promise<readonly bigint[]> {
   const { table, records, waste } = await commitRemoval(parts, removal);
-  if (waste.length > 0) await parts.waste.removeSoon(table, waste);
+  if (table.kind !== 'engine') await removeManifests(parts.folder(table), records);
+  else if (waste.length > 0) await parts.waste.removeSoon(table, waste);
   return versionsOf(records);
 }
 
@@ -65,32 +74,37 @@ async function commitRemoval(parts: RemovalParts, removal: Removal): Promise<Rem
   const { committer } = parts;
   const seal = sealOf(removal.seal, ({ records }: Removed) => versionsOf(records));
   return commitLoop<Removed>({ committer, seal }, async (doubt) => {
-    const table = await removal.table();
-    const { id } = table.content;
-    const chain = (await removal.chain?.(table.content)) ?? MAIN_CHAIN;
-    const head = await parts.versions.head(id, chain);
-    const kept = await removal.kept(table.content, chain);
-    const records = (await parts.versions.madeOn(id, chain.key)).filter(
-      ({ version }) =>
-        removal.asked(version) && version !== head?.content.version && !kept.versions.has(version),
-    );
-    if (records.length === 0) {
-      const nothing = { table: table.content, records: [], waste: [] };
-      return { kind: 'done', result: (doubt ? last : undefined) ?? nothing };
+    const { checks, writes, ...planned } = await planRemoval(parts, removal);
+    if (planned.records.length === 0) {
+      return { kind: 'done', result: (doubt ? last : undefined) ?? planned };
     }
-    const waste = wasteWrites(table.content, records);
-    last = { table: table.content, records, waste: waste.map(({ key }) => key) };
-    return {
-      kind: 'commit',
-      checks: [unchanged(table), headCheck(id, head, chain.key), ...kept.checks],
-      writes: [
-        ...records.map(({ version }) => ({
-          key: versionKey(id, chain.key, version),
-          value: null,
-        })),
-        ...waste,
-      ],
-      result: last,
-    };
+    last = planned;
+    return { kind: 'commit', checks, writes, result: last };
   });
+}
+
+/** What a removal means now. */
+export async function planRemoval(
+  { versions }: Pick<RemovalParts, 'versions'>,
+  removal: Removal,
+): Promise<PlannedRemoval> {
+  const table = await removal.table();
+  const { id, kind } = table.content;
+  const chain = (await removal.chain?.(table.content)) ?? MAIN_CHAIN;
+  const head = await versions.head(id, chain);
+  const kept = await removal.kept(table.content, chain);
+  const records = (await versions.madeOn(id, chain.key)).filter(
+    ({ version }) =>
+      removal.asked(version) && version !== head?.content.version && !kept.versions.has(version),
+  );
+  const needsWaste = kind === 'engine' && records.length > 0;
+  const waste = needsWaste ? wasteWrites(table.content, records) : [];
+  const keys = records.map(({ version }) => versionKey(id, chain.key, version));
+  return {
+    table: table.content,
+    records,
+    waste: waste.map(({ key }) => key),
+    checks: [unchanged(table), headCheck(id, head, chain.key), ...kept.checks],
+    writes: [...keys.map((key) => ({ key, value: null })), ...waste],
+  };
 }

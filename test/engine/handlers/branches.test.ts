@@ -529,7 +529,7 @@ describe('a table with branches', () => {
     expect(await table.column('k')).toEqual([7n]);
   });
 
-  it('has its rows here', async () => {
+  it('has data, and its clients make the branches of a Lance table', async () => {
     for (const kind of ['declared', 'lance'] as const) {
       const value = encodeTable({ ...tableRecord(kind), location: `/lance/${kind}` });
       await table.engine.store.commit([], [{ key: tableKey([kind]), value }]);
@@ -543,10 +543,14 @@ describe('a table with branches', () => {
       expect(await refusalOf(post('declared'))).toBe(
         '19 table /declared is declared and has no data',
       );
-      expect(await refusalOf(post('lance'))).toBe(
-        '0 table /lance is written by Lance clients: open it at its location',
-      );
     }
+    const onLance = (action: string) =>
+      ask(table.engine.backend, `POST /v1/table/lance/branches/${action}`, { body: { name: 'b' } });
+    expect(await refusalOf(onLance('create'))).toBe(
+      '0 table /lance is written by Lance clients: open it at its location',
+    );
+    expect((await onLance('list')).json).toEqual({ branches: {} });
+    expect(await refusalOf(onLance('delete'))).toBe('22 the table has no branch "b"');
   });
 });
 

@@ -438,6 +438,8 @@ describe('a table without rows here', () => {
     ['update_field_metadata', { updates: [{ path: 'n', metadata: {} }] }],
     ['schema_metadata/update', {}],
     ['restore', { version: 1 }],
+  ];
+  const onVersions: readonly (readonly [string, object])[] = [
     ['version/delete', { ranges: [] }],
     ['tags/list', {}],
     ['tags/create', { tag: 'v', version: 1 }],
@@ -462,6 +464,13 @@ describe('a table without rows here', () => {
     );
     expect(await refusalOf(post('lance', action, body))).toBe(
       '0 table /lance is written by Lance clients: open it at its location',
+    );
+  });
+
+  it.each(onVersions)('is refused by %s if nobody has written to it', async (action, body) => {
+    expect(await refusalOf(post('gone', action, body))).toBe('4 table /gone does not exist');
+    expect(await refusalOf(post('declared', action, body))).toBe(
+      '19 table /declared is declared and has no data',
     );
   });
 

@@ -85,7 +85,7 @@ describe('RegisterTable', () => {
     }
   });
 
-  it('knows the versions that lie in the folder', async () => {
+  it('knows the versions that lay in the folder, and others when it is registered again', async () => {
     await register('t', { location: place('set') });
     const exists = (version: number) => post('/v1/table/t/exists', { body: { version } });
     expect((await exists(1)).status).toBe(200);
@@ -93,7 +93,10 @@ describe('RegisterTable', () => {
     const described = post('/v1/table/t/describe', { body: { version: 4 } });
     expect(await refusalOf(described)).toBe('11 the table has no version 4');
     await lanceTable(place('set'), 4);
+    expect(await refusalOf(exists(4))).toBe('11 the table has no version 4');
+    await register('t', { location: place('set'), mode: 'overwrite' });
     expect((await exists(4)).status).toBe(200);
+    expect((await post('/v1/table/t/describe')).json).toMatchObject({ version: 4 });
   });
 
   it('is undone by DeregisterTable, and done again', async () => {

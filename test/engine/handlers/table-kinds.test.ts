@@ -54,6 +54,11 @@ function onData(operation: OperationName, action: string, sent: () => Sent, answ
   return { operation, action, sent, declared: empty, engine: answer, lance: elsewhere };
 }
 
+/** An operation on versions, which the catalog knows whoever writes the table. */
+function onVersions(operation: OperationName, action: string, sent: () => Sent, answer: Told): Row {
+  return { operation, action, sent, declared: empty, engine: answer, lance: answer };
+}
+
 /** An operation that needs no data. */
 function onEvery(operation: OperationName, action: string, sent: () => Sent, answer: Told): Row {
   return { operation, action, sent, declared: answer, engine: answer, lance: answer };
@@ -70,24 +75,30 @@ const table: readonly Row[] = [
   },
   {
     ...onEvery('ListTableVersions', 'version/list', nothing, { versions: [] }),
-    engine: { versions: [{ version: 1 }] },
+    engine: { versions: [{ version: 1, manifest_path: 'versions/00000000000000000001.arrow' }] },
+    lance: {
+      versions: [{ version: 1, manifest_path: '{key}/_versions/18446744073709551614.manifest' }],
+    },
   },
   {
     ...onEvery('DescribeTableVersion', 'version/describe', nothing, {
       refused: '11 the table has no version',
     }),
     engine: { version: { version: 1 } },
+    lance: { version: { version: 1 } },
   },
   {
     ...onEvery('CreateTableVersion', 'version/create', json({ version: 2, manifest_path: 'x' }), {
-      refused: '0 CreateTableVersion is not built yet',
+      refused: '13 manifest_path "x" does not lie in the folder _versions of the table',
     }),
     engine: {
       refused:
         "19 table /{id} is written by this service: its versions come from insert, update and the other operations on its rows, not from a client's manifest",
     },
   },
-  onData('BatchDeleteTableVersions', 'version/delete', json({ ranges: [] }), { deleted_count: 0 }),
+  onVersions('BatchDeleteTableVersions', 'version/delete', json({ ranges: [] }), {
+    deleted_count: 0,
+  }),
   onData('QueryTable', 'query', json({ vector: [], k: 10 }), null),
   onData('CountTableRows', 'count_rows', nothing, 2),
   onData('ExplainTableQueryPlan', 'explain_plan', json({ vector: [], k: 1 }), expect.any(String)),
@@ -120,20 +131,20 @@ const table: readonly Row[] = [
     { version: 2 },
   ),
   onData('UpdateTableSchemaMetadata', 'schema_metadata/update', json({ a: 'b' }), { a: 'b' }),
-  onData('ListTableTags', 'tags/list', nothing, { tags: {} }),
-  onData('CreateTableTag', 'tags/create', json({ tag: 'v', version: 1 }), works),
-  onData('UpdateTableTag', 'tags/update', json({ tag: 'v', version: 1 }), {
+  onVersions('ListTableTags', 'tags/list', nothing, { tags: {} }),
+  onVersions('CreateTableTag', 'tags/create', json({ tag: 'v', version: 1 }), works),
+  onVersions('UpdateTableTag', 'tags/update', json({ tag: 'v', version: 1 }), {
     refused: '8 the table has no tag "v"',
   }),
-  onData('DeleteTableTag', 'tags/delete', json({ tag: 'v' }), {
+  onVersions('DeleteTableTag', 'tags/delete', json({ tag: 'v' }), {
     refused: '8 the table has no tag "v"',
   }),
-  onData('GetTableTagVersion', 'tags/version', json({ tag: 'v' }), {
+  onVersions('GetTableTagVersion', 'tags/version', json({ tag: 'v' }), {
     refused: '8 the table has no tag "v"',
   }),
-  onData('ListTableBranches', 'branches/list', nothing, { branches: {} }),
+  onVersions('ListTableBranches', 'branches/list', nothing, { branches: {} }),
   onData('CreateTableBranch', 'branches/create', json({ name: 'b' }), works),
-  onData('DeleteTableBranch', 'branches/delete', json({ name: 'b' }), {
+  onVersions('DeleteTableBranch', 'branches/delete', json({ name: 'b' }), {
     refused: '22 the table has no branch "b"',
   }),
   onData('RestoreTable', 'restore', json({ version: 1 }), works),
@@ -264,6 +275,9 @@ function isMatcher(value: object): boolean {
 
 function filledIn(told: Told, id: string, place: string): Told {
   if (typeof told !== 'object' || told === null || isMatcher(told)) return told;
-  const text = JSON.stringify(told).replaceAll('{id}', id).replaceAll('{place}', place);
+  const text = JSON.stringify(told)
+    .replaceAll('{id}', id)
+    .replaceAll('{place}', place)
+    .replaceAll('{key}', place.slice(1));
   return JSON.parse(text) as Told;
 }

@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { lanceVersion, lanceVersions } from '../../../src/engine/lance/versions.ts';
+import { lanceManifests, lanceVersions } from '../../../src/engine/lance/versions.ts';
 
 let folder = '';
 
@@ -27,11 +27,19 @@ describe('lanceVersions', () => {
     expect(await numbers()).toEqual([1n, 2n]);
     await manifests('10.manifest', '9.manifest');
     expect(await numbers()).toEqual([1n, 2n, 9n, 10n]);
-    await manifests('00000000000000000000.manifest');
+    await manifests('9223372036854775808.manifest');
+    expect(await numbers()).toEqual([1n, 2n, 9n, 10n]);
     expect((await lanceVersions(folder)).at(-1)).toEqual({
-      version: 2n ** 64n - 1n,
-      manifest: join(folder, '_versions', '00000000000000000000.manifest'),
+      version: 10n,
+      manifest: join(folder, '_versions', '10.manifest'),
     });
+  });
+
+  it('knows those that belong to no chain by their sign', async () => {
+    await manifests('d9223372036854775809.manifest', '1.manifest', 'd5.manifest');
+    const found = (await lanceManifests(folder)).map(({ version }) => version);
+    expect(new Set(found)).toEqual(new Set([-(2n ** 63n) + 1n, 1n]));
+    expect(await numbers()).toEqual([1n]);
   });
 
   it.each([
@@ -53,19 +61,5 @@ describe('lanceVersions', () => {
     expect(await lanceVersions(join(folder, 'none'))).toEqual([]);
     await writeFile(join(folder, '_versions'), '');
     expect(await numbers()).toEqual([]);
-  });
-});
-
-describe('lanceVersion', () => {
-  it('is the newest unless one is asked for', async () => {
-    expect(await lanceVersion(folder, undefined)).toBeUndefined();
-    await manifests('1.manifest', '2.manifest');
-    expect(await lanceVersion(folder, undefined)).toMatchObject({ version: 2n });
-    expect(await lanceVersion(folder, 1n)).toMatchObject({ version: 1n });
-    expect(await lanceVersion(null, undefined)).toBeUndefined();
-    await expect(lanceVersion(folder, 3n)).rejects.toMatchObject({
-      row: { code: 11 },
-      message: 'the table has no version 3',
-    });
   });
 });

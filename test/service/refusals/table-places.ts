@@ -189,14 +189,63 @@ export const tablePlaces: readonly RefusalGroup[] = [
       [
         'POST /v1/table/ns$declared/version/create',
         { body: { version: 1, manifest_path: 'x' } },
-        '406 allow 0',
-        'CreateTableVersion is not built yet',
+        '400 allow 13',
+        'manifest_path "x" does not lie in the folder _versions of the table',
       ],
       [
         'POST /v1/table/ns$t/version/create',
         { key: 'maker', body: { version: 3, manifest_path: 'x' } },
         '403 deny 15',
         'user:maker may not CreateTableVersion on /ns/t',
+      ],
+      [
+        'POST /v1/table/ns$declared/version/create',
+        { body: { version: 0, manifest_path: 'x/_versions/1.manifest-x' } },
+        '400 allow 13',
+        'manifest_path "x/_versions/1.manifest-x" does not lie in the folder _versions of the table',
+      ],
+      [
+        'POST /v1/table/ns$declared/version/create',
+        { body: { version: 1 } },
+        '400 allow 13',
+        'CreateTableVersionRequest: the field "manifest_path" is missing',
+      ],
+      [
+        'POST /v1/table/version/batch-create',
+        { body: { entries: [{ id: ['ns', 't'], version: 3, manifest_path: 'x' }] } },
+        '409/400 allow 19',
+        "table /ns/t is written by this service: its versions come from insert, update and the other operations on its rows, not from a client's manifest",
+      ],
+      [
+        'POST /v1/table/version/batch-create',
+        { body: { entries: [{ id: [], version: 3, manifest_path: 'x' }] } },
+        '400 allow 13',
+        'entries[0] must name a table by its id',
+      ],
+      [
+        'POST /v1/table/batch-commit',
+        { body: { operations: [{ deregister_table: { id: ['ns', 'none'] } }] } },
+        '404 allow 4',
+        'table /ns/none does not exist',
+      ],
+      [
+        'POST /v1/table/batch-commit',
+        {
+          body: {
+            operations: [
+              { deregister_table: { id: ['ns', 'declared'] } },
+              { declare_table: { id: ['ns', 't'] } },
+            ],
+          },
+        },
+        '409/400 allow 5',
+        'table /ns/t already exists',
+      ],
+      [
+        'POST /v1/table/batch-commit',
+        { body: { operations: [{}] } },
+        '400 allow 13',
+        'operations[0] must hold exactly one of declare_table, create_table_version, delete_table_versions, deregister_table, not 0',
       ],
     ],
   },

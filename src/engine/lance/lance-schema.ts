@@ -2,44 +2,39 @@ import { Binary, Field, type DataType } from 'apache-arrow';
 import { ArrowError } from '../../arrow/errors.ts';
 import type { JsonField, JsonType } from '../../arrow/json-schema.ts';
 import { typeFromJson } from '../../arrow/json-type.ts';
-import { DamagedMessage } from './message.ts';
-
-/** A field as a manifest lists it: all fields of all levels in one list. */
-export interface LanceField {
-  readonly name: string;
-  readonly id: number;
-  /** The id of the field that it lies in; -1 for a column. */
-  readonly parent: number;
-  /** The logical type: `int32`, `fixed_size_list:float:128`, `list.struct`. */
-  readonly type: string;
-  readonly nullable: boolean;
-  readonly metadata: ReadonlyMap<string, string>;
-}
+import type { LanceField } from './lance-manifest.ts';
+import { LanceManifestError } from './lance-message.ts';
 
 /** No table nests deeper; one whose fields lie in themselves would without end. */
 const DEEPEST = 64;
-const COLUMN = -1;
+/** What every column lies in. */
+const TABLE = -1;
 
 /**
  * The columns of a Lance table. A type that this service does not know is shown
  * as `binary`.
- * @throws DamagedMessage for fields that lie in themselves.
+ * @throws LanceManifestError for fields that lie in themselves.
  */
 export function arrowFields(fields: readonly LanceField[]): readonly Field[] {
   const inner = new Map<number, LanceField[]>();
   for (const field of fields) {
-    const siblings = inner.get(field.parent);
-    if (siblings === undefined) inner.set(field.parent, [field]);
+    const parent = Math.max(field.parent, TABLE);
+    const siblings = inner.get(parent);
+    if (siblings === undefined) inner.set(parent, [field]);
     else siblings.push(field);
   }
+  const seen = new Set<LanceField>();
   const jsonOf = (field: LanceField, depth: number): JsonField => {
-    if (depth > DEEPEST) throw new DamagedMessage('the fields nest too deep');
+    if (depth > DEEPEST) throw new LanceManifestError('the fields nest too deep');
+    // Fields that share an id would have each other's fields, over and over.
+    if (seen.has(field)) throw new LanceManifestError('a field lies in several others');
+    seen.add(field);
     const children = (inner.get(field.id) ?? []).map((child) => jsonOf(child, depth + 1));
     const metadata = Object.fromEntries(field.metadata);
     const { name, nullable } = field;
     return { name, nullable, metadata, type: typeOf(field.type, children, depth) };
   };
-  return (inner.get(COLUMN) ?? []).map((column) => {
+  return (inner.get(TABLE) ?? []).map((column) => {
     const json = jsonOf(column, 1);
     return new Field(
       json.name,
@@ -69,7 +64,7 @@ const SIZED = /^(fixed_size_binary|fixed_size_list):(?:(.+):)?(\d{1,9})$/;
 
 /** A logical type in the vocabulary of the wire, which spells types with a length in another way. */
 function typeOf(type: string, children: readonly JsonField[], depth: number): JsonType {
-  if (depth > DEEPEST) throw new DamagedMessage('a type nests too deep');
+  if (depth > DEEPEST) throw new LanceManifestError('a type nests too deep');
   const nested = lists.get(type);
   if (nested !== undefined) return { type: nested, fields: children };
   const [, sized, item, length] = SIZED.exec(type) ?? [];
@@ -79,7 +74,16 @@ function typeOf(type: string, children: readonly JsonField[], depth: number): Js
   return { type: sized, length: Number(length), fields: [inside] };
 }
 
-function plainType(type: string): JsonType {
+/** `time:us` is an older name of what the vocabulary calls `time64:us`. */
+const older: ReadonlyMap<string, string> = new Map([
+  ['time:s', 'time32:s'],
+  ['time:ms', 'time32:ms'],
+  ['time:us', 'time64:us'],
+  ['time:ns', 'time64:ns'],
+]);
+
+function plainType(name: string): JsonType {
+  const type = older.get(name) ?? name;
   return arrowType({ type }) === undefined ? { type: 'binary' } : { type };
 }
 

@@ -1,0 +1,37 @@
+import { join } from 'node:path';
+import type { Store } from '../store/store.ts';
+import { openIdentity, type Identity } from './catalog/identity.ts';
+import { openJournal, type Journal } from './catalog/journal.ts';
+import { OwnCommitter } from './catalog/own-committer.ts';
+import { OwnStore } from './catalog/own-store.ts';
+import { guardStore } from './recovery/store-guard.ts';
+
+/** What every part of the engine commits to and reads from. */
+export interface Coordination {
+  readonly journal: Journal;
+  readonly committer: OwnCommitter;
+  readonly store: OwnStore;
+}
+
+/**
+ * Opens the journal of a data folder and binds the folder to its store.
+ * @throws CatalogError ServiceUnavailable when the store is not this folder's, or went back.
+ */
+export async function openCoordination(data: string, store: Store): Promise<Coordination> {
+  const folder = join(data, 'catalog');
+  const look = () => guardStore(store, folder);
+  look();
+  const journal = await openJournal(folder, store);
+  const identity = await identityOf(data, store, journal);
+  const committer = new OwnCommitter(journal, identity, look);
+  return { journal, committer, store: new OwnStore(store, identity.id, look) };
+}
+
+async function identityOf(data: string, store: Store, journal: Journal): Promise<Identity> {
+  try {
+    return await openIdentity(data, store, journal);
+  } catch (error) {
+    await journal.close();
+    throw error;
+  }
+}

@@ -1,0 +1,179 @@
+import { randomUUID } from 'node:crypto';
+import { rmdir } from 'node:fs/promises';
+import type { CommitSummary } from '../../protocol/commit-summary.ts';
+import type { ObjectPath } from '../../protocol/identifier.ts';
+import type { Permit } from '../../protocol/permit.ts';
+import type { Check, Write } from '../../store/store.ts';
+import { tableKey } from '../catalog/keys.ts';
+import { RecordReader, unchanged } from '../catalog/reader.ts';
+import { encodeTable } from '../catalog/records-codec.ts';
+import type { TableRecord } from '../catalog/records.ts';
+import { tableExists } from '../catalog/refusals.ts';
+import { deregistration } from '../catalog/table-deregister.ts';
+import { tablePlace } from '../catalog/table-place.ts';
+import { keptManagedVersions } from '../managed/kept-managed-versions.ts';
+import { removeManifests } from '../managed/managed-manifests.ts';
+import { locationOf } from '../managed/managed-versions.ts';
+import {
+  requireLanceTable,
+  settleVersions,
+  type VersionPlan,
+} from '../managed/version-creation.ts';
+import { propertiesOf } from '../parameters.ts';
+import { flagField, textField, type Fields } from '../query/fields.ts';
+import { makeLocation, releaseLocation, reserveLocation } from '../table/locations.ts';
+import { planRemoval } from '../table/version-removal.ts';
+import { branchField, named } from './batch-create-versions.ts';
+import { placeSummary } from './commit-summary.ts';
+import { versionRequest } from './create-version.ts';
+import { declaredEntry, placeOf } from './declare-table.ts';
+import { isAsked, rangesField } from './delete-versions.ts';
+import { whereabouts } from './deregister-table.ts';
+import type { ManagedParts } from './managed-parts.ts';
+import { requireWrittenTable } from './table-parts.ts';
+import { versionEntry } from './table-versions.ts';
+
+/** What one operation of a batch means now. */
+export interface PlannedStep {
+  readonly checks: readonly Check[];
+  readonly writes: readonly Write[];
+  readonly summary: CommitSummary;
+  readonly answer: object;
+  /** The folder of a table that it declares. */
+  readonly place?: string;
+  /** What has to be there before the batch is committed. */
+  readonly prepare?: () => Promise<void>;
+  /** What is left to do once the batch is committed. */
+  readonly settle: () => Promise<void>;
+}
+
+/** One operation of a batch. */
+export interface BatchStep {
+  readonly path: ObjectPath;
+  /** Asks for its own right. @throws CatalogError PermissionDenied. */
+  readonly ask: (permit: Permit) => void;
+  /** Given the versions that the batch makes. */
+  readonly plan: (versions: VersionPlan) => Promise<PlannedStep>;
+  /** Removes what was made for it when the batch is refused. */
+  readonly undo: () => Promise<void>;
+}
+
+type StepMaker = (parts: ManagedParts, path: ObjectPath, fields: Fields) => BatchStep;
+
+const nothing = async (): Promise<void> => undefined;
+
+/** The operations that a batch may hold. */
+export const batchSteps: Readonly<Record<string, StepMaker>> = {
+  declare_table: declare,
+  create_table_version: createVersion,
+  delete_table_versions: deleteVersions,
+  deregister_table: deregister,
+};
+
+function createVersion(_: ManagedParts, path: ObjectPath, fields: Fields): BatchStep {
+  const request = versionRequest(path, fields, branchField(fields));
+  return {
+    path,
+    ask: (permit) => permit.require('CreateTableVersion', path, ...named(request.branch)),
+    plan: async (versions) => {
+      const planned = await versions.add(request);
+      const { checks, writes, summary, table, record } = planned;
+      const answer = { version: versionEntry(table, record) };
+      return { checks, writes, summary, answer, settle: () => settleVersions([planned]) };
+    },
+    undo: nothing,
+  };
+}
+
+function declare(parts: ManagedParts, path: ObjectPath, fields: Fields): BatchStep {
+  const properties = propertiesOf(fields);
+  const chosen = textField(fields, 'location');
+  const id = randomUUID();
+  const createdMillis = Date.now();
+  const made = new Set<string>();
+  return {
+    path,
+    ask: (permit) => {
+      permit.require('DeclareTable', path);
+      if (flagField(fields, 'vend_credentials', false)) permit.require('CreateTableVersion', path);
+    },
+    plan: async () => {
+      const { store } = parts;
+      const catalog = { ...parts, reader: new RecordReader(store) };
+      const { existing, checks } = await tablePlace(catalog, path);
+      if (existing !== undefined) throw tableExists(path);
+      const location = await placeOf(parts, id, chosen);
+      const record: TableRecord = { id, kind: 'declared', location, properties, createdMillis };
+      const reserved = reserveLocation(location, id);
+      return {
+        checks: [...checks, ...reserved.checks],
+        writes: [{ key: tableKey(path), value: encodeTable(record) }, ...reserved.writes],
+        summary: placeSummary('declare'),
+        answer: declaredEntry(location, properties),
+        place: location,
+        prepare: async () => {
+          if (chosen === null) made.add(location);
+          await makeLocation(location);
+        },
+        settle: nothing,
+      };
+    },
+    undo: async () => {
+      for (const folder of made) await rmdir(folder).catch(() => undefined);
+    },
+  };
+}
+
+function deleteVersions(parts: ManagedParts, path: ObjectPath, fields: Fields): BatchStep {
+  const { catalog, tables, tags, branches } = parts;
+  const branch = branchField(fields);
+  const ranges = rangesField(fields['ranges']);
+  const removal = {
+    table: async () => {
+      const table = await catalog.requireTable(path);
+      requireLanceTable(path, table.content);
+      requireWrittenTable(path, table.content);
+      return table;
+    },
+    chain: (table: TableRecord) => tables.chain(table, branch),
+    asked: (version: bigint) => isAsked(ranges, version),
+    kept: (table: TableRecord, chain: Parameters<typeof keptManagedVersions>[3]) =>
+      keptManagedVersions(tags, branches, table, chain),
+  };
+  return {
+    path,
+    ask: (permit) => permit.require('drop', path, ...named(branch)),
+    plan: async () => {
+      const { table, records, checks, writes } = await planRemoval(parts, removal);
+      return {
+        checks,
+        writes,
+        summary: placeSummary('delete_versions'),
+        answer: { deleted_count: records.length },
+        settle: () => removeManifests(locationOf(table), records),
+      };
+    },
+    undo: nothing,
+  };
+}
+
+function deregister(parts: ManagedParts, path: ObjectPath): BatchStep {
+  const { catalog, tables } = parts;
+  return {
+    path,
+    ask: (permit) => permit.require('DeregisterTable', path),
+    plan: async () => {
+      const stored = await catalog.requireTable(path);
+      const { location, properties } = stored.content;
+      const released = location === null ? [] : [releaseLocation(location)];
+      return {
+        checks: [unchanged(stored)],
+        writes: [...deregistration(path, stored), ...released],
+        summary: placeSummary('deregister'),
+        answer: { id: path, location: whereabouts(tables, stored.content), properties },
+        settle: nothing,
+      };
+    },
+    undo: nothing,
+  };
+}

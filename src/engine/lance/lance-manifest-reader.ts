@@ -1,0 +1,171 @@
+import type { PbfReader } from 'pbf';
+import type {
+  LanceDataFile,
+  LanceDeletions,
+  LanceField,
+  LanceFragment,
+  LanceManifest,
+} from './lance-manifest.ts';
+import {
+  bytesField,
+  countField,
+  entryField,
+  innerMessage,
+  numberField,
+  readMessage,
+  smallField,
+  textField,
+  type Draft,
+  type FieldReaders,
+} from './lance-message.ts';
+
+/**
+ * Reads the parts of a Lance manifest that the catalog needs (messages `Manifest`,
+ * `DataFragment` and `Field` of the format's `table.proto` and `file.proto`).
+ * Fields of the message that are not known are passed over, as protobuf means it.
+ * @param message The message itself, without what lies around it in its file.
+ * @throws LanceManifestError
+ */
+export function decodeLanceManifest(message: Uint8Array): LanceManifest {
+  return readMessage(message, manifestFields, emptyManifest());
+}
+
+/**
+ * How many indices a table has. One index may have several entries, of one name.
+ * @param section The message that a manifest says the place of.
+ * @throws LanceManifestError
+ */
+export function countIndices(section: Uint8Array): number {
+  const names = new Set<string>();
+  readMessage<null>(section, { 1: (_, pbf) => names.add(indexName(pbf)) }, null);
+  return names.size;
+}
+
+function indexName(pbf: PbfReader): string {
+  const index = { name: '' };
+  const fields: FieldReaders<typeof index> = { 3: (one, inner) => (one.name = textField(inner)) };
+  return innerMessage(pbf, fields, index).name;
+}
+
+type ManifestDraft = Omit<Draft<LanceManifest>, 'fields' | 'fragments' | 'metadata'> & {
+  readonly fields: LanceField[];
+  readonly fragments: LanceFragment[];
+  readonly metadata: Map<string, string>;
+};
+
+function emptyManifest(): ManifestDraft {
+  const lists = { fields: [], fragments: [], metadata: new Map<string, string>() };
+  return { version: 0n, branch: null, timestampMillis: null, indices: null, ...lists };
+}
+
+const manifestFields: FieldReaders<ManifestDraft> = {
+  1: (manifest, pbf) => manifest.fields.push(innerMessage(pbf, schemaFields, emptyField())),
+  2: (manifest, pbf) => manifest.fragments.push(innerMessage(pbf, fragmentFields, noFragment())),
+  3: (manifest, pbf) => (manifest.version = numberField(pbf)),
+  5: (manifest, pbf) => manifest.metadata.set(...entryField(pbf)),
+  6: (manifest, pbf) => (manifest.indices = numberField(pbf)),
+  7: (manifest, pbf) => (manifest.timestampMillis = millisOf(pbf)),
+  20: (manifest, pbf) => (manifest.branch = textField(pbf)),
+};
+
+type FieldDraft = Omit<Draft<LanceField>, 'metadata'> & { readonly metadata: Map<string, string> };
+
+function emptyField(): FieldDraft {
+  const texts = { name: '', type: '', metadata: new Map<string, string>() };
+  return { id: 0, parent: 0, nullable: false, ...texts };
+}
+
+const schemaFields: FieldReaders<FieldDraft> = {
+  2: (field, pbf) => (field.name = textField(pbf)),
+  3: (field, pbf) => (field.id = smallField(pbf)),
+  4: (field, pbf) => (field.parent = smallField(pbf)),
+  5: (field, pbf) => (field.type = textField(pbf)),
+  6: (field, pbf) => (field.nullable = numberField(pbf) !== 0n),
+  10: (field, pbf) => field.metadata.set(...entryField(pbf)),
+};
+
+type FragmentDraft = Omit<Draft<LanceFragment>, 'files'> & { readonly files: LanceDataFile[] };
+
+function noFragment(): FragmentDraft {
+  return { id: 0n, files: [], physicalRows: 0n, deletions: null };
+}
+
+const fragmentFields: FieldReaders<FragmentDraft> = {
+  1: (fragment, pbf) => (fragment.id = numberField(pbf)),
+  2: (fragment, pbf) => fragment.files.push(innerMessage(pbf, dataFileFields, noFile())),
+  3: (fragment, pbf) => (fragment.deletions = deletionsOf(pbf)),
+  4: (fragment, pbf) => (fragment.physicalRows = countField(pbf)),
+};
+
+type DataFileDraft = Omit<Draft<LanceDataFile>, 'fields'> & { readonly fields: number[] };
+
+function noFile(): DataFileDraft {
+  return { path: '', fields: [], bytes: null };
+}
+
+const BYTES = 2;
+
+const dataFileFields: FieldReaders<DataFileDraft> = {
+  1: (file, pbf) => (file.path = textField(pbf)),
+  // A list of numbers stands packed in one field, or each in a field of its own.
+  2: (file, pbf) => file.fields.push(...(pbf.type === BYTES ? packed(pbf) : [smallField(pbf)])),
+  6: (file, pbf) => (file.bytes = countField(pbf) || null),
+};
+
+function packed(pbf: PbfReader): readonly number[] {
+  const numbers: number[] = [];
+  const bytes = bytesField(pbf);
+  let value = 0n;
+  let bits = 0n;
+  for (const byte of bytes) {
+    value |= BigInt(byte & 0x7f) << bits;
+    bits += 7n;
+    if (byte >= 0x80) continue;
+    numbers.push(Number(BigInt.asIntN(32, value)));
+    value = 0n;
+    bits = 0n;
+  }
+  return numbers;
+}
+
+interface DeletionDraft {
+  kind: bigint;
+  version: bigint;
+  id: bigint;
+  rows: bigint;
+}
+
+const deletionFields: FieldReaders<DeletionDraft> = {
+  1: (file, pbf) => (file.kind = numberField(pbf)),
+  2: (file, pbf) => (file.version = numberField(pbf)),
+  3: (file, pbf) => (file.id = numberField(pbf)),
+  4: (file, pbf) => (file.rows = countField(pbf)),
+};
+
+function deletionsOf(pbf: PbfReader): LanceDeletions {
+  const none = { kind: 0n, version: 0n, id: 0n, rows: 0n };
+  const { kind, version, id, rows } = innerMessage(pbf, deletionFields, none);
+  return { name: `${version}-${id}.${kind === 0n ? 'arrow' : 'bin'}`, rows };
+}
+
+const NANOS_PER_MILLI = 1_000_000;
+
+interface TimeDraft {
+  seconds: number;
+  nanos: number;
+}
+
+const timeFields: FieldReaders<TimeDraft> = {
+  1: (time, pbf) => (time.seconds = Number(BigInt.asIntN(64, numberField(pbf)))),
+  2: (time, pbf) => (time.nanos = smallField(pbf)),
+};
+
+/** The last moment that a date can say. */
+const LAST_MILLIS = 8.64e15;
+
+/** A `google.protobuf.Timestamp`; null for one that no date can say. */
+function millisOf(pbf: PbfReader): number | null {
+  const { seconds, nanos } = innerMessage(pbf, timeFields, { seconds: 0, nanos: 0 });
+  const millis = seconds * 1000 + Math.floor(nanos / NANOS_PER_MILLI);
+  return Math.abs(millis) <= LAST_MILLIS ? millis : null;
+}

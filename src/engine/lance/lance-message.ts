@@ -1,0 +1,120 @@
+import { PbfReader } from 'pbf';
+
+/** The bytes are no Lance manifest. The message says what is wrong with them. */
+export class LanceManifestError extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = 'LanceManifestError';
+  }
+}
+
+/** A message that is being put together. */
+export type Draft<Message> = { -readonly [Key in keyof Message]: Message[Key] };
+
+/** What each known field of a message does to what was read so far, by its number. Others are passed over. */
+export type FieldReaders<Result> = Readonly<
+  Record<number, (result: Result, pbf: PbfReader) => void>
+>;
+
+/**
+ * Reads a message of the Protocol Buffers encoding.
+ * @throws LanceManifestError
+ */
+export function readMessage<Result>(
+  bytes: Uint8Array,
+  fields: FieldReaders<Result>,
+  result: Result,
+): Result {
+  try {
+    return readFields(new PbfReader(bytes), fields, result);
+  } catch (error) {
+    if (error instanceof LanceManifestError) throw error;
+    throw damaged();
+  }
+}
+
+/** A field that is a message itself. */
+export function innerMessage<Result>(
+  pbf: PbfReader,
+  fields: FieldReaders<Result>,
+  result: Result,
+): Result {
+  return readFields(new PbfReader(bytesField(pbf)), fields, result);
+}
+
+function readFields<Result>(pbf: PbfReader, fields: FieldReaders<Result>, result: Result): Result {
+  pbf.readFields((tag) => fields[tag]?.(result, pbf), result);
+  // The package reads on beyond the end without a word.
+  if (pbf.pos > pbf.length) throw damaged();
+  return result;
+}
+
+const VARINT = 0;
+const BYTES = 2;
+
+export function bytesField(pbf: PbfReader): Uint8Array {
+  requireKind(pbf, BYTES);
+  const bytes = pbf.readBytes();
+  if (pbf.pos > pbf.length) throw damaged();
+  return bytes;
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+
+export function textField(pbf: PbfReader): string {
+  try {
+    return utf8.decode(bytesField(pbf));
+  } catch (error) {
+    if (error instanceof LanceManifestError) throw error;
+    throw new LanceManifestError('a text is not UTF-8');
+  }
+}
+
+const VARINT_BYTES = 10;
+
+/** An unsigned number of 64 bits with every digit: the package's own gives a double. */
+export function numberField(pbf: PbfReader): bigint {
+  requireKind(pbf, VARINT);
+  let value = 0n;
+  for (let index = 0; index < VARINT_BYTES; index++) {
+    const byte = pbf.buf[pbf.pos++];
+    if (byte === undefined) break;
+    value |= BigInt(byte & 0x7f) << BigInt(7 * index);
+    if (byte < 0x80) return BigInt.asUintN(64, value);
+  }
+  throw damaged();
+}
+
+/** A number of 32 bits with a sign. */
+export function smallField(pbf: PbfReader): number {
+  return Number(BigInt.asIntN(32, numberField(pbf)));
+}
+
+/**
+ * A number of rows or bytes.
+ * @throws LanceManifestError for one that no table has.
+ */
+export function countField(pbf: PbfReader): bigint {
+  const count = numberField(pbf);
+  if (count <= BigInt(Number.MAX_SAFE_INTEGER)) return count;
+  throw new LanceManifestError('a count is too large');
+}
+
+/** An entry of a map from text to text. */
+export function entryField(pbf: PbfReader): readonly [string, string] {
+  const { key, value } = innerMessage(pbf, entryFields, { key: '', value: '' });
+  return [key, value];
+}
+
+const entryFields: FieldReaders<{ key: string; value: string }> = {
+  1: (entry, pbf) => (entry.key = textField(pbf)),
+  2: (entry, pbf) => (entry.value = textField(pbf)),
+};
+
+function requireKind(pbf: PbfReader, kind: number): void {
+  if (pbf.type !== kind) throw damaged();
+}
+
+function damaged(): LanceManifestError {
+  return new LanceManifestError('its message is damaged');
+}

@@ -1,0 +1,61 @@
+import { open, type FileHandle } from 'node:fs/promises';
+import type { LanceManifest } from './lance-manifest.ts';
+import { countIndices, decodeLanceManifest } from './lance-manifest-reader.ts';
+import { LanceManifestError } from './lance-message.ts';
+
+/** A manifest as it lies in its file. */
+export interface ManifestFile {
+  readonly manifest: LanceManifest;
+  readonly numIndices: number;
+  /** The size of the file. */
+  readonly bytes: number;
+}
+
+/** The end of a manifest's file: where the manifest begins, two numbers of the format, and a mark. */
+const TAIL_BYTES = 16;
+const MARK = 'LANC';
+/** No manifest is larger; a damaged one must not take all memory. */
+const MOST_BYTES = 256 * 1024 * 1024;
+
+/**
+ * Reads the file of a manifest: only its end, where all of it lies that the
+ * catalog needs.
+ * @throws LanceManifestError, and the error of the operating system for a file that is not there.
+ */
+export async function readManifestFile(path: string): Promise<ManifestFile> {
+  const file = await open(path, 'r');
+  try {
+    const { size } = await file.stat();
+    if (size < TAIL_BYTES) throw new LanceManifestError('the file is too short');
+    const tail = await readRange(file, size - TAIL_BYTES, TAIL_BYTES);
+    if (tail.toString('latin1', 12) !== MARK) {
+      throw new LanceManifestError('the file has another mark');
+    }
+    const section = await readSection(file, size, tail.readBigUInt64LE(0));
+    const manifest = decodeLanceManifest(section);
+    const { indices } = manifest;
+    const numIndices = indices === null ? 0 : countIndices(await readSection(file, size, indices));
+    return { manifest, numIndices, bytes: size };
+  } finally {
+    await file.close();
+  }
+}
+
+/** A part of the file: its length in four bytes, and then itself. */
+async function readSection(file: FileHandle, size: number, start: bigint): Promise<Buffer> {
+  if (start + 4n > BigInt(size)) {
+    throw new LanceManifestError('a part lies beyond the end of the file');
+  }
+  const length = (await readRange(file, Number(start), 4)).readUInt32LE(0);
+  if (length > MOST_BYTES || Number(start) + 4 + length > size) {
+    throw new LanceManifestError(`a part of ${length} bytes does not fit in the file`);
+  }
+  return readRange(file, Number(start) + 4, length);
+}
+
+async function readRange(file: FileHandle, start: number, length: number): Promise<Buffer> {
+  const buffer = Buffer.alloc(length);
+  const { bytesRead } = await file.read(buffer, 0, length, start);
+  if (bytesRead < length) throw new LanceManifestError('the file ends too early');
+  return buffer;
+}

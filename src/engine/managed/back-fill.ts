@@ -1,0 +1,147 @@
+import { randomUUID } from 'node:crypto';
+import { stat } from 'node:fs/promises';
+import { join, relative } from 'node:path';
+import type { Check, Store, Write } from '../../store/store.ts';
+import { encodeBranch } from '../catalog/branch-codec.ts';
+import { branchKey, versionKey } from '../catalog/keys.ts';
+import { absent } from '../catalog/reader.ts';
+import type { VersionRecord } from '../catalog/records.ts';
+import { isDetached } from '../lance/version-file.ts';
+import { LanceManifestError } from '../lance/lance-message.ts';
+import { readManifestFile } from '../lance/manifest-file.ts';
+import { lanceManifests, type LanceVersion } from '../lance/versions.ts';
+import { chainOf, type Branches } from '../table/branches.ts';
+import { MAIN, MAIN_CHAIN, type Chain } from '../table/chain.ts';
+import { encodeVersion } from '../table/version-codec.ts';
+import { headCheck, versionWrites } from '../table/version-commit.ts';
+import type { VersionStore } from '../table/version-store.ts';
+import { branchRefs, type BranchRef } from './lance-refs.ts';
+import { LANCE_TREE } from './place.ts';
+
+/** What a table's folder holds and the store does not. */
+export interface BackFill {
+  readonly checks: readonly Check[];
+  readonly writes: readonly Write[];
+}
+
+export interface BackFillParts {
+  readonly store: Pick<Store, 'getMany'>;
+  readonly versions: VersionStore;
+  readonly branches: Branches;
+}
+
+/**
+ * The records of all versions that Lance clients wrote without the catalog, and of
+ * their branches: a client asks for each of them by its number (wire contract,
+ * section 10.7). What has a record keeps it.
+ * @param tableId Of the table that the folder is, or will be.
+ */
+export async function backFill(
+  parts: BackFillParts,
+  tableId: string,
+  location: string,
+): Promise<BackFill> {
+  const fill = new Fill(parts, tableId, location);
+  await fill.add(MAIN_CHAIN, location);
+  const refs = await branchRefs(location);
+  const ids = new Map([...refs.keys()].map((name) => [name, randomUUID()]));
+  for (const ref of refs.values()) await fill.addBranch(ref, ids);
+  return fill;
+}
+
+/** How many manifests are read at once. */
+const AT_ONCE = 16;
+
+class Fill implements BackFill {
+  readonly checks: Check[] = [];
+  readonly writes: Write[] = [];
+  readonly #parts: BackFillParts;
+  readonly #tableId: string;
+  readonly #location: string;
+
+  constructor(parts: BackFillParts, tableId: string, location: string) {
+    this.#parts = parts;
+    this.#tableId = tableId;
+    this.#location = location;
+  }
+
+  /** @returns The newest version of the line, with and without a record before. */
+  async add(chain: Chain, folder: string): Promise<VersionRecord | undefined> {
+    const head = await this.#parts.versions.head(this.#tableId, chain);
+    this.checks.push(headCheck(this.#tableId, head, chain.key));
+    const found = await lanceManifests(folder);
+    const unknown = await this.#unknown(chain, found);
+    let newest = head?.content;
+    for (let start = 0; start < unknown.length; start += AT_ONCE) {
+      const some = unknown.slice(start, start + AT_ONCE);
+      for (const record of await Promise.all(some.map((one) => this.#recordOf(one)))) {
+        this.writes.push(this.#write(chain, record));
+        const isNewer = newest === undefined || record.version > newest.version;
+        if (!isDetached(record.version) && isNewer) newest = record;
+      }
+    }
+    if (newest !== undefined && newest !== head?.content) {
+      this.writes.push(...versionWrites(this.#tableId, newest, chain.key).slice(0, 1));
+    }
+    return newest;
+  }
+
+  async addBranch(ref: BranchRef, ids: ReadonlyMap<string, string>): Promise<void> {
+    const { name } = ref;
+    const { branches } = this.#parts;
+    const folder = join(this.#location, LANCE_TREE, name);
+    const stored = await branches.find(this.#tableId, name);
+    if (stored !== undefined) {
+      await this.add({ ...chainOf(name, stored), lineage: [] }, folder);
+      return;
+    }
+    const id = ids.get(name)!;
+    const first = await this.add({ branch: name, key: id, lineage: [], checks: [] }, folder);
+    if (first === undefined) return;
+    const known = await branches.find(this.#tableId, ref.parentBranch);
+    const above = known?.content.id ?? ids.get(ref.parentBranch) ?? MAIN;
+    const key = branchKey(this.#tableId, name);
+    const record = {
+      id,
+      lineage: [{ branch: ref.parentBranch, key: above, version: ref.parentVersion }],
+      manifestBytes: ref.manifestBytes,
+      createdMillis: ref.createdMillis,
+    };
+    this.checks.push(absent(key));
+    this.writes.push({ key, value: encodeBranch(record) });
+  }
+
+  async #unknown(chain: Chain, found: readonly LanceVersion[]): Promise<readonly LanceVersion[]> {
+    const keys = found.map(({ version }) => versionKey(this.#tableId, chain.key, version));
+    const values = await this.#parts.store.getMany(keys);
+    return found.filter((_, index) => values[index] === undefined);
+  }
+
+  #write(chain: Chain, record: VersionRecord): Write {
+    const key = versionKey(this.#tableId, chain.key, record.version);
+    return { key, value: encodeVersion(record) };
+  }
+
+  async #recordOf({ version, manifest: path }: LanceVersion): Promise<VersionRecord> {
+    const name = relative(this.#location, path);
+    const file = await stat(path);
+    return {
+      version,
+      timestampMillis: (await timeOf(path)) ?? Math.floor(file.mtimeMs),
+      manifest: name,
+      staging: name,
+      manifestBytes: file.size,
+      metadata: {},
+    };
+  }
+}
+
+/** When a version was made; nothing where its manifest does not say, or cannot be read. */
+async function timeOf(path: string): Promise<number | null> {
+  try {
+    return (await readManifestFile(path)).manifest.timestampMillis;
+  } catch (error) {
+    if (error instanceof LanceManifestError) return null;
+    throw error;
+  }
+}

@@ -1,0 +1,117 @@
+import { access, open, readFile, rm } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { CatalogError } from '../../protocol/errors.ts';
+import type { VersionRecord } from '../catalog/records.ts';
+import { createDurable, linkDurable, syncFolder } from '../disk.ts';
+import { isAbsent, ownership } from './place.ts';
+
+/** What a file system answers that makes no second names, or none of files that are someone else's. */
+const NO_LINKS: ReadonlySet<string> = new Set(['EPERM', 'EACCES', 'ENOTSUP', 'EMLINK', 'ENOSYS']);
+
+/**
+ * Gives the manifest of a committed version its final name, durably; does
+ * nothing where it has it. Other bytes under that name are never overwritten.
+ * @returns Whether the manifest is there: Lance clients remove old ones on their own.
+ * @throws Error when other bytes have the name.
+ */
+export async function finaliseManifest(
+  location: string,
+  { manifest, staging, claimed }: Pick<VersionRecord, 'manifest' | 'staging' | 'claimed'>,
+): Promise<boolean> {
+  // The versions that a table was registered with never had another name.
+  if (manifest === staging || !(await isOwn(location, staging))) return isOwn(location, manifest);
+  const staged = join(location, staging);
+  try {
+    await place(staged, join(location, manifest));
+    for (const name of [staging, claimed ?? staging])
+      await rm(join(location, name), { force: true });
+    return true;
+  } catch (error) {
+    // Somebody has finished it meanwhile: then the staging name is gone.
+    if (isAbsent(error)) return isOwn(location, manifest);
+    throw error;
+  }
+}
+
+/** Removes the manifests of versions whose records are gone. */
+export async function removeManifests(
+  location: string,
+  records: readonly Pick<VersionRecord, 'manifest' | 'staging'>[],
+): Promise<void> {
+  const names = new Set(records.flatMap(({ manifest, staging }) => [manifest, staging]));
+  for (const name of names) {
+    if ((await ownership(location, name)) === 'own') await rm(join(location, name));
+  }
+}
+
+/** @throws CatalogError Internal for what a link has taken the place of. */
+async function isOwn(location: string, name: string): Promise<boolean> {
+  const whose = await ownership(location, name);
+  if (whose !== 'linked') return whose === 'own';
+  throw new CatalogError('Internal', `${name} of the table leads through a link`);
+}
+
+/**
+ * Gives a staged manifest a second name, which is on stable storage after this with
+ * its bytes. A client that gets no answer removes what it staged, though its commit
+ * may have taken effect; it does not know the second name.
+ */
+export async function holdStaged(
+  location: string,
+  staging: string,
+  held: string,
+  isFirst: boolean,
+): Promise<void> {
+  const path = join(location, staging);
+  const file = await open(path, 'r');
+  try {
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  await place(path, join(location, held));
+  // Nobody has made the names of these folders durable before the first version.
+  for (let folder = dirname(path); ; folder = dirname(folder)) {
+    await syncFolder(folder);
+    if (!isFirst || folder === location) return;
+  }
+}
+
+/** Whether two files of a table hold the same bytes; not when one is missing. */
+export async function sameBytes(location: string, one: string, other: string): Promise<boolean> {
+  try {
+    const [left, right] = await Promise.all(
+      [one, other].map((name) => readFile(join(location, name))),
+    );
+    return left !== undefined && right !== undefined && left.equals(right);
+  } catch (error) {
+    if (isAbsent(error)) return false;
+    throw error;
+  }
+}
+
+export async function exists(path: string): Promise<boolean> {
+  try {
+    await access(path);
+    return true;
+  } catch (error) {
+    if (isAbsent(error)) return false;
+    throw error;
+  }
+}
+
+async function place(staged: string, path: string): Promise<void> {
+  const outcome = await linkDurable(staged, path).catch(async (error: unknown) => {
+    if (!NO_LINKS.has(codeOf(error))) throw error;
+    return createDurable(path, await readFile(staged));
+  });
+  if (outcome === 'created') return;
+  const [ours, theirs] = await Promise.all([readFile(staged), readFile(path)]);
+  if (!ours.equals(theirs)) {
+    throw new Error(`${path} exists and is not the manifest that was committed`);
+  }
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : '';
+}

@@ -1,0 +1,102 @@
+import type { Store } from '../../store/store.ts';
+import type { Committer } from '../catalog/commit-loop.ts';
+import { unchanged } from '../catalog/reader.ts';
+import type { Stored, TableRecord, VersionRecord } from '../catalog/records.ts';
+import { versionNotFound } from '../table/version-refusals.ts';
+import { MAIN_CHAIN, type Chain } from '../table/chain.ts';
+import { headCheck } from '../table/version-commit.ts';
+import { VersionStore, type VersionPage } from '../table/version-store.ts';
+import { finaliseManifest } from './managed-manifests.ts';
+
+/** How many manifests are looked at at once. */
+const AT_ONCE = 16;
+
+/**
+ * The versions of tables that Lance clients write, as the store has them. Whoever
+ * reads a record first finishes what a crash left undone; the record of a version
+ * that a client has cleaned up goes.
+ */
+export class ManagedVersions {
+  readonly #committer: Committer;
+  readonly #versions: VersionStore;
+
+  constructor(store: Store, committer: Committer) {
+    this.#committer = committer;
+    this.#versions = new VersionStore(store);
+  }
+
+  /**
+   * The record of a table's newest version, or of the one asked for. Its manifest is final.
+   * @param version Negative for one that belongs to no chain.
+   * @throws CatalogError TableVersionNotFound.
+   */
+  async version(
+    table: TableRecord,
+    version: bigint | undefined,
+    chain: Chain = MAIN_CHAIN,
+  ): Promise<Stored<VersionRecord>> {
+    const stored =
+      version === undefined
+        ? await this.#versions.head(table.id, chain)
+        : await this.#versions.at(table.id, version, chain);
+    if (stored === undefined) throw versionNotFound(version);
+    if (await finaliseManifest(locationOf(table), stored.content)) return stored;
+    await this.#forget(table, stored.content, chain);
+    throw versionNotFound(stored.content.version);
+  }
+
+  /** The versions of a table; every one that is answered has its final manifest. */
+  async versions(
+    table: TableRecord,
+    page: VersionPage,
+    chain: Chain = MAIN_CHAIN,
+  ): Promise<readonly VersionRecord[]> {
+    const found: VersionRecord[] = [];
+    let { after } = page;
+    for (;;) {
+      const limit = page.limit - found.length;
+      const next = { ...page, limit, ...(after === undefined ? {} : { after }) };
+      const records = await this.#versions.list(table.id, next, chain);
+      found.push(...(await this.#present(table, records, chain)));
+      if (records.length < limit || found.length >= page.limit) return found;
+      after = records.at(-1)?.version;
+    }
+  }
+
+  async #present(
+    table: TableRecord,
+    records: readonly VersionRecord[],
+    chain: Chain,
+  ): Promise<readonly VersionRecord[]> {
+    const present: VersionRecord[] = [];
+    const location = table.location;
+    if (location === null) return present;
+    for (let start = 0; start < records.length; start += AT_ONCE) {
+      const some = records.slice(start, start + AT_ONCE);
+      const there = await Promise.all(some.map((record) => finaliseManifest(location, record)));
+      for (const [index, record] of some.entries()) {
+        if (there[index] === true) present.push(record);
+        else await this.#forget(table, record, chain);
+      }
+    }
+    return present;
+  }
+
+  /** The newest is never forgotten, whatever became of its manifest; nor is one that somebody wrote meanwhile. */
+  async #forget(table: TableRecord, { version }: VersionRecord, chain: Chain): Promise<void> {
+    const head = await this.#versions.head(table.id, chain);
+    const stored = await this.#versions.at(table.id, version, chain);
+    if (stored === undefined || version === head?.content.version) return;
+    if (await finaliseManifest(locationOf(table), stored.content)) return;
+    await this.#committer.commit(
+      [unchanged(stored), headCheck(table.id, head, chain.key)],
+      [{ key: stored.key, value: null }],
+    );
+  }
+}
+
+/** The folder of a table that Lance clients write, or will. */
+export function locationOf({ id, location }: TableRecord): string {
+  if (location !== null) return location;
+  throw new Error(`the table ${id} has no location`);
+}

@@ -1,0 +1,299 @@
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { CommitSummary } from '../../protocol/commit-summary.ts';
+import { CatalogError } from '../../protocol/errors.ts';
+import { canonicalPath, type ObjectPath } from '../../protocol/identifier.ts';
+import type { Check, Write } from '../../store/store.ts';
+import type { Catalog } from '../catalog/catalog.ts';
+import { versionKey } from '../catalog/keys.ts';
+import { absent, unchanged } from '../catalog/reader.ts';
+import { encodeTable } from '../catalog/records-codec.ts';
+import type { Stored, TableRecord, VersionRecord } from '../catalog/records.ts';
+import { branchNotFound, chainOf } from '../table/branches.ts';
+import { MAIN, MAIN_CHAIN, type Chain } from '../table/chain.ts';
+import { encodeVersion } from '../table/version-codec.ts';
+import { versionWrites } from '../table/version-commit.ts';
+import { lanceSummary, repeatedSummary } from './lance-summary.ts';
+import { exists, finaliseManifest, holdStaged, sameBytes } from './managed-manifests.ts';
+import { managedLine, type LineParts, type ManagedLine } from './managed-line.ts';
+import { locationOf } from './managed-versions.ts';
+import { finalNames, stagedPlace, type StagedPlace } from './place.ts';
+import { readStaged, type StagedManifest } from './staged-manifest.ts';
+
+/** A version that a Lance client has staged and asks to be made the next one. */
+export interface VersionRequest {
+  readonly path: ObjectPath;
+  readonly branch: string;
+  /** Negative for one that belongs to no chain. */
+  readonly version: bigint;
+  readonly manifestPath: string;
+  readonly manifestSize: bigint | null;
+  readonly namingScheme: string | null;
+  readonly eTag: string | null;
+  readonly metadata: Readonly<Record<string, string>>;
+  /** Tells this request from others. */
+  readonly id: string;
+}
+
+/** One version's part of a commit. */
+export interface PlannedVersion {
+  readonly table: TableRecord;
+  readonly record: VersionRecord;
+  /** The name under which its manifest was staged this time. */
+  readonly staging: string;
+  readonly summary: CommitSummary;
+  readonly checks: readonly Check[];
+  readonly writes: readonly Write[];
+}
+
+/** What versions are made with. */
+export interface CreationParts extends LineParts {
+  readonly catalog: Pick<Catalog, 'requireTable'>;
+}
+
+/** The versions that one commit makes, one after the other. */
+export class VersionPlan {
+  readonly #parts: CreationParts;
+  readonly #now: number;
+  /** The lines that got a version already. */
+  readonly #heads = new Map<string, Planned>();
+  readonly #held: Set<string>;
+
+  /**
+   * @param now When the versions come to be, in milliseconds.
+   * @param held Gets the paths of the names that staged manifests are held by, of
+   * this plan and of those that were made for the same commit before.
+   */
+  constructor(parts: CreationParts, now: number, held: Set<string>) {
+    this.#parts = parts;
+    this.#now = now;
+    this.#held = held;
+  }
+
+  /**
+   * What has to hold and be written for a staged version to become the next one of
+   * its line; nothing is written for one that is recorded already with the same bytes.
+   * @throws CatalogError InvalidInput for what is not as the request says,
+   * ConcurrentModification when another version is the next one, TableNotFound,
+   * TableBranchNotFound, InvalidTableState for a table that this engine writes.
+   */
+  async add(request: VersionRequest): Promise<PlannedVersion> {
+    const table = await this.#parts.catalog.requireTable(request.path);
+    requireLanceTable(request.path, table.content);
+    const place = stagedPlace(locationOf(table.content), request);
+    const record = await this.#recorded(table.content, request, place);
+    if (record === undefined) return this.#next(table, request, place);
+    const summary = repeatedSummary(record.version);
+    const { staging } = place;
+    return { table: table.content, record, staging, summary, checks: [], writes: [] };
+  }
+
+  async #next(
+    stored: Stored<TableRecord>,
+    request: VersionRequest,
+    place: StagedPlace,
+  ): Promise<PlannedVersion> {
+    const table = stored.content;
+    const target = await this.#target(table, request, place);
+    requireNext(request, target.next);
+    const staged = await readStaged(locationOf(table), place, request);
+    await requireFree(table, request, place);
+    const held = heldName(request, place);
+    this.#held.add(join(locationOf(table), held));
+    await holdStaged(locationOf(table), place.staging, held, target.base === undefined);
+    const record = this.#recordOf(request, place, staged);
+    const writes = target.writes(record);
+    if (target.line !== undefined) {
+      this.#heads.set(lineKey(table, request), { line: target.line, record });
+    }
+    const claims = table.kind === 'declared' && target.base === undefined;
+    return {
+      table,
+      record,
+      staging: place.staging,
+      summary: await lanceSummary(locationOf(table), target.base, staged.manifest),
+      checks: [unchanged(stored), ...target.checks],
+      writes: [...(claims ? [written(stored)] : []), ...writes],
+    };
+  }
+
+  async #target(table: TableRecord, request: VersionRequest, place: StagedPlace): Promise<Target> {
+    if (request.version < 0n) return this.#apart(table, request);
+    const before = this.#heads.get(lineKey(table, request));
+    if (before !== undefined) return following(table, before);
+    const line = await managedLine(this.#parts, table, request.branch, place);
+    return {
+      line,
+      next: line.next,
+      base: line.head?.content,
+      checks: line.checks,
+      writes: (record) => [
+        ...line.writes(record),
+        ...versionWrites(table.id, record, line.chain.key),
+      ],
+    };
+  }
+
+  /** A version that belongs to no chain: nobody can be first. */
+  async #apart(table: TableRecord, { path, branch, version }: VersionRequest): Promise<Target> {
+    if (table.kind === 'declared') {
+      throw new CatalogError(
+        'InvalidTableState',
+        `table ${canonicalPath(path)} is declared and has no data`,
+      );
+    }
+    const chain = await this.#chain(table, branch);
+    if (chain === undefined) throw branchNotFound(branch);
+    const key = versionKey(table.id, chain.key, version);
+    return {
+      next: null,
+      base: undefined,
+      checks: [absent(key), ...chain.checks],
+      writes: (record) => [{ key, value: encodeVersion(record) }],
+    };
+  }
+
+  /** The record that says of a version that it is this one: staged as this one, or with the same bytes. */
+  async #recorded(
+    table: TableRecord,
+    { path, branch, version }: VersionRequest,
+    place: StagedPlace,
+  ): Promise<VersionRecord | undefined> {
+    const chain = await this.#chain(table, branch);
+    const stored =
+      chain === undefined ? undefined : await this.#parts.versions.at(table.id, version, chain);
+    if (stored === undefined) return undefined;
+    const record = stored.content;
+    if (record.claimed === place.staging) return record;
+    const location = locationOf(table);
+    const isThere = await finaliseManifest(location, record);
+    if (isThere && (await sameBytes(location, record.manifest, place.staging))) return record;
+    // A branch may have been deleted by its client, with all its files.
+    if (!isThere && branch !== MAIN) return undefined;
+    throw lost(path, branch, `its version ${version} is another one`);
+  }
+
+  async #chain(table: TableRecord, branch: string): Promise<Chain | undefined> {
+    if (branch === MAIN) return MAIN_CHAIN;
+    const stored = await this.#parts.branches.find(table.id, branch);
+    return stored === undefined ? undefined : { ...chainOf(branch, stored), lineage: [] };
+  }
+
+  #recordOf(request: VersionRequest, place: StagedPlace, staged: StagedManifest): VersionRecord {
+    const { version, metadata, eTag } = request;
+    return {
+      version,
+      timestampMillis: staged.manifest.timestampMillis ?? this.#now,
+      manifest: place.manifest,
+      staging: heldName(request, place),
+      claimed: place.staging,
+      manifestBytes: staged.bytes,
+      metadata,
+      ...(eTag === null ? {} : { eTag }),
+    };
+  }
+}
+
+/** The newest version that a commit makes of a line. */
+interface Planned {
+  readonly line: ManagedLine;
+  readonly record: VersionRecord;
+}
+
+/** Where a version goes. */
+interface Target {
+  /** Absent for one that belongs to no chain. */
+  readonly line?: ManagedLine;
+  /** The versions that may come next; null for any. */
+  readonly next: readonly bigint[] | null;
+  readonly base: VersionRecord | undefined;
+  readonly checks: readonly Check[];
+  readonly writes: (record: VersionRecord) => readonly Write[];
+}
+
+function following(table: TableRecord, { line, record }: Planned): Target {
+  return {
+    line,
+    next: [record.version + 1n],
+    base: record,
+    checks: [],
+    writes: (next) => versionWrites(table.id, next, line.chain.key),
+  };
+}
+
+/**
+ * Gives the manifests of versions that were committed their final names.
+ * @returns Their records, in order.
+ */
+export async function settleVersions(planned: readonly PlannedVersion[]): Promise<void> {
+  for (const { table, record, staging } of planned) {
+    const location = locationOf(table);
+    if (!(await finaliseManifest(location, record))) {
+      throw new Error(`the manifest of version ${record.version} is gone from ${location}`);
+    }
+    // A retry may have staged the same bytes again.
+    if (staging !== record.claimed) await rm(join(location, staging), { force: true });
+  }
+}
+
+/** Lets go of staged manifests, when their commit was refused or they have their final names. */
+export async function letGo(held: ReadonlySet<string>): Promise<void> {
+  for (const path of held) await rm(path, { force: true });
+}
+
+/** @throws CatalogError InvalidTableState: the versions of a table that this engine writes come from its own operations alone (contract section 8). */
+export function requireLanceTable(path: ObjectPath, { kind }: TableRecord): void {
+  if (kind !== 'engine') return;
+  throw new CatalogError(
+    'InvalidTableState',
+    `table ${canonicalPath(path)} is written by this service: its versions come from insert, update and the other operations on its rows, not from a client's manifest`,
+  );
+}
+
+function requireNext({ path, branch, version }: VersionRequest, next: Target['next']): void {
+  if (version === 0n) {
+    throw new CatalogError('InvalidInput', 'version must be at least 1, or that of a detached one');
+  }
+  if (next === null || next.includes(version)) return;
+  throw lost(path, branch, `its next version is ${next.at(-1)}, not ${version}`);
+}
+
+/** A name that is taken by a manifest without a record is nobody's to overwrite; only a rebuild takes it up. */
+async function requireFree(
+  table: TableRecord,
+  { path, branch, version }: VersionRequest,
+  { folder, staging }: StagedPlace,
+): Promise<void> {
+  const location = locationOf(table);
+  for (const name of finalNames(folder, version)) {
+    if (!(await exists(join(location, name)))) continue;
+    if (await sameBytes(location, name, staging)) continue;
+    throw lost(
+      path,
+      branch,
+      `a manifest of version ${version} is there that the catalog does not know`,
+    );
+  }
+}
+
+function lost(path: ObjectPath, branch: string, why: string): CatalogError {
+  const where = branch === MAIN ? '' : ` on the branch ${JSON.stringify(branch)}`;
+  return new CatalogError(
+    'ConcurrentModification',
+    `table ${canonicalPath(path)} was committed to by someone else${where}: ${why}`,
+  );
+}
+
+/** The second name of a staged manifest, which only the service knows. */
+function heldName({ id }: VersionRequest, { manifest }: StagedPlace): string {
+  return `${manifest}-${id}`;
+}
+
+function lineKey({ id }: TableRecord, { branch }: VersionRequest): string {
+  return `${id} ${branch}`;
+}
+
+/** The first commit makes a declared table one that Lance clients write. */
+function written({ key, content }: Stored<TableRecord>): Write {
+  return { key, value: encodeTable({ ...content, kind: 'lance' }) };
+}

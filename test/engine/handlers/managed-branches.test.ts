@@ -1,0 +1,212 @@
+import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { versionFile } from '../../../src/engine/lance/version-file.ts';
+import { refusalOf } from '../../support/engine-table.ts';
+import { ManagedTable, manifestOf } from '../../support/managed-table.ts';
+import { TestPermit } from '../../support/permit.ts';
+
+let table: ManagedTable;
+
+beforeEach(async () => {
+  table = await ManagedTable.open();
+  for (const version of [1n, 2n, 3n]) await table.commit(version);
+});
+
+afterEach(() => table.close());
+
+/** What a Lance client writes down of a branch after its first commit. */
+async function writeRef(branch: string, fields: object = {}): Promise<void> {
+  const folder = join(table.location, '_refs', 'branches');
+  await mkdir(folder, { recursive: true });
+  const ref = { parentBranch: null, parentVersion: 2, createAt: 7, manifestSize: 9, ...fields };
+  await writeFile(join(folder, `${encodeURIComponent(branch)}.json`), JSON.stringify(ref));
+}
+
+const final = (branch: string, version: bigint) =>
+  join('tree', branch, '_versions', versionFile(version, 'V2'));
+
+describe('a branch of a Lance table', () => {
+  it('begins with the first commit, and goes on once its client has written it down', async () => {
+    const branch = 'dev/x';
+    expect(await table.commit(2n, { branch })).toMatchObject({
+      version: {
+        version: 2,
+        manifest_path: join(table.location, final(branch, 2n)).slice(1),
+      },
+    });
+    expect(await table.versions({ branch })).toEqual([2]);
+    expect(await refusalOf(table.commit(3n, { branch }))).toBe(
+      '22 the table has no branch "dev/x", but versions of one are left: delete them first',
+    );
+    await writeRef(branch);
+    await table.commit(3n, { branch });
+    await table.commit(4n, { branch, rows: 8 });
+    expect(await table.versions({ branch })).toEqual([2, 3, 4]);
+    expect(await table.versions()).toEqual([1, 2, 3]);
+    expect(await table.post('describe', { branch })).toMatchObject({ version: 4 });
+    expect(await table.post('stats', { branch })).toMatchObject({ num_rows: 8 });
+    expect(await refusalOf(table.commit(4n, { branch }))).toBe(
+      '14 table /t was committed to by someone else on the branch "dev/x": its version 4 is another one',
+    );
+    expect(await refusalOf(table.commit(6n, { branch }))).toBe(
+      '14 table /t was committed to by someone else on the branch "dev/x": its next version is 5, not 6',
+    );
+    expect(await refusalOf(table.post('version/describe', { branch, version: 1 }))).toBe(
+      '11 the table has no version 1',
+    );
+  });
+
+  it('is repeated safely before it was written down', async () => {
+    const staged = await table.stage(2n, { branch: 'dev' });
+    const first = await table.create(2n, staged, { branch: 'dev' });
+    expect((await table.create(2n, staged, { branch: 'dev' })).json).toEqual(first.json);
+  });
+
+  it('that was written down first begins where it says', async () => {
+    await writeRef('dev');
+    expect(await refusalOf(table.commit(9n, { branch: 'dev' }))).toBe(
+      '14 table /t was committed to by someone else on the branch "dev": its next version is 3, not 9',
+    );
+    await table.commit(3n, { branch: 'dev' });
+    expect(await table.versions({ branch: 'dev' })).toEqual([3]);
+  });
+
+  it('is one when several begin it at once', async () => {
+    const staged = await Promise.all([1, 2, 3, 4].map(() => table.stage(2n, { branch: 'dev' })));
+    const tries = await Promise.allSettled(
+      staged.map((path) => table.create(2n, path, { branch: 'dev' })),
+    );
+    expect(tries.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+    expect(await table.versions({ branch: 'dev' })).toEqual([2]);
+  });
+
+  it('is listed with what its client wrote down', async () => {
+    expect(await table.post('branches/list')).toEqual({ branches: {} });
+    await table.commit(2n, { branch: 'dev' });
+    expect(await table.post('branches/list')).toMatchObject({
+      branches: { dev: { parentVersion: 2 } },
+    });
+    await writeRef('dev');
+    await table.commit(3n, { branch: 'dev' });
+    await table.commit(3n, { branch: 'fix/ü' });
+    await writeRef('fix/ü', { parentBranch: 'dev', parentVersion: 3 });
+    expect(await table.post('branches/list')).toEqual({
+      branches: {
+        dev: { parentVersion: 2, createAt: 7, manifestSize: 9, metadata: {} },
+        'fix/ü': {
+          parentBranch: 'dev',
+          parentVersion: 3,
+          createAt: 7,
+          manifestSize: 9,
+          metadata: {},
+        },
+      },
+    });
+  });
+
+  it('that its client has deleted is gone, and its name is free again', async () => {
+    await table.commit(2n, { branch: 'dev' });
+    await writeRef('dev');
+    await table.commit(3n, { branch: 'dev' });
+    await rm(join(table.location, '_refs'), { recursive: true });
+    await rm(join(table.location, 'tree'), { recursive: true });
+    expect(await table.versions({ branch: 'dev' })).toEqual([]);
+    expect(await table.post('branches/list')).toEqual({ branches: {} });
+    await table.commit(3n, { branch: 'dev' });
+    await writeRef('dev');
+    await table.commit(4n, { branch: 'dev' });
+    expect(await table.versions({ branch: 'dev' })).toEqual([3, 4]);
+  });
+
+  it('does not begin on what is left of another', async () => {
+    const path = join(table.location, final('old', 2n));
+    await mkdir(join(path, '..'), { recursive: true });
+    await writeFile(path, manifestOf(2n));
+    expect(await refusalOf(table.commit(3n, { branch: 'old' }))).toBe(
+      '22 the table has no branch "old", but versions of one are left: delete them first',
+    );
+  });
+
+  it('is deleted with its files, unless something needs it', async () => {
+    await table.commit(2n, { branch: 'dev' });
+    await writeRef('dev');
+    await table.commit(2n, { branch: 'dev/inner' });
+    await writeRef('dev/inner', { parentBranch: 'dev' });
+    const remove = (name: string) => table.post('branches/delete', { name });
+    expect(await refusalOf(remove('dev'))).toBe(
+      '19 the branch "dev" cannot be deleted: the branch "dev/inner" came from it',
+    );
+    await table.post('tags/create', { tag: 'v', version: 2, branch: 'dev/inner' });
+    expect(await refusalOf(remove('dev/inner'))).toBe(
+      '19 the branch "dev/inner" cannot be deleted: the tag "v" names its version 2',
+    );
+    await table.post('tags/delete', { tag: 'v' });
+    await remove('dev/inner');
+    expect(await table.post('branches/list')).toMatchObject({ branches: { dev: {} } });
+    await remove('dev');
+    expect((await table.files()).filter((name) => !name.startsWith('_versions'))).toEqual([]);
+    expect(await refusalOf(remove('dev'))).toBe('22 the table has no branch "dev"');
+  });
+
+  it('keeps the version that it begins with', async () => {
+    await table.commit(2n, { branch: 'dev' });
+    await writeRef('dev');
+    const all = { ranges: [{ start_version: 0, end_version: -1 }] };
+    expect(await table.post('version/delete', all)).toEqual({ deleted_count: 1 });
+    expect(await table.versions()).toEqual([2, 3]);
+    await table.commit(3n, { branch: 'dev' });
+    expect(await table.post('version/delete', { ...all, branch: 'dev' })).toEqual({
+      deleted_count: 1,
+    });
+    expect(await table.versions({ branch: 'dev' })).toEqual([3]);
+  });
+
+  it('may have tags, which open its versions', async () => {
+    await table.commit(2n, { branch: 'dev', rows: 4 });
+    const permit = new TestPermit();
+    await table.send('tags/create', { body: { tag: 'v', version: 2, branch: 'dev' }, permit });
+    expect(permit.required).toEqual(['CreateTableTag /t@dev']);
+    expect(await table.post('tags/list')).toMatchObject({
+      tags: { v: { version: 2, branch: 'dev' } },
+    });
+    expect(await table.post('tags/version', { tag: 'v' })).toEqual({ version: 2, branch: 'dev' });
+    expect(await table.post('describe', { tag: 'v' })).toMatchObject({ version: 2 });
+    expect(await refusalOf(table.post('tags/create', { tag: 'w', version: 9 }))).toBe(
+      '11 the table has no version 9',
+    );
+  });
+});
+
+describe('RegisterTable', () => {
+  it('knows the versions of the branches too, and takes up what is new when it is done again', async () => {
+    await table.commit(2n, { branch: 'dev' });
+    await writeRef('dev');
+    await table.commit(2n, { branch: 'twig' });
+    await writeRef('twig', { parentBranch: 'dev' });
+    await table.commit(-5n);
+    await mkdir(join(table.location, 'tree', 'dead', '_versions'), { recursive: true });
+    await table.post('deregister');
+    const register = (mode: string) =>
+      table.send('register', { body: { location: table.location, mode } });
+    await register('create');
+    expect(await table.versions()).toEqual([1, 2, 3]);
+    expect(await table.versions({ branch: 'twig' })).toEqual([2]);
+    expect(await table.post('version/describe', { version: -5 })).toMatchObject({
+      version: { version: -5, timestamp_millis: 1_700_000_000_000 },
+    });
+    expect(await table.post('branches/list')).toMatchObject({
+      branches: { dev: { parentVersion: 2 }, twig: { parentBranch: 'dev' } },
+    });
+    await table.commit(4n);
+    await writeFile(join(table.location, '_versions', versionFile(5n, 'V2')), manifestOf(5n));
+    await writeFile(join(table.location, final('dev', 3n)), manifestOf(3n));
+    const staged = await table.stage(5n);
+    expect(await refusalOf(table.create(5n, staged))).toMatch(/^14 /);
+    await register('overwrite');
+    expect(await table.versions()).toEqual([1, 2, 3, 4, 5]);
+    expect(await table.versions({ branch: 'dev' })).toEqual([2, 3]);
+    await table.commit(6n);
+    expect(await table.post('describe')).toMatchObject({ version: 6 });
+  });
+});

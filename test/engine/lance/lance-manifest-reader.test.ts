@@ -1,0 +1,105 @@
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { connect, type Connection } from '@lancedb/lancedb';
+import * as fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { LanceManifestError } from '../../../src/engine/lance/lance-message.ts';
+import { lanceRows, type LanceManifest } from '../../../src/engine/lance/lance-manifest.ts';
+import { arrowFields } from '../../../src/engine/lance/lance-schema.ts';
+import { readManifestFile } from '../../../src/engine/lance/manifest-file.ts';
+import { parseVersionFile } from '../../../src/engine/lance/version-file.ts';
+import { manyTypes } from './many-types.ts';
+
+let folder: string;
+let db: Connection;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'arrowgate-lance-'));
+  db = await connect(folder);
+});
+
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+/** The manifests of a table that LanceDB wrote, in the order of their versions. */
+async function manifestsOf(table: string): Promise<readonly LanceManifest[]> {
+  const versions = join(folder, `${table}.lance`, '_versions');
+  const names = (await readdir(versions)).filter((name) => name.endsWith('.manifest'));
+  const files = names.toSorted().toReversed();
+  return Promise.all(
+    files.map(async (name) => {
+      const { manifest } = await readManifestFile(join(versions, name));
+      expect(parseVersionFile(name)).toEqual({
+        version: manifest.version,
+        scheme: 'V2',
+        staging: '',
+      });
+      return manifest;
+    }),
+  );
+}
+
+describe('a manifest that LanceDB wrote', () => {
+  it('tells versions, fragments and rows of every change', async () => {
+    const table = await db.createTable('changed', [
+      { id: 1, name: 'one' },
+      { id: 2, name: 'two' },
+    ]);
+    await table.add([{ id: 3, name: 'three' }]);
+    await table.delete('id = 1');
+    await table.update({ where: 'id = 2', values: { name: 'zwei' } });
+    await table.addColumns([{ name: 'twice', valueSql: 'id * 2' }]);
+    await table.delete('true');
+    const manifests = await manifestsOf('changed');
+    expect(manifests.map(({ version }) => version)).toEqual([1n, 2n, 3n, 4n, 5n, 6n]);
+    expect(manifests.map(lanceRows)).toEqual([2n, 3n, 2n, 2n, 2n, 0n]);
+    const listed = await table.listVersions();
+    expect(manifests.map(({ timestampMillis }) => timestampMillis)).toEqual(
+      listed.map(({ timestamp }) => timestamp.getTime()),
+    );
+    const [first, , third] = manifests;
+    expect(first!.fragments).toHaveLength(1);
+    expect(first!.fragments[0]).toMatchObject({ id: 0n, physicalRows: 2n, deletions: null });
+    expect(third!.fragments[0]!.deletions).toMatchObject({ rows: 1n });
+  });
+
+  it('tells the schema, whatever its types', async () => {
+    const schema = manyTypes();
+    await db.createEmptyTable('types', schema);
+    const [manifest] = await manifestsOf('types');
+    const found = arrowFields(manifest!.fields);
+    expect(found.map(String)).toEqual(schema.fields.map(String));
+    expect(found.map(({ nullable }) => nullable)).toEqual(
+      schema.fields.map(({ nullable }) => nullable),
+    );
+    expect(Object.fromEntries(manifest!.metadata)).toEqual({ owner: 'tests' });
+  });
+});
+
+describe('bytes that are no manifest', () => {
+  it('are refused, never read as one and never anything worse', async () => {
+    await db.createTable('short', [{ id: 1 }]);
+    const versions = join(folder, 'short.lance', '_versions');
+    const [name] = (await readdir(versions)).filter((each) => each.endsWith('.manifest'));
+    const whole = await readFile(join(versions, name!));
+    const path = join(folder, 'damaged');
+    const read = async (bytes: Uint8Array) => {
+      await writeFile(path, bytes);
+      return readManifestFile(path);
+    };
+    await expect(read(whole.subarray(0, -1))).rejects.toThrow(LanceManifestError);
+    await expect(read(new Uint8Array(0))).rejects.toThrow(LanceManifestError);
+    await fc.assert(
+      fc.asyncProperty(fc.nat(whole.length - 1), fc.nat(255), async (place, value) => {
+        const damaged = Buffer.from(whole);
+        damaged[place] = value;
+        try {
+          arrowFields((await read(damaged)).manifest.fields);
+        } catch (error) {
+          expect(error).toBeInstanceOf(LanceManifestError);
+        }
+      }),
+      { numRuns: 1000 },
+    );
+  });
+});

@@ -1,0 +1,131 @@
+import { randomUUID } from 'node:crypto';
+import { mkdir, readdir, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { expect } from 'vitest';
+import type { JsonValue } from '../../src/protocol/json.ts';
+import { versionFile, type NamingScheme } from '../../src/engine/lance/version-file.ts';
+import { refusalOf } from './engine-table.ts';
+import { freshEngine, type TestEngine } from './engine.ts';
+import { manifestFile, messageOf, type MessageField } from './lance-table.ts';
+import { ask, type Sent } from './request.ts';
+
+/** What a test stages. */
+export interface Staged {
+  /** The version that its manifest holds; that of its name when absent. */
+  readonly holds?: bigint;
+  readonly scheme?: NamingScheme;
+  readonly branch?: string;
+  /** How many rows the version has. */
+  readonly rows?: number;
+  /** What follows the final name. */
+  readonly suffix?: string;
+}
+
+/** The manifest of a version with one column and one fragment; other bytes each time unless a file is named. */
+export function manifestOf(version: bigint, rows = 1, file: string = randomUUID()): Buffer {
+  const column = messageOf([2, 'n'], [4, 2n ** 64n - 1n], [5, 'int64'], [6, 1]);
+  const data = messageOf([1, `${file}.lance`], [6, 100]);
+  const fragments: readonly MessageField[] =
+    rows === 0 ? [] : [[2, messageOf([2, data], [4, rows])]];
+  const seconds: MessageField = [7, messageOf([1, 1_700_000_000])];
+  return manifestFile(
+    messageOf([1, column], ...fragments, [3, BigInt.asUintN(64, version)], seconds),
+  );
+}
+
+/** The engine with one declared table, `/t` unless it is named, written as a Lance client does. */
+export class ManagedTable {
+  readonly engine: TestEngine;
+  readonly name: string;
+  readonly location: string;
+
+  private constructor(engine: TestEngine, name: string, location: string) {
+    this.engine = engine;
+    this.name = name;
+    this.location = location;
+  }
+
+  static async open(): Promise<ManagedTable> {
+    return ManagedTable.#declared(await freshEngine(), 't');
+  }
+
+  static async #declared(engine: TestEngine, name: string): Promise<ManagedTable> {
+    const { json } = await ask(engine.backend, `POST /v1/table/${name}/declare`);
+    return new ManagedTable(engine, name, (json as { location: string }).location);
+  }
+
+  /** One more table of the same engine. */
+  async further(name: string): Promise<ManagedTable> {
+    return ManagedTable.#declared(this.engine, name);
+  }
+
+  async close(): Promise<void> {
+    await this.engine.close();
+  }
+
+  async send(action: string, sent: Sent = {}, id = this.name) {
+    return ask(this.engine.backend, `POST /v1/table/${id}/${action}`, sent);
+  }
+
+  async post(action: string, body: object = {}): Promise<JsonValue> {
+    return (await this.send(action, { body })).json;
+  }
+
+  /** Stages a manifest. Gives its key in the object store. */
+  async stage(version: bigint, staged: Staged = {}): Promise<string> {
+    const { scheme = 'V2', branch, holds = version, rows, suffix = `-${randomUUID()}` } = staged;
+    const folder = branch === undefined ? '_versions' : join('tree', branch, '_versions');
+    const path = join(this.location, folder, `${versionFile(version, scheme)}${suffix}`);
+    await mkdir(dirname(path), { recursive: true });
+    await writeFile(path, manifestOf(holds, rows));
+    return path.slice(1);
+  }
+
+  /** Asks for a version; numbers beyond those of JSON are sent as they are. */
+  async create(version: bigint, manifestPath: string, body: object = {}) {
+    const json = JSON.stringify({ version: 0, manifest_path: manifestPath, ...body });
+    return this.send('version/create', {
+      body: json.replace('"version":0', `"version":${version}`),
+    });
+  }
+
+  /** Stages a version and makes it. */
+  async commit(version: bigint, staged: Staged = {}): Promise<JsonValue> {
+    const { branch } = staged;
+    const body = branch === undefined ? {} : { branch };
+    return (await this.create(version, await this.stage(version, staged), body)).json;
+  }
+
+  /** The numbers of the versions that are listed. */
+  async versions(body: object = {}): Promise<readonly (number | bigint)[]> {
+    const { versions } = (await this.post('version/list', body)) as unknown as {
+      versions: readonly { version: number | bigint }[];
+    };
+    return versions.map(({ version }) => version);
+  }
+
+  /** Everything in the table's folder. */
+  async files(): Promise<readonly string[]> {
+    const entries = await readdir(this.location, { recursive: true, withFileTypes: true });
+    return entries
+      .filter((entry) => !entry.isDirectory())
+      .map((entry) => join(entry.parentPath, entry.name).slice(this.location.length + 1))
+      .toSorted();
+  }
+
+  /** Everything that a refused request must leave as it was. */
+  async state(): Promise<object> {
+    return {
+      described: await this.post('describe'),
+      versions: await this.post('version/list'),
+      files: await this.files(),
+    };
+  }
+
+  /** Asks for what must be refused, in these words, and changes nothing. */
+  async refuses(work: () => Promise<unknown>, told: string): Promise<void> {
+    const before = await this.state();
+    expect(await refusalOf(work())).toBe(told);
+    expect(await this.state()).toEqual(before);
+  }
+}
