@@ -49,6 +49,8 @@ const misused = (id: string): string =>
 /** They keep no answer: what they do is the same each time, or they refuse everything. */
 const byItself: ReadonlySet<OperationName> = new Set<OperationName>([
   'CreateTableVersion',
+  'BatchCreateTableVersions',
+  'BatchCommitTables',
   'CreateFunction',
   'DropTableIndex',
   'PrewarmTableIndex',
