@@ -178,7 +178,7 @@ describe.each(['embedded', 'redis'] as const)('writers on the %s store', (store)
     const unanswered = new Set<number>();
     for (let round = 0; round < 3; round++) {
       const first = 1 + round * WRITERS;
-      const children = start('killed', 'append', 500, first);
+      const children = start('killed', 'append', 60, first);
       try {
         await Promise.all(children.map((child) => child.printed(2)));
         await sleep(Math.random() * 60);
