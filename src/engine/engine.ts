@@ -8,7 +8,8 @@ import { openIdentity, type Identity } from './catalog/identity.ts';
 import { openJournal, type Journal } from './catalog/journal.ts';
 import { JournalKeeper } from './catalog/journal-keeper.ts';
 import { OwnCommitter } from './catalog/own-committer.ts';
-import { OwnStore } from './catalog/own-store.ts';
+import { NotedCommitter, NotedStore } from './catalog/noted-store.ts';
+import { RecentRecords } from './catalog/recent-records.ts';
 import { CATALOG_KEY } from './catalog/keys.ts';
 import { EmbeddedBackend } from './backend.ts';
 import { makeFolder } from './disk.ts';
@@ -19,9 +20,11 @@ import { createTable } from './handlers/create-table.ts';
 import { analyzeQuery, explainQuery } from './handlers/explain-query.ts';
 import { deleteFromTable } from './handlers/delete-from-table.ts';
 import { deregisterTable } from './handlers/deregister-table.ts';
+import { withFreshness } from './handlers/freshness.ts';
 import { historyHandlers } from './handlers/history.ts';
 import { insertIntoTable } from './handlers/insert-into-table.ts';
 import { mergeInsertIntoTable } from './handlers/merge-insert-into-table.ts';
+import { pastHandlers } from './handlers/past-versions.ts';
 import { queryTable } from './handlers/query-table.ts';
 import { updateTable } from './handlers/update-table.ts';
 import { renameTable } from './handlers/rename-table.ts';
@@ -37,6 +40,7 @@ import { guardStore } from './recovery/store-guard.ts';
 import { LateWork } from './late-work.ts';
 import { AnswerSweep } from './once/answer-sweep.ts';
 import { Repeats } from './once/repeats.ts';
+import { withRecall } from './recall.ts';
 import { Branches } from './table/branches.ts';
 import { RecordReader } from './catalog/reader.ts';
 import { Horizon } from './retention/horizon.ts';
@@ -48,6 +52,7 @@ import { readNamed } from './retention/version-walk.ts';
 import { FragmentReader } from './table/fragment-reader.ts';
 import type { LocationRules } from './table/locations.ts';
 import { MemoryBudget } from './table/memory-budget.ts';
+import { ManifestStore } from './table/manifest-store.ts';
 import { Tables } from './table/tables.ts';
 import { Tags } from './table/tags.ts';
 import { Upkeep } from './upkeep.ts';
@@ -135,8 +140,9 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
   look();
   const journal = await openJournal(join(data, 'catalog'), given.store);
   const identity = await identityOf(data, given.store, journal);
-  const committer = new OwnCommitter(journal, identity, look);
-  const store = new OwnStore(given.store, identity.id, look);
+  const recent = new RecentRecords();
+  const committer = new NotedCommitter(new OwnCommitter(journal, identity, look), recent);
+  const store = new NotedStore(given.store, identity.id, recent, look);
   const options = { ...given, store };
   await makeFolder(options.locations.managed);
   const catalog = new Catalog(store, committer);
@@ -146,8 +152,10 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
   const running = new Running();
   const presence = await Presence.open(join(data, 'catalog', 'processes'), running);
   const horizon = new Horizon(running, presence);
+  const manifests = new ManifestStore(memory);
   const tables: Tables = new Tables({
     root,
+    manifests,
     store,
     committer,
     memory,
@@ -167,17 +175,18 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
   const keeper = new JournalKeeper({ folder: join(data, 'catalog'), store, committer });
   const tags = new Tags(store, committer);
   const branches = new Branches(store, committer);
-  const handlers = {
+  const built = {
     ...handlerTable(options, catalog, tables, tags, reader, heavy),
     ...schemaHandlers({ catalog, tables, reader }),
     ...historyHandlers({ catalog, tables, tags, branches, pageLimit: options.page }),
     ...workHandlers({ catalog, store, tables, transactions, runner, page: options.page }),
   };
+  const past = pastHandlers({ store: recent.store, root, memory, manifests, reader, heavy });
   const windowMillis = options.repeatMillis ?? REPEAT_MILLIS;
   const answers = { store, committer, windowMillis, clock: options.clock ?? Date.now };
   const sweep = new AnswerSweep(answers);
   const backend = new EmbeddedBackend({
-    handlers,
+    handlers: withRecall(withFreshness({ catalog, tables }, built), past),
     repeats: new Repeats(answers),
     jsonBody: options.jsonBody,
     health: healthOf(store, journal),

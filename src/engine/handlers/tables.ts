@@ -23,7 +23,7 @@ export function tableHandlers(
 ): HandlerTable {
   return {
     DescribeTable: (call) => describeTable(catalog, tables, tags, call),
-    TableExists: (call) => exists(catalog, tables, call),
+    TableExists: (call) => tableExists(catalog, tables, call),
     DropTable: (call) => dropTable(catalog, tables, call),
     ListTableVersions: (call) => listTableVersions(catalog, tables, pageLimit, call),
     GetTableStats: (call) => tableStats(catalog, tables, tags, call),
@@ -32,7 +32,12 @@ export function tableHandlers(
   };
 }
 
-async function exists(catalog: Catalog, tables: TableView, call: Call): Promise<Answer> {
+/** TableExists. */
+export async function tableExists(
+  catalog: Catalog,
+  tables: TableView,
+  call: Call,
+): Promise<Answer> {
   const table = (await catalog.requireTable(call.request.object)).content;
   const version = countField(call.body, 'version');
   if (version !== null) await requireVersion(tables, table, version);

@@ -64,6 +64,8 @@ export interface TablesOptions {
   readonly committer: Committer;
   /** Memory for manifests. */
   readonly memory: MemoryBudget;
+  /** Manifests that are shared with others, in place of some of its own. */
+  readonly manifests?: ManifestStore;
   /** Told of each version that a table got, once it is settled. It must not throw. */
   readonly onCommit?: OnCommit;
   /** What is under way in all processes; without it nothing is, and this process is alone. */
@@ -93,7 +95,7 @@ export class Tables {
     this.#committer = options.committer;
     this.#versions = new VersionStore(options.store);
     this.#branches = new Branches(options.store, options.committer);
-    this.#manifests = new ManifestStore(options.memory);
+    this.#manifests = options.manifests ?? new ManifestStore(options.memory);
     this.waste = new Waste({
       ...options,
       folder: (table) => this.folder(table),
