@@ -7,7 +7,7 @@ import { ServiceError } from './service-error.ts';
 /** A process that ends before it served for so long has ended quickly. */
 const QUICK_MILLIS = 1000;
 /** At least so many quick ends in a row, and two of each process, end the service. */
-const QUICK_ENDS = 8;
+const QUICK_ENDS = 5;
 /** How long the next process waits after a quick end: twice as long after each. */
 const FIRST_PAUSE_MILLIS = 100;
 const LONGEST_PAUSE_MILLIS = 3000;
