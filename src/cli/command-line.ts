@@ -11,6 +11,7 @@ import type { Output } from './output.ts';
 import { addPolicy } from './policy.ts';
 import type { Run } from './run.ts';
 import { addServe } from './serve-command.ts';
+import { ServiceError } from './service-error.ts';
 import { UsageError } from './usage-error.ts';
 import { programVersion } from './version.ts';
 
@@ -55,7 +56,7 @@ function sentencesOf(error: unknown): readonly string[] {
   return [`arrowgate: ${saysEnough(error) ? error.message : (error.stack ?? error.message)}`];
 }
 
-const plainErrors = [CatalogError, ConfigError, KeyFileError, StoreError, UsageError];
+const plainErrors = [CatalogError, ConfigError, KeyFileError, ServiceError, StoreError, UsageError];
 
 /** Whether the message is all that the user needs: ours, and those of the operating system. */
 function saysEnough(error: Error): boolean {

@@ -75,6 +75,9 @@ export const settings = {
   ),
   'listen.tls': planned('object', null, 'null', 'certificate and key; plain HTTP without'),
   'listen.admin': planned('object', null, 'null', 'a port of its own for metrics and health'),
+  processes: setting(whole(1, 64), 1, '1', 'processes that serve together behind the port', {
+    flag: 'processes',
+  }),
   data: setting(text, './data', './data', 'folder of everything that is stored', { flag: 'data' }),
   policies: setting(text, './policies', './policies', 'folder of the policy files', {
     flag: 'policies',
@@ -116,7 +119,12 @@ export const settings = {
     JSON.stringify(redacted),
     'context keys whose values are not recorded',
   ),
-  'cache.bytes': setting(size, 256 * MIB, '256MiB', 'memory for columns that are read often'),
+  'cache.bytes': setting(
+    size,
+    256 * MIB,
+    '256MiB',
+    'memory for what is read often, of all processes together',
+  ),
   'limits.json_body': setting(size, 8 * MIB, '8MiB', 'largest JSON body'),
   'limits.arrow_body': setting(optional(size), null, 'null', 'largest Arrow body; null for any'),
   'limits.page': setting(

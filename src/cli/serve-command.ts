@@ -1,9 +1,14 @@
 import type { Command } from 'commander';
+import type { Logger } from 'pino';
 import { configOf, flaggedPaths, withConfig } from './command-config.ts';
 import { processEnvironment, unknownVariables } from './config-environment.ts';
+import type { Config } from './config-table.ts';
 import { openLog } from './log.ts';
 import type { Run } from './run.ts';
 import { startGateway } from './serve.ts';
+import { isServedProcess, serveTogether } from './served-process.ts';
+import { stopSignal } from './stop-signal.ts';
+import { Supervisor } from './supervisor.ts';
 
 /** `arrowgate serve`: runs until it is told to stop. */
 export function addServe(program: Command, run: Run): void {
@@ -12,28 +17,34 @@ export function addServe(program: Command, run: Run): void {
     .action(async (_flags: object, command: Command) => {
       const config = configOf(command);
       const log = openLog(config['log.level']);
+      if (isServedProcess()) return serveTogether(config, log, run.output);
       for (const name of unknownVariables(processEnvironment())) {
         log.warn({ name }, 'this variable is not one of the configuration');
       }
-      // Asked for before the start: whoever reads that it listens may stop it at once.
-      const stop = stopSignal();
-      const running = await startGateway(config, log, run.output);
-      const { url } = running;
-      run.output.line(JSON.stringify({ event: 'listening', url, pid: process.pid }));
-      log.info({ signal: await stop }, 'stopping');
-      await running.stop();
+      return config.processes === 1 ? serveAlone(config, log, run) : supervise(config, log, run);
     });
 }
 
-/** Resolves with the first signal to stop. A second one ends the process as if nobody listened. */
-function stopSignal(): Promise<string> {
-  return new Promise((resolve) => {
-    const stop = (signal: string): void => {
-      process.removeListener('SIGTERM', stop);
-      process.removeListener('SIGINT', stop);
-      resolve(signal);
-    };
-    process.on('SIGTERM', stop);
-    process.on('SIGINT', stop);
+async function serveAlone(config: Config, log: Logger, { output }: Run): Promise<void> {
+  // Asked for before the start: whoever reads that it listens may stop it at once.
+  const stop = stopSignal();
+  const running = await startGateway(config, log, output);
+  announce(running.url, output);
+  log.info({ signal: await stop }, 'stopping');
+  await running.stop();
+}
+
+async function supervise(config: Config, log: Logger, run: Run): Promise<void> {
+  const supervisor = new Supervisor({ processes: config.processes, log });
+  void stopSignal().then((signal) => {
+    log.info({ signal }, 'stopping');
+    supervisor.stop();
   });
+  const url = await supervisor.start();
+  if (url !== undefined) announce(url, run.output);
+  run.code = await supervisor.ended();
+}
+
+function announce(url: string, output: Run['output']): void {
+  output.line(JSON.stringify({ event: 'listening', url, pid: process.pid }));
 }

@@ -3,14 +3,17 @@ import type { Store } from '../store/store.ts';
 import { openIdentity, type Identity } from './catalog/identity.ts';
 import { openJournal, type Journal } from './catalog/journal.ts';
 import { OwnCommitter } from './catalog/own-committer.ts';
-import { OwnStore } from './catalog/own-store.ts';
+import { NotedCommitter, NotedStore } from './catalog/noted-store.ts';
+import { RecentRecords } from './catalog/recent-records.ts';
 import { guardStore } from './recovery/store-guard.ts';
 
 /** What every part of the engine commits to and reads from. */
 export interface Coordination {
   readonly journal: Journal;
-  readonly committer: OwnCommitter;
-  readonly store: OwnStore;
+  readonly committer: NotedCommitter;
+  readonly store: NotedStore;
+  /** What was read or written lately, for reads while the store is away. */
+  readonly recent: RecentRecords;
 }
 
 /**
@@ -23,8 +26,9 @@ export async function openCoordination(data: string, store: Store): Promise<Coor
   look();
   const journal = await openJournal(folder, store);
   const identity = await identityOf(data, store, journal);
-  const committer = new OwnCommitter(journal, identity, look);
-  return { journal, committer, store: new OwnStore(store, identity.id, look) };
+  const recent = new RecentRecords();
+  const committer = new NotedCommitter(new OwnCommitter(journal, identity, look), recent);
+  return { journal, committer, recent, store: new NotedStore(store, identity.id, recent, look) };
 }
 
 async function identityOf(data: string, store: Store, journal: Journal): Promise<Identity> {

@@ -17,9 +17,11 @@ import { createTable } from './handlers/create-table.ts';
 import { analyzeQuery, explainQuery } from './handlers/explain-query.ts';
 import { deleteFromTable } from './handlers/delete-from-table.ts';
 import { deregisterTable } from './handlers/deregister-table.ts';
+import { withFreshness } from './handlers/freshness.ts';
 import { historyHandlers } from './handlers/history.ts';
 import { insertIntoTable } from './handlers/insert-into-table.ts';
 import { mergeInsertIntoTable } from './handlers/merge-insert-into-table.ts';
+import { pastHandlers } from './handlers/past-versions.ts';
 import { queryTable } from './handlers/query-table.ts';
 import { updateTable } from './handlers/update-table.ts';
 import { renameTable } from './handlers/rename-table.ts';
@@ -34,6 +36,7 @@ import { LateBackend } from './late-backend.ts';
 import { LateWork } from './late-work.ts';
 import { AnswerSweep } from './once/answer-sweep.ts';
 import { Repeats } from './once/repeats.ts';
+import { withRecall } from './recall.ts';
 import { Branches } from './table/branches.ts';
 import { RecordReader } from './catalog/reader.ts';
 import { Horizon } from './retention/horizon.ts';
@@ -45,6 +48,7 @@ import { readNamed } from './retention/version-walk.ts';
 import { FragmentReader } from './table/fragment-reader.ts';
 import type { LocationRules, TableRoots } from './table/locations.ts';
 import { MemoryBudget } from './table/memory-budget.ts';
+import { ManifestStore } from './table/manifest-store.ts';
 import { Tables } from './table/tables.ts';
 import { Tags } from './table/tags.ts';
 import { VersionStore } from './table/version-store.ts';
@@ -129,7 +133,7 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
   const { data } = given;
   const root = join(data, 'tables');
   await makeFolder(root);
-  const { journal, committer, store } = await openCoordination(data, given.store);
+  const { journal, committer, store, recent } = await openCoordination(data, given.store);
   const options = { ...given, store };
   await makeFolder(options.locations.managed);
   const catalog = new Catalog(store, committer);
@@ -139,8 +143,10 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
   const running = new Running();
   const presence = await Presence.open(join(data, 'catalog', 'processes'), running);
   const horizon = new Horizon(running, presence);
+  const manifests = new ManifestStore(memory);
   const tables: Tables = new Tables({
     root,
+    manifests,
     store,
     committer,
     memory,
@@ -160,7 +166,7 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
   const keeper = new JournalKeeper({ folder: join(data, 'catalog'), store, committer });
   const tags = new Tags(store, committer);
   const branches = new Branches(store, committer);
-  const handlers = {
+  const built = {
     ...handlerTable(options, catalog, tables, tags, reader, heavy),
     ...schemaHandlers({ catalog, tables, reader }),
     ...tableObjectHandlers({
@@ -176,11 +182,12 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
     ...historyHandlers({ catalog, tables, tags, branches, pageLimit: options.page }),
     ...workHandlers({ catalog, store, tables, transactions, runner, page: options.page }),
   };
+  const past = pastHandlers({ store: recent.store, root, memory, manifests, reader, heavy });
   const windowMillis = options.repeatMillis ?? REPEAT_MILLIS;
   const answers = { store, committer, windowMillis, clock: options.clock ?? Date.now };
   const sweep = new AnswerSweep(answers);
   const backend = new EmbeddedBackend({
-    handlers,
+    handlers: withRecall(withFreshness({ catalog, tables }, built), past),
     repeats: new Repeats(answers),
     jsonBody: options.jsonBody,
     health: healthOf(store, journal),

@@ -1,6 +1,7 @@
 import { CatalogError } from '../protocol/errors.ts';
-import { isJsonObject } from '../protocol/json.ts';
+import { isJsonObject, type JsonValue } from '../protocol/json.ts';
 import { choiceOf } from '../protocol/mode.ts';
+import type { OperationName } from '../protocol/operation-name.ts';
 import type { PageRequest } from './catalog/page.ts';
 import type { Call } from './handler.ts';
 import { integerField, textField, type Fields } from './query/fields.ts';
@@ -25,10 +26,21 @@ export function branchParameter(call: Call): string {
   return namedBranch(call) ?? MAIN;
 }
 
-/** A plan is asked of a query inside the body. */
 function branchOfBody({ request, body }: Omit<Call, 'once'>): string | null {
-  const inner = request.operation.name === 'ExplainTableQueryPlan' ? body['query'] : undefined;
+  const inner = innerQuery(request.operation.name, body);
   return textField(body, 'branch') ?? (isJsonObject(inner) ? textField(inner, 'branch') : null);
+}
+
+/** Whether a request is about a version that it names, by its number or by a tag. */
+export function namesVersion({ request, body }: Call): boolean {
+  const asked = innerQuery(request.operation.name, body) ?? body;
+  const said = isJsonObject(asked) ? [asked['version'], asked['tag']] : [];
+  return said.some((value) => value !== undefined && value !== null);
+}
+
+/** A plan is asked of a query inside the body. */
+function innerQuery(operation: OperationName, body: Call['body']): JsonValue | undefined {
+  return operation === 'ExplainTableQueryPlan' ? body['query'] : undefined;
 }
 
 /**

@@ -174,6 +174,8 @@ describe('a configuration that cannot be used is refused in one sentence', () =>
     ],
     ['workers: 65\n', 'F:1: workers is 65, but must be auto or a whole number from 0 to 64'],
     ['workers: many\n', 'F:1: workers is "many", but must be auto or a whole number from 0 to 64'],
+    ['processes: 0\n', 'F:1: processes is 0, but must be a whole number from 1 to 64'],
+    ['processes: auto\n', 'F:1: processes is "auto", but must be a whole number from 1 to 64'],
   ])('%j', async (yaml, sentence) => {
     await expect(load(yaml)).rejects.toMatchObject({
       name: 'ConfigError',
@@ -183,6 +185,10 @@ describe('a configuration that cannot be used is refused in one sentence', () =>
 
   it.each([
     [{ ARROWGATE_PORT: 'x' }, 'ARROWGATE_PORT is "x", but must be a whole number from 0 to 65535'],
+    [
+      { ARROWGATE_PROCESSES: '65' },
+      'ARROWGATE_PROCESSES is "65", but must be a whole number from 1 to 64',
+    ],
     [{ ARROWGATE_PORT: '' }, 'ARROWGATE_PORT is "", but must be a whole number from 0 to 65535'],
     [
       { ARROWGATE_REDIS_URL: 'r' },

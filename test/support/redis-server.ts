@@ -73,6 +73,28 @@ export class RedisServer {
     }
   }
 
+  /** The value of a key, as `restore` takes it. */
+  async dump(key: string): Promise<Buffer> {
+    const client = new Redis({ port: this.port, host: '127.0.0.1' });
+    try {
+      const value = await client.dumpBuffer(key);
+      if (value === null) throw new Error(`Redis has no key ${key}`);
+      return value;
+    } finally {
+      client.disconnect();
+    }
+  }
+
+  /** Puts a key back to what it was. */
+  async restore(key: string, value: Buffer): Promise<void> {
+    const client = new Redis({ port: this.port, host: '127.0.0.1' });
+    try {
+      await client.restore(key, 0, value, 'REPLACE');
+    } finally {
+      client.disconnect();
+    }
+  }
+
   /** Ends it and removes its folder. */
   async stop(): Promise<void> {
     await this.#end('SIGKILL');

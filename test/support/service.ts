@@ -40,6 +40,7 @@ export class Service {
   readonly options: ServiceOptions;
   #child: ChildProcess | undefined;
   #url = '';
+  #errors: Buffer[] = [];
 
   private constructor(folder: string, options: ServiceOptions) {
     this.folder = folder;
@@ -98,12 +99,17 @@ export class Service {
       { cwd: this.folder, stdio: ['ignore', 'pipe', 'pipe'] },
     );
     this.#child = child;
-    const errors: Buffer[] = [];
+    const errors: Buffer[] = (this.#errors = []);
     child.stderr?.on('data', (chunk: Buffer) => errors.push(chunk));
     const said = await Promise.race([firstLine(child), once(child, 'exit').then(() => undefined)]);
     if (said === undefined)
       throw new Error(`the service did not start: ${Buffer.concat(errors).toString()}`);
     this.#url = String(JSON.parse(said).url);
+  }
+
+  /** What it has said on standard error since it was started last. */
+  get errors(): string {
+    return Buffer.concat(this.#errors).toString();
   }
 
   /** Sends a signal and waits for the end; answers the exit code. */
@@ -116,11 +122,12 @@ export class Service {
     return typeof code === 'number' ? code : null;
   }
 
-  /** Resolves when the program has ended, by whatever. */
-  async ended(): Promise<void> {
+  /** Resolves with the exit code when the program has ended, by whatever. */
+  async ended(): Promise<number | null> {
     const child = this.#child;
-    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
-    await once(child, 'exit');
+    if (child === undefined) return null;
+    if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
+    return child.exitCode;
   }
 
   /** Ends the program and removes its folders. */

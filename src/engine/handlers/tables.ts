@@ -22,7 +22,7 @@ export function tableHandlers(
 ): HandlerTable {
   return {
     DescribeTable: (call) => describeTable(catalog, tables, tags, call),
-    TableExists: (call) => exists(catalog, tables, call),
+    TableExists: (call) => tableExists(catalog, tables, call),
     DropTable: (call) => dropTable(catalog, tables, call),
     ListTableVersions: (call) => listTableVersions(catalog, tables, pageLimit, call),
     GetTableStats: (call) => tableStats(catalog, tables, tags, call),
@@ -31,7 +31,12 @@ export function tableHandlers(
   };
 }
 
-async function exists(catalog: Catalog, tables: TableView, call: Call): Promise<Answer> {
+/** TableExists. */
+export async function tableExists(
+  catalog: Catalog,
+  tables: TableView,
+  call: Call,
+): Promise<Answer> {
   const table = (await catalog.requireTable(call.request.object)).content;
   const version = countField(call.body, 'version');
   if (version !== null) await requireVersion(tables, table, version);

@@ -2,7 +2,7 @@ import type { Answer } from '../../protocol/backend.ts';
 import { jsonAnswer } from '../answers.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { Stored, TableRecord } from '../catalog/records.ts';
-import type { Call, HandlerTable } from '../handler.ts';
+import type { Call, Handler, HandlerTable } from '../handler.ts';
 import { branchParameter } from '../parameters.ts';
 import { countField, textField } from '../query/fields.ts';
 import type { Branches } from '../table/branches.ts';
@@ -25,11 +25,7 @@ export interface TagParts {
 export function tagHandlers(parts: TagParts): HandlerTable {
   const { tags } = parts;
   return {
-    GetTableTagVersion: async (call) => {
-      const table = (await writtenTable(parts, call)).content;
-      const { version, branch } = await tags.require(table.id, nameOf(call));
-      return jsonAnswer(call, { version, branch: branch ?? undefined });
-    },
+    GetTableTagVersion: tagVersion(parts),
     CreateTableTag: async (call) => {
       const answer = tagged(call, 'create_tag');
       await tags.create({ ...moveOf(parts, call), seal: call.once.seal(() => answer) });
@@ -49,6 +45,18 @@ export function tagHandlers(parts: TagParts): HandlerTable {
   };
 }
 
+/** GetTableTagVersion. */
+export function tagVersion({
+  catalog,
+  tags,
+}: Pick<TagParts, 'tags'> & { readonly catalog: Pick<Catalog, 'requireTable'> }): Handler {
+  return async (call) => {
+    const table = (await writtenTable({ catalog }, call)).content;
+    const { version, branch } = await tags.require(table.id, nameOf(call));
+    return jsonAnswer(call, { version, branch: branch ?? undefined });
+  };
+}
+
 function moveOf(parts: TagParts, call: Call): TagMove {
   const version = countField(call.body, 'version') ?? undefined;
   return {
@@ -65,7 +73,7 @@ function nameOf(call: Call): string {
 
 /** @throws CatalogError TableNotFound, InvalidTableState for a table without data. */
 export async function writtenTable(
-  { catalog }: Pick<TagParts, 'catalog'>,
+  { catalog }: { readonly catalog: Pick<Catalog, 'requireTable'> },
   call: Call,
 ): Promise<Stored<TableRecord>> {
   const { object } = call.request;
@@ -76,7 +84,7 @@ export async function writtenTable(
 
 /** @throws CatalogError TableNotFound, and why the table's rows are not here. */
 export async function engineTable(
-  { catalog }: Pick<TagParts, 'catalog'>,
+  { catalog }: { readonly catalog: Pick<Catalog, 'requireTable'> },
   call: Call,
 ): Promise<Stored<TableRecord>> {
   const { object } = call.request;

@@ -18,6 +18,12 @@ export function versionHeaders(version: bigint): Readonly<Record<string, string>
   return { [VERSION_HEADER]: String(version) };
 }
 
+/** The version that an answer says it was read from. */
+export function versionOfHeaders(headers: Answer['headers']): bigint | undefined {
+  const text = headers?.[VERSION_HEADER];
+  return text === undefined ? undefined : BigInt(text);
+}
+
 /** What an answer of rows is made of. */
 export interface RowsAnswer {
   readonly schema: Schema;

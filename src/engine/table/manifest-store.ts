@@ -18,7 +18,9 @@ interface Kept {
 }
 
 /**
- * Manifests on disk. A manifest is written under a staging name, becomes a
+ * Manifests on disk. They are remembered by their staging names, which are never
+ * used again: a folder that was chosen by its table's creator can be another
+ * table's later, with the same final names. A manifest is written under a staging name, becomes a
  * version by the conditional commit of its record, and then gets its final
  * name. Whoever reads a record first finishes what a crash left undone.
  */
@@ -63,8 +65,8 @@ export class ManifestStore {
    */
   async finalise(folder: string, record: VersionRecord): Promise<void> {
     const path = join(folder, record.manifest);
-    if (this.#final.get(path) !== undefined) return;
     const staging = join(folder, record.staging);
+    if (this.#final.get(staging) !== undefined) return;
     try {
       if (renameIfAbsent(staging, path) === 'exists') {
         await checkSame(staging, path);
@@ -75,16 +77,15 @@ export class ManifestStore {
       if (!isMissing(error)) throw error;
       await access(path);
     }
-    this.#final.set(path, true, 1);
+    this.#final.set(staging, true, 1);
   }
 
   /** The manifest of a committed version. */
   async load(folder: string, record: VersionRecord): Promise<Manifest> {
     await this.finalise(folder, record);
-    const path = join(folder, record.manifest);
-    const cached = this.#cache.get(path);
+    const cached = this.#cache.get(join(folder, record.staging));
     if (cached !== undefined) return cached.manifest;
-    const manifest = await decodeManifest(await readFile(path));
+    const manifest = await decodeManifest(await readFile(join(folder, record.manifest)));
     this.keep(folder, record, manifest);
     return manifest;
   }
@@ -98,8 +99,22 @@ export class ManifestStore {
   keep(folder: string, record: VersionRecord, manifest: Manifest): void {
     const bytes = record.manifestBytes * MEMORY_PER_BYTE;
     this.#budget.spend(bytes);
-    this.#cache.set(join(folder, record.manifest), { manifest, bytes }, bytes);
+    this.#cache.set(join(folder, record.staging), { manifest, bytes }, bytes);
   }
+}
+
+/**
+ * Whether a version of a table was once made, even if the store has lost it.
+ * @param chain The line that it was made on: `main`, or a branch's id.
+ */
+export async function wasMade(folder: string, version: bigint, chain: string): Promise<boolean> {
+  return access(join(folder, manifestName(version, chain))).then(
+    () => true,
+    (error: unknown) => {
+      if (isMissing(error)) return false;
+      throw error;
+    },
+  );
 }
 
 /** A final name that is taken by other bytes is never overwritten. */

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { RecordBatch, Schema } from 'apache-arrow';
 import type { Flushes } from '../../store/flushes.ts';
-import type { Check, Store, Write } from '../../store/store.ts';
+import type { Check, Write } from '../../store/store.ts';
 import { commitLoop, tookNoEffect, type Committer } from '../catalog/commit-loop.ts';
 import { requireDurable } from '../catalog/not-durable.ts';
 import { unchanged } from '../catalog/reader.ts';
@@ -17,13 +17,12 @@ import { discard, ingest } from './ingest.ts';
 import { KeyedMutex } from './keyed-mutex.ts';
 import type { Manifest } from './manifest.ts';
 import { ManifestStore } from './manifest-store.ts';
-import type { MemoryBudget } from './memory-budget.ts';
 import type { Snapshot } from './snapshot.ts';
 import { makeTableFolder, removeTableFolder } from './table-folder.ts';
+import type { OnCommit, TablesOptions } from './tables-options.ts';
 import { headCheck, versionWrites } from './version-commit.ts';
 import { tableReplaced, versionNotFound } from './version-refusals.ts';
 import { removeVersions, type Removal, type RemovalParts } from './version-removal.ts';
-import type { Horizon } from '../retention/horizon.ts';
 import { Waste } from '../retention/waste.ts';
 import { VersionStore, type VersionPage } from './version-store.ts';
 
@@ -58,24 +57,6 @@ export type FirstCommit = (
   committed: Committed,
 ) => Promise<void>;
 
-export interface TablesOptions {
-  /** The folder that holds a folder for each table. */
-  readonly root: string;
-  readonly store: Store;
-  readonly committer: Committer;
-  /** Memory for manifests. */
-  readonly memory: MemoryBudget;
-  /** Told of each version that a table got, once it is settled. It must not throw. */
-  readonly onCommit?: OnCommit;
-  /** What is under way in all processes; without it nothing is, and this process is alone. */
-  readonly horizon?: Horizon;
-  /** Told when files were removed, so that they do not stay open. */
-  readonly removed?: () => Promise<void>;
-}
-
-/** Told of a version that a line of a table's versions got. */
-export type OnCommit = (table: Stored<TableRecord>, chain: Chain, manifest: Manifest) => void;
-
 /** The tables that this engine writes, with their data files and manifests; and the versions of all tables. */
 export class Tables {
   readonly #root: string;
@@ -96,7 +77,7 @@ export class Tables {
     this.#versions = new VersionStore(options.store);
     this.#managed = new ManagedVersions(options.store, options.committer);
     this.#branches = new Branches(options.store, options.committer);
-    this.#manifests = new ManifestStore(options.memory);
+    this.#manifests = options.manifests ?? new ManifestStore(options.memory);
     this.waste = new Waste({
       ...options,
       folder: (table) => this.folder(table),

@@ -1,0 +1,66 @@
+import cluster, { type Worker } from 'node:cluster';
+
+/** How a process ended. */
+export interface End {
+  readonly code: number | null;
+  readonly signal: string | null;
+  /** How long it had served; null when it never did. */
+  readonly servedMillis: number | null;
+}
+
+/** What a process tells the one that supervises it, once it serves: its address. */
+export interface Serving {
+  readonly serving: string;
+}
+
+/** One of the processes that serve together, from its start to its end. */
+export class ProcessLife {
+  /** Resolves with the address once it serves; never, when it ends before. */
+  readonly serving: Promise<string>;
+  readonly end: Promise<End>;
+  readonly #worker: Worker;
+  #since: number | undefined;
+  #abandoned = false;
+
+  /** Starts this program again with its own arguments and some more. */
+  constructor(flags: readonly string[]) {
+    cluster.setupPrimary({ args: [...process.argv.slice(2), ...flags] });
+    this.#worker = cluster.fork();
+    this.serving = new Promise((resolve) => {
+      this.#worker.once('message', ({ serving }: Serving) => {
+        this.#since = performance.now();
+        resolve(serving);
+      });
+    });
+    this.end = new Promise((resolve) => {
+      this.#worker.once('exit', (code: number | null, signal: string | null) => {
+        const servedMillis = this.#since === undefined ? null : performance.now() - this.#since;
+        resolve({ code, signal, servedMillis });
+      });
+    });
+  }
+
+  get pid(): number | undefined {
+    return this.#worker.process.pid;
+  }
+
+  /** Whether it was ended because it is of no use. */
+  get abandoned(): boolean {
+    return this.#abandoned;
+  }
+
+  abandon(): void {
+    this.#abandoned = true;
+    this.kill('SIGKILL');
+  }
+
+  /** Sends a signal; one that has ended takes none. */
+  kill(signal: NodeJS.Signals): void {
+    this.#worker.process.kill(signal);
+  }
+}
+
+/** How a process ended, for a sentence. */
+export function endText({ code, signal }: End): string {
+  return signal === null ? `with code ${code}` : `by ${signal}`;
+}

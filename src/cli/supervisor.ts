@@ -1,0 +1,147 @@
+import cluster from 'node:cluster';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Logger } from 'pino';
+import { endText, ProcessLife, type End } from './process-life.ts';
+import { ServiceError } from './service-error.ts';
+
+/** A process that ends before it served for so long has ended quickly. */
+const QUICK_MILLIS = 1000;
+/** At least so many quick ends in a row, and two of each process, end the service. */
+const QUICK_ENDS = 5;
+/** How long the next process waits after a quick end: twice as long after each. */
+const FIRST_PAUSE_MILLIS = 100;
+const LONGEST_PAUSE_MILLIS = 3000;
+/** Somewhat longer than a process takes that finishes what runs. */
+const STOP_MILLIS = 35_000;
+
+export interface SupervisorOptions {
+  /** How many processes serve. */
+  readonly processes: number;
+  readonly log: Logger;
+}
+
+/**
+ * Starts processes that serve together behind one port, and others in place of
+ * those that die. It has no engine of its own and takes no connection: the
+ * system gives each to a process that waits for one.
+ */
+export class Supervisor {
+  readonly #options: SupervisorOptions;
+  readonly #stopping = new AbortController();
+  readonly #lives = new Set<ProcessLife>();
+  #slots: readonly Promise<void>[] = [];
+  #url = '';
+  /** Flags that keep the port, once the system would give another. */
+  #portFlags: readonly string[] = [];
+  #quickEnds = 0;
+  #failure: ServiceError | undefined;
+  #code: 0 | 2 = 0;
+
+  constructor(options: SupervisorOptions) {
+    this.#options = options;
+    // Handed on by this process, a connection would hang for ever when the other dies before it took it.
+    cluster.schedulingPolicy = cluster.SCHED_NONE;
+  }
+
+  /**
+   * Resolves with the address when all processes serve, or undefined when they
+   * were stopped before, or the first could not serve.
+   * @throws ServiceError when a signal ended the first: otherwise it has said why itself.
+   */
+  async start(): Promise<string | undefined> {
+    // Alone: it makes what is missing, and a mistake is told once.
+    const first = this.#begin();
+    const begun = await Promise.race([first.serving, first.end]);
+    if (typeof begun !== 'string') return this.#notBegun(begun);
+    this.#url = begun;
+    const more = this.#stopping.signal.aborted ? 0 : this.#options.processes - 1;
+    const others = Array.from({ length: more }, () => this.#begin());
+    const slots = [first, ...others].map((life) => this.#slot(life));
+    this.#slots = slots.map(({ ended }) => ended);
+    await Promise.race([Promise.all(slots.map(({ up }) => up)), Promise.all(this.#slots)]);
+    return this.#stopping.signal.aborted ? undefined : this.#url;
+  }
+
+  /** Lets every process finish what runs. A second call ends them at once. */
+  stop(): void {
+    const signal = this.#stopping.signal.aborted ? 'SIGKILL' : 'SIGTERM';
+    this.#stopping.abort();
+    for (const life of this.#lives) life.kill(signal);
+    setTimeout(() => this.stop(), STOP_MILLIS).unref();
+  }
+
+  /**
+   * Resolves with the exit code when every process has ended: 0 after a stop, 2 when none came to serve.
+   * @throws ServiceError when the service ended by itself, or a process could not finish.
+   */
+  async ended(): Promise<0 | 2> {
+    await Promise.all(this.#slots);
+    if (this.#failure !== undefined) throw this.#failure;
+    return this.#code;
+  }
+
+  #begin(): ProcessLife {
+    const life = new ProcessLife(this.#portFlags);
+    this.#lives.add(life);
+    void life.end.then(() => this.#lives.delete(life));
+    return life;
+  }
+
+  #notBegun(end: End): undefined {
+    if (this.#stopping.signal.aborted) return;
+    if (end.code === null) {
+      throw new ServiceError(`the first process of the service ended ${endText(end)}`);
+    }
+    this.#code = 2;
+  }
+
+  /** The place of one process and of those that come after it. */
+  #slot(first: ProcessLife): { readonly up: Promise<void>; readonly ended: Promise<void> } {
+    let isUp: () => void = () => undefined;
+    const up = new Promise<void>((resolve) => {
+      isUp = resolve;
+    });
+    return { up, ended: this.#keep(first, isUp) };
+  }
+
+  async #keep(first: ProcessLife, isUp: () => void): Promise<void> {
+    for (let life = first; ; life = this.#begin()) {
+      void life.serving.then((url) => (url === this.#url ? isUp() : this.#misplaced(life)));
+      const end = await life.end;
+      if (this.#stopping.signal.aborted) return this.#last(life, end);
+      this.#options.log.error({ ended: life.pid, ...end }, 'a process ended; another is started');
+      if (!life.abandoned) await this.#pause(end);
+      if (this.#stopping.signal.aborted) return;
+    }
+  }
+
+  /** All others had died, so that their port was closed, and the system chose another. */
+  #misplaced(life: ProcessLife): void {
+    this.#portFlags = ['--port', new URL(this.#url).port];
+    life.abandon();
+  }
+
+  #last(life: ProcessLife, end: End): void {
+    const early = end.signal === 'SIGTERM' && end.servedMillis === null;
+    if (end.code === 0 || early || life.abandoned) return;
+    const sentence = `the process ${life.pid} did not finish: it ended ${endText(end)}`;
+    this.#failure ??= new ServiceError(sentence);
+  }
+
+  async #pause(end: End): Promise<void> {
+    if (end.servedMillis !== null && end.servedMillis >= QUICK_MILLIS) this.#quickEnds = 0;
+    else this.#quickEnds++;
+    if (this.#quickEnds === 0) return;
+    if (this.#quickEnds >= Math.max(QUICK_ENDS, 2 * this.#options.processes)) this.#giveUp(end);
+    const pause = Math.min(FIRST_PAUSE_MILLIS * 2 ** (this.#quickEnds - 1), LONGEST_PAUSE_MILLIS);
+    await sleep(pause, undefined, { signal: this.#stopping.signal }).catch(() => undefined);
+  }
+
+  #giveUp(end: End): void {
+    if (this.#stopping.signal.aborted) return;
+    this.#failure = new ServiceError(
+      `${this.#quickEnds} processes in a row ended before they had served for a second, the last ${endText(end)}`,
+    );
+    this.stop();
+  }
+}

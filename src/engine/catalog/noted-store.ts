@@ -1,0 +1,48 @@
+import type { Check, CommitResult, Store, Write } from '../../store/store.ts';
+import type { Committer } from './commit-loop.ts';
+import { OwnStore } from './own-store.ts';
+import type { RecentRecords } from './recent-records.ts';
+
+/** The store of this catalog; what is read from it is kept. */
+export class NotedStore extends OwnStore {
+  readonly #recent: RecentRecords;
+
+  /**
+   * @param id What the store carries while it is this catalog's.
+   * @param onStrange Told whenever it carries something else.
+   */
+  constructor(store: Store, id: string, recent: RecentRecords, onStrange?: () => void) {
+    super(store, id, onStrange);
+    this.#recent = recent;
+  }
+
+  override async getMany(keys: readonly string[]): Promise<readonly (Uint8Array | undefined)[]> {
+    const since = this.#recent.now;
+    const values = await super.getMany(keys);
+    this.#recent.note(keys, values, since);
+    return values;
+  }
+}
+
+/** Commits; what they write is no longer what was read. */
+export class NotedCommitter implements Committer {
+  readonly #committer: Required<Committer>;
+  readonly #recent: RecentRecords;
+
+  constructor(committer: Required<Committer>, recent: RecentRecords) {
+    this.#committer = committer;
+    this.#recent = recent;
+  }
+
+  async commit(checks: readonly Check[], writes: readonly Write[]): Promise<CommitResult> {
+    try {
+      return await this.#committer.commit(checks, writes);
+    } finally {
+      this.#recent.changed(writes);
+    }
+  }
+
+  catchUp(): Promise<void> {
+    return this.#committer.catchUp();
+  }
+}

@@ -1,0 +1,99 @@
+import type { Answer } from '../../protocol/backend.ts';
+import { CatalogError } from '../../protocol/errors.ts';
+import type { OperationName } from '../../protocol/operation-name.ts';
+import type { Catalog } from '../catalog/catalog.ts';
+import type { Call, Handler, HandlerTable } from '../handler.ts';
+import { branchParameter, namesVersion } from '../parameters.ts';
+import { versionOfHeaders } from '../query/answer.ts';
+import { wasMade } from '../table/manifest-store.ts';
+import type { Tables } from '../table/tables.ts';
+
+/** What is looked up when a client says what it has seen. */
+export interface FreshnessParts {
+  readonly catalog: Pick<Catalog, 'table'>;
+  readonly tables: Pick<Tables, 'chain' | 'version' | 'folder'>;
+}
+
+/** The reads on which a client says what it has seen (wire contract, sections 1.6 and 5). */
+const READS: readonly OperationName[] = [
+  'DescribeTable',
+  'ListTableVersions',
+  'ListTableTags',
+  'ListTableBranches',
+  'GetTableStats',
+  'QueryTable',
+  'CountTableRows',
+  'ExplainTableQueryPlan',
+  'AnalyzeTableQueryPlan',
+  'ListTableIndices',
+];
+
+/** The version that a client's own write got, and the newest that it has read. */
+const HEADERS = ['x-lancedb-min-version', 'x-lancedb-min-read-version'] as const;
+
+/**
+ * The same handlers, which answer no read from a store that was put back to an
+ * earlier state: what a client says that it has seen is looked for.
+ *
+ * The newest is read each time, so an answer is only too old when the store has
+ * lost versions. One that the client saw of a table that another has replaced
+ * since looks alike, but its manifest is not in the folder of this table.
+ */
+export function withFreshness(parts: FreshnessParts, handlers: HandlerTable): HandlerTable {
+  const guarded = READS.flatMap((name): [OperationName, Handler][] => {
+    const handler = handlers[name];
+    return handler === undefined ? [] : [[name, fresh(parts, handler)]];
+  });
+  return { ...handlers, ...Object.fromEntries(guarded) };
+}
+
+function fresh(parts: FreshnessParts, handler: Handler): Handler {
+  return async (call) => {
+    const answer = await handler(call);
+    const seen = seenVersion(call);
+    if (seen === undefined || isAsNew(answer, seen)) return answer;
+    try {
+      await requireSeen(parts, call, seen);
+    } catch (error) {
+      await close(answer);
+      throw error;
+    }
+    return answer;
+  };
+}
+
+/** The newest version that the client has seen; what is no number says nothing, nor does any on a read of the past. */
+function seenVersion(call: Call): bigint | undefined {
+  if (namesVersion(call)) return undefined;
+  const { request } = call;
+  const said = HEADERS.map((name) => request.headers[name]).flatMap((text) =>
+    typeof text === 'string' && /^\d{1,20}$/.test(text) ? [BigInt(text)] : [],
+  );
+  return said.length === 0 ? undefined : said.reduce((most, next) => (next > most ? next : most));
+}
+
+function isAsNew(answer: Answer, seen: bigint): boolean {
+  const version = versionOfHeaders(answer.headers);
+  return version !== undefined && version >= seen;
+}
+
+async function requireSeen(
+  { catalog, tables }: FreshnessParts,
+  call: Call,
+  seen: bigint,
+): Promise<void> {
+  const table = (await catalog.table(call.request.object))?.content;
+  if (table?.kind !== 'engine') return;
+  const chain = await tables.chain(table, branchParameter(call));
+  const head = (await tables.version(table, undefined, chain)).content.version;
+  if (head >= seen || !(await wasMade(tables.folder(table), seen, chain.key))) return;
+  throw new CatalogError(
+    'ServiceUnavailable',
+    `the store of the catalog lacks changes: its newest version of the table is ${head}, but version ${seen} was written`,
+  );
+}
+
+async function close({ body }: Answer): Promise<void> {
+  if (body === null || typeof body === 'string') return;
+  await body[Symbol.asyncIterator]().return?.();
+}

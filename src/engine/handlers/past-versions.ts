@@ -1,0 +1,47 @@
+import type { Store } from '../../store/store.ts';
+import type { BatchSource } from '../table/fragment-reader.ts';
+import type { Committer } from '../catalog/commit-loop.ts';
+import { Catalog } from '../catalog/catalog.ts';
+import type { HandlerTable } from '../handler.ts';
+import type { ManifestStore } from '../table/manifest-store.ts';
+import type { MemoryBudget } from '../table/memory-budget.ts';
+import { Tables } from '../table/tables.ts';
+import { Tags } from '../table/tags.ts';
+import type { HeavyWork } from '../workers/heavy-work.ts';
+import { countTableRows } from './count-table-rows.ts';
+import { describeTable } from './describe-table.ts';
+import { describeVersion } from './describe-version.ts';
+import { analyzeQuery, explainQuery } from './explain-query.ts';
+import { queryTable } from './query-table.ts';
+import { tableExists } from './tables.ts';
+import { tagVersion } from './tags.ts';
+
+/** What past versions are read with. */
+export interface PastParts {
+  /** Records that were read before. */
+  readonly store: Store;
+  readonly root: string;
+  readonly memory: MemoryBudget;
+  readonly manifests: ManifestStore;
+  readonly reader: BatchSource;
+  readonly heavy: HeavyWork;
+}
+
+/** The operations that can answer for a version by what was read before, without the store. */
+export function pastHandlers({ store, reader, heavy, ...parts }: PastParts): HandlerTable {
+  const committer: Committer = { commit: (checks, writes) => store.commit(checks, writes) };
+  const catalog = new Catalog(store, committer);
+  const tables = new Tables({ ...parts, store, committer });
+  const tags = new Tags(store, committer);
+  const reads = { catalog, tables, tags, reader, heavy };
+  return {
+    DescribeTable: (call) => describeTable(catalog, tables, tags, call),
+    TableExists: (call) => tableExists(catalog, tables, call),
+    DescribeTableVersion: describeVersion(catalog, tables),
+    GetTableTagVersion: tagVersion({ catalog, tags }),
+    QueryTable: queryTable(reads),
+    CountTableRows: countTableRows(reads),
+    ExplainTableQueryPlan: explainQuery(reads),
+    AnalyzeTableQueryPlan: analyzeQuery(reads),
+  };
+}
