@@ -101,6 +101,7 @@ export const tableExtensions = {
     mutates: false,
     routes: ['POST /v1/table/{id}/index/{index_name}/prewarm'],
     body: 'none',
+    refusals: stateRefusals,
   }),
   PrewarmPageCache: row('PrewarmPageCache', {
     ...onBranch,
