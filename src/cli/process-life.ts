@@ -1,4 +1,5 @@
 import cluster, { type Worker } from 'node:cluster';
+import { HandedConnections } from './handed-connections.ts';
 
 /** How a process ended. */
 export interface End {
@@ -26,6 +27,7 @@ export class ProcessLife {
   constructor(flags: readonly string[]) {
     cluster.setupPrimary({ args: [...process.argv.slice(2), ...flags] });
     this.#worker = cluster.fork();
+    const handed = new HandedConnections(this.#worker.process);
     this.serving = new Promise((resolve) => {
       this.#worker.once('message', ({ serving }: Serving) => {
         this.#since = performance.now();
@@ -34,6 +36,7 @@ export class ProcessLife {
     });
     this.end = new Promise((resolve) => {
       this.#worker.once('exit', (code: number | null, signal: string | null) => {
+        handed.close();
         const servedMillis = this.#since === undefined ? null : performance.now() - this.#since;
         resolve({ code, signal, servedMillis });
       });

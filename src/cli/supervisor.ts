@@ -22,8 +22,8 @@ export interface SupervisorOptions {
 
 /**
  * Starts processes that serve together behind one port, and others in place of
- * those that die. It has no engine of its own and takes no connection: the
- * system gives each to a process that waits for one.
+ * those that die. It has no engine of its own and reads nothing of a
+ * connection, but hands each on to the next process that is free.
  */
 export class Supervisor {
   readonly #options: SupervisorOptions;
@@ -39,8 +39,8 @@ export class Supervisor {
 
   constructor(options: SupervisorOptions) {
     this.#options = options;
-    // Handed on by this process, a connection would hang for ever when the other dies before it took it.
-    cluster.schedulingPolicy = cluster.SCHED_NONE;
+    // In turn: left to the system, a burst of connections that stay may all go to one process.
+    cluster.schedulingPolicy = cluster.SCHED_RR;
   }
 
   /**

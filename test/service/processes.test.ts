@@ -129,6 +129,24 @@ describe('several processes behind one port', () => {
     },
   );
 
+  it('leave no client waiting that was handed to one that dies', async () => {
+    await start([], 2);
+    const [stopped] = await childrenOf(service.pid);
+    process.kill(stopped!, 'SIGSTOP');
+    const answered: number[] = [];
+    const cut: unknown[] = [];
+    const replies = range(8).map(() =>
+      send(service.url, 'GET /healthz', { agent: new Agent() }).then(
+        ({ status }) => answered.push(status),
+        (error: unknown) => cut.push(error),
+      ),
+    );
+    await expect.poll(() => answered.length).toBe(7);
+    process.kill(stopped!, 'SIGKILL');
+    await Promise.all(replies);
+    expect(cut).toHaveLength(1);
+  });
+
   it('keep their port when all are killed at once', async () => {
     await start();
     await send(service.url, 'POST /v1/table/t/create', { body: goodRows });
