@@ -1,6 +1,6 @@
 import { crc32 } from 'node:zlib';
 import type { Store } from '../../store/store.ts';
-import type { JournalDamage } from '../catalog/journal-reader.ts';
+import { readJournal, type JournalDamage } from '../catalog/journal-reader.ts';
 import { readState } from '../catalog/journal-state.ts';
 import type { Finding } from './finding.ts';
 
@@ -16,6 +16,8 @@ type Fingerprint = number;
 
 /** What the journal says, change by change. */
 interface Replay {
+  /** The number of the last change. */
+  readonly sequence: bigint;
   readonly changes: number;
   /** The value of each key in the end. */
   readonly values: ReadonlyMap<string, Fingerprint>;
@@ -47,8 +49,15 @@ export async function checkJournal(folder: string, store: Store): Promise<Journa
     if (suspects.length === 0 && unfilled(replay, pending).length === 0) break;
     // Lines come after their commits: what was missing may be there now.
     pending = new Set([...pending, ...(await pendingIn(store))]);
+    const before = replay;
+    const held = await heldValues(store, suspects);
     replay = await replayed(folder);
-    suspects = await stillDifferent(store, replay.values, suspects);
+    const newer = await newerValues(folder, before.sequence, held);
+    const agrees = (key: string) =>
+      [before.values.get(key), replay.values.get(key), ...(newer.get(key) ?? [])].includes(
+        held.get(key),
+      );
+    suspects = suspects.filter((key) => !agrees(key));
   }
   return {
     changes: replay.changes,
@@ -65,8 +74,8 @@ async function replayed(folder: string): Promise<Replay> {
   const state = await readState(folder);
   const values = new Map<string, Fingerprint>();
   for await (const { key, value } of state.entries()) values.set(key, fingerprint(value));
-  const { changes, holes, forks, damages } = state;
-  return { changes, values, holes, twice: forks, damages };
+  const { sequence, changes, holes, forks, damages } = state;
+  return { sequence, changes, values, holes, twice: forks, damages };
 }
 
 async function pendingIn(store: Store): Promise<ReadonlySet<bigint>> {
@@ -102,18 +111,42 @@ async function differences(
   }
 }
 
-async function stillDifferent(
+/** What the store holds of some keys now; undefined for what it does not hold. */
+async function heldValues(
   store: Store,
-  values: ReadonlyMap<string, Fingerprint>,
   keys: readonly string[],
-): Promise<readonly string[]> {
-  const different: string[] = [];
-  for (const key of keys) {
-    const value = await store.get(key);
-    const held = value === undefined ? undefined : fingerprint(value);
-    if (held !== values.get(key)) different.push(key);
+): Promise<ReadonlyMap<string, Fingerprint | undefined>> {
+  const held = new Map<string, Fingerprint | undefined>();
+  for (const key of keys) held.set(key, fingerprintOf(await store.get(key)));
+  return held;
+}
+
+/**
+ * What some keys have been since a change. A key that is written all the time is never
+ * read from the journal and the store at one moment; what the store holds must then be
+ * one of its newer values, since an older one would be of a store that went back.
+ */
+async function newerValues(
+  folder: string,
+  since: bigint,
+  keys: ReadonlyMap<string, unknown>,
+): Promise<ReadonlyMap<string, readonly (Fingerprint | undefined)[]>> {
+  const newer = new Map<string, (Fingerprint | undefined)[]>();
+  if (keys.size === 0) return newer;
+  for await (const { sequence, writes } of readJournal(folder, () => undefined)) {
+    if (sequence <= since) continue;
+    for (const { key, value } of writes) {
+      if (!keys.has(key)) continue;
+      const values = newer.get(key) ?? [];
+      values.push(fingerprintOf(value ?? undefined));
+      newer.set(key, values);
+    }
   }
-  return different;
+  return newer;
+}
+
+function fingerprintOf(value: Uint8Array | undefined): Fingerprint | undefined {
+  return value === undefined ? undefined : fingerprint(value);
 }
 
 /** Checksum and length together, as one whole number. */
