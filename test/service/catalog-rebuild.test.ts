@@ -13,8 +13,8 @@ import { NameLedger } from './name-ledger.ts';
 import { randomOf } from './random.ts';
 import { goodRows } from './table-bodies.ts';
 
-const CHANGES = 100;
-const KILLS = 3;
+const CHANGES = 50;
+const KILLS = 2;
 const seed = Date.now() % 2 ** 31;
 
 let service: Service;
