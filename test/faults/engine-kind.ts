@@ -53,9 +53,12 @@ export const engineKind: TableKind = {
   },
 };
 
-/** What an answer says of a change. @throws Error for one that no writer should get. */
-export function answeredBy({ status, text, json }: Reply): Answered {
-  if (status === 200) return { kind: 'made', version: Number(json['version']) };
+/** What an answer says of a change, whose version is somewhere in it. @throws Error for one that no writer should get. */
+export function answeredBy(
+  { status, text, json }: Reply,
+  versionIn: (body: Reply['json']) => unknown = (body) => body['version'],
+): Answered {
+  if (status === 200) return { kind: 'made', version: Number(versionIn(json)) };
   if (status === 409) return { kind: 'refused' };
   if (status === 503) return { kind: 'unknown' };
   throw new Error(`a change was answered ${status} ${text}`);

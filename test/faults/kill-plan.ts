@@ -26,6 +26,8 @@ const CALLS = [
   'make journal',
   'flush journal',
   'rename manifest',
+  'link manifest',
+  'remove manifest',
   'make audit',
   'flush audit',
   'answer client',

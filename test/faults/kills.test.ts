@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { randomOf } from '../service/random.ts';
 import { engineKind } from './engine-kind.ts';
+import { managedKind } from './managed-kind.ts';
 import { Lane, type LaneOptions } from './lane.ts';
 
 /** `ARROWGATE_TEST_KILLS` asks for more; each lane gets a quarter of them. */
@@ -35,7 +36,7 @@ describe('a gateway that is killed again and again, at every step of a commit', 
   ])(
     `loses nothing acknowledged, makes nothing twice and shows nothing by halves on %s (seed ${SEED})`,
     async (_, redis) => {
-      const kinds = [engineKind];
+      const kinds = [engineKind, managedKind];
       await Promise.all([
         run({ redis, kinds, gateways: 1, random: randomOf(SEED) }),
         run({ redis, kinds, gateways: 2, random: randomOf(SEED + 1) }),
