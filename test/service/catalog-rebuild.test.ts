@@ -2,6 +2,7 @@ import { readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
+import { eventually } from '../support/eventually.ts';
 import { RedisServer } from '../support/redis-server.ts';
 import { ADMIN_KEY, Service, type Printed } from '../support/service.ts';
 import { BranchLedger } from './branch-ledger.ts';
@@ -66,17 +67,6 @@ async function requireSound(): Promise<void> {
 
 function list(): Promise<Reply> {
   return send(service.url, 'GET /v1/namespace/$/table/list');
-}
-
-async function eventually(check: () => Promise<void>): Promise<void> {
-  for (let attempt = 0; ; attempt++) {
-    try {
-      return await check();
-    } catch (error) {
-      if (attempt === 400) throw error;
-      await sleep(50);
-    }
-  }
 }
 
 describe.each(kinds)('a catalog on %s', (kind) => {

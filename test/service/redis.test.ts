@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { eventually } from '../support/eventually.ts';
 import { RedisServer } from '../support/redis-server.ts';
 import { ADMIN_KEY, Service } from '../support/service.ts';
 import { send, type Reply } from './http.ts';
@@ -34,17 +35,6 @@ async function ready(): Promise<readonly [number, unknown]> {
     headers: { 'x-api-key': ADMIN_KEY },
   });
   return [status, json];
-}
-
-async function eventually(check: () => Promise<void>): Promise<void> {
-  for (let attempt = 0; ; attempt++) {
-    try {
-      return await check();
-    } catch (error) {
-      if (attempt === 400) throw error;
-      await sleep(50);
-    }
-  }
 }
 
 function expectAway({ status, json }: Reply): void {

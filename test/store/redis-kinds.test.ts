@@ -7,24 +7,10 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openRedisStore } from '../../src/store/redis.ts';
 import type { Store } from '../../src/store/store.ts';
-import { storeSuite, type StoreUnderTest } from '../conformance/store.ts';
+import { storeSuite } from '../conformance/store.ts';
+import { eventually } from '../support/eventually.ts';
 import { DURABLE, RedisServer } from '../support/redis-server.ts';
-
-let catalogs = 0;
-
-async function openFresh(url: string): Promise<StoreUnderTest> {
-  const catalog = `test-${catalogs++}`;
-  let store = await openRedisStore({ url, catalog });
-  return {
-    store,
-    reopen: async () => {
-      await store.close();
-      store = await openRedisStore({ url, catalog });
-      return store;
-    },
-    close: () => store.close(),
-  };
-}
+import { freshRedisStore } from '../support/redis-store.ts';
 
 describe('a cluster', () => {
   let node: RedisServer;
@@ -48,11 +34,11 @@ describe('a cluster', () => {
   afterAll(() => node.stop());
 
   storeSuite('the Redis store on a cluster', () =>
-    openFresh(`redis+cluster://127.0.0.1:${node.port}`),
+    freshRedisStore(`redis+cluster://127.0.0.1:${node.port}`),
   );
 
   it('is asked for its weakness on every master', async () => {
-    const under = await openFresh(`redis+cluster://127.0.0.1:${node.port}`);
+    const under = await freshRedisStore(`redis+cluster://127.0.0.1:${node.port}`);
     const { store } = under;
     expect(await store.weakness()).toBeUndefined();
     await node.command('CONFIG', 'SET', 'appendfsync', 'no');
@@ -143,15 +129,4 @@ async function selfSigned(folder: string): Promise<{ key: string; cert: string }
     ...subject,
   ]);
   return { key, cert };
-}
-
-async function eventually(check: () => Promise<void>): Promise<void> {
-  for (let attempt = 0; ; attempt++) {
-    try {
-      return await check();
-    } catch (error) {
-      if (attempt === 600) throw error;
-      await sleep(50);
-    }
-  }
 }

@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { openRedisStore } from '../../src/store/redis.ts';
 import type { Store } from '../../src/store/store.ts';
-import { storeSuite, type StoreUnderTest } from '../conformance/store.ts';
+import { storeSuite } from '../conformance/store.ts';
+import { eventually } from '../support/eventually.ts';
 import { DURABLE, RedisServer } from '../support/redis-server.ts';
+import { freshRedisStore } from '../support/redis-store.ts';
 
 let server: RedisServer;
-let catalogs = 0;
 
 beforeAll(async () => {
   server = await RedisServer.start();
@@ -14,21 +14,7 @@ beforeAll(async () => {
 
 afterAll(() => server.stop());
 
-async function openFresh(url = server.url): Promise<StoreUnderTest> {
-  const catalog = `test-${catalogs++}`;
-  let store = await openRedisStore({ url, catalog });
-  return {
-    store,
-    reopen: async () => {
-      await store.close();
-      store = await openRedisStore({ url, catalog });
-      return store;
-    },
-    close: () => store.close(),
-  };
-}
-
-storeSuite('the Redis store', openFresh);
+storeSuite('the Redis store', () => freshRedisStore(server.url));
 
 async function put(store: Store, key: string, value: string) {
   return store.commit([], [{ key, value: Buffer.from(value) }]);
@@ -38,7 +24,7 @@ const AWAY = { name: 'StoreError', kind: 'unavailable', message: 'Redis does not
 
 describe('two catalogs in one Redis', () => {
   it('know nothing of each other', async () => {
-    const [left, right] = [await openFresh(), await openFresh()];
+    const [left, right] = [await freshRedisStore(server.url), await freshRedisStore(server.url)];
     await put(left.store, 'a', '1');
     expect(await right.store.get('a')).toBeUndefined();
     expect(await put(right.store, 'b', '1')).toEqual({ kind: 'committed', sequence: 1n });
@@ -50,7 +36,7 @@ describe('two catalogs in one Redis', () => {
 describe('a Redis that goes away', () => {
   it('is missed at once, keeps what it acknowledged, and is found again', async () => {
     const redis = await RedisServer.start();
-    const under = await openFresh(redis.url);
+    const under = await freshRedisStore(redis.url);
     const { store } = under;
     expect((await put(store, 'a', '1')).kind).toBe('committed');
     await redis.kill();
@@ -71,7 +57,7 @@ describe('a Redis that goes away', () => {
   it('may be away when the store is opened', async () => {
     const redis = await RedisServer.start();
     await redis.kill();
-    const under = await openFresh(redis.url);
+    const under = await freshRedisStore(redis.url);
     const { store } = under;
     await expect(store.get('a')).rejects.toMatchObject(AWAY);
     await redis.restart();
@@ -82,7 +68,7 @@ describe('a Redis that goes away', () => {
 
   it('applies no commit twice and loses none that it acknowledged, however often it is killed', async () => {
     const redis = await RedisServer.start();
-    const under = await openFresh(redis.url);
+    const under = await freshRedisStore(redis.url);
     const { store } = under;
     const stop = new AbortController();
     const outcomes: string[] = [];
@@ -113,7 +99,7 @@ describe('a Redis that goes away', () => {
 
   it('is asked what became of a commit whose answer was lost', async () => {
     const redis = await RedisServer.start();
-    const under = await openFresh(redis.url);
+    const under = await freshRedisStore(redis.url);
     const { store } = under;
     await put(store, 'a', '1');
     redis.pause();
@@ -128,7 +114,7 @@ describe('a Redis that goes away', () => {
 
   it('leaves a commit unknown when it stays away, and answers others at once', async () => {
     const redis = await RedisServer.start();
-    const under = await openFresh(redis.url);
+    const under = await freshRedisStore(redis.url);
     const { store } = under;
     await put(store, 'a', '1');
     redis.pause();
@@ -165,7 +151,7 @@ describe('a Redis that may lose what it acknowledged', () => {
 
   it.each(weak)('is told: %s', async (_, flags, why) => {
     const redis = await RedisServer.start(flags);
-    const under = await openFresh(redis.url);
+    const under = await freshRedisStore(redis.url);
     const { store } = under;
     expect(await store.weakness()).toBe(`Redis may lose acknowledged changes: ${why}`);
     await under.close();
@@ -173,7 +159,7 @@ describe('a Redis that may lose what it acknowledged', () => {
   });
 
   it('is not one that writes each change down first', async () => {
-    const under = await openFresh();
+    const under = await freshRedisStore(server.url);
     const { store } = under;
     expect(await store.weakness()).toBeUndefined();
     await under.close();
@@ -199,21 +185,10 @@ async function increment(store: Store, index: number): Promise<string> {
   }
 }
 
-async function eventually(check: () => Promise<void>): Promise<void> {
-  for (let attempt = 0; ; attempt++) {
-    try {
-      return await check();
-    } catch (error) {
-      if (attempt === 600) throw error;
-      await sleep(50);
-    }
-  }
-}
-
 describe('the guard of a store on Redis', () => {
   it('is asked again when the server was restarted, before anything is done there', async () => {
     const redis = await RedisServer.start(['--appendonly', 'no']);
-    const under = await openFresh(redis.url);
+    const under = await freshRedisStore(redis.url);
     const { store } = under;
     const sequences: bigint[] = [];
     store.guard(async (view) => {
@@ -244,7 +219,7 @@ describe('the guard of a store on Redis', () => {
 
   it('keeps a commit from a server that lost what others rely on, and says so', async () => {
     const redis = await RedisServer.start(['--appendonly', 'no']);
-    const under = await openFresh(redis.url);
+    const under = await freshRedisStore(redis.url);
     const { store } = under;
     await put(store, 'a', '1');
     store.guard(async (view) => {
