@@ -54,7 +54,6 @@ export class FloorSide implements Committers {
     const log = new Log({
       folder: join(folder, 'log'),
       name: (number) => `${number}.log`,
-      prefix: () => '',
       mode: 0o600,
       rotateBytes: ROTATE_BYTES,
     });

@@ -1,7 +1,5 @@
-import type { Dirent } from 'node:fs';
-import { readdir } from 'node:fs/promises';
-import { join } from 'node:path';
 import { readLines, type FileLine } from '../store/line-reader.ts';
+import { filesOf, instancesOf } from './log-folder.ts';
 import { decodeRecord, RecordFault } from './record-decoding.ts';
 import type { LoggedRecord } from './record.ts';
 
@@ -27,11 +25,8 @@ export class LogDamage extends Error {
  * @throws LogDamage at the first other line that is no record.
  */
 export async function* readRecords(folder: string): AsyncGenerator<LoggedRecord> {
-  for (const instance of await namesIn(folder, (entry) => entry.isDirectory())) {
-    const inner = join(folder, instance);
-    for (const name of await namesIn(inner, (entry) => entry.name.endsWith('.jsonl'))) {
-      yield* recordsOf(join(inner, name));
-    }
+  for (const instance of await instancesOf(folder)) {
+    for (const { path } of await filesOf(folder, instance)) yield* recordsOf(path);
   }
 }
 
@@ -48,15 +43,4 @@ function recordOf(file: string, line: FileLine): LoggedRecord {
     if (error instanceof RecordFault) throw new LogDamage(file, line.number, error.message);
     throw error;
   }
-}
-
-async function namesIn(
-  folder: string,
-  counts: (entry: Dirent) => boolean,
-): Promise<readonly string[]> {
-  const entries = await readdir(folder, { withFileTypes: true });
-  return entries
-    .filter(counts)
-    .map((entry) => entry.name)
-    .sort();
 }

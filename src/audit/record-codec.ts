@@ -9,8 +9,9 @@ export function placeText(instance: string, sequence: bigint): string {
 }
 
 /**
- * The rest of the line, with its newline. Every field is there, always in this
- * order; what is absent is null. Integers are JSON integers of any size.
+ * The fields of the line after its place; its hash and its end follow them
+ * (`Chain`). Every field is there, always in this order; what is absent is null.
+ * Integers are JSON integers of any size.
  */
 export function encodeRecord(record: AuditRecord): Buffer {
   return Buffer.from(
@@ -27,7 +28,7 @@ export function encodeRecord(record: AuditRecord): Buffer {
       `,"rule":${text(record.rule)},"policy_digest":${text(record.policy_digest)}` +
       `,"status":${integer(record.status)},"code":${integer(record.code)}` +
       `,"bytes_in":${integer(record.bytes_in)},"bytes_out":${integer(record.bytes_out)}` +
-      `,"context":${JSON.stringify(record.context)},"commit":${commitText(record.commit)}}\n`,
+      `,"context":${JSON.stringify(record.context)},"commit":${commitText(record.commit)}`,
   );
 }
 

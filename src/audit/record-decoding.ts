@@ -47,6 +47,7 @@ export function decodeRecord(line: string): LoggedRecord {
     bytes_out: integerOrNull(fields, 'bytes_out'),
     context: contextOf(fields['context']),
     commit: commitOf(fields['commit']),
+    hash: text(fields, 'hash'),
   };
 }
 

@@ -70,4 +70,6 @@ export interface LoggedRecord extends Required<AuditRecord> {
   readonly instance: string;
   /** Its place in the instance's log, from 1 and without gaps. */
   readonly sequence: bigint;
+  /** Links it to the record before: see `Chain`. */
+  readonly hash: string;
 }

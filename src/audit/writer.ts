@@ -2,7 +2,9 @@ import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { makeFolder } from '../store/folder.ts';
 import { LineLog } from '../store/line-log.ts';
-import { encodeRecord, placeText } from './record-codec.ts';
+import { Chain } from './chain.ts';
+import { Checkpoints, type CheckpointsOptions } from './checkpoints.ts';
+import { encodeRecord } from './record-codec.ts';
 import type { AuditRecord } from './record.ts';
 
 /** Where audit records go. */
@@ -16,6 +18,8 @@ export interface AuditLog {
   write(record: AuditRecord, durable: boolean): Promise<void>;
   /** A sentence when the last write failed; undefined when the log can be written. */
   healthy(): string | undefined;
+  /** A sentence while checkpoints are not kept where they should be. */
+  weakness(): string | undefined;
   /** Writes and syncs everything. @throws Error when that fails. */
   close(): Promise<void>;
 }
@@ -25,9 +29,13 @@ export interface AuditLogOptions {
   readonly folder: string;
   /** A file that is as large gets no further record. */
   readonly rotateBytes: number;
+  /** Who signs checkpoints and where they are kept; there are none when absent. */
+  readonly checkpoints?: Omit<CheckpointsOptions, 'instance'>;
 }
 
 const DIGITS = 8;
+/** How long a record that nobody waits for may be without a checkpoint (contract section 6). */
+const SYNC_MILLIS = 900;
 
 /**
  * Opens the audit log for one start of a gateway process. Each start is an
@@ -40,17 +48,26 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> 
   const instance = newInstance();
   const folder = join(options.folder, instance);
   await makeFolder(folder, 0o700);
+  const checkpoints = options.checkpoints && new Checkpoints({ ...options.checkpoints, instance });
   const lines = new LineLog({
     folder,
     name: (number) => `${String(number).padStart(DIGITS, '0')}.jsonl`,
-    prefix: (place) => placeText(instance, place),
+    framing: new Chain(instance, (head) => checkpoints?.advance(head)),
+    syncMillis: SYNC_MILLIS,
     mode: 0o600,
     rotateBytes: options.rotateBytes,
   });
   return {
     write: (record, durable) => lines.append({ bytes: encodeRecord(record) }, durable),
     healthy: () => lines.fault,
-    close: () => lines.close(),
+    weakness: () => checkpoints?.fault(),
+    close: async () => {
+      try {
+        await lines.close();
+      } finally {
+        await checkpoints?.close();
+      }
+    },
   };
 }
 

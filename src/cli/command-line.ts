@@ -3,6 +3,8 @@ import { KeyFileError } from '../gateway/key-document.ts';
 import { PolicyError } from '../policy/policy-error.ts';
 import { CatalogError } from '../protocol/errors.ts';
 import { StoreError } from '../store/errors.ts';
+import { SigningKeyError } from '../audit/signing-key.ts';
+import { addAudit } from './audit.ts';
 import { addCatalog } from './catalog.ts';
 import { addConfig } from './config-commands.ts';
 import { ConfigError } from './config-error.ts';
@@ -39,6 +41,7 @@ function programFor(run: Run): Command {
   addKeys(program, run);
   addPolicy(program, run);
   addCatalog(program, run);
+  addAudit(program, run);
   addConfig(program, run);
   return program;
 }
@@ -56,7 +59,15 @@ function sentencesOf(error: unknown): readonly string[] {
   return [`arrowgate: ${saysEnough(error) ? error.message : (error.stack ?? error.message)}`];
 }
 
-const plainErrors = [CatalogError, ConfigError, KeyFileError, ServiceError, StoreError, UsageError];
+const plainErrors = [
+  CatalogError,
+  ConfigError,
+  KeyFileError,
+  ServiceError,
+  SigningKeyError,
+  StoreError,
+  UsageError,
+];
 
 /** Whether the message is all that the user needs: ours, and those of the operating system. */
 function saysEnough(error: Error): boolean {

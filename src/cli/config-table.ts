@@ -111,8 +111,18 @@ export const settings = {
   ),
   'audit.rotate_bytes': setting(size, 64 * MIB, '64MiB', 'size at which an audit file is closed'),
   'audit.retain': planned('duration', '400d', '400d', 'how long audit files are kept'),
-  'audit.signing_key': planned('path', null, 'null', 'key that signs checkpoints'),
-  'audit.anchor_file': planned('path', null, 'null', 'where checkpoints are kept a second time'),
+  'audit.signing_key': setting(
+    optional(text),
+    null,
+    '<data>/private',
+    'Ed25519 key in PEM that signs checkpoints; one is made without',
+  ),
+  'audit.anchor_file': setting(
+    optional(text),
+    null,
+    'null',
+    'file to which every checkpoint is added, besides the store',
+  ),
   'audit.redact': setting(
     texts,
     redacted,

@@ -9,6 +9,8 @@ export interface DataFolder {
   readonly initialKey: string;
   readonly store: string;
   readonly audit: string;
+  /** The key that signs checkpoints, where none is configured. */
+  readonly signingKey: string;
   readonly lance: string;
 }
 
@@ -21,6 +23,7 @@ export function dataFolderOf(config: Config): DataFolder {
     initialKey: join(root, 'private', 'initial-admin-key'),
     store: join(root, 'private', 'store'),
     audit: join(root, 'private', 'audit'),
+    signingKey: join(root, 'private', 'audit-signing-key.pem'),
     lance: resolve(config['locations.managed'] ?? join(root, 'lance')),
   };
 }

@@ -15,6 +15,7 @@ import { listen, type Listening } from '../gateway/server.ts';
 import { loadPolicy } from '../policy/load.ts';
 import type { PolicySnapshot } from '../policy/snapshot.ts';
 import { watchPolicy, type PolicyWatch } from '../policy/watch.ts';
+import { openCheckpointPlaces, openSigningKey } from './audit-checkpoints.ts';
 import type { Config } from './config-table.ts';
 import { dataFolderOf, makeDataFolder, type DataFolder } from './data-folder.ts';
 import { makeFirstKey } from './first-key.ts';
@@ -139,6 +140,11 @@ async function openRecorder({ config, log, opened }: Start, folder: DataFolder):
   const audit = await openAuditLog({
     folder: folder.audit,
     rotateBytes: config['audit.rotate_bytes'],
+    checkpoints: {
+      key: await openSigningKey(config, folder),
+      places: await openCheckpointPlaces(config, folder, opened),
+      failed: (place, error) => log.error({ err: error, place }, 'a checkpoint could not be kept'),
+    },
   });
   opened.add(() => audit.close());
   return new Recorder({

@@ -32,6 +32,7 @@ async function partsOf(gateway: Gateway): Promise<readonly Part[]> {
     part('policy', 'degraded', gateway.policy.refused()),
     part('keys', 'degraded', gateway.keys.fault),
     part('audit', 'unavailable', gateway.recorder.fault()),
+    part('checkpoints', 'degraded', gateway.recorder.weakness()),
     part(gateway.backend.name, 'unavailable', await gateway.backend.health()),
     part('durability', 'degraded', await gateway.backend.weakness().catch(() => undefined)),
     part('gateway', 'unavailable', gateway.drain.stopping ? 'the gateway is stopping' : undefined),

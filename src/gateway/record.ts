@@ -38,6 +38,11 @@ export class Recorder {
     );
   }
 
+  /** Why what is recorded could be tampered with unnoticed, if it could. */
+  weakness(): string | undefined {
+    return this.#options.audit.weakness();
+  }
+
   /**
    * Records that an allowed request begins; for a change, durably. Rows that come
    * in may be received meanwhile: the end of their stream, without which none of

@@ -10,18 +10,30 @@ export interface Line {
   readonly order?: bigint;
 }
 
+/** What is put around the bytes of lines, which may depend on the lines before. */
+export interface Framing {
+  /** The line at this place of the log, from 1 and without gaps, in pieces. */
+  frame(place: bigint, bytes: Uint8Array): readonly Uint8Array[];
+  /** Every line that was framed is on stable storage. */
+  kept(): void;
+  /** The lines that were framed since then are not in the log. */
+  dropped(): void;
+}
+
 export interface LineLogOptions {
   readonly folder: string;
   /** The name of a file, by the order of its first line; `number` counts the files from 1. */
   readonly name: (number: number, first: bigint | undefined) => string;
-  /** What stands before a line's bytes, by the line's place in the log, from 1 and without gaps. */
-  readonly prefix: (place: bigint) => string;
+  /** What is put around lines; nothing when absent. */
+  readonly framing?: Framing;
   /** Mode of the files. */
   readonly mode: number;
   /** A file that is as large gets no further line. */
   readonly rotateBytes: number;
   /** A file that got no line for so long gets none any more, in milliseconds; any time when absent. */
   readonly idleMillis?: number;
+  /** Lines that nobody waits for are synced after so long, in milliseconds; when there are many of them when absent. */
+  readonly syncMillis?: number;
 }
 
 /** A line that is not on stable storage yet. */
@@ -65,6 +77,8 @@ export class LineLog {
   #lost = 0;
   #failure: string | undefined;
   #timer: NodeJS.Timeout | undefined;
+  #syncTimer: NodeJS.Timeout | undefined;
+  #syncDue = false;
   #working: Promise<void> | undefined;
   #closed = false;
 
@@ -100,6 +114,7 @@ export class LineLog {
     this.#closed = true;
     await this.#working;
     clearTimeout(this.#timer);
+    clearTimeout(this.#syncTimer);
     if (this.#lines.length > 0) await this.#work();
     this.#file?.close();
     if (this.#lines.length > 0)
@@ -129,6 +144,15 @@ export class LineLog {
     this.#working ??= this.#work();
   }
 
+  #scheduleSync(): void {
+    const { syncMillis } = this.#options;
+    if (syncMillis === undefined) return;
+    this.#syncTimer ??= setTimeout(() => {
+      this.#syncDue = true;
+      this.#start();
+    }, syncMillis);
+  }
+
   /** Writes, and flushes where it is due, until nothing is left to write. Does not throw. */
   async #work(): Promise<void> {
     // What else is added in this turn shares the write.
@@ -139,7 +163,7 @@ export class LineLog {
         await this.#writeAll();
         if (this.#isSyncDue()) await this.#sync();
       }
-      if (this.#closed) await this.#sync();
+      if (this.#closed || this.#syncDue) await this.#sync();
       this.#failure = undefined;
     } catch (error) {
       await this.#fail(error);
@@ -149,7 +173,11 @@ export class LineLog {
   }
 
   #isSyncDue(): boolean {
-    return this.#bytes > UNSYNCED_BYTES || this.#lines.some(({ waiter }) => waiter !== undefined);
+    return (
+      this.#syncDue ||
+      this.#bytes > UNSYNCED_BYTES ||
+      this.#lines.some(({ waiter }) => waiter !== undefined)
+    );
   }
 
   /** Brings the lines that are there now into files. */
@@ -162,13 +190,14 @@ export class LineLog {
       this.#writtenMillis = Date.now();
       left -= piece.length;
       this.#written += piece.length;
+      this.#scheduleSync();
       this.#last = piece.at(-1)!.order;
     }
   }
 
-  #framed({ bytes }: Entry, index: number): Uint8Array[] {
+  #framed({ bytes }: Entry, index: number): readonly Uint8Array[] {
     const place = this.#synced + BigInt(this.#written + index + 1);
-    return [Buffer.from(this.#options.prefix(place)), bytes];
+    return this.#options.framing?.frame(place, bytes) ?? [bytes];
   }
 
   /** As many of the next lines as go into the file in one write: at least one. */
@@ -208,11 +237,15 @@ export class LineLog {
   }
 
   async #sync(): Promise<void> {
+    clearTimeout(this.#syncTimer);
+    this.#syncTimer = undefined;
+    this.#syncDue = false;
     const written = this.#written;
     if (written === 0) return;
     await this.#file?.sync();
     this.#written = 0;
     this.#synced += BigInt(written);
+    this.#options.framing?.kept();
     for (const { bytes, waiter } of this.#lines.splice(0, written)) {
       this.#bytes -= bytes.byteLength;
       waiter?.resolve();
@@ -225,6 +258,7 @@ export class LineLog {
     this.#failure = `${this.#options.folder} cannot be written: ${said}`;
     await this.#file?.abandon();
     this.#file = undefined;
+    this.#options.framing?.dropped();
     const lines = this.#lines;
     this.#lines = lines.filter(({ waiter }) => waiter === undefined);
     this.#written = 0;

@@ -1,12 +1,19 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { encodeRecord, placeText } from '../../src/audit/record-codec.ts';
+import { Chain } from '../../src/audit/chain.ts';
+import { encodeRecord } from '../../src/audit/record-codec.ts';
 import { decodeRecord, RecordFault } from '../../src/audit/record-decoding.ts';
 import type { AuditRecord } from '../../src/audit/record.ts';
 import { record } from './records.ts';
 
+/** The line of the only record of a log, as the seventh. */
 function lineOf(given: AuditRecord): string {
-  return placeText('20260131T235959Z-9f86d081', 7n) + encodeRecord(given).toString();
+  const chain = new Chain('20260131T235959Z-9f86d081', () => undefined);
+  return Buffer.concat(chain.frame(7n, encodeRecord(given))).toString();
+}
+
+function hashIn(line: string): string {
+  return line.slice(-46, -3);
 }
 
 const outcome = record('r1', {
@@ -45,7 +52,8 @@ const outcome = record('r1', {
 
 describe('the line of a record', () => {
   it('has every field, in one order, with integers of any size', () => {
-    expect(lineOf(outcome)).toBe(
+    const line = lineOf(outcome);
+    expect(line).toBe(
       '{"instance":"20260131T235959Z-9f86d081","sequence":7,"phase":"outcome","time":"2026-01-31T23:59:59.000001Z",' +
         '"duration_us":1234,"request_id":"r1","decision_id":"d1",' +
         '"principal":{"subject":"user:ann","groups":["group:data"],"roles":["role:loader"],"scopes":[{"action":"append","pattern":"/prod/**"}]},' +
@@ -54,8 +62,10 @@ describe('the line of a record', () => {
         '"backend":"embedded","decision":"allow","rule":"policy.csv:12","policy_digest":"abc","status":200,"code":null,' +
         '"bytes_in":9223372036854775807,"bytes_out":0,"context":{"team":"west","note":"say \\"hi\\"\\n"},' +
         '"commit":{"kind":"append","base_version":null,"version":18446744073709551615,"rows_added":9007199254740993,' +
-        '"rows_removed":0,"schema_changed":false,"rules":["small"]}}\n',
+        '"rows_removed":0,"schema_changed":false,"rules":["small"]},' +
+        `"hash":"${hashIn(line)}"}\n`,
     );
+    expect(hashIn(line)).toMatch(/^[A-Za-z0-9_-]{43}$/);
   });
 
   it('names what is absent as null, so that every line has the same fields', () => {
@@ -98,6 +108,7 @@ describe('the line of a record', () => {
       instance: '20260131T235959Z-9f86d081',
       sequence: 7n,
       code: null,
+      hash: hashIn(lineOf(outcome)),
     });
   });
 });

@@ -61,6 +61,10 @@ export class MemoryAudit implements AuditLog {
     return undefined;
   }
 
+  weakness(): string | undefined {
+    return undefined;
+  }
+
   async close(): Promise<void> {}
 
   outcomes(): readonly AuditRecord[] {

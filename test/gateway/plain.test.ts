@@ -92,6 +92,7 @@ describe('readiness', () => {
         { part: 'policy', status: 'degraded', why: 'policy.csv:1: no' },
         { part: 'keys', status: 'ok' },
         { part: 'audit', status: 'ok' },
+        { part: 'checkpoints', status: 'ok' },
         { part: 'small', status: 'unavailable', why: 'the store does not answer' },
         { part: 'durability', status: 'ok' },
         { part: 'gateway', status: 'ok' },

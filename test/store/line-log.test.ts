@@ -1,17 +1,26 @@
 import { mkdir, readFile, readdir, rename, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
-import { LineLog, type LineLogOptions } from '../../src/store/line-log.ts';
+import { LineLog, type Framing, type LineLogOptions } from '../../src/store/line-log.ts';
 import { countFlushes } from '../support/datasync.ts';
 import { testFolders } from '../support/folder.ts';
 
 const newFolder = testFolders();
 
+/** Puts its number before each line. */
+const numbered: Framing = {
+  frame: (place, bytes) => [Buffer.from(`${place}:`), bytes],
+  kept: () => undefined,
+  dropped: () => undefined,
+};
+
+const bare: Framing = { ...numbered, frame: (_place, bytes) => [bytes] };
+
 function openLog(folder: string, options: Partial<LineLogOptions> = {}): LineLog {
   return new LineLog({
     folder,
     name: (number) => `${number}.log`,
-    prefix: (place) => `${place}:`,
+    framing: numbered,
     mode: 0o600,
     rotateBytes: 2 ** 20,
     ...options,
@@ -107,7 +116,7 @@ describe('a log of lines', () => {
     const folder = await newFolder();
     const log = openLog(folder, {
       name: (number, first) => `${number}-from-${first}.log`,
-      prefix: () => '',
+      framing: bare,
     });
     const orders = [3n, 5n, 4n, 4n, 9n];
     await Promise.all(orders.map((order) => log.append({ ...line(`${order}`), order }, true)));
@@ -178,7 +187,7 @@ describe('a log whose folder cannot be written', () => {
 
   it('keeps as many lines as there is room for, and counts the lost', async () => {
     const folder = join(await newFolder(), 'log');
-    const log = openLog(folder, { prefix: () => '' });
+    const log = openLog(folder, { framing: bare });
     await expect(log.append(line('refused'), true)).rejects.toThrow('ENOENT');
     for (let index = 0; index < 20; index++) await log.append(line('x'.repeat(2 ** 20)), false);
     expect(log.fault).toContain('no such file or directory');

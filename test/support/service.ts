@@ -161,12 +161,11 @@ export class Service {
     return { code: typeof code === 'number' ? code : null, out, err };
   }
 
-  /** Commands on keys and on the catalog know no policy, those on the policy no data. */
+  /** Commands on keys, on the catalog and on the log know no policy, those on the policy no data. */
   #folders(command: string | undefined): readonly string[] {
     const data = command === 'policy' ? [] : ['--data', this.data];
-    const policies =
-      command === 'keys' || command === 'catalog' ? [] : ['--policies', this.policies];
-    return [...data, ...policies];
+    const knowsNone = ['keys', 'catalog', 'audit'].includes(command ?? '');
+    return knowsNone ? data : [...data, '--policies', this.policies];
   }
 
   /** A new key for a subject that holds the given roles. */

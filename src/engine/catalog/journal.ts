@@ -62,7 +62,6 @@ export async function openJournal(
   const log = new LineLog({
     folder,
     name: (number, first) => journalFileName(first ?? 0n, instance, number),
-    prefix: () => '',
     mode: 0o666,
     rotateBytes: options.rotateBytes ?? ROTATE_BYTES,
     idleMillis: IDLE_MILLIS,

@@ -10,7 +10,6 @@ export async function appendToJournal(folder: string, change: Change): Promise<v
   const log = new LineLog({
     folder,
     name: (number, first) => journalFileName(first ?? 0n, instance, number),
-    prefix: () => '',
     mode: 0o666,
     rotateBytes: Number.MAX_SAFE_INTEGER,
   });

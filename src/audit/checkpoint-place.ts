@@ -1,0 +1,56 @@
+import { open, readFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { syncFolder } from '../store/folder.ts';
+import type { Notes } from '../store/notes.ts';
+
+/** Where checkpoints are kept, apart from the log that they vouch for. */
+export interface CheckpointPlace {
+  /** What it is called in a message. */
+  readonly name: string;
+  /** Keeps the newest checkpoint of an instance. */
+  keep(instance: string, text: string): Promise<void>;
+  /** The checkpoints that are kept: texts that nobody has looked at yet. */
+  all(): Promise<readonly string[]>;
+}
+
+/** The notes of the store: the newest checkpoint of each instance. */
+export function notesPlace(notes: Notes): CheckpointPlace {
+  return {
+    name: 'the store',
+    keep: (instance, text) => notes.keep(instance, text),
+    all: async () => (await notes.all()).map(({ text }) => text),
+  };
+}
+
+/**
+ * A file to which every checkpoint is added, a line each. Many gateways may
+ * share it: a line is written at once, at the end.
+ */
+export function anchorFile(path: string): CheckpointPlace {
+  return {
+    name: path,
+    keep: (_instance, text) => addLine(path, text),
+    all: () => linesOf(path),
+  };
+}
+
+async function addLine(path: string, text: string): Promise<void> {
+  const file = await open(path, 'a', 0o600);
+  try {
+    const isNew = (await file.stat()).size === 0;
+    await file.appendFile(`${text}\n`);
+    await file.datasync();
+    if (isNew) await syncFolder(dirname(path));
+  } finally {
+    await file.close();
+  }
+}
+
+/** A line that lacks its newline was torn by a crash: the one before it stands. */
+async function linesOf(path: string): Promise<readonly string[]> {
+  const text = await readFile(path, 'utf8');
+  return text
+    .slice(0, text.lastIndexOf('\n') + 1)
+    .split('\n')
+    .slice(0, -1);
+}

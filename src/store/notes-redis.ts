@@ -1,0 +1,46 @@
+import { parseRedisAddress } from './redis-address.ts';
+import { connectRedis, type RedisLink } from './redis-client.ts';
+import type { Note, Notes } from './notes.ts';
+
+/** How long the first connection may take, in milliseconds. */
+const FIRST_MILLIS = 5000;
+
+/**
+ * Opens the notes of a catalog in Redis: one hash, in the slot of the catalog's
+ * other keys. It opens without Redis as well, and works as soon as Redis answers.
+ * @throws StoreError address.
+ */
+export async function openNotesRedis(url: string, catalog: string): Promise<Notes> {
+  const link = await connectRedis(parseRedisAddress(url));
+  await link.untilReady(FIRST_MILLIS);
+  return new NotesRedis(link, `{arrowgate:${catalog}}:notes`);
+}
+
+class NotesRedis implements Notes {
+  readonly #link: RedisLink;
+  readonly #key: string;
+
+  constructor(link: RedisLink, key: string) {
+    this.#link = link;
+    this.#key = key;
+  }
+
+  async keep(name: string, text: string): Promise<void> {
+    await this.#link.client.hset(this.#key, name, text);
+  }
+
+  async remove(name: string): Promise<void> {
+    await this.#link.client.hdel(this.#key, name);
+  }
+
+  async all(): Promise<readonly Note[]> {
+    const found = await this.#link.client.hgetall(this.#key);
+    return Object.entries(found)
+      .map(([name, text]) => ({ name, text }))
+      .sort((one, other) => (one.name < other.name ? -1 : 1));
+  }
+
+  async close(): Promise<void> {
+    this.#link.client.disconnect();
+  }
+}

@@ -1,0 +1,10 @@
+import { join } from 'node:path';
+import { openNotesFolder } from './notes-folder.ts';
+import { openNotesRedis } from './notes-redis.ts';
+import type { Notes } from './notes.ts';
+import type { StoreOptions } from './open-store.ts';
+
+/** Opens the notes beside the store that was chosen. @throws StoreError address */
+export async function openNotes({ redis, catalog, folder }: StoreOptions): Promise<Notes> {
+  return redis === null ? openNotesFolder(join(folder, 'notes')) : openNotesRedis(redis, catalog);
+}

@@ -1,0 +1,44 @@
+import { expect, it } from 'vitest';
+import type { Notes } from '../../src/store/notes.ts';
+
+/** What every kind of notes does. `open` gives the same notes each time. */
+export function notesConformance(open: () => Promise<Notes>): void {
+  it('keeps the latest text of each name, for whoever opens them next', async () => {
+    const notes = await open();
+    expect(await notes.all()).toEqual([]);
+    await notes.keep('b-2', 'first');
+    await notes.keep('a-1', 'é {"x":1}');
+    await notes.keep('b-2', 'second');
+    await notes.close();
+    const again = await open();
+    expect(await again.all()).toEqual([
+      { name: 'a-1', text: 'é {"x":1}' },
+      { name: 'b-2', text: 'second' },
+    ]);
+    await again.close();
+  });
+
+  it('removes a name, and nothing where there is none', async () => {
+    const notes = await open();
+    await notes.keep('gone', 'x');
+    await notes.remove('gone');
+    await notes.remove('gone');
+    expect((await notes.all()).map(({ name }) => name)).not.toContain('gone');
+    await notes.close();
+  });
+
+  it('never shows a part of a text while it is replaced', async () => {
+    const notes = await open();
+    const texts = ['x', 'y'].map((letter) => letter.repeat(50_000));
+    await notes.keep('busy', texts[0]!);
+    const writing = (async () => {
+      for (let turn = 0; turn < 40; turn++) await notes.keep('busy', texts[turn % 2]!);
+    })();
+    for (let turn = 0; turn < 40; turn++) {
+      const busy = (await notes.all()).find(({ name }) => name === 'busy');
+      expect(texts).toContain(busy?.text);
+    }
+    await writing;
+    await notes.close();
+  });
+}
