@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ChainHead } from './chain.ts';
-import { signCheckpoint } from './checkpoint.ts';
+import { checkpointText } from './checkpoint.ts';
 import type { CheckpointPlace } from './checkpoint-place.ts';
 import type { SigningKey } from './signing-key.ts';
 
@@ -63,7 +63,7 @@ export class Checkpoints {
 
   async #keep(head: ChainHead): Promise<void> {
     const { instance, key, places } = this.#options;
-    const text = signCheckpoint(key, instance, head);
+    const text = checkpointText(key, instance, head);
     await Promise.all(places.map((place) => this.#keepAt(place, text)));
   }
 

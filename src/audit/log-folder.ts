@@ -1,12 +1,16 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 
-const FILE = /^\d{8}\.jsonl$/;
+const LINES = /^(\d{8})\.jsonl$/;
+const SEAL = /^(\d{8})\.seal$/;
 
-/** A file of an instance's log. */
+/** A part of an instance's log: a file of lines, or a segment that was sealed. */
 export interface LogFile {
-  readonly name: string;
+  readonly kind: 'lines' | 'segment';
+  /** The file of lines, or the Arrow file, which is no more when it was kept long enough. */
   readonly path: string;
+  /** Where the seal of the segment is, or would be. */
+  readonly seal: string;
 }
 
 /** The instances of an audit folder, in the order of their starts. None when the folder is not there. */
@@ -18,12 +22,29 @@ export async function instancesOf(folder: string): Promise<readonly string[]> {
     .sort();
 }
 
-/** The files of an instance, in the order in which they were written. */
+/**
+ * The parts of an instance's log, in the order in which they were written. While
+ * the file of lines is there it counts: the segment may not be whole yet.
+ */
 export async function filesOf(folder: string, instance: string): Promise<readonly LogFile[]> {
-  const names = (await readdir(join(folder, instance)).catch(absent)).filter((name) =>
-    FILE.test(name),
-  );
-  return names.sort().map((name) => ({ name, path: join(folder, instance, name) }));
+  const inner = join(folder, instance);
+  const names = await readdir(inner).catch(absent);
+  const lines = new Set(numbersIn(names, LINES));
+  const numbers = new Set([...lines, ...numbersIn(names, SEAL)]);
+  return [...numbers].sort().map((number) => ({
+    kind: lines.has(number) ? 'lines' : 'segment',
+    path: join(inner, `${number}.${lines.has(number) ? 'jsonl' : 'arrow'}`),
+    seal: join(inner, `${number}.seal`),
+  }));
+}
+
+/** The segment that a file of lines becomes. */
+export function segmentOf(lines: string): string {
+  return lines.replace(/jsonl$/, 'arrow');
+}
+
+function numbersIn(names: readonly string[], pattern: RegExp): readonly string[] {
+  return names.flatMap((name) => pattern.exec(name)?.[1] ?? []);
 }
 
 function absent(error: unknown): never[] {

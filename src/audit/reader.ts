@@ -1,7 +1,8 @@
 import { readLines, type FileLine } from '../store/line-reader.ts';
-import { filesOf, instancesOf } from './log-folder.ts';
+import { filesOf, instancesOf, segmentOf, type LogFile } from './log-folder.ts';
 import { decodeRecord, RecordFault } from './record-decoding.ts';
 import type { LoggedRecord } from './record.ts';
+import { recordsOfSegment } from './segment-file.ts';
 
 /** A line of the log that is not a record, and not merely the torn end of a file. */
 export class LogDamage extends Error {
@@ -26,7 +27,18 @@ export class LogDamage extends Error {
  */
 export async function* readRecords(folder: string): AsyncGenerator<LoggedRecord> {
   for (const instance of await instancesOf(folder)) {
-    for (const { path } of await filesOf(folder, instance)) yield* recordsOf(path);
+    for (const file of await filesOf(folder, instance)) yield* recordsIn(file);
+  }
+}
+
+/** A file of lines may have been sealed a moment ago; a segment may have been kept long enough. */
+async function* recordsIn(file: LogFile): AsyncGenerator<LoggedRecord> {
+  const { kind, path } = file;
+  try {
+    yield* kind === 'lines' ? recordsOf(path) : recordsOfSegment(path);
+  } catch (error) {
+    if (!isAbsent(error)) throw error;
+    if (kind === 'lines') yield* recordsIn({ ...file, kind: 'segment', path: segmentOf(path) });
   }
 }
 
@@ -43,4 +55,8 @@ function recordOf(file: string, line: FileLine): LoggedRecord {
     if (error instanceof RecordFault) throw new LogDamage(file, line.number, error.message);
     throw error;
   }
+}
+
+function isAbsent(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'ENOENT';
 }

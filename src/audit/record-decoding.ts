@@ -22,7 +22,7 @@ export function decodeRecord(line: string): LoggedRecord {
   return {
     instance: text(fields, 'instance'),
     sequence: integer(fields, 'sequence'),
-    phase: oneOf(phases, fields, 'phase'),
+    phase: phaseOf(text(fields, 'phase')),
     time: text(fields, 'time'),
     duration_us: integerOrNull(fields, 'duration_us'),
     request_id: text(fields, 'request_id'),
@@ -38,7 +38,7 @@ export function decodeRecord(line: string): LoggedRecord {
     mode: textOrNull(fields, 'mode'),
     branch: textOrNull(fields, 'branch'),
     backend: textOrNull(fields, 'backend'),
-    decision: oneOf(decisions, fields, 'decision'),
+    decision: decisionOf(text(fields, 'decision')),
     rule: textOrNull(fields, 'rule'),
     policy_digest: textOrNull(fields, 'policy_digest'),
     status: numberOrNull(fields, 'status'),
@@ -156,12 +156,18 @@ function numberOrNull(fields: JsonObject, name: string): number | null {
   return value === null ? null : Number(value);
 }
 
-function oneOf<Value extends string>(
-  values: readonly Value[],
-  fields: JsonObject,
-  name: string,
-): Value {
-  const found = values.find((value) => value === fields[name]);
+/** @throws RecordFault */
+export function phaseOf(value: string): Phase {
+  return oneOf(phases, value, 'phase');
+}
+
+/** @throws RecordFault */
+export function decisionOf(value: string): Decision {
+  return oneOf(decisions, value, 'decision');
+}
+
+function oneOf<Value extends string>(values: readonly Value[], value: string, name: string): Value {
+  const found = values.find((each) => each === value);
   if (found === undefined) throw fault(name, values.join(', '));
   return found;
 }

@@ -1,8 +1,10 @@
 import type { AuditFinding } from './audit-finding.ts';
 import { beginning, type ChainHead } from './chain.ts';
 import { readChain, type BrokenLine, type Marks, type ReadChain } from './chain-reader.ts';
-import type { SignedCheckpoint } from './checkpoint.ts';
+import type { Checkpoint } from './checkpoint.ts';
 import { filesOf, instancesOf, type LogFile } from './log-folder.ts';
+import { checkSegment } from './segment-check.ts';
+import type { PublicKey } from './signing-key.ts';
 import { describeBreak, placeOf } from './tampering.ts';
 import type { Vouchers } from './vouchers.ts';
 
@@ -33,7 +35,7 @@ export async function verifyLog(
   const checked: CheckedChain[] = [];
   let records = 0n;
   for (const instance of await namesOf(folder, vouchers)) {
-    const chain = await checkChain(folder, instance, vouchers.of(instance));
+    const chain = await checkChain(folder, instance, vouchers);
     checked.push(chain);
     records += chain.head.count;
     progress(records);
@@ -63,14 +65,16 @@ interface CheckedChain {
 async function checkChain(
   folder: string,
   instance: string,
-  checkpoints: readonly SignedCheckpoint[],
+  vouchers: Vouchers,
 ): Promise<CheckedChain> {
+  const checkpoints = vouchers.of(instance);
   const files = await filesOf(folder, instance);
   const marks: Marks = new Map(checkpoints.map(({ count }) => [count, undefined]));
-  const walked = await walk(instance, files, marks);
+  const walked = await walk({ instance, files, marks, keys: vouchers.keys });
   const signed = checkpoints.at(-1)?.count ?? 0n;
   const finding =
     againstCheckpoints(instance, checkpoints, marks, walked) ??
+    walked.finding ??
     (walked.broken && (await describeBreak(instance, files, walked.head, walked.broken))) ??
     unvouched(instance, checkpoints, walked);
   const { count } = walked.head;
@@ -80,29 +84,62 @@ async function checkChain(
 
 interface Walked {
   readonly head: ChainHead;
-  readonly broken?: BrokenLine;
+  readonly broken?: BrokenLine | undefined;
+  readonly finding?: AuditFinding | undefined;
   readonly notes: readonly string[];
 }
 
-async function walk(instance: string, files: readonly LogFile[], marks: Marks): Promise<Walked> {
+async function walk(chain: ChainFiles): Promise<Walked> {
+  const { instance, files } = chain;
   const notes: string[] = [];
+  let head = beginning(instance);
   let previous: Stretch | undefined;
   for (const file of files) {
-    const from = previous?.read.head ?? beginning(instance);
-    let read = await readChain(file, from, marks);
-    const earlier = previous && read.broken?.line === 1 && (await rewound(previous, read.broken));
-    if (earlier) {
-      const unconfirmed = from.count - earlier.count;
-      notes.push(
-        `${previous?.file.path} ends with ${unconfirmed} records that were never confirmed`,
-      );
-      read = await readChain(file, earlier, marks);
+    const part = await walkPart(chain, { file, from: head, previous });
+    notes.push(...part.notes);
+    head = part.read.head;
+    if (part.finding !== undefined || part.read.broken !== undefined) {
+      return { head, broken: part.read.broken, finding: part.finding, notes };
     }
-    if (read.torn) notes.push(`${file.path} ends with a torn record, which was never confirmed`);
-    if (read.broken !== undefined) return { ...read, notes };
-    previous = { file, from, read };
+    previous = part;
   }
-  return { head: previous?.read.head ?? beginning(instance), notes };
+  return { head, notes };
+}
+
+interface ChainFiles {
+  readonly instance: string;
+  readonly files: readonly LogFile[];
+  readonly marks: Marks;
+  readonly keys: readonly PublicKey[];
+}
+
+interface Part {
+  readonly file: LogFile;
+  readonly from: ChainHead;
+  readonly previous: Stretch | undefined;
+}
+
+async function walkPart(chain: ChainFiles, part: Part): Promise<Stretch> {
+  return part.file.kind === 'segment' ? walkSegment(chain, part) : walkLines(chain, part);
+}
+
+async function walkSegment(chain: ChainFiles, { file, from }: Part): Promise<Stretch> {
+  const { head, finding, note } = await checkSegment({ ...chain, file, from });
+  const notes = note === undefined ? [] : [note];
+  return { file, from, read: { head, torn: false }, notes, ...(finding && { finding }) };
+}
+
+async function walkLines({ marks }: ChainFiles, { file, from, previous }: Part): Promise<Stretch> {
+  const notes: string[] = [];
+  let read = await readChain(file, from, marks);
+  const earlier = previous && read.broken?.line === 1 && (await rewound(previous, read.broken));
+  if (earlier) {
+    const unconfirmed = from.count - earlier.count;
+    notes.push(`${previous?.file.path} ends with ${unconfirmed} records that were never confirmed`);
+    read = await readChain(file, earlier, marks);
+  }
+  if (read.torn) notes.push(`${file.path} ends with a torn record, which was never confirmed`);
+  return { file, from, read, notes };
 }
 
 /** A file and how far the chain held in it. */
@@ -110,6 +147,8 @@ interface Stretch {
   readonly file: LogFile;
   readonly from: ChainHead;
   readonly read: ReadChain;
+  readonly notes: readonly string[];
+  readonly finding?: AuditFinding;
 }
 
 /**
@@ -117,7 +156,7 @@ interface Stretch {
  * failed could not be made to forget the records after that.
  */
 async function rewound(previous: Stretch, { bytes }: BrokenLine): Promise<ChainHead | undefined> {
-  const next = placeOf(bytes);
+  const next = previous.file.kind === 'lines' ? placeOf(bytes) : undefined;
   if (next === undefined || next <= previous.from.count + 1n) return undefined;
   const count = next - 1n;
   if (count >= previous.read.head.count) return undefined;
@@ -130,14 +169,17 @@ async function rewound(previous: Stretch, { bytes }: BrokenLine): Promise<ChainH
 /** A chain that holds in itself, but is not the one that was signed. */
 function againstCheckpoints(
   instance: string,
-  checkpoints: readonly SignedCheckpoint[],
+  checkpoints: readonly Checkpoint[],
   marks: Marks,
-  { head, broken }: Walked,
+  { head, broken, finding }: Walked,
 ): AuditFinding | undefined {
   let good = 0n;
   for (const { count, hash, time } of checkpoints) {
+    if (!marks.has(count)) continue;
+    // Past what is bad nobody looked.
+    if (marks.get(count) === undefined && finding !== undefined) return undefined;
     if (count > head.count) {
-      if (broken !== undefined) return undefined;
+      if (broken !== undefined || finding !== undefined) return undefined;
       const text = `the log ends after record ${head.count}, but ${count} were signed at ${time}`;
       return { ...whole(instance), kind: 'cut short', sequence: head.count + 1n, text };
     }
@@ -157,7 +199,7 @@ const UNSIGNED_RECORDS = 10_000n;
 
 function unvouched(
   instance: string,
-  checkpoints: readonly SignedCheckpoint[],
+  checkpoints: readonly Checkpoint[],
   { head }: Walked,
 ): AuditFinding | undefined {
   if (checkpoints.length > 0 || head.count <= UNSIGNED_RECORDS) return undefined;

@@ -1,15 +1,23 @@
-import { CheckpointFault, isSigned, parseCheckpoint, type SignedCheckpoint } from './checkpoint.ts';
+import { isCheckpointSigned, parseCheckpoint, type Checkpoint } from './checkpoint.ts';
 import type { CheckpointPlace } from './checkpoint-place.ts';
 import type { PublicKey } from './signing-key.ts';
+import { StatementFault } from './statement.ts';
 
 /** The checkpoints of all places that one of the keys signed. */
 export class Vouchers {
-  readonly #byInstance: ReadonlyMap<string, readonly SignedCheckpoint[]>;
+  readonly #byInstance: ReadonlyMap<string, readonly Checkpoint[]>;
+  /** The keys whose signatures count. */
+  readonly keys: readonly PublicKey[];
   /** Checkpoints that do not count, and why. */
   readonly notes: readonly string[];
 
-  constructor(checkpoints: readonly SignedCheckpoint[], notes: readonly string[]) {
+  constructor(
+    checkpoints: readonly Checkpoint[],
+    keys: readonly PublicKey[],
+    notes: readonly string[],
+  ) {
     this.#byInstance = grouped(checkpoints.toSorted(byCount));
+    this.keys = keys;
     this.notes = notes;
   }
 
@@ -19,7 +27,7 @@ export class Vouchers {
   }
 
   /** The checkpoints of an instance, in the order of their counts. */
-  of(instance: string): readonly SignedCheckpoint[] {
+  of(instance: string): readonly Checkpoint[] {
     return this.#byInstance.get(instance) ?? [];
   }
 }
@@ -29,7 +37,7 @@ export async function readVouchers(
   places: readonly CheckpointPlace[],
   keys: readonly PublicKey[],
 ): Promise<Vouchers> {
-  const good: SignedCheckpoint[] = [];
+  const good: Checkpoint[] = [];
   const notes: string[] = [];
   for (const place of places) {
     for (const text of await place.all()) {
@@ -38,25 +46,23 @@ export async function readVouchers(
       else good.push(read);
     }
   }
-  return new Vouchers(good, notes);
+  return new Vouchers(good, keys, notes);
 }
 
-function trusted(text: string, keys: readonly PublicKey[]): SignedCheckpoint | string {
+function trusted(text: string, keys: readonly PublicKey[]): Checkpoint | string {
   try {
     const checkpoint = parseCheckpoint(text);
-    if (isSigned(checkpoint, keys)) return checkpoint;
+    if (isCheckpointSigned(checkpoint, keys)) return checkpoint;
     const { instance, count } = checkpoint;
     return `the checkpoint of ${instance} at ${count} was signed by none of the keys`;
   } catch (error) {
-    if (error instanceof CheckpointFault) return error.message;
+    if (error instanceof StatementFault) return error.message;
     throw error;
   }
 }
 
-function grouped(
-  checkpoints: readonly SignedCheckpoint[],
-): ReadonlyMap<string, readonly SignedCheckpoint[]> {
-  const groups = new Map<string, SignedCheckpoint[]>();
+function grouped(checkpoints: readonly Checkpoint[]): ReadonlyMap<string, readonly Checkpoint[]> {
+  const groups = new Map<string, Checkpoint[]>();
   for (const checkpoint of checkpoints) {
     const group = groups.get(checkpoint.instance);
     if (group === undefined) groups.set(checkpoint.instance, [checkpoint]);
@@ -65,7 +71,7 @@ function grouped(
   return groups;
 }
 
-function byCount(one: SignedCheckpoint, other: SignedCheckpoint): number {
+function byCount(one: Checkpoint, other: Checkpoint): number {
   if (one.count === other.count) return 0;
   return one.count < other.count ? -1 : 1;
 }

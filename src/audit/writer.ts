@@ -9,6 +9,8 @@ import type { AuditRecord } from './record.ts';
 
 /** Where audit records go. */
 export interface AuditLog {
+  /** The start of this process: the name of its folder. */
+  readonly instance: string;
   /**
    * Writes a record. A durable one is on stable storage when this resolves, and
    * not in the log when it rejects; many at once share one flush of the disk.
@@ -36,6 +38,8 @@ export interface AuditLogOptions {
 const DIGITS = 8;
 /** How long a record that nobody waits for may be without a checkpoint (contract section 6). */
 const SYNC_MILLIS = 900;
+/** A file that got no record for so long gets none any more, so that others may seal it. */
+const IDLE_MILLIS = 12 * 3_600_000;
 
 /**
  * Opens the audit log for one start of a gateway process. Each start is an
@@ -54,10 +58,12 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> 
     name: (number) => `${String(number).padStart(DIGITS, '0')}.jsonl`,
     framing: new Chain(instance, (head) => checkpoints?.advance(head)),
     syncMillis: SYNC_MILLIS,
+    idleMillis: IDLE_MILLIS,
     mode: 0o600,
     rotateBytes: options.rotateBytes,
   });
   return {
+    instance,
     write: (record, durable) => lines.append({ bytes: encodeRecord(record) }, durable),
     healthy: () => lines.fault,
     weakness: () => checkpoints?.fault(),

@@ -110,7 +110,7 @@ export const settings = {
     'whose records are on disk before the answer',
   ),
   'audit.rotate_bytes': setting(size, 64 * MIB, '64MiB', 'size at which an audit file is closed'),
-  'audit.retain': planned('duration', '400d', '400d', 'how long audit files are kept'),
+  'audit.retain': setting(duration, 400 * 86_400_000, '400d', 'how long audit files are kept'),
   'audit.signing_key': setting(
     optional(text),
     null,

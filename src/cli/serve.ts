@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import type { Logger } from 'pino';
+import { BackgroundSealing, type BackgroundSealingOptions } from '../audit/background-sealing.ts';
 import { openAuditLog } from '../audit/writer.ts';
 import { openFormat } from '../engine/catalog/format.ts';
 import type { Engine } from '../engine/engine.ts';
@@ -136,17 +137,20 @@ async function openKeys({ config, log, output }: Start, folder: DataFolder): Pro
   });
 }
 
-async function openRecorder({ config, log, opened }: Start, folder: DataFolder): Promise<Recorder> {
+async function openRecorder(start: Start, folder: DataFolder): Promise<Recorder> {
+  const { config, log, opened } = start;
+  const key = await openSigningKey(config, folder);
   const audit = await openAuditLog({
     folder: folder.audit,
     rotateBytes: config['audit.rotate_bytes'],
     checkpoints: {
-      key: await openSigningKey(config, folder),
+      key,
       places: await openCheckpointPlaces(config, folder, opened),
       failed: (place, error) => log.error({ err: error, place }, 'a checkpoint could not be kept'),
     },
   });
   opened.add(() => audit.close());
+  sealInBackground(start, { folder: folder.audit, own: audit.instance, key });
   return new Recorder({
     audit,
     log,
@@ -154,6 +158,27 @@ async function openRecorder({ config, log, opened }: Start, folder: DataFolder):
     redact: redactor(config['audit.redact']),
     backend: 'embedded',
   });
+}
+
+/** Another gateway may still write a file of the log that is younger. */
+const STALE_MILLIS = 24 * 3_600_000;
+
+/** Seals the files of the audit log that are finished. */
+function sealInBackground(
+  { config, log, opened }: Start,
+  place: Pick<BackgroundSealingOptions, 'folder' | 'own' | 'key'>,
+): void {
+  const sealing = new BackgroundSealing({
+    ...place,
+    staleMillis: STALE_MILLIS,
+    retainMillis: config['audit.retain'],
+    done: ({ unfit, ...done }) => {
+      if (done.sealed + done.retired > 0) log.info(done, 'sealed files of the audit log');
+      if (unfit.length > 0) log.error({ unfit }, 'the chain does not hold in the audit log');
+    },
+    failed: (error) => log.error({ err: error }, 'the audit log could not be sealed'),
+  });
+  opened.add(() => sealing.stop());
 }
 
 async function openServer(gateway: Gateway, config: Config): Promise<Listening> {

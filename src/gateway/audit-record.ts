@@ -1,4 +1,5 @@
 import type { AuditPrincipal, AuditRecord } from '../audit/record.ts';
+import { timeOf } from '../audit/time.ts';
 import { canonicalPath } from '../protocol/identifier.ts';
 import { queryMode } from '../protocol/mode.ts';
 import type { Credential, Principal } from '../protocol/principal.ts';
@@ -90,10 +91,4 @@ function objectsOf({ known, answer }: Outcome): readonly string[] {
   const asked = [...(known.permit?.asked ?? []), ...(answer.objects ?? [])];
   const paths = (target === undefined ? asked : [target, ...asked]).map(canonicalPath);
   return [...new Set(paths)];
-}
-
-/** RFC 3339 with microseconds, in UTC. */
-function timeOf(micros: bigint): string {
-  const seconds = new Date(Number(micros / 1000n)).toISOString().slice(0, -'.000Z'.length);
-  return `${seconds}.${String(micros % 1_000_000n).padStart(6, '0')}Z`;
 }

@@ -4,12 +4,15 @@ import * as fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
 import { beginning, hashAfter, tailOf } from '../../src/audit/chain.ts';
 import { anchorFile } from '../../src/audit/checkpoint-place.ts';
+import { parseSeal, sealText } from '../../src/audit/seal.ts';
+import { sealFinished, type Sealed } from '../../src/audit/sealing.ts';
+import { writeSegment } from '../../src/audit/segment-file.ts';
 import { readOrMakeSigningKey, type SigningKey } from '../../src/audit/signing-key.ts';
 import { verifyLog, type AuditVerified } from '../../src/audit/verification.ts';
 import { readVouchers } from '../../src/audit/vouchers.ts';
 import { openAuditLog } from '../../src/audit/writer.ts';
 import { testFolders } from '../support/folder.ts';
-import { record } from './records.ts';
+import { readAll, record } from './records.ts';
 
 const RECORDS = 60;
 const newFolder = testFolders();
@@ -240,5 +243,109 @@ describe('an audit log', () => {
     expect(notes.at(-1)).toBe(
       `${log.anchor}: the checkpoint of ${log.instance} at ${RECORDS} was signed by none of the keys`,
     );
+  });
+});
+
+/** Seals everything but the last file of a log. */
+async function seal({ folder, key, instance }: Written, retainMillis = 1e12): Promise<Sealed> {
+  return sealFinished({
+    folder,
+    key,
+    own: instance,
+    staleMillis: 1e12,
+    retainMillis,
+    write: writeSegment,
+  });
+}
+
+describe('a log whose finished files were sealed', () => {
+  it('holds, reads as before, and is sealed once', async () => {
+    const log = await written(5000);
+    const before = await readAll(log.folder);
+    const files = (await filesOf(log.folder, log.instance)).length;
+    expect(await seal(log)).toEqual({ sealed: files - 1, retired: 0, unfit: [] });
+    expect(await seal(log)).toEqual({ sealed: 0, retired: 0, unfit: [] });
+    expect(await readAll(log.folder)).toEqual(before);
+    expect(await verify(log)).toMatchObject({ records: BigInt(RECORDS), findings: [], notes: [] });
+  });
+
+  it('holds when a crash left the lines of a segment behind', async () => {
+    const log = await written(5000);
+    const [first] = await filesOf(log.folder, log.instance);
+    const lines = await readFile(first!);
+    await seal(log);
+    await writeFile(first!, lines);
+    expect((await verify(log)).findings).toEqual([]);
+    expect(await seal(log)).toMatchObject({ sealed: 1 });
+    expect((await verify(log)).findings).toEqual([]);
+  });
+
+  it('is found out when a byte of a segment is another, wherever it was', async () => {
+    const log = await written(5000);
+    await seal(log);
+    const path = join(log.folder, log.instance, '00000002.arrow');
+    const bytes = await readFile(path);
+    const at = fc.nat(bytes.length - 1);
+    await fc.assert(
+      fc.asyncProperty(at, async (index) => {
+        const other = Buffer.from(bytes);
+        other[index]! ^= 0x21;
+        await writeFile(path, other);
+        expect((await verify(log)).findings).toMatchObject([{ kind: 'edited', file: path }]);
+      }),
+      { numRuns: 20 },
+    );
+    await writeFile(path, bytes);
+    expect((await verify(log)).findings).toEqual([]);
+  });
+
+  it('names the record that was edited in a segment', async () => {
+    const log = await written(5000);
+    await seal(log);
+    const path = join(log.folder, log.instance, '00000001.arrow');
+    const bytes = await readFile(path);
+    const at = bytes.indexOf('r2');
+    bytes[at + 1] = '9'.charCodeAt(0);
+    await writeFile(path, bytes);
+    expect((await verify(log)).findings).toMatchObject([
+      { kind: 'edited', file: path, sequence: 3n, text: 'record 3 was edited' },
+    ]);
+  });
+
+  it('is found out when a segment or its seal goes, or another key seals it', async () => {
+    const log = await written(5000);
+    await seal(log);
+    const [arrow, sealed] = ['arrow', 'seal'].map((end) =>
+      join(log.folder, log.instance, `00000002.${end}`),
+    );
+    const [bytes, text] = [await readFile(arrow!), await readFile(sealed!, 'utf8')];
+    await rm(arrow!);
+    expect((await verify(log)).findings).toMatchObject([{ kind: 'removed', file: arrow }]);
+    await rm(sealed!);
+    expect((await verify(log)).findings).toMatchObject([{ kind: 'removed' }]);
+    await writeFile(arrow!, bytes);
+    const stranger = await readOrMakeSigningKey(join(await newFolder(), 'key.pem'));
+    await writeFile(sealed!, sealText(stranger, parseSeal(text)));
+    expect((await verify(log)).findings).toMatchObject([{ kind: 'edited', file: arrow }]);
+  });
+
+  it('lets go what was kept long enough, and holds', async () => {
+    const log = await written(5000);
+    await seal(log);
+    const { retired } = await seal(log, 1);
+    expect(retired).toBeGreaterThan(1);
+    const { findings, notes } = await verify(log);
+    expect(findings).toEqual([]);
+    expect(notes).toHaveLength(retired);
+    expect(notes[0]).toMatch(/00000001\.arrow was kept until .*: its \d+ records are gone$/);
+    expect((await readAll(log.folder)).length).toBeLessThan(RECORDS);
+  });
+
+  it('leaves a file as it is whose chain does not hold', async () => {
+    const log = await written(5000);
+    const [first] = await filesOf(log.folder, log.instance);
+    await writeFile(first!, (await readFile(first!, 'utf8')).replace('"r3"', '"r4"'));
+    expect(await seal(log)).toEqual({ sealed: 0, retired: 0, unfit: [first] });
+    expect((await verify(log)).findings).toMatchObject([{ kind: 'edited', sequence: 4n }]);
   });
 });

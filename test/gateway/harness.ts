@@ -40,6 +40,7 @@ p, role:loader, /prod/**, append, allow
 
 /** An audit log that keeps its records in memory, and can be out of order. */
 export class MemoryAudit implements AuditLog {
+  readonly instance = 'memory';
   readonly records: AuditRecord[] = [];
   /** What was written, in order: `outcome InsertIntoTable durable`. */
   readonly events: string[];

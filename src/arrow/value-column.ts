@@ -1,0 +1,186 @@
+import {
+  Bool,
+  Dictionary,
+  Field,
+  Int32,
+  Int64,
+  List,
+  Struct,
+  TimestampMicrosecond,
+  Uint64,
+  Utf8,
+  Vector,
+  type Data,
+  type DataType,
+} from 'apache-arrow';
+import { bitmapBytes, getBit } from './bitmap.ts';
+import { dataOf, isNull } from './data.ts';
+
+/**
+ * How values of one kind stand in a column. Made straight from values of a known
+ * kind: a builder that sees each value as anything is many times slower.
+ */
+export interface ValueKind<Value> {
+  readonly type: DataType;
+  /** The column of these values. */
+  data(values: readonly (Value | null)[]): Data;
+  /** The value of a row. */
+  read(data: Data, row: number): Value | null;
+}
+
+/** A kind whose rows are never asked for when they are null. */
+function kindOf<Value>(
+  type: DataType,
+  data: ValueKind<Value>['data'],
+  read: (data: Data, row: number) => Value,
+): ValueKind<Value> {
+  return { type, data, read: (column, row) => (isNull(column, row) ? null : read(column, row)) };
+}
+
+/** Texts. */
+export const text: ValueKind<string> = kindOf(new Utf8(), textsOf, readText);
+
+/** Texts of which there are few: each is stored once. */
+export const word: ValueKind<string> = wordKind(new Dictionary(new Utf8(), new Int32()));
+
+/** Truth values. */
+export const truth: ValueKind<boolean> = kindOf(
+  new Bool(),
+  (values) => dataOf(new Bool(), { ...nullsOf(values), values: bitsOf(values, Boolean) }),
+  (data, row) => getBit(data.values, data.offset + row),
+);
+
+/** Integers of 32 bits. */
+export const int32: ValueKind<number> = kindOf(
+  new Int32(),
+  (values) => {
+    const numbers = Int32Array.from(values, (value) => value ?? 0);
+    return dataOf(new Int32(), { ...nullsOf(values), values: numbers });
+  },
+  (data, row) => data.values[row],
+);
+
+/** Integers of 64 bits. */
+export const int64: ValueKind<bigint> = signedKind(new Int64());
+
+/** Moments in UTC, as microseconds since 1970. */
+export const moment: ValueKind<bigint> = signedKind(new TimestampMicrosecond('UTC'));
+
+/** Integers of 64 bits without a sign. */
+export const uint64: ValueKind<bigint> = kindOf(
+  new Uint64(),
+  (values) => {
+    const numbers = BigUint64Array.from(values, (value) => value ?? 0n);
+    return dataOf(new Uint64(), { ...nullsOf(values), values: numbers });
+  },
+  (data, row) => data.values[row],
+);
+
+/** Lists of values of one kind; none of the values is null. */
+export function list<Value>(item: ValueKind<Value>): ValueKind<readonly Value[]> {
+  const type = new List(new Field('item', item.type, false));
+  return kindOf(
+    type,
+    (values) => {
+      const offsets = offsetsOf(values, (value) => value.length);
+      const children = [item.data(values.flatMap((value) => value ?? []))];
+      return dataOf(type, { ...nullsOf(values), offsets, children });
+    },
+    (data, row) => {
+      const [start, end] = [data.valueOffsets[row]!, data.valueOffsets[row + 1]!];
+      const [child] = data.children;
+      return Array.from({ length: end - start }, (_, index) => item.read(child!, start + index)!);
+    },
+  );
+}
+
+/** Values of several named parts. */
+export function struct<Value extends object>(parts: {
+  readonly [Name in keyof Value & string]: ValueKind<NonNullable<Value[Name]>>;
+}): ValueKind<Value> {
+  const names = Object.keys(parts) as (keyof Value & string)[];
+  const type = new Struct(names.map((name) => new Field(name, parts[name].type, true)));
+  return kindOf<Value>(
+    type,
+    (values) => {
+      const children = names.map((name) =>
+        parts[name].data(values.map((value) => value?.[name] ?? null)),
+      );
+      return dataOf(type, { ...nullsOf(values), children });
+    },
+    (data, row) => {
+      const read = names.map((name, at) => [name, parts[name].read(data.children[at]!, row)]);
+      return Object.fromEntries(read) as Value;
+    },
+  );
+}
+
+function signedKind(type: Int64 | TimestampMicrosecond): ValueKind<bigint> {
+  return kindOf(
+    type,
+    (values) => {
+      const numbers = BigInt64Array.from(values, (value) => value ?? 0n);
+      return dataOf(type, { ...nullsOf(values), values: numbers });
+    },
+    (data, row) => data.values[row],
+  );
+}
+
+function wordKind(type: Dictionary<Utf8, Int32>): ValueKind<string> {
+  return kindOf(
+    type,
+    (values) => {
+      const places = new Map<string, number>();
+      const indices = Int32Array.from(values, (value) => placeOf(places, value));
+      const dictionary = new Vector([textsOf([...places.keys()])]);
+      return dataOf(type, { ...nullsOf(values), values: indices, dictionary });
+    },
+    (data, row) => String(data.dictionary?.get(data.values[row])),
+  );
+}
+
+function placeOf(places: Map<string, number>, value: string | null): number {
+  if (value === null) return 0;
+  const known = places.get(value);
+  if (known !== undefined) return known;
+  places.set(value, places.size);
+  return places.size - 1;
+}
+
+function textsOf(values: readonly (string | null)[]): Data {
+  const bytes = values.map((value) => (value === null ? null : Buffer.from(value)));
+  const offsets = offsetsOf(bytes, ({ length }) => length);
+  const joined = new Uint8Array(offsets.at(-1)!);
+  for (const [row, piece] of bytes.entries()) if (piece !== null) joined.set(piece, offsets[row]);
+  return dataOf(new Utf8(), { ...nullsOf(values), offsets, values: joined });
+}
+
+function readText(data: Data, row: number): string {
+  const bytes: Uint8Array = data.values;
+  const [start, end] = [data.valueOffsets[row]!, data.valueOffsets[row + 1]!];
+  return Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start).toString();
+}
+
+function offsetsOf<Value>(
+  values: readonly (Value | null)[],
+  lengthOf: (value: Value) => number,
+): Int32Array {
+  const offsets = new Int32Array(values.length + 1);
+  for (const [row, value] of values.entries()) {
+    offsets[row + 1] = offsets[row]! + (value === null ? 0 : lengthOf(value));
+  }
+  return offsets;
+}
+
+/** How long a column is, and which of its rows are null. */
+function nullsOf(values: readonly unknown[]) {
+  const nullCount = values.reduce<number>((count, value) => count + (value === null ? 1 : 0), 0);
+  const validity = nullCount === 0 ? undefined : bitsOf(values, (value) => value !== null);
+  return { length: values.length, nullCount, validity };
+}
+
+function bitsOf<Value>(values: readonly Value[], isSet: (value: Value) => boolean): Uint8Array {
+  const bits = new Uint8Array(bitmapBytes(values.length));
+  for (const [row, value] of values.entries()) if (isSet(value)) bits[row >> 3]! |= 1 << (row & 7);
+  return bits;
+}

@@ -1,0 +1,75 @@
+import { Worker } from 'node:worker_threads';
+import type { ChainHead } from './chain.ts';
+import { sealFinished, type Sealed, type SealingOptions } from './sealing.ts';
+import type { SealingResult, SealingTask } from './sealing-thread.ts';
+import { UnfitSegment, type WrittenSegment } from './segment-file.ts';
+
+const THREAD = new URL('../../dist/audit/sealing-thread.js', import.meta.url);
+/** Runs are about so far apart, in milliseconds. */
+const PAUSE_MILLIS = 60_000;
+
+export interface BackgroundSealingOptions extends Omit<SealingOptions, 'write'> {
+  /** Told of each run that changed something, or found what it could not seal. */
+  readonly done: (sealed: Sealed) => void;
+  /** Told when a run could not be made. */
+  readonly failed: (error: unknown) => void;
+}
+
+/** Seals finished files of the log again and again, on a thread, until it is stopped. */
+export class BackgroundSealing {
+  readonly #options: BackgroundSealingOptions;
+  readonly #unfit = new Set<string>();
+  #timer: NodeJS.Timeout | undefined;
+  #run: Promise<void> = Promise.resolve();
+  #stopped = false;
+
+  constructor(options: BackgroundSealingOptions) {
+    this.#options = options;
+    this.#schedule();
+  }
+
+  /** Ends after the run that is under way. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    clearTimeout(this.#timer);
+    await this.#run;
+  }
+
+  #schedule(): void {
+    if (this.#stopped) return;
+    // Processes that were started together do not seal together.
+    const pause = PAUSE_MILLIS * (0.5 + Math.random());
+    this.#timer = setTimeout(() => {
+      this.#run = this.#seal().then(() => this.#schedule());
+    }, pause).unref();
+  }
+
+  async #seal(): Promise<void> {
+    try {
+      const sealed = await sealFinished({ ...this.#options, write: writeOnThread });
+      const unfit = sealed.unfit.filter((path) => !this.#unfit.has(path));
+      for (const path of unfit) this.#unfit.add(path);
+      if (sealed.sealed + sealed.retired + unfit.length > 0)
+        this.#options.done({ ...sealed, unfit });
+    } catch (error) {
+      this.#options.failed(error);
+    }
+  }
+}
+
+/** `writeSegment` on a thread of its own. */
+export async function writeOnThread(
+  lines: string,
+  path: string,
+  before: ChainHead,
+): Promise<WrittenSegment> {
+  const workerData: SealingTask = { lines, path, before };
+  const worker = new Worker(THREAD, { workerData });
+  const result = await new Promise<SealingResult>((resolve, reject) => {
+    worker.once('message', resolve);
+    worker.once('error', reject);
+    worker.once('exit', (code) => reject(new Error(`the sealing thread ended with ${code}`)));
+  });
+  if (result.kind === 'unfit') throw new UnfitSegment(result.why);
+  return result.segment;
+}

@@ -1,0 +1,166 @@
+import { Field, type RecordBatch, type Schema } from 'apache-arrow';
+import { batchOfData } from '../arrow/batch.ts';
+import {
+  int32,
+  int64,
+  list,
+  moment,
+  struct,
+  text,
+  truth,
+  uint64,
+  word,
+} from '../arrow/value-column.ts';
+import type { Scope } from '../protocol/principal.ts';
+import { decisionOf, phaseOf } from './record-decoding.ts';
+import type { LoggedRecord } from './record.ts';
+import { microsOf, timeOf } from './time.ts';
+
+/* The log as a table: a column for each field, of the same name. */
+
+interface PrincipalRow {
+  readonly subject: string;
+  readonly groups: readonly string[];
+  readonly roles: readonly string[];
+  readonly scopes: readonly Scope[] | null;
+}
+
+interface ContextRow {
+  readonly key: string;
+  readonly value: string;
+}
+
+interface CommitRow {
+  readonly kind: string;
+  readonly base_version: bigint | null;
+  readonly version: bigint | null;
+  readonly rows_added: bigint;
+  readonly rows_removed: bigint;
+  readonly schema_changed: boolean;
+  readonly rules: readonly string[];
+}
+
+type Same = Omit<LoggedRecord, 'phase' | 'time' | 'decision' | 'principal' | 'context' | 'commit'>;
+
+/** A record as the values of a row. */
+interface RecordRow extends Same {
+  readonly phase: string;
+  readonly time: bigint;
+  readonly principal: PrincipalRow | null;
+  readonly decision: string;
+  readonly context: readonly ContextRow[];
+  readonly commit: CommitRow | null;
+}
+
+const rows = struct<RecordRow>({
+  instance: word,
+  sequence: int64,
+  phase: word,
+  time: moment,
+  duration_us: int64,
+  request_id: text,
+  decision_id: text,
+  principal: struct<PrincipalRow>({
+    subject: word,
+    groups: list(word),
+    roles: list(word),
+    scopes: list(struct<Scope>({ action: word, pattern: word })),
+  }),
+  subject: word,
+  credential: word,
+  source_ip: word,
+  user_agent: word,
+  operation: word,
+  object: word,
+  objects: list(word),
+  mode: word,
+  branch: word,
+  backend: word,
+  decision: word,
+  rule: word,
+  policy_digest: word,
+  status: int32,
+  code: int32,
+  bytes_in: int64,
+  bytes_out: int64,
+  context: list(struct<ContextRow>({ key: word, value: text })),
+  commit: struct<CommitRow>({
+    kind: word,
+    base_version: uint64,
+    version: uint64,
+    rows_added: int64,
+    rows_removed: int64,
+    schema_changed: truth,
+    rules: list(word),
+  }),
+  hash: text,
+});
+
+/** Columns that always have a value. */
+const NEVER_NULL = new Set([
+  'instance',
+  'sequence',
+  'phase',
+  'time',
+  'request_id',
+  'decision_id',
+  'objects',
+  'decision',
+  'context',
+  'hash',
+]);
+
+/** The columns of the log as a table. */
+export const recordFields: readonly Field[] = rows.type.children.map(
+  ({ name, type }: Field) => new Field(name, type, !NEVER_NULL.has(name)),
+);
+
+/** Records as a batch of a schema of `recordFields`. */
+export function batchOfRecords(schema: Schema, records: readonly LoggedRecord[]): RecordBatch {
+  const { children } = rows.data(records.map(rowOf));
+  return batchOfData(schema, children, records.length);
+}
+
+/** The record of a row of such a batch. @throws RecordFault for a phase or decision that is unknown */
+export function recordAt({ data }: RecordBatch, row: number): LoggedRecord {
+  return recordOf(rows.read(data, row)!);
+}
+
+function rowOf(record: LoggedRecord): RecordRow {
+  const { commit, context, principal } = record;
+  return {
+    ...record,
+    time: microsOf(record.time),
+    principal: principal && { ...principal, scopes: principal.scopes ?? null },
+    context: Object.entries(context).map(([key, value]) => ({ key, value })),
+    commit: commit && {
+      kind: commit.kind,
+      base_version: commit.baseVersion,
+      version: commit.version,
+      rows_added: commit.rowsAdded,
+      rows_removed: commit.rowsRemoved,
+      schema_changed: commit.schemaChanged,
+      rules: commit.rules,
+    },
+  };
+}
+
+function recordOf(row: RecordRow): LoggedRecord {
+  const { commit } = row;
+  return {
+    ...row,
+    phase: phaseOf(row.phase),
+    time: timeOf(row.time),
+    decision: decisionOf(row.decision),
+    context: Object.fromEntries(row.context.map(({ key, value }) => [key, value])),
+    commit: commit && {
+      kind: commit.kind,
+      baseVersion: commit.base_version,
+      version: commit.version,
+      rowsAdded: commit.rows_added,
+      rowsRemoved: commit.rows_removed,
+      schemaChanged: commit.schema_changed,
+      rules: commit.rules,
+    },
+  };
+}

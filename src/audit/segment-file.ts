@@ -1,0 +1,159 @@
+import { createHash, type Hash } from 'node:crypto';
+import { open, rename, rm, stat, type FileHandle } from 'node:fs/promises';
+import { Schema, type RecordBatch } from 'apache-arrow';
+import { openFile, type ArrowFile } from '../arrow/file-reader.ts';
+import { FileWriter } from '../arrow/file-writer.ts';
+import { readLines } from '../store/line-reader.ts';
+import { hashAfter, type ChainHead } from './chain.ts';
+import { encodeRecord, placeText } from './record-codec.ts';
+import { batchOfRecords, recordAt, recordFields } from './record-columns.ts';
+import { decodeRecord } from './record-decoding.ts';
+import type { LoggedRecord } from './record.ts';
+
+/** Rows of a batch. */
+const BATCH_ROWS = 16_384;
+
+/** What a file of lines became. */
+export interface WrittenSegment {
+  readonly after: ChainHead;
+  readonly from: string;
+  readonly to: string;
+  /** SHA-256 of the file, in hexadecimal. */
+  readonly sha256: string;
+}
+
+/** The chain does not hold in the file, or its records cannot be told from columns again. */
+export class UnfitSegment extends Error {}
+
+/**
+ * Writes the records of a file of lines as an Arrow file, whole and durable: it
+ * is there under its name or not at all. Every record is made from its columns
+ * once more and must hash to what its line says.
+ * @throws UnfitSegment and leaves no file.
+ */
+export async function writeSegment(
+  lines: string,
+  path: string,
+  before: ChainHead,
+): Promise<WrittenSegment> {
+  const temporary = `${path}.${process.pid}.tmp`;
+  const file = await open(temporary, 'w', 0o600);
+  try {
+    const segment = new SegmentWriter(file, before);
+    for await (const records of batchesOf(lines)) await segment.add(records);
+    const written = await segment.end();
+    await file.sync();
+    await rename(temporary, path);
+    return written;
+  } finally {
+    await file.close();
+    await rm(temporary, { force: true });
+  }
+}
+
+class SegmentWriter {
+  readonly #file: FileHandle;
+  readonly #schema = new Schema([...recordFields]);
+  readonly #writer = new FileWriter(this.#schema);
+  readonly #digest: Hash = createHash('sha256');
+  #head: ChainHead;
+  #from: string | undefined;
+  #to = '';
+
+  constructor(file: FileHandle, before: ChainHead) {
+    this.#file = file;
+    this.#head = before;
+  }
+
+  async add(records: readonly LoggedRecord[]): Promise<void> {
+    if (this.#from === undefined) await this.#put(this.#writer.begin());
+    const batch = batchOfRecords(this.#schema, records);
+    const { head, broken } = follow(this.#head, batch);
+    if (broken !== undefined) {
+      throw new UnfitSegment(`record ${head.count + 1n} does not follow from the one before`);
+    }
+    this.#head = head;
+    for (const { time } of records) {
+      if (this.#from === undefined || time < this.#from) this.#from = time;
+      if (time > this.#to) this.#to = time;
+    }
+    for (const piece of this.#writer.batch(batch)) await this.#put(piece);
+  }
+
+  async end(): Promise<WrittenSegment> {
+    if (this.#from === undefined) throw new UnfitSegment('the file holds no record');
+    await this.#put(this.#writer.end());
+    const sha256 = this.#digest.digest('hex');
+    return { after: this.#head, from: this.#from, to: this.#to, sha256 };
+  }
+
+  async #put(bytes: Uint8Array): Promise<void> {
+    this.#digest.update(bytes);
+    await this.#file.appendFile(bytes);
+  }
+}
+
+async function* batchesOf(path: string): AsyncGenerator<readonly LoggedRecord[]> {
+  let records: LoggedRecord[] = [];
+  for await (const { bytes, ended } of readLines(path)) {
+    if (!ended) continue;
+    records.push(decodeRecord(bytes.toString()));
+    if (records.length < BATCH_ROWS) continue;
+    yield records;
+    records = [];
+  }
+  if (records.length > 0) yield records;
+}
+
+/** Where the chain stands after the rows of a batch that follow one from the other, and the first that does not. */
+export function follow(
+  from: ChainHead,
+  batch: RecordBatch,
+): { readonly head: ChainHead; readonly broken?: LoggedRecord } {
+  let head = from;
+  for (let row = 0; row < batch.numRows; row++) {
+    const record = recordAt(batch, row);
+    const fields = placeText(record.instance, record.sequence) + encodeRecord(record).toString();
+    const hash = hashAfter(head.hash, Buffer.from(fields));
+    const count = head.count + 1n;
+    if (hash !== record.hash || record.sequence !== count) return { head, broken: record };
+    head = { count, hash };
+  }
+  return { head };
+}
+
+/** An open segment; its caller closes it. */
+export interface OpenSegment {
+  readonly file: ArrowFile;
+  close(): Promise<void>;
+}
+
+/** Opens a segment's file. @throws ArrowError when it is damaged */
+export async function openSegment(path: string): Promise<OpenSegment> {
+  const handle = await open(path, 'r');
+  try {
+    const { size } = await stat(path);
+    const read = async (offset: number, length: number): Promise<Uint8Array> => {
+      const bytes = new Uint8Array(length);
+      const { bytesRead } = await handle.read(bytes, 0, length, offset);
+      return bytes.subarray(0, bytesRead);
+    };
+    return { file: await openFile({ size, read }), close: () => handle.close() };
+  } catch (error) {
+    await handle.close();
+    throw error;
+  }
+}
+
+/** The records of a segment's file, in order. @throws ArrowError, RecordFault when it is damaged */
+export async function* recordsOfSegment(path: string): AsyncGenerator<LoggedRecord> {
+  const segment = await openSegment(path);
+  try {
+    for (let index = 0; index < segment.file.batchRows.length; index++) {
+      const batch = await segment.file.readBatch(index);
+      for (let row = 0; row < batch.numRows; row++) yield recordAt(batch, row);
+    }
+  } finally {
+    await segment.close();
+  }
+}

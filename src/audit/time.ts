@@ -1,0 +1,17 @@
+const TIME = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\.(\d{6})Z$/;
+
+/** RFC 3339 in UTC with microseconds, of microseconds since 1970. */
+export function timeOf(micros: bigint): string {
+  const seconds = new Date(Number(micros / 1000n)).toISOString().slice(0, -'.000Z'.length);
+  return `${seconds}.${String(micros % 1_000_000n).padStart(6, '0')}Z`;
+}
+
+/** Microseconds since 1970 of a time as `timeOf` writes it. @throws RangeError for any other text */
+export function microsOf(time: string): bigint {
+  const [, seconds, fraction] = TIME.exec(time) ?? [];
+  const millis = Date.parse(`${seconds}Z`);
+  if (fraction === undefined || Number.isNaN(millis)) {
+    throw new RangeError(`${JSON.stringify(time)} is no time with microseconds in UTC`);
+  }
+  return BigInt(millis) * 1000n + BigInt(fraction);
+}

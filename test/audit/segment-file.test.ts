@@ -1,0 +1,116 @@
+import { appendFile, readdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import * as fc from 'fast-check';
+import { tableFromIPC } from 'apache-arrow';
+import { describe, expect, it } from 'vitest';
+import { beginning } from '../../src/audit/chain.ts';
+import { recordsOfSegment, UnfitSegment, writeSegment } from '../../src/audit/segment-file.ts';
+import type { AuditRecord, LoggedRecord } from '../../src/audit/record.ts';
+import { openAuditLog } from '../../src/audit/writer.ts';
+import { testFolders } from '../support/folder.ts';
+import { readAll, record } from './records.ts';
+
+const newFolder = testFolders();
+const word = fc.option(fc.string({ unit: 'binary', maxLength: 6 }), { nil: null });
+const int = fc.option(fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }), { nil: null });
+const name = fc.string({ maxLength: 4 });
+const anything = fc.record<Partial<AuditRecord>>({
+  phase: fc.constantFrom('attempt', 'outcome'),
+  duration_us: int,
+  subject: word,
+  principal: fc.option(
+    fc.record({
+      subject: name,
+      groups: fc.array(name, { maxLength: 3 }),
+      roles: fc.array(name, { maxLength: 2 }),
+      scopes: fc.option(fc.array(fc.record({ action: name, pattern: name })), { nil: null }),
+    }),
+    { nil: null },
+  ),
+  objects: fc.array(name, { maxLength: 3 }),
+  status: fc.option(fc.integer({ min: 100, max: 599 }), { nil: null }),
+  bytes_in: int,
+  context: fc.dictionary(name, fc.string(), { noNullPrototype: true }),
+  commit: fc.option(
+    fc.record({
+      kind: name,
+      baseVersion: fc.option(fc.bigInt({ min: 0n, max: 2n ** 64n - 1n }), { nil: null }),
+      version: fc.option(fc.bigInt({ min: 0n, max: 2n ** 64n - 1n }), { nil: null }),
+      rowsAdded: fc.bigInt({ min: 0n, max: 2n ** 62n }),
+      rowsRemoved: fc.bigInt({ min: 0n, max: 2n ** 62n }),
+      schemaChanged: fc.boolean(),
+      rules: fc.array(name, { maxLength: 2 }),
+    }),
+    { nil: null },
+  ),
+});
+
+interface Lines {
+  readonly instance: string;
+  readonly path: string;
+  readonly records: readonly LoggedRecord[];
+}
+
+async function linesOf(records: readonly AuditRecord[]): Promise<Lines> {
+  const folder = await newFolder();
+  const log = await openAuditLog({ folder, rotateBytes: 2 ** 30 });
+  for (const each of records) await log.write(each, false);
+  await log.close();
+  const [instance] = await readdir(folder);
+  const path = join(folder, instance!, '00000001.jsonl');
+  return { instance: instance!, path, records: await readAll(folder) };
+}
+
+async function recordsIn(path: string): Promise<readonly LoggedRecord[]> {
+  const records: LoggedRecord[] = [];
+  for await (const each of recordsOfSegment(path)) records.push(each);
+  return records;
+}
+
+describe('a sealed segment', () => {
+  it('has every field of every record as it was', async () => {
+    const some = fc.array(anything, { minLength: 1, maxLength: 40 });
+    await fc.assert(
+      fc.asyncProperty(some, async (fields) => {
+        const given = fields.map((each, index) => record(`r${index}`, each));
+        const { instance, path, records } = await linesOf(given);
+        const { after } = await writeSegment(path, `${path}.arrow`, beginning(instance));
+        expect(await recordsIn(`${path}.arrow`)).toEqual(records);
+        expect(after).toEqual({ count: BigInt(given.length), hash: records.at(-1)!.hash });
+      }),
+      { numRuns: 40 },
+    );
+  });
+
+  it('is an Arrow file that says when its records were, in batches', async () => {
+    const times = ['2026-02-01T00:00:00.000002Z', '2026-01-31T00:00:00.000001Z'];
+    const many = Array.from({ length: 20_000 }, (_, at) =>
+      record(`r${at}`, { time: times[at % 2]! }),
+    );
+    const { instance, path } = await linesOf(many);
+    const { from, to } = await writeSegment(path, `${path}.arrow`, beginning(instance));
+    expect([from, to]).toEqual(times.toReversed());
+    const table = tableFromIPC(await readFile(`${path}.arrow`));
+    expect([table.numRows, table.batches.length]).toEqual([20_000, 2]);
+    expect(table.get(19_999)?.toJSON()).toMatchObject({
+      request_id: 'r19999',
+      operation: 'DescribeTable',
+    });
+  });
+
+  it('passes over a record that a crash tore', async () => {
+    const { instance, path, records } = await linesOf([record('r1'), record('r2')]);
+    await appendFile(path, '{"instance":"');
+    await writeSegment(path, `${path}.arrow`, beginning(instance));
+    expect(await recordsIn(`${path}.arrow`)).toEqual(records);
+  });
+
+  it('is not made of a file in which the chain does not hold', async () => {
+    const { instance, path } = await linesOf([record('r1'), record('r2')]);
+    const text = await readFile(path, 'utf8');
+    await writeFile(path, text.replace('"r2"', '"r3"'));
+    const made = writeSegment(path, `${path}.arrow`, beginning(instance));
+    await expect(made).rejects.toThrow(UnfitSegment);
+    await expect(readFile(`${path}.arrow`)).rejects.toThrow('ENOENT');
+  });
+});
