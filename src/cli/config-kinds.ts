@@ -112,7 +112,8 @@ export const networks: Kind<readonly string[]> = {
 
 function areNetworks(list: readonly string[]): boolean {
   try {
-    return new Networks(list) !== undefined;
+    for (const network of list) void new Networks([network]);
+    return true;
   } catch {
     return false;
   }

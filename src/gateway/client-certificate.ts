@@ -57,12 +57,22 @@ function uriNames({ subjectaltname = '' }: Pick<PeerCertificate, 'subjectaltname
   const reader = new RegExp(ALTERNATIVE);
   while (reader.lastIndex < subjectaltname.length) {
     const [, kind, value = ''] = reader.exec(subjectaltname) ?? [];
-    if (kind === undefined)
-      throw refused('the alternative names of the client certificate cannot be read');
-    if (kind === 'URI') found.push(value.startsWith('"') ? String(JSON.parse(value)) : value);
+    if (kind === undefined) throw refused(UNREADABLE);
+    if (kind === 'URI') found.push(value.startsWith('"') ? unquoted(value) : value);
   }
   return found;
 }
+
+/** @throws CatalogError */
+function unquoted(value: string): string {
+  try {
+    return String(JSON.parse(value));
+  } catch {
+    throw refused(UNREADABLE);
+  }
+}
+
+const UNREADABLE = 'the alternative names of the client certificate cannot be read';
 
 function refused(sentence: string): CatalogError {
   return new CatalogError('Unauthenticated', sentence);

@@ -89,7 +89,7 @@ export class Identification {
     if (headers.authorization !== undefined) {
       proofs.push(this.#bearer(headerText(bearerOf(headers.authorization))));
     }
-    return proofs.every(isAtHand) ? onlyOne(proofs) : Promise.all(proofs).then(onlyOne);
+    return proofs.every(isAtHand) ? onlyOne(proofs) : allOf(proofs).then(onlyOne);
   }
 
   #certified(socket: IncomingMessage['socket']): Principal | undefined {
@@ -141,6 +141,10 @@ function onlyOne(principals: readonly Principal[]): Principal {
   if (first === undefined) throw new CatalogError('Unauthenticated', NOTHING);
   if (others.every((other) => samePrincipal(first, other))) return first;
   throw new CatalogError('Unauthenticated', 'the request carries credentials of two principals');
+}
+
+function allOf(proofs: readonly (Principal | Promise<Principal>)[]): Promise<Principal[]> {
+  return Promise.all(proofs.map((proof) => Promise.resolve(proof)));
 }
 
 function isAtHand(proof: Principal | Promise<Principal>): proof is Principal {

@@ -18,7 +18,7 @@ type Entry = Static<typeof issuersSchema>['issuers'][number];
 /** An issuer as the file has it, with what a finding about it needs. */
 interface Placed {
   readonly entry: Entry;
-  lineOf(key: string): number;
+  readonly lineOf: (key: string) => number;
 }
 
 /**

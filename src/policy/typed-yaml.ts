@@ -17,7 +17,7 @@ interface Shape extends TSchema {
 export interface TypedYaml<Schema extends TSchema> {
   readonly value: Static<Schema>;
   /** The line of a part, such as `['issuers', 0, 'name']`; of what holds it where it is absent. */
-  lineOf(path: readonly (string | number)[]): number;
+  readonly lineOf: (path: readonly (string | number)[]) => number;
 }
 
 /**

@@ -156,6 +156,7 @@ export class RemoteKeySet implements KeySet {
       this.#keys = lookupIn(text);
       this.#text = text;
       this.#unknownPause = times.unknown[0];
+      this.#unknownNext = Math.min(this.#unknownNext, now() + this.#unknownPause);
       events.changed();
     }
     this.#fetchedAt = now();
