@@ -9,12 +9,12 @@ export type ClientSubject = 'cn' | 'san_uri';
 
 /**
  * The certificate that the client of a connection has proven to own, if it is
- * one of a trusted authority; undefined otherwise.
+ * one of a trusted authority and has not ended since; undefined otherwise.
  */
 export function clientCertificate(socket: Socket): PeerCertificate | undefined {
   if (!(socket instanceof TLSSocket) || !socket.authorized) return undefined;
   const certificate = socket.getPeerCertificate();
-  return Object.keys(certificate).length === 0 ? undefined : certificate;
+  return Date.parse(certificate.valid_to) > Date.now() ? certificate : undefined;
 }
 
 /**

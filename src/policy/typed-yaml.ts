@@ -36,7 +36,7 @@ export function readTypedYaml<Schema extends TSchema>(
     const message = error.message.split('\n', 1)[0]!;
     walk.findings.push({ file, line: lines.linePos(error.pos[0]).line, text: message });
   }
-  if (walk.findings.length === 0) judge(walk, document.contents, schema, '', 1);
+  if (walk.findings.length === 0) judgeWhole(walk, schema);
   if (walk.findings.length > 0) throw new PolicyError(walk.findings);
   return {
     // Everything in it was checked against the schema.
@@ -50,6 +50,15 @@ interface Walk {
   readonly document: Document;
   readonly lines: LineCounter;
   readonly findings: Finding[];
+}
+
+/** A file of aliases that stand for ever more is not spelled out. */
+function judgeWhole(walk: Walk, schema: Shape): void {
+  try {
+    judge(walk, walk.document.contents, schema, '', 1);
+  } catch (error) {
+    walk.findings.push({ file: walk.file, text: `the file cannot be read: ${String(error)}` });
+  }
 }
 
 function judge(walk: Walk, node: unknown, shape: Shape, name: string, line: number): void {

@@ -1,12 +1,13 @@
 import { once } from 'node:events';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { connect, createSecureServer } from 'node:http2';
 import { createServer, request, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { ClientSubject } from '../../src/gateway/client-certificate.ts';
+import { clientCertificate, type ClientSubject } from '../../src/gateway/client-certificate.ts';
 import { FailureLimit } from '../../src/gateway/failure-limit.ts';
 import { Identification } from '../../src/gateway/identification.ts';
 import { updateKeys } from '../../src/gateway/key-file.ts';
@@ -101,6 +102,34 @@ describe('a client certificate', () => {
     expect(JSON.parse(await answer('san_uri', known))).toMatchObject({
       subject: 'user:spiffe%3A%2F%2Fexample.com%2Fjob',
     });
+  });
+
+  it('names its owner over HTTP/2 too', async () => {
+    const server = createSecureServer({
+      ...(await files(authority)),
+      ca: await readFile(authority.cert),
+      requestCert: true,
+      rejectUnauthorized: false,
+    });
+    server.on('request', (incoming, response) => {
+      response.end(String(clientCertificate(incoming.socket)?.subject.CN ?? 'nobody'));
+    });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    const told = [];
+    for (const client of [known, stranger]) {
+      const session = connect(`https://127.0.0.1:${port}`, {
+        rejectUnauthorized: false,
+        ...(await files(client)),
+      });
+      const chunks: Buffer[] = [];
+      for await (const chunk of session.request()) chunks.push(chunk);
+      told.push(Buffer.concat(chunks).toString());
+      session.close();
+    }
+    expect(told).toEqual(['job', 'nobody']);
+    server.close();
   });
 
   it('names nobody when it is of another authority, missing, or not asked for', async () => {
