@@ -32,6 +32,14 @@ function findingsOf(text: string): readonly string[] {
   return [];
 }
 
+/** Eight lists, each of ten of the one before. */
+const aliases = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h']
+  .map(
+    (name, at, names) =>
+      `${name}: &${name} [${`${at === 0 ? 'x' : `*${names[at - 1]}`}, `.repeat(10)}]\n`,
+  )
+  .join('');
+
 describe('issuers', () => {
   it('have defaults for what is not said', () => {
     expect(parseIssuers(corp, '/policies')).toEqual([
@@ -77,7 +85,7 @@ describe('issuers', () => {
     ['no mapping', 'issuers:\n  - x\n', ['2: issuers must be a mapping, not "x"']],
     [
       'aliases of aliases',
-      `a: &a [x, x, x, x, x, x, x, x, x, x]\n${[...'bcdefgh'].map((name, at) => `${name}: &${name} [${`*${'abcdefg'[at]}, `.repeat(10)}]\n`).join('')}`,
+      aliases,
       [
         'the file cannot be read: ReferenceError: Excessive alias count indicates a resource exhaustion attack',
       ],

@@ -34,8 +34,19 @@ export async function makeCertificate(
   const names = details.names ?? 'DNS:localhost,IP:127.0.0.1';
   if (details.authority === undefined && details.ended !== true) {
     await run('openssl', [
-      ...['req', '-x509', ...newKey, '-keyout', key, '-out', cert, '-days', '2'],
-      ...['-subj', `/CN=${details.commonName}`, '-addext', `subjectAltName=${names}`],
+      'req',
+      '-x509',
+      ...newKey,
+      '-keyout',
+      key,
+      '-out',
+      cert,
+      '-days',
+      '2',
+      '-subj',
+      `/CN=${details.commonName}`,
+      '-addext',
+      `subjectAltName=${names}`,
     ]);
     return { cert, key };
   }
@@ -43,7 +54,14 @@ export async function makeCertificate(
   const extensions = join(folder, `${name}.ext`);
   await writeFile(extensions, `subjectAltName=${names}\n`);
   await run('openssl', [
-    ...['req', ...newKey, '-keyout', key, '-out', request, '-subj', `/CN=${details.commonName}`],
+    'req',
+    ...newKey,
+    '-keyout',
+    key,
+    '-out',
+    request,
+    '-subj',
+    `/CN=${details.commonName}`,
   ]);
   const { authority } = details;
   const signer =
@@ -51,8 +69,17 @@ export async function makeCertificate(
       ? ['-signkey', key]
       : ['-CA', authority.cert, '-CAkey', authority.key, '-CAcreateserial'];
   await run('openssl', [
-    ...['x509', '-req', '-in', request, '-out', cert, '-extfile', extensions, ...signer],
-    ...['-days', details.ended === true ? '0' : '2'],
+    'x509',
+    '-req',
+    '-in',
+    request,
+    '-out',
+    cert,
+    '-extfile',
+    extensions,
+    ...signer,
+    '-days',
+    details.ended === true ? '0' : '2',
   ]);
   return { cert, key };
 }
