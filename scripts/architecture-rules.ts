@@ -10,7 +10,7 @@ const layers: Readonly<Record<string, readonly string[]>> = {
   sql: [],
   arrow: [],
   store: [],
-  policy: ['protocol'],
+  policy: ['protocol', 'rules'],
   rules: ['protocol', 'sql'],
   audit: ['protocol', 'arrow', 'store'],
   engine: ['protocol', 'sql', 'arrow', 'store', 'rules'],

@@ -1,5 +1,6 @@
 import { configPaths, settingOf, variablesOf } from '../src/cli/config-table.ts';
 import type { TSchema } from 'typebox';
+import { commitsSchema } from '../src/policy/commits-schema.ts';
 import { issuersSchema } from '../src/policy/issuers-schema.ts';
 import { errorTable } from '../src/protocol/errors.ts';
 import type { Operation } from '../src/protocol/operation.ts';
@@ -12,6 +13,7 @@ export function referenceDocs(): Readonly<Record<string, string>> {
     'docs/operations.md': operationsDoc(),
     'docs/errors.md': errorsDoc(),
     'docs/schemas/issuers.schema.json': schemaDoc('issuers.yaml', issuersSchema),
+    'docs/schemas/commits.schema.json': schemaDoc('commits.yaml', commitsSchema),
   };
 }
 

@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
-import { openEngine, type Engine } from '../engine/engine.ts';
+import { openEngine, type Engine, type RulesOptions } from '../engine/engine.ts';
 import { openStore } from '../store/open-store.ts';
 import type { Config } from './config-table.ts';
 import type { DataFolder } from './data-folder.ts';
@@ -11,6 +11,7 @@ export async function openCatalog(
   config: Config,
   folder: DataFolder,
   opened: Opened,
+  rules?: RulesOptions,
 ): Promise<Engine> {
   const store = await openStore({
     redis: config['coordination.redis'],
@@ -31,6 +32,7 @@ export async function openCatalog(
     arrowBody: config['limits.arrow_body'],
     page: config['limits.page'],
     repeatMillis: config['idempotence.window'],
+    ...(rules !== undefined && { rules }),
   });
   opened.add(() => engine.close());
   return engine;

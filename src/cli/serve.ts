@@ -22,6 +22,8 @@ import { loadPolicy } from '../policy/load.ts';
 import type { PolicySnapshot } from '../policy/snapshot.ts';
 import { watchPolicy, type PolicyWatch } from '../policy/watch.ts';
 import { openCheckpointPlaces, openSigningKey } from './audit-checkpoints.ts';
+import { rulesCheck } from './commit-rules.ts';
+import { processEnvironment } from './config-environment.ts';
 import type { Config } from './config-table.ts';
 import { dataFolderOf, makeDataFolder, type DataFolder } from './data-folder.ts';
 import { makeFirstKey } from './first-key.ts';
@@ -76,7 +78,10 @@ async function compose(start: Start): Promise<Gateway> {
   await openFormat(folder.root);
   const keys = await openKeys(start, folder);
   const recorder = await openRecorder(start, folder);
-  const engine = await openCatalog(config, folder, start.opened);
+  const engine = await openCatalog(config, folder, start.opened, {
+    source: () => policy.current().commits,
+    secret: (name) => processEnvironment()[name],
+  });
   engine.startWork((error) => log.error({ err: error }, 'work in the background failed'));
   const weakness = await engine.backend.weakness().catch(() => undefined);
   if (weakness !== undefined) log.warn(weakness);
@@ -117,7 +122,8 @@ async function openPolicy({
   opened,
 }: Start): Promise<{ readonly policy: PolicyWatch; readonly tokens: Tokens }> {
   const folder = resolve(config.policies);
-  const first = await loadPolicy(folder);
+  const check = rulesCheck(config, processEnvironment());
+  const first = await loadPolicy(folder, check);
   warn(first, log);
   const tokens = new Tokens(first.issuers, { log });
   opened.add(() => tokens.close());
@@ -129,7 +135,7 @@ async function openPolicy({
   const onRefused = (findings: readonly string[]): void => {
     log.error({ findings }, 'the policy files were refused; the last good policy stays in force');
   };
-  const watch = watchPolicy(folder, first, onChange, onRefused);
+  const watch = watchPolicy(folder, first, onChange, onRefused, check);
   opened.add(() => watch.close());
   return { policy: watch, tokens };
 }

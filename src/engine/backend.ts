@@ -8,12 +8,15 @@ import type { Call, HandlerTable } from './handler.ts';
 import { unrepeatable } from './once/once.ts';
 import type { Repeats } from './once/repeats.ts';
 import { namedBranch } from './parameters.ts';
+import { CommitJudge, judging, noRules, type Judging } from './rules/commit-judge.ts';
 
 export interface EmbeddedBackendOptions {
   /** The operations that are built. */
   readonly handlers: HandlerTable;
   /** What recognises requests that come again; without it none is. */
   readonly repeats?: Repeats;
+  /** What commits are judged with; without it there are no rules. */
+  readonly judging?: Judging;
   /** The largest JSON body, in bytes. */
   readonly jsonBody: number;
   /** Whether the engine can serve now; a sentence when it cannot. */
@@ -26,9 +29,17 @@ export interface EmbeddedBackendOptions {
 export class EmbeddedBackend implements Backend {
   readonly name = 'embedded';
   readonly #options: EmbeddedBackendOptions;
+  readonly #judging: Judging;
 
   constructor(options: EmbeddedBackendOptions) {
     this.#options = options;
+    this.#judging =
+      options.judging ??
+      judging(
+        () => noRules,
+        () => undefined,
+        Date.now,
+      );
   }
 
   /**
@@ -58,8 +69,12 @@ export class EmbeddedBackend implements Backend {
     const handler = handlers[name];
     const sent = kind === 'arrow' ? {} : await readBody(request, jsonBody);
     if (handler === undefined) throw new CatalogError('Unsupported', `${name} is not built yet`);
-    const answer = (call: Omit<Call, 'once'>): Promise<Answer> =>
-      repeats?.run(call, handler) ?? handler({ ...call, once: unrepeatable });
+    const answer = async (told: Omit<Call, 'once' | 'rules'>): Promise<Answer> => {
+      const rules = new CommitJudge(this.#judging, told.request, permit);
+      const call = { ...told, rules };
+      const made = repeats?.run(call, handler) ?? handler({ ...call, once: unrepeatable });
+      return named(rules, await made);
+    };
     if (kind === 'arrow') return answer({ request, permit, body: sent });
     const body = checkedBody(request, sent);
     const call = { request: withBodyContext(request, body), permit, body };
@@ -68,6 +83,13 @@ export class EmbeddedBackend implements Backend {
     permit.require(name, request.object, branch);
     return { branch, ...(await answer(call)) };
   }
+}
+
+/** The answer with the names of the rules that judged its commit. */
+function named(rules: CommitJudge, answer: Answer): Answer {
+  const { names } = rules;
+  if (names.length === 0 || answer.commit === undefined) return answer;
+  return { ...answer, commit: { ...answer.commit, rules: names } };
 }
 
 /** What a caller is told of a failure that is nobody's bad input. */
@@ -85,7 +107,7 @@ function storeAway(): CatalogError {
 }
 
 /** The branch of a table that nothing but the body names: whoever decided by the route did not see it. */
-function branchOfBody(call: Omit<Call, 'once'>): string | null {
+function branchOfBody(call: Omit<Call, 'once' | 'rules'>): string | null {
   const { operation, query } = call.request;
   const isAsked = operation.object === 'table' && operation.query.includes('branch');
   return isAsked && !query.has('branch') ? namedBranch(call) : null;

@@ -37,6 +37,7 @@ import { LateWork } from './late-work.ts';
 import { AnswerSweep } from './once/answer-sweep.ts';
 import { Repeats } from './once/repeats.ts';
 import { withRecall } from './recall.ts';
+import { judging, noRules, type Judging, type RuleSource } from './rules/commit-judge.ts';
 import { Branches } from './table/branches.ts';
 import { RecordReader } from './catalog/reader.ts';
 import { Horizon } from './retention/horizon.ts';
@@ -76,6 +77,15 @@ export interface EngineOptions {
   readonly repeatMillis?: number;
   /** Milliseconds since 1970; the machine's clock unless it is given. */
   readonly clock?: () => number;
+  /** The commit rules in force; none unless they are given. */
+  readonly rules?: RulesOptions;
+}
+
+/** Commit rules, and what they need of the world. */
+export interface RulesOptions {
+  readonly source: () => RuleSource;
+  /** The key by which what a webhook is told is signed, by the name of its variable. */
+  readonly secret: (name: string) => string | undefined;
 }
 
 const REPEAT_MILLIS = 900_000;
@@ -189,6 +199,7 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
   const backend = new EmbeddedBackend({
     handlers: withRecall(withFreshness({ catalog, tables }, built), past),
     repeats: new Repeats(answers),
+    judging: judgingOf(options),
     jsonBody: options.jsonBody,
     health: healthOf(store, journal),
     weakness: () => store.weakness(),
@@ -229,6 +240,10 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
   };
 }
 
+function judgingOf({ rules, clock = Date.now }: EngineOptions): Judging {
+  return judging(rules?.source ?? (() => noRules), rules?.secret ?? (() => undefined), clock);
+}
+
 /** Every operation that is built. */
 function handlerTable(
   options: EngineOptions,
@@ -249,7 +264,7 @@ function handlerTable(
   const changing = { ...writing, reader };
   return {
     ...catalogHandlers(catalog, tables, tags, options.page),
-    RenameTable: (call) => renameTable(catalog, call),
+    RenameTable: (call) => renameTable(catalog, tables, call),
     DeregisterTable: (call) => deregisterTable(catalog, tables, call),
     CreateTable: createTable(writing),
     InsertIntoTable: insertIntoTable(writing),

@@ -3,6 +3,7 @@ import type { JsonValue } from '../protocol/json.ts';
 import type { OperationName } from '../protocol/operation-name.ts';
 import type { Permit } from '../protocol/permit.ts';
 import type { Once } from './once/once.ts';
+import type { CommitJudge } from './rules/commit-judge.ts';
 
 /** A request whose JSON body is read and checked. An Arrow body is still in the request, untouched. */
 export interface Call<Body = Record<string, JsonValue>> {
@@ -13,6 +14,8 @@ export interface Call<Body = Record<string, JsonValue>> {
   readonly body: Body;
   /** How its change is made once: whatever commits takes its seal along. */
   readonly once: Once;
+  /** Asked about whatever is committed, before it is. */
+  readonly rules: CommitJudge;
 }
 
 /**

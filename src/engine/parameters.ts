@@ -13,7 +13,7 @@ export function textParameter(call: Call, name: string): string | null {
 }
 
 /** The branch that a request names, `main` by any of its names; null when it names none. */
-export function namedBranch(call: Omit<Call, 'once'>): string | null {
+export function namedBranch(call: Omit<Call, 'once' | 'rules'>): string | null {
   const { operation, query } = call.request;
   const asked = query.get('branch')?.[0];
   // A body that is a bare map says nothing of a branch, whatever its keys.
@@ -26,7 +26,7 @@ export function branchParameter(call: Call): string {
   return namedBranch(call) ?? MAIN;
 }
 
-function branchOfBody({ request, body }: Omit<Call, 'once'>): string | null {
+function branchOfBody({ request, body }: Omit<Call, 'once' | 'rules'>): string | null {
   const inner = innerQuery(request.operation.name, body);
   return textField(body, 'branch') ?? (isJsonObject(inner) ? textField(inner, 'branch') : null);
 }

@@ -1,7 +1,8 @@
 import type { Decision } from '../audit/record.ts';
 import type { Answer } from '../protocol/backend.ts';
 import { dialectOf, statusOf } from '../protocol/dialect.ts';
-import { CatalogError, type ErrorRow } from '../protocol/errors.ts';
+import { CatalogError } from '../protocol/errors.ts';
+import { RuleRefusal } from '../rules/refusal.ts';
 import { Denied } from './permit.ts';
 import { MethodRefused, pathOf } from './route.ts';
 import type { Answered, Known } from './steps.ts';
@@ -11,7 +12,7 @@ import { TooManyFailures } from './too-many-failures.ts';
 export interface Outcome {
   readonly known: Known;
   readonly decision: Decision;
-  /** The policy line behind the decision. */
+  /** The policy line behind the decision; of a commit that a rule refused, the rule. */
   readonly rule: string | null;
   /** Why it was denied, as far as the caller may know. */
   readonly reason?: string;
@@ -44,8 +45,8 @@ export function refusal(known: Known, error: unknown): Outcome {
   const denied = refused instanceof Denied ? refused : undefined;
   return {
     known,
-    decision: decisionOf(known, refused.row),
-    rule: denied?.verdict.rule ?? known.rule ?? null,
+    decision: decisionOf(known, refused),
+    rule: ruleOf(refused) ?? known.rule ?? null,
     ...(refused.row.name === 'PermissionDenied' ? { reason: reasonOf(refused) } : {}),
     policyDigest: (denied?.permit ?? known.permit)?.policyDigest ?? null,
     ...answerOf(known, refused, error),
@@ -57,9 +58,17 @@ function asCatalogError(error: unknown): CatalogError {
   return error instanceof CatalogError ? error : new CatalogError('Internal', 'internal error');
 }
 
-function decisionOf(known: Known, row: ErrorRow): Decision {
+/** What refused it: a line of the policy, or a commit rule. */
+function ruleOf(refused: CatalogError): string | null {
+  if (refused instanceof RuleRefusal) return refused.rule;
+  return refused instanceof Denied ? refused.verdict.rule : null;
+}
+
+function decisionOf(known: Known, refused: CatalogError): Decision {
+  const { row } = refused;
   if (row.name === 'PermissionDenied') return 'deny';
-  if (known.attempt?.failed === false) return 'allow';
+  // The policy allowed it, whether or not the rules judged it at once.
+  if (known.attempt?.failed === false || refused instanceof RuleRefusal) return 'allow';
   if (row.name === 'Unauthenticated') return 'unauthenticated';
   if (row.name === 'Throttling') return 'limited';
   return row.status >= 500 ? 'unavailable' : 'invalid';

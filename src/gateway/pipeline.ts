@@ -1,5 +1,6 @@
 import { admit } from './admit.ts';
 import { authorize } from './authorize.ts';
+import { checkCommit } from './check-commit.ts';
 import { conclude } from './conclude.ts';
 import { forward } from './forward.ts';
 import type { Gateway } from './gateway.ts';
@@ -26,7 +27,8 @@ async function pass(gateway: Gateway, received: Received): Promise<Outcome> {
     const found = identify(routed, gateway.identification);
     const identified = (known = found instanceof Promise ? await found : found);
     const authorized = (known = authorize(identified, gateway.policy.current()));
-    const recorded = (known = await gateway.recorder.attempt(authorized));
+    const checked = checkCommit(authorized, gateway.policy.current());
+    const recorded = (known = await gateway.recorder.attempt(checked));
     const answered = await forward(recorded, gateway.backend);
     return success(answered);
   } catch (error) {

@@ -1,6 +1,7 @@
 import type { ObjectPath } from '../protocol/identifier.ts';
 import type { Action } from '../protocol/operation.ts';
 import type { Principal } from '../protocol/principal.ts';
+import { CommitBook } from './commit-book.ts';
 import type { Issuer } from './issuer.ts';
 import { intersect, subtreeOf } from './pattern.ts';
 import type { Pattern } from './pattern.ts';
@@ -37,6 +38,7 @@ export class CompiledSnapshot implements PolicySnapshot {
   readonly slow = false;
   readonly digest: string;
   readonly issuers: readonly Issuer[];
+  readonly commits: CommitBook;
   readonly #views: PrincipalViews<Lines>;
 
   constructor(
@@ -44,10 +46,12 @@ export class CompiledSnapshot implements PolicySnapshot {
     roles: readonly RoleLine[],
     digest: string,
     issuers: readonly Issuer[] = [],
+    commits = CommitBook.empty,
   ) {
     const tries = buildTries(policies);
     this.digest = digest;
     this.issuers = issuers;
+    this.commits = commits;
     this.#views = new PrincipalViews(new RoleGraph(roles), (names) => ({
       roots: [...names].map((name) => tries.get(name)).filter((trie) => trie !== undefined),
       anywhere: new Map(),

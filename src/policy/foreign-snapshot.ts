@@ -2,6 +2,7 @@ import { canonicalPath } from '../protocol/identifier.ts';
 import type { ObjectPath } from '../protocol/identifier.ts';
 import type { Action } from '../protocol/operation.ts';
 import type { Principal } from '../protocol/principal.ts';
+import { CommitBook } from './commit-book.ts';
 import type { Issuer } from './issuer.ts';
 import type { LoadedEnforcer } from './casbin-enforcer.ts';
 import type { CsvLine } from './csv.ts';
@@ -34,6 +35,7 @@ export class ForeignSnapshot implements PolicySnapshot {
   readonly slow = true;
   readonly digest: string;
   readonly issuers: readonly Issuer[];
+  readonly commits: CommitBook;
   readonly #loaded: LoadedEnforcer;
   readonly #views: PrincipalViews<undefined>;
   readonly #probes: readonly ObjectPath[];
@@ -44,9 +46,11 @@ export class ForeignSnapshot implements PolicySnapshot {
     roles: readonly RoleLine[],
     digest: string,
     issuers: readonly Issuer[] = [],
+    commits = CommitBook.empty,
   ) {
     this.digest = digest;
     this.issuers = issuers;
+    this.commits = commits;
     this.#loaded = loaded;
     this.#views = new PrincipalViews(new RoleGraph(roles), () => undefined);
     this.#probes = probesOf(lines);

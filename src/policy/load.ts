@@ -1,4 +1,8 @@
+import { createHash } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { COMMITS_FILE } from '../rules/commit-rule.ts';
+import { CommitBook } from './commit-book.ts';
+import { parseCommits, type WrittenRule } from './commits.ts';
 import { CompiledSnapshot } from './compiled-snapshot.ts';
 import { loadEnforcer } from './casbin-enforcer.ts';
 import type { LoadedEnforcer } from './casbin-enforcer.ts';
@@ -28,12 +32,22 @@ export interface LoadedPolicy {
   readonly roles: readonly RoleLine[];
 }
 
+/** What is wrong with commit rules where they are to be in force: in a gateway with its backends and its secrets. */
+export type RulesCheck = (rules: readonly WrittenRule[]) => readonly Finding[];
+
+const anyRules: RulesCheck = () => [];
+
 /**
  * Loads the policy of a folder.
  * @throws PolicyError with everything that is wrong with it.
  */
-export async function loadPolicy(folder: string): Promise<PolicySnapshot> {
-  return (await loadPolicyLines(folder)).snapshot;
+export async function loadPolicy(
+  folder: string,
+  check: RulesCheck = anyRules,
+): Promise<PolicySnapshot> {
+  const { snapshot } = await loadPolicyLines(folder);
+  refuseRules(snapshot, check);
+  return snapshot;
 }
 
 /** The same with its lines. @throws PolicyError */
@@ -41,6 +55,11 @@ export async function loadPolicyLines(folder: string): Promise<LoadedPolicy> {
   const texts = await readPolicyTexts(folder);
   await loadCases(folder);
   return buildPolicy(texts, await issuersOf(texts, folder));
+}
+
+function refuseRules({ commits }: PolicySnapshot, check: RulesCheck): void {
+  const findings = check(commits.rules);
+  if (findings.length > 0) throw new PolicyError(findings);
 }
 
 /**
@@ -52,6 +71,7 @@ export async function loadPolicyLines(folder: string): Promise<LoadedPolicy> {
 export async function reloadPolicy(
   folder: string,
   current: PolicySnapshot,
+  check: RulesCheck = anyRules,
 ): Promise<PolicySnapshot> {
   const texts = await readPolicyTexts(folder);
   await loadCases(folder);
@@ -61,9 +81,12 @@ export async function reloadPolicy(
     { file: MODEL_FILE, text: texts.model },
     { file: POLICY_FILE, text: texts.policy },
     { file: ISSUERS_FILE, text: texts.issuers ?? '\n' },
+    { file: COMMITS_FILE, text: texts.commits ?? '\n' },
   ].filter(({ text }) => !text.endsWith('\n'));
   if (cut.length > 0) throw new PolicyError(cut.map(({ file, text }) => cutFinding(file, text)));
-  return (await buildPolicy(texts, issuers)).snapshot;
+  const { snapshot } = await buildPolicy(texts, issuers);
+  refuseRules(snapshot, check);
+  return snapshot;
 }
 
 /** Looked at again even where the text is the same: the key sets that it names are files of their own. */
@@ -94,12 +117,20 @@ export async function buildPolicy(
   const enforcer = await loadInCasbin(model, csv.lines, checked.roles);
   const digest = digestOf(texts);
   const { policies, roles } = checked;
+  const commits = commitsOf(texts, roles);
   if (model.kind === 'foreign') {
     tryOut(enforcer);
-    const snapshot = new ForeignSnapshot(enforcer, csv.lines, roles, digest, issuers);
+    const snapshot = new ForeignSnapshot(enforcer, csv.lines, roles, digest, issuers, commits);
     return { snapshot, policies, roles };
   }
-  return { snapshot: new CompiledSnapshot(policies, roles, digest, issuers), policies, roles };
+  const snapshot = new CompiledSnapshot(policies, roles, digest, issuers, commits);
+  return { snapshot, policies, roles };
+}
+
+function commitsOf({ commits }: PolicyTexts, roles: readonly RoleLine[]): CommitBook {
+  if (commits === undefined) return CommitBook.empty;
+  const digest = createHash('sha256').update(commits).digest('hex');
+  return new CommitBook(parseCommits(commits), roles, digest);
 }
 
 const CONDITIONAL: Finding = {

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { readFile, readdir, realpath, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
+import { COMMITS_FILE } from '../rules/commit-rule.ts';
 import { ISSUERS_FILE } from './issuers.ts';
 import { PolicyError } from './policy-error.ts';
 import { MODEL_FILE, POLICY_FILE } from './policy-line.ts';
@@ -12,16 +13,18 @@ export interface PolicyTexts {
   readonly policy: string;
   /** Absent when there is no such file. */
   readonly issuers?: string | undefined;
+  readonly commits?: string | undefined;
 }
 
 /** What the contract puts here too, but this version does not read: ignored, it would seem to be in force. */
-const UNREAD: readonly string[] = ['commits.yaml', 'limits.yaml'];
+const UNREAD: readonly string[] = ['limits.yaml'];
 
 /** How often a folder that changes while it is read is read again. */
 const ATTEMPTS = 10;
 
 /**
- * Reads `model.conf`, `policy.csv` and `issuers.yaml` of a folder, or of what it links to.
+ * Reads `model.conf`, `policy.csv` and, where they exist, `issuers.yaml` and `commits.yaml` of a
+ * folder, or of what it links to.
  * @throws PolicyError when one is missing, is no UTF-8, the folder does not come to rest, or it
  *   holds a file that would have no effect.
  */
@@ -46,7 +49,8 @@ async function readAll(folder: string): Promise<PolicyTexts | PolicyError> {
     const policy = await readText(folder, POLICY_FILE);
     await refuseUnread(folder);
     const issuers = await readOptional(folder, ISSUERS_FILE);
-    return { model, policy, issuers };
+    const commits = await readOptional(folder, COMMITS_FILE);
+    return { model, policy, issuers, commits };
   } catch (error) {
     if (error instanceof PolicyError) return error;
     throw error;
@@ -80,12 +84,15 @@ async function readText(folder: string, file: string): Promise<string> {
 }
 
 /**
- * SHA-256 over the texts of a policy, in hexadecimal: the length of each and the text,
- * `issuers.yaml` with its name, last and only where it exists.
+ * SHA-256 over the texts of a policy, in hexadecimal: the length of each and the text; last, and only
+ * where they exist, `issuers.yaml` and `commits.yaml`, each with its name.
  */
-export function digestOf({ model, policy, issuers }: PolicyTexts): string {
+export function digestOf({ model, policy, issuers, commits }: PolicyTexts): string {
   const hash = createHash('sha256');
-  const optional = issuers === undefined ? [] : [`${ISSUERS_FILE}\n${issuers}`];
+  const optional = [
+    ...(issuers === undefined ? [] : [`${ISSUERS_FILE}\n${issuers}`]),
+    ...(commits === undefined ? [] : [`${COMMITS_FILE}\n${commits}`]),
+  ];
   for (const text of [model, policy, ...optional])
     hash.update(`${Buffer.byteLength(text)}\n`).update(text);
   return hash.digest('hex');

@@ -1,6 +1,7 @@
 import type { ObjectPath } from '../protocol/identifier.ts';
 import type { Action } from '../protocol/operation.ts';
 import type { Principal } from '../protocol/principal.ts';
+import type { CommitBook } from './commit-book.ts';
 import type { Issuer } from './issuer.ts';
 
 /** What was decided, and why. */
@@ -18,6 +19,8 @@ export interface PolicySnapshot {
   readonly digest: string;
   /** Whose tokens are believed. */
   readonly issuers: readonly Issuer[];
+  /** What no commit may do. */
+  readonly commits: CommitBook;
   /** Whether casbin itself decides, line by line, since the model is not the shipped one. */
   readonly slow: boolean;
   /**

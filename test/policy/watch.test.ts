@@ -171,16 +171,27 @@ describe('a reload is refused, the last good policy stays and a better one is ta
     expect(changes).toEqual([]);
   });
 
-  it.each(['commits.yaml', 'limits.yaml'])(
-    'with a %s, which would have no effect',
-    async (file) => {
-      await start();
-      await writeFile(join(folder, file), 'limits: []\n');
-      const finding = `${file}: this version does not read it, so what it says would not be in force`;
-      await until(() => expect(refusals).toEqual([[finding]]));
-      await expect(loadPolicy(folder)).rejects.toThrow(finding);
-    },
-  );
+  it('with a limits.yaml, which would have no effect', async () => {
+    await start();
+    await writeFile(join(folder, 'limits.yaml'), 'limits: []\n');
+    const finding =
+      'limits.yaml: this version does not read it, so what it says would not be in force';
+    await until(() => expect(refusals).toEqual([[finding]]));
+    await expect(loadPolicy(folder)).rejects.toThrow(finding);
+  });
+
+  it('with commit rules that are refused', async () => {
+    await start();
+    await writeFile(join(folder, 'commits.yaml'), 'rules: []\nlimits: []\n');
+    const finding = 'commits.yaml:2: unknown key "limits": there are rules';
+    await until(() => expect(refusals).toEqual([[finding]]));
+    await writeFile(join(folder, 'commits.yaml'), 'rules: []');
+    const cut = 'commits.yaml:1: the file does not end with a newline: it may be cut short';
+    await until(() => expect(watch.refused()).toBe(cut));
+    expect(changes).toEqual([]);
+    await rm(join(folder, 'commits.yaml'));
+    await until(() => expect(watch.refused()).toBeUndefined());
+  });
 
   it('with issuers that are refused', async () => {
     await start();

@@ -18,8 +18,8 @@ export class EngineTable {
     this.engine = engine;
   }
 
-  static async open(): Promise<EngineTable> {
-    return new EngineTable(await freshEngine());
+  static async open(more: Parameters<typeof freshEngine>[0] = {}): Promise<EngineTable> {
+    return new EngineTable(await freshEngine(more));
   }
 
   async close(): Promise<void> {

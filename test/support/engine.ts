@@ -11,8 +11,8 @@ export interface TestEngine extends Engine {
   readonly store: Store;
 }
 
-/** How long a request that comes again is known, and by which clock. */
-type Repeating = Pick<EngineOptions, 'repeatMillis' | 'clock'>;
+/** How long a request that comes again is known, by which clock, and which commit rules are in force. */
+type Repeating = Pick<EngineOptions, 'repeatMillis' | 'clock' | 'rules'>;
 
 /** Opens the engine on a fresh folder; closing it removes the folder. */
 export async function freshEngine(more: Repeating = {}): Promise<TestEngine> {

@@ -4,6 +4,7 @@ import type { Permit } from '../../protocol/permit.ts';
 import type { Check, Store, Write } from '../../store/store.ts';
 import { children } from './children.ts';
 import type { Committer } from './commit-loop.ts';
+import type { JudgeTable } from './judge-table.ts';
 import { namespacesOf, tablesOf } from './keys.ts';
 import { createNamespace, type CreateMode } from './namespace-create.ts';
 import { dropNamespace, type DroppedNamespace, type DropOptions } from './namespace-drop.ts';
@@ -16,7 +17,7 @@ import { namespaceExists, namespaceNotFound, tableNotFound } from './refusals.ts
 import type { Seal } from './seal.ts';
 import { deregisterTable, type Farewell } from './table-deregister.ts';
 import { commitTable, dropTable, tablePlace } from './table-place.ts';
-import { renameTable } from './table-rename.ts';
+import { renameTable, type JudgeRename } from './table-rename.ts';
 import { walkTables } from './table-walk.ts';
 
 /** The root: it always exists, and nothing is stored of it. */
@@ -126,8 +127,12 @@ export class Catalog {
    * Drops a table; what it was is kept, so that it can be brought back.
    * @throws CatalogError TableNotFound.
    */
-  async dropTable(path: ObjectPath, seal?: Seal<TableRecord>): Promise<TableRecord> {
-    return dropTable(this.#parts, path, seal);
+  async dropTable(
+    path: ObjectPath,
+    seal?: Seal<TableRecord>,
+    judge?: JudgeTable,
+  ): Promise<TableRecord> {
+    return dropTable(this.#parts, path, seal, judge);
   }
 
   /**
@@ -138,8 +143,9 @@ export class Catalog {
     path: ObjectPath,
     farewell: Farewell,
     seal?: Seal<TableRecord>,
+    judge?: JudgeTable,
   ): Promise<TableRecord> {
-    return deregisterTable(this.#parts, path, farewell, seal);
+    return deregisterTable(this.#parts, path, farewell, seal, judge);
   }
 
   /**
@@ -150,8 +156,9 @@ export class Catalog {
     from: ObjectPath,
     to: ObjectPath,
     seal?: Seal<TableRecord>,
+    judge?: JudgeRename,
   ): Promise<TableRecord> {
-    return renameTable(this.#parts, from, to, seal);
+    return renameTable(this.#parts, from, to, seal, judge);
   }
 
   /** The visible namespaces directly inside another, by name. */

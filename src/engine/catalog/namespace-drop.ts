@@ -12,7 +12,7 @@ import { encodeDropped } from './records-codec.ts';
 import type { NamespaceRecord, Stored, TableRecord } from './records.ts';
 import { namespaceNotFound } from './refusals.ts';
 import type { Seal } from './seal.ts';
-import { readSubtree, type Subtree } from './subtree.ts';
+import { readSubtree, type InnerTable, type Subtree } from './subtree.ts';
 
 /** How a namespace is dropped. */
 export interface DropOptions {
@@ -20,6 +20,8 @@ export interface DropOptions {
   readonly skip: boolean;
   /** Everything in it goes too; otherwise it must be empty. */
   readonly cascade: boolean;
+  /** Judges the drop of each table that goes with it. @throws CatalogError */
+  readonly judge?: (table: InnerTable) => Promise<void>;
 }
 
 /** A namespace that was dropped. */
@@ -51,7 +53,7 @@ export async function dropNamespace(
       if (doubt && namespace?.content.id !== last?.record.id) return { kind: 'done', result: last };
       if (namespace === undefined) return missing(path, options.skip);
       const removal = options.cascade
-        ? await removeAll(parts, path, namespace, permit)
+        ? await removeAll(parts, path, namespace, { permit, judge: options.judge })
         : await removeEmpty(parts, path, namespace);
       last = { record: namespace.content, objects: removal.objects };
       return { kind: 'commit', checks: removal.checks, writes: removal.writes, result: last };
@@ -77,10 +79,11 @@ async function removeAll(
   parts: CatalogParts,
   path: ObjectPath,
   namespace: Stored<NamespaceRecord>,
-  permit: Permit,
+  { permit, judge }: { readonly permit: Permit; readonly judge: DropOptions['judge'] },
 ): Promise<Removal> {
   const subtree = await readSubtree(parts.store, path);
   askForAll(path, subtree, permit);
+  for (const table of subtree.tables) await judge?.(table);
   const droppedMillis = Date.now();
   const writes = [
     { key: namespace.key, value: null },

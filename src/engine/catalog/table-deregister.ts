@@ -2,6 +2,7 @@ import type { ObjectPath } from '../../protocol/identifier.ts';
 import type { Write } from '../../store/store.ts';
 import { commitLoop } from './commit-loop.ts';
 import { deregisteredKey } from './keys.ts';
+import type { JudgeTable } from './judge-table.ts';
 import type { CatalogParts } from './parts.ts';
 import { unchanged } from './reader.ts';
 import { encodeDropped } from './records-codec.ts';
@@ -22,6 +23,7 @@ export async function deregisterTable(
   path: ObjectPath,
   farewell: Farewell,
   seal?: Seal<TableRecord>,
+  judge?: JudgeTable,
 ): Promise<TableRecord> {
   let last: TableRecord | undefined;
   return commitLoop({ committer: parts.committer, seal }, async (doubt) => {
@@ -31,6 +33,7 @@ export async function deregisterTable(
     }
     if (table === undefined) throw tableNotFound(path);
     last = table.content;
+    await judge?.(last);
     const writes = [...deregistration(path, table), ...farewell(last)];
     return { kind: 'commit', checks: [unchanged(table)], writes, result: last };
   });

@@ -4,6 +4,7 @@ import type { Check, Write } from '../../store/store.ts';
 import { commitLoop } from './commit-loop.ts';
 import { droppedKey, namespaceKey, tableKey } from './keys.ts';
 import { tableRemoval } from './namespace-drop.ts';
+import type { JudgeTable } from './judge-table.ts';
 import type { CatalogParts } from './parts.ts';
 import { absent, unchanged } from './reader.ts';
 import { encodeDropped, encodeTable } from './records-codec.ts';
@@ -118,6 +119,7 @@ export async function dropTable(
   parts: CatalogParts,
   path: ObjectPath,
   seal?: Seal<TableRecord>,
+  judge?: JudgeTable,
 ): Promise<TableRecord> {
   let last: TableRecord | undefined;
   return commitLoop({ committer: parts.committer, seal }, async (doubt) => {
@@ -127,6 +129,7 @@ export async function dropTable(
     }
     if (table === undefined) throw tableNotFound(path);
     last = table.content;
+    await judge?.(last);
     const writes = tableRemoval({ path, key: table.key, record: last }, Date.now());
     return { kind: 'commit', checks: [unchanged(table)], writes, result: last };
   });

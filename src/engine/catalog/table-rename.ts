@@ -1,4 +1,5 @@
 import type { ObjectPath } from '../../protocol/identifier.ts';
+import type { Check } from '../../store/store.ts';
 import { commitLoop } from './commit-loop.ts';
 import { tableKey } from './keys.ts';
 import type { CatalogParts } from './parts.ts';
@@ -7,6 +8,9 @@ import type { TableRecord } from './records.ts';
 import { tableExists, tableNotFound } from './refusals.ts';
 import type { Seal } from './seal.ts';
 import { tablePlace } from './table-place.ts';
+
+/** Judges a rename before it is committed; gives what has to stay as it was judged. @throws CatalogError */
+export type JudgeRename = (record: TableRecord) => Promise<readonly Check[]>;
 
 /**
  * Gives a table another name, in whatever namespace. Its data lies under its
@@ -19,6 +23,7 @@ export async function renameTable(
   from: ObjectPath,
   to: ObjectPath,
   seal?: Seal<TableRecord>,
+  judge?: JudgeRename,
 ): Promise<TableRecord> {
   let last: TableRecord | undefined;
   return commitLoop({ committer: parts.committer, seal }, async (doubt) => {
@@ -31,9 +36,10 @@ export async function renameTable(
     if (table === undefined) throw tableNotFound(from);
     if (place.existing !== undefined) throw tableExists(to);
     last = table.content;
+    const judged = (await judge?.(last)) ?? [];
     return {
       kind: 'commit',
-      checks: [unchanged(table), ...place.checks],
+      checks: [unchanged(table), ...place.checks, ...judged],
       writes: [
         { key: table.key, value: null },
         { key: tableKey(to), value: table.value },

@@ -3,6 +3,7 @@ import { tookNoEffect } from '../catalog/commit-loop.ts';
 import type { Stored, TableRecord } from '../catalog/records.ts';
 import { sealOf, type Seal } from '../catalog/seal.ts';
 import { MAIN_CHAIN, type Chain } from '../table/chain.ts';
+import type { ProposedVersion } from '../table/proposed-version.ts';
 import type { Fragment, Snapshot } from '../table/snapshot.ts';
 import type { Committed, Tables } from '../table/tables.ts';
 import type { Wrote } from './removal.ts';
@@ -36,6 +37,8 @@ export interface DerivedCommit<Result> {
   /** Throws when the change must not be committed any more; asked before each attempt. */
   readonly check?: () => void;
   readonly seal?: Seal<DerivedOutcome<Result>> | undefined;
+  /** Judges a version before it is committed, by what the change came to. */
+  readonly judge?: ((result: Result, proposed: ProposedVersion) => Promise<void>) | undefined;
 }
 
 /** What a change made, and how many times it was computed. */
@@ -71,6 +74,7 @@ export async function commitDerived<Result>(
         commit.check?.();
         return { ...base, fragments, nextRowId };
       },
+      judge: async (proposed) => commit.judge?.(attempt.outcome().result, proposed),
       seal: sealOf(commit.seal, (committed) => ({ committed, ...attempt.outcome() })),
     });
     await tables.discard(table, attempt.unnamedBy(committed.manifest.fragments));

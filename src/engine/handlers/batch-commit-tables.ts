@@ -9,7 +9,8 @@ import { haveTakenEffect } from '../managed/taken.ts';
 import { letGo, VersionPlan } from '../managed/version-creation.ts';
 import type { Fields } from '../query/fields.ts';
 import { batchSummary, entriesOf, pathField } from './batch-create-versions.ts';
-import { batchSteps, type BatchStep, type PlannedStep } from './batch-steps.ts';
+import { batchSteps, type BatchStep, type PlannedStep, type StepParts } from './batch-steps.ts';
+import { lanceJudge } from '../rules/lance-judge.ts';
 import type { ManagedParts } from './managed-parts.ts';
 
 /** An operation of a batch by its kind. */
@@ -21,7 +22,7 @@ interface NamedStep extends BatchStep {
 export function batchCommitTables(parts: ManagedParts): Handler {
   return async (call) => {
     const steps = entriesOf(call.body['operations']).map((fields, index) =>
-      stepOf(parts, fields, `operations[${index}]`),
+      stepOf({ ...parts, rules: call.rules }, fields, `operations[${index}]`),
     );
     checkApart(steps);
     for (const step of steps) step.ask(call.permit);
@@ -31,7 +32,8 @@ export function batchCommitTables(parts: ManagedParts): Handler {
       const commit = batchSummary(planned.map(({ summary }) => summary));
       return jsonAnswer(call, { results }, { commit, objects: steps.map(({ path }) => path) });
     };
-    const planned = await committed(parts, steps, held, call.once.seal(answerOf));
+    const seal = call.once.seal(answerOf);
+    const planned = await committed({ ...parts, rules: call.rules }, steps, held, seal);
     for (const { settle } of planned) await settle();
     await letGo(held);
     return answerOf(planned);
@@ -39,7 +41,7 @@ export function batchCommitTables(parts: ManagedParts): Handler {
 }
 
 async function committed(
-  parts: ManagedParts,
+  parts: StepParts,
   steps: readonly NamedStep[],
   held: Set<string>,
   seal: Seal<readonly PlannedStep[]> | undefined,
@@ -53,7 +55,7 @@ async function committed(
         if (doubt && last !== undefined && (await haveTakenEffect(parts.store, last.writes))) {
           return { kind: 'done', result: last.result };
         }
-        const versions = new VersionPlan(parts, now, held);
+        const versions = new VersionPlan(parts, now, held, lanceJudge(parts.rules));
         const planned: PlannedStep[] = [];
         for (const step of steps) planned.push(await step.plan(versions));
         requireOwnPlaces(planned);
@@ -74,7 +76,7 @@ async function committed(
   }
 }
 
-function stepOf(parts: ManagedParts, fields: Fields, part: string): NamedStep {
+function stepOf(parts: StepParts, fields: Fields, part: string): NamedStep {
   const kinds = Object.keys(batchSteps).filter((kind) => isJsonObject(fields[kind] ?? null));
   const [kind, ...others] = kinds;
   if (kind === undefined || others.length > 0) {

@@ -6,6 +6,7 @@ import { jsonAnswer } from '../answers.ts';
 import type { Handler } from '../handler.ts';
 import type { PlannedVersion } from '../managed/version-creation.ts';
 import { textField, type Fields } from '../query/fields.ts';
+import { lanceJudge } from '../rules/lance-judge.ts';
 import { MAIN } from '../table/chain.ts';
 import { placeSummary } from './commit-summary.ts';
 import { committedVersions, versionRequest } from './create-version.ts';
@@ -31,7 +32,8 @@ export function batchCreateVersions(parts: ManagedParts): Handler {
       const commit = batchSummary(planned.map(({ summary }) => summary));
       return jsonAnswer(call, { versions }, { commit, objects });
     };
-    return answerOf(await committedVersions(parts, requests, call.once.seal(answerOf)));
+    const seal = call.once.seal(answerOf);
+    return answerOf(await committedVersions(parts, requests, seal, lanceJudge(call.rules)));
   };
 }
 

@@ -24,6 +24,8 @@ import { flagField, textField, type Fields } from '../query/fields.ts';
 import { makeLocation, releaseLocation, reserveLocation } from '../table/locations.ts';
 import { planRemoval } from '../table/version-removal.ts';
 import { branchField, named } from './batch-create-versions.ts';
+import type { CommitJudge } from '../rules/commit-judge.ts';
+import { judgeAside, judgeLeaving, judgePlacing } from '../rules/place-judge.ts';
 import { placeSummary } from './commit-summary.ts';
 import { versionRequest } from './create-version.ts';
 import { declaredEntry, placeOf } from './declare-table.ts';
@@ -58,7 +60,12 @@ export interface BatchStep {
   readonly undo: () => Promise<void>;
 }
 
-type StepMaker = (parts: ManagedParts, path: ObjectPath, fields: Fields) => BatchStep;
+/** What the operations of a batch work with. */
+export interface StepParts extends ManagedParts {
+  readonly rules: CommitJudge;
+}
+
+type StepMaker = (parts: StepParts, path: ObjectPath, fields: Fields) => BatchStep;
 
 const nothing = async (): Promise<void> => undefined;
 
@@ -70,7 +77,7 @@ export const batchSteps: Readonly<Record<string, StepMaker>> = {
   deregister_table: deregister,
 };
 
-function createVersion(_: ManagedParts, path: ObjectPath, fields: Fields): BatchStep {
+function createVersion(_: StepParts, path: ObjectPath, fields: Fields): BatchStep {
   const request = versionRequest(path, fields, branchField(fields));
   return {
     path,
@@ -85,7 +92,7 @@ function createVersion(_: ManagedParts, path: ObjectPath, fields: Fields): Batch
   };
 }
 
-function declare(parts: ManagedParts, path: ObjectPath, fields: Fields): BatchStep {
+function declare(parts: StepParts, path: ObjectPath, fields: Fields): BatchStep {
   const properties = propertiesOf(fields);
   const chosen = textField(fields, 'location');
   const id = randomUUID();
@@ -103,6 +110,7 @@ function declare(parts: ManagedParts, path: ObjectPath, fields: Fields): BatchSt
       const { existing, checks } = await tablePlace(catalog, path);
       if (existing !== undefined) throw tableExists(path);
       const location = await placeOf(parts, id, chosen);
+      await judgePlacing(parts.rules, path, location);
       const record: TableRecord = { id, kind: 'declared', location, properties, createdMillis };
       const reserved = reserveLocation(location, id);
       return {
@@ -124,7 +132,7 @@ function declare(parts: ManagedParts, path: ObjectPath, fields: Fields): BatchSt
   };
 }
 
-function deleteVersions(parts: ManagedParts, path: ObjectPath, fields: Fields): BatchStep {
+function deleteVersions(parts: StepParts, path: ObjectPath, fields: Fields): BatchStep {
   const { catalog, tables, tags, branches } = parts;
   const branch = branchField(fields);
   const ranges = rangesField(fields['ranges']);
@@ -133,6 +141,8 @@ function deleteVersions(parts: ManagedParts, path: ObjectPath, fields: Fields): 
       const table = await catalog.requireTable(path);
       requireLanceTable(path, table.content);
       requireWrittenTable(path, table.content);
+      const placed = { path, record: table.content };
+      await judgeAside(parts.rules, placed, 'delete_versions', { branch });
       return table;
     },
     chain: (table: TableRecord) => tables.chain(table, branch),
@@ -157,13 +167,15 @@ function deleteVersions(parts: ManagedParts, path: ObjectPath, fields: Fields): 
   };
 }
 
-function deregister(parts: ManagedParts, path: ObjectPath): BatchStep {
+function deregister(parts: StepParts, path: ObjectPath): BatchStep {
   const { catalog, tables } = parts;
   return {
     path,
     ask: (permit) => permit.require('DeregisterTable', path),
     plan: async () => {
       const stored = await catalog.requireTable(path);
+      const placed = { path, record: stored.content };
+      await judgeLeaving(parts.rules, tables, placed, 'deregister');
       const { location, properties } = stored.content;
       const released = location === null ? [] : [releaseLocation(location)];
       return {

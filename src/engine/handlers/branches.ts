@@ -7,6 +7,7 @@ import { removeBranch } from '../table/branch-removal.ts';
 import type { BranchOrigin, NamedBranch } from '../table/branches.ts';
 import { MAIN } from '../table/chain.ts';
 import type { TableRecord } from '../catalog/records.ts';
+import { judgeAside } from '../rules/place-judge.ts';
 import { placeSummary } from './commit-summary.ts';
 import { requireUnneeded, withRefs } from '../managed/managed-branches.ts';
 import { engineTable, writtenTable, type TagParts } from './tags.ts';
@@ -38,7 +39,12 @@ async function createBranch(parts: TagParts, call: Call): Promise<Answer> {
   const answer = jsonAnswer(call, {}, { commit: placeSummary('create_branch'), branch: name });
   await branches.create({
     name,
-    table: () => engineTable(parts, call),
+    table: async () => {
+      const table = await engineTable(parts, call);
+      const placed = { path: object, record: table.content };
+      await judgeAside(call.rules, placed, 'create_branch', { branch: name });
+      return table;
+    },
     origin,
     folder: (table) => tables.folder(table),
     seal: call.once.seal(() => answer),
@@ -60,6 +66,8 @@ async function deleteBranch(parts: TagParts, call: Call): Promise<Answer> {
   const table = async () => {
     const found = await writtenTable(parts, call);
     if (found.content.kind === 'lance') await requireUnneeded(found.content, name);
+    const placed = { path: object, record: found.content };
+    await judgeAside(call.rules, placed, 'delete_branch', { branch: name });
     return found;
   };
   const answer = jsonAnswer(call, {}, { commit: placeSummary('delete_branch'), branch: name });

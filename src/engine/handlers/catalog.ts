@@ -17,7 +17,7 @@ export function catalogHandlers(
   pageLimit: number,
 ): HandlerTable {
   return {
-    ...namespaceHandlers(catalog, pageLimit),
+    ...namespaceHandlers(catalog, tables, pageLimit),
     ...tableListHandlers(catalog, pageLimit),
     ...tableHandlers(catalog, tables, tags, pageLimit),
   };

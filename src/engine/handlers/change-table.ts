@@ -4,10 +4,18 @@ import type { Call } from '../handler.ts';
 import { branchParameter } from '../parameters.ts';
 import type { FragmentReader } from '../table/fragment-reader.ts';
 import { requireEngineTable, type TableParts } from './table-parts.ts';
+import { changeJudge, type RowsOf } from '../rules/change-judge.ts';
+import type { CommitAction } from '../../rules/commit-facts.ts';
 
 /** What the handlers work with that change rows which are there. */
 export interface TableChanges extends TableParts {
   readonly reader: FragmentReader;
+}
+
+/** How rules look at a change of rows. */
+export interface JudgedChange<Result> {
+  readonly action: CommitAction;
+  readonly rows: RowsOf<Result>;
 }
 
 /**
@@ -21,6 +29,7 @@ export async function changeTable<Result>(
   call: Call,
   derive: Derive<Result>,
   answer: (outcome: DerivedOutcome<Result>) => Answer,
+  { action, rows }: JudgedChange<Result>,
 ): Promise<Answer> {
   const { object } = call.request;
   const table = await catalog.requireTable(object);
@@ -28,5 +37,7 @@ export async function changeTable<Result>(
   const chain = await tables.chain(table.content, branchParameter(call));
   const current = () => catalog.requireTable(object);
   const seal = call.once.seal(answer);
-  return answer(await commitDerived({ tables, table, chain, current, derive, seal }));
+  const place = { path: object, table: table.content, branch: chain.branch, action };
+  const judge = changeJudge(call.rules, tables, place, rows);
+  return answer(await commitDerived({ tables, table, chain, current, derive, seal, judge }));
 }

@@ -12,6 +12,7 @@ import { overwritten } from '../table/change.ts';
 import { openIncoming } from '../table/incoming.ts';
 import { requireFree, reserveLocation, resolveLocation } from '../table/locations.ts';
 import type { Committed } from '../table/tables.ts';
+import { versionJudge } from '../rules/version-judge.ts';
 import { commitSummary } from './commit-summary.ts';
 import { creationOptions, type CreationOptions } from './creation-options.ts';
 import { commitFiles, requireEngineTable, type TableParts } from './table-parts.ts';
@@ -87,12 +88,18 @@ async function createNew(
   const kind = replace === undefined ? 'create' : 'overwrite';
   const answer = (made: Committed) => created(call, made, table.properties, kind);
   const flushes = new Flushes();
+  const judge = versionJudge(call.rules, tables, {
+    path: request.object,
+    table,
+    action: 'create',
+  });
   const files = await tables.begin(table, incoming.schema, incoming.batches, flushes);
   const committed = await tables.first(
     table,
     incoming.schema,
     files,
-    (checks, writes, made) => {
+    async (checks, writes, made) => {
+      await judge?.(made);
       const place = reservation(table);
       return catalog.createTableCommit(
         request.object,
@@ -150,6 +157,12 @@ async function overwrite(creation: Creation, table: Stored<TableRecord>): Promis
     table,
     change: (base) => overwritten(base, schema, files),
     writes: ({ key, content }) => [{ key, value: encodeTable({ ...content, properties }) }],
+    judge: versionJudge(call.rules, parts.tables, {
+      path: request.object,
+      table: table.content,
+      action: 'overwrite',
+      classes: new Set(['drop'] as const),
+    }),
     seal: call.once.seal(answer),
   });
   return answer(committed);

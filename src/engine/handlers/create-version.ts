@@ -15,6 +15,8 @@ import {
   type PlannedVersion,
   type VersionRequest,
 } from '../managed/version-creation.ts';
+import { lanceJudge } from '../rules/lance-judge.ts';
+import type { JudgeStaged } from '../managed/staged-version.ts';
 import { versionEntry } from './table-versions.ts';
 import type { ManagedParts } from './managed-parts.ts';
 
@@ -27,7 +29,7 @@ export function createVersion(parts: ManagedParts): Handler {
     const request = versionRequest(call.request.object, call.body, branchParameter(call));
     const answerOf = (planned: readonly PlannedVersion[]) => created(call, planned[0]!);
     const seal = call.once.seal(answerOf);
-    return answerOf(await committedVersions(parts, [request], seal));
+    return answerOf(await committedVersions(parts, [request], seal, lanceJudge(call.rules)));
   };
 }
 
@@ -43,13 +45,14 @@ export async function committedVersions(
   parts: ManagedParts,
   requests: readonly VersionRequest[],
   seal: Seal<readonly PlannedVersion[]> | undefined,
+  judge: JudgeStaged,
 ): Promise<readonly PlannedVersion[]> {
   const { committer } = parts;
   const now = Date.now();
   const held = new Set<string>();
   try {
     const planned = await commitLoop<readonly PlannedVersion[]>({ committer, seal }, async () => {
-      const plan = new VersionPlan(parts, now, held);
+      const plan = new VersionPlan(parts, now, held, judge);
       const versions: PlannedVersion[] = [];
       for (const request of requests) versions.push(await plan.add(request));
       const writes = versions.flatMap((version) => version.writes);

@@ -15,6 +15,7 @@ import {
   reserveLocation,
   resolveLocation,
 } from '../table/locations.ts';
+import { judgePlacing } from '../rules/place-judge.ts';
 import { placeSummary } from './commit-summary.ts';
 import type { ManagedParts } from './managed-parts.ts';
 
@@ -44,6 +45,7 @@ export function declareTable(parts: PlaceParts): Handler {
       properties,
       createdMillis: Date.now(),
     } as const;
+    await judgePlacing(call.rules, object, location);
     const answer = declared(call, location, properties);
     await makeLocation(location);
     try {

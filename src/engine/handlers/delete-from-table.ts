@@ -14,12 +14,18 @@ export function deleteFromTable(parts: TableChanges): Handler {
       throw new CatalogError('InvalidInput', 'predicate must say which rows to delete');
     }
     const derive = deleteRows(parts.reader, predicate);
-    return changeTable(parts, call, derive, ({ committed, result }) =>
-      jsonAnswer(
-        call,
-        { num_deleted_rows: result, version: committed.manifest.version },
-        { commit: changeSummary('delete', committed, { added: 0n, removed: result }) },
-      ),
+    const rows = (removed: bigint) => ({ added: 0n, removed, changed: 0n });
+    return changeTable(
+      parts,
+      call,
+      derive,
+      ({ committed, result }) =>
+        jsonAnswer(
+          call,
+          { num_deleted_rows: result, version: committed.manifest.version },
+          { commit: changeSummary('delete', committed, rows(result)) },
+        ),
+      { action: 'delete', rows },
     );
   };
 }

@@ -6,6 +6,7 @@ import type { Handler } from '../handler.ts';
 import { branchParameter } from '../parameters.ts';
 import { integerField } from '../query/fields.ts';
 import { keptVersions } from '../table/kept-versions.ts';
+import { judgeAside } from '../rules/place-judge.ts';
 import { placeSummary } from './commit-summary.ts';
 import { keptManagedVersions } from '../managed/kept-managed-versions.ts';
 import { requireWrittenTable } from './table-parts.ts';
@@ -37,6 +38,9 @@ export function deleteVersions({ catalog, tables, tags, branches }: TagParts): H
       table: async () => {
         const table = await catalog.requireTable(object);
         requireWrittenTable(object, table.content);
+        const branch = branchParameter(call);
+        const placed = { path: object, record: table.content };
+        await judgeAside(call.rules, placed, 'delete_versions', { branch });
         return table;
       },
       chain: (table) => tables.chain(table, branchParameter(call)),

@@ -4,6 +4,7 @@ import { jsonAnswer } from '../answers.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { TableRecord } from '../catalog/records.ts';
 import type { Call } from '../handler.ts';
+import { judgeLeaving } from '../rules/place-judge.ts';
 import { releaseLocation } from '../table/locations.ts';
 import type { Tables } from '../table/tables.ts';
 import { placeSummary } from './commit-summary.ts';
@@ -14,7 +15,7 @@ import { placeSummary } from './commit-summary.ts';
  */
 export async function deregisterTable(
   catalog: Catalog,
-  tables: Pick<Tables, 'folder'>,
+  tables: Tables,
   call: Call,
 ): Promise<Answer> {
   const { object } = call.request;
@@ -26,7 +27,11 @@ export async function deregisterTable(
     );
   const farewell = ({ location }: TableRecord) =>
     location === null ? [] : [releaseLocation(location)];
-  return answer(await catalog.deregisterTable(object, farewell, call.once.seal(answer)));
+  return answer(
+    await catalog.deregisterTable(object, farewell, call.once.seal(answer), (record) =>
+      judgeLeaving(call.rules, tables, { path: object, record }, 'deregister'),
+    ),
+  );
 }
 
 /** Where the files of a table that leaves the catalog lie. */

@@ -5,6 +5,7 @@ import type { Catalog } from '../catalog/catalog.ts';
 import type { TableRecord } from '../catalog/records.ts';
 import type { Call } from '../handler.ts';
 import { lanceSnapshot } from '../lance/snapshot.ts';
+import { judgeLeaving } from '../rules/place-judge.ts';
 import { locationOf } from '../managed/managed-versions.ts';
 import type { Snapshot } from '../table/snapshot.ts';
 import type { TableView } from './table-view.ts';
@@ -14,7 +15,9 @@ export async function dropTable(catalog: Catalog, tables: TableView, call: Call)
   const { object } = call.request;
   const answer = ({ location, properties }: TableRecord): Answer =>
     jsonAnswer(call, { id: object, properties, ...(location === null ? {} : { location }) });
-  const table = await catalog.dropTable(object, call.once.seal(answer));
+  const table = await catalog.dropTable(object, call.once.seal(answer), (record) =>
+    judgeLeaving(call.rules, tables, { path: object, record }, 'drop'),
+  );
   return { ...answer(table), commit: summaryOf(await lastSnapshot(tables, table)) };
 }
 

@@ -1,6 +1,7 @@
 import type { Schema } from 'apache-arrow';
 import type { Answer } from '../../protocol/backend.ts';
 import { CatalogError } from '../../protocol/errors.ts';
+import type { Action } from '../../protocol/operation.ts';
 import { Flushes } from '../../store/flushes.ts';
 import { jsonAnswer } from '../answers.ts';
 import { incomingRows } from '../change/computed-rows.ts';
@@ -11,18 +12,26 @@ import type { WrittenFile } from '../table/fragment-writer.ts';
 import { openIncoming } from '../table/incoming.ts';
 import { sameSchema } from '../table/schema-match.ts';
 import type { Committed } from '../table/tables.ts';
+import { versionJudge } from '../rules/version-judge.ts';
 import { commitSummary } from './commit-summary.ts';
 import { commitFiles, requireEngineTable, type TableParts } from './table-parts.ts';
 
 interface Mode {
-  readonly kind: string;
+  readonly kind: 'append' | 'overwrite';
+  /** What it counts as beside an insert. */
+  readonly classes: ReadonlySet<Action>;
   readonly change: (files: readonly WrittenFile[]) => Change;
 }
 
 const modes: Readonly<Record<string, Mode>> = {
-  append: { kind: 'append', change: (files) => (base) => appended(base, files) },
+  append: {
+    kind: 'append',
+    classes: new Set(),
+    change: (files) => (base) => appended(base, files),
+  },
   overwrite: {
     kind: 'overwrite',
+    classes: new Set(['modify']),
     change: (files) => (base) => overwritten(base, base.schema, files),
   },
 };
@@ -51,7 +60,14 @@ export function insertIntoTable(parts: TableParts): Handler {
         { version: committed.manifest.version, num_inserted_rows: inserted },
         { commit: commitSummary(mode.kind, committed) },
       );
-    const commit = { table, chain, change, flushes, seal: call.once.seal(answer) };
+    const judge = versionJudge(call.rules, parts.tables, {
+      path: request.object,
+      table: table.content,
+      branch: chain.branch,
+      action: mode.kind,
+      classes: mode.classes,
+    });
+    const commit = { table, chain, change, flushes, judge, seal: call.once.seal(answer) };
     return answer(await commitFiles(parts, request.object, files, commit));
   };
 }

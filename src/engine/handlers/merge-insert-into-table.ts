@@ -6,6 +6,7 @@ import type { Call, Handler } from '../handler.ts';
 import { branchParameter } from '../parameters.ts';
 import { openIncoming } from '../table/incoming.ts';
 import type { TableChanges } from './change-table.ts';
+import { changeJudge } from '../rules/change-judge.ts';
 import { changeSummary } from './commit-summary.ts';
 import { mergeParameters } from './merge-parameters.ts';
 import { requireEngineTable } from './table-parts.ts';
@@ -36,6 +37,12 @@ export function mergeInsertIntoTable(parts: TableChanges): Handler {
         current,
         derive,
         check: request.checkTime,
+        judge: changeJudge(
+          call.rules,
+          tables,
+          { path: object, table: table.content, branch: chain.branch, action: 'merge' },
+          rowsOf,
+        ),
         seal: call.once.seal((made: DerivedOutcome<MergeCounts>) => answer(call, made)),
       });
       return answer(call, outcome);
@@ -59,6 +66,9 @@ function answer(call: Call, { committed, result, attempts }: DerivedOutcome<Merg
     num_attempts: attempts,
     num_rows: updated + inserted,
   };
-  const rows = { added: BigInt(inserted), removed: BigInt(removed) };
-  return jsonAnswer(call, body, { commit: changeSummary('merge', committed, rows) });
+  return jsonAnswer(call, body, { commit: changeSummary('merge', committed, rowsOf(result)) });
+}
+
+function rowsOf({ inserted, updated, removed }: MergeCounts) {
+  return { added: BigInt(inserted), removed: BigInt(removed), changed: BigInt(updated) };
 }

@@ -6,16 +6,24 @@ import type { CreateMode } from '../catalog/namespace-create.ts';
 import type { DroppedNamespace } from '../catalog/namespace-drop.ts';
 import { emptyPage } from '../catalog/page.ts';
 import type { NamespaceRecord } from '../catalog/records.ts';
+import type { InnerTable } from '../catalog/subtree.ts';
 import type { Call, HandlerTable } from '../handler.ts';
+import { judgeLeaving } from '../rules/place-judge.ts';
+import { placeSummary } from './commit-summary.ts';
+import type { TableView } from './table-view.ts';
 import { choiceField, pageParameters, propertiesField } from '../parameters.ts';
 
 /** The operations on namespaces. */
-export function namespaceHandlers(catalog: Catalog, pageLimit: number): HandlerTable {
+export function namespaceHandlers(
+  catalog: Catalog,
+  tables: TableView,
+  pageLimit: number,
+): HandlerTable {
   return {
     CreateNamespace: (call) => create(catalog, call),
     ListNamespaces: (call) => list(catalog, pageLimit, call),
     DescribeNamespace: (call) => describe(catalog, call),
-    DropNamespace: (call) => drop(catalog, call),
+    DropNamespace: (call) => drop(catalog, tables, call),
     NamespaceExists: (call) => exists(catalog, call),
   };
 }
@@ -53,17 +61,22 @@ async function describe(catalog: Catalog, call: Call): Promise<Answer> {
   return jsonAnswer(call, { properties: record.properties });
 }
 
-async function drop(catalog: Catalog, call: Call): Promise<Answer> {
+async function drop(catalog: Catalog, tables: TableView, call: Call): Promise<Answer> {
   const behavior = choiceField(call, 'behavior');
   const options = {
     skip: choiceField(call, 'mode') === 'skip',
     cascade: behavior === 'cascade',
+    judge: (table: InnerTable) => judgeLeaving(call.rules, tables, table, 'drop'),
   };
   const answer = (dropped: DroppedNamespace | undefined): Answer =>
     jsonAnswer(
       call,
       { properties: dropped?.record.properties },
-      { mode: behavior, objects: dropped?.objects ?? [] },
+      {
+        mode: behavior,
+        objects: dropped?.objects ?? [],
+        ...(call.rules.names.length > 0 && { commit: placeSummary('drop_namespace') }),
+      },
     );
   const { request, permit, once } = call;
   const seal = once.seal(answer);

@@ -8,13 +8,15 @@ import type { Call, Handler } from '../handler.ts';
 import { choiceField, propertiesField } from '../parameters.ts';
 import { textField } from '../query/fields.ts';
 import { requireFree, reserveLocation, resolveDataset } from '../table/locations.ts';
+import { judgeLeaving, judgeRegistering } from '../rules/place-judge.ts';
 import { placeSummary } from './commit-summary.ts';
 import { backFill, type BackFillParts } from '../managed/back-fill.ts';
 import { requireLanceTable } from '../managed/version-creation.ts';
 import type { PlaceParts } from './declare-table.ts';
+import type { ManagedParts } from './managed-parts.ts';
 
 /** What RegisterTable works with. */
-type RegisterParts = PlaceParts & BackFillParts;
+type RegisterParts = PlaceParts & BackFillParts & Pick<ManagedParts, 'tables'>;
 
 /**
  * RegisterTable: a name for a table that Lance clients wrote and that lies where
@@ -48,6 +50,11 @@ async function registerNew(
   { folder, properties, existing }: Registration,
 ): Promise<Answer> {
   await requireFree(parts.store, folder);
+  if (existing !== undefined) {
+    const placed = { path: call.request.object, record: existing.content };
+    await judgeLeaving(call.rules, parts.tables, placed, 'overwrite');
+  }
+  await judgeRegistering(call.rules, call.request.object, folder);
   const id = randomUUID();
   const createdMillis = Date.now();
   const table = { id, kind: 'lance', location: folder, properties, createdMillis } as const;
@@ -73,6 +80,7 @@ async function registerAgain(
 ): Promise<Answer> {
   const { object } = call.request;
   requireLanceTable(object, existing.content);
+  await judgeRegistering(call.rules, object, existing.content.location ?? '');
   const given = call.body['properties'] === undefined ? {} : { properties: propertiesField(call) };
   const table = { ...existing.content, kind: 'lance', ...given } as const;
   const { checks, writes } = await backFill(parts, table.id, existing.content.location ?? '');

@@ -6,13 +6,15 @@ import type { Catalog } from '../catalog/catalog.ts';
 import { checkCreatable } from '../catalog/refusals.ts';
 import type { Call } from '../handler.ts';
 import { textField } from '../query/fields.ts';
+import { judgeRename } from '../rules/place-judge.ts';
+import type { Tables } from '../table/tables.ts';
 import { placeSummary } from './commit-summary.ts';
 
 /**
  * RenameTable, within a namespace or into another. The right to make a table of
  * the new name is asked for here where the route does not have it.
  */
-export async function renameTable(catalog: Catalog, call: Call): Promise<Answer> {
+export async function renameTable(catalog: Catalog, tables: Tables, call: Call): Promise<Answer> {
   const { object, target } = call.request;
   const to = target ?? targetOfBody(call);
   checkCreatable(to);
@@ -22,6 +24,7 @@ export async function renameTable(catalog: Catalog, call: Call): Promise<Answer>
     object,
     to,
     call.once.seal(() => answer),
+    (record) => judgeRename(call.rules, tables, { path: object, record }, to),
   );
   return answer;
 }

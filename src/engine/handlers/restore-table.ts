@@ -4,6 +4,7 @@ import { branchParameter } from '../parameters.ts';
 import { countField } from '../query/fields.ts';
 import type { Committed, Tables } from '../table/tables.ts';
 import type { Catalog } from '../catalog/catalog.ts';
+import { versionJudge } from '../rules/version-judge.ts';
 import { versionAnswer } from './schema-change.ts';
 import { requireEngineTable } from './table-parts.ts';
 
@@ -30,6 +31,12 @@ export function restoreTable(catalog: Catalog, tables: Tables): Handler {
         const { schema, fieldIds, fragments } = from;
         return { ...base, schema, fieldIds, fragments };
       },
+      judge: versionJudge(call.rules, tables, {
+        path: object,
+        table: table.content,
+        branch: chain.branch,
+        action: 'restore',
+      }),
       seal: call.once.seal(answer),
     });
     return answer(committed);

@@ -11,6 +11,7 @@ import type { FragmentReader } from '../table/fragment-reader.ts';
 import type { Manifest } from '../table/manifest.ts';
 import type { Snapshot } from '../table/snapshot.ts';
 import type { Committed, Tables } from '../table/tables.ts';
+import { versionJudge } from '../rules/version-judge.ts';
 import { commitSummary } from './commit-summary.ts';
 import { requireEngineTable } from './table-parts.ts';
 
@@ -63,6 +64,12 @@ export async function commitSchemaChange(
         checkComputed(base.schema, next.schema);
         return next;
       },
+      judge: versionJudge(call.rules, tables, {
+        path: object,
+        table: table.content,
+        branch: chain.branch,
+        action: 'schema',
+      }),
       seal: call.once.seal(answer),
     });
     await writer.keepOnly(committed.manifest.fragments);

@@ -1,10 +1,12 @@
 import type { Answer } from '../../protocol/backend.ts';
 import { jsonAnswer } from '../answers.ts';
 import type { Catalog } from '../catalog/catalog.ts';
+import type { JudgeTable } from '../catalog/judge-table.ts';
 import type { Stored, TableRecord } from '../catalog/records.ts';
 import type { Call, Handler, HandlerTable } from '../handler.ts';
 import { branchParameter } from '../parameters.ts';
 import { countField, textField } from '../query/fields.ts';
+import { judgeAside } from '../rules/place-judge.ts';
 import type { Branches } from '../table/branches.ts';
 import type { Tables } from '../table/tables.ts';
 import type { TagMove, Tags } from '../table/tags.ts';
@@ -28,18 +30,22 @@ export function tagHandlers(parts: TagParts): HandlerTable {
     GetTableTagVersion: tagVersion(parts),
     CreateTableTag: async (call) => {
       const answer = tagged(call, 'create_tag');
-      await tags.create({ ...moveOf(parts, call), seal: call.once.seal(() => answer) });
+      const judge = judgeOf(call, 'create_tag');
+      await tags.create({ ...moveOf(parts, call), judge, seal: call.once.seal(() => answer) });
       return answer;
     },
     UpdateTableTag: async (call) => {
       const answer = tagged(call, 'update_tag');
-      await tags.update({ ...moveOf(parts, call), seal: call.once.seal(() => answer) });
+      const judge = judgeOf(call, 'update_tag');
+      await tags.update({ ...moveOf(parts, call), judge, seal: call.once.seal(() => answer) });
       return answer;
     },
     DeleteTableTag: async (call) => {
       const answer = tagged(call, 'delete_tag');
       const table = () => writtenTable(parts, call);
-      await tags.remove({ name: nameOf(call), table, seal: call.once.seal(() => answer) });
+      const judge = judgeOf(call, 'delete_tag');
+      const seal = call.once.seal(() => answer);
+      await tags.remove({ name: nameOf(call), table, judge, seal });
       return answer;
     },
   };
@@ -65,6 +71,11 @@ function moveOf(parts: TagParts, call: Call): TagMove {
     chain: (table) => parts.tables.chain(table, branchParameter(call)),
     version: (table, chain) => parts.tables.version(table, version, chain),
   };
+}
+
+function judgeOf(call: Call, action: 'create_tag' | 'update_tag' | 'delete_tag'): JudgeTable {
+  const path = call.request.object;
+  return (record) => judgeAside(call.rules, { path, record }, action, { tag: nameOf(call) });
 }
 
 function nameOf(call: Call): string {

@@ -19,12 +19,18 @@ export function updateTable(parts: TableChanges): Handler {
       predicate: textField(call.body, 'predicate'),
     };
     const derive = updateRows(parts.reader, request);
-    return changeTable(parts, call, derive, ({ committed, result }) =>
-      jsonAnswer(
-        call,
-        { rows_updated: result, updated_rows: result, version: committed.manifest.version },
-        { commit: changeSummary('update', committed, { added: 0n, removed: 0n }) },
-      ),
+    const rows = (changed: bigint) => ({ added: 0n, removed: 0n, changed });
+    return changeTable(
+      parts,
+      call,
+      derive,
+      ({ committed, result }) =>
+        jsonAnswer(
+          call,
+          { rows_updated: result, updated_rows: result, version: committed.manifest.version },
+          { commit: changeSummary('update', committed, rows(result)) },
+        ),
+      { action: 'update', rows },
     );
   };
 }

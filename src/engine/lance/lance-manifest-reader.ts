@@ -55,7 +55,8 @@ type ManifestDraft = Omit<Draft<LanceManifest>, 'fields' | 'fragments' | 'metada
 
 function emptyManifest(): ManifestDraft {
   const lists = { fields: [], fragments: [], metadata: new Map<string, string>() };
-  return { version: 0n, branch: null, timestampMillis: null, indices: null, ...lists };
+  const absent = { branch: null, timestampMillis: null, indices: null, transactionFile: null };
+  return { version: 0n, transaction: null, ...absent, ...lists };
 }
 
 const manifestFields: FieldReaders<ManifestDraft> = {
@@ -65,7 +66,9 @@ const manifestFields: FieldReaders<ManifestDraft> = {
   5: (manifest, pbf) => manifest.metadata.set(...entryField(pbf)),
   6: (manifest, pbf) => (manifest.indices = numberField(pbf)),
   7: (manifest, pbf) => (manifest.timestampMillis = millisOf(pbf)),
+  12: (manifest, pbf) => (manifest.transactionFile = textField(pbf)),
   20: (manifest, pbf) => (manifest.branch = textField(pbf)),
+  21: (manifest, pbf) => (manifest.transaction = numberField(pbf)),
 };
 
 type FieldDraft = Omit<Draft<LanceField>, 'metadata'> & { readonly metadata: Map<string, string> };

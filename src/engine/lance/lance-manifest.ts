@@ -47,6 +47,10 @@ export interface LanceManifest {
   readonly fragments: readonly LanceFragment[];
   /** Where in the file the list of indices is; null when there is none. */
   readonly indices: bigint | null;
+  /** Name of the file with the transaction that made it; null where the writer did not say. */
+  readonly transactionFile: string | null;
+  /** Where in the manifest's own file the transaction is; null when it is not there. */
+  readonly transaction: bigint | null;
 }
 
 /** Rows of a version that are not deleted. */

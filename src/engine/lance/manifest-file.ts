@@ -41,6 +41,19 @@ export async function readManifestFile(path: string): Promise<ManifestFile> {
   }
 }
 
+/**
+ * Reads a further part of a manifest's file.
+ * @throws LanceManifestError, and the error of the operating system for a file that is not there.
+ */
+export async function readManifestPart(path: string, start: bigint): Promise<Buffer> {
+  const file = await open(path, 'r');
+  try {
+    return await readSection(file, (await file.stat()).size, start);
+  } finally {
+    await file.close();
+  }
+}
+
 /** A part of the file: its length in four bytes, and then itself. */
 async function readSection(file: FileHandle, size: number, start: bigint): Promise<Buffer> {
   if (start + 4n > BigInt(size)) {

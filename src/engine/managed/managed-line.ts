@@ -24,6 +24,8 @@ export interface ManagedLine {
   /** The versions that may come next; null for any. */
   readonly next: readonly bigint[] | null;
   readonly checks: readonly Check[];
+  /** What a new branch came from: the line's key, and its version where that is known. */
+  readonly origin?: { readonly key: string; readonly version?: bigint };
   /** What makes the line exist, given its first version. */
   readonly writes: (first: VersionRecord) => readonly Write[];
 }
@@ -105,6 +107,7 @@ async function newLine(
     head: undefined,
     next: ref === undefined ? null : [ref.parentVersion, ref.parentVersion + 1n],
     checks: [gone === undefined ? absent(key) : unchanged(gone.stored)],
+    origin: { key: above ?? MAIN, ...(ref !== undefined && { version: ref.parentVersion }) },
     writes: (first) => [
       { key, value: encodeBranch(recordOf(id, first, ref, { parent, key: above ?? MAIN })) },
       ...old,

@@ -19,6 +19,7 @@ import { managedLine, type LineParts, type ManagedLine } from './managed-line.ts
 import { locationOf } from './managed-versions.ts';
 import { finalNames, stagedPlace, type StagedPlace } from './place.ts';
 import { readStaged, type StagedManifest } from './staged-manifest.ts';
+import type { JudgeStaged } from './staged-version.ts';
 
 /** A version that a Lance client has staged and asks to be made the next one. */
 export interface VersionRequest {
@@ -58,16 +59,18 @@ export class VersionPlan {
   /** The lines that got a version already. */
   readonly #heads = new Map<string, Planned>();
   readonly #held: Set<string>;
+  readonly #judge: JudgeStaged | undefined;
 
   /**
    * @param now When the versions come to be, in milliseconds.
    * @param held Gets the paths of the names that staged manifests are held by, of
    * this plan and of those that were made for the same commit before.
    */
-  constructor(parts: CreationParts, now: number, held: Set<string>) {
+  constructor(parts: CreationParts, now: number, held: Set<string>, judge?: JudgeStaged) {
     this.#parts = parts;
     this.#now = now;
     this.#held = held;
+    this.#judge = judge;
   }
 
   /**
@@ -98,6 +101,14 @@ export class VersionPlan {
     requireNext(request, target.next);
     const staged = await readStaged(locationOf(table), place, request);
     await requireFree(table, request, place);
+    await this.#judge?.({
+      path: request.path,
+      table,
+      branch: request.branch,
+      base: await this.#judgedBase(table, request, target),
+      manifest: staged.manifest,
+      file: join(locationOf(table), place.staging),
+    });
     const held = heldName(request, place);
     this.#held.add(join(locationOf(table), held));
     await holdStaged(locationOf(table), place.staging, held, target.base === undefined);
@@ -115,6 +126,24 @@ export class VersionPlan {
       checks: [unchanged(stored), ...target.checks],
       writes: [...(claims ? [written(stored)] : []), ...writes],
     };
+  }
+
+  /** What a version is compared with: a branch begins with what it came from, what belongs to no chain with the newest. */
+  async #judgedBase(
+    table: TableRecord,
+    { branch, version }: VersionRequest,
+    { base, line }: Target,
+  ): Promise<VersionRecord | undefined> {
+    const { versions } = this.#parts;
+    if (base !== undefined) return base;
+    if (version < 0n) {
+      const chain = await this.#chain(table, branch);
+      return chain === undefined ? undefined : (await versions.head(table.id, chain))?.content;
+    }
+    if (line?.origin === undefined) return undefined;
+    const { key, version: from = version } = line.origin;
+    const chain = { branch: MAIN, key, lineage: [], checks: [] };
+    return (await versions.at(table.id, from, chain))?.content;
   }
 
   async #target(table: TableRecord, request: VersionRequest, place: StagedPlace): Promise<Target> {

@@ -17,6 +17,7 @@ import { discard, ingest } from './ingest.ts';
 import { KeyedMutex } from './keyed-mutex.ts';
 import type { Manifest } from './manifest.ts';
 import { ManifestStore } from './manifest-store.ts';
+import type { JudgeVersion } from './proposed-version.ts';
 import type { Snapshot } from './snapshot.ts';
 import { makeTableFolder, removeTableFolder } from './table-folder.ts';
 import type { OnCommit, TablesOptions } from './tables-options.ts';
@@ -48,6 +49,8 @@ export interface VersionCommit {
   /** What else is written in the same step, given the table's record. */
   readonly writes?: (table: Stored<TableRecord>) => readonly Write[];
   readonly seal?: Seal<Committed> | undefined;
+  /** Asked before each attempt, once the version is computed. */
+  readonly judge?: JudgeVersion | undefined;
 }
 
 /** Makes a table and its first version exist in one step. */
@@ -274,7 +277,7 @@ export class Tables {
       if (current.content.id !== table.id) throw tableReplaced();
       const head = await this.#stored(table.id, undefined, chain);
       const further = (await commit.checks?.()) ?? [];
-      const staged = await this.#staged(table, head, commit.change, chain);
+      const staged = await this.#staged(head, commit, chain);
       const undo = () => this.#manifests.unstage(this.folder(table), staged.record);
       await requireDurable(commit.flushes, { undo, first });
       attempts.add(staged);
@@ -294,15 +297,15 @@ export class Tables {
   }
 
   async #staged(
-    table: TableRecord,
     head: Stored<VersionRecord>,
-    change: Change,
+    { table: { content: table }, change, judge }: VersionCommit,
     chain: Chain,
   ): Promise<Committed> {
     const folder = this.folder(table);
     const base = await this.#manifests.load(folder, head.content);
     const contents = await change(base);
     const manifest = { ...contents, version: base.version + 1n, timestampMillis: Date.now() };
+    await judge?.({ base, manifest });
     const record = await this.#manifests.stage(folder, manifest, chain.key);
     return { record, base, manifest };
   }

@@ -2,6 +2,7 @@ import { CatalogError } from '../../protocol/errors.ts';
 import type { Check, Store } from '../../store/store.ts';
 import { children } from '../catalog/children.ts';
 import { commitLoop, type Committer, type Plan } from '../catalog/commit-loop.ts';
+import type { JudgeTable } from '../catalog/judge-table.ts';
 import { prefixRange, tagKey, tagsOf } from '../catalog/keys.ts';
 import { absent, unchanged } from '../catalog/reader.ts';
 import type { Stored, TableRecord, TagRecord, VersionRecord } from '../catalog/records.ts';
@@ -27,6 +28,8 @@ export interface TagChange {
   readonly name: string;
   readonly table: () => Promise<Stored<TableRecord>>;
   readonly seal?: Seal<unknown> | undefined;
+  /** Asked once it is known that the change can be made. */
+  readonly judge?: JudgeTable | undefined;
 }
 
 /** A change that makes a tag name a version. */
@@ -117,7 +120,7 @@ export class Tags {
 
   /** One conditional commit; a step that is nothing says that it has taken effect already. */
   async #change(
-    { name, table, seal }: TagChange,
+    { name, table, seal, judge }: TagChange,
     step: (
       table: TableRecord,
       tag: Stored<TagRecord> | undefined,
@@ -129,6 +132,7 @@ export class Tags {
       const tag = await this.#read(current.content.id, name);
       const next = await step(current.content, tag, doubt);
       if (next === undefined) return { kind: 'done', result: null };
+      await judge?.(current.content);
       const checks = [unchanged(current), ...next.checks];
       return { kind: 'commit', checks, writes: next.writes, result: null };
     });

@@ -15,6 +15,7 @@ import { unrepeatable } from '../../../src/engine/once/once.ts';
 import { anything } from '../../support/permit.ts';
 import { bytesOf } from '../../support/query-answer.ts';
 import { GivenTables } from '../../support/table-view.ts';
+import { unbound } from '../../support/unbound.ts';
 import { storeTable, type StoredTable } from '../../support/stored-table.ts';
 
 const schema = new Schema([new Field('id', new Int64(), false)]);
@@ -72,6 +73,7 @@ function callOf(
       },
     },
     permit: anything(),
+    rules: unbound(),
     body,
     once: unrepeatable,
   };

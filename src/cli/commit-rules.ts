@@ -1,0 +1,57 @@
+import type { WrittenRule } from '../policy/commits.ts';
+import type { RulesCheck } from '../policy/load.ts';
+import { parsePattern } from '../policy/pattern.ts';
+import type { Finding } from '../policy/policy-error.ts';
+import { remoteFindings, type ServedNamespaces } from '../policy/remote-rules.ts';
+import { COMMITS_FILE } from '../rules/commit-rule.ts';
+import type { Environment } from './config-environment.ts';
+import type { Config } from './config-table.ts';
+
+/** What is wrong with commit rules in a gateway of this configuration and environment. */
+export function rulesCheck(config: Config, environment: Environment): RulesCheck {
+  const backends = servedBy(config.backends);
+  return (rules) => [
+    ...remoteFindings(rules, backends),
+    ...rules.flatMap((rule) => secretFindings(rule, environment)),
+  ];
+}
+
+function secretFindings(
+  { name, line, webhook }: WrittenRule,
+  environment: Environment,
+): readonly Finding[] {
+  if (webhook === null || (environment[webhook.secretEnv] ?? '') !== '') return [];
+  const text = `the webhook of ${name} signs with ${webhook.secretEnv}, which is not set`;
+  return [{ file: COMMITS_FILE, line, text }];
+}
+
+/** Rows of Lance clients are not here: what of the rules their commits are refused for. */
+export function unjudgedNotes(rules: readonly WrittenRule[]): readonly string[] {
+  return rules.flatMap(({ name, line, require, enforced }) => {
+    const demands = (['check', 'unique'] as const).filter((key) => require[key] !== undefined);
+    if (demands.length === 0) return [];
+    const outcome = enforced ? 'are refused' : 'are noted';
+    return [
+      `${COMMITS_FILE}:${line}: ${demands.join(' and ')} of ${name} cannot be judged of tables that Lance clients write: commits that bring rows to them ${outcome}`,
+    ];
+  });
+}
+
+function servedBy(backends: unknown): readonly ServedNamespaces[] {
+  if (!Array.isArray(backends)) return [];
+  return backends.flatMap((backend: unknown) => {
+    if (typeof backend !== 'object' || backend === null) return [];
+    const name = 'name' in backend ? String(backend.name) : '';
+    const remote = 'type' in backend && backend.type !== 'embedded';
+    const namespaces: unknown = 'namespaces' in backend ? backend.namespaces : [];
+    return [{ name, remote, patterns: patternsOf(namespaces) }];
+  });
+}
+
+function patternsOf(namespaces: unknown): ServedNamespaces['patterns'] {
+  if (!Array.isArray(namespaces)) return [];
+  return namespaces.flatMap((text: unknown) => {
+    const result = parsePattern(String(text));
+    return 'pattern' in result ? [result.pattern] : [];
+  });
+}

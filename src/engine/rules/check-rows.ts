@@ -1,0 +1,65 @@
+import { DataType, type Field, type RecordBatch } from 'apache-arrow';
+import { columnsUsed } from '../../sql/columns.ts';
+import { bindPredicate } from '../../sql/bind.ts';
+import type { BoundExpression } from '../../sql/bound.ts';
+import { SqlError } from '../../sql/errors.ts';
+import { selectRows } from '../../sql/evaluate.ts';
+import { parseExpression } from '../../sql/parse.ts';
+import type { VersionChange } from '../../rules/commit-facts.ts';
+import { touchedFragments } from '../../rules/table-change.ts';
+import { fragmentKey } from '../table/snapshot.ts';
+import type { JudgedRows } from './judged-rows.ts';
+import { shownRow } from './shown-row.ts';
+
+/**
+ * What is wrong with the rows that a version brings or changes, by a check that must
+ * be true of each; undefined if nothing is. A null is not true.
+ */
+export async function checkFault(
+  text: string,
+  change: VersionChange,
+  rows: JudgedRows,
+): Promise<string | undefined> {
+  const { schema, fragments } = rows.snapshot;
+  const bound = boundCheck(text, schema.fields);
+  if (typeof bound === 'string') return bound;
+  const columns = columnsUsed(bound);
+  const touched = touchedFragments(change, columns);
+  for (const fragment of fragments) {
+    if (!touched.has(fragmentKey(fragment))) continue;
+    const fault = await rows.once(`check ${text}`, fragment, async () => {
+      for await (const batch of rows.batches(fragment, columns)) {
+        const found = batchFault(text, bound, batch);
+        if (found !== undefined) return found;
+      }
+      return undefined;
+    });
+    if (fault !== undefined) return fault;
+  }
+  return undefined;
+}
+
+function boundCheck(text: string, fields: readonly Field[]): BoundExpression | string {
+  try {
+    const bound = bindPredicate(parseExpression(text), { fields });
+    if (DataType.isBool(bound.type)) return bound;
+    return `the check ${JSON.stringify(text)} is neither true nor false of this table`;
+  } catch (error) {
+    if (!(error instanceof SqlError)) throw error;
+    return `the check ${JSON.stringify(text)} does not fit the table: ${error.message}`;
+  }
+}
+
+function batchFault(text: string, bound: BoundExpression, batch: RecordBatch): string | undefined {
+  try {
+    const passing = selectRows(bound, batch);
+    if (passing.length === batch.numRows) return undefined;
+    // Rows are ascending: the first that is missing fails.
+    const gap = passing.findIndex((row, at) => row !== at);
+    const row = gap < 0 ? passing.length : gap;
+    return `the check ${JSON.stringify(text)} is not true of a row with ${shownRow(batch, row)}`;
+  } catch (error) {
+    if (!(error instanceof SqlError)) throw error;
+    return `the check ${JSON.stringify(text)} fails: ${error.message}`;
+  }
+}

@@ -1,0 +1,212 @@
+import { canonicalPath, type ObjectPath } from '../../protocol/identifier.ts';
+import type { OperationName } from '../../protocol/operation-name.ts';
+import type { CatalogRequest } from '../../protocol/backend.ts';
+import type { Permit } from '../../protocol/permit.ts';
+import type { CommitFacts } from '../../rules/commit-facts.ts';
+import type { CommitRule, RuleSet } from '../../rules/commit-rule.ts';
+import { RuleRefusal } from '../../rules/refusal.ts';
+import { brokenBy } from '../../rules/requirements.ts';
+import { rulesOn } from '../../rules/rule-scope.ts';
+import { askWebhook, type WebhookVerdict } from '../../rules/webhook.ts';
+import { webhookSummary } from '../../rules/webhook-summary.ts';
+import { FragmentReader } from '../table/fragment-reader.ts';
+import type { Snapshot } from '../table/snapshot.ts';
+import { checkFault } from './check-rows.ts';
+import { JudgedRows, type KnownFaults } from './judged-rows.ts';
+import { uniqueFault } from './unique-rows.ts';
+import { VerdictMemory } from './verdict-memory.ts';
+
+/** Where rules come from: the policy in force. */
+export interface RuleSource {
+  /** The rules that bind whoever asks. */
+  binding(principal: Permit['principal']): RuleSet;
+  /** Every rule. */
+  readonly all: RuleSet;
+}
+
+/** What commits are judged with. */
+export interface Judging {
+  readonly source: () => RuleSource;
+  /** The key of a webhook's signatures, by the name of its variable. */
+  readonly secret: (name: string) => string | undefined;
+  /** Milliseconds since 1970. */
+  readonly clock: () => number;
+  /** What became of the commits of the last minute. */
+  readonly refusals: VerdictMemory<RuleRefusal | null>;
+  readonly webhooks: VerdictMemory<WebhookVerdict>;
+}
+
+/** How long the verdict on a commit is remembered, in milliseconds. */
+const REMEMBERED_MILLIS = 60_000;
+
+/** A catalog without rules. */
+export const noRules: RuleSource = {
+  all: { digest: '', rules: [] },
+  binding: () => noRules.all,
+};
+
+export function judging(
+  source: () => RuleSource,
+  secret: Judging['secret'],
+  clock: () => number,
+): Judging {
+  return {
+    source,
+    secret,
+    clock,
+    refusals: new VerdictMemory(REMEMBERED_MILLIS, clock),
+    webhooks: new VerdictMemory(REMEMBERED_MILLIS, clock),
+  };
+}
+
+/** A commit as its operation knows it. */
+export interface Commit extends Omit<
+  CommitFacts,
+  'operation' | 'classes' | 'now' | 'context' | 'branch'
+> {
+  readonly branch?: string;
+  /** The request's own unless it is given: a batch, or a namespace that goes, does several things. */
+  readonly operation?: OperationName;
+  readonly classes?: CommitFacts['classes'];
+  /** The new version, where its rows can be read. */
+  readonly snapshot?: Snapshot;
+  /** What tells it from others, however often its client tries it. */
+  readonly transaction?: string | undefined;
+  /** A path whose rules have judged it. */
+  readonly unless?: ObjectPath;
+}
+
+/** Judges whatever one request commits, and remembers which rules did. */
+export class CommitJudge {
+  readonly #judging: Judging;
+  readonly #rules: RuleSet;
+  readonly #request: Pick<
+    CatalogRequest,
+    'operation' | 'object' | 'context' | 'requestId' | 'clientRequestId'
+  >;
+  readonly #permit: Pick<Permit, 'principal' | 'decisionId'>;
+  /** For each rule that judged, the tables that broke it and were let in. */
+  readonly #judged = new Map<string, Set<string>>();
+  readonly #faults: KnownFaults = new Map();
+  readonly #asked = new VerdictMemory<WebhookVerdict>(Infinity);
+
+  constructor(parts: Judging, request: CatalogRequest, permit: Permit) {
+    this.#judging = parts;
+    this.#request = request;
+    this.#permit = permit;
+    this.#rules = parts.source().binding(permit.principal);
+  }
+
+  /** The names of the rules that judged; of a rule that was broken and only warns, with ` (warned)`. */
+  get names(): readonly string[] {
+    return [...this.#judged].map(([name, warned]) =>
+      warned.size === 0 ? name : `${name} (warned)`,
+    );
+  }
+
+  /** Whether some rule is about a table. */
+  covers(table: ObjectPath): boolean {
+    return this.#rules.rules.some((rule) => rule.covers(table));
+  }
+
+  /** @throws RuleRefusal for the first rule that does not let it in. */
+  async judge(commit: Commit): Promise<void> {
+    if (!this.covers(commit.table)) return;
+    const { transaction } = commit;
+    if (transaction === undefined) return this.#judge(commit);
+    const key = `${this.#rules.digest} ${canonicalPath(commit.table)} ${transaction}`;
+    const known = await this.#judging.refusals.known(key);
+    if (known !== undefined && known !== null) throw known;
+    try {
+      await this.#judge(commit);
+    } catch (error) {
+      if (error instanceof RuleRefusal) {
+        await this.#judging.refusals.ask(key, async () => error);
+      }
+      throw error;
+    }
+  }
+
+  async #judge(commit: Commit): Promise<void> {
+    const facts: CommitFacts = {
+      branch: 'main',
+      operation: this.#request.operation.name,
+      ...commit,
+      classes: commit.classes ?? new Set(),
+      now: this.#judging.clock(),
+      context: this.#request.context,
+    };
+    const rules = rulesOn(this.#rules.rules, facts, commit.unless);
+    const broken = new Set<CommitRule>();
+    for (const rule of rules) {
+      const fault = brokenBy(rule, facts) ?? (await this.#rowFault(rule, facts, commit.snapshot));
+      if (this.#take(rule, facts, fault)) broken.add(rule);
+    }
+    for (const rule of rules) {
+      if (rule.webhook === null || broken.has(rule)) continue;
+      this.#take(rule, facts, await this.#webhookFault(rule, facts, commit.transaction));
+    }
+  }
+
+  /** Writes down what a rule says. @throws RuleRefusal when it says no. */
+  #take(rule: CommitRule, { table }: CommitFacts, fault: string | undefined): boolean {
+    const warned = this.#judged.get(rule.name) ?? new Set<string>();
+    this.#judged.set(rule.name, warned);
+    if (fault === undefined) {
+      warned.delete(canonicalPath(table));
+      return false;
+    }
+    if (rule.enforced) throw new RuleRefusal(rule, table, fault);
+    warned.add(canonicalPath(table));
+    return true;
+  }
+
+  async #rowFault(
+    { require: { check, unique } }: CommitRule,
+    { change }: CommitFacts,
+    snapshot: Snapshot | undefined,
+  ): Promise<string | undefined> {
+    if (change === null || snapshot === undefined) return undefined;
+    if (check === undefined && unique === undefined) return undefined;
+    const reader = new FragmentReader();
+    try {
+      const rows = new JudgedRows(snapshot, reader, this.#faults);
+      const fault = check === undefined ? undefined : await checkFault(check, change, rows);
+      if (fault !== undefined || unique === undefined) return fault;
+      return await uniqueFault(unique, change, rows);
+    } finally {
+      await reader.close();
+    }
+  }
+
+  async #webhookFault(
+    rule: CommitRule,
+    facts: CommitFacts,
+    transaction: string | undefined,
+  ): Promise<string | undefined> {
+    const webhook = rule.webhook!;
+    const { requestId, clientRequestId } = this.#request;
+    const { principal, decisionId } = this.#permit;
+    const { subject } = principal;
+    const summary = webhookSummary(rule.name, facts, { subject, requestId, decisionId });
+    const ask = () =>
+      askWebhook(webhook, this.#judging.secret(webhook.secretEnv), summary, facts.now);
+    const own = `${rule.name} ${canonicalPath(facts.table)} ${canonicalPath(facts.target ?? [])}`;
+    const id =
+      transaction ?? (clientRequestId && `${subject} ${clientRequestId} ${facts.operation}`);
+    const verdict = await this.#asked.ask(own, () =>
+      id === undefined
+        ? ask()
+        : this.#judging.webhooks.ask(`${this.#rules.digest} ${own} ${id}`, ask),
+    );
+    if (verdict.kind === 'allowed') return undefined;
+    if (verdict.kind === 'refused') return `its webhook says no${said(verdict.reason)}`;
+    return webhook.onFailure === 'open'
+      ? undefined
+      : `its webhook gives no verdict: ${verdict.why}`;
+  }
+}
+
+function said(reason: string): string {
+  return reason === '' ? '' : `: ${reason}`;
+}

@@ -1,0 +1,57 @@
+import type { DataType, Schema } from 'apache-arrow';
+import { typeToJson } from '../../arrow/json-schema.ts';
+import { childrenOf } from '../../arrow/nested-type.ts';
+import { typeName } from '../../arrow/types.ts';
+import type { ColumnFacts, TableState } from '../../rules/commit-facts.ts';
+import type { Manifest } from '../table/manifest.ts';
+import { fragmentKey } from '../table/snapshot.ts';
+
+/** A version of a table that this engine writes, as rules look at it. */
+export function engineState({
+  schema,
+  fieldIds,
+  fragments,
+}: Pick<Manifest, 'schema' | 'fieldIds' | 'fragments'>): TableState {
+  return {
+    columns: columnsOf(schema, (at) => [fieldIds[at]!]),
+    fragments: fragments.map((fragment) => ({
+      key: fragmentKey(fragment),
+      rows: BigInt(fragment.rows),
+      files: fragment.files.map(({ path, bytes, fields }) => ({
+        path,
+        bytes: BigInt(bytes),
+        ids: fields,
+      })),
+      deletions: fragment.deletions,
+    })),
+  };
+}
+
+/** The columns of a schema. @param idsOf The ids of the one at a position. */
+export function columnsOf(
+  schema: Pick<Schema, 'fields'>,
+  idsOf: (at: number) => readonly number[],
+): readonly ColumnFacts[] {
+  return schema.fields.map(({ name, type, nullable }, at) => ({
+    name,
+    exact: exactType(type),
+    plain: typeToJson(type, 'namespace'),
+    nullable,
+    ids: idsOf(at),
+  }));
+}
+
+/** The name of a type, with the fields inside of it that may hold no null. */
+function exactType(type: DataType): string {
+  const strict = notNull(type, '');
+  return strict.length === 0
+    ? typeName(type)
+    : `${typeName(type)} with no null in ${strict.join(', ')}`;
+}
+
+function notNull(type: DataType, prefix: string): readonly string[] {
+  return childrenOf(type).flatMap((child) => {
+    const name = `${prefix}${child.name}`;
+    return [...(child.nullable ? [] : [name]), ...notNull(child.type, `${name}.`)];
+  });
+}

@@ -1,0 +1,173 @@
+import { join } from 'node:path';
+import type { ObjectPath } from '../../protocol/identifier.ts';
+import type { CommitAction, TableState } from '../../rules/commit-facts.ts';
+import { rowsOf, versionChange } from '../../rules/table-change.ts';
+import type { Check } from '../../store/store.ts';
+import type { TableRecord } from '../catalog/records.ts';
+import { readManifestFile } from '../lance/manifest-file.ts';
+import { lanceVersions } from '../lance/versions.ts';
+import { locationOf } from '../managed/managed-versions.ts';
+import { MAIN_CHAIN, type Chain } from '../table/chain.ts';
+import type { Snapshot } from '../table/snapshot.ts';
+import type { Tables } from '../table/tables.ts';
+import { headCheck } from '../table/version-commit.ts';
+import type { Commit, CommitJudge } from './commit-judge.ts';
+import { engineState } from './engine-state.ts';
+import { lanceState } from './lance-state.ts';
+
+/** A table, and where it stands. */
+export interface PlacedTable {
+  readonly path: ObjectPath;
+  readonly record: TableRecord;
+}
+
+type TableReads = Pick<Tables, 'snapshot' | 'version'>;
+
+/** Judges what makes no version: of a tag, a branch or older versions. @throws RuleRefusal */
+export async function judgeAside(
+  rules: CommitJudge,
+  { path, record }: PlacedTable,
+  action: CommitAction,
+  about: Pick<Commit, 'tag' | 'branch'> = {},
+): Promise<void> {
+  const operation = action === 'delete_versions' ? 'BatchDeleteTableVersions' : undefined;
+  const what = { table: path, action, keeper: keeperOf(record), change: null, ...about };
+  await rules.judge(operation === undefined ? what : { ...what, operation });
+}
+
+/** Judges what takes a table out of the catalog. @throws RuleRefusal */
+export async function judgeLeaving(
+  rules: CommitJudge,
+  tables: TableReads,
+  { path, record }: PlacedTable,
+  action: 'drop' | 'deregister' | 'overwrite',
+): Promise<void> {
+  if (!rules.covers(path)) return;
+  const rows = action === 'deregister' ? 0n : await rowsIn(tables, record);
+  const removal = { rowsBefore: rows, rowsRemoved: rows };
+  await rules.judge({
+    table: path,
+    ...leaving[action],
+    action,
+    keeper: keeperOf(record),
+    change: null,
+    removal,
+  });
+}
+
+const leaving = {
+  drop: { operation: 'DropTable' },
+  deregister: { operation: 'DeregisterTable' },
+  // Another table takes its name.
+  overwrite: { classes: new Set(['drop', 'DropTable'] as const) },
+} as const;
+
+/** A table whose manifest cannot be read is dropped all the same. */
+async function rowsIn(tables: TableReads, record: TableRecord): Promise<bigint> {
+  if (record.kind === 'declared') return 0n;
+  return stateOf(tables, record, MAIN_CHAIN).then(
+    ({ state }) => rowsOf(state),
+    () => 0n,
+  );
+}
+
+/** Judges what gives a table without data a place. @throws RuleRefusal */
+export async function judgePlacing(
+  rules: CommitJudge,
+  path: ObjectPath,
+  location: string,
+): Promise<void> {
+  const keeper = 'elsewhere';
+  const operation = 'DeclareTable';
+  await rules.judge({ table: path, operation, action: 'declare', keeper, change: null, location });
+}
+
+/** Judges that Lance clients' versions become those of a table. @throws RuleRefusal */
+export async function judgeRegistering(
+  rules: CommitJudge,
+  path: ObjectPath,
+  location: string,
+): Promise<void> {
+  if (!rules.covers(path)) return;
+  const state = await newestIn(location);
+  const change = state === undefined ? null : versionChange(null, state, 'apart');
+  await rules.judge({ table: path, action: 'register', keeper: 'elsewhere', change, location });
+}
+
+async function newestIn(location: string): Promise<TableState | undefined> {
+  const newest = (await lanceVersions(location)).at(-1);
+  return newest === undefined
+    ? undefined
+    : lanceState((await readManifestFile(newest.manifest)).manifest);
+}
+
+/**
+ * Judges a rename by the rules of the old path, and the table as if it were made by those of
+ * the new one alone.
+ * @returns What has to stay as it was judged.
+ * @throws RuleRefusal
+ */
+export async function judgeRename(
+  rules: CommitJudge,
+  tables: TableReads & Pick<Tables, 'folder' | 'chains'>,
+  { path, record }: PlacedTable,
+  target: ObjectPath,
+): Promise<readonly Check[]> {
+  await rules.judge({
+    table: path,
+    action: 'rename',
+    keeper: keeperOf(record),
+    change: null,
+    target,
+  });
+  if (!rules.covers(target)) return [];
+  const entering = {
+    table: target,
+    action: 'rename',
+    keeper: keeperOf(record),
+    unless: path,
+    classes: new Set(['create', 'CreateTable'] as const),
+    location: record.kind === 'engine' ? tables.folder(record) : locationOf(record),
+  } as const;
+  if (record.kind === 'declared') {
+    await rules.judge({ ...entering, change: null });
+    return [];
+  }
+  const checks: Check[] = [];
+  for (const chain of await tables.chains(record)) {
+    const { state, snapshot, head } = await stateOf(tables, record, chain);
+    checks.push(headCheck(record.id, head, chain.key), ...chain.checks);
+    await rules.judge({
+      ...entering,
+      branch: chain.branch,
+      change: versionChange(null, state, 'apart'),
+      ...(snapshot !== undefined && { snapshot }),
+    });
+  }
+  return checks;
+}
+
+function keeperOf({ kind }: TableRecord): 'here' | 'elsewhere' {
+  return kind === 'engine' ? 'here' : 'elsewhere';
+}
+
+interface StateNow {
+  readonly state: TableState;
+  /** Where the rows can be read. */
+  readonly snapshot?: Snapshot;
+  readonly head: Awaited<ReturnType<Tables['version']>>;
+}
+
+async function stateOf(tables: TableReads, record: TableRecord, chain: Chain): Promise<StateNow> {
+  const head = await tables.version(record, undefined, chain);
+  const { version, manifest } = head.content;
+  if (record.kind === 'engine') {
+    const snapshot = await tables.snapshot(record, version, chain);
+    return { state: engineState(snapshot), snapshot, head };
+  }
+  return { state: await lanceStateIn(locationOf(record), manifest), head };
+}
+
+async function lanceStateIn(location: string, manifest: string): Promise<TableState> {
+  return lanceState((await readManifestFile(join(location, manifest))).manifest);
+}

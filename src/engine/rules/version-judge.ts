@@ -1,0 +1,46 @@
+import type { ObjectPath } from '../../protocol/identifier.ts';
+import type { Action } from '../../protocol/operation.ts';
+import type { CommitAction } from '../../rules/commit-facts.ts';
+import { versionChange, type CountedRows, type Moves } from '../../rules/table-change.ts';
+import type { TableRecord } from '../catalog/records.ts';
+import { MAIN } from '../table/chain.ts';
+import type { JudgeVersion, ProposedVersion } from '../table/proposed-version.ts';
+import type { Tables } from '../table/tables.ts';
+import type { CommitJudge } from './commit-judge.ts';
+import { engineState } from './engine-state.ts';
+
+/** Which table gets a version, and how. */
+export interface VersionPlace {
+  readonly path: ObjectPath;
+  readonly table: TableRecord;
+  /** Of main unless it is given. */
+  readonly branch?: string;
+  readonly action: CommitAction;
+  /** What it counts as beside its operation, where a mode asks for more. */
+  readonly classes?: ReadonlySet<Action>;
+  /** The rows of the change, where they are counted; asked for once it is computed. */
+  readonly rows?: () => CountedRows | Moves;
+}
+
+/** What judges the next version of a table that this engine writes; nothing where no rule is about it. */
+export function versionJudge(
+  rules: CommitJudge,
+  tables: Pick<Tables, 'folder' | 'snapshotOf'>,
+  place: VersionPlace,
+): JudgeVersion | undefined {
+  const { path, table, action, classes, branch = MAIN, rows = () => 'apart' } = place;
+  if (!rules.covers(path)) return undefined;
+  return async ({ base, manifest }: ProposedVersion) => {
+    const before = base === undefined ? null : engineState(base);
+    await rules.judge({
+      table: path,
+      action,
+      branch,
+      ...(classes !== undefined && { classes }),
+      keeper: 'here',
+      location: tables.folder(table),
+      change: versionChange(before, engineState(manifest), rows()),
+      snapshot: tables.snapshotOf(table, manifest),
+    });
+  };
+}

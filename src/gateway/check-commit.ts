@@ -1,0 +1,28 @@
+import type { PolicySnapshot } from '../policy/snapshot.ts';
+import { queryMode } from '../protocol/mode.ts';
+import { judgeRoute } from '../rules/route-judge.ts';
+import type { Authorized } from './steps.ts';
+
+/**
+ * Judges a commit by what its route and headers tell.
+ * @throws RuleRefusal
+ */
+export function checkCommit(authorized: Authorized, { commits }: PolicySnapshot): Authorized {
+  const { route, context, principal, incoming } = authorized;
+  const { operation, object, target } = route;
+  if (commits.rules.length === 0 || !operation.mutates) return authorized;
+  judgeRoute(commits.binding(principal), {
+    operation,
+    object,
+    ...(target !== undefined && { target }),
+    mode: queryMode(operation, route.query) ?? null,
+    contentLength: lengthOf(incoming.headers['content-length']),
+    context,
+    now: Date.now(),
+  });
+  return authorized;
+}
+
+function lengthOf(header: string | undefined): bigint | null {
+  return header !== undefined && /^\d{1,18}$/.test(header) ? BigInt(header) : null;
+}

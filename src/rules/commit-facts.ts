@@ -1,0 +1,107 @@
+import type { ObjectPath } from '../protocol/identifier.ts';
+import type { OperationName } from '../protocol/operation-name.ts';
+import type { Action } from '../protocol/operation.ts';
+import type { PlainType } from './commit-rule.ts';
+
+/** A column of a table. */
+export interface ColumnFacts {
+  readonly name: string;
+  /** Exactly what type it is, as a text that no other type has. */
+  readonly exact: string;
+  /** The type in the namespace vocabulary. */
+  readonly plain: PlainType;
+  readonly nullable: boolean;
+  /** What tells the column from others, whatever it is called; of all levels, where there are several. */
+  readonly ids: readonly number[];
+}
+
+/** A data file: which columns lie in it, by their ids. */
+export interface FileFacts {
+  readonly path: string;
+  readonly bytes: bigint;
+  readonly ids: readonly number[];
+}
+
+/** Some rows of a table. */
+export interface FragmentFacts {
+  /** What names it for good. */
+  readonly key: string;
+  /** Rows that are not deleted. */
+  readonly rows: bigint;
+  readonly files: readonly FileFacts[];
+  /** What names the list of its deleted rows; null without one. */
+  readonly deletions: string | null;
+}
+
+/** A table at one version, as far as its manifest says. */
+export interface TableState {
+  readonly columns: readonly ColumnFacts[];
+  readonly fragments: readonly FragmentFacts[];
+}
+
+/** What a version does to the one before. */
+export interface VersionChange {
+  /** Null for the first version of a table. */
+  readonly before: TableState | null;
+  readonly after: TableState;
+  readonly rowsBefore: bigint;
+  readonly rowsAdded: bigint;
+  /** Rows that were deleted or overwritten. */
+  readonly rowsRemoved: bigint;
+  /** Rows that stay and have other values. */
+  readonly rowsChanged: bigint;
+  /** Bytes of data files that are new. */
+  readonly bytesAdded: bigint;
+}
+
+/** What is done to a table. */
+export type CommitAction =
+  | 'append'
+  | 'overwrite'
+  | 'update'
+  | 'delete'
+  | 'merge'
+  | 'schema'
+  | 'backfill'
+  | 'compact'
+  | 'restore'
+  | 'create'
+  | 'commit'
+  | 'declare'
+  | 'register'
+  | 'rename'
+  | 'drop'
+  | 'deregister'
+  | 'create_tag'
+  | 'update_tag'
+  | 'delete_tag'
+  | 'create_branch'
+  | 'delete_branch'
+  | 'delete_versions';
+
+/** Who keeps a table's rows: a rule that reads them can be judged here alone. */
+export type RowKeeper = 'here' | 'elsewhere';
+
+/** A commit, before it takes effect. */
+export interface CommitFacts {
+  readonly table: ObjectPath;
+  readonly operation: OperationName;
+  readonly action: CommitAction;
+  /** What else it counts as: a Lance commit is classed by what its manifest changes. */
+  readonly classes: ReadonlySet<Action>;
+  readonly branch: string;
+  readonly keeper: RowKeeper;
+  /** The new version; null where none is made. */
+  readonly change: VersionChange | null;
+  /** Rows that go without a new version. */
+  readonly removal?: Pick<VersionChange, 'rowsBefore' | 'rowsRemoved'>;
+  /** The path that the table gets. */
+  readonly target?: ObjectPath;
+  readonly tag?: string;
+  /** Absolute path of the folder in which the table lies or is to lie. */
+  readonly location?: string;
+  /** Milliseconds since 1970. */
+  readonly now: number;
+  /** Keys of the request's context, in lower case; null where nobody knows any more. */
+  readonly context: ReadonlyMap<string, string> | null;
+}

@@ -1,0 +1,151 @@
+import type { ColumnFacts, FragmentFacts, TableState, VersionChange } from './commit-facts.ts';
+
+/** Rows of a change that are counted one by one. */
+export interface CountedRows {
+  readonly added: bigint;
+  readonly removed: bigint;
+  readonly changed: bigint;
+}
+
+/** How rows that came and rows that went belong together, where nobody counted them. */
+export type Moves =
+  /** Rows that came are new, rows that went are gone. */
+  | 'apart'
+  /** Rows that came are, as far as they go, those that went with other values. */
+  | 'updated'
+  /** The same, with the same values. */
+  | 'kept';
+
+/** Compares two versions of a table by their manifests. */
+export function versionChange(
+  before: TableState | null,
+  after: TableState,
+  rows: CountedRows | Moves,
+): VersionChange {
+  const flow = flowOf(before, after);
+  const counted = typeof rows === 'string' ? countOf(flow, rows) : rows;
+  const rewritten = before === null ? 0n : rowsRewritten(before, after);
+  return {
+    before,
+    after,
+    rowsBefore: before === null ? 0n : rowsOf(before),
+    rowsAdded: counted.added,
+    rowsRemoved: counted.removed,
+    rowsChanged: counted.changed > rewritten ? counted.changed : rewritten,
+    bytesAdded: rows === 'kept' ? 0n : bytesAdded(before, after),
+  };
+}
+
+/** Rows of a version that are not deleted. */
+export function rowsOf({ fragments }: TableState): bigint {
+  return fragments.reduce((sum, { rows }) => sum + rows, 0n);
+}
+
+/** Rows that came to some fragment, and rows that left one. */
+interface Flow {
+  readonly came: bigint;
+  readonly went: bigint;
+}
+
+function flowOf(before: TableState | null, after: TableState): Flow {
+  const old = before?.fragments ?? [];
+  return { came: rowsMissing(after.fragments, old), went: rowsMissing(old, after.fragments) };
+}
+
+function countOf({ came, went }: Flow, moves: Moves): CountedRows {
+  if (moves === 'apart') return { added: came, removed: went, changed: 0n };
+  const moved = came < went ? came : went;
+  const changed = moves === 'updated' ? moved : 0n;
+  return { added: came - moved, removed: went - moved, changed };
+}
+
+/** How many rows of some fragments others do not have. */
+function rowsMissing(some: readonly FragmentFacts[], others: readonly FragmentFacts[]): bigint {
+  const known = new Map(others.map(({ key, rows }) => [key, rows]));
+  return some.reduce((sum, { key, rows }) => {
+    const missing = rows - (known.get(key) ?? 0n);
+    return missing > 0n ? sum + missing : sum;
+  }, 0n);
+}
+
+/** Rows of fragments that stay, of which a column that was there lies elsewhere, or nowhere any more. */
+function rowsRewritten(before: TableState, after: TableState): bigint {
+  const old = new Map(before.fragments.map((fragment) => [fragment.key, fragment]));
+  const kept = new Set(after.columns.flatMap(({ ids }) => ids));
+  const ids = before.columns.flatMap((column) => column.ids);
+  return after.fragments.reduce((sum, fragment) => {
+    const known = old.get(fragment.key);
+    if (known === undefined) return sum;
+    const same = ids.every((id) => kept.has(id) && fileOf(known, id) === fileOf(fragment, id));
+    return same ? sum : sum + fragment.rows;
+  }, 0n);
+}
+
+function fileOf({ files }: FragmentFacts, id: number): string | undefined {
+  return files.find(({ ids }) => ids.includes(id))?.path;
+}
+
+function bytesAdded(before: TableState | null, after: TableState): bigint {
+  const known = new Set(before?.fragments.flatMap(({ files }) => files.map(({ path }) => path)));
+  return after.fragments
+    .flatMap(({ files }) => files)
+    .filter(({ path }) => !known.has(path))
+    .reduce((sum, { bytes }) => sum + bytes, 0n);
+}
+
+/** Whether two versions have the same columns; their metadata does not matter. */
+export function sameColumns(one: readonly ColumnFacts[], other: readonly ColumnFacts[]): boolean {
+  return (
+    one.length === other.length &&
+    one.every(({ name, exact, nullable }, at) => {
+      const beside = other[at];
+      return name === beside?.name && exact === beside.exact && nullable === beside.nullable;
+    })
+  );
+}
+
+/**
+ * The fragments of a version with rows that are new or have other values in some
+ * columns: what is judged row by row.
+ */
+export function touchedFragments(
+  { before, after }: Pick<VersionChange, 'before' | 'after'>,
+  names: readonly string[],
+): ReadonlySet<string> {
+  const old = new Map(before?.fragments.map((fragment) => [fragment.key, fragment]));
+  const pairs = names.map((name) => [columnOf(before, name), columnOf(after, name)] as const);
+  const touched = after.fragments.filter((fragment) => {
+    const known = old.get(fragment.key);
+    if (known === undefined || comesBack(known, fragment)) return true;
+    return !pairs.every(([one, other]) => liesAlike(known, one, fragment, other));
+  });
+  return new Set(touched.map(({ key }) => key));
+}
+
+/** Whether rows that were deleted are there again. */
+function comesBack(before: FragmentFacts, after: FragmentFacts): boolean {
+  return after.rows > before.rows;
+}
+
+function columnOf(state: TableState | null, name: string): ColumnFacts | undefined {
+  return state?.columns.find((column) => column.name === name);
+}
+
+function liesAlike(
+  before: FragmentFacts,
+  one: ColumnFacts | undefined,
+  after: FragmentFacts,
+  other: ColumnFacts | undefined,
+): boolean {
+  if (one === undefined || other === undefined) return one === other;
+  if (one.exact !== other.exact) return false;
+  const [ids, others] = [one.ids, other.ids];
+  return (
+    ids.length === others.length &&
+    ids.every((id, at) => {
+      const beside = others[at]!;
+      const place = fileOf(before, id);
+      return (id === beside || place === undefined) && place === fileOf(after, beside);
+    })
+  );
+}

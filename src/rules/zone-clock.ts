@@ -1,0 +1,51 @@
+/** The days of a week, as rules name them. */
+export const weekdays = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] as const;
+
+export type Weekday = (typeof weekdays)[number];
+
+/** What a clock on a wall shows. */
+export interface WallTime {
+  readonly day: Weekday;
+  /** Minutes since midnight. */
+  readonly minute: number;
+}
+
+const clocks = new Map<string, Intl.DateTimeFormat>();
+
+/** Whether a time zone is known: a name of the IANA database, or UTC. */
+export function isTimeZone(zone: string): boolean {
+  if (!/^[A-Za-z][A-Za-z0-9_+/-]*$/.test(zone)) return false;
+  try {
+    clockOf(zone);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** The local time of a zone, at a moment in milliseconds since 1970. */
+export function wallTime(zone: string, millis: number): WallTime {
+  const parts = clockOf(zone).formatToParts(millis);
+  const part = (type: string) => parts.find((one) => one.type === type)?.value ?? '';
+  const day = part('weekday').toLowerCase();
+  return {
+    day: weekdays.find((name) => name === day) ?? 'mon',
+    minute: Number(part('hour')) * 60 + Number(part('minute')),
+  };
+}
+
+/** @throws RangeError for an unknown zone. */
+function clockOf(zone: string): Intl.DateTimeFormat {
+  let clock = clocks.get(zone);
+  if (clock === undefined) {
+    clock = new Intl.DateTimeFormat('en-GB-u-nu-latn', {
+      timeZone: zone,
+      weekday: 'short',
+      hour: '2-digit',
+      minute: '2-digit',
+      hourCycle: 'h23',
+    });
+    clocks.set(zone, clock);
+  }
+  return clock;
+}
