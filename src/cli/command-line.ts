@@ -6,6 +6,7 @@ import { StoreError } from '../store/errors.ts';
 import { SigningKeyError } from '../audit/signing-key.ts';
 import { addAudit } from './audit.ts';
 import { addCatalog } from './catalog.ts';
+import { addCommits } from './commits.ts';
 import { addConfig } from './config-commands.ts';
 import { ConfigError } from './config-error.ts';
 import { addKeys } from './keys.ts';
@@ -42,6 +43,7 @@ function programFor(run: Run): Command {
   addPolicy(program, run);
   addCatalog(program, run);
   addAudit(program, run);
+  addCommits(program, run);
   addConfig(program, run);
   return program;
 }

@@ -1,7 +1,9 @@
-import type { WrittenRule } from '../policy/commits.ts';
+import { readFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { parseCommits, type WrittenRule } from '../policy/commits.ts';
 import type { RulesCheck } from '../policy/load.ts';
 import { parsePattern } from '../policy/pattern.ts';
-import type { Finding } from '../policy/policy-error.ts';
+import { formatFinding, PolicyError, type Finding } from '../policy/policy-error.ts';
 import { remoteFindings, type ServedNamespaces } from '../policy/remote-rules.ts';
 import { COMMITS_FILE } from '../rules/commit-rule.ts';
 import type { Environment } from './config-environment.ts';
@@ -25,8 +27,29 @@ function secretFindings(
   return [{ file: COMMITS_FILE, line, text }];
 }
 
+/** What `config check` says of the commit rules: what keeps them from being in force, and what they cannot judge. */
+export interface RulesReport {
+  readonly findings: readonly string[];
+  readonly notes: readonly string[];
+}
+
+/** Looks at `commits.yaml`, where there is one; the rest of the policy is for `policy check`. */
+export async function rulesReport(config: Config, environment: Environment): Promise<RulesReport> {
+  const file = join(resolve(config.policies), COMMITS_FILE);
+  const text = await readFile(file, 'utf8').catch(() => undefined);
+  if (text === undefined) return { findings: [], notes: [] };
+  try {
+    const rules = parseCommits(text);
+    const findings = rulesCheck(config, environment)(rules).map(formatFinding);
+    return { findings, notes: unjudgedNotes(rules) };
+  } catch (error) {
+    if (!(error instanceof PolicyError)) throw error;
+    return { findings: error.findings, notes: [] };
+  }
+}
+
 /** Rows of Lance clients are not here: what of the rules their commits are refused for. */
-export function unjudgedNotes(rules: readonly WrittenRule[]): readonly string[] {
+function unjudgedNotes(rules: readonly WrittenRule[]): readonly string[] {
   return rules.flatMap(({ name, line, require, enforced }) => {
     const demands = (['check', 'unique'] as const).filter((key) => require[key] !== undefined);
     if (demands.length === 0) return [];

@@ -1,6 +1,8 @@
 import type { Command } from 'commander';
 import { configOf, flaggedPaths, withConfig } from './command-config.ts';
 import { configPaths, settingOf, variablesOf, type ConfigPath } from './config-table.ts';
+import { rulesReport } from './commit-rules.ts';
+import { processEnvironment } from './config-environment.ts';
 import { columns } from './output.ts';
 import type { Run } from './run.ts';
 
@@ -14,12 +16,23 @@ export function addConfig(program: Command, run: Run): void {
   withConfig(config.command('check'), flaggedPaths)
     .description('say whether the configuration can be used, and what it comes to')
     .option('--json', 'print JSON')
-    .action((flags: JsonFlag, command: Command) => {
-      const values = Object.entries(configOf(command)).flatMap(shownEntry);
+    .action(async (flags: JsonFlag, command: Command) => {
+      const loaded = configOf(command);
+      const values = Object.entries(loaded).flatMap(shownEntry);
+      const { findings, notes } = await rulesReport(loaded, processEnvironment());
+      if (findings.length > 0) run.code = 1;
+      const rules = {
+        ...(findings.length > 0 && { findings }),
+        ...(notes.length > 0 && { notes }),
+      };
       run.output.line(
         flags.json === true
-          ? JSON.stringify(Object.fromEntries(values))
-          : columns(values.map(([path, value]) => [path, JSON.stringify(value)])),
+          ? JSON.stringify({ ...Object.fromEntries(values), ...rules })
+          : [
+              columns(values.map(([path, value]) => [path, JSON.stringify(value)])),
+              ...findings,
+              ...notes,
+            ].join('\n'),
       );
     });
   config

@@ -14,6 +14,7 @@ import { requireEngineTable } from './handlers/table-parts.ts';
 import { backUp, type BackedUp, type BackupOptions } from './recovery/backup.ts';
 import { Collector } from './retention/collector.ts';
 import { DroppedTables } from './retention/dropped-tables.ts';
+import { judgeHistory, type History, type HistoryOptions } from './rules/history.ts';
 import { Verifier } from './verification/verifier.ts';
 import type { RetentionParts } from './retention/parts.ts';
 
@@ -45,6 +46,12 @@ export class Upkeep {
   /** Copies the catalog as it is at one moment. @throws BackupRefusal */
   async backup(options: BackupOptions): Promise<BackedUp> {
     return backUp(this.#parts.retention, options);
+  }
+
+  /** Judges the versions that are there by rules that may not have been when they were made. */
+  async judgePast(options: HistoryOptions): Promise<History> {
+    const { store, tables, retention } = this.#parts;
+    return retention.horizon.running.during(() => judgeHistory({ store, tables }, options));
   }
 
   /** The tables that this engine writes, in the order of their paths. */

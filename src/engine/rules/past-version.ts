@@ -1,0 +1,87 @@
+import { join } from 'node:path';
+import type { Action } from '../../protocol/operation.ts';
+import type { CommitAction, TableState, VersionChange } from '../../rules/commit-facts.ts';
+import { sameColumns, type CountedRows, type Moves } from '../../rules/table-change.ts';
+import type { VersionRecord } from '../catalog/records.ts';
+import { lanceTransaction } from '../lance/lance-transaction.ts';
+import { readManifestFile } from '../lance/manifest-file.ts';
+import type { Snapshot } from '../table/snapshot.ts';
+import { engineState } from './engine-state.ts';
+import { lanceAction, lanceClasses, lanceState, movesOf } from './lance-state.ts';
+
+/** A version as it lies on the disk. */
+export interface PastVersion {
+  readonly state: TableState;
+  /** Where its rows can be read. */
+  readonly snapshot?: Snapshot;
+  readonly rows: (before: PastVersion | null) => CountedRows | Moves;
+  readonly action: (before: PastVersion | null) => CommitAction;
+  readonly classes: (change: VersionChange) => ReadonlySet<Action>;
+}
+
+/** A version that a Lance client wrote. @throws LanceManifestError, and what the operating system says. */
+export async function lancePast(
+  location: string,
+  { manifest: name }: Pick<VersionRecord, 'manifest'>,
+): Promise<PastVersion> {
+  const file = join(location, name);
+  const { manifest } = await readManifestFile(file);
+  const { change: kind } = await lanceTransaction(location, file, manifest);
+  const state = lanceState(manifest);
+  return {
+    state,
+    rows: () => movesOf(kind),
+    action: (before) => lanceAction(kind, before === null),
+    classes: (change) => lanceClasses(change.before, state, change, kind),
+  };
+}
+
+/** A version that this engine wrote. */
+export function enginePast(snapshot: Snapshot): PastVersion {
+  return {
+    state: engineState(snapshot),
+    snapshot,
+    rows: (before) => engineRows(before?.snapshot, snapshot),
+    action: (before) => (before === null ? 'create' : 'commit'),
+    classes: classesOf,
+  };
+}
+
+/**
+ * How rows came and went, as far as manifests tell: rows that are new got new ids. Rows
+ * that were written anew under the ids they had were updated; where whole fragments went, nothing of others,
+ * and as many rows came, files were merged.
+ */
+function engineRows(before: Snapshot | undefined, after: Snapshot): CountedRows | Moves {
+  if (before === undefined) return 'apart';
+  const old = new Map(engineState(before).fragments.map((fragment) => [fragment.key, fragment]));
+  const now = new Map(engineState(after).fragments.map((fragment) => [fragment.key, fragment]));
+  const gone = [...old.values()].filter(({ key }) => !now.has(key));
+  const came = [...now.values()].filter(({ key }) => !old.has(key));
+  const fresh = after.nextRowId - before.nextRowId;
+  const moved = sum(came) - fresh;
+  if (moved <= 0n) return 'apart';
+  const kept = [...old.values()].filter(({ key }) => now.has(key));
+  const left = sum(kept) - kept.reduce((total, { key }) => total + now.get(key)!.rows, 0n);
+  const went = sum(gone) + left;
+  const whole = kept.every(({ key, deletions }) => now.get(key)!.deletions === deletions);
+  if (fresh === 0n && whole && moved === went && gone.length > 1) return 'kept';
+  const changed = moved < went ? moved : went;
+  return { added: fresh, changed, removed: went - changed };
+}
+
+function sum(fragments: readonly { readonly rows: bigint }[]): bigint {
+  return fragments.reduce((total, { rows }) => total + rows, 0n);
+}
+
+function classesOf(change: VersionChange): ReadonlySet<Action> {
+  const { before, after, rowsAdded, rowsRemoved, rowsChanged } = change;
+  const classes = new Set<Action>();
+  if (before === null) classes.add('create').add('CreateTable');
+  else if (!sameColumns(before.columns, after.columns)) classes.add('schema');
+  if (rowsAdded > 0n) classes.add('append').add('InsertIntoTable');
+  if (rowsRemoved > 0n || rowsChanged > 0n) classes.add('modify');
+  if (rowsChanged > 0n) classes.add('UpdateTable').add('MergeInsertIntoTable');
+  if (rowsRemoved > 0n) classes.add('DeleteFromTable');
+  return classes;
+}
