@@ -40,7 +40,7 @@ const judges: Judges = {
   locations: (folders, facts) => locationFault(folders, facts),
   max_rows: (most, { change }) =>
     change !== null && change.rowsAdded > most
-      ? `it adds ${change.rowsAdded} rows, and at most ${most} may be added`
+      ? `it adds ${rows(change.rowsAdded)}, and at most ${most} may be added`
       : undefined,
   max_bytes: (most, { change }) =>
     change !== null && change.bytesAdded > most

@@ -143,7 +143,7 @@ describe('a rule', () => {
     await send('table/kept$t/insert', { body: ids(9) });
     const overwrite = send('table/kept$t/insert?mode=overwrite', { body: ids(9) });
     expect(await refusalOf(overwrite)).toBe(
-      says('/kept/t', 'it adds 1 rows, and at most 0 may be added'),
+      says('/kept/t', 'it adds 1 row, and at most 0 may be added'),
     );
   });
 
