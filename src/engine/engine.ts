@@ -38,6 +38,8 @@ import { AnswerSweep } from './once/answer-sweep.ts';
 import { Repeats } from './once/repeats.ts';
 import { withRecall } from './recall.ts';
 import { judging, noRules, type Judging, type RuleSource } from './rules/commit-judge.ts';
+import { jobJudge } from './rules/job-judge.ts';
+import { versionJudge } from './rules/version-judge.ts';
 import { Branches } from './table/branches.ts';
 import { RecordReader } from './catalog/reader.ts';
 import { Horizon } from './retention/horizon.ts';
@@ -166,7 +168,17 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
   });
   const compaction = new BackgroundCompaction({ store, tables, reader, running });
   const transactions = new Transactions(store, committer);
-  const backfilling = backfill({ store, tables, reader });
+  const judges = judgingOf(options);
+  const backfilling = backfill({
+    store,
+    tables,
+    reader,
+    judge: (job, place) =>
+      versionJudge(jobJudge(judges, 'AlterTableBackfillColumns', job.record.id), tables, {
+        ...place,
+        action: 'backfill',
+      }),
+  });
   const runner = new JobRunner({
     transactions,
     works: { backfill: (job) => running.during(() => backfilling(job)) },
@@ -199,7 +211,7 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
   const backend = new EmbeddedBackend({
     handlers: withRecall(withFreshness({ catalog, tables }, built), past),
     repeats: new Repeats(answers),
-    judging: judgingOf(options),
+    judging: judges,
     jsonBody: options.jsonBody,
     health: healthOf(store, journal),
     weakness: () => store.weakness(),

@@ -88,6 +88,7 @@ const replacing: Partial<Record<CommitAction, string>> = {
   restore: 'restored to an older version',
   drop: 'dropped',
   deregister: 'deregistered',
+  backfill: 'filled',
 };
 
 function appendFault({ action, change }: CommitFacts): string | undefined {

@@ -11,6 +11,7 @@ import { countField, textField } from '../query/fields.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { Snapshot } from '../table/snapshot.ts';
 import type { Tables } from '../table/tables.ts';
+import { judgeAside } from '../rules/place-judge.ts';
 import { placeSummary } from './commit-summary.ts';
 import { requireEngineTable } from './table-parts.ts';
 
@@ -43,6 +44,8 @@ export function backfillColumns(parts: BackfillColumnsParts): Handler {
     const snapshot = await parts.tables.snapshot(table.content, undefined, chain);
     checkVersion(call, snapshot);
     planBackfill(snapshot, wanted);
+    const placed = { path: object, record: table.content };
+    await judgeAside(call.rules, placed, 'backfill', { branch: chain.branch });
     const job = {
       type: 'backfill',
       ...wanted,

@@ -3,6 +3,7 @@ import { concatData } from '../../arrow/concat.ts';
 import { take } from '../../arrow/select.ts';
 import { takeData } from '../../arrow/take.ts';
 import { CatalogError } from '../../protocol/errors.ts';
+import type { ObjectPath } from '../../protocol/identifier.ts';
 import type { Store } from '../../store/store.ts';
 import type { TableRecord } from '../catalog/records.ts';
 import { tableNotFound } from '../catalog/refusals.ts';
@@ -14,6 +15,7 @@ import type { Chain } from '../table/chain.ts';
 import type { Contents } from '../table/change.ts';
 import { ColumnWriter } from '../table/column-writer.ts';
 import type { FragmentReader } from '../table/fragment-reader.ts';
+import type { JudgeVersion } from '../table/proposed-version.ts';
 import type { Fragment, Snapshot } from '../table/snapshot.ts';
 import { columnsOf, withColumns, type TableColumn } from '../table/table-columns.ts';
 import type { Tables } from '../table/tables.ts';
@@ -27,6 +29,11 @@ export interface BackfillParts {
   readonly reader: FragmentReader;
   /** So many rows may be filled while other writers wait, except at the last try. */
   readonly rowsInCommit?: number;
+  /** What judges the version that a job makes. */
+  readonly judge?: (
+    job: Job,
+    place: { readonly path: ObjectPath; readonly table: TableRecord; readonly branch: string },
+  ) => JudgeVersion | undefined;
 }
 
 /** A computed column of a table, bound to its columns. */
@@ -82,7 +89,7 @@ export function backfill(parts: BackfillParts): JobWork {
   return async (job) => {
     const { tables, reader, store, rowsInCommit = ROWS_IN_COMMIT } = parts;
     const current = () => placeOf(store, job);
-    const { table } = await current();
+    const { path, table } = await current();
     const chain = await chainOf(tables, table.content, job.record.job);
     const line = { table, chain };
     const writer = new ColumnWriter(reader, tables.folder(table.content));
@@ -91,7 +98,8 @@ export function backfill(parts: BackfillParts): JobWork {
       for (let tries = 1; ; tries++) {
         await prepare(tables, line, filling);
         filling.allow(tries < TRIES ? rowsInCommit : Infinity);
-        if (await commits({ ...line, tables, current, filling, job })) return;
+        const judge = parts.judge?.(job, { path, table: table.content, branch: chain.branch });
+        if (await commits({ ...line, tables, current, filling, job, judge })) return;
       }
     } catch (error) {
       // What may have been committed may be named by a version.
@@ -113,6 +121,7 @@ interface Commit extends Line {
   readonly current: () => Promise<PlacedTable>;
   readonly filling: Filling;
   readonly job: Job;
+  readonly judge: JudgeVersion | undefined;
 }
 
 /** Fills the rows while others go on writing, and then those that came meanwhile. */
@@ -146,6 +155,7 @@ async function commits(commit: Commit): Promise<boolean> {
         return withColumns({ ...base, fragments }, columns);
       },
       checks: async () => [await job.endCheck()],
+      judge: commit.judge,
       writes: () => {
         filling.submitted = true;
         return job.endWrites(version);

@@ -76,25 +76,34 @@ export interface Commit extends Omit<
   readonly unless?: ObjectPath;
 }
 
+/** What a request says of what it commits. */
+export type CommitRequest = Pick<CatalogRequest, 'operation' | 'requestId' | 'clientRequestId'> & {
+  /** Null where nobody knows any more. */
+  readonly context: CatalogRequest['context'] | null;
+};
+
 /** Judges whatever one request commits, and remembers which rules did. */
 export class CommitJudge {
   readonly #judging: Judging;
   readonly #rules: RuleSet;
-  readonly #request: Pick<
-    CatalogRequest,
-    'operation' | 'object' | 'context' | 'requestId' | 'clientRequestId'
-  >;
+  readonly #request: CommitRequest;
   readonly #permit: Pick<Permit, 'principal' | 'decisionId'>;
   /** For each rule that judged, the tables that broke it and were let in. */
   readonly #judged = new Map<string, Set<string>>();
   readonly #faults: KnownFaults = new Map();
   readonly #asked = new VerdictMemory<WebhookVerdict>(Infinity);
 
-  constructor(parts: Judging, request: CatalogRequest, permit: Permit) {
+  /** @param rules Those that bind who asks, unless they are given. */
+  constructor(
+    parts: Judging,
+    request: CommitRequest,
+    permit: Pick<Permit, 'principal' | 'decisionId'>,
+    rules = parts.source().binding(permit.principal),
+  ) {
     this.#judging = parts;
     this.#request = request;
     this.#permit = permit;
-    this.#rules = parts.source().binding(permit.principal);
+    this.#rules = rules;
   }
 
   /** The names of the rules that judged; of a rule that was broken and only warns, with ` (warned)`. */
@@ -192,8 +201,8 @@ export class CommitJudge {
     const ask = () =>
       askWebhook(webhook, this.#judging.secret(webhook.secretEnv), summary, facts.now);
     const own = `${rule.name} ${canonicalPath(facts.table)} ${canonicalPath(facts.target ?? [])}`;
-    const id =
-      transaction ?? (clientRequestId && `${subject} ${clientRequestId} ${facts.operation}`);
+    const again = clientRequestId && `${subject} ${clientRequestId} ${facts.operation}`;
+    const id = transaction ?? (again && `${again} ${countsOf(facts)}`);
     const verdict = await this.#asked.ask(own, () =>
       id === undefined
         ? ask()
@@ -209,4 +218,11 @@ export class CommitJudge {
 
 function said(reason: string): string {
   return reason === '' ? '' : `: ${reason}`;
+}
+
+/** What tells a commit from another that was sent under the same id. */
+function countsOf({ change }: CommitFacts): string {
+  if (change === null) return '';
+  const { rowsAdded, rowsRemoved, rowsChanged, bytesAdded } = change;
+  return [rowsAdded, rowsRemoved, rowsChanged, bytesAdded].join(' ');
 }

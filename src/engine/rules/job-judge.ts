@@ -1,0 +1,14 @@
+import { operations } from '../../protocol/operations.ts';
+import type { OperationName } from '../../protocol/operation-name.ts';
+import { CommitJudge, type Judging } from './commit-judge.ts';
+
+/**
+ * What judges a commit of work that no request waits for. Who asked for it is not known any
+ * more, so that no exception counts, nor is the context of the request.
+ */
+export function jobJudge(judging: Judging, operation: OperationName, id: string): CommitJudge {
+  const request = { operation: operations[operation], requestId: id, context: null };
+  const nobody = { kind: 'key', id: '' } as const;
+  const principal = { subject: '', groups: [], roles: [], credential: nobody };
+  return new CommitJudge(judging, request, { principal, decisionId: id }, judging.source().all);
+}
