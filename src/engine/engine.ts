@@ -38,8 +38,7 @@ import { AnswerSweep } from './once/answer-sweep.ts';
 import { Repeats } from './once/repeats.ts';
 import { withRecall } from './recall.ts';
 import { judging, noRules, type Judging, type RuleSource } from './rules/commit-judge.ts';
-import { jobJudge } from './rules/job-judge.ts';
-import { versionJudge } from './rules/version-judge.ts';
+import { backfillJudge } from './rules/job-judge.ts';
 import { Branches } from './table/branches.ts';
 import { RecordReader } from './catalog/reader.ts';
 import { Horizon } from './retention/horizon.ts';
@@ -169,16 +168,7 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
   const compaction = new BackgroundCompaction({ store, tables, reader, running });
   const transactions = new Transactions(store, committer);
   const judges = judgingOf(options);
-  const backfilling = backfill({
-    store,
-    tables,
-    reader,
-    judge: (job, place) =>
-      versionJudge(jobJudge(judges, 'AlterTableBackfillColumns', job.record.id), tables, {
-        ...place,
-        action: 'backfill',
-      }),
-  });
+  const backfilling = backfill({ store, tables, reader, judge: backfillJudge(judges, tables) });
   const runner = new JobRunner({
     transactions,
     works: { backfill: (job) => running.during(() => backfilling(job)) },
@@ -205,8 +195,7 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
     ...workHandlers({ catalog, store, tables, transactions, runner, page: options.page }),
   };
   const past = pastHandlers({ store: recent.store, root, memory, manifests, reader, heavy });
-  const windowMillis = options.repeatMillis ?? REPEAT_MILLIS;
-  const answers = { store, committer, windowMillis, clock: options.clock ?? Date.now };
+  const answers = { store, committer, ...timesOf(options) };
   const sweep = new AnswerSweep(answers);
   const backend = new EmbeddedBackend({
     handlers: withRecall(withFreshness({ catalog, tables }, built), past),
@@ -250,6 +239,10 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
       await journal.close();
     },
   };
+}
+
+function timesOf({ repeatMillis = REPEAT_MILLIS, clock = Date.now }: EngineOptions) {
+  return { windowMillis: repeatMillis, clock };
 }
 
 function judgingOf({ rules, clock = Date.now }: EngineOptions): Judging {
