@@ -65,6 +65,30 @@ export const size: Kind<number> = kind('size', 'a size such as 64MiB', (value) =
   typeof value === 'string' || typeof value === 'number' ? parseSize(String(value)) : undefined,
 );
 
+/** Bytes between two bounds; each is given with how it is written. */
+export function sizeBetween(
+  [least, leastText]: readonly [number, string],
+  [most, mostText]: readonly [number, string],
+): Kind<number> {
+  return kind('size', `a size from ${leastText} to ${mostText}`, (value) => {
+    const reading = size.read(value);
+    if (reading.kind !== 'value') return undefined;
+    return reading.value >= least && reading.value <= most ? reading.value : undefined;
+  });
+}
+
+/** The address of a collector or another service that is spoken to over HTTP. */
+export const httpUrl: Kind<string> = kind(
+  'URL',
+  'an address that begins with http:// or https://',
+  (value) => {
+    if (typeof value !== 'string' || !URL.canParse(value)) return undefined;
+    const { protocol, hash, username, password } = new URL(value);
+    const plain = hash === '' && username === '' && password === '';
+    return plain && /^https?:$/.test(protocol) ? value : undefined;
+  },
+);
+
 /** Milliseconds of a duration that is not zero: `300s`, `15m`, `24h`, `400d`. */
 export const duration: Kind<number> = kind(
   'duration',

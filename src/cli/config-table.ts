@@ -2,11 +2,13 @@ import {
   catalogName,
   choice,
   duration,
+  httpUrl,
   later,
   numberOrAuto,
   optional,
   redisUrl,
   size,
+  sizeBetween,
   text,
   texts,
   whole,
@@ -73,8 +75,37 @@ export const settings = {
       variable: 'ARROWGATE_PORT',
     },
   ),
-  'listen.tls': planned('object', null, 'null', 'certificate and key; plain HTTP without'),
-  'listen.admin': planned('object', null, 'null', 'a port of its own for metrics and health'),
+  'listen.tls.cert': setting(
+    optional(text),
+    null,
+    'null',
+    'file of the certificate, with those between it and its authority; plain HTTP without',
+  ),
+  'listen.tls.key': setting(optional(text), null, 'null', 'file of the key of the certificate'),
+  'listen.tls.client_ca': setting(
+    optional(text),
+    null,
+    'null',
+    'file of the authorities whose certificates prove a client',
+  ),
+  'listen.tls.client_subject': setting(
+    choice('cn', 'san_uri'),
+    'cn',
+    'cn',
+    'what of a certificate of a client names its subject',
+  ),
+  'listen.admin.host': setting(
+    text,
+    '127.0.0.1',
+    '127.0.0.1',
+    'address of the listener for metrics and health',
+  ),
+  'listen.admin.port': setting(
+    optional(whole(0, 65_535)),
+    null,
+    'null',
+    'port of a listener for metrics and health alone, without keys; none without',
+  ),
   processes: setting(whole(1, 64), 1, '1', 'processes that serve together behind the port', {
     flag: 'processes',
   }),
@@ -135,7 +166,12 @@ export const settings = {
     '256MiB',
     'memory for what is read often, of all processes together',
   ),
-  'limits.json_body': setting(size, 8 * MIB, '8MiB', 'largest JSON body'),
+  'limits.json_body': setting(
+    sizeBetween([1024, '1KiB'], [1024 * MIB, '1GiB']),
+    8 * MIB,
+    '8MiB',
+    'largest JSON body',
+  ),
   'limits.arrow_body': setting(optional(size), null, 'null', 'largest Arrow body; null for any'),
   'limits.page': setting(
     whole(1, 1_000_000),
@@ -143,7 +179,12 @@ export const settings = {
     '1000',
     'most entries on one page of a listing',
   ),
-  'limits.header': setting(size, 16 * 1024, '16KiB', 'largest headers of a request'),
+  'limits.header': setting(
+    sizeBetween([1024, '1KiB'], [MIB, '1MiB']),
+    16 * 1024,
+    '16KiB',
+    'largest headers of a request',
+  ),
   'limits.request_timeout': setting(
     duration,
     300_000,
@@ -175,7 +216,13 @@ export const settings = {
     'least severe log entries that are written',
   ),
   'log.format': planned('text', 'json', 'json', 'form of the log'),
-  'telemetry.otlp_endpoint': planned('URL', null, 'null', 'where traces are sent'),
+  'telemetry.otlp_endpoint': setting(
+    optional(httpUrl),
+    null,
+    'null',
+    'collector that traces are sent to (OTLP over HTTP); none without',
+    { hidden: true },
+  ),
 };
 
 export type ConfigPath = keyof typeof settings;

@@ -7,6 +7,7 @@ import {
 import { ConfigError } from './config-error.ts';
 import { fileSource, readConfigFile } from './config-file.ts';
 import type { Given, Source } from './config-source.ts';
+import { checkTogether } from './config-agreement.ts';
 import { configPaths, settingOf, type Config, type ConfigPath } from './config-table.ts';
 
 /** The file that is read, if it exists, when none is named. */
@@ -31,7 +32,9 @@ export function loadConfig(flags: Flags, environment: Environment): Config {
   ];
   const entries = configPaths.map((path) => [path, valueOf(path, sources)]);
   // Each value was read by the kind of its own row.
-  return Object.fromEntries(entries) as Config;
+  const config = Object.fromEntries(entries) as Config;
+  checkTogether(config);
+  return config;
 }
 
 function flagSource(flags: Flags): Source {

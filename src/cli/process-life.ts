@@ -12,12 +12,20 @@ export interface End {
 /** What a process tells the one that supervises it, once it serves: its address. */
 export interface Serving {
   readonly serving: string;
+  /** That of its listener for metrics and health, where there is one. */
+  readonly admin?: string;
+}
+
+/** Where a process serves. */
+export interface Addresses {
+  readonly url: string;
+  readonly admin?: string;
 }
 
 /** One of the processes that serve together, from its start to its end. */
 export class ProcessLife {
-  /** Resolves with the address once it serves; never, when it ends before. */
-  readonly serving: Promise<string>;
+  /** Resolves with the addresses once it serves; never, when it ends before. */
+  readonly serving: Promise<Addresses>;
   readonly end: Promise<End>;
   readonly #worker: Worker;
   #since: number | undefined;
@@ -29,9 +37,13 @@ export class ProcessLife {
     this.#worker = cluster.fork();
     const handed = new HandedConnections(this.#worker.process);
     this.serving = new Promise((resolve) => {
-      this.#worker.once('message', ({ serving }: Serving) => {
-        this.#since = performance.now();
-        resolve(serving);
+      this.#worker.on('message', (message: Partial<Serving>) => {
+        if (message.serving === undefined) return;
+        this.#since ??= performance.now();
+        resolve({
+          url: message.serving,
+          ...(message.admin === undefined ? {} : { admin: message.admin }),
+        });
       });
     });
     this.end = new Promise((resolve) => {

@@ -5,6 +5,7 @@ import { openAuditLog } from '../audit/writer.ts';
 import { openFormat } from '../engine/catalog/format.ts';
 import type { Engine } from '../engine/engine.ts';
 import { BackgroundCollection } from '../engine/retention/background.ts';
+import type { Certificate } from '../gateway/certificate.ts';
 import { Drain } from '../gateway/drain.ts';
 import type { Gateway } from '../gateway/gateway.ts';
 import { readKeys } from '../gateway/key-file.ts';
@@ -12,7 +13,9 @@ import { administrator, KeyRing } from '../gateway/key-ring.ts';
 import { defaultLinger } from '../gateway/linger.ts';
 import { Recorder } from '../gateway/record.ts';
 import { redactor } from '../gateway/redact.ts';
-import { listen, type Listening } from '../gateway/server.ts';
+import { measuredAudit } from '../gateway/measured-audit.ts';
+import { Metrics } from '../gateway/metrics.ts';
+import type { ReadinessPart } from '../gateway/readiness-part.ts';
 import { loadPolicy } from '../policy/load.ts';
 import type { PolicySnapshot } from '../policy/snapshot.ts';
 import { watchPolicy, type PolicyWatch } from '../policy/watch.ts';
@@ -20,18 +23,19 @@ import { openCheckpointPlaces, openSigningKey } from './audit-checkpoints.ts';
 import type { Config } from './config-table.ts';
 import { dataFolderOf, makeDataFolder, type DataFolder } from './data-folder.ts';
 import { makeFirstKey } from './first-key.ts';
+import { openTraces, readInstruments } from './instruments.ts';
+import { openCertificate, openListeners } from './listeners.ts';
 import type { Output } from './output.ts';
 import { openCatalog } from './open-catalog.ts';
 import { Opened } from './opened.ts';
-import { UsageError } from './usage-error.ts';
+import { joinMetrics } from './shared-metrics.ts';
 import { programVersion } from './version.ts';
-
-/** What runs may go on for so long after a signal to stop: the contract gives 30 s for all of it (section 2). */
-const DRAIN_MILLIS = 28_000;
 
 /** A gateway that serves. */
 export interface Running {
   readonly url: string;
+  /** Of the listener for metrics and health, where there is one. */
+  readonly admin?: string;
   /** Finishes what runs, flushes the audit log, closes everything. */
   stop(): Promise<void>;
 }
@@ -43,13 +47,19 @@ export interface Running {
 export async function startGateway(config: Config, log: Logger, output: Output): Promise<Running> {
   const opened = new Opened();
   try {
-    const gateway = await compose({ config, log, output, opened });
-    const listening = await openServer(gateway, config);
-    const stop = async (): Promise<void> => {
-      await listening.stop();
-      await opened.close();
+    const certificate = openCertificate(config);
+    opened.add(() => certificate?.close());
+    const metrics = new Metrics(programVersion());
+    joinMetrics(metrics);
+    const gateway = await compose({ config, log, output, opened, metrics, certificate });
+    const listeners = await openListeners(gateway, config, certificate);
+    return {
+      ...listeners,
+      stop: async () => {
+        await listeners.stop();
+        await opened.close();
+      },
     };
-    return { url: listening.url, stop };
   } catch (error) {
     await opened.close();
     throw error;
@@ -61,22 +71,26 @@ interface Start {
   readonly log: Logger;
   readonly output: Output;
   readonly opened: Opened;
+  readonly metrics: Metrics;
+  readonly certificate: Certificate | undefined;
 }
 
 async function compose(start: Start): Promise<Gateway> {
-  const { config, log } = start;
+  const { config, log, metrics, opened } = start;
   const folder = dataFolderOf(config);
   const policy = await openPolicy(start);
   await makeDataFolder(folder);
   await openFormat(folder.root);
   const keys = await openKeys(start, folder);
   const recorder = await openRecorder(start, folder);
-  const engine = await openCatalog(config, folder, start.opened);
+  const engine = await openCatalog(config, folder, opened);
   engine.startWork((error) => log.error({ err: error }, 'work in the background failed'));
   const weakness = await engine.backend.weakness().catch(() => undefined);
   if (weakness !== undefined) log.warn(weakness);
   collectInBackground(start, engine);
-  return {
+  const traces = await openTraces(config, metrics, log);
+  opened.add(() => traces?.close());
+  const gateway: Gateway = {
     keys,
     policy,
     recorder,
@@ -85,7 +99,18 @@ async function compose(start: Start): Promise<Gateway> {
     linger: defaultLinger,
     version: programVersion(),
     drain: new Drain(),
+    metrics,
+    ...(traces === undefined ? {} : { traces }),
+    parts: furtherParts(start),
   };
+  readInstruments(metrics, gateway, engine);
+  return gateway;
+}
+
+/** What only this configuration has, and `/readyz` looks at. */
+function furtherParts({ certificate }: Start): readonly ReadinessPart[] {
+  if (certificate === undefined) return [];
+  return [{ part: 'certificate', without: 'degraded', fault: () => certificate.fault }];
 }
 
 /** Removes dropped tables past their time, and what crashes left behind. */
@@ -101,15 +126,17 @@ function collectInBackground({ config, log, opened }: Start, engine: Engine): vo
   opened.add(() => collection.stop());
 }
 
-async function openPolicy({ config, log, opened }: Start): Promise<PolicyWatch> {
+async function openPolicy({ config, log, opened, metrics }: Start): Promise<PolicyWatch> {
   const folder = resolve(config.policies);
   const first = await loadPolicy(folder);
   warn(first, log);
   const onChange = (snapshot: PolicySnapshot): void => {
+    metrics.count('policyReloads', 'ok');
     log.info({ digest: snapshot.digest }, 'a new policy is in force');
     warn(snapshot, log);
   };
   const onRefused = (findings: readonly string[]): void => {
+    metrics.count('policyReloads', 'refused');
     log.error({ findings }, 'the policy files were refused; the last good policy stays in force');
   };
   const watch = watchPolicy(folder, first, onChange, onRefused);
@@ -138,7 +165,7 @@ async function openKeys({ config, log, output }: Start, folder: DataFolder): Pro
 }
 
 async function openRecorder(start: Start, folder: DataFolder): Promise<Recorder> {
-  const { config, log, opened } = start;
+  const { config, log, opened, metrics } = start;
   const key = await openSigningKey(config, folder);
   const audit = await openAuditLog({
     folder: folder.audit,
@@ -152,7 +179,7 @@ async function openRecorder(start: Start, folder: DataFolder): Promise<Recorder>
   opened.add(() => audit.close());
   sealInBackground(start, { folder: folder.audit, own: audit.instance, key });
   return new Recorder({
-    audit,
+    audit: measuredAudit(audit, metrics),
     log,
     durable: config['audit.durable'],
     redact: redactor(config['audit.redact']),
@@ -179,24 +206,4 @@ function sealInBackground(
     failed: (error) => log.error({ err: error }, 'the audit log could not be sealed'),
   });
   opened.add(() => sealing.stop());
-}
-
-async function openServer(gateway: Gateway, config: Config): Promise<Listening> {
-  const { 'listen.host': host, 'listen.port': port } = config;
-  try {
-    return await listen(gateway, {
-      host,
-      port,
-      headerBytes: config['limits.header'],
-      idleMillis: config['limits.request_timeout'],
-      drainMillis: DRAIN_MILLIS,
-    });
-  } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
-    throw new UsageError(
-      code === 'EADDRINUSE'
-        ? `port ${port} of ${host} is in use by another program`
-        : `${host} port ${port} cannot be listened on (${code})`,
-    );
-  }
 }

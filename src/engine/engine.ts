@@ -45,6 +45,7 @@ import type { RetentionParts } from './retention/parts.ts';
 import { Presence } from './retention/presence.ts';
 import { Running } from './retention/running.ts';
 import { readNamed } from './retention/version-walk.ts';
+import { readingsOf, type EngineReadings } from './readings.ts';
 import { FragmentReader } from './table/fragment-reader.ts';
 import type { LocationRules, TableRoots } from './table/locations.ts';
 import { MemoryBudget } from './table/memory-budget.ts';
@@ -90,6 +91,8 @@ export interface Engine {
    * goes on until the engine is closed; faults in it are told to `onFault`.
    */
   startWork(onFault: OnFault): void;
+  /** What it holds and has done; null while it is not open. */
+  readings(): EngineReadings | null;
   close(): Promise<void>;
 }
 
@@ -103,9 +106,12 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
   if (typeof opened !== 'string') return opened;
   const work = new LateWork();
   let upkeep: Upkeep | null = null;
+  let readings: Engine['readings'] = () => null;
   const backend = new LateBackend(opened, async () => {
     const late = work.of(await openNow(options));
-    if (typeof late !== 'string') upkeep = late.upkeep;
+    if (typeof late === 'string') return late;
+    ({ upkeep } = late);
+    readings = () => late.readings();
     return late;
   });
   return {
@@ -114,6 +120,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
       return upkeep;
     },
     startWork: (onFault) => work.start(onFault),
+    readings: () => readings(),
     close: () => backend.close(),
   };
 }
@@ -217,6 +224,7 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
       sweep.begin();
       keeper.start(onFault);
     },
+    readings: () => readingsOf(memory, compaction, threads),
     close: async () => {
       await Promise.all([runner.stop(), compaction.stop(), keeper.stop()]);
       await sweep.close();

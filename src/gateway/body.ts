@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import { isBrokenOff, type Incoming, type Outgoing } from './message.ts';
 
 /**
  * The body of a request, passed on as it comes and counted. Nothing is read
@@ -6,13 +6,13 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
  * (RFC 9110 section 10.1.1) is told to go on only then.
  */
 export class RequestBody implements AsyncIterable<Uint8Array> {
-  readonly #incoming: IncomingMessage;
-  readonly #response: ServerResponse;
+  readonly #incoming: Incoming;
+  readonly #response: Outgoing;
   #waiting: boolean;
   #bytes = 0n;
   #held: Promise<void> | undefined;
 
-  constructor(incoming: IncomingMessage, response: ServerResponse, waiting: boolean) {
+  constructor(incoming: Incoming, response: Outgoing, waiting: boolean) {
     this.#incoming = incoming;
     this.#response = response;
     this.#waiting = waiting;
@@ -48,6 +48,8 @@ export class RequestBody implements AsyncIterable<Uint8Array> {
       this.#bytes += BigInt(chunk.byteLength);
       yield chunk;
     }
+    // A stream of HTTP/2 that its client broke off ends like any other.
+    if (isBrokenOff(this.#incoming)) throw new Error('the client broke its request off');
     await this.#held;
   }
 

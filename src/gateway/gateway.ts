@@ -4,7 +4,10 @@ import type { Backend } from '../protocol/backend.ts';
 import type { Drain } from './drain.ts';
 import type { KeyRing } from './key-ring.ts';
 import type { LingerLimits } from './linger.ts';
+import type { Metrics } from './metrics.ts';
+import type { ReadinessPart } from './readiness-part.ts';
 import type { Recorder } from './record.ts';
+import type { Traces } from './traces.ts';
 
 /** Where the policy in force comes from. */
 export interface PolicySource {
@@ -24,4 +27,10 @@ export interface Gateway {
   /** Version of the program, for `/openapi.json`. */
   readonly version: string;
   readonly drain: Drain;
+  /** Counts requests; nothing is counted without. */
+  readonly metrics?: Metrics;
+  /** Follows requests; nothing is followed without. */
+  readonly traces?: Traces;
+  /** What `/readyz` looks at beside the parts that every gateway has. */
+  readonly parts?: readonly ReadinessPart[];
 }

@@ -2,6 +2,7 @@ import type { Decision } from '../audit/record.ts';
 import type { Answer } from '../protocol/backend.ts';
 import { dialectOf, statusOf } from '../protocol/dialect.ts';
 import { CatalogError, type ErrorRow } from '../protocol/errors.ts';
+import { isGone } from './message.ts';
 import { Denied } from './permit.ts';
 import { MethodRefused, pathOf } from './route.ts';
 import type { Answered, Known } from './steps.ts';
@@ -82,7 +83,7 @@ function answerOf(
 ): Pick<Outcome, 'answer' | 'code' | 'failure'> {
   const told = { answer: errorAnswer(known, refused), code: refused.row.code };
   if (error instanceof CatalogError) return told;
-  return known.signal.aborted
+  return known.signal.aborted || isGone(known.response)
     ? { answer: { status: CLIENT_GONE, body: null }, code: null }
     : { ...told, failure: error };
 }
@@ -113,7 +114,8 @@ function statusFor(known: Known, error: CatalogError): number {
   return statusOf(error.row, dialect, known.route?.operation.name);
 }
 
-function headersFor(error: CatalogError): Readonly<Record<string, string>> {
+/** The headers that belong to an error. */
+export function headersFor(error: CatalogError): Readonly<Record<string, string>> {
   if (error instanceof MethodRefused) return { allow: error.allow.join(', ') };
   if (error.row.name === 'Unauthenticated')
     return { 'www-authenticate': 'Bearer realm="arrowgate"' };

@@ -20,12 +20,16 @@ export async function handle(gateway: Gateway, received: Received): Promise<void
 
 async function pass(gateway: Gateway, received: Received): Promise<Outcome> {
   let known: Known = received;
+  const { trace } = received;
   try {
+    trace?.step('decide');
     const admitted = (known = admit(received, gateway.drain.stopping));
     const routed = (known = route(admitted));
     const identified = (known = identify(routed, gateway.keys));
     const authorized = (known = authorize(identified, gateway.policy.current()));
+    trace?.step('attempt');
     const recorded = (known = await gateway.recorder.attempt(authorized));
+    trace?.step('backend');
     const answered = await forward(recorded, gateway.backend);
     return success(answered);
   } catch (error) {

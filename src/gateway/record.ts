@@ -29,6 +29,11 @@ export class Recorder {
     this.#options = options;
   }
 
+  /** Name of the backend. */
+  get backend(): string {
+    return this.#options.backend;
+  }
+
   /** Why changes are refused now, if they are. */
   fault(): string | undefined {
     const owed = this.#owed.length;

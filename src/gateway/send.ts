@@ -1,5 +1,5 @@
-import type { ServerResponse } from 'node:http';
 import type { Answer, ByteStream } from '../protocol/backend.ts';
+import { cut, isGone, isHttp2, type Outgoing } from './message.ts';
 
 /** What became of an answer on its way. */
 export interface Sent {
@@ -15,18 +15,14 @@ const ENOUGH = 2 ** 18;
 type Headers = Readonly<Record<string, string>>;
 
 /** Writes an answer with these headers beside its own. Never throws. */
-export async function send(
-  response: ServerResponse,
-  answer: Answer,
-  headers: Headers,
-): Promise<Sent> {
-  if (response.destroyed) {
+export async function send(response: Outgoing, answer: Answer, headers: Headers): Promise<Sent> {
+  if (isGone(response)) {
     await abandon(answer);
     return { bytes: 0n, end: 'client-gone' };
   }
   const { body } = answer;
   if (body === null || typeof body === 'string') return sendText(response, answer, body, headers);
-  response.writeHead(answer.status, headersOf(answer, headers));
+  writeHead(response, answer.status, headersOf(answer, headers));
   return sendStream(response, body);
 }
 
@@ -35,17 +31,35 @@ function headersOf(answer: Answer, headers: Headers): Record<string, string> {
   return { ...answer.headers, ...type, ...headers };
 }
 
-function sendText(
-  response: ServerResponse,
-  answer: Answer,
-  body: string | null,
-  headers: Headers,
-): Sent {
-  const bytes = Buffer.from(body ?? '', 'utf8');
-  const length = bodiless(answer.status) ? {} : { 'content-length': String(bytes.byteLength) };
-  response.writeHead(answer.status, { ...headersOf(answer, headers), ...length });
-  response.end(bytes);
-  return { bytes: BigInt(bytes.byteLength), end: 'complete' };
+function sendText(response: Outgoing, answer: Answer, body: string | null, headers: Headers): Sent {
+  const text = body ?? '';
+  const length = Buffer.byteLength(text);
+  const all = headersOf(answer, headers);
+  if (!bodiless(answer.status)) all['content-length'] = String(length);
+  writeHead(response, answer.status, all);
+  // As text it shares one write with the headers.
+  response.end(text);
+  return { bytes: BigInt(length), end: 'complete' };
+}
+
+/** Headers that concern one connection of HTTP/1, and are malformed in HTTP/2 (RFC 9113 section 8.2.2). */
+const ofConnection = [
+  'connection',
+  'keep-alive',
+  'proxy-connection',
+  'transfer-encoding',
+  'upgrade',
+];
+
+function writeHead(response: Outgoing, status: number, headers: Record<string, string>): void {
+  if (!isHttp2(response)) {
+    response.writeHead(status, headers);
+    return;
+  }
+  for (const name of Object.keys(headers)) {
+    if (ofConnection.includes(name.toLowerCase())) delete headers[name];
+  }
+  response.writeHead(status, headers);
 }
 
 function bodiless(status: number): boolean {
@@ -56,30 +70,39 @@ function bodiless(status: number): boolean {
  * One chunk at a time, as fast as the client takes them. A source that fails
  * cuts the connection: a short answer must never look like a whole one.
  */
-async function sendStream(response: ServerResponse, body: ByteStream): Promise<Sent> {
+async function sendStream(response: Outgoing, body: ByteStream): Promise<Sent> {
   let bytes = 0n;
   try {
     for await (const chunk of body) {
-      if (response.destroyed) return { bytes, end: 'client-gone' };
+      if (isGone(response)) return { bytes, end: 'client-gone' };
       bytes += BigInt(chunk.byteLength);
       const taken = (error?: Error | null) => {
         if (error === undefined || error === null) body.sent?.(chunk);
       };
-      if (!response.write(chunk, taken) && response.writableLength >= ENOUGH)
+      if (!write(response, chunk, taken) && response.writableLength >= ENOUGH)
         await drained(response);
     }
-    if (response.destroyed) return { bytes, end: 'client-gone' };
+    if (isGone(response)) return { bytes, end: 'client-gone' };
     response.end();
     return { bytes, end: 'complete' };
   } catch (error) {
-    const gone = response.destroyed;
-    response.destroy();
+    const gone = isGone(response);
+    cut(response);
     return gone ? { bytes, end: 'client-gone' } : { bytes, end: 'source-failed', error };
   }
 }
 
+/** The same for either version of HTTP; TypeScript does not see that it is. */
+function write(
+  response: Outgoing,
+  chunk: Uint8Array,
+  taken: (error?: Error | null) => void,
+): boolean {
+  return isHttp2(response) ? response.write(chunk, taken) : response.write(chunk, taken);
+}
+
 /** Resolves when the client has taken what was written, or is gone. */
-function drained(response: ServerResponse): Promise<void> {
+function drained(response: Outgoing): Promise<void> {
   return new Promise((resolve) => {
     const settle = (): void => {
       response.off('drain', settle);

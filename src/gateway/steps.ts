@@ -1,18 +1,19 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Answer } from '../protocol/backend.ts';
 import type { Principal } from '../protocol/principal.ts';
 import type { RouteMatch } from '../protocol/route.ts';
 import type { Attempt } from './attempt.ts';
 import type { RequestBody } from './body.ts';
+import type { Incoming, Outgoing } from './message.ts';
 import type { SnapshotPermit } from './permit.ts';
+import type { RequestTrace } from './traces.ts';
 
 /** A route of the operation table, as a request named it. */
 export type Route = Extract<RouteMatch, { kind: 'operation' }>;
 
 /** A request as it came: it has its ids, nothing of it is believed. */
 export interface Received {
-  readonly incoming: IncomingMessage;
-  readonly response: ServerResponse;
+  readonly incoming: Incoming;
+  readonly response: Outgoing;
   readonly body: RequestBody;
   readonly requestId: string;
   /** The same, when the client sent it. */
@@ -24,6 +25,8 @@ export interface Received {
   readonly arrivedNanos: bigint;
   /** Aborted when the client goes away. */
   readonly signal: AbortSignal;
+  /** Where its trace stands; absent where none is kept. */
+  readonly trace?: RequestTrace;
 }
 
 /** Its operation and object are known. */

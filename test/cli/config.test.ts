@@ -158,8 +158,17 @@ describe('a configuration that cannot be used is refused in one sentence', () =>
       'log:\n  level: loud\n',
       'F:2: log.level is "loud", but must be one of trace, debug, info, warn, error, fatal, silent',
     ],
-    ['listen:\n  tls: { cert: a }\n', 'F:2: listen.tls is not built yet: it can only be null'],
-    ['listen: { admin: { port: 1 } }\n', 'F:1: listen.admin is not built yet: it can only be null'],
+    ['listen: { tls: { crt: a } }\n', 'F:1: listen.tls.crt is not a key of the configuration'],
+    ['listen: { admin: 9 }\n', 'F:1: listen.admin must hold keys and values'],
+    [
+      'listen: { tls: { client_subject: dn } }\n',
+      'F:1: listen.tls.client_subject is "dn", but must be one of cn, san_uri',
+    ],
+    ['limits: { header: 1 }\n', 'F:1: limits.header is 1, but must be a size from 1KiB to 1MiB'],
+    [
+      'limits: { json_body: 0 }\n',
+      'F:1: limits.json_body is 0, but must be a size from 1KiB to 1GiB',
+    ],
     [
       'coordination: { redis: "h:6379" }\n',
       'F:1: coordination.redis is wrong, but must be redis[s][+sentinel|+cluster]://[user:password@]host[:port]',
@@ -169,8 +178,12 @@ describe('a configuration that cannot be used is refused in one sentence', () =>
       'F:1: backends is not built yet: it can only be one embedded backend for everything',
     ],
     [
-      'telemetry: { otlp_endpoint: "http://o" }\n',
-      'F:1: telemetry.otlp_endpoint is not built yet: it can only be null',
+      'telemetry: { otlp_endpoint: "o:4318" }\n',
+      'F:1: telemetry.otlp_endpoint is wrong, but must be an address that begins with http:// or https://',
+    ],
+    [
+      'telemetry: { otlp_endpoint: "http://u:p@o" }\n',
+      'F:1: telemetry.otlp_endpoint is wrong, but must be an address that begins with http:// or https://',
     ],
     ['workers: 65\n', 'F:1: workers is 65, but must be auto or a whole number from 0 to 64'],
     ['workers: many\n', 'F:1: workers is "many", but must be auto or a whole number from 0 to 64'],
@@ -209,6 +222,21 @@ describe('a configuration that cannot be used is refused in one sentence', () =>
     ],
   ])('%j', async (environment, sentence) => {
     await expect(load('', environment)).rejects.toThrow(sentence);
+  });
+
+  it.each([
+    ['listen: { tls: { cert: a } }\n', 'listen.tls.cert and listen.tls.key must be given together'],
+    ['listen: { tls: { key: a } }\n', 'listen.tls.cert and listen.tls.key must be given together'],
+    [
+      'listen: { tls: { client_ca: a } }\n',
+      'listen.tls.client_ca asks for clients over TLS, which needs listen.tls.cert',
+    ],
+    [
+      'listen: { port: 80, admin: { port: 80 } }\n',
+      'listen.port and listen.admin.port are both 80',
+    ],
+  ])('%j', async (yaml, sentence) => {
+    await expect(load(yaml)).rejects.toMatchObject({ name: 'ConfigError', message: sentence });
   });
 
   it('also where a flag overrides the bad value', async () => {

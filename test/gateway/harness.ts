@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { pino } from 'pino';
 import type { AuditRecord } from '../../src/audit/record.ts';
 import type { AuditLog } from '../../src/audit/writer.ts';
+import type { Certificate } from '../../src/gateway/certificate.ts';
 import { Drain } from '../../src/gateway/drain.ts';
 import type { Gateway } from '../../src/gateway/gateway.ts';
 import { updateKeys } from '../../src/gateway/key-file.ts';
@@ -14,6 +15,7 @@ import type { LingerLimits } from '../../src/gateway/linger.ts';
 import { Recorder } from '../../src/gateway/record.ts';
 import { redactor } from '../../src/gateway/redact.ts';
 import { listen, type Listening } from '../../src/gateway/server.ts';
+import type { Site } from '../../src/gateway/site.ts';
 import { loadPolicy } from '../../src/policy/load.ts';
 import type { Answer, Backend, CatalogRequest } from '../../src/protocol/backend.ts';
 import type { Permit } from '../../src/protocol/permit.ts';
@@ -102,6 +104,11 @@ class SmallBackend implements Backend {
 }
 
 export interface Setup {
+  /** What the gateway has beside its usual parts, or in their place. */
+  readonly gateway?: Partial<Gateway>;
+  readonly certificate?: Certificate;
+  readonly headersMillis?: number;
+  readonly site?: Site;
   readonly handle?: Handle;
   readonly health?: () => string | undefined;
   readonly policy?: string;
@@ -138,6 +145,9 @@ export async function start(setup: Setup = {}): Promise<Harness> {
     headerBytes: setup.headerBytes ?? 16_384,
     idleMillis: setup.idleMillis ?? 60_000,
     drainMillis: setup.drainMillis ?? 5_000,
+    ...(setup.headersMillis === undefined ? {} : { headersMillis: setup.headersMillis }),
+    ...(setup.certificate === undefined ? {} : { certificate: setup.certificate }),
+    ...(setup.site === undefined ? {} : { site: setup.site }),
   });
   return {
     url: new URL(listening.url),
@@ -183,6 +193,7 @@ async function gatewayOf(setup: Setup, parts: Parts): Promise<Gateway> {
     linger: setup.linger ?? { bytes: 256 * 1024 * 1024, milliseconds: 30_000 },
     version: '0.0.0',
     drain: new Drain(),
+    ...setup.gateway,
   };
 }
 

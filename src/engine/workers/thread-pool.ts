@@ -15,6 +15,11 @@ export class ThreadPool {
     return this.#size;
   }
 
+  /** Tasks that are not done. */
+  get tasks(): number {
+    return [...this.#threads].reduce((sum, { busy }) => sum + busy, 0);
+  }
+
   /**
    * Does a task on the thread that has the least to do. Resolves once the first
    * of its bytes are there; the task goes on as they are taken, until the signal.
