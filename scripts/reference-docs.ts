@@ -1,4 +1,5 @@
 import { configPaths, settingOf, variablesOf } from '../src/cli/config-table.ts';
+import { buckets, metricTable } from '../src/gateway/metric-table.ts';
 import { errorTable } from '../src/protocol/errors.ts';
 import type { Operation } from '../src/protocol/operation.ts';
 import { operationNames, operations } from '../src/protocol/operations.ts';
@@ -9,6 +10,7 @@ export function referenceDocs(): Readonly<Record<string, string>> {
     'docs/configuration.md': configurationDoc(),
     'docs/operations.md': operationsDoc(),
     'docs/errors.md': errorsDoc(),
+    'docs/metrics.md': metricsDoc(),
   };
 }
 
@@ -64,6 +66,24 @@ function operationRow(operation: Operation): readonly string[] {
       )
       .join('<br>') || '–',
   ];
+}
+
+function metricsDoc(): string {
+  return doc(
+    'Metrics',
+    `\`GET /metrics\` answers the listener of \`listen.admin\`, or a key with \`manage\`. Beside these stand
+the metrics of the process and of Node (\`process_*\`, \`nodejs_*\`). Labels have few values: operations
+are those of the operation table (\`none\` where a request named none), the status is its class, and no
+subject and no object is ever a label. Histograms have buckets up to
+${buckets.join(', ')} seconds. Several processes that serve together are told as one.`,
+    ['Metric', 'Type', 'Labels', 'Meaning'],
+    Object.values(metricTable).map(({ name, type, labels, help }) => [
+      `\`${name}\``,
+      type,
+      labels.map((label) => `\`${label}\``).join(' ') || '–',
+      help,
+    ]),
+  );
 }
 
 function errorsDoc(): string {

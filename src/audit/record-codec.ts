@@ -22,7 +22,7 @@ export function encodeRecord(record: AuditRecord): Buffer {
       `,"credential":${text(record.credential)},"source_ip":${text(record.source_ip)}` +
       `,"user_agent":${text(record.user_agent?.slice(0, USER_AGENT_LENGTH))}` +
       `,"operation":${text(record.operation)},"object":${text(record.object)}` +
-      `,"objects":${JSON.stringify(record.objects ?? [])}` +
+      `,"objects":${texts(record.objects ?? [])}` +
       `,"mode":${text(record.mode)},"branch":${text(record.branch)}` +
       `,"backend":${text(record.backend)},"decision":${text(record.decision)}` +
       `,"rule":${text(record.rule)},"policy_digest":${text(record.policy_digest)}` +
@@ -32,8 +32,12 @@ export function encodeRecord(record: AuditRecord): Buffer {
   );
 }
 
+/** What JSON writes as it is. */
+const PLAIN = /^[\w !#$%&'()*+,./:;<=>?@[\]^`{|}~-]*$/;
+
 function text(value: string | null | undefined): string {
-  return JSON.stringify(value ?? null);
+  if (value === null || value === undefined) return 'null';
+  return PLAIN.test(value) ? `"${value}"` : JSON.stringify(value);
 }
 
 function integer(value: bigint | number | null | undefined): string {
@@ -43,7 +47,12 @@ function integer(value: bigint | number | null | undefined): string {
 function principalText(principal: AuditPrincipal | null): string {
   if (principal === null) return 'null';
   const { subject, groups, roles, scopes } = principal;
-  return JSON.stringify({ subject, groups, roles, scopes: scopes ?? null });
+  const named = `"subject":${text(subject)},"groups":${texts(groups)},"roles":${texts(roles)}`;
+  return `{${named},"scopes":${JSON.stringify(scopes ?? null)}}`;
+}
+
+function texts(values: readonly string[]): string {
+  return values.length === 0 ? '[]' : `[${values.map(text).join(',')}]`;
 }
 
 function commitText(commit: CommitSummary | null | undefined): string {

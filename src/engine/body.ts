@@ -46,7 +46,7 @@ export function withBodyContext(request: CatalogRequest, body: Body): CatalogReq
 }
 
 function bodyOf(text: string): Body {
-  if (text.trim() === '') return {};
+  if (text === '{}' || text.trim() === '') return {};
   const value = parseJson(text);
   if (value === null) return {};
   if (isJsonObject(value)) return value;
@@ -69,12 +69,14 @@ async function readText(body: AsyncIterable<Uint8Array>, limit: number): Promise
     }
     chunks.push(chunk);
   }
-  return decode(Buffer.concat(chunks, bytes));
+  return decode(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, bytes));
 }
+
+const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 function decode(bytes: Uint8Array): string {
   try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+    return utf8.decode(bytes);
   } catch {
     throw new CatalogError('InvalidInput', 'the body is not valid UTF-8');
   }

@@ -89,6 +89,7 @@ function credentialName(credential: Credential): string {
 function objectsOf({ known, answer }: Outcome): readonly string[] {
   const target = known.route?.target;
   const asked = [...(known.permit?.asked ?? []), ...(answer.objects ?? [])];
+  if (target === undefined && asked.length === 0) return [];
   const paths = (target === undefined ? asked : [target, ...asked]).map(canonicalPath);
   return [...new Set(paths)];
 }

@@ -42,6 +42,13 @@ export class RequestBody implements AsyncIterable<Uint8Array> {
 
   async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array> {
     this.#invite();
+    const whole = wholeOf(this.#incoming);
+    if (whole !== undefined) {
+      this.#bytes += BigInt(whole.byteLength);
+      if (whole.byteLength > 0) yield whole;
+      await this.#held;
+      return;
+    }
     // Without this option, a reader that stops early would cut the connection before its answer.
     const chunks: AsyncIterable<Uint8Array> = this.#incoming.iterator({ destroyOnReturn: false });
     for await (const chunk of chunks) {
@@ -58,4 +65,21 @@ export class RequestBody implements AsyncIterable<Uint8Array> {
     this.#waiting = false;
     this.#response.writeContinue();
   }
+}
+
+const NOTHING = Buffer.alloc(0);
+
+/**
+ * The whole body where it is there already, as a small one mostly is: it came
+ * with its headers. To read it as a stream would cost more than the request.
+ */
+function wholeOf(incoming: Incoming): Uint8Array | undefined {
+  if ('stream' in incoming || !incoming.complete || incoming.destroyed) return undefined;
+  if (incoming.readableEnded || incoming.readableFlowing === true) return undefined;
+  const length = incoming.readableLength;
+  const bytes: unknown = length === 0 ? NOTHING : incoming.read(length);
+  if (!Buffer.isBuffer(bytes)) return undefined;
+  // Says that it ended, so that the connection can forget it.
+  incoming.read();
+  return bytes;
 }

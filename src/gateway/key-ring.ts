@@ -103,7 +103,18 @@ function hashOf(key: StoredKey): Buffer {
   return Buffer.from(key.hash, 'base64url');
 }
 
+/** The principals of the keys: one object each, by which others know what they have worked out for it. */
+const principals = new WeakMap<StoredKey, Principal>();
+
 function principalOf(key: StoredKey): Principal {
+  const known = principals.get(key);
+  if (known !== undefined) return known;
+  const principal = principalFor(key);
+  principals.set(key, principal);
+  return principal;
+}
+
+function principalFor(key: StoredKey): Principal {
   return {
     subject: key.subject,
     groups: [],

@@ -9,13 +9,14 @@ export function responseHeaders(
   state: { readonly pending: boolean; readonly closing: boolean },
 ): Readonly<Record<string, string>> {
   const { known, decision, reason } = outcome;
-  return {
+  const headers: Record<string, string> = {
     'x-request-id': known.requestId,
     'x-arrowgate-decision': decision,
     'x-arrowgate-decision-id': known.decisionId,
     'phalanx-version': PROTOCOL_VERSION,
-    ...(reason === undefined ? {} : { 'x-arrowgate-reason': reason }),
-    ...(state.pending ? { 'x-arrowgate-audit': 'pending' } : {}),
-    ...(state.closing ? { connection: 'close' } : {}),
   };
+  if (reason !== undefined) headers['x-arrowgate-reason'] = reason;
+  if (state.pending) headers['x-arrowgate-audit'] = 'pending';
+  if (state.closing) headers['connection'] = 'close';
+  return headers;
 }

@@ -33,6 +33,7 @@ export function route(received: Received): Routed {
 
 /** The path of a request target: without its query, which may hold secrets, and with one leading slash. */
 export function pathOf(target: string): string {
-  const path = target.split('?', 1)[0] ?? '';
-  return path.replace(/^\/+/, '/');
+  const query = target.indexOf('?');
+  const path = query < 0 ? target : target.slice(0, query);
+  return path.startsWith('//') ? path.replace(/^\/+/, '/') : path;
 }

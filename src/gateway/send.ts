@@ -27,8 +27,9 @@ export async function send(response: Outgoing, answer: Answer, headers: Headers)
 }
 
 function headersOf(answer: Answer, headers: Headers): Record<string, string> {
-  const type = answer.contentType === undefined ? {} : { 'content-type': answer.contentType };
-  return { ...answer.headers, ...type, ...headers };
+  const all: Record<string, string> = { ...answer.headers };
+  if (answer.contentType !== undefined) all['content-type'] = answer.contentType;
+  return Object.assign(all, headers);
 }
 
 function sendText(response: Outgoing, answer: Answer, body: string | null, headers: Headers): Sent {

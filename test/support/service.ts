@@ -39,7 +39,7 @@ export class Service {
   readonly folder: string;
   readonly options: ServiceOptions;
   #child: ChildProcess | undefined;
-  #url = '';
+  #said: Readonly<Record<string, unknown>> = {};
   #errors: Buffer[] = [];
 
   private constructor(folder: string, options: ServiceOptions) {
@@ -67,7 +67,12 @@ export class Service {
   }
 
   get url(): string {
-    return this.#url;
+    return String(this.#said['url']);
+  }
+
+  /** What its first line said. */
+  get said(): Readonly<Record<string, unknown>> {
+    return this.#said;
   }
 
   get data(): string {
@@ -104,7 +109,7 @@ export class Service {
     const said = await Promise.race([firstLine(child), once(child, 'exit').then(() => undefined)]);
     if (said === undefined)
       throw new Error(`the service did not start: ${Buffer.concat(errors).toString()}`);
-    this.#url = String(JSON.parse(said).url);
+    this.#said = JSON.parse(said) as Readonly<Record<string, unknown>>;
   }
 
   /** What it has said on standard error since it was started last. */

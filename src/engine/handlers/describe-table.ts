@@ -1,5 +1,6 @@
 import { pathToFileURL } from 'node:url';
-import { schemaToJson } from '../../arrow/json-schema.ts';
+import type { Schema } from 'apache-arrow';
+import { schemaToJson, type JsonSchema, type Vocabulary } from '../../arrow/json-schema.ts';
 import type { Answer } from '../../protocol/backend.ts';
 import { jsonAnswer } from '../answers.ts';
 import type { Catalog } from '../catalog/catalog.ts';
@@ -111,10 +112,24 @@ function written(
   const deleted = fragments.reduce((sum, { deletedRows }) => sum + deletedRows, 0);
   return {
     version,
-    schema: schemaToJson(schema, vocabulary),
+    schema: jsonOf(schema, vocabulary),
     metadata: Object.fromEntries(schema.metadata),
     stats: { num_deleted_rows: deleted, num_fragments: fragments.length },
   };
+}
+
+/** Versions share their schema, and a schema is immutable: each is put in words once. */
+const described: Readonly<Record<Vocabulary, WeakMap<Schema, JsonSchema>>> = {
+  lance: new WeakMap(),
+  namespace: new WeakMap(),
+};
+
+function jsonOf(schema: Schema, vocabulary: Vocabulary): JsonSchema {
+  const known = described[vocabulary].get(schema);
+  if (known !== undefined) return known;
+  const json = schemaToJson(schema, vocabulary);
+  described[vocabulary].set(schema, json);
+  return json;
 }
 
 function deletionsOf({ fragments }: Snapshot): readonly { readonly deletedRows: number }[] {

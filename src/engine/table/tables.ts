@@ -1,4 +1,4 @@
-import { join } from 'node:path';
+import { sep } from 'node:path';
 import type { RecordBatch, Schema } from 'apache-arrow';
 import type { Flushes } from '../../store/flushes.ts';
 import type { Check, Write } from '../../store/store.ts';
@@ -87,7 +87,7 @@ export class Tables {
 
   /** The absolute path of a table's folder: under its id, unless its creator chose a location. */
   folder(table: Pick<TableRecord, 'id' | 'location'>): string {
-    return table.location ?? join(this.#root, table.id);
+    return table.location ?? `${this.#root}${sep}${table.id}`;
   }
 
   /**
