@@ -56,8 +56,16 @@ const server = createServer((incoming, outgoing) => {
   const { headers } = incoming;
   const { context, requestId, signal, body } = routed;
   const request: CatalogRequest = {
-    ...{ operation, dialect, object, delimiter, query, headers },
-    ...{ context, requestId, signal, body },
+    operation,
+    dialect,
+    object,
+    delimiter,
+    query,
+    headers,
+    context,
+    requestId,
+    signal,
+    body,
   };
   void engine.backend
     .handle(request, permit)

@@ -43,18 +43,10 @@ export function stringifyJson(value: unknown): string {
 
 /** As `JSON.stringify` writes it, save for bigints. */
 function written(value: unknown): string | undefined {
-  switch (typeof value) {
-    case 'string':
-    case 'number':
-    case 'boolean':
-      return JSON.stringify(value);
-    case 'bigint':
-      return String(value);
-    case 'object':
-      return value === null ? 'null' : writtenObject(value);
-    default:
-      return undefined;
-  }
+  if (typeof value === 'bigint') return String(value);
+  if (typeof value === 'object') return value === null ? 'null' : writtenObject(value);
+  if (typeof value === 'string' || typeof value === 'number') return JSON.stringify(value);
+  return typeof value === 'boolean' ? String(value) : undefined;
 }
 
 function writtenObject(value: object): string | undefined {

@@ -114,9 +114,7 @@ describe('the metrics', () => {
     }
     for (const line of text.split('\n').filter((each) => each.startsWith('arrowgate_'))) {
       const name = /^\w+/.exec(line)![0].replace(/_(bucket|sum|count)$/, '');
-      const row = rows.find(
-        (each) => each.name === name || `${each.name}` === /^\w+/.exec(line)![0],
-      );
+      const row = rows.find((each) => each.name === name || each.name === /^\w+/.exec(line)![0]);
       expect(row, line).toBeDefined();
       const labels = [...line.matchAll(/(\w+)="/g)].map(([, label]) => label);
       expect(labels.filter((label) => label !== 'le')).toEqual(row!.labels);
