@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import type * as Admit from '../../src/gateway/admit.ts';
 import type * as Engine from '../../src/engine/engine.ts';
 import type * as OpenStore from '../../src/store/open-store.ts';
+import type * as NetworksModule from '../../src/gateway/networks.ts';
 import type * as Route from '../../src/gateway/route.ts';
 import type * as Send from '../../src/gateway/send.ts';
 import type { CatalogRequest } from '../../src/protocol/backend.ts';
@@ -13,6 +14,7 @@ import type { Permit, VisibleNames } from '../../src/protocol/permit.ts';
 import { built } from '../harness/built.ts';
 
 const { receive, admit } = await built<typeof Admit>('gateway/admit.js');
+const { Networks } = await built<typeof NetworksModule>('gateway/networks.js');
 const { route } = await built<typeof Route>('gateway/route.js');
 const { send } = await built<typeof Send>('gateway/send.js');
 const { openEngine } = await built<typeof Engine>('engine/engine.js');
@@ -35,6 +37,8 @@ const engine = await openEngine({
   page: 1000,
 });
 
+const nobody = new Networks([]);
+
 /** Allows everything, without a question. */
 const permit: Permit = {
   principal: {
@@ -51,7 +55,7 @@ const permit: Permit = {
 };
 
 const server = createServer((incoming, outgoing) => {
-  const routed = route(admit(receive(incoming, outgoing, false), false));
+  const routed = route(admit(receive(incoming, outgoing, false, nobody), false));
   const { operation, dialect, object, delimiter, query } = routed.route;
   const { headers } = incoming;
   const { context, requestId, signal, body } = routed;

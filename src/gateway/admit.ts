@@ -3,12 +3,19 @@ import { CatalogError } from '../protocol/errors.ts';
 import { RequestBody } from './body.ts';
 import { checkFraming } from './framing.ts';
 import { isHttp2, isWhole, type Incoming, type Outgoing } from './message.ts';
+import type { Networks } from './networks.ts';
+import { sourceAddress } from './source-address.ts';
 import type { Received } from './steps.ts';
 
 const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/;
 
-/** Gives a request its ids. Refuses nothing, so that even a refusal has them. */
-export function receive(incoming: Incoming, response: Outgoing, waiting: boolean): Received {
+/** Gives a request its ids and where it comes from. Refuses nothing, so that even a refusal has them. */
+export function receive(
+  incoming: Incoming,
+  response: Outgoing,
+  waiting: boolean,
+  trustedProxies: Networks,
+): Received {
   const given = givenId(incoming);
   return {
     incoming,
@@ -17,7 +24,7 @@ export function receive(incoming: Incoming, response: Outgoing, waiting: boolean
     requestId: given ?? randomUUID(),
     ...(given === undefined ? {} : { clientRequestId: given }),
     decisionId: randomUUID(),
-    sourceIp: plainAddress(incoming.socket.remoteAddress ?? ''),
+    sourceIp: sourceAddress(incoming, trustedProxies),
     arrivedMicros: BigInt(Math.round((performance.timeOrigin + performance.now()) * 1000)),
     arrivedNanos: process.hrtime.bigint(),
     signal: goneSignal(response),
@@ -47,11 +54,6 @@ function distrust(response: Outgoing): void {
 function givenId(incoming: Incoming): string | undefined {
   const given = incoming.headers['x-request-id'];
   return typeof given === 'string' && REQUEST_ID.test(given) ? given : undefined;
-}
-
-/** An IPv4 address that came in over an IPv6 socket is written as IPv4. */
-function plainAddress(address: string): string {
-  return address.startsWith('::ffff:') ? address.slice('::ffff:'.length) : address;
 }
 
 function goneSignal(response: Outgoing): AbortSignal {

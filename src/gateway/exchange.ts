@@ -20,7 +20,7 @@ export async function exchange(
   outgoing: Outgoing,
   { waiting, site }: ExchangeOptions,
 ): Promise<void> {
-  const received = receive(incoming, outgoing, waiting);
+  const received = receive(incoming, outgoing, waiting, gateway.trustedProxies);
   const isProtocol = site === 'all' && isProtocolPath(pathOf(incoming.url ?? ''));
   try {
     if (!isProtocol) await handlePlain(gateway, received, site);

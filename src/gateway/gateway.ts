@@ -2,11 +2,14 @@ import type { Logger } from 'pino';
 import type { PolicySnapshot } from '../policy/snapshot.ts';
 import type { Backend } from '../protocol/backend.ts';
 import type { Drain } from './drain.ts';
+import type { Identification } from './identification.ts';
 import type { KeyRing } from './key-ring.ts';
 import type { LingerLimits } from './linger.ts';
 import type { Metrics } from './metrics.ts';
+import type { Networks } from './networks.ts';
 import type { ReadinessPart } from './readiness-part.ts';
 import type { Recorder } from './record.ts';
+import type { Tokens } from './tokens/tokens.ts';
 import type { Traces } from './traces.ts';
 
 /** Where the policy in force comes from. */
@@ -19,6 +22,10 @@ export interface PolicySource {
 /** Everything that a request meets on its way. */
 export interface Gateway {
   readonly keys: KeyRing;
+  readonly tokens: Tokens;
+  readonly identification: Identification;
+  /** The networks of proxies whose `X-Forwarded-*` are believed. */
+  readonly trustedProxies: Networks;
   readonly policy: PolicySource;
   readonly recorder: Recorder;
   readonly backend: Backend;

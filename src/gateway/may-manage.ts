@@ -1,19 +1,22 @@
 import { CatalogError } from '../protocol/errors.ts';
 import type { Principal } from '../protocol/principal.ts';
 import type { Gateway } from './gateway.ts';
-import { principalOf } from './identify.ts';
 import { SnapshotPermit } from './permit.ts';
 import type { Received } from './steps.ts';
 
 /** Whether a request carries a credential with the right to manage everything. */
-export function mayManage(gateway: Gateway, received: Received): boolean {
-  const principal = identified(gateway, received);
-  return principal !== undefined && manages(gateway, received, principal);
+export async function mayManage(gateway: Gateway, received: Received): Promise<boolean> {
+  try {
+    return manages(gateway, received, await gateway.identification.principalOf(received));
+  } catch (error) {
+    if (error instanceof CatalogError) return false;
+    throw error;
+  }
 }
 
-/** @throws CatalogError Unauthenticated; PermissionDenied */
-export function requireManage(gateway: Gateway, received: Received): void {
-  const principal = principalOf(received.incoming.headers, gateway.keys);
+/** @throws CatalogError Unauthenticated, as `Identification.principalOf` does; PermissionDenied */
+export async function requireManage(gateway: Gateway, received: Received): Promise<void> {
+  const principal = await gateway.identification.principalOf(received);
   if (manages(gateway, received, principal)) return;
   throw new CatalogError('PermissionDenied', `${principal.subject} may not manage the gateway`);
 }
@@ -21,13 +24,4 @@ export function requireManage(gateway: Gateway, received: Received): void {
 function manages(gateway: Gateway, received: Received, principal: Principal): boolean {
   const policy = gateway.policy.current();
   return new SnapshotPermit(policy, principal, received.decisionId).holds('manage', []);
-}
-
-function identified(gateway: Gateway, received: Received): Principal | undefined {
-  try {
-    return principalOf(received.incoming.headers, gateway.keys);
-  } catch (error) {
-    if (error instanceof CatalogError) return undefined;
-    throw error;
-  }
 }

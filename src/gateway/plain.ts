@@ -73,8 +73,8 @@ function pageOf(
   return { ...refused, headers: { allow: 'GET, HEAD' } };
 }
 
-function managersMetrics(gateway: Gateway, received: Received): Promise<Answer> {
-  requireManage(gateway, received);
+async function managersMetrics(gateway: Gateway, received: Received): Promise<Answer> {
+  await requireManage(gateway, received);
   return metricsPage(gateway);
 }
 

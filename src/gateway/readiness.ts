@@ -18,7 +18,7 @@ interface Looked {
 export async function readiness(gateway: Gateway, received: Received): Promise<Answer> {
   const parts = await Promise.all(partsOf(gateway).map(look));
   const status = worst(parts);
-  const told = mayManage(gateway, received) ? { status, parts } : { status };
+  const told = (await mayManage(gateway, received)) ? { status, parts } : { status };
   return {
     status: status === 'unavailable' ? 503 : 200,
     contentType: 'application/json',
@@ -34,10 +34,11 @@ export async function readinessSamples(gateway: Gateway): Promise<readonly Sampl
 
 /** Every part there is. */
 function partsOf(gateway: Gateway): readonly ReadinessPart[] {
-  const { policy, keys, recorder, backend, drain, parts = [] } = gateway;
+  const { policy, keys, tokens, recorder, backend, drain, parts = [] } = gateway;
   return [
     { part: 'policy', without: 'degraded', fault: () => policy.refused() },
     { part: 'keys', without: 'degraded', fault: () => keys.fault },
+    { part: 'issuers', without: 'degraded', fault: () => tokens.fault() },
     { part: 'audit', without: 'unavailable', fault: () => recorder.fault() },
     { part: 'checkpoints', without: 'degraded', fault: () => recorder.weakness() },
     { part: backend.name, without: 'unavailable', fault: () => backend.health() },

@@ -1,6 +1,7 @@
 import type { ObjectPath } from '../protocol/identifier.ts';
 import type { Action } from '../protocol/operation.ts';
 import type { Principal } from '../protocol/principal.ts';
+import type { Issuer } from './issuer.ts';
 import { intersect, subtreeOf } from './pattern.ts';
 import type { Pattern } from './pattern.ts';
 import type { Effect, PolicyLine, RoleLine } from './policy-line.ts';
@@ -35,11 +36,18 @@ const EVERYWHERE = subtreeOf([]);
 export class CompiledSnapshot implements PolicySnapshot {
   readonly slow = false;
   readonly digest: string;
+  readonly issuers: readonly Issuer[];
   readonly #views: PrincipalViews<Lines>;
 
-  constructor(policies: readonly PolicyLine[], roles: readonly RoleLine[], digest: string) {
+  constructor(
+    policies: readonly PolicyLine[],
+    roles: readonly RoleLine[],
+    digest: string,
+    issuers: readonly Issuer[] = [],
+  ) {
     const tries = buildTries(policies);
     this.digest = digest;
+    this.issuers = issuers;
     this.#views = new PrincipalViews(new RoleGraph(roles), (names) => ({
       roots: [...names].map((name) => tries.get(name)).filter((trie) => trie !== undefined),
       anywhere: new Map(),

@@ -1,6 +1,7 @@
 import type { ObjectPath } from '../protocol/identifier.ts';
 import type { Action } from '../protocol/operation.ts';
 import type { Principal } from '../protocol/principal.ts';
+import type { Issuer } from './issuer.ts';
 
 /** What was decided, and why. */
 export interface Verdict {
@@ -15,6 +16,8 @@ export interface Verdict {
 export interface PolicySnapshot {
   /** SHA-256 of the policy's texts, in hexadecimal. */
   readonly digest: string;
+  /** Whose tokens are believed. */
+  readonly issuers: readonly Issuer[];
   /** Whether casbin itself decides, line by line, since the model is not the shipped one. */
   readonly slow: boolean;
   /**
