@@ -1,3 +1,4 @@
+import { credentialFault } from './config-backends.ts';
 import {
   CONFIG_VARIABLE,
   environmentSource,
@@ -6,7 +7,8 @@ import {
 } from './config-environment.ts';
 import { ConfigError } from './config-error.ts';
 import { fileSource, readConfigFile } from './config-file.ts';
-import type { Given, Source } from './config-source.ts';
+import type { Reading } from './config-kinds.ts';
+import { placeText, type Given, type Source } from './config-source.ts';
 import { configPaths, settingOf, type Config, type ConfigPath } from './config-table.ts';
 
 /** The file that is read, if it exists, when none is named. */
@@ -31,7 +33,26 @@ export function loadConfig(flags: Flags, environment: Environment): Config {
   ];
   const entries = configPaths.map((path) => [path, valueOf(path, sources)]);
   // Each value was read by the kind of its own row.
-  return Object.fromEntries(entries) as Config;
+  const config = Object.fromEntries(entries) as Config;
+  checkCredentials(config, sources, environment);
+  return config;
+}
+
+/** A backend whose credential is missing would refuse everything later. @throws ConfigError */
+function checkCredentials(
+  { backends }: Config,
+  sources: readonly Source[],
+  environment: Environment,
+): void {
+  const given = sources.map((source) => source.get('backends')).find((each) => each !== undefined);
+  if (given === undefined) return;
+  for (const [at, backend] of backends.entries()) {
+    const fault = backend.type === 'http' ? credentialFault(backend, environment) : undefined;
+    if (fault === undefined) continue;
+    const place = [at, 'credential_env'];
+    const where = given.inside?.(place) ?? `${given.where}${placeText(place)}`;
+    throw new ConfigError(`${where}: ${fault}`);
+  }
 }
 
 function flagSource(flags: Flags): Source {
@@ -64,7 +85,22 @@ function checked(path: ConfigPath, given: Given): unknown {
   if (reading.kind === 'planned') {
     throw new ConfigError(`${given.where} is not built yet: it can only be ${shown}`);
   }
+  if (reading.kind === 'unknown' || reading.at !== undefined) throw insideFault(given, reading);
   const found =
     secret === true || hidden === true ? 'wrong' : (JSON.stringify(given.value) ?? 'nothing');
   throw new ConfigError(`${given.where} is ${found}, but must be ${reading.must}`);
+}
+
+type Inside = Extract<Reading<never>, { readonly kind: 'wrong' | 'unknown' }>;
+
+/** What is wrong inside of a value that has parts: the place and what is there. */
+function insideFault(given: Given, reading: Inside): ConfigError {
+  const place = reading.at ?? [];
+  const where = given.inside?.(place) ?? `${given.where}${placeText(place)}`;
+  if (reading.kind === 'unknown') {
+    return new ConfigError(`${where} is not a key of the configuration`);
+  }
+  const shown = JSON.stringify(reading.found) ?? 'nothing';
+  const found = reading.hidden === true ? 'wrong' : shown;
+  return new ConfigError(`${where} is ${found}, but must be ${reading.must}`);
 }

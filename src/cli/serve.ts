@@ -22,10 +22,12 @@ import { loadPolicy } from '../policy/load.ts';
 import type { PolicySnapshot } from '../policy/snapshot.ts';
 import { watchPolicy, type PolicyWatch } from '../policy/watch.ts';
 import { openCheckpointPlaces, openSigningKey } from './audit-checkpoints.ts';
+import { processEnvironment } from './config-environment.ts';
 import type { Config } from './config-table.ts';
 import { dataFolderOf, makeDataFolder, type DataFolder } from './data-folder.ts';
 import { makeFirstKey } from './first-key.ts';
 import type { Output } from './output.ts';
+import { openBackends, type Backends } from './open-backends.ts';
 import { openCatalog } from './open-catalog.ts';
 import { Opened } from './opened.ts';
 import { UsageError } from './usage-error.ts';
@@ -75,13 +77,20 @@ async function compose(start: Start): Promise<Gateway> {
   await makeDataFolder(folder);
   await openFormat(folder.root);
   const keys = await openKeys(start, folder);
-  const recorder = await openRecorder(start, folder);
+  let backends: Backends | undefined;
+  const recorder = await openRecorder(start, folder, (route) => backends?.nameFor(route) ?? 'none');
   const engine = await openCatalog(config, folder, start.opened);
   engine.startWork((error) => log.error({ err: error }, 'work in the background failed'));
   const weakness = await engine.backend.weakness().catch(() => undefined);
   if (weakness !== undefined) log.warn(weakness);
   collectInBackground(start, engine);
   const failures = new FailureLimit(config['limits.failed_identifications']);
+  backends = await openBackends(config.backends, {
+    embedded: engine.backend,
+    environment: processEnvironment(),
+    log,
+    opened: start.opened,
+  });
   return {
     keys,
     tokens,
@@ -89,7 +98,7 @@ async function compose(start: Start): Promise<Gateway> {
     trustedProxies: new Networks(config.trusted_proxies),
     policy,
     recorder,
-    backend: engine.backend,
+    ...backends.gateway,
     log,
     linger: defaultLinger,
     version: programVersion(),
@@ -164,7 +173,11 @@ async function openKeys(
   );
 }
 
-async function openRecorder(start: Start, folder: DataFolder): Promise<Recorder> {
+async function openRecorder(
+  start: Start,
+  folder: DataFolder,
+  backend: Backends['nameFor'],
+): Promise<Recorder> {
   const { config, log, opened } = start;
   const key = await openSigningKey(config, folder);
   const audit = await openAuditLog({
@@ -183,7 +196,7 @@ async function openRecorder(start: Start, folder: DataFolder): Promise<Recorder>
     log,
     durable: config['audit.durable'],
     redact: redactor(config['audit.redact']),
-    backend: 'embedded',
+    backend,
   });
 }
 

@@ -21,6 +21,8 @@ function requestOf(recorded: Recorded): CatalogRequest {
     ...(route.indexName === undefined ? {} : { indexName: route.indexName }),
     ...(route.target === undefined ? {} : { target: route.target }),
     delimiter: route.delimiter,
+    method: recorded.incoming.method ?? '',
+    parameters: route.parameters,
     query: route.query,
     headers: recorded.incoming.headers,
     context: recorded.context,

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import type { PolicySnapshot } from '../policy/snapshot.ts';
 import type { Backend } from '../protocol/backend.ts';
+import type { RemoteBackend } from './backends/remote-backend.ts';
 import type { Drain } from './drain.ts';
 import type { Identification } from './identification.ts';
 import type { KeyRing } from './key-ring.ts';
@@ -26,6 +27,8 @@ export interface Gateway {
   readonly policy: PolicySource;
   readonly recorder: Recorder;
   readonly backend: Backend;
+  /** The remote ones among what `backend` chooses from. */
+  readonly remotes?: readonly RemoteBackend[];
   readonly log: Logger;
   readonly linger: LingerLimits;
   /** Version of the program, for `/openapi.json`. */

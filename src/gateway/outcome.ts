@@ -2,6 +2,7 @@ import type { Decision } from '../audit/record.ts';
 import type { Answer } from '../protocol/backend.ts';
 import { dialectOf, statusOf } from '../protocol/dialect.ts';
 import { CatalogError, type ErrorRow } from '../protocol/errors.ts';
+import { BackendAway } from './backends/backend-away.ts';
 import { Denied } from './permit.ts';
 import { MethodRefused, pathOf } from './route.ts';
 import type { Answered, Known } from './steps.ts';
@@ -34,7 +35,7 @@ export function success(answered: Answered): Outcome {
     rule: answered.rule,
     policyDigest: answered.permit.policyDigest,
     answer: answered.answer,
-    code: null,
+    code: answered.answer.code ?? null,
   };
 }
 
@@ -120,5 +121,7 @@ function headersFor(error: CatalogError): Readonly<Record<string, string>> {
   if (error instanceof TooManyFailures) return { 'retry-after': String(error.retryAfter) };
   if (error.row.name === 'Unauthenticated')
     return { 'www-authenticate': 'Bearer realm="arrowgate"' };
+  if (error instanceof BackendAway && error.retryAfter !== undefined)
+    return { 'retry-after': error.retryAfter };
   return {};
 }

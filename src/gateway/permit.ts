@@ -68,6 +68,10 @@ export class SnapshotPermit implements Permit {
     return this.#policy.sees(this.principal, object, kind);
   }
 
+  holdsBelow(action: Action | 'see', object: ObjectPath): boolean {
+    return this.#policy.holdsBelow(this.principal, action, object);
+  }
+
   /** Whether the action is allowed on anything at all. */
   mayAnywhere(action: Action): boolean {
     return this.#policy.mayAnywhere(this.principal, action);

@@ -1,6 +1,7 @@
 import type { Answer } from '../protocol/backend.ts';
 import { CatalogError } from '../protocol/errors.ts';
 import type { Principal } from '../protocol/principal.ts';
+import type { RemoteBackend } from './backends/remote-backend.ts';
 import type { Gateway } from './gateway.ts';
 import { SnapshotPermit } from './permit.ts';
 import type { Received } from './steps.ts';
@@ -34,6 +35,7 @@ async function partsOf(gateway: Gateway): Promise<readonly Part[]> {
     part('audit', 'unavailable', gateway.recorder.fault()),
     part('checkpoints', 'degraded', gateway.recorder.weakness()),
     part(gateway.backend.name, 'unavailable', await gateway.backend.health()),
+    ...(await Promise.all((gateway.remotes ?? []).map(remotePart))),
     part('durability', 'degraded', await gateway.backend.weakness().catch(() => undefined)),
     part('gateway', 'unavailable', gateway.drain.stopping ? 'the gateway is stopping' : undefined),
   ];
@@ -41,6 +43,14 @@ async function partsOf(gateway: Gateway): Promise<readonly Part[]> {
 
 function part(name: string, without: State, why: string | undefined): Part {
   return why === undefined ? { part: name, status: 'ok' } : { part: name, status: without, why };
+}
+
+/** A remote backend that is away takes its tables with it, and nothing else. That it is not trusted with everything is no fault. */
+async function remotePart(remote: RemoteBackend): Promise<Part> {
+  const found = part(remote.name, 'degraded', await remote.health());
+  const { distrust } = remote;
+  if (found.why !== undefined || distrust === undefined) return found;
+  return { ...found, why: `gets only what needs no trust: ${distrust}` };
 }
 
 function worst(parts: readonly Part[]): State {

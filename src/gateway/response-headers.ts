@@ -13,7 +13,7 @@ export function responseHeaders(
     'x-request-id': known.requestId,
     'x-arrowgate-decision': decision,
     'x-arrowgate-decision-id': known.decisionId,
-    'phalanx-version': PROTOCOL_VERSION,
+    'phalanx-version': outcome.answer.headers?.['phalanx-version'] ?? PROTOCOL_VERSION,
     ...(reason === undefined ? {} : { 'x-arrowgate-reason': reason }),
     ...(state.pending ? { 'x-arrowgate-audit': 'pending' } : {}),
     ...(state.closing ? { connection: 'close' } : {}),

@@ -7,6 +7,7 @@ import type { Pattern } from './pattern.ts';
 import type { Effect, PolicyLine, RoleLine } from './policy-line.ts';
 import { PrincipalViews } from './principal-views.ts';
 import type { PrincipalView } from './principal-views.ts';
+import { grantsBelow, wantsBelow } from './everything-below.ts';
 import { reaches } from './reach.ts';
 import { RightSet } from './right-set.ts';
 import { RoleGraph } from './role-graph.ts';
@@ -86,6 +87,16 @@ export class CompiledSnapshot implements PolicySnapshot {
       view.extra.anywhere.set(right, found);
       return found;
     });
+  }
+
+  holdsBelow(principal: Principal, action: Action | 'see', object: ObjectPath): boolean {
+    if (requestFault(principal.subject, object) !== undefined) return false;
+    const wants = action === 'see' ? [wantAnything] : neededFor(action)?.map(wantFor);
+    const view = this.#views.of(principal);
+    const grants = grantsBelow(view.extra.roots, object);
+    const held = (want: Want): boolean =>
+      wantsBelow(want, view.scopes, object).some((left) => holds(left, grants, isReserved(object)));
+    return wants?.every(held) ?? false;
   }
 
   /**

@@ -76,6 +76,11 @@ export class ForeignSnapshot implements PolicySnapshot {
     return needed.every((right) => this.#someHolds(principal, wantFor(right), this.#probes));
   }
 
+  /** What casbin makes of names that nobody knows yet cannot be asked. */
+  holdsBelow(): boolean {
+    return false;
+  }
+
   #someHolds(principal: Principal, want: Want, objects: readonly ObjectPath[]): boolean {
     const view = this.#views.of(principal);
     return objects.some((object) => {

@@ -33,4 +33,10 @@ export interface PolicySnapshot {
   sees(principal: Principal, object: ObjectPath, kind: 'namespace' | 'table'): boolean;
   /** Whether there is an object on which the principal may do this, for routes whose objects stand in the body. */
   mayAnywhere(principal: Principal, action: Action): boolean;
+  /**
+   * Whether the principal certainly may do this to the object and to whatever may
+   * lie below it; `see` for whether a listing would show all of that. False where
+   * it cannot be told.
+   */
+  holdsBelow(principal: Principal, action: Action | 'see', object: ObjectPath): boolean;
 }

@@ -16,6 +16,10 @@ export interface CatalogRequest {
   /** The second object of the route, for `/rename/to/{id}`. */
   readonly target?: ObjectPath;
   readonly delimiter: string;
+  /** The verb of the request, where it came over the network. */
+  readonly method?: string;
+  /** What the route names beside identifiers. */
+  readonly parameters?: ReadonlyMap<string, string>;
   /** Query parameters, decoded; each may repeat only where the operation allows it. */
   readonly query: ReadonlyMap<string, readonly string[]>;
   readonly headers: IncomingHttpHeaders;
@@ -51,6 +55,8 @@ export interface Answer {
   readonly headers?: Readonly<Record<string, string>>;
   readonly body: AnswerBody;
   readonly commit?: CommitSummary;
+  /** Code of the error table, where a backend refused in its own words. */
+  readonly code?: number;
   /** What only the body named, for the audit record. */
   readonly objects?: readonly ObjectPath[];
   readonly mode?: string;
