@@ -226,6 +226,6 @@ export function credentialFault(
   if (name === null) return undefined;
   const value = environment[name];
   if (value === undefined || value === '') return `the variable ${name} is not set`;
-  if (/^[\x21-\x7e]+( [\x21-\x7e]+)?$/.test(value)) return undefined;
+  if (/^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/.test(value)) return undefined;
   return `the variable ${name} holds what cannot stand in a header`;
 }

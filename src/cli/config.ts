@@ -18,6 +18,8 @@ const DEFAULT_FILE = 'arrowgate.yaml';
 export interface Flags {
   readonly config?: string;
   readonly values: ReadonlyMap<ConfigPath, string>;
+  /** Whether requests are to be served, for which the credentials of backends must be there. */
+  readonly serving?: boolean;
 }
 
 /**
@@ -34,7 +36,7 @@ export function loadConfig(flags: Flags, environment: Environment): Config {
   const entries = configPaths.map((path) => [path, valueOf(path, sources)]);
   // Each value was read by the kind of its own row.
   const config = Object.fromEntries(entries) as Config;
-  checkCredentials(config, sources, environment);
+  if (flags.serving === true) checkCredentials(config, sources, environment);
   return config;
 }
 

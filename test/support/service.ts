@@ -20,6 +20,8 @@ export interface ServiceOptions {
   readonly policy?: string;
   /** False for none, so that the program makes its first key itself. */
   readonly adminKey?: false;
+  /** Further variables of its environment. */
+  readonly variables?: Readonly<Record<string, string>>;
   /** The text of `arrowgate.yaml` in the working folder; no such file when absent. */
   readonly config?: string;
 }
@@ -90,13 +92,17 @@ export class Service {
 
   /** Starts the program again on the same folders. */
   async restart(): Promise<void> {
-    const { nodeFlags = [], flags = [], adminKey } = this.options;
+    const { nodeFlags = [], flags = [], adminKey, variables = {} } = this.options;
     const folders = ['--data', this.data, '--policies', this.policies];
     const key = adminKey === false ? [] : ['--admin-key', ADMIN_KEY];
     const child = spawn(
       process.execPath,
       [...nodeFlags, MAIN, 'serve', '--port', '0', ...folders, ...key, ...flags],
-      { cwd: this.folder, stdio: ['ignore', 'pipe', 'pipe'] },
+      {
+        cwd: this.folder,
+        stdio: ['ignore', 'pipe', 'pipe'],
+        env: { ...process.env, ...variables },
+      },
     );
     this.#child = child;
     const errors: Buffer[] = (this.#errors = []);

@@ -48,10 +48,7 @@ export class BackendRouter implements Backend {
     this.#checkTarget(request, route);
     const answer = await this.#answer(request, permit, route);
     if (request.operation.name !== 'ListNamespaces') return answer;
-    const mounted = namesIn(request.object, this.#mounts).filter(
-      (name) => this.#at([...request.object, name]) !== route,
-    );
-    return withMounted(answer, request, permit, mounted);
+    return withMounted(answer, request, permit, namesIn(request.object, this.#mounts));
   }
 
   /** Name of the backend that a request is for; undefined when there is none. */

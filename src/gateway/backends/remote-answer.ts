@@ -1,4 +1,4 @@
-import type { Answer, AnswerBody, ByteStream, CatalogRequest } from '../../protocol/backend.ts';
+import type { Answer, ByteStream, CatalogRequest } from '../../protocol/backend.ts';
 import { BackendAway } from './backend-away.ts';
 import { protocolCode, remoteError } from './remote-error.ts';
 import { headersBack } from './remote-headers.ts';
@@ -28,9 +28,7 @@ export async function answerOf(
     await response.whole(WHOLE_BYTES);
     throw new BackendAway(`the backend ${backend} answered ${status}, which is not followed`);
   }
-  return status >= 400
-    ? refusalOf(response, request, backend)
-    : { ...headOf(response), body: await bodyOf(response) };
+  return status >= 400 ? refusalOf(response, request, backend) : successOf(response);
 }
 
 async function refusalOf(
@@ -60,12 +58,17 @@ function headOf({
   };
 }
 
-async function bodyOf(response: RemoteResponse): Promise<AnswerBody> {
+async function successOf(response: RemoteResponse): Promise<Answer> {
+  const head = headOf(response);
   const length = lengthOf(response);
-  if (length === undefined || length > WHOLE_BYTES) return response.stream();
+  if (length === undefined) return { ...head, body: response.stream() };
+  // Without its length, the client could not tell a body that was cut short.
+  const headers = { ...head.headers, 'content-length': String(length) };
+  if (length > WHOLE_BYTES) return { ...head, headers, body: response.stream() };
   const bytes = (await response.whole(WHOLE_BYTES)) ?? Buffer.alloc(0);
-  if (bytes.byteLength === 0) return null;
-  return textOf(bytes) ?? once(bytes);
+  if (bytes.byteLength === 0) return { ...head, body: null };
+  const text = textOf(bytes);
+  return text === undefined ? { ...head, headers, body: once(bytes) } : { ...head, body: text };
 }
 
 function lengthOf({ status, headers }: RemoteResponse): number | undefined {

@@ -76,11 +76,10 @@ export class RemoteResponse {
         yield next;
         next = await this.#next(chunks);
       }
-      this.#ended();
     } catch (error) {
-      this.#ended();
       throw faultOf(error);
     } finally {
+      this.#ended();
       // Of one that is complete this does nothing.
       await chunks.return?.();
     }
