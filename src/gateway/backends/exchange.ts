@@ -42,6 +42,7 @@ export class Exchange implements Watcher {
   begun(outgoing: ClientRequest): void {
     this.#outgoing = outgoing;
     outgoing.on('timeout', () => this.#idle());
+    this.#request.sendWhole(outgoing);
     const { socket } = outgoing;
     if (outgoing.reusedSocket || socket === null) {
       this.#connect();

@@ -45,6 +45,18 @@ export class ForwardedRequest extends IncomingMessage {
     this.#pieces = streams ? body[Symbol.asyncIterator]() : undefined;
   }
 
+  /** Sends a body that is at hand with the head, in one piece, instead of having `http-proxy` pass it on. */
+  sendWhole(outgoing: ClientRequest): void {
+    const whole = this.#whole;
+    this.#whole = null;
+    // As Latin-1 a string stands for any bytes, those of the head included.
+    if (whole !== null)
+      outgoing.end(
+        Buffer.from(whole.buffer, whole.byteOffset, whole.byteLength).toString('latin1'),
+        'latin1',
+      );
+  }
+
   /** Whether it waits for the client to send more. */
   get waitsForClient(): boolean {
     return this.#waiting;
