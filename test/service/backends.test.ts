@@ -159,6 +159,17 @@ describe('A plain catalog as a backend', () => {
     });
   });
 
+  it('gets a body of unknown length as it comes', async () => {
+    async function* pieces() {
+      for (let at = 0; at < goodRows.byteLength; at += 500) yield goodRows.subarray(at, at + 500);
+    }
+    const sent = { headers: ARROW_STREAM };
+    expect((await ask('POST /v1/table/plain$pieces/create', pieces(), sent)).status).toBe(200);
+    expect(plain.tables.get('plain$pieces')).toEqual(Buffer.from(goodRows));
+    expect(plain.of('pieces')[0]?.headers).toMatchObject({ 'transfer-encoding': 'chunked' });
+    await done(near.url, 'POST /v1/table/plain$pieces/drop', {});
+  });
+
   it('answers with what concerns the client alone', async () => {
     const reply = await ask('POST /v1/table/plain$abc/query', { k: 1 });
     expect(reply.bytes).toEqual(Buffer.from(goodRows));

@@ -93,6 +93,8 @@ export class ForwardedRequest extends IncomingMessage {
       const next = await pieces.next();
       this.#waiting = false;
       this.push(next.done === true ? null : next.value);
+      // Messages of Node do not ask for more by themselves, as other streams do.
+      if (next.done !== true) this.read(0);
     } catch (error) {
       this.#waiting = false;
       this.#fault = error;
