@@ -33,5 +33,7 @@ function run([program, ...args]) {
 function isThere(program) {
   // Servers lie where only root looks for programs.
   const PATH = `${process.env.PATH}:/usr/sbin:/sbin`;
-  return spawnSync('which', [program], { stdio: 'ignore', env: { ...process.env, PATH } }).status === 0;
+  return (
+    spawnSync('which', [program], { stdio: 'ignore', env: { ...process.env, PATH } }).status === 0
+  );
 }
