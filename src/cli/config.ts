@@ -1,4 +1,4 @@
-import { credentialFault } from './config-backends.ts';
+import { credentialFault } from './config-credential.ts';
 import {
   CONFIG_VARIABLE,
   environmentSource,

@@ -8,7 +8,8 @@ import { partsOf } from '../policy/rights.ts';
 import type { Backend } from '../protocol/backend.ts';
 import type { OperationName } from '../protocol/operation-name.ts';
 import { isOperationName } from '../protocol/operations.ts';
-import { credentialOf, type BackendSetting, type HttpSetting } from './config-backends.ts';
+import type { BackendSetting, HttpSetting } from './config-backends.ts';
+import { credentialOf } from './config-credential.ts';
 import type { Environment } from './config-environment.ts';
 import type { Opened } from './opened.ts';
 

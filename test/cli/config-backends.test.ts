@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { loadConfig } from '../../src/cli/config.ts';
-import { credentialOf, type HttpSetting } from '../../src/cli/config-backends.ts';
+import type { HttpSetting } from '../../src/cli/config-backends.ts';
+import { credentialOf } from '../../src/cli/config-credential.ts';
 import type { Environment } from '../../src/cli/config-environment.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'arrowgate-config-'));
