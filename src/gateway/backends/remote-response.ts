@@ -60,7 +60,9 @@ export class RemoteResponse {
         this.#ended();
         reject(faultOf(error));
       });
-      message.once('close', () => reject(faultOf(undefined)));
+      message.once('close', () => {
+        if (!message.readableEnded) reject(faultOf(undefined));
+      });
     });
   }
 
