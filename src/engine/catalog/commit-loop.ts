@@ -14,6 +14,11 @@ export interface Committer {
   commit(checks: readonly Check[], writes: readonly Write[]): Promise<CommitResult>;
   /** Writes down what an unknown commit may have changed, before anybody says that it did. */
   catchUp?(): Promise<void>;
+  /**
+   * Resolves when the change that gave a key the value that was just read is in the
+   * journal, whoever made it. Asked before anything is built on it, or given its final name.
+   */
+  settle?(key: string): Promise<void>;
 }
 
 /** What to do about what was read: nothing more, or a commit that holds only if it is still so. */
