@@ -37,7 +37,7 @@ export class SettlingCommitter implements Required<Committer> {
 
   async settle(key: string): Promise<void> {
     const own = this.#underWay.get(key) ?? [];
-    for (const made of [...own]) if (await made) return;
+    for (const made of own) if (await made) return;
     return this.#catchUpOnce();
   }
 
