@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { send, type Reply } from '../service/http.ts';
 import { manifestFile, manifestName, messageOf } from '../support/lance-table.ts';
@@ -55,10 +55,22 @@ export async function staged(
   const folder = branch === undefined ? '' : join('tree', branch);
   const name = `${manifestName(BigInt(version))}-${randomUUID()}`;
   const path = join(String(described.json['location']), folder, '_versions', name);
-  await mkdir(dirname(path), { recursive: true });
-  await writeFile(path, manifestOf(version, group));
+  if (!(await isWritten(path, manifestOf(version, group)))) return undefined;
   const where = branch === undefined ? {} : { branch };
   return { id: [table], version, manifest_path: path.slice(1), naming_scheme: 'V2', ...where };
+}
+
+/** Whether a file could be written; nothing is left of it otherwise. */
+async function isWritten(path: string, bytes: Uint8Array): Promise<boolean> {
+  try {
+    await mkdir(dirname(path), { recursive: true });
+    await writeFile(path, bytes);
+    return true;
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'ENOSPC')) throw error;
+    await rm(path, { force: true });
+    return false;
+  }
 }
 
 /** Writes down a branch as a Lance client does after its first commit. */

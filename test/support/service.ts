@@ -16,6 +16,8 @@ export interface ServiceOptions {
   readonly flags?: readonly string[];
   /** Flags of Node itself. */
   readonly nodeFlags?: readonly string[];
+  /** Where its folder is made; among the files of the moment when absent. */
+  readonly within?: string;
   /** The lines of `policy.csv`; the shipped policies when absent. */
   readonly policy?: string;
   /** False for none, so that the program makes its first key itself. */
@@ -49,7 +51,7 @@ export class Service {
 
   /** Starts the program on a fresh data folder and any free port. */
   static async start(options: ServiceOptions = {}): Promise<Service> {
-    const folder = await mkdtemp(join(tmpdir(), 'arrowgate-'));
+    const folder = await mkdtemp(join(options.within ?? tmpdir(), 'arrowgate-'));
     const service = new Service(folder, options);
     await cp(POLICIES, service.policies, { recursive: true });
     if (options.policy !== undefined) await service.writePolicy(options.policy);

@@ -196,15 +196,20 @@ export class Tables {
   ): Promise<Committed> {
     const contents = appended(empty(schema), files);
     const manifest = { ...contents, version: 1n, timestampMillis: Date.now() };
-    const record = await this.#manifests.stage(this.folder(table), manifest);
+    const folder = this.folder(table);
+    const remove = () => removeTableFolder(folder, table.location !== null, files);
+    const record = await this.#manifests.stage(folder, manifest).catch(async (error: unknown) => {
+      await remove();
+      throw error;
+    });
     const committed = { record, base: undefined, manifest };
     try {
       await requireDurable(flushes);
       await commit([headCheck(table.id, undefined)], versionWrites(table.id, record), committed);
     } catch (error) {
       if (tookNoEffect(error)) {
-        await this.#manifests.unstage(this.folder(table), record);
-        await removeTableFolder(this.folder(table), table.location !== null, files);
+        await this.#manifests.unstage(folder, record);
+        await remove();
       }
       throw error;
     }
