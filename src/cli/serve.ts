@@ -148,7 +148,7 @@ async function openKeys(
   const stored = await readKeys(folder.keys);
   if (stored.length === 0 && config.admin_key === null) {
     const text = await makeFirstKey(folder);
-    if (output.watched) {
+    if (text !== undefined && output.watched) {
       output.note(`administrator key, shown this once and kept in ${folder.initialKey}: ${text}`);
     }
   }

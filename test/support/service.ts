@@ -61,6 +61,15 @@ export class Service {
     return service;
   }
 
+  /** Starts several processes at the same moment on one fresh data folder; `stop` of any removes it. */
+  static async together(count: number, options: ServiceOptions = {}): Promise<readonly Service[]> {
+    const folder = await mkdtemp(join(options.within ?? tmpdir(), 'arrowgate-'));
+    const all = Array.from({ length: count }, () => new Service(folder, options));
+    await cp(POLICIES, join(folder, 'policies'), { recursive: true });
+    await Promise.all(all.map((service) => service.restart()));
+    return all;
+  }
+
   /** Starts another process on the folders of one that runs; `stop` of either removes them. */
   static async beside(other: Service, options: ServiceOptions = {}): Promise<Service> {
     const service = new Service(other.folder, options);
