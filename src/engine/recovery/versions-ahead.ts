@@ -1,10 +1,13 @@
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { StoreEntry, Write } from '../../store/store.ts';
+import { decodeBranch } from '../catalog/branch-codec.ts';
 import type { JournalState } from '../catalog/journal-state.ts';
 import { decodeDropped, decodeTable } from '../catalog/records-codec.ts';
-import type { TableRecord, VersionRecord } from '../catalog/records.ts';
+import type { TableKind, TableRecord, VersionRecord } from '../catalog/records.ts';
 import { readIfPresent } from '../disk.ts';
+import { versionsBeyond } from '../managed/versions-beyond.ts';
+import { MAIN } from '../table/chain.ts';
 import { manifestName, stagingName } from '../table/layout.ts';
 import { decodeManifest, type Manifest } from '../table/manifest.ts';
 import { decodeVersion } from '../table/version-codec.ts';
@@ -19,12 +22,20 @@ export interface VersionAhead {
   readonly writes: readonly Write[];
 }
 
-/** The head of a line of versions of a table that this engine writes. */
+/** The head of a line of versions. */
 interface Head {
-  readonly folder: string;
   readonly tableId: string;
+  /** `main`, or a branch's id. */
   readonly chain: string;
   readonly version: bigint;
+}
+
+/** The head of a line of versions of a table whose files lie in a folder. */
+interface PlacedHead extends Head {
+  readonly kind: TableKind;
+  readonly folder: string;
+  /** The name of its branch. */
+  readonly branch: string;
 }
 
 /** What lies on disk beyond the heads of a state. */
@@ -46,29 +57,47 @@ export async function versionsAhead(state: JournalState, root: string): Promise<
   const versions: VersionAhead[] = [];
   const unsound: string[] = [];
   for (const head of await headsOf(state, root)) {
-    for (let version = head.version + 1n; ; version++) {
-      const found = await finalVersion(head, version);
-      if (typeof found === 'string') unsound.push(found);
-      if (found === undefined || typeof found === 'string') break;
-      const { tableId, chain } = head;
-      versions.push({ tableId, chain, version, writes: versionWrites(tableId, found, chain) });
+    const { tableId, chain, kind, folder, branch } = head;
+    const found =
+      kind === 'engine'
+        ? await ownVersions(head, unsound)
+        : await versionsBeyond(folder, branch, head.version);
+    for (const record of found) {
+      const { version } = record;
+      versions.push({ tableId, chain, version, writes: versionWrites(tableId, record, chain) });
     }
   }
   return { versions, unsound };
 }
 
-/** Heads come before tables in the order of keys. */
-async function headsOf(state: JournalState, root: string): Promise<readonly Head[]> {
-  const folders = new Map<string, string>();
-  const heads: Omit<Head, 'folder'>[] = [];
+/** The versions that follow a head of a table that this engine writes. */
+async function ownVersions(head: PlacedHead, unsound: string[]): Promise<readonly VersionRecord[]> {
+  const found: VersionRecord[] = [];
+  for (let version = head.version + 1n; ; version++) {
+    const next = await finalVersion(head, version);
+    if (typeof next === 'string') unsound.push(next);
+    if (next === undefined || typeof next === 'string') return found;
+    found.push(next);
+  }
+}
+
+async function headsOf(state: JournalState, root: string): Promise<readonly PlacedHead[]> {
+  const tables = new Map<string, TableRecord>();
+  const branches = new Map<string, string>();
+  const heads: Head[] = [];
   for await (const entry of state.entries()) {
+    const { key, value } = entry;
     const table = tableOf(entry);
-    if (table?.kind === 'engine') folders.set(table.id, table.location ?? join(root, table.id));
-    if (entry.key.startsWith('H')) heads.push(headOf(entry));
+    if (table !== undefined) tables.set(table.id, table);
+    if (key.startsWith('H')) heads.push(headOf(entry));
+    if (key.startsWith('B')) branches.set(decodeBranch(value).id, key.slice(key.indexOf('/') + 1));
   }
   return heads.flatMap((head) => {
-    const folder = folders.get(head.tableId);
-    return folder === undefined ? [] : [{ ...head, folder }];
+    const table = tables.get(head.tableId);
+    const branch = head.chain === MAIN ? MAIN : branches.get(head.chain);
+    if (table === undefined || branch === undefined) return [];
+    const { kind, location } = table;
+    return [{ ...head, kind, branch, folder: location ?? join(root, table.id) }];
   });
 }
 
@@ -77,7 +106,7 @@ function tableOf({ key, value }: StoreEntry): TableRecord | undefined {
   return key.startsWith('D') ? decodeDropped(value).record : undefined;
 }
 
-function headOf({ key, value }: StoreEntry): Omit<Head, 'folder'> {
+function headOf({ key, value }: StoreEntry): Head {
   const slash = key.indexOf('/');
   const chain = decodeURIComponent(key.slice(slash + 1));
   return { tableId: key.slice(1, slash), chain, version: decodeVersion(value).version };
@@ -85,7 +114,7 @@ function headOf({ key, value }: StoreEntry): Omit<Head, 'folder'> {
 
 /** The record of a version whose manifest has its final name; the manifest's path when it is not sound, undefined when there is none. */
 async function finalVersion(
-  { folder, chain }: Head,
+  { folder, chain }: PlacedHead,
   version: bigint,
 ): Promise<VersionRecord | string | undefined> {
   const manifest = manifestName(version, chain);

@@ -1,10 +1,13 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { Int64, vectorFromArray } from 'apache-arrow';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Engine } from '../../../src/engine/engine.ts';
+import { versionFile } from '../../../src/engine/lance/version-file.ts';
 import { rebuild } from '../../../src/engine/recovery/rebuild.ts';
 import { streamOf } from '../../support/engine-table.ts';
 import { openOther, type TestEngine } from '../../support/engine.ts';
-import { ManagedTable } from '../../support/managed-table.ts';
+import { ManagedTable, manifestOf } from '../../support/managed-table.ts';
 import { MemoryStore } from '../../support/memory-store.ts';
 import { ask, type Sent } from '../../support/request.ts';
 import { stoppingStore, type StoppingStore } from '../../support/stopping-store.ts';
@@ -50,14 +53,14 @@ async function cutOff(line: string, sent: Sent): Promise<void> {
 }
 
 /** What a catalog says of the versions of the three tables once it has been rebuilt from its folder alone. */
-async function rebuilt(): Promise<readonly unknown[]> {
+async function rebuilt(query = '', names = ['own', 't', 'u']): Promise<readonly unknown[]> {
   const store = new MemoryStore();
   const options = { data: engine.data, store, dryRun: false, force: false };
   await rebuild({ ...options, progress: () => undefined });
   const other = await openOther({ data: engine.data, store });
   const found = [];
-  for (const name of ['own', 't', 'u']) {
-    const answer = await ask(other.backend, `POST /v1/table/${name}/version/list`);
+  for (const name of names) {
+    const answer = await ask(other.backend, `POST /v1/table/${name}/version/list${query}`);
     const { versions } = answer.json as unknown as { versions: { version: number }[] };
     found.push(versions.map(({ version }) => version));
   }
@@ -107,6 +110,28 @@ describe('a version whose process stopped after its commit', () => {
     await cutOff('POST /v1/table/version/batch-create', { body: { entries } });
     await twin.commit(3n);
     expect(await rebuilt()).toEqual([[1], [1, 2], [1, 2, 3]]);
+  });
+
+  it('of a managed table is found on disk where the journal lacks it, on each branch', async () => {
+    await managed.commit(1n, { branch: 'dev' });
+    const folder = join(managed.location, '_refs', 'branches');
+    await mkdir(folder, { recursive: true });
+    await writeFile(join(folder, 'dev.json'), JSON.stringify({ parentVersion: 1 }));
+    for (const [branch, version] of [
+      ['', 2n],
+      ['', 3n],
+      ['', 5n],
+      ['tree/dev', 2n],
+    ] as const) {
+      const path = join(managed.location, branch, '_versions', versionFile(version, 'V2'));
+      await writeFile(path, manifestOf(version));
+    }
+    await writeFile(
+      join(twin.location, '_versions', versionFile(2n, 'V2')),
+      'no manifest of anything',
+    );
+    expect(await rebuilt()).toEqual([[1], [1, 2, 3], [1]]);
+    expect(await rebuilt('?branch=dev', ['t'])).toEqual([[1, 2]]);
   });
 
   it('is lost with the store where nobody has seen it, and its number is free again', async () => {
