@@ -48,7 +48,6 @@ export async function managedLine(
   if (table.kind === 'declared') throw branchNotFound(branch);
   const stored = await parts.branches.find(table.id, branch);
   const ref = (await branchRefs(locationOf(table))).get(branch);
-  const left = await lanceVersions(join(locationOf(table), dirname(place.folder)));
   if (stored !== undefined) {
     const line = await knownLine(parts, table, { ...chainOf(branch, stored), lineage: [] });
     if (ref !== undefined) return line;
@@ -56,6 +55,7 @@ export async function managedLine(
     if (await isThere(table, line.head)) throw zombie(branch);
     return newLine(parts, table, { branch, ref }, { stored, line });
   }
+  const left = await lanceVersions(join(locationOf(table), dirname(place.folder)));
   if (left.length > 0) throw zombie(branch);
   return newLine(parts, table, { branch, ref });
 }

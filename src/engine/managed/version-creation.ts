@@ -221,10 +221,7 @@ function following(table: TableRecord, { line, record }: Planned): Target {
   };
 }
 
-/**
- * Gives the manifests of versions that were committed their final names.
- * @returns Their records, in order.
- */
+/** Gives the manifests of versions that were committed their final names. */
 export async function settleVersions(planned: readonly PlannedVersion[]): Promise<void> {
   for (const { table, record, staging } of planned) {
     const location = locationOf(table);

@@ -1,17 +1,14 @@
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { StoreEntry, Write } from '../../store/store.ts';
-import { decodeBranch } from '../catalog/branch-codec.ts';
+import type { Write } from '../../store/store.ts';
 import type { JournalState } from '../catalog/journal-state.ts';
-import { decodeDropped, decodeTable } from '../catalog/records-codec.ts';
-import type { TableKind, TableRecord, VersionRecord } from '../catalog/records.ts';
+import type { VersionRecord } from '../catalog/records.ts';
 import { readIfPresent } from '../disk.ts';
 import { versionsBeyond } from '../managed/versions-beyond.ts';
-import { MAIN } from '../table/chain.ts';
 import { manifestName, stagingName } from '../table/layout.ts';
 import { decodeManifest, type Manifest } from '../table/manifest.ts';
-import { decodeVersion } from '../table/version-codec.ts';
 import { versionWrites } from '../table/version-commit.ts';
+import { headsOf, type PlacedHead } from './journaled-heads.ts';
 
 /** A version on disk that the journal does not know. */
 export interface VersionAhead {
@@ -20,22 +17,6 @@ export interface VersionAhead {
   readonly chain: string;
   readonly version: bigint;
   readonly writes: readonly Write[];
-}
-
-/** The head of a line of versions. */
-interface Head {
-  readonly tableId: string;
-  /** `main`, or a branch's id. */
-  readonly chain: string;
-  readonly version: bigint;
-}
-
-/** The head of a line of versions of a table whose files lie in a folder. */
-interface PlacedHead extends Head {
-  readonly kind: TableKind;
-  readonly folder: string;
-  /** The name of its branch. */
-  readonly branch: string;
 }
 
 /** What lies on disk beyond the heads of a state. */
@@ -79,37 +60,6 @@ async function ownVersions(head: PlacedHead, unsound: string[]): Promise<readonl
     if (next === undefined || typeof next === 'string') return found;
     found.push(next);
   }
-}
-
-async function headsOf(state: JournalState, root: string): Promise<readonly PlacedHead[]> {
-  const tables = new Map<string, TableRecord>();
-  const branches = new Map<string, string>();
-  const heads: Head[] = [];
-  for await (const entry of state.entries()) {
-    const { key, value } = entry;
-    const table = tableOf(entry);
-    if (table !== undefined) tables.set(table.id, table);
-    if (key.startsWith('H')) heads.push(headOf(entry));
-    if (key.startsWith('B')) branches.set(decodeBranch(value).id, key.slice(key.indexOf('/') + 1));
-  }
-  return heads.flatMap((head) => {
-    const table = tables.get(head.tableId);
-    const branch = head.chain === MAIN ? MAIN : branches.get(head.chain);
-    if (table === undefined || branch === undefined) return [];
-    const { kind, location } = table;
-    return [{ ...head, kind, branch, folder: location ?? join(root, table.id) }];
-  });
-}
-
-function tableOf({ key, value }: StoreEntry): TableRecord | undefined {
-  if (key.startsWith('T')) return decodeTable(value);
-  return key.startsWith('D') ? decodeDropped(value).record : undefined;
-}
-
-function headOf({ key, value }: StoreEntry): Head {
-  const slash = key.indexOf('/');
-  const chain = decodeURIComponent(key.slice(slash + 1));
-  return { tableId: key.slice(1, slash), chain, version: decodeVersion(value).version };
 }
 
 /** The record of a version whose manifest has its final name; the manifest's path when it is not sound, undefined when there is none. */
