@@ -25,9 +25,10 @@ afterEach(async () => {
 });
 
 /** Waits until every table got more changes, so that the service does what it did before. */
-async function goOn(writers: readonly Writers[]): Promise<void> {
+async function goOn(writers: readonly Writers[], stop: AbortSignal): Promise<void> {
   const before = writers.map(({ accounts }) => accounts.acknowledged);
-  while (writers.some(({ accounts }, at) => accounts.acknowledged === before[at])) await sleep(10);
+  const waits = () => writers.some(({ accounts }, at) => accounts.acknowledged === before[at]);
+  while (!stop.aborted && waits()) await sleep(10);
 }
 
 describe('a disk without room', () => {
@@ -46,24 +47,22 @@ describe('a disk without room', () => {
       const writers = kinds.map((kind, at) => new Writers(kind, `t${at}`, random));
       for (const each of writers) await each.create(service.url);
       const stop = new AbortController();
-      let failed = false;
-      const working = writers.flatMap((each) =>
-        range(WRITERS).map(() => each.work(service.url, stop.signal)),
+      const working = Promise.all(
+        writers.flatMap((each) => range(WRITERS).map(() => each.work(service.url, stop.signal))),
       );
-      const all = Promise.all(working).catch((error: unknown) => {
-        failed = true;
-        throw error;
-      });
-      for (let round = 0; round < ROUNDS && !failed; round++) {
-        await goOn(writers);
-        await disk.fill(service);
-        await sleep(200 + random(400));
-        await disk.free(service);
+      try {
+        for (let round = 0; round < ROUNDS; round++) {
+          await Promise.race([goOn(writers, stop.signal), working]);
+          await disk.fill(service);
+          await sleep(200 + random(400));
+          await disk.free(service);
+        }
+        // The same writers go on, and nobody has started anything again.
+        await Promise.race([goOn(writers, stop.signal), working]);
+      } finally {
+        stop.abort();
       }
-      // The same writers go on, and nobody has started anything again.
-      await Promise.race([goOn(writers), all]);
-      stop.abort();
-      await all;
+      await working;
       const told: string[] = [];
       for (const each of writers) told.push(...(await each.faults(service.url, true)));
       expect(told).toEqual([]);

@@ -115,7 +115,7 @@ describe(`writers while Redis (seed ${SEED})`, () => {
     for (const writers of all) await writers.create(service.url);
     const stop = new AbortController();
     const begin = () => all.map((writers) => writers.work(service.url, stop.signal));
-    const working = begin();
+    let working = begin();
     await Promise.all(all.map(acknowledgedMore));
     const copy = await redis.copy();
     for (let times = 0; times < 3; times++) await Promise.all(all.map(acknowledgedMore));
@@ -124,7 +124,7 @@ describe(`writers while Redis (seed ${SEED})`, () => {
     if (killed) {
       await Promise.all(working);
       await service.restart();
-      working.splice(0, Infinity, ...begin());
+      working = begin();
     }
     await Promise.all(all.map(acknowledgedMore));
     stop.abort();
