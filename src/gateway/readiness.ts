@@ -4,6 +4,7 @@ import type { Principal } from '../protocol/principal.ts';
 import type { Gateway } from './gateway.ts';
 import { principalOf } from './identify.ts';
 import { SnapshotPermit } from './permit.ts';
+import { circumstancesOf } from './surroundings.ts';
 import type { Received } from './steps.ts';
 
 type State = 'ok' | 'degraded' | 'unavailable';
@@ -53,7 +54,12 @@ function mayManage(gateway: Gateway, received: Received): boolean {
   const principal = identified(gateway, received);
   if (principal === undefined) return false;
   const policy = gateway.policy.current();
-  return new SnapshotPermit(policy, principal, received.decisionId).holds('manage', []);
+  return new SnapshotPermit(
+    policy,
+    principal,
+    received.decisionId,
+    circumstancesOf(received),
+  ).holds('manage', []);
 }
 
 function identified(gateway: Gateway, received: Received): Principal | undefined {

@@ -1,8 +1,12 @@
 import type { ObjectPath } from '../protocol/identifier.ts';
 import type { Action } from '../protocol/operation.ts';
 import type { Principal } from '../protocol/principal.ts';
+import { noCircumstances } from './circumstances.ts';
+import type { Circumstances } from './circumstances.ts';
+import { inertLines } from './inert.ts';
 import { intersect, subtreeOf } from './pattern.ts';
 import type { Pattern } from './pattern.ts';
+import { formatFinding } from './policy-error.ts';
 import type { Effect, PolicyLine, RoleLine } from './policy-line.ts';
 import { PrincipalViews } from './principal-views.ts';
 import type { PrincipalView } from './principal-views.ts';
@@ -21,6 +25,7 @@ import type { Grants, Want } from './want.ts';
 /** The trees of a principal's lines, and what it may do somewhere, once asked. */
 interface Lines {
   readonly roots: readonly TrieNode[];
+  /** Kept only where no line has a condition. */
   readonly anywhere: Map<Action, boolean>;
 }
 
@@ -35,47 +40,61 @@ const EVERYWHERE = subtreeOf([]);
 export class CompiledSnapshot implements PolicySnapshot {
   readonly slow = false;
   readonly digest: string;
+  readonly remarks: readonly string[];
   readonly #views: PrincipalViews<Lines>;
 
   constructor(policies: readonly PolicyLine[], roles: readonly RoleLine[], digest: string) {
     const tries = buildTries(policies);
     this.digest = digest;
+    this.remarks = inertLines(policies).map(formatFinding);
     this.#views = new PrincipalViews(new RoleGraph(roles), (names) => ({
       roots: [...names].map((name) => tries.get(name)).filter((trie) => trie !== undefined),
       anywhere: new Map(),
     }));
   }
 
-  decide(principal: Principal, action: Action, object: ObjectPath): Verdict {
+  decide(
+    principal: Principal,
+    action: Action,
+    object: ObjectPath,
+    circumstances = noCircumstances,
+  ): Verdict {
     const fault = requestFault(principal.subject, object);
     if (fault !== undefined) return denied(fault);
     const needed = neededFor(action);
     if (needed === undefined) return denied('the request has no known action');
     const view = this.#views.of(principal);
-    const grants = new EntryGrants(matchingEntries(view.extra.roots, object));
+    const grants = new EntryGrants(matchingEntries(view.extra.roots, object), circumstances);
     if (needed.length === 1) return judge(grants, needed[0]!, object, view.scopes);
     return judgeAll(needed, (right) => judge(grants, right, object, view.scopes));
   }
 
-  sees(principal: Principal, object: ObjectPath, kind: 'namespace' | 'table'): boolean {
+  sees(
+    principal: Principal,
+    object: ObjectPath,
+    kind: 'namespace' | 'table',
+    circumstances = noCircumstances,
+  ): boolean {
     if (requestFault(principal.subject, object) !== undefined) return false;
     const view = this.#views.of(principal);
     const wants = wantsUnder(wantAnything, view.scopes, object);
-    const grants = new EntryGrants(matchingEntries(view.extra.roots, object));
+    const grants = new EntryGrants(matchingEntries(view.extra.roots, object), circumstances);
     const reserved = isReserved(object);
     if (wants.some((want) => holds(want, grants, reserved))) return true;
-    return kind === 'namespace' && reachable(view, subtreeOf(object), wantAnything);
+    return kind === 'namespace' && reachable(view, subtreeOf(object), wantAnything, circumstances);
   }
 
-  mayAnywhere(principal: Principal, action: Action): boolean {
+  mayAnywhere(principal: Principal, action: Action, circumstances = noCircumstances): boolean {
     const needed = neededFor(action);
     if (needed === undefined || principal.subject === '') return false;
     const view = this.#views.of(principal);
+    const { anywhere, roots } = view.extra;
+    const lasting = !roots.some(({ hasConditions }) => hasConditions);
     return needed.every((right) => {
-      const known = view.extra.anywhere.get(right);
+      const known = anywhere.get(right);
       if (known !== undefined) return known;
-      const found = reachable(view, EVERYWHERE, wantFor(right));
-      view.extra.anywhere.set(right, found);
+      const found = reachable(view, EVERYWHERE, wantFor(right), circumstances);
+      if (lasting) anywhere.set(right, found);
       return found;
     });
   }
@@ -84,19 +103,26 @@ export class CompiledSnapshot implements PolicySnapshot {
    * What the lines alone say, as casbin's own enforcer would: every right that
    * some line allows on the object, and every one that some line denies.
    */
-  grants(principal: Principal, object: ObjectPath): Grants {
-    return new EntryGrants(matchingEntries(this.#views.of(principal).extra.roots, object));
+  grants(principal: Principal, object: ObjectPath, circumstances = noCircumstances): Grants {
+    const { roots } = this.#views.of(principal).extra;
+    return new EntryGrants(matchingEntries(roots, object), circumstances);
   }
 }
 
 /** Whether some object of the region answers the question with yes, within the scopes of the credential. */
-function reachable(view: PrincipalView<Lines>, region: Pattern, want: Want): boolean {
+function reachable(
+  view: PrincipalView<Lines>,
+  region: Pattern,
+  want: Want,
+  circumstances: Circumstances,
+): boolean {
   const { roots } = view.extra;
-  if (view.scopes === undefined) return reaches(roots, region, want);
-  if (reaches(roots, region, onlyGiven(want))) return true;
+  if (view.scopes === undefined) return reaches(roots, region, want, circumstances);
+  if (reaches(roots, region, onlyGiven(want), circumstances)) return true;
   return view.scopes.some(({ pattern, rights }) => {
     const common = intersect(region, pattern);
-    return common !== undefined && reaches(roots, common, narrow(want, rights));
+    if (common === undefined) return false;
+    return reaches(roots, common, narrow(want, rights), circumstances);
   });
 }
 
@@ -105,25 +131,26 @@ class EntryGrants implements TracedGrants {
   readonly allow: RightSet;
   readonly deny: RightSet;
   readonly #entries: readonly Entry[];
+  readonly #circumstances: Circumstances;
 
-  constructor(entries: readonly Entry[]) {
+  constructor(entries: readonly Entry[], circumstances: Circumstances) {
     let allow = RightSet.none;
     let deny = RightSet.none;
     for (const entry of entries) {
-      allow = allow.union(entry.allow);
-      deny = deny.union(entry.deny);
+      allow = allow.union(entry.under('allow', circumstances));
+      deny = deny.union(entry.under('deny', circumstances));
     }
     this.allow = allow;
     this.deny = deny;
     this.#entries = entries;
+    this.#circumstances = circumstances;
   }
 
   line(rights: RightSet, effect: Effect): number | undefined {
     let first: number | undefined;
     for (const entry of this.#entries) {
-      if (!entry[effect].meets(rights)) continue;
-      const { line } = entry.line(rights, effect)!;
-      if (first === undefined || line < first) first = line;
+      const found = entry.line(rights, effect, this.#circumstances);
+      if (found !== undefined && (first === undefined || found.line < first)) first = found.line;
     }
     return first;
   }

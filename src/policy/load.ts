@@ -72,7 +72,6 @@ function cutFinding(file: string, text: string): Finding {
 export async function buildPolicy(texts: PolicyTexts): Promise<LoadedPolicy> {
   const { model, findings } = parseModel(texts.model);
   if (model === undefined) throw new PolicyError(findings);
-  if (model.kind === 'conditional') throw new PolicyError([CONDITIONAL]);
   // Each step of a long policy takes a while; what waits may run in between.
   const csv = parseCsv(texts.policy);
   await nextTurn();
@@ -88,11 +87,6 @@ export async function buildPolicy(texts: PolicyTexts): Promise<LoadedPolicy> {
   }
   return { snapshot: new CompiledSnapshot(policies, roles, digest), policies, roles };
 }
-
-const CONDITIONAL: Finding = {
-  file: MODEL_FILE,
-  text: 'the model has a condition column (cond), which this version cannot decide',
-};
 
 function refuse(csv: CsvResult, checked: CheckedLines): void {
   const findings = [...csv.findings, ...checked.findings];

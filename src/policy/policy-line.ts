@@ -1,3 +1,4 @@
+import type { Condition } from './condition.ts';
 import type { Pattern } from './pattern.ts';
 import type { RightSet } from './right-set.ts';
 
@@ -13,6 +14,8 @@ export interface PolicyLine {
   readonly action: string;
   readonly rights: RightSet;
   readonly effect: Effect;
+  /** Undefined for a line that always applies. */
+  readonly condition: Condition | undefined;
 }
 
 /** A `g` line of `policy.csv`: the member has whatever the role has. */
