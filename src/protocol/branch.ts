@@ -28,9 +28,14 @@ export function isAboutBranch(action: Action): boolean {
   return about;
 }
 
-/** Whether some operation of the action is about a branch of a table. */
+/**
+ * Whether some operation of the action may be asked for on a branch of a table. The group `drop`
+ * is, when a batch deletes versions of one.
+ */
 export function mayBeAboutBranch(action: Action): boolean {
-  return expandAction(action).some((name) => isOnBranch(operations[name]));
+  return expandAction(action).some(
+    (name) => isOnBranch(operations[name]) || operations[name].access === 'drop',
+  );
 }
 
 function isOnBranch({ name, query }: Operation): boolean {
