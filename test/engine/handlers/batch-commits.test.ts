@@ -211,7 +211,7 @@ describe('BatchCommitTables', () => {
       'DeclareTable /a',
       'CreateTableVersion /a',
       'CreateTableVersion /b@dev',
-      'drop /c',
+      'drop /c@main',
       'DeregisterTable /d',
     ]);
   });
