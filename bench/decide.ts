@@ -43,7 +43,7 @@ printResult(
     `tables of theirs and of others. Batches of ${BATCH.toLocaleString('en-US')} decisions; casbin takes part with fewer, one`,
     'after the other with `enforce`, under the same model and functions. Rates are decisions per',
     'second, so a ratio is how many times as many the project makes. The last row is of policies',
-    'whose lines all are about one user, by ten roles, who asks for tables all over them.',
+    'whose lines all are about one user, by ten roles, who asks for ten tables all over them.',
   ],
   [
     ...(await ratesRows()),

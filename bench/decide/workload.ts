@@ -50,16 +50,20 @@ export function ownPolicyText(lines: number): string {
   return [...memberships, ...own].join('');
 }
 
-/** Questions of that user: a third each allowed, denied by a line, and not mentioned, all over the policy. */
+/**
+ * Questions of that user about ten tables that are spread over the policy, as many whatever its
+ * size: a third each allowed, denied by a line, and not mentioned.
+ */
 export function ownAskedOf(lines: number, count: number): readonly Asked[] {
   const { principal } = principalOf(0);
   return Array.from({ length: count }, (_, index) => {
-    const block = ROLES * ((index * 7919) % (lines / ROLES));
+    const block = ROLES * Math.floor(((index % ROLES) * (lines / ROLES)) / ROLES);
     const table = ownTable(block + ROLES - 2)
       .slice(1)
       .split('/');
-    if (index % 3 === 0) return question(principal, [...table, 'part'], true);
-    if (index % 3 === 1) return question(principal, [...table, 'hr', 'pay'], false);
+    const kind = Math.floor(index / ROLES) % 3;
+    if (kind === 0) return question(principal, [...table, 'part'], true);
+    if (kind === 1) return question(principal, [...table, 'hr', 'pay'], false);
     return question(principal, [...table.slice(0, -1), 'none'], false);
   });
 }
