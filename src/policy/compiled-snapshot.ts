@@ -5,6 +5,7 @@ import { noCircumstances } from './circumstances.ts';
 import type { Circumstances } from './circumstances.ts';
 import { inertLines } from './inert.ts';
 import { intersect, subtreeOf } from './pattern.ts';
+import { MergedTrie } from './merged-trie.ts';
 import type { Pattern } from './pattern.ts';
 import { formatFinding } from './policy-error.ts';
 import type { Effect, PolicyLine, RoleLine } from './policy-line.ts';
@@ -15,7 +16,7 @@ import { RightSet } from './right-set.ts';
 import { RoleGraph } from './role-graph.ts';
 import { onlyGiven, wantsUnder } from './scopes.ts';
 import type { PolicySnapshot, Verdict } from './snapshot.ts';
-import { buildTries, matchingEntries } from './trie.ts';
+import { buildTries } from './trie.ts';
 import type { Entry, TrieNode } from './trie.ts';
 import { denied, judge, judgeAll, neededFor, requestFault, wantFor } from './verdict.ts';
 import type { TracedGrants } from './verdict.ts';
@@ -25,6 +26,7 @@ import type { Grants, Want } from './want.ts';
 /** The trees of a principal's lines, and what it may do somewhere, once asked. */
 interface Lines {
   readonly roots: readonly TrieNode[];
+  readonly merged: MergedTrie;
   /** Kept only where no line has a condition. */
   readonly anywhere: Map<Action, boolean>;
 }
@@ -47,10 +49,10 @@ export class CompiledSnapshot implements PolicySnapshot {
     const tries = buildTries(policies);
     this.digest = digest;
     this.remarks = inertLines(policies).map(formatFinding);
-    this.#views = new PrincipalViews(new RoleGraph(roles), (names) => ({
-      roots: [...names].map((name) => tries.get(name)).filter((trie) => trie !== undefined),
-      anywhere: new Map(),
-    }));
+    this.#views = new PrincipalViews(new RoleGraph(roles), (names) => {
+      const own = [...names].map((name) => tries.get(name)).filter((trie) => trie !== undefined);
+      return { roots: own, merged: new MergedTrie(own), anywhere: new Map() };
+    });
   }
 
   decide(
@@ -64,7 +66,7 @@ export class CompiledSnapshot implements PolicySnapshot {
     const needed = neededFor(action);
     if (needed === undefined) return denied('the request has no known action');
     const view = this.#views.of(principal);
-    const grants = new EntryGrants(matchingEntries(view.extra.roots, object), circumstances);
+    const grants = new EntryGrants(view.extra.merged.matching(object), circumstances);
     if (needed.length === 1) return judge(grants, needed[0]!, object, view.scopes);
     return judgeAll(needed, (right) => judge(grants, right, object, view.scopes));
   }
@@ -78,7 +80,7 @@ export class CompiledSnapshot implements PolicySnapshot {
     if (requestFault(principal.subject, object) !== undefined) return false;
     const view = this.#views.of(principal);
     const wants = wantsUnder(wantAnything, view.scopes, object);
-    const grants = new EntryGrants(matchingEntries(view.extra.roots, object), circumstances);
+    const grants = new EntryGrants(view.extra.merged.matching(object), circumstances);
     const reserved = isReserved(object);
     if (wants.some((want) => holds(want, grants, reserved))) return true;
     return kind === 'namespace' && reachable(view, subtreeOf(object), wantAnything, circumstances);
@@ -104,8 +106,8 @@ export class CompiledSnapshot implements PolicySnapshot {
    * some line allows on the object, and every one that some line denies.
    */
   grants(principal: Principal, object: ObjectPath, circumstances = noCircumstances): Grants {
-    const { roots } = this.#views.of(principal).extra;
-    return new EntryGrants(matchingEntries(roots, object), circumstances);
+    const { merged } = this.#views.of(principal).extra;
+    return new EntryGrants(merged.matching(object), circumstances);
   }
 }
 

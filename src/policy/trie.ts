@@ -1,4 +1,3 @@
-import type { ObjectPath } from '../protocol/identifier.ts';
 import type { Circumstances } from './circumstances.ts';
 import { conditionHolds } from './condition.ts';
 import { ANY } from './pattern.ts';
@@ -103,28 +102,6 @@ export class TrieNode {
     }
     return child;
   }
-}
-
-/**
- * The entries of all patterns that match the object, in several trees at once.
- * The work grows with the length of the path and with the trees, not with
- * the lines in them.
- */
-export function matchingEntries(roots: readonly TrieNode[], path: ObjectPath): readonly Entry[] {
-  const entries: Entry[] = [];
-  for (const root of roots) collect(root, path, 0, entries);
-  return entries;
-}
-
-function collect(node: TrieNode, path: ObjectPath, depth: number, entries: Entry[]): void {
-  if (node.below !== undefined) entries.push(node.below);
-  if (depth === path.length) {
-    if (node.exact !== undefined) entries.push(node.exact);
-    return;
-  }
-  const named = node.literals?.get(path[depth]!);
-  if (named !== undefined) collect(named, path, depth + 1, entries);
-  if (node.any !== undefined) collect(node.any, path, depth + 1, entries);
 }
 
 /** The entries of all patterns that name whatever the given pattern names. */

@@ -6,8 +6,9 @@ import { checkLines } from '../../src/policy/check-lines.ts';
 import { parseCsv } from '../../src/policy/csv.ts';
 import { explain } from '../../src/policy/explain.ts';
 import { loadPolicy, reloadPolicy } from '../../src/policy/load.ts';
+import { MergedTrie } from '../../src/policy/merged-trie.ts';
 import { parseModel } from '../../src/policy/model.ts';
-import { buildTries, matchingEntries } from '../../src/policy/trie.ts';
+import { buildTries } from '../../src/policy/trie.ts';
 import { findingsOf, policyOf, principal, shippedModel, snapshotOf } from './support.ts';
 
 const ann = principal('user:ann');
@@ -22,7 +23,7 @@ describe('what casbin does by itself, and the policy here does not', () => {
     const { lines: cells } = parseCsv(lines.join(''));
     const { policies } = checkLines(cells, parseModel(shippedModel).model!);
     const trie = buildTries(policies).get('user:ann')!;
-    const met = matchingEntries([trie], ['lake', 't777']).flatMap((entry) => entry.lines);
+    const met = new MergedTrie([trie]).matching(['lake', 't777']).flatMap((entry) => entry.lines);
     expect(met.map(({ line }) => line).sort((a, b) => a - b)).toEqual([1555, 1556]);
   });
 
