@@ -4,7 +4,7 @@ import type { Condition } from './condition.ts';
 import { parseCondition } from './condition-parser.ts';
 import { decodePart, parsePattern, patternMatches } from './pattern.ts';
 import type { Pattern } from './pattern.ts';
-import type { Effect } from './policy-line.ts';
+import type { Effect } from './effect.ts';
 import { partsOf } from './rights.ts';
 import { BoundedCache } from './bounded-cache.ts';
 

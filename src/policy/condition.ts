@@ -1,5 +1,5 @@
 import type { Circumstances } from './circumstances.ts';
-import type { Effect } from './policy-line.ts';
+import type { Effect } from './effect.ts';
 import { outcomeOf, shownValue } from './term.ts';
 import type { Outcome, Term } from './term.ts';
 

@@ -1,8 +1,7 @@
 import type { Condition } from './condition.ts';
+import type { Effect } from './effect.ts';
 import type { Pattern } from './pattern.ts';
 import type { RightSet } from './right-set.ts';
-
-export type Effect = 'allow' | 'deny';
 
 /** A `p` line of `policy.csv`, understood. */
 export interface PolicyLine {

@@ -2,7 +2,8 @@ import type { Circumstances } from './circumstances.ts';
 import { conditionHolds } from './condition.ts';
 import { ANY } from './pattern.ts';
 import type { Pattern, PatternSegment } from './pattern.ts';
-import type { Effect, PolicyLine } from './policy-line.ts';
+import type { Effect } from './effect.ts';
+import type { PolicyLine } from './policy-line.ts';
 import { RightSet } from './right-set.ts';
 
 /** What the lines of one subject say about one pattern. */

@@ -6,7 +6,7 @@ import { canonicalPath } from '../../src/protocol/identifier.ts';
 import { covers, within } from '../../src/policy/casbin-functions.ts';
 import { CompiledSnapshot } from '../../src/policy/compiled-snapshot.ts';
 import type { Action } from '../../src/protocol/operation.ts';
-import type { Effect } from '../../src/policy/policy-line.ts';
+import type { Effect } from '../../src/policy/effect.ts';
 import type { PolicySnapshot } from '../../src/policy/snapshot.ts';
 import type { Grants } from '../../src/policy/want.ts';
 import { accessGroups, rightNames, rightsOf } from '../../src/policy/rights.ts';
@@ -108,7 +108,7 @@ function verdictOf({ allow, deny }: Grants, right: Action): boolean {
 async function judgeOf(
   text: string,
   model = shippedModel,
-  holds = (_: string): boolean => true,
+  holds: (condition: string) => boolean = () => true,
 ): Promise<Enforcer> {
   const judge = await newEnforcer(newModelFromString(model));
   judge.setAdapter(new StringAdapter(text));

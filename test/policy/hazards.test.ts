@@ -44,9 +44,9 @@ describe('what casbin does by itself, and the policy here does not', () => {
     const current = await loadPolicy(folder);
     const many = Array.from({ length: 5000 }, (_, n) => `p, user:n${n}, /a, read, allow\n`);
     await write(many.join(''));
-    let pending = true;
-    const loading = reloadPolicy(folder, current).finally(() => (pending = false));
-    while (pending) {
+    const done = new AbortController();
+    const loading = reloadPolicy(folder, current).finally(() => done.abort());
+    while (!done.signal.aborted) {
       expect(current.decide(ann, 'QueryTable', ['a']).allowed).toBe(true);
       await new Promise((resolve) => setImmediate(resolve));
     }
@@ -125,11 +125,12 @@ describe('what casbin does by itself, and the policy here does not', () => {
       const { snapshot } = await policyOf(lines, model);
       const answers = await Promise.all(
         Array.from({ length: 200 }, async (_, n) => {
-          const [name, object] = n % 2 === 0 ? ['user:ann', 'a'] : ['user:bob', 'b'];
+          const [name, object] =
+            n % 2 === 0 ? (['user:ann', 'a'] as const) : (['user:bob', 'b'] as const);
           await policyOf(['p, user:eve, /**, *, allow'], model);
           const other = object === 'a' ? 'b' : 'a';
-          return [object!, other].map(
-            (path) => snapshot.decide(principal(name!), 'QueryTable', [path]).allowed,
+          return [object, other].map(
+            (path) => snapshot.decide(principal(name), 'QueryTable', [path]).allowed,
           );
         }),
       );
