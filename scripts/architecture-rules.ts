@@ -36,6 +36,7 @@ const confined: Readonly<Record<string, readonly string[]>> = {
   ioredis: ['src/store/'],
   casbin: ['src/policy/'],
   'http-proxy': ['src/gateway/'],
+  jose: ['src/gateway/tokens/'],
   commander: ['src/cli/'],
   'node:fs': [
     'src/engine/',

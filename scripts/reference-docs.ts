@@ -1,4 +1,6 @@
 import { configPaths, settingOf, variablesOf } from '../src/cli/config-table.ts';
+import type { TSchema } from 'typebox';
+import { issuersSchema } from '../src/policy/issuers-schema.ts';
 import { errorTable } from '../src/protocol/errors.ts';
 import type { Operation } from '../src/protocol/operation.ts';
 import { operationNames, operations } from '../src/protocol/operations.ts';
@@ -9,7 +11,15 @@ export function referenceDocs(): Readonly<Record<string, string>> {
     'docs/configuration.md': configurationDoc(),
     'docs/operations.md': operationsDoc(),
     'docs/errors.md': errorsDoc(),
+    'docs/schemas/issuers.schema.json': schemaDoc('issuers.yaml', issuersSchema),
   };
+}
+
+/** A JSON Schema, for editors; what only the program reads of it is left out. */
+function schemaDoc(title: string, schema: TSchema): string {
+  const shown = (key: string, value: unknown) => (key === 'expects' ? undefined : value);
+  const $schema = 'https://json-schema.org/draft/2020-12/schema';
+  return `${JSON.stringify({ $schema, title, ...schema }, shown, 2)}\n`;
 }
 
 const GENERATED = 'Written by `npm run docs` from the table in the code; a test holds both equal.';

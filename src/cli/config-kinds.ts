@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import { Networks } from '../gateway/networks.ts';
 import { parseRedisAddress } from '../store/redis-address.ts';
 import { parseDuration, parseSize } from './units.ts';
 
@@ -99,6 +100,24 @@ export const texts: Kind<readonly string[]> = {
   ),
   structured: true,
 };
+
+/** Networks of addresses. */
+export const networks: Kind<readonly string[]> = {
+  ...kind('list', 'a list of networks such as 10.0.0.0/8', (value) => {
+    const reading = texts.read(value);
+    return reading.kind === 'value' && areNetworks(reading.value) ? reading.value : undefined;
+  }),
+  structured: true,
+};
+
+function areNetworks(list: readonly string[]): boolean {
+  try {
+    for (const network of list) void new Networks([network]);
+    return true;
+  } catch {
+    return false;
+  }
+}
 
 /** A value of the kind, or null for none. */
 export function optional<Value>(inner: Kind<Value>): Kind<Value | null> {

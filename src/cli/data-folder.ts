@@ -6,6 +6,7 @@ import type { Config } from './config-table.ts';
 export interface DataFolder {
   readonly root: string;
   readonly keys: string;
+  readonly keyUses: string;
   readonly initialKey: string;
   readonly store: string;
   readonly audit: string;
@@ -20,6 +21,7 @@ export function dataFolderOf(config: Config): DataFolder {
   return {
     root,
     keys: join(root, 'private', 'keys.json'),
+    keyUses: join(root, 'private', 'key-uses'),
     initialKey: join(root, 'private', 'initial-admin-key'),
     store: join(root, 'private', 'store'),
     audit: join(root, 'private', 'audit'),

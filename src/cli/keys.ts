@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { readKeys, updateKeys } from '../gateway/key-file.ts';
+import { readKeyUses, type LastUses } from '../gateway/key-use.ts';
 import {
   keyState,
   makeKey,
@@ -75,10 +76,12 @@ function addList(keys: Command, run: Run): void {
   subcommand(keys, 'list', 'all keys, without their secrets').action(
     async (flags: JsonFlag, command: Command) => {
       const now = new Date();
-      const stored = await readKeys((await folderOf(command)).keys);
+      const folder = await folderOf(command);
+      const stored = await readKeys(folder.keys);
+      const uses = await readKeyUses(folder.keyUses);
       if (flags.json === true)
-        run.output.line(JSON.stringify(stored.map((key) => shown(key, now))));
-      else run.output.line(columns([heading, ...stored.map((key) => cells(key, now))]));
+        run.output.line(JSON.stringify(stored.map((key) => shown(key, uses, now))));
+      else run.output.line(columns([heading, ...stored.map((key) => cells(key, uses, now))]));
     },
   );
 }
@@ -140,14 +143,14 @@ function printMade(made: MadeKey, flags: JsonFlag, run: Run): void {
 }
 
 /** What may be shown of a key: everything but its hash. */
-function shown(key: StoredKey, now: Date): object {
+function shown(key: StoredKey, uses: LastUses, now: Date): object {
   const { hash: _hash, ...rest } = key;
-  return { ...rest, state: keyState(key, now) };
+  return { ...rest, last_used: uses.get(key.id) ?? null, state: keyState(key, now) };
 }
 
-const heading = ['ID', 'SUBJECT', 'ROLES', 'SCOPES', 'CREATED', 'EXPIRES', 'STATE'];
+const heading = ['ID', 'SUBJECT', 'ROLES', 'SCOPES', 'CREATED', 'EXPIRES', 'LAST USED', 'STATE'];
 
-function cells(key: StoredKey, now: Date): readonly string[] {
+function cells(key: StoredKey, uses: LastUses, now: Date): readonly string[] {
   const scopes = (key.scopes ?? []).map((scope) => `${scope.action}:${scope.pattern}`);
   return [
     key.id,
@@ -156,6 +159,7 @@ function cells(key: StoredKey, now: Date): readonly string[] {
     scopes.join(' ') || '-',
     key.created,
     key.expires ?? 'never',
+    uses.get(key.id) ?? 'never',
     keyState(key, now),
   ];
 }

@@ -8,11 +8,16 @@ import { BackgroundCollection } from '../engine/retention/background.ts';
 import { Drain } from '../gateway/drain.ts';
 import type { Gateway } from '../gateway/gateway.ts';
 import { readKeys } from '../gateway/key-file.ts';
+import { FailureLimit } from '../gateway/failure-limit.ts';
+import { Identification } from '../gateway/identification.ts';
 import { administrator, KeyRing } from '../gateway/key-ring.ts';
+import { KeyUse } from '../gateway/key-use.ts';
 import { defaultLinger } from '../gateway/linger.ts';
+import { Networks } from '../gateway/networks.ts';
 import { Recorder } from '../gateway/record.ts';
 import { redactor } from '../gateway/redact.ts';
 import { listen, type Listening } from '../gateway/server.ts';
+import { Tokens } from '../gateway/tokens/tokens.ts';
 import { loadPolicy } from '../policy/load.ts';
 import type { PolicySnapshot } from '../policy/snapshot.ts';
 import { watchPolicy, type PolicyWatch } from '../policy/watch.ts';
@@ -66,7 +71,7 @@ interface Start {
 async function compose(start: Start): Promise<Gateway> {
   const { config, log } = start;
   const folder = dataFolderOf(config);
-  const policy = await openPolicy(start);
+  const { policy, tokens } = await openPolicy(start);
   await makeDataFolder(folder);
   await openFormat(folder.root);
   const keys = await openKeys(start, folder);
@@ -76,8 +81,12 @@ async function compose(start: Start): Promise<Gateway> {
   const weakness = await engine.backend.weakness().catch(() => undefined);
   if (weakness !== undefined) log.warn(weakness);
   collectInBackground(start, engine);
+  const failures = new FailureLimit(config['limits.failed_identifications']);
   return {
     keys,
+    tokens,
+    identification: new Identification({ keys, tokens, failures }),
+    trustedProxies: new Networks(config.trusted_proxies),
     policy,
     recorder,
     backend: engine.backend,
@@ -101,11 +110,19 @@ function collectInBackground({ config, log, opened }: Start, engine: Engine): vo
   opened.add(() => collection.stop());
 }
 
-async function openPolicy({ config, log, opened }: Start): Promise<PolicyWatch> {
+/** The policy, and the issuers of tokens, which change with it. */
+async function openPolicy({
+  config,
+  log,
+  opened,
+}: Start): Promise<{ readonly policy: PolicyWatch; readonly tokens: Tokens }> {
   const folder = resolve(config.policies);
   const first = await loadPolicy(folder);
   warn(first, log);
+  const tokens = new Tokens(first.issuers, { log });
+  opened.add(() => tokens.close());
   const onChange = (snapshot: PolicySnapshot): void => {
+    tokens.replace(snapshot.issuers);
     log.info({ digest: snapshot.digest }, 'a new policy is in force');
     warn(snapshot, log);
   };
@@ -114,7 +131,7 @@ async function openPolicy({ config, log, opened }: Start): Promise<PolicyWatch> 
   };
   const watch = watchPolicy(folder, first, onChange, onRefused);
   opened.add(() => watch.close());
-  return watch;
+  return { policy: watch, tokens };
 }
 
 function warn(policy: PolicySnapshot, log: Logger): void {
@@ -129,7 +146,10 @@ function warn(policy: PolicySnapshot, log: Logger): void {
   if (policy.slow) log.warn('the model is not the shipped one: casbin decides, which is slow');
 }
 
-async function openKeys({ config, log, output }: Start, folder: DataFolder): Promise<KeyRing> {
+async function openKeys(
+  { config, log, output, opened }: Start,
+  folder: DataFolder,
+): Promise<KeyRing> {
   const stored = await readKeys(folder.keys);
   if (stored.length === 0 && config.admin_key === null) {
     const text = await makeFirstKey(folder);
@@ -137,9 +157,16 @@ async function openKeys({ config, log, output }: Start, folder: DataFolder): Pro
       output.note(`administrator key, shown this once and kept in ${folder.initialKey}: ${text}`);
     }
   }
-  return new KeyRing(folder.keys, config.admin_key ?? undefined, (fault) => {
-    log.error({ fault }, 'the keys file was refused; the last good keys stay in force');
+  const uses = await KeyUse.open(folder.keyUses, (error) => {
+    log.warn({ err: error }, 'when keys are used cannot be written down');
   });
+  opened.add(() => uses.close());
+  const onFault = (fault: string): void => {
+    log.error({ fault }, 'the keys file was refused; the last good keys stay in force');
+  };
+  return new KeyRing(folder.keys, config.admin_key ?? undefined, onFault, (id, now) =>
+    uses.note(id, now),
+  );
 }
 
 async function openRecorder(start: Start, folder: DataFolder): Promise<Recorder> {

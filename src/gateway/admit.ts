@@ -2,6 +2,8 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { CatalogError } from '../protocol/errors.ts';
 import { RequestBody } from './body.ts';
+import type { Networks } from './networks.ts';
+import { sourceAddress } from './source-address.ts';
 import type { Received } from './steps.ts';
 
 const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/;
@@ -24,11 +26,12 @@ const single = new Set([
 ]);
 const singlePrefixes = ['x-service-', 'x-lance-', 'x-arrowgate-'];
 
-/** Gives a request its ids. Refuses nothing, so that even a refusal has them. */
+/** Gives a request its ids and where it comes from. Refuses nothing, so that even a refusal has them. */
 export function receive(
   incoming: IncomingMessage,
   response: ServerResponse,
   waiting: boolean,
+  trustedProxies: Networks,
 ): Received {
   const given = givenId(incoming);
   return {
@@ -38,7 +41,7 @@ export function receive(
     requestId: given ?? randomUUID(),
     ...(given === undefined ? {} : { clientRequestId: given }),
     decisionId: randomUUID(),
-    sourceIp: plainAddress(incoming.socket.remoteAddress ?? ''),
+    sourceIp: sourceAddress(incoming, trustedProxies),
     arrivedMicros: BigInt(Math.round((performance.timeOrigin + performance.now()) * 1000)),
     arrivedNanos: process.hrtime.bigint(),
     signal: goneSignal(response),
@@ -85,11 +88,6 @@ function isSingle(name: string): boolean {
 function givenId(incoming: IncomingMessage): string | undefined {
   const given = incoming.headers['x-request-id'];
   return typeof given === 'string' && REQUEST_ID.test(given) ? given : undefined;
-}
-
-/** An IPv4 address that came in over an IPv6 socket is written as IPv4. */
-function plainAddress(address: string): string {
-  return address.startsWith('::ffff:') ? address.slice('::ffff:'.length) : address;
 }
 
 function goneSignal(response: ServerResponse): AbortSignal {

@@ -2,9 +2,12 @@ import type { Logger } from 'pino';
 import type { PolicySnapshot } from '../policy/snapshot.ts';
 import type { Backend } from '../protocol/backend.ts';
 import type { Drain } from './drain.ts';
+import type { Identification } from './identification.ts';
 import type { KeyRing } from './key-ring.ts';
 import type { LingerLimits } from './linger.ts';
+import type { Networks } from './networks.ts';
 import type { Recorder } from './record.ts';
+import type { Tokens } from './tokens/tokens.ts';
 
 /** Where the policy in force comes from. */
 export interface PolicySource {
@@ -16,6 +19,10 @@ export interface PolicySource {
 /** Everything that a request meets on its way. */
 export interface Gateway {
   readonly keys: KeyRing;
+  readonly tokens: Tokens;
+  readonly identification: Identification;
+  /** The networks of proxies whose `X-Forwarded-*` are believed. */
+  readonly trustedProxies: Networks;
   readonly policy: PolicySource;
   readonly recorder: Recorder;
   readonly backend: Backend;

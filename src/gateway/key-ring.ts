@@ -22,27 +22,42 @@ export const administrator: Principal = {
   credential: { kind: 'key', id: 'admin-key' },
 };
 
+/** A key with what is needed of it for each request. */
+interface HeldKey {
+  readonly key: StoredKey;
+  readonly hash: Buffer;
+  readonly principal: Principal;
+}
+
 /**
  * The keys in force. The file is looked at again when a tenth of a second has
- * passed, and at once for an id that is not known, so a new key works
+ * passed, and at once for a text that is no key, so a new key works
  * immediately and a revoked one stops at the next look.
  */
 export class KeyRing {
   readonly #path: string;
   readonly #adminHash: Buffer | undefined;
   readonly #onFault: (fault: string) => void;
-  #keys: ReadonlyMap<string, StoredKey> = new Map();
+  readonly #onUse: (id: string, now: Date) => void;
+  #keys: ReadonlyMap<string, HeldKey> = new Map();
   #mark = '';
   #looked = Number.NEGATIVE_INFINITY;
   #fault: string | undefined;
 
   /**
    * `adminKey` is a text that is the administrator's key for this process;
-   * `onFault` is told of each state of the file that cannot be used.
+   * `onFault` is told of each state of the file that cannot be used, `onUse` of
+   * each use of a key of the file.
    */
-  constructor(path: string, adminKey: string | undefined, onFault: (fault: string) => void) {
+  constructor(
+    path: string,
+    adminKey: string | undefined,
+    onFault: (fault: string) => void,
+    onUse: (id: string, now: Date) => void = () => undefined,
+  ) {
     this.#path = path;
     this.#onFault = onFault;
+    this.#onUse = onUse;
     this.#adminHash = adminKey === undefined ? undefined : credentialHash(adminKey);
     this.#look();
   }
@@ -56,21 +71,32 @@ export class KeyRing {
   identify(text: string): Identity {
     const hash = credentialHash(text);
     const isAdmin = timingSafeEqual(hash, this.#adminHash ?? NOBODY);
-    const key = this.#find(keyId(text));
-    const isKey = timingSafeEqual(hash, key === undefined ? NOBODY : hashOf(key));
     if (isAdmin && this.#adminHash !== undefined)
       return { kind: 'known', principal: administrator };
-    if (!isKey || key === undefined) return { kind: 'unknown' };
-    const state = keyState(key, new Date());
-    return state === 'active'
-      ? { kind: 'known', principal: principalOf(key) }
-      : { kind: 'ended', id: key.id, state };
+    if (performance.now() - this.#looked > LOOK_MILLIS) this.#look();
+    const id = keyId(text) ?? '';
+    const held = this.#match(id, hash) ?? this.#matchAnew(id, hash);
+    return held === undefined ? { kind: 'unknown' } : this.#judge(held);
   }
 
-  #find(id: string | undefined): StoredKey | undefined {
-    if (id === undefined) return undefined;
-    if (!this.#keys.has(id) || performance.now() - this.#looked > LOOK_MILLIS) this.#look();
-    return this.#keys.get(id);
+  #match(id: string, hash: Buffer): HeldKey | undefined {
+    const held = this.#keys.get(id);
+    const isKey = timingSafeEqual(hash, held?.hash ?? NOBODY);
+    return isKey ? held : undefined;
+  }
+
+  /** The same after another look, whether the id was unknown or the secret wrong. */
+  #matchAnew(id: string, hash: Buffer): HeldKey | undefined {
+    this.#look();
+    return this.#match(id, hash);
+  }
+
+  #judge({ key, principal }: HeldKey): Identity {
+    const now = new Date();
+    const state = keyState(key, now);
+    if (state !== 'active') return { kind: 'ended', id: key.id, state };
+    this.#onUse(key.id, now);
+    return { kind: 'known', principal };
   }
 
   #look(): void {
@@ -95,12 +121,12 @@ function markOf(path: string): string {
   return found === undefined ? '' : `${found.ino} ${found.size} ${found.mtimeNs} ${found.ctimeNs}`;
 }
 
-function load(path: string): ReadonlyMap<string, StoredKey> {
-  return new Map(parseKeys(readFileSync(path, 'utf8'), path).map((key) => [key.id, key]));
+function load(path: string): ReadonlyMap<string, HeldKey> {
+  return new Map(parseKeys(readFileSync(path, 'utf8'), path).map((key) => [key.id, held(key)]));
 }
 
-function hashOf(key: StoredKey): Buffer {
-  return Buffer.from(key.hash, 'base64url');
+function held(key: StoredKey): HeldKey {
+  return { key, hash: Buffer.from(key.hash, 'base64url'), principal: principalOf(key) };
 }
 
 function principalOf(key: StoredKey): Principal {

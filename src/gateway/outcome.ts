@@ -5,6 +5,7 @@ import { CatalogError, type ErrorRow } from '../protocol/errors.ts';
 import { Denied } from './permit.ts';
 import { MethodRefused, pathOf } from './route.ts';
 import type { Answered, Known } from './steps.ts';
+import { TooManyFailures } from './too-many-failures.ts';
 
 /** How a request ends: what is answered, and what the audit log says of it. */
 export interface Outcome {
@@ -60,6 +61,7 @@ function decisionOf(known: Known, row: ErrorRow): Decision {
   if (row.name === 'PermissionDenied') return 'deny';
   if (known.attempt?.failed === false) return 'allow';
   if (row.name === 'Unauthenticated') return 'unauthenticated';
+  if (row.name === 'Throttling') return 'limited';
   return row.status >= 500 ? 'unavailable' : 'invalid';
 }
 
@@ -115,6 +117,7 @@ function statusFor(known: Known, error: CatalogError): number {
 
 function headersFor(error: CatalogError): Readonly<Record<string, string>> {
   if (error instanceof MethodRefused) return { allow: error.allow.join(', ') };
+  if (error instanceof TooManyFailures) return { 'retry-after': String(error.retryAfter) };
   if (error.row.name === 'Unauthenticated')
     return { 'www-authenticate': 'Bearer realm="arrowgate"' };
   return {};

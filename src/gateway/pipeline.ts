@@ -23,7 +23,8 @@ async function pass(gateway: Gateway, received: Received): Promise<Outcome> {
   try {
     const admitted = (known = admit(received, gateway.drain.stopping));
     const routed = (known = route(admitted));
-    const identified = (known = identify(routed, gateway.keys));
+    const found = identify(routed, gateway.identification);
+    const identified = (known = found instanceof Promise ? await found : found);
     const authorized = (known = authorize(identified, gateway.policy.current()));
     const recorded = (known = await gateway.recorder.attempt(authorized));
     const answered = await forward(recorded, gateway.backend);

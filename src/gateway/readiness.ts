@@ -2,7 +2,6 @@ import type { Answer } from '../protocol/backend.ts';
 import { CatalogError } from '../protocol/errors.ts';
 import type { Principal } from '../protocol/principal.ts';
 import type { Gateway } from './gateway.ts';
-import { principalOf } from './identify.ts';
 import { SnapshotPermit } from './permit.ts';
 import { circumstancesOf } from './surroundings.ts';
 import type { Received } from './steps.ts';
@@ -20,7 +19,7 @@ interface Part {
 export async function readiness(gateway: Gateway, received: Received): Promise<Answer> {
   const parts = await partsOf(gateway);
   const status = worst(parts);
-  const told = mayManage(gateway, received) ? { status, parts } : { status };
+  const told = (await mayManage(gateway, received)) ? { status, parts } : { status };
   return {
     status: status === 'unavailable' ? 503 : 200,
     contentType: 'application/json',
@@ -32,6 +31,7 @@ async function partsOf(gateway: Gateway): Promise<readonly Part[]> {
   return [
     part('policy', 'degraded', gateway.policy.refused()),
     part('keys', 'degraded', gateway.keys.fault),
+    part('issuers', 'degraded', gateway.tokens.fault()),
     part('audit', 'unavailable', gateway.recorder.fault()),
     part('checkpoints', 'degraded', gateway.recorder.weakness()),
     part(gateway.backend.name, 'unavailable', await gateway.backend.health()),
@@ -50,8 +50,8 @@ function worst(parts: readonly Part[]): State {
   return states.includes('degraded') ? 'degraded' : 'ok';
 }
 
-function mayManage(gateway: Gateway, received: Received): boolean {
-  const principal = identified(gateway, received);
+async function mayManage(gateway: Gateway, received: Received): Promise<boolean> {
+  const principal = await identified(gateway, received);
   if (principal === undefined) return false;
   const policy = gateway.policy.current();
   return new SnapshotPermit(
@@ -62,9 +62,9 @@ function mayManage(gateway: Gateway, received: Received): boolean {
   ).holds('manage', []);
 }
 
-function identified(gateway: Gateway, received: Received): Principal | undefined {
+async function identified(gateway: Gateway, received: Received): Promise<Principal | undefined> {
   try {
-    return principalOf(received.incoming.headers, gateway.keys);
+    return await gateway.identification.principalOf(received);
   } catch (error) {
     if (error instanceof CatalogError) return undefined;
     throw error;

@@ -79,7 +79,7 @@ async function exchange(
   response: ServerResponse,
   waiting: boolean,
 ): Promise<void> {
-  const received = receive(incoming, response, waiting);
+  const received = receive(incoming, response, waiting, gateway.trustedProxies);
   try {
     const isProtocol = /^\/v1(\/|$)/.test(pathOf(incoming.url ?? ''));
     await (isProtocol ? handle(gateway, received) : handlePlain(gateway, received));

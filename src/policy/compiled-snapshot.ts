@@ -4,6 +4,7 @@ import type { Principal } from '../protocol/principal.ts';
 import { noCircumstances } from './circumstances.ts';
 import type { Circumstances } from './circumstances.ts';
 import { inertLines } from './inert.ts';
+import type { Issuer } from './issuer.ts';
 import { intersect, subtreeOf } from './pattern.ts';
 import { MergedTrie } from './merged-trie.ts';
 import type { Pattern } from './pattern.ts';
@@ -44,11 +45,18 @@ export class CompiledSnapshot implements PolicySnapshot {
   readonly slow = false;
   readonly digest: string;
   readonly remarks: readonly string[];
+  readonly issuers: readonly Issuer[];
   readonly #views: PrincipalViews<Lines>;
 
-  constructor(policies: readonly PolicyLine[], roles: readonly RoleLine[], digest: string) {
+  constructor(
+    policies: readonly PolicyLine[],
+    roles: readonly RoleLine[],
+    digest: string,
+    issuers: readonly Issuer[] = [],
+  ) {
     const tries = buildTries(policies);
     this.digest = digest;
+    this.issuers = issuers;
     this.remarks = inertLines(policies).map(formatFinding);
     this.#views = new PrincipalViews(new RoleGraph(roles), (names) => {
       const own = [...names].map((name) => tries.get(name)).filter((trie) => trie !== undefined);

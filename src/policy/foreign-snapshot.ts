@@ -2,6 +2,7 @@ import { canonicalPath } from '../protocol/identifier.ts';
 import type { ObjectPath } from '../protocol/identifier.ts';
 import type { Action } from '../protocol/operation.ts';
 import type { Principal } from '../protocol/principal.ts';
+import type { Issuer } from './issuer.ts';
 import type { LoadedEnforcer } from './casbin-enforcer.ts';
 import { noCircumstances } from './circumstances.ts';
 import type { Circumstances } from './circumstances.ts';
@@ -36,6 +37,7 @@ export class ForeignSnapshot implements PolicySnapshot {
   readonly slow = true;
   readonly remarks: readonly string[] = [];
   readonly digest: string;
+  readonly issuers: readonly Issuer[];
   readonly #loaded: LoadedEnforcer;
   readonly #views: PrincipalViews<undefined>;
   readonly #probes: readonly ObjectPath[];
@@ -45,8 +47,10 @@ export class ForeignSnapshot implements PolicySnapshot {
     lines: readonly CsvLine[],
     roles: readonly RoleLine[],
     digest: string,
+    issuers: readonly Issuer[] = [],
   ) {
     this.digest = digest;
+    this.issuers = issuers;
     this.#loaded = loaded;
     this.#views = new PrincipalViews(new RoleGraph(roles), () => undefined);
     this.#probes = probesOf(lines);

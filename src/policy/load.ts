@@ -8,6 +8,8 @@ import type { CheckedLines } from './check-lines.ts';
 import { parseCsv } from './csv.ts';
 import type { CsvLine, CsvResult } from './csv.ts';
 import { ForeignSnapshot } from './foreign-snapshot.ts';
+import type { Issuer } from './issuer.ts';
+import { ISSUERS_FILE, loadIssuers } from './issuers.ts';
 import { parseModel } from './model.ts';
 import type { PolicyModel } from './model.ts';
 import { digestOf, readPolicyTexts } from './policy-folder.ts';
@@ -38,7 +40,7 @@ export async function loadPolicy(folder: string): Promise<PolicySnapshot> {
 export async function loadPolicyLines(folder: string): Promise<LoadedPolicy> {
   const texts = await readPolicyTexts(folder);
   await loadCases(folder);
-  return buildPolicy(texts);
+  return buildPolicy(texts, await issuersOf(texts, folder));
 }
 
 /**
@@ -53,13 +55,20 @@ export async function reloadPolicy(
 ): Promise<PolicySnapshot> {
   const texts = await readPolicyTexts(folder);
   await loadCases(folder);
+  const issuers = await issuersOf(texts, folder);
   if (digestOf(texts) === current.digest) return current;
   const cut = [
     { file: MODEL_FILE, text: texts.model },
     { file: POLICY_FILE, text: texts.policy },
+    { file: ISSUERS_FILE, text: texts.issuers ?? '\n' },
   ].filter(({ text }) => !text.endsWith('\n'));
   if (cut.length > 0) throw new PolicyError(cut.map(({ file, text }) => cutFinding(file, text)));
-  return (await buildPolicy(texts)).snapshot;
+  return (await buildPolicy(texts, issuers)).snapshot;
+}
+
+/** Looked at again even where the text is the same: the key sets that it names are files of their own. */
+async function issuersOf(texts: PolicyTexts, folder: string): Promise<readonly Issuer[]> {
+  return texts.issuers === undefined ? [] : loadIssuers(texts.issuers, folder);
 }
 
 function cutFinding(file: string, text: string): Finding {
@@ -68,8 +77,11 @@ function cutFinding(file: string, text: string): Finding {
   return { file, line, text: 'the file does not end with a newline: it may be cut short' };
 }
 
-/** Builds a policy of its texts. @throws PolicyError */
-export async function buildPolicy(texts: PolicyTexts): Promise<LoadedPolicy> {
+/** Builds a policy of its texts and of the issuers that were read from them. @throws PolicyError */
+export async function buildPolicy(
+  texts: PolicyTexts,
+  issuers: readonly Issuer[] = [],
+): Promise<LoadedPolicy> {
   const { model, findings } = parseModel(texts.model);
   if (model === undefined) throw new PolicyError(findings);
   // Each step of a long policy takes a while; what waits may run in between.
@@ -83,9 +95,10 @@ export async function buildPolicy(texts: PolicyTexts): Promise<LoadedPolicy> {
   const { policies, roles } = checked;
   if (model.kind === 'foreign') {
     tryOut(enforcer);
-    return { snapshot: new ForeignSnapshot(enforcer, csv.lines, roles, digest), policies, roles };
+    const snapshot = new ForeignSnapshot(enforcer, csv.lines, roles, digest, issuers);
+    return { snapshot, policies, roles };
   }
-  return { snapshot: new CompiledSnapshot(policies, roles, digest), policies, roles };
+  return { snapshot: new CompiledSnapshot(policies, roles, digest, issuers), policies, roles };
 }
 
 function refuse(csv: CsvResult, checked: CheckedLines): void {

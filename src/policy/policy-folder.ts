@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { readFile, readdir, realpath, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
+import { ISSUERS_FILE } from './issuers.ts';
 import { PolicyError } from './policy-error.ts';
 import { MODEL_FILE, POLICY_FILE } from './policy-line.ts';
 
@@ -9,23 +10,25 @@ import { MODEL_FILE, POLICY_FILE } from './policy-line.ts';
 export interface PolicyTexts {
   readonly model: string;
   readonly policy: string;
+  /** Absent when there is no such file. */
+  readonly issuers?: string | undefined;
 }
 
 /** What the contract puts here too, but this version does not read: ignored, it would seem to be in force. */
-const UNREAD: readonly string[] = ['commits.yaml', 'issuers.yaml', 'limits.yaml'];
+const UNREAD: readonly string[] = ['commits.yaml', 'limits.yaml'];
 
 /** How often a folder that changes while it is read is read again. */
 const ATTEMPTS = 10;
 
 /**
- * Reads `model.conf` and `policy.csv` of a folder, or of what it links to.
+ * Reads `model.conf`, `policy.csv` and `issuers.yaml` of a folder, or of what it links to.
  * @throws PolicyError when one is missing, is no UTF-8, the folder does not come to rest, or it
  *   holds a file that would have no effect.
  */
 export async function readPolicyTexts(folder: string): Promise<PolicyTexts> {
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     const before = await fingerprint(folder);
-    const texts = await readBoth(folder);
+    const texts = await readAll(folder);
     if ((await fingerprint(folder)) === before) {
       if (texts instanceof PolicyError) throw texts;
       return texts;
@@ -37,12 +40,13 @@ export async function readPolicyTexts(folder: string): Promise<PolicyTexts> {
   ]);
 }
 
-async function readBoth(folder: string): Promise<PolicyTexts | PolicyError> {
+async function readAll(folder: string): Promise<PolicyTexts | PolicyError> {
   try {
     const model = await readText(folder, MODEL_FILE);
     const policy = await readText(folder, POLICY_FILE);
     await refuseUnread(folder);
-    return { model, policy };
+    const issuers = await readOptional(folder, ISSUERS_FILE);
+    return { model, policy, issuers };
   } catch (error) {
     if (error instanceof PolicyError) return error;
     throw error;
@@ -58,6 +62,11 @@ async function refuseUnread(folder: string): Promise<void> {
   if (findings.length > 0) throw new PolicyError(findings);
 }
 
+async function readOptional(folder: string, file: string): Promise<string | undefined> {
+  const names = await readdir(folder).catch((): string[] => []);
+  return names.includes(file) ? readText(folder, file) : undefined;
+}
+
 async function readText(folder: string, file: string): Promise<string> {
   const bytes = await readFile(join(folder, file)).catch((error: NodeJS.ErrnoException) => {
     const text = `the file cannot be read in the folder ${folder} (${error.code})`;
@@ -70,10 +79,15 @@ async function readText(folder: string, file: string): Promise<string> {
   }
 }
 
-/** SHA-256 over the texts of a policy, in hexadecimal. */
-export function digestOf({ model, policy }: PolicyTexts): string {
+/**
+ * SHA-256 over the texts of a policy, in hexadecimal: the length of each and the text,
+ * `issuers.yaml` with its name, last and only where it exists.
+ */
+export function digestOf({ model, policy, issuers }: PolicyTexts): string {
   const hash = createHash('sha256');
-  for (const text of [model, policy]) hash.update(`${Buffer.byteLength(text)}\n`).update(text);
+  const optional = issuers === undefined ? [] : [`${ISSUERS_FILE}\n${issuers}`];
+  for (const text of [model, policy, ...optional])
+    hash.update(`${Buffer.byteLength(text)}\n`).update(text);
   return hash.digest('hex');
 }
 

@@ -2,6 +2,7 @@ import type { ObjectPath } from '../protocol/identifier.ts';
 import type { Action } from '../protocol/operation.ts';
 import type { Principal } from '../protocol/principal.ts';
 import type { Circumstances } from './circumstances.ts';
+import type { Issuer } from './issuer.ts';
 
 /** What was decided, and why. */
 export interface Verdict {
@@ -21,6 +22,8 @@ export interface PolicySnapshot {
   readonly digest: string;
   /** `file:line: what is odd` about lines that can never decide anything. */
   readonly remarks: readonly string[];
+  /** Whose tokens are believed. */
+  readonly issuers: readonly Issuer[];
   /** Whether casbin itself decides, line by line, since the model is not the shipped one. */
   readonly slow: boolean;
   /**

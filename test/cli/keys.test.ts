@@ -117,7 +117,7 @@ describe('keys list', () => {
     ]);
     expect(JSON.stringify(keys)).not.toContain('hash');
     const { lines } = await run('keys', 'list', '--data', data);
-    expect(lines[0]!.split('\n').map((line) => line.split(/ {2,}/).length)).toEqual([7, 7, 7]);
+    expect(lines[0]!.split('\n').map((line) => line.split(/ {2,}/).length)).toEqual([8, 8, 8]);
   });
 });
 

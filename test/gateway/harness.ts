@@ -7,13 +7,18 @@ import type { AuditRecord } from '../../src/audit/record.ts';
 import type { AuditLog } from '../../src/audit/writer.ts';
 import { Drain } from '../../src/gateway/drain.ts';
 import type { Gateway } from '../../src/gateway/gateway.ts';
+import { FailureLimit } from '../../src/gateway/failure-limit.ts';
+import { Identification } from '../../src/gateway/identification.ts';
 import { updateKeys } from '../../src/gateway/key-file.ts';
 import { KeyRing } from '../../src/gateway/key-ring.ts';
 import { makeKey, type KeyDetails } from '../../src/gateway/keys.ts';
 import type { LingerLimits } from '../../src/gateway/linger.ts';
+import { Networks } from '../../src/gateway/networks.ts';
 import { Recorder } from '../../src/gateway/record.ts';
 import { redactor } from '../../src/gateway/redact.ts';
 import { listen, type Listening } from '../../src/gateway/server.ts';
+import { Tokens } from '../../src/gateway/tokens/tokens.ts';
+import type { Issuer } from '../../src/policy/issuer.ts';
 import { loadPolicy } from '../../src/policy/load.ts';
 import type { Answer, Backend, CatalogRequest } from '../../src/protocol/backend.ts';
 import type { Permit } from '../../src/protocol/permit.ts';
@@ -110,6 +115,10 @@ export interface Setup {
   readonly headerBytes?: number;
   readonly idleMillis?: number;
   readonly drainMillis?: number;
+  readonly issuers?: readonly Issuer[];
+  readonly trustedProxies?: readonly string[];
+  /** Wrong credentials of an address in a minute; any number without. */
+  readonly failedIdentifications?: number;
 }
 
 /** A gateway that listens, with everything real but its backend and the place of its audit log. */
@@ -120,6 +129,7 @@ export interface Harness {
   /** Everything that was logged, as JSON lines. */
   readonly logged: string[];
   readonly listening: Listening;
+  readonly tokens: Tokens;
   /** Makes a key with these roles and gives its text. */
   key(details: Partial<KeyDetails>): Promise<string>;
   close(): Promise<void>;
@@ -145,9 +155,11 @@ export async function start(setup: Setup = {}): Promise<Harness> {
     events,
     logged,
     listening,
+    tokens: gateway.tokens,
     key: (details) => addKey(keyPath, details),
     close: async () => {
       await listening.stop();
+      gateway.tokens.close();
       await rm(folder, { recursive: true, force: true });
     },
   };
@@ -168,8 +180,14 @@ async function gatewayOf(setup: Setup, parts: Parts): Promise<Gateway> {
   await writeFile(join(policies, 'policy.csv'), setup.policy ?? POLICY);
   const snapshot = await loadPolicy(policies);
   const log = pino({ level: 'info' }, { write: (line: string) => void parts.logged.push(line) });
+  const keys = new KeyRing(parts.keyPath, ADMIN, () => undefined);
+  const tokens = new Tokens(setup.issuers ?? [], { log });
+  const failures = new FailureLimit(setup.failedIdentifications ?? null);
   return {
-    keys: new KeyRing(parts.keyPath, ADMIN, () => undefined),
+    keys,
+    tokens,
+    identification: new Identification({ keys, tokens, failures }),
+    trustedProxies: new Networks(setup.trustedProxies ?? []),
     policy: { current: () => snapshot, refused: () => setup.refused?.() },
     recorder: new Recorder({
       audit: parts.audit,

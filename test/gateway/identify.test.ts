@@ -1,11 +1,17 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
+import { IncomingMessage, type IncomingHttpHeaders } from 'node:http';
+import { Socket } from 'node:net';
 import { join } from 'node:path';
+import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { principalOf } from '../../src/gateway/identify.ts';
+import { FailureLimit } from '../../src/gateway/failure-limit.ts';
+import { Identification } from '../../src/gateway/identification.ts';
 import { updateKeys } from '../../src/gateway/key-file.ts';
 import { KeyRing } from '../../src/gateway/key-ring.ts';
 import { makeKey } from '../../src/gateway/keys.ts';
+import { Tokens } from '../../src/gateway/tokens/tokens.ts';
+import type { Principal } from '../../src/protocol/principal.ts';
 
 const now = new Date();
 const made = {
@@ -26,13 +32,21 @@ const made = {
 };
 
 let folder: string;
-let ring: KeyRing;
+let identification: Identification;
+
+function principalOf(headers: IncomingHttpHeaders): Principal | Promise<Principal> {
+  const incoming = new IncomingMessage(new Socket());
+  Object.assign(incoming.headers, headers);
+  return identification.principalOf({ incoming, sourceIp: '192.0.2.1' });
+}
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'arrowgate-identify-'));
   const path = join(folder, 'keys.json');
   await updateKeys(path, () => Object.values(made).map((key) => key.stored));
-  ring = new KeyRing(path, 'clé', () => undefined);
+  const keys = new KeyRing(path, 'clé', () => undefined);
+  const tokens = new Tokens([], { log: pino({ level: 'silent' }) });
+  identification = new Identification({ keys, tokens, failures: new FailureLimit(null) });
 });
 
 afterAll(async () => {
@@ -66,7 +80,7 @@ describe('the caller', () => {
     ],
     ['the administrator key of the process', { 'x-api-key': onTheWire }, 'user:admin'],
   ])('is known by %s', (_, headers, subject) => {
-    expect(principalOf(headers, ring).subject).toBe(subject);
+    expect(principalOf(headers)).toMatchObject({ subject });
   });
 
   it.each([
@@ -100,7 +114,7 @@ describe('the caller', () => {
     ],
     ['an expired key', { 'x-api-key': old.text }, `the key ${old.stored.id} is expired`],
   ])('is not known by %s', (_, headers, sentence) => {
-    expect(() => principalOf(headers, ring)).toThrow(
+    expect(() => principalOf(headers)).toThrow(
       expect.objectContaining({ message: sentence, row: expect.objectContaining({ code: 16 }) }),
     );
   });

@@ -91,6 +91,7 @@ describe('readiness', () => {
       parts: [
         { part: 'policy', status: 'degraded', why: 'policy.csv:1: no' },
         { part: 'keys', status: 'ok' },
+        { part: 'issuers', status: 'ok' },
         { part: 'audit', status: 'ok' },
         { part: 'checkpoints', status: 'ok' },
         { part: 'small', status: 'unavailable', why: 'the store does not answer' },

@@ -171,7 +171,7 @@ describe('a reload is refused, the last good policy stays and a better one is ta
     expect(changes).toEqual([]);
   });
 
-  it.each(['commits.yaml', 'issuers.yaml', 'limits.yaml'])(
+  it.each(['commits.yaml', 'limits.yaml'])(
     'with a %s, which would have no effect',
     async (file) => {
       await start();
@@ -181,6 +181,19 @@ describe('a reload is refused, the last good policy stays and a better one is ta
       await expect(loadPolicy(folder)).rejects.toThrow(finding);
     },
   );
+
+  it('with issuers that are refused', async () => {
+    await start();
+    await writeFile(join(folder, 'issuers.yaml'), 'issuers: []\nlimits: []\n');
+    const finding = 'issuers.yaml:2: unknown key "limits": there are issuers';
+    await until(() => expect(refusals).toEqual([[finding]]));
+    await writeFile(join(folder, 'issuers.yaml'), 'issuers: []');
+    const cut = 'issuers.yaml:1: the file does not end with a newline: it may be cut short';
+    await until(() => expect(watch.refused()).toBe(cut));
+    expect(changes).toEqual([]);
+    await rm(join(folder, 'issuers.yaml'));
+    await until(() => expect(watch.refused()).toBeUndefined());
+  });
 
   it('with bytes that are no UTF-8', async () => {
     await start();

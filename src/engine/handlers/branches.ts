@@ -1,8 +1,8 @@
 import type { Answer } from '../../protocol/backend.ts';
 import { jsonAnswer } from '../answers.ts';
 import type { Call, HandlerTable } from '../handler.ts';
-import { countField, integerField, textField } from '../query/fields.ts';
-import { pageParameters } from '../parameters.ts';
+import { countField, textField } from '../query/fields.ts';
+import { asksForPages, pageParameters } from '../parameters.ts';
 import { removeBranch } from '../table/branch-removal.ts';
 import type { BranchOrigin, NamedBranch } from '../table/branches.ts';
 import { MAIN } from '../table/chain.ts';
@@ -81,7 +81,7 @@ async function listBranches(parts: TagParts, call: Call): Promise<Answer> {
     const chain = await parts.tables.chain(table, name);
     return (await parts.tables.versions(table, newest, chain)).length > 0;
   };
-  if (call.request.dialect === 'lancedb' && integerField(call.body, 'limit') === null) {
+  if (call.request.dialect === 'lancedb' && !asksForPages(call)) {
     const all = await withRefs(table, (await branches.all(id)).branches, isLeft);
     return jsonAnswer(call, { branches: entriesOf(all) });
   }

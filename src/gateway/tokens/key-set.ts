@@ -1,0 +1,38 @@
+import { createLocalJWKSet, type JWTVerifyGetKey } from 'jose';
+
+/** What verifies a signature. */
+export type VerificationKey = Awaited<ReturnType<JWTVerifyGetKey>>;
+
+/** No key of the issuer can be had now: nothing can be said about its tokens. */
+export class KeysUnavailable extends Error {
+  constructor(why: string) {
+    super(why);
+    this.name = 'KeysUnavailable';
+  }
+}
+
+/** The public keys of an issuer, kept up to date. */
+export interface KeySet {
+  /** The key that a token names. @throws JOSEError when there is none, KeysUnavailable */
+  readonly find: JWTVerifyGetKey;
+  /** Why the keys are not those of the issuer as they are now; undefined if they are. */
+  readonly fault: string | undefined;
+  /** Does what is due. Called about each second. */
+  tick(): void;
+  /** Nothing is fetched any more. */
+  close(): void;
+}
+
+/** What happens to a key set. */
+export interface KeySetEvents {
+  /** The keys are others, or there are none any more. */
+  readonly changed: () => void;
+  /** The keys cannot be kept up to date; told once until they can again. */
+  readonly failed: (why: string) => void;
+  readonly recovered: () => void;
+}
+
+/** Looks keys up in the text of a key set. @throws JOSEError */
+export function lookupIn(text: string): JWTVerifyGetKey {
+  return createLocalJWKSet(JSON.parse(text));
+}
