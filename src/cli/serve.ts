@@ -137,6 +137,11 @@ async function openPolicy({
 function warn(policy: PolicySnapshot, log: Logger): void {
   if (!policy.sees(administrator, [], 'namespace')) {
     log.warn('the policy gives role:admin nothing: no administrator can do anything');
+  } else if (!policy.decide(administrator, 'manage', []).allowed) {
+    log.warn('the policy does not let role:admin manage everything');
+  }
+  if (policy.remarks.length > 0) {
+    log.warn({ lines: policy.remarks.slice(0, 20) }, 'lines of the policy never decide anything');
   }
   if (policy.slow) log.warn('the model is not the shipped one: casbin decides, which is slow');
 }

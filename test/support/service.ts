@@ -20,6 +20,8 @@ export interface ServiceOptions {
   readonly within?: string;
   /** The lines of `policy.csv`; the shipped policies when absent. */
   readonly policy?: string;
+  /** The text of `model.conf`; the shipped model when absent. */
+  readonly model?: string;
   /** False for none, so that the program makes its first key itself. */
   readonly adminKey?: false;
   /** The text of `arrowgate.yaml` in the working folder; no such file when absent. */
@@ -55,6 +57,9 @@ export class Service {
     const service = new Service(folder, options);
     await cp(POLICIES, service.policies, { recursive: true });
     if (options.policy !== undefined) await service.writePolicy(options.policy);
+    if (options.model !== undefined) {
+      await writeFile(join(service.policies, 'model.conf'), options.model);
+    }
     if (options.config !== undefined)
       await writeFile(join(folder, 'arrowgate.yaml'), options.config);
     await service.restart();

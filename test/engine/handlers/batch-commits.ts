@@ -226,7 +226,7 @@ function batchCommitsOfTables(): void {
         'DeclareTable /a',
         'CreateTableVersion /a',
         'CreateTableVersion /b@dev',
-        'drop /c',
+        'drop /c@main',
         'DeregisterTable /d',
       ]);
     });
