@@ -22,6 +22,8 @@ import { loadPolicy } from '../policy/load.ts';
 import type { PolicySnapshot } from '../policy/snapshot.ts';
 import { watchPolicy, type PolicyWatch } from '../policy/watch.ts';
 import { openCheckpointPlaces, openSigningKey } from './audit-checkpoints.ts';
+import { openQuota } from '../store/open-quota.ts';
+import type { Quota } from '../store/quota.ts';
 import type { Config } from './config-table.ts';
 import { dataFolderOf, makeDataFolder, type DataFolder } from './data-folder.ts';
 import { makeFirstKey } from './first-key.ts';
@@ -88,6 +90,7 @@ async function compose(start: Start): Promise<Gateway> {
     identification: new Identification({ keys, tokens, failures }),
     trustedProxies: new Networks(config.trusted_proxies),
     policy,
+    quota: await openCounters(start),
     recorder,
     backend: engine.backend,
     log,
@@ -132,6 +135,16 @@ async function openPolicy({
   const watch = watchPolicy(folder, first, onChange, onRefused);
   opened.add(() => watch.close());
   return { policy: watch, tokens };
+}
+
+/** What the limits of the policy count with. */
+async function openCounters({ config, opened }: Start): Promise<Quota> {
+  const quota = await openQuota({
+    redis: config['coordination.redis'],
+    catalog: config['coordination.catalog'],
+  });
+  opened.add(() => quota.close());
+  return quota;
 }
 
 function warn(policy: PolicySnapshot, log: Logger): void {

@@ -3,9 +3,11 @@ import type { Answer } from '../protocol/backend.ts';
 import { dialectOf, statusOf } from '../protocol/dialect.ts';
 import { CatalogError, type ErrorRow } from '../protocol/errors.ts';
 import { Denied } from './permit.ts';
+import { rateLimitHeaders } from './rate-limit-headers.ts';
 import { MethodRefused, pathOf } from './route.ts';
 import type { Answered, Known } from './steps.ts';
 import { TooManyFailures } from './too-many-failures.ts';
+import { Throttled } from './throttled.ts';
 
 /** How a request ends: what is answered, and what the audit log says of it. */
 export interface Outcome {
@@ -120,5 +122,8 @@ function headersFor(error: CatalogError): Readonly<Record<string, string>> {
   if (error instanceof TooManyFailures) return { 'retry-after': String(error.retryAfter) };
   if (error.row.name === 'Unauthenticated')
     return { 'www-authenticate': 'Bearer realm="arrowgate"' };
+  if (error instanceof Throttled) {
+    return { ...rateLimitHeaders(error.limits), 'retry-after': String(error.retrySeconds) };
+  }
   return {};
 }

@@ -30,6 +30,7 @@ export async function readiness(gateway: Gateway, received: Received): Promise<A
 async function partsOf(gateway: Gateway): Promise<readonly Part[]> {
   return [
     part('policy', 'degraded', gateway.policy.refused()),
+    part('limits', 'degraded', gateway.quota.fault()),
     part('keys', 'degraded', gateway.keys.fault),
     part('issuers', 'degraded', gateway.tokens.fault()),
     part('audit', 'unavailable', gateway.recorder.fault()),

@@ -4,6 +4,7 @@ import type { Principal } from '../protocol/principal.ts';
 import type { RouteMatch } from '../protocol/route.ts';
 import type { Attempt } from './attempt.ts';
 import type { RequestBody } from './body.ts';
+import type { LimitState } from './limit-state.ts';
 import type { SnapshotPermit } from './permit.ts';
 
 /** A route of the operation table, as a request named it. */
@@ -37,8 +38,16 @@ export interface Identified extends Routed {
   readonly principal: Principal;
 }
 
+/** The limits let it through. */
+export interface Limited extends Identified {
+  /** How the limits on it stand. */
+  readonly limits: readonly LimitState[];
+  /** Gives back what it holds as long as it runs; the second call does nothing. */
+  readonly release: () => void;
+}
+
 /** The policy allows it. A permit exists for nothing else: only `authorize` makes one that is handed on. */
-export interface Authorized extends Identified {
+export interface Authorized extends Limited {
   readonly permit: SnapshotPermit;
   /** The line that allowed the operation. */
   readonly rule: string | null;

@@ -5,6 +5,7 @@ import { noCircumstances } from './circumstances.ts';
 import type { Circumstances } from './circumstances.ts';
 import { inertLines } from './inert.ts';
 import type { Issuer } from './issuer.ts';
+import { LimitBook } from './limit-book.ts';
 import { intersect, subtreeOf } from './pattern.ts';
 import { MergedTrie } from './merged-trie.ts';
 import type { Pattern } from './pattern.ts';
@@ -46,6 +47,7 @@ export class CompiledSnapshot implements PolicySnapshot {
   readonly digest: string;
   readonly remarks: readonly string[];
   readonly issuers: readonly Issuer[];
+  readonly limits: LimitBook;
   readonly #views: PrincipalViews<Lines>;
 
   constructor(
@@ -53,10 +55,12 @@ export class CompiledSnapshot implements PolicySnapshot {
     roles: readonly RoleLine[],
     digest: string,
     issuers: readonly Issuer[] = [],
+    limits = LimitBook.empty,
   ) {
     const tries = buildTries(policies);
     this.digest = digest;
     this.issuers = issuers;
+    this.limits = limits;
     this.remarks = inertLines(policies).map(formatFinding);
     this.#views = new PrincipalViews(new RoleGraph(roles), (names) => {
       const own = [...names].map((name) => tries.get(name)).filter((trie) => trie !== undefined);

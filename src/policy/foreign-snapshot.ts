@@ -7,6 +7,7 @@ import type { LoadedEnforcer } from './casbin-enforcer.ts';
 import { noCircumstances } from './circumstances.ts';
 import type { Circumstances } from './circumstances.ts';
 import type { CsvLine } from './csv.ts';
+import { LimitBook } from './limit-book.ts';
 import { parsePattern } from './pattern.ts';
 import type { Effect } from './effect.ts';
 import type { RoleLine } from './policy-line.ts';
@@ -38,6 +39,7 @@ export class ForeignSnapshot implements PolicySnapshot {
   readonly remarks: readonly string[] = [];
   readonly digest: string;
   readonly issuers: readonly Issuer[];
+  readonly limits: LimitBook;
   readonly #loaded: LoadedEnforcer;
   readonly #views: PrincipalViews<undefined>;
   readonly #probes: readonly ObjectPath[];
@@ -48,9 +50,11 @@ export class ForeignSnapshot implements PolicySnapshot {
     roles: readonly RoleLine[],
     digest: string,
     issuers: readonly Issuer[] = [],
+    limits = LimitBook.empty,
   ) {
     this.digest = digest;
     this.issuers = issuers;
+    this.limits = limits;
     this.#loaded = loaded;
     this.#views = new PrincipalViews(new RoleGraph(roles), () => undefined);
     this.#probes = probesOf(lines);

@@ -3,6 +3,7 @@ import type { Action } from '../protocol/operation.ts';
 import type { Principal } from '../protocol/principal.ts';
 import type { Circumstances } from './circumstances.ts';
 import type { Issuer } from './issuer.ts';
+import type { LimitBook } from './limit-book.ts';
 
 /** What was decided, and why. */
 export interface Verdict {
@@ -26,6 +27,8 @@ export interface PolicySnapshot {
   readonly issuers: readonly Issuer[];
   /** Whether casbin itself decides, line by line, since the model is not the shipped one. */
   readonly slow: boolean;
+  /** The limits that were loaded with it. */
+  readonly limits: LimitBook;
   /**
    * Whether the principal may do this to the object. For an access group the
    * answer is yes if it is for every operation of the group; `audit`, which

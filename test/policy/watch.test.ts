@@ -171,7 +171,7 @@ describe('a reload is refused, the last good policy stays and a better one is ta
     expect(changes).toEqual([]);
   });
 
-  it.each(['commits.yaml', 'limits.yaml'])(
+  it.each(['commits.yaml'])(
     'with a %s, which would have no effect',
     async (file) => {
       await start();
