@@ -115,7 +115,7 @@ function checkCosts(
     fields.fault('cost', `cost names ${action}, which the limit is not about`);
   }
   if (rate === null) return;
-  if (covered.every((name) => cost(name) === 0)) {
+  if (covered.length > 0 && covered.every((name) => cost(name) === 0)) {
     fields.fault('cost', 'everything costs 0: the rate could never act');
   }
   const dear = covered.find((name) => cost(name) > rate.burst);
