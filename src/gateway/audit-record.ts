@@ -70,7 +70,8 @@ function shared(known: Known, options: RecordOptions) {
     object: route === undefined ? null : canonicalPath(route.object),
     mode: route === undefined ? null : (queryMode(route.operation, route.query) ?? null),
     branch: route?.query.get('branch')?.[0] ?? null,
-    backend: options.backend,
+    // What is only described goes to a backend that is not known here.
+    backend: known.described === true ? null : options.backend,
     context: known.context === undefined ? {} : options.redact(known.context),
   };
 }

@@ -23,6 +23,8 @@ export interface Received {
   /** When it arrived: microseconds since 1970, and the same moment on the monotonic clock in nanoseconds. */
   readonly arrivedMicros: bigint;
   readonly arrivedNanos: bigint;
+  /** True for a request that a proxy describes and will send elsewhere itself. */
+  readonly described?: boolean;
   /** Aborted when the client goes away. */
   readonly signal: AbortSignal;
 }

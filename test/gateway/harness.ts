@@ -115,6 +115,7 @@ export interface Setup {
   /** The text of `limits.yaml`. */
   readonly limits?: string;
   readonly quota?: Quota;
+  readonly trustedProxies?: readonly string[];
   readonly refused?: () => string | undefined;
   readonly linger?: LingerLimits;
   readonly headerBytes?: number;

@@ -11,7 +11,7 @@ import type { OperationName } from '../../src/protocol/operation-name.ts';
 import { principal, shippedModel } from './support.ts';
 
 const root = new URL('../../', import.meta.url).pathname;
-const example = await readFile(`${root}examples/policies/limits.yaml`, 'utf8');
+const example = await readFile(`${root}policies/examples/limits.yaml`, 'utf8');
 const schema = JSON.parse(await readFile(`${root}docs/schemas/limits.schema.json`, 'utf8'));
 const validator = Schema.Compile(schema);
 
