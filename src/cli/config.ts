@@ -29,6 +29,19 @@ export function loadConfig(flags: Flags, environment: Environment): Config {
     environmentSource(environment),
     namedFile(flags.config ?? environment[CONFIG_VARIABLE]),
   ];
+  return configOf(sources);
+}
+
+/**
+ * The configuration of a text alone, as a file would have it; nothing else is read.
+ * @param name What stands for the file in sentences.
+ * @throws ConfigError with one sentence
+ */
+export function parseConfig(name: string, text: string): Config {
+  return configOf([fileSource(name, text)]);
+}
+
+function configOf(sources: readonly Source[]): Config {
   const entries = configPaths.map((path) => [path, valueOf(path, sources)]);
   // Each value was read by the kind of its own row.
   return Object.fromEntries(entries) as Config;

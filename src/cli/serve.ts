@@ -63,14 +63,16 @@ export async function startGateway(config: Config, log: Logger, output: Output):
   }
 }
 
-interface Start {
+/** What a gateway is put together from. */
+export interface Start {
   readonly config: Config;
   readonly log: Logger;
   readonly output: Output;
   readonly opened: Opened;
 }
 
-async function compose(start: Start): Promise<Gateway> {
+/** Opens everything that a gateway needs; `opened` closes it again. @throws as `startGateway` does */
+export async function compose(start: Start): Promise<Gateway> {
   const { config, log } = start;
   const folder = dataFolderOf(config);
   const { policy, tokens } = await openPolicy(start);

@@ -7,6 +7,7 @@ import { refuseBytes } from './client-error.ts';
 import { Connections } from './connections.ts';
 import { handleDescribed, isAuthorize } from './forward-auth.ts';
 import type { Gateway } from './gateway.ts';
+import { isProtocol } from './own-paths.ts';
 import { handle } from './pipeline.ts';
 import { handlePlain } from './plain.ts';
 import { pathOf } from './route.ts';
@@ -75,7 +76,7 @@ function wire(server: Server, gateway: Gateway, connections: Connections): void 
 }
 
 /** One request and its answer. Never rejects: what nobody foresaw is logged and cuts the connection. */
-async function exchange(
+export async function exchange(
   gateway: Gateway,
   incoming: IncomingMessage,
   response: ServerResponse,
@@ -93,7 +94,7 @@ async function exchange(
 type Handler = (gateway: Gateway, received: Received) => Promise<void>;
 
 function handlerOf(path: string): Handler {
-  if (/^\/v1(\/|$)/.test(path)) return handle;
+  if (isProtocol(path)) return handle;
   return isAuthorize(path) ? handleDescribed : handlePlain;
 }
 
