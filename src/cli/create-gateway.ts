@@ -76,7 +76,7 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Embed
 
 function configOf({ config = {}, adminKey }: GatewayOptions): Config {
   const parsed = parseConfig('the configuration', stringify(config));
-  return adminKey === undefined ? parsed : { ...parsed, admin_key: adminKey };
+  return { ...parsed, processes: 1, admin_key: adminKey ?? null };
 }
 
 function embedded(gateway: Gateway, opened: Opened): EmbeddedGateway {

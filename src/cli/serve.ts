@@ -30,6 +30,7 @@ import { makeFirstKey } from './first-key.ts';
 import type { Output } from './output.ts';
 import { openCatalog } from './open-catalog.ts';
 import { Opened } from './opened.ts';
+import { openCounters } from './process-quota.ts';
 import { UsageError } from './usage-error.ts';
 import { programVersion } from './version.ts';
 
@@ -92,7 +93,7 @@ export async function compose(start: Start): Promise<Gateway> {
     identification: new Identification({ keys, tokens, failures }),
     trustedProxies: new Networks(config.trusted_proxies),
     policy,
-    quota: await openCounters(start),
+    quota: await openLimits(start),
     recorder,
     backend: engine.backend,
     log,
@@ -140,11 +141,8 @@ async function openPolicy({
 }
 
 /** What the limits of the policy count with. */
-async function openCounters({ config, opened }: Start): Promise<Quota> {
-  const quota = await openQuota({
-    redis: config['coordination.redis'],
-    catalog: config['coordination.catalog'],
-  });
+async function openLimits({ config, opened }: Start): Promise<Quota> {
+  const quota = await openCounters(config);
   opened.add(() => quota.close());
   return quota;
 }

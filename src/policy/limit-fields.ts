@@ -99,7 +99,8 @@ export class LimitFields {
   rate(): Rate | null {
     const value = this.#value('rate');
     if (value === undefined) return this.#noRate();
-    const [, count, unit] = typeof value === 'string' ? (RATE.exec(value) ?? []) : [];
+    const text = typeof value === 'string' ? value : '';
+    const [, count, unit] = RATE.exec(text) ?? [];
     if (count === undefined || Number(count) > MOST) {
       this.fault('rate', `rate is ${show(value)}, but must be 1 to ${MOST} and /s, /m or /h`);
       return null;
@@ -107,12 +108,9 @@ export class LimitFields {
     const micros = MICROS[unit as keyof typeof MICROS] / Number(count);
     const burst = this.#whole('burst') ?? Number(count);
     if (micros * burst > YEAR_MICROS) {
-      this.fault(
-        'burst',
-        `a burst of ${burst} at ${String(value)} takes more than a year to come back`,
-      );
+      this.fault('burst', `a burst of ${burst} at ${text} takes more than a year to come back`);
     }
-    return { text: String(value), intervalMicros: micros, burst };
+    return { text, intervalMicros: micros, burst };
   }
 
   concurrency(): number | null {

@@ -7,11 +7,11 @@ import type { Argument } from './redis-commit.ts';
 import { QUOTA_SCRIPT } from './redis-quota-script.ts';
 
 /** Whoever waits for its limits longer than this, in milliseconds, goes on without them. */
-const ANSWER_MILLIS = 500;
+const ANSWER_MILLIS = 1_000;
 /** A slot comes back so long after its gateway has died. */
-const LEASE_MILLIS = 10_000;
+const LEASE_MILLIS = 6_000;
 /** How often those that run say that they still do. */
-const KEEP_MILLIS = 3_000;
+const KEEP_MILLIS = 2_000;
 /** So many leases are kept with one command. */
 const KEPT_AT_ONCE = 500;
 /** Longer names of counters are kept as digests. */

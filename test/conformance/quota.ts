@@ -111,9 +111,9 @@ export function quotaSuite(name: string, open: () => Promise<Quota>): void {
       expect(answers.filter((answer) => answer.granted)).toHaveLength(4);
       for (const answer of answers) answer.release();
       await eventually(async () => {
-        const { readings, release } = await quota.take([ask]);
-        release();
-        expect(readings[0]!.slotsLeft).toBe(3);
+        const answer = await quota.take([ask]);
+        answer.release();
+        expect(answer.readings[0]!.slotsLeft).toBe(3);
       });
     });
 

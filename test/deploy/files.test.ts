@@ -155,7 +155,7 @@ describe('the compose file', () => {
     const { services } = await read();
     const text = await shipped('nginx/gateways.conf');
     const servers = [...text.matchAll(/^\s+server (\S+):(\d+);$/gm)];
-    expect(servers.map(([, host, at]) => [host! in services, Number(at)])).toEqual([
+    expect(servers.map(([, host, at]) => [Object.hasOwn(services, host!), Number(at)])).toEqual([
       [true, port],
       [true, port],
     ]);

@@ -77,10 +77,7 @@ describe('nginx that asks at /authorize, with the shipped configuration', () => 
   let limited: string;
 
   beforeAll(async () => {
-    service = await Service.start({ policy: POLICY, config: PROXIES });
-    await writeFile(join(service.policies, 'limits.yaml'), LIMITS);
-    await service.end();
-    await service.restart();
+    service = await Service.start({ policy: POLICY, config: PROXIES, limits: LIMITS });
     reader = await service.key('reader', 'reader');
     limited = await service.key('limited', 'reader');
     nginx = await Nginx.start(

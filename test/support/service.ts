@@ -22,6 +22,8 @@ export interface ServiceOptions {
   readonly policy?: string;
   /** The text of `model.conf`; the shipped model when absent. */
   readonly model?: string;
+  /** The text of `limits.yaml`; no such file when absent. */
+  readonly limits?: string;
   /** False for none, so that the program makes its first key itself. */
   readonly adminKey?: false;
   /** The text of `arrowgate.yaml` in the working folder; no such file when absent. */
@@ -60,6 +62,8 @@ export class Service {
     if (options.model !== undefined) {
       await writeFile(join(service.policies, 'model.conf'), options.model);
     }
+    if (options.limits !== undefined)
+      await writeFile(join(service.policies, 'limits.yaml'), options.limits);
     if (options.config !== undefined)
       await writeFile(join(folder, 'arrowgate.yaml'), options.config);
     await service.restart();
