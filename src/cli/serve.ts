@@ -22,7 +22,6 @@ import { loadPolicy } from '../policy/load.ts';
 import type { PolicySnapshot } from '../policy/snapshot.ts';
 import { watchPolicy, type PolicyWatch } from '../policy/watch.ts';
 import { openCheckpointPlaces, openSigningKey } from './audit-checkpoints.ts';
-import { openQuota } from '../store/open-quota.ts';
 import type { Quota } from '../store/quota.ts';
 import type { Config } from './config-table.ts';
 import { dataFolderOf, makeDataFolder, type DataFolder } from './data-folder.ts';
