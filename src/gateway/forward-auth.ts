@@ -42,7 +42,8 @@ async function pass(gateway: Gateway, received: Received): Promise<Outcome> {
   try {
     describe(received.incoming);
     const routed = (known = route(admit(received, gateway.drain.stopping)));
-    const identified = (known = identify(routed, gateway.keys));
+    const found = identify(routed, gateway.identification);
+    const identified = (known = found instanceof Promise ? await found : found);
     const policy = gateway.policy.current();
     const limited = (known = await limit(identified, policy, gateway.quota));
     const authorized = (known = authorize(limited, policy));

@@ -122,7 +122,6 @@ export interface Setup {
   readonly idleMillis?: number;
   readonly drainMillis?: number;
   readonly issuers?: readonly Issuer[];
-  readonly trustedProxies?: readonly string[];
   /** Wrong credentials of an address in a minute; any number without. */
   readonly failedIdentifications?: number;
 }

@@ -190,16 +190,13 @@ describe('a reload is refused, the last good policy stays and a better one is ta
     expect(changes).toEqual([]);
   });
 
-  it.each(['commits.yaml'])(
-    'with a %s, which would have no effect',
-    async (file) => {
-      await start();
-      await writeFile(join(folder, file), 'limits: []\n');
-      const finding = `${file}: this version does not read it, so what it says would not be in force`;
-      await until(() => expect(refusals).toEqual([[finding]]));
-      await expect(loadPolicy(folder)).rejects.toThrow(finding);
-    },
-  );
+  it.each(['commits.yaml'])('with a %s, which would have no effect', async (file) => {
+    await start();
+    await writeFile(join(folder, file), 'limits: []\n');
+    const finding = `${file}: this version does not read it, so what it says would not be in force`;
+    await until(() => expect(refusals).toEqual([[finding]]));
+    await expect(loadPolicy(folder)).rejects.toThrow(finding);
+  });
 
   it('with issuers that are refused', async () => {
     await start();
