@@ -1,4 +1,4 @@
-import type { LimitState } from './limit-state.ts';
+import { wholeSeconds, type LimitState } from './limit-state.ts';
 
 /**
  * The fields `RateLimit` and `RateLimit-Policy` as lists of structured fields (RFC 9651),
@@ -33,7 +33,7 @@ function leftOf({ limit, reading }: LimitState): readonly string[] {
   const rate =
     reading.left === null
       ? []
-      : [`"${limit.name}";r=${reading.left};t=${seconds(reading.fullMicros)}`];
+      : [`"${limit.name}";r=${reading.left};t=${wholeSeconds(reading.fullMicros)}`];
   const slots =
     reading.slotsLeft === null ? [] : [`"${slotsName(limit.name)}";r=${reading.slotsLeft}`];
   return [...rate, ...slots];
@@ -41,7 +41,7 @@ function leftOf({ limit, reading }: LimitState): readonly string[] {
 
 function policyOf({ limit }: LimitState): readonly string[] {
   const { rate, concurrency, name } = limit;
-  const window = rate === null ? 0 : seconds(rate.intervalMicros * rate.burst);
+  const window = rate === null ? 0 : wholeSeconds(rate.intervalMicros * rate.burst);
   return [
     ...(rate === null ? [] : [`"${name}";q=${rate.burst};w=${Math.max(1, window)}`]),
     ...(concurrency === null
@@ -52,8 +52,4 @@ function policyOf({ limit }: LimitState): readonly string[] {
 
 function slotsName(name: string): string {
   return `${name}:concurrency`;
-}
-
-function seconds(micros: number): number {
-  return Math.ceil(micros / 1_000_000);
 }

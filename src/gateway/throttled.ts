@@ -1,5 +1,5 @@
 import { CatalogError } from '../protocol/errors.ts';
-import { isRefusing, type LimitState } from './limit-state.ts';
+import { isRefusing, wholeSeconds, type LimitState } from './limit-state.ts';
 
 /** Nobody knows when one of those that run will end; a client may ask again so soon. */
 const BUSY_MICROS = 1_000_000;
@@ -15,7 +15,7 @@ export class Throttled extends CatalogError {
     const waits = refusing.map(({ reading }) =>
       Math.max(reading.waitMicros, reading.busy ? BUSY_MICROS : 0),
     );
-    const seconds = Math.max(1, Math.ceil(Math.max(0, ...waits) / 1_000_000));
+    const seconds = Math.max(1, wholeSeconds(Math.max(0, ...waits)));
     super('Throttling', `${refusing.map(sentenceOf).join('; ')}: try again in ${seconds} s`);
     this.limits = limits;
     this.retrySeconds = seconds;
