@@ -47,6 +47,11 @@ export async function committedVersions(
   const { committer } = parts;
   const now = Date.now();
   const held = new Set<string>();
+  const settled = new Set<readonly PlannedVersion[]>();
+  const settle = async (versions: readonly PlannedVersion[]): Promise<void> => {
+    if (!settled.has(versions)) await settleVersions(versions);
+    settled.add(versions);
+  };
   try {
     const planned = await commitLoop<readonly PlannedVersion[]>({ committer, seal }, async () => {
       const plan = new VersionPlan(parts, now, held);
@@ -55,13 +60,13 @@ export async function committedVersions(
       const writes = versions.flatMap((version) => version.writes);
       if (writes.length === 0) return { kind: 'done', result: versions };
       const checks = versions.flatMap((version) => version.checks);
-      return { kind: 'commit', checks, writes, result: versions };
+      return { kind: 'commit', checks, writes, result: versions, decided: () => settle(versions) };
     });
-    await settleVersions(planned);
-    await letGo(held);
+    await settle(planned);
+    letGo(held);
     return planned;
   } catch (error) {
-    if (tookNoEffect(error)) await letGo(held);
+    if (tookNoEffect(error)) letGo(held);
     throw error;
   }
 }
