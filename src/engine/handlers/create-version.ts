@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { isJsonObject } from '../../protocol/json.ts';
 import { jsonAnswer } from '../answers.ts';
-import { commitLoop, tookNoEffect } from '../catalog/commit-loop.ts';
+import { commitLoop, tookNoEffect, type Committer } from '../catalog/commit-loop.ts';
+import { NotDurable } from '../catalog/not-durable.ts';
 import type { Seal } from '../catalog/seal.ts';
 import type { Call, Handler } from '../handler.ts';
 import type { Answer } from '../../protocol/backend.ts';
@@ -27,8 +28,21 @@ export function createVersion(parts: ManagedParts): Handler {
     const request = versionRequest(call.request.object, call.body, branchParameter(call));
     const answerOf = (planned: readonly PlannedVersion[]) => created(call, planned[0]!);
     const seal = call.once.seal(answerOf);
-    return answerOf(await committedVersions(parts, [request], seal));
+    return answerOf(await committedVersions(waiting(parts, call), [request], seal));
   };
+}
+
+/** The same parts, of which nothing is committed before the attempt is recorded. */
+function waiting(parts: ManagedParts, { recorded }: Call): ManagedParts {
+  if (recorded === undefined) return parts;
+  const { committer } = parts;
+  const commit: Committer['commit'] = async (...change) => {
+    await recorded().catch((error: unknown) => {
+      throw new NotDurable(error);
+    });
+    return committer.commit(...change);
+  };
+  return { ...parts, committer: { commit, catchUp: async () => committer.catchUp?.() } };
 }
 
 function created(call: Call, { table, record, summary }: PlannedVersion): Answer {

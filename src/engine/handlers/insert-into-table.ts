@@ -42,6 +42,7 @@ export function insertIntoTable(parts: TableParts): Handler {
     const { schema } = await parts.tables.snapshot(table.content, undefined, chain);
     const rows = incomingRows(incoming, schema);
     const flushes = new Flushes();
+    flushes.add(call.recorded?.() ?? Promise.resolve());
     const files = await parts.tables.write(table.content, schema, rows, flushes);
     const change = unlessAltered(schema, mode.change(files));
     const inserted = files.reduce((sum, file) => sum + file.rows, 0);
