@@ -2,6 +2,7 @@
 import { parentPort } from 'node:worker_threads';
 import { FragmentReader } from '../table/fragment-reader.ts';
 import { faultMessage } from './fault.ts';
+import { giveWay } from './niceness.ts';
 import type { FromThread, Task, ToThread } from './task.ts';
 import { runTask } from './thread-tasks.ts';
 import { Turnstile } from './turnstile.ts';
@@ -11,6 +12,7 @@ interface Running {
   readonly abort: AbortController;
 }
 
+giveWay();
 const reader = new FragmentReader();
 const running = new Map<number, Running>();
 
