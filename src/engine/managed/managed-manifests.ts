@@ -71,15 +71,19 @@ export async function holdStaged(
     flushes.add(file.sync());
     flushes.add(place(path, join(location, held)));
     // Nobody has made the names of these folders durable before the first version.
-    let folder = dirname(path);
-    while (isFirst && folder !== location) {
-      folder = dirname(folder);
-      flushes.add(syncFolder(folder));
-    }
+    if (isFirst)
+      for (const folder of foldersAbove(dirname(path), location)) flushes.add(syncFolder(folder));
     await flushes.settled();
   } finally {
     file.close();
   }
+}
+
+/** The folders in which a folder lies, up to the outermost of them. */
+function foldersAbove(folder: string, outermost: string): readonly string[] {
+  if (folder === outermost) return [];
+  const above = dirname(folder);
+  return [above, ...foldersAbove(above, outermost)];
 }
 
 /** Whether two files of a table hold the same bytes; not when one is missing. */

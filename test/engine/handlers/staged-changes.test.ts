@@ -1,3 +1,4 @@
+import { EventEmitter, once } from 'node:events';
 import { Int64, vectorFromArray } from 'apache-arrow';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { CatalogError } from '../../../src/protocol/errors.ts';
@@ -55,23 +56,19 @@ let staged = '';
 /** When it is known whether the attempt of a change is recorded. */
 class Recording {
   asked = 0;
-  #settle: { readonly resolve: () => void; readonly reject: (error: Error) => void } | undefined;
-  readonly #known = new Promise<void>((resolve, reject) => {
-    this.#settle = { resolve, reject };
-  });
+  readonly #events = new EventEmitter();
 
-  recorded(): Promise<void> {
+  async recorded(): Promise<void> {
     this.asked++;
-    return this.#known;
+    await once(this.#events, 'recorded');
   }
 
   done(): void {
-    this.#settle?.resolve();
+    this.#events.emit('recorded');
   }
 
   failed(error: Error): void {
-    this.#known.catch(() => undefined);
-    this.#settle?.reject(error);
+    this.#events.emit('error', error);
   }
 }
 
@@ -121,6 +118,7 @@ describe('a change that is prepared while its attempt is on its way', () => {
   it.each(Object.entries(changes))('%s leaves nothing when that fails', async (_, change) => {
     const recording = new Recording();
     const { answer, before } = await begun(change, recording);
+    await expect.poll(() => recording.asked).toBeGreaterThan(0);
     recording.failed(new CatalogError('ServiceUnavailable', 'the log cannot be written'));
     await expect(answer).rejects.toThrow();
     expect(await state()).toEqual(before);
