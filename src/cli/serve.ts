@@ -137,6 +137,11 @@ async function openPolicy({
 function warn(policy: PolicySnapshot, log: Logger): void {
   if (!policy.sees(administrator, [], 'namespace')) {
     log.warn('the policy gives role:admin nothing: no administrator can do anything');
+  } else if (!policy.decide(administrator, 'manage', []).allowed) {
+    log.warn('the policy does not let role:admin manage everything');
+  }
+  if (policy.remarks.length > 0) {
+    log.warn({ lines: policy.remarks.slice(0, 20) }, 'lines of the policy never decide anything');
   }
   if (policy.slow) log.warn('the model is not the shipped one: casbin decides, which is slow');
 }
@@ -148,7 +153,7 @@ async function openKeys(
   const stored = await readKeys(folder.keys);
   if (stored.length === 0 && config.admin_key === null) {
     const text = await makeFirstKey(folder);
-    if (output.watched) {
+    if (text !== undefined && output.watched) {
       output.note(`administrator key, shown this once and kept in ${folder.initialKey}: ${text}`);
     }
   }

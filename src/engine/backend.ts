@@ -8,6 +8,7 @@ import type { Call, HandlerTable } from './handler.ts';
 import { unrepeatable } from './once/once.ts';
 import type { Repeats } from './once/repeats.ts';
 import { namedBranch } from './parameters.ts';
+import { MAIN } from './table/chain.ts';
 
 export interface EmbeddedBackendOptions {
   /** The operations that are built. */
@@ -64,10 +65,13 @@ export class EmbeddedBackend implements Backend {
     if (kind === 'arrow') return answer({ request, permit, body: sent, ...recorded });
     const body = checkedBody(request, sent);
     const call = { request: withBodyContext(request, body), permit, body, ...recorded };
-    const branch = branchOfBody(call);
-    if (branch === null) return answer(call);
-    permit.require(name, request.object, branch);
-    return { branch, ...(await answer(call)) };
+    if (!isBranchOfBody(request)) return answer(call);
+    const branch = namedBranch(call);
+    if (branch !== null || !permit.holds(name, request.object, MAIN)) {
+      permit.require(name, request.object, branch ?? MAIN);
+    }
+    const answered = await answer(call);
+    return branch === null ? answered : { branch, ...answered };
   }
 }
 
@@ -98,9 +102,7 @@ function storeAway(): CatalogError {
   return new CatalogError('ServiceUnavailable', 'the store of the catalog does not answer');
 }
 
-/** The branch of a table that nothing but the body names: whoever decided by the route did not see it. */
-function branchOfBody(call: Omit<Call, 'once'>): string | null {
-  const { operation, query } = call.request;
-  const isAsked = operation.object === 'table' && operation.query.includes('branch');
-  return isAsked && !query.has('branch') ? namedBranch(call) : null;
+/** Whether nothing but the body names the branch of a table: whoever decided by the route did not see it. */
+function isBranchOfBody({ operation, query }: CatalogRequest): boolean {
+  return operation.object === 'table' && operation.query.includes('branch') && !query.has('branch');
 }

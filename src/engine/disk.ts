@@ -19,11 +19,20 @@ export async function readIfPresent(path: string): Promise<Buffer | undefined> {
 }
 
 /**
- * Writes a file whole. After this its bytes and its name are on stable storage.
- * A crash before that may leave a part of it: a file whose name means something
- * is written under another name first and then linked.
+ * Writes a file whole. After this its bytes and its name are on stable storage;
+ * when it throws there is no such file. A crash before that may leave a part of it: a
+ * file whose name means something is written under another name first and then linked.
  */
 export async function writeDurable(path: string, bytes: Uint8Array): Promise<void> {
+  try {
+    await writeAndSync(path, bytes);
+  } catch (error) {
+    await rm(path, { force: true });
+    throw error;
+  }
+}
+
+async function writeAndSync(path: string, bytes: Uint8Array): Promise<void> {
   const file = FileDescriptor.open(path, 'w');
   try {
     await file.write([bytes]);

@@ -162,7 +162,7 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
     works: { backfill: (job) => running.during(() => backfilling(job)) },
   });
   const threads = new ThreadPool(options.workers ?? 0);
-  const heavy = new HeavyWork(threads, options.cacheBytes);
+  const heavy = new HeavyWork(threads, memory);
   const keeper = new JournalKeeper({ folder: join(data, 'catalog'), store, committer });
   const tags = new Tags(store, committer);
   const branches = new Branches(store, committer);

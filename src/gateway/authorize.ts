@@ -1,6 +1,7 @@
 import type { PolicySnapshot, Verdict } from '../policy/snapshot.ts';
 import { needsOf, type Need } from './needs.ts';
 import { SnapshotPermit } from './permit.ts';
+import { circumstancesOf } from './surroundings.ts';
 import type { Authorized, Identified } from './steps.ts';
 
 /**
@@ -9,7 +10,8 @@ import type { Authorized, Identified } from './steps.ts';
  * @throws CatalogError InvalidInput; Denied
  */
 export function authorize(identified: Identified, policy: PolicySnapshot): Authorized {
-  const permit = new SnapshotPermit(policy, identified.principal, identified.decisionId);
+  const { principal, decisionId } = identified;
+  const permit = new SnapshotPermit(policy, principal, decisionId, circumstancesOf(identified));
   const verdicts = needsOf(identified.route).map((need) => judge(need, permit));
   return { ...identified, permit, rule: verdicts[0]?.rule ?? null };
 }
@@ -21,7 +23,9 @@ function judge(need: Need, permit: SnapshotPermit): Verdict {
 }
 
 function verdictOn(need: Need, permit: SnapshotPermit): Verdict {
-  if (need.judged !== 'anywhere') return permit.verdict(need.action, need.object);
+  if (need.judged !== 'anywhere') {
+    return permit.verdict(need.action, need.object, need.branch);
+  }
   const allowed = permit.mayAnywhere(need.action);
   return {
     allowed,

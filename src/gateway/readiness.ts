@@ -3,6 +3,7 @@ import { CatalogError } from '../protocol/errors.ts';
 import type { Principal } from '../protocol/principal.ts';
 import type { Gateway } from './gateway.ts';
 import { SnapshotPermit } from './permit.ts';
+import { circumstancesOf } from './surroundings.ts';
 import type { Received } from './steps.ts';
 
 type State = 'ok' | 'degraded' | 'unavailable';
@@ -53,7 +54,12 @@ async function mayManage(gateway: Gateway, received: Received): Promise<boolean>
   const principal = await identified(gateway, received);
   if (principal === undefined) return false;
   const policy = gateway.policy.current();
-  return new SnapshotPermit(policy, principal, received.decisionId).holds('manage', []);
+  return new SnapshotPermit(
+    policy,
+    principal,
+    received.decisionId,
+    circumstancesOf(received),
+  ).holds('manage', []);
 }
 
 async function identified(gateway: Gateway, received: Received): Promise<Principal | undefined> {

@@ -84,7 +84,6 @@ export async function buildPolicy(
 ): Promise<LoadedPolicy> {
   const { model, findings } = parseModel(texts.model);
   if (model === undefined) throw new PolicyError(findings);
-  if (model.kind === 'conditional') throw new PolicyError([CONDITIONAL]);
   // Each step of a long policy takes a while; what waits may run in between.
   const csv = parseCsv(texts.policy);
   await nextTurn();
@@ -101,11 +100,6 @@ export async function buildPolicy(
   }
   return { snapshot: new CompiledSnapshot(policies, roles, digest, issuers), policies, roles };
 }
-
-const CONDITIONAL: Finding = {
-  file: MODEL_FILE,
-  text: 'the model has a condition column (cond), which this version cannot decide',
-};
 
 function refuse(csv: CsvResult, checked: CheckedLines): void {
   const findings = [...csv.findings, ...checked.findings];

@@ -45,14 +45,14 @@ const shapes: Readonly<Partial<Record<OperationName, (body: Body) => Body>>> = {
 
 const ofRequest: ReadonlySet<string> = new Set(['identity', 'context', 'id', 'verbose']);
 
-/** A query that is the body itself goes under `query`. */
+/** A query that is the body itself goes under `query`. A body that asks nothing has none, and is refused. */
 function nestQuery(body: Body): Body {
   if (Object.hasOwn(body, 'query')) return body;
   const entries = Object.entries(body);
-  return {
-    ...Object.fromEntries(entries.filter(([name]) => ofRequest.has(name))),
-    query: Object.fromEntries(entries.filter(([name]) => !ofRequest.has(name))),
-  };
+  const others = Object.fromEntries(entries.filter(([name]) => ofRequest.has(name)));
+  const query = Object.fromEntries(entries.filter(([name]) => !ofRequest.has(name)));
+  const asksNothing = Object.keys(query).every((name) => name === 'branch');
+  return asksNothing ? body : { ...others, query };
 }
 
 /** A query under `query` becomes the body itself; what stands beside it wins. */

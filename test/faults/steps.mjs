@@ -29,6 +29,8 @@ const PLACES = [
   [/\/_?versions$/, 'manifest folder'],
   [/\/data\/[^/]+\.arrow$/, 'rows'],
   [/\/data\/tables\/[^/]+\/data$/, 'rows folder'],
+  [/\/_refs\/branches\/[^/]+$/, 'branch note'],
+  [/\/tree\/[^/]+$/, 'branch folder'],
   [/\/deletions(\/[^/]+)?$/, 'deletions'],
 ];
 

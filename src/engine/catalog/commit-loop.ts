@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CatalogError } from '../../protocol/errors.ts';
+import { isFullDisk } from '../full-disk.ts';
 import { NotDurable } from './not-durable.ts';
 import type { Check, CommitResult, Write } from '../../store/store.ts';
 import { AlreadyDone, type Seal } from './seal.ts';
@@ -22,6 +23,11 @@ export interface Committer {
   ): Promise<CommitResult>;
   /** Writes down what an unknown commit may have changed, before anybody says that it did. */
   catchUp?(): Promise<void>;
+  /**
+   * Resolves when the change that gave a key the value that was just read is in the
+   * journal, whoever made it. Asked before anything is built on it, or given its final name.
+   */
+  settle?(key: string): Promise<void>;
 }
 
 /** What to do about what was read: nothing more, or a commit that holds only if it is still so. */
@@ -63,7 +69,7 @@ export async function commitLoop<Result>(
   let reason: string | undefined;
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     const doubt = reason !== undefined;
-    const next = sealed(await plan(doubt), doubt ? 'commits' : 'all', seal);
+    const next = sealed(await planned(plan, doubt), doubt ? 'commits' : 'all', seal);
     if (next.kind === 'done') {
       if (doubt) await committer.catchUp?.();
       return next.result;
@@ -75,6 +81,18 @@ export async function commitLoop<Result>(
     await sleep(Math.random() * Math.min(2 ** attempt, LONGEST_PAUSE));
   }
   throw givenUp(reason);
+}
+
+/** What a full disk keeps from being planned was never committed, unless an earlier attempt may have been. */
+async function planned<Result>(
+  plan: (doubt: boolean) => Promise<Plan<Result>>,
+  doubt: boolean,
+): Promise<Plan<Result>> {
+  try {
+    return await plan(doubt);
+  } catch (error) {
+    throw doubt || !isFullDisk(error) ? error : new NotDurable(error);
+  }
 }
 
 /**

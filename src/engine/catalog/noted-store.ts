@@ -26,10 +26,10 @@ export class NotedStore extends OwnStore {
 
 /** Commits; what they write is no longer what was read. */
 export class NotedCommitter implements Committer {
-  readonly #committer: Required<Committer>;
+  readonly #committer: Committer;
   readonly #recent: RecentRecords;
 
-  constructor(committer: Required<Committer>, recent: RecentRecords) {
+  constructor(committer: Committer, recent: RecentRecords) {
     this.#committer = committer;
     this.#recent = recent;
   }
@@ -46,7 +46,7 @@ export class NotedCommitter implements Committer {
     }
   }
 
-  catchUp(): Promise<void> {
-    return this.#committer.catchUp();
+  async catchUp(): Promise<void> {
+    await this.#committer.catchUp?.();
   }
 }

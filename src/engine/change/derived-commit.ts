@@ -1,4 +1,5 @@
 import { Flushes } from '../../store/flushes.ts';
+import type { Write } from '../../store/store.ts';
 import { tookNoEffect } from '../catalog/commit-loop.ts';
 import type { Stored, TableRecord } from '../catalog/records.ts';
 import { sealOf, type Seal } from '../catalog/seal.ts';
@@ -37,6 +38,8 @@ export interface DerivedCommit<Result> {
   readonly recorded?: (() => Promise<void>) | undefined;
   /** Throws when the change must not be committed any more; asked before each attempt. */
   readonly check?: () => void;
+  /** What else the commit writes, from the table's record as it is then. */
+  readonly writes?: ((current: Stored<TableRecord>) => readonly Write[]) | undefined;
   readonly seal?: Seal<DerivedOutcome<Result>> | undefined;
 }
 
@@ -69,6 +72,7 @@ export async function commitDerived<Result>(
       chain,
       current,
       flushes: attempt.flushes,
+      ...(commit.writes !== undefined && { writes: commit.writes }),
       change: async (base) => {
         const { fragments, nextRowId } = await attempt.derive(tables.snapshotOf(table, base));
         commit.check?.();

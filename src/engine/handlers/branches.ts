@@ -1,8 +1,8 @@
 import type { Answer } from '../../protocol/backend.ts';
 import { jsonAnswer } from '../answers.ts';
 import type { Call, HandlerTable } from '../handler.ts';
-import { countField, integerField, textField } from '../query/fields.ts';
-import { pageParameters } from '../parameters.ts';
+import { countField, textField } from '../query/fields.ts';
+import { asksForPages, pageParameters } from '../parameters.ts';
 import { removeBranch } from '../table/branch-removal.ts';
 import type { BranchOrigin, NamedBranch } from '../table/branches.ts';
 import { MAIN } from '../table/chain.ts';
@@ -19,6 +19,9 @@ export function branchHandlers(parts: TagParts): HandlerTable {
     DeleteTableBranch: (call) => deleteBranch(parts, call),
   };
 }
+
+/** A manifest is the first thing of a branch, and only its client writes one (wire contract, section 10.8). */
+const BY_ITS_CLIENT = 'a branch begins when one of them commits to it';
 
 /** CreateTableBranch: from a version of a branch, of main unless one is named; from its newest unless one is. */
 async function createBranch(parts: TagParts, call: Call): Promise<Answer> {
@@ -38,7 +41,7 @@ async function createBranch(parts: TagParts, call: Call): Promise<Answer> {
   const answer = jsonAnswer(call, {}, { commit: placeSummary('create_branch'), branch: name });
   await branches.create({
     name,
-    table: () => engineTable(parts, call),
+    table: () => engineTable(parts, call, BY_ITS_CLIENT),
     origin,
     folder: (table) => tables.folder(table),
     seal: call.once.seal(() => answer),
@@ -81,7 +84,7 @@ async function listBranches(parts: TagParts, call: Call): Promise<Answer> {
     const chain = await parts.tables.chain(table, name);
     return (await parts.tables.versions(table, newest, chain)).length > 0;
   };
-  if (call.request.dialect === 'lancedb' && integerField(call.body, 'limit') === null) {
+  if (call.request.dialect === 'lancedb' && !asksForPages(call)) {
     const all = await withRefs(table, (await branches.all(id)).branches, isLeft);
     return jsonAnswer(call, { branches: entriesOf(all) });
   }

@@ -1,5 +1,10 @@
 import type { Answer } from '../../protocol/backend.ts';
-import { commitDerived, type Derive, type DerivedOutcome } from '../change/derived-commit.ts';
+import {
+  commitDerived,
+  type Derive,
+  type DerivedCommit,
+  type DerivedOutcome,
+} from '../change/derived-commit.ts';
 import type { Call } from '../handler.ts';
 import { branchParameter } from '../parameters.ts';
 import type { FragmentReader } from '../table/fragment-reader.ts';
@@ -13,6 +18,7 @@ export interface TableChanges extends TableParts {
 /**
  * Changes the rows of a request's table.
  * @param answer What is answered, from what is committed.
+ * @param writes What the commit writes beside the version.
  * @throws CatalogError TableNotFound, TableBranchNotFound, why the table's rows are
  * not here, ConcurrentModification, or what the change refuses.
  */
@@ -21,6 +27,7 @@ export async function changeTable<Result>(
   call: Call,
   derive: Derive<Result>,
   answer: (outcome: DerivedOutcome<Result>) => Answer,
+  writes?: DerivedCommit<Result>['writes'],
 ): Promise<Answer> {
   const { object } = call.request;
   const table = await catalog.requireTable(object);
@@ -29,6 +36,15 @@ export async function changeTable<Result>(
   const current = () => catalog.requireTable(object);
   const seal = call.once.seal(answer);
   return answer(
-    await commitDerived({ tables, table, chain, current, derive, seal, recorded: call.recorded }),
+    await commitDerived({
+      tables,
+      table,
+      chain,
+      current,
+      derive,
+      writes,
+      seal,
+      recorded: call.recorded,
+    }),
   );
 }

@@ -13,7 +13,7 @@ export function queryTable(reads: TableReads): Handler {
     const snapshot = await readTable(reads, call);
     const plan = planQuery(query, snapshot);
     if (reads.heavy?.isHeavyQuery(plan) === true) {
-      const body = await reads.heavy.query(query, snapshot, call.request.signal);
+      const body = await reads.heavy.query(query, plan, call.request.signal);
       return fileAnswer(snapshot.version, body);
     }
     return rowsAnswer({

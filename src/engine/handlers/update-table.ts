@@ -1,16 +1,23 @@
 import { CatalogError } from '../../protocol/errors.ts';
 import type { JsonValue } from '../../protocol/json.ts';
 import { jsonAnswer } from '../answers.ts';
+import { encodeTable } from '../catalog/records-codec.ts';
+import type { Stored, TableRecord } from '../catalog/records.ts';
 import type { Update } from '../change/assignment.ts';
+import type { DerivedOutcome } from '../change/derived-commit.ts';
 import { updateRows } from '../change/update-rows.ts';
 import type { Handler } from '../handler.ts';
 import { textField, type Fields } from '../query/fields.ts';
+import { boundedProperties, propertiesField } from '../parameters.ts';
 import { changeTable, type TableChanges } from './change-table.ts';
 import { changeSummary } from './commit-summary.ts';
+
+type Properties = Readonly<Record<string, string>>;
 
 /**
  * UpdateTable: new values for columns of the rows of which the predicate is true,
  * of all rows without one. The count is answered under the names of both dialects.
+ * Properties are set on the table beside those that it has, by the same commit.
  */
 export function updateTable(parts: TableChanges): Handler {
   return async (call) => {
@@ -19,13 +26,25 @@ export function updateTable(parts: TableChanges): Handler {
       predicate: textField(call.body, 'predicate'),
     };
     const derive = updateRows(parts.reader, request);
-    return changeTable(parts, call, derive, ({ committed, result }) =>
+    const asked = propertiesField(call);
+    let properties: Properties | undefined;
+    const writes = ({ key, content }: Stored<TableRecord>) => {
+      properties = boundedProperties({ ...content.properties, ...asked });
+      return [{ key, value: encodeTable({ ...content, properties }) }];
+    };
+    const answer = ({ committed, result }: DerivedOutcome<bigint>) =>
       jsonAnswer(
         call,
-        { rows_updated: result, updated_rows: result, version: committed.manifest.version },
+        {
+          rows_updated: result,
+          updated_rows: result,
+          version: committed.manifest.version,
+          properties,
+        },
         { commit: changeSummary('update', committed, { added: 0n, removed: 0n }) },
-      ),
-    );
+      );
+    const hasProperties = Object.keys(asked).length > 0;
+    return changeTable(parts, call, derive, answer, hasProperties ? writes : undefined);
   };
 }
 

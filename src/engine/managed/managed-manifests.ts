@@ -14,15 +14,19 @@ const NO_LINKS: ReadonlySet<string> = new Set(['EPERM', 'EACCES', 'ENOTSUP', 'EM
 /**
  * Gives the manifest of a committed version its final name, durably; does
  * nothing where it has it. Other bytes under that name are never overwritten.
+ * @param settle Sees to it that the journal has the version, before the name says
+ * that there is one; absent where that is known.
  * @returns Whether the manifest is there: Lance clients remove old ones on their own.
  * @throws Error when other bytes have the name.
  */
 export async function finaliseManifest(
   location: string,
   { manifest, staging, claimed }: Pick<VersionRecord, 'manifest' | 'staging' | 'claimed'>,
+  settle?: () => Promise<void>,
 ): Promise<boolean> {
   // The versions that a table was registered with never had another name.
   if (manifest === staging || !(await isOwn(location, staging))) return isOwn(location, manifest);
+  if (settle !== undefined && !(await isOwn(location, manifest))) await settle();
   const staged = join(location, staging);
   try {
     await place(staged, join(location, manifest));

@@ -16,7 +16,7 @@ import { versionWrites } from '../table/version-commit.ts';
 import { lanceSummary, repeatedSummary } from './lance-summary.ts';
 import { exists, finaliseManifest, holdStaged, sameBytes } from './managed-manifests.ts';
 import { managedLine, type LineParts, type ManagedLine } from './managed-line.ts';
-import { locationOf } from './managed-versions.ts';
+import { finishVersion, locationOf } from './managed-versions.ts';
 import { finalNames, stagedPlace, type StagedPlace } from './place.ts';
 import { readStaged, type StagedManifest } from './staged-manifest.ts';
 
@@ -164,9 +164,9 @@ export class VersionPlan {
       chain === undefined ? undefined : await this.#parts.versions.at(table.id, version, chain);
     if (stored === undefined) return undefined;
     const record = stored.content;
-    if (record.claimed === place.staging) return record;
     const location = locationOf(table);
-    const isThere = await finaliseManifest(location, record);
+    const isThere = await finishVersion(this.#parts.committer, location, stored);
+    if (record.claimed === place.staging) return record;
     if (isThere && (await sameBytes(location, record.manifest, place.staging))) return record;
     // A branch may have been deleted by its client, with all its files.
     if (!isThere && branch !== MAIN) return undefined;
@@ -221,10 +221,7 @@ function following(table: TableRecord, { line, record }: Planned): Target {
   };
 }
 
-/**
- * Gives the manifests of versions that were committed their final names.
- * @returns Their records, in order.
- */
+/** Gives the manifests of versions that were committed their final names. */
 export async function settleVersions(planned: readonly PlannedVersion[]): Promise<void> {
   for (const { table, record, staging } of planned) {
     const location = locationOf(table);

@@ -167,8 +167,9 @@ export class FragmentReader implements BatchSource {
     await this.#files.closeRemoved();
   }
 
-  /** Closes every file that is not being read. */
+  /** Closes every file that is not being read, and keeps no memory for the next reads. */
   async close(): Promise<void> {
+    this.#memory.drop();
     await this.#files.close();
   }
 
