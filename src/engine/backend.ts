@@ -53,17 +53,18 @@ export class EmbeddedBackend implements Backend {
     return this.#options.weakness();
   }
 
-  async #handle(request: CatalogRequest, permit: Permit): Promise<Answer> {
+  async #handle(asked: CatalogRequest, permit: Permit): Promise<Answer> {
     const { handlers, jsonBody, repeats } = this.#options;
-    const { name, body: kind } = request.operation;
+    const { name, body: kind } = asked.operation;
     const handler = handlers[name];
+    const { request, recorded } = readAhead(asked);
     const sent = kind === 'arrow' ? {} : await readBody(request, jsonBody);
     if (handler === undefined) throw new CatalogError('Unsupported', `${name} is not built yet`);
     const answer = (call: Omit<Call, 'once'>): Promise<Answer> =>
       repeats?.run(call, handler) ?? handler({ ...call, once: unrepeatable });
-    if (kind === 'arrow') return answer({ request, permit, body: sent });
+    if (kind === 'arrow') return answer({ request, permit, body: sent, ...recorded });
     const body = checkedBody(request, sent);
-    const call = { request: withBodyContext(request, body), permit, body };
+    const call = { request: withBodyContext(request, body), permit, body, ...recorded };
     if (!isBranchOfBody(request)) return answer(call);
     const branch = namedBranch(call);
     if (branch !== null || !permit.holds(name, request.object, MAIN)) {
@@ -72,6 +73,19 @@ export class EmbeddedBackend implements Backend {
     const answered = await answer(call);
     return branch === null ? answered : { branch, ...answered };
   }
+}
+
+/** A request whose body need not wait for its attempt, with what its commit waits for instead. */
+function readAhead(request: CatalogRequest): {
+  readonly request: CatalogRequest;
+  readonly recorded?: Pick<Call, 'recorded'>;
+} {
+  const { ahead } = request;
+  if (ahead === undefined) return { request };
+  return {
+    request: { ...request, body: ahead.bytes },
+    recorded: { recorded: () => ahead.recorded() },
+  };
 }
 
 /** What a caller is told of a failure that is nobody's bad input. */

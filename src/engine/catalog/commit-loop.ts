@@ -10,9 +10,17 @@ const ATTEMPTS = 24;
 /** The longest pause between two attempts, in milliseconds. */
 const LONGEST_PAUSE = 64;
 
+/** What may be done as soon as the store has a change. Until it ends the commit does not; what it throws, the commit throws. */
+export type Decided = () => Promise<void>;
+
 /** What applies a conditional commit and writes it down before it resolves. */
 export interface Committer {
-  commit(checks: readonly Check[], writes: readonly Write[]): Promise<CommitResult>;
+  /** @param decided What follows from a change that is in the store, done while it is written down. */
+  commit(
+    checks: readonly Check[],
+    writes: readonly Write[],
+    decided?: Decided,
+  ): Promise<CommitResult>;
   /** Writes down what an unknown commit may have changed, before anybody says that it did. */
   catchUp?(): Promise<void>;
   /**
@@ -30,6 +38,8 @@ export type Plan<Result> =
       readonly checks: readonly Check[];
       readonly writes: readonly Write[];
       readonly result: Result;
+      /** Not called for a commit of unknown outcome, though that may have taken effect. */
+      readonly decided?: Decided | undefined;
       /** Told which check failed; throws when planning again cannot help. */
       readonly lost?: (check: number) => void | Promise<void>;
     };
@@ -64,7 +74,7 @@ export async function commitLoop<Result>(
       if (doubt) await committer.catchUp?.();
       return next.result;
     }
-    const outcome = await committer.commit(next.checks, next.writes);
+    const outcome = await committer.commit(next.checks, next.writes, next.decided);
     if (outcome.kind === 'committed') return next.result;
     if (outcome.kind === 'conflict') await next.lost?.(outcome.check);
     if (outcome.kind === 'unknown') reason = outcome.reason;
@@ -103,6 +113,7 @@ function sealed<Result>(
     checks: [...seal.checks, ...change.checks],
     writes: [...change.writes, ...seal.writes(plan.result)],
     result: plan.result,
+    decided: plan.kind === 'commit' ? plan.decided : undefined,
     lost: (check) => (check < own ? seal.broken() : lost?.(check - own)),
   };
 }

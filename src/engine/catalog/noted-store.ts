@@ -1,5 +1,5 @@
 import type { Check, CommitResult, Store, Write } from '../../store/store.ts';
-import type { Committer } from './commit-loop.ts';
+import type { Committer, Decided } from './commit-loop.ts';
 import { OwnStore } from './own-store.ts';
 import type { RecentRecords } from './recent-records.ts';
 
@@ -34,9 +34,13 @@ export class NotedCommitter implements Committer {
     this.#recent = recent;
   }
 
-  async commit(checks: readonly Check[], writes: readonly Write[]): Promise<CommitResult> {
+  async commit(
+    checks: readonly Check[],
+    writes: readonly Write[],
+    decided?: Decided,
+  ): Promise<CommitResult> {
     try {
-      return await this.#committer.commit(checks, writes);
+      return await this.#committer.commit(checks, writes, decided);
     } finally {
       this.#recent.changed(writes);
     }

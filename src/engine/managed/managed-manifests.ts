@@ -1,8 +1,11 @@
-import { access, open, readFile, rm } from 'node:fs/promises';
+import { statSync } from 'node:fs';
+import { readFile, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { CatalogError } from '../../protocol/errors.ts';
+import { FileDescriptor } from '../../store/file-descriptor.ts';
+import { Flushes } from '../../store/flushes.ts';
 import type { VersionRecord } from '../catalog/records.ts';
-import { createDurable, linkDurable, syncFolder } from '../disk.ts';
+import { createDurable, linkDurable, removeIfPresent, syncFolder } from '../disk.ts';
 import { isAbsent, ownership } from './place.ts';
 
 /** What a file system answers that makes no second names, or none of files that are someone else's. */
@@ -27,8 +30,7 @@ export async function finaliseManifest(
   const staged = join(location, staging);
   try {
     await place(staged, join(location, manifest));
-    for (const name of [staging, claimed ?? staging])
-      await rm(join(location, name), { force: true });
+    for (const name of [staging, claimed ?? staging]) removeIfPresent(join(location, name));
     return true;
   } catch (error) {
     // Somebody has finished it meanwhile: then the staging name is gone.
@@ -67,18 +69,25 @@ export async function holdStaged(
   isFirst: boolean,
 ): Promise<void> {
   const path = join(location, staging);
-  const file = await open(path, 'r');
+  const file = FileDescriptor.open(path, 'r');
+  const flushes = new Flushes();
   try {
-    await file.sync();
+    flushes.add(file.sync());
+    flushes.add(place(path, join(location, held)));
+    // Nobody has made the names of these folders durable before the first version.
+    if (isFirst)
+      for (const folder of foldersAbove(dirname(path), location)) flushes.add(syncFolder(folder));
+    await flushes.settled();
   } finally {
-    await file.close();
+    file.close();
   }
-  await place(path, join(location, held));
-  // Nobody has made the names of these folders durable before the first version.
-  for (let folder = dirname(path); ; folder = dirname(folder)) {
-    await syncFolder(folder);
-    if (!isFirst || folder === location) return;
-  }
+}
+
+/** The folders in which a folder lies, up to the outermost of them. */
+function foldersAbove(folder: string, outermost: string): readonly string[] {
+  if (folder === outermost) return [];
+  const above = dirname(folder);
+  return [above, ...foldersAbove(above, outermost)];
 }
 
 /** Whether two files of a table hold the same bytes; not when one is missing. */
@@ -96,8 +105,7 @@ export async function sameBytes(location: string, one: string, other: string): P
 
 export async function exists(path: string): Promise<boolean> {
   try {
-    await access(path);
-    return true;
+    return statSync(path, { throwIfNoEntry: false }) !== undefined;
   } catch (error) {
     if (isAbsent(error)) return false;
     throw error;

@@ -1,4 +1,3 @@
-import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { CommitSummary } from '../../protocol/commit-summary.ts';
 import { CatalogError } from '../../protocol/errors.ts';
@@ -8,6 +7,7 @@ import type { Catalog } from '../catalog/catalog.ts';
 import { versionKey } from '../catalog/keys.ts';
 import { absent, unchanged } from '../catalog/reader.ts';
 import { encodeTable } from '../catalog/records-codec.ts';
+import { removeIfPresent } from '../disk.ts';
 import type { Stored, TableRecord, VersionRecord } from '../catalog/records.ts';
 import { branchNotFound, chainOf } from '../table/branches.ts';
 import { MAIN, MAIN_CHAIN, type Chain } from '../table/chain.ts';
@@ -229,13 +229,13 @@ export async function settleVersions(planned: readonly PlannedVersion[]): Promis
       throw new Error(`the manifest of version ${record.version} is gone from ${location}`);
     }
     // A retry may have staged the same bytes again.
-    if (staging !== record.claimed) await rm(join(location, staging), { force: true });
+    if (staging !== record.claimed) removeIfPresent(join(location, staging));
   }
 }
 
 /** Lets go of staged manifests, when their commit was refused or they have their final names. */
-export async function letGo(held: ReadonlySet<string>): Promise<void> {
-  for (const path of held) await rm(path, { force: true });
+export function letGo(held: ReadonlySet<string>): void {
+  for (const path of held) removeIfPresent(path);
 }
 
 /** @throws CatalogError InvalidTableState: the versions of a table that this engine writes come from its own operations alone (contract section 8). */
