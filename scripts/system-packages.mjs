@@ -31,9 +31,7 @@ function run([program, ...args]) {
 }
 
 function isThere(program) {
-  // Servers lie where only root looks for programs.
-  const PATH = `${process.env.PATH}:/usr/sbin:/sbin`;
-  return (
-    spawnSync('which', [program], { stdio: 'ignore', env: { ...process.env, PATH } }).status === 0
-  );
+  // Servers are in folders of the administrator, which not every user has in the path.
+  const env = { ...process.env, PATH: `${process.env.PATH}:/usr/sbin:/usr/local/sbin` };
+  return spawnSync('which', [program], { stdio: 'ignore', env }).status === 0;
 }

@@ -33,11 +33,24 @@ export function loadConfig(flags: Flags, environment: Environment): Config {
     environmentSource(environment),
     namedFile(flags.config ?? environment[CONFIG_VARIABLE]),
   ];
-  const entries = configPaths.map((path) => [path, valueOf(path, sources)]);
-  // Each value was read by the kind of its own row.
-  const config = Object.fromEntries(entries) as Config;
+  const config = configOf(sources);
   if (flags.serving === true) checkCredentials(config, sources, environment);
   return config;
+}
+
+/**
+ * The configuration of a text alone, as a file would have it; nothing else is read.
+ * @param name What stands for the file in sentences.
+ * @throws ConfigError with one sentence
+ */
+export function parseConfig(name: string, text: string): Config {
+  return configOf([fileSource(name, text)]);
+}
+
+function configOf(sources: readonly Source[]): Config {
+  const entries = configPaths.map((path) => [path, valueOf(path, sources)]);
+  // Each value was read by the kind of its own row.
+  return Object.fromEntries(entries) as Config;
 }
 
 /** A backend whose credential is missing would refuse everything later. @throws ConfigError */

@@ -23,6 +23,7 @@ import type { PolicySnapshot } from '../policy/snapshot.ts';
 import { watchPolicy, type PolicyWatch } from '../policy/watch.ts';
 import { openCheckpointPlaces, openSigningKey } from './audit-checkpoints.ts';
 import { processEnvironment } from './config-environment.ts';
+import type { Quota } from '../store/quota.ts';
 import type { Config } from './config-table.ts';
 import { dataFolderOf, makeDataFolder, type DataFolder } from './data-folder.ts';
 import { makeFirstKey } from './first-key.ts';
@@ -30,6 +31,7 @@ import type { Output } from './output.ts';
 import { openBackends, type Backends } from './open-backends.ts';
 import { openCatalog } from './open-catalog.ts';
 import { Opened } from './opened.ts';
+import { openCounters } from './process-quota.ts';
 import { UsageError } from './usage-error.ts';
 import { programVersion } from './version.ts';
 
@@ -63,14 +65,16 @@ export async function startGateway(config: Config, log: Logger, output: Output):
   }
 }
 
-interface Start {
+/** What a gateway is put together from. */
+export interface Start {
   readonly config: Config;
   readonly log: Logger;
   readonly output: Output;
   readonly opened: Opened;
 }
 
-async function compose(start: Start): Promise<Gateway> {
+/** Opens everything that a gateway needs; `opened` closes it again. @throws as `startGateway` does */
+export async function compose(start: Start): Promise<Gateway> {
   const { config, log } = start;
   const folder = dataFolderOf(config);
   const { policy, tokens } = await openPolicy(start);
@@ -97,6 +101,7 @@ async function compose(start: Start): Promise<Gateway> {
     identification: new Identification({ keys, tokens, failures }),
     trustedProxies: new Networks(config.trusted_proxies),
     policy,
+    quota: await openLimits(start),
     recorder,
     ...backends.gateway,
     log,
@@ -143,9 +148,21 @@ async function openPolicy({
   return { policy: watch, tokens };
 }
 
+/** What the limits of the policy count with. */
+async function openLimits({ config, opened }: Start): Promise<Quota> {
+  const quota = await openCounters(config);
+  opened.add(() => quota.close());
+  return quota;
+}
+
 function warn(policy: PolicySnapshot, log: Logger): void {
   if (!policy.sees(administrator, [], 'namespace')) {
     log.warn('the policy gives role:admin nothing: no administrator can do anything');
+  } else if (!policy.decide(administrator, 'manage', []).allowed) {
+    log.warn('the policy does not let role:admin manage everything');
+  }
+  if (policy.remarks.length > 0) {
+    log.warn({ lines: policy.remarks.slice(0, 20) }, 'lines of the policy never decide anything');
   }
   if (policy.slow) log.warn('the model is not the shipped one: casbin decides, which is slow');
 }
@@ -157,7 +174,7 @@ async function openKeys(
   const stored = await readKeys(folder.keys);
   if (stored.length === 0 && config.admin_key === null) {
     const text = await makeFirstKey(folder);
-    if (output.watched) {
+    if (text !== undefined && output.watched) {
       output.note(`administrator key, shown this once and kept in ${folder.initialKey}: ${text}`);
     }
   }

@@ -70,9 +70,15 @@ function shared(known: Known, options: RecordOptions) {
     object: route === undefined ? null : canonicalPath(route.object),
     mode: route === undefined ? null : (queryMode(route.operation, route.query) ?? null),
     branch: route?.query.get('branch')?.[0] ?? null,
-    backend: typeof options.backend === 'string' ? options.backend : options.backend(route),
+    backend: backendOf(known, options),
     context: known.context === undefined ? {} : options.redact(known.context),
   };
+}
+
+/** What is only described goes to a backend that is not known here. */
+function backendOf({ described, route }: Known, { backend }: RecordOptions): string | null {
+  if (described === true) return null;
+  return typeof backend === 'string' ? backend : backend(route);
 }
 
 function namesOf({ subject, groups, roles, scopes }: Principal): AuditPrincipal {

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { BodyAhead } from '../protocol/backend.ts';
 
 /**
  * The body of a request, passed on as it comes and counted. Nothing is read
@@ -40,7 +41,20 @@ export class RequestBody implements AsyncIterable<Uint8Array> {
     await this.#held;
   }
 
+  /** The same body for somebody who waits for what it is held back for before anything takes effect. */
+  ahead(): BodyAhead {
+    return {
+      bytes: { [Symbol.asyncIterator]: () => this.#read() },
+      recorded: () => this.released(),
+    };
+  }
+
   async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array> {
+    yield* this.#read();
+    await this.#held;
+  }
+
+  async *#read(): AsyncGenerator<Uint8Array> {
     this.#invite();
     // Without this option, a reader that stops early would cut the connection before its answer.
     const chunks: AsyncIterable<Uint8Array> = this.#incoming.iterator({ destroyOnReturn: false });
@@ -48,7 +62,6 @@ export class RequestBody implements AsyncIterable<Uint8Array> {
       this.#bytes += BigInt(chunk.byteLength);
       yield chunk;
     }
-    await this.#held;
   }
 
   #invite(): void {

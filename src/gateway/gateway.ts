@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import type { PolicySnapshot } from '../policy/snapshot.ts';
 import type { Backend } from '../protocol/backend.ts';
 import type { RemoteBackend } from './backends/remote-backend.ts';
+import type { Quota } from '../store/quota.ts';
 import type { Drain } from './drain.ts';
 import type { Identification } from './identification.ts';
 import type { KeyRing } from './key-ring.ts';
@@ -25,6 +26,8 @@ export interface Gateway {
   /** The networks of proxies whose `X-Forwarded-*` are believed. */
   readonly trustedProxies: Networks;
   readonly policy: PolicySource;
+  /** What the limits of the policy count with. */
+  readonly quota: Quota;
   readonly recorder: Recorder;
   readonly backend: Backend;
   /** The remote ones among what `backend` chooses from. */

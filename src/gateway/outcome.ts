@@ -4,9 +4,11 @@ import { dialectOf, statusOf } from '../protocol/dialect.ts';
 import { CatalogError, type ErrorRow } from '../protocol/errors.ts';
 import { BackendAway } from './backends/backend-away.ts';
 import { Denied } from './permit.ts';
+import { rateLimitHeaders } from './rate-limit-headers.ts';
 import { MethodRefused, pathOf } from './route.ts';
 import type { Answered, Known } from './steps.ts';
 import { TooManyFailures } from './too-many-failures.ts';
+import { Throttled } from './throttled.ts';
 
 /** How a request ends: what is answered, and what the audit log says of it. */
 export interface Outcome {
@@ -123,5 +125,8 @@ function headersFor(error: CatalogError): Readonly<Record<string, string>> {
     return { 'www-authenticate': 'Bearer realm="arrowgate"' };
   if (error instanceof BackendAway && error.retryAfter !== undefined)
     return { 'retry-after': error.retryAfter };
+  if (error instanceof Throttled) {
+    return { ...rateLimitHeaders(error.limits), 'retry-after': String(error.retrySeconds) };
+  }
   return {};
 }

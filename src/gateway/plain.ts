@@ -19,6 +19,11 @@ const pages: ReadonlyMap<string, Page> = new Map<string, Page>([
   ['/openapi.json', (gateway) => json(200, openApiDocument(gateway.version))],
 ]);
 
+/** Whether something beside the protocol is served at a path. */
+export function isPage(path: string): boolean {
+  return pages.has(path);
+}
+
 /** Answers a request that is not one to the protocol. */
 export async function handlePlain(gateway: Gateway, received: Received): Promise<void> {
   const answer = await plainAnswer(gateway, received);

@@ -4,6 +4,7 @@ import type { Principal } from '../protocol/principal.ts';
 import type { RemoteBackend } from './backends/remote-backend.ts';
 import type { Gateway } from './gateway.ts';
 import { SnapshotPermit } from './permit.ts';
+import { circumstancesOf } from './surroundings.ts';
 import type { Received } from './steps.ts';
 
 type State = 'ok' | 'degraded' | 'unavailable';
@@ -30,6 +31,7 @@ export async function readiness(gateway: Gateway, received: Received): Promise<A
 async function partsOf(gateway: Gateway): Promise<readonly Part[]> {
   return [
     part('policy', 'degraded', gateway.policy.refused()),
+    part('limits', 'degraded', gateway.quota.fault()),
     part('keys', 'degraded', gateway.keys.fault),
     part('issuers', 'degraded', gateway.tokens.fault()),
     part('audit', 'unavailable', gateway.recorder.fault()),
@@ -63,7 +65,12 @@ async function mayManage(gateway: Gateway, received: Received): Promise<boolean>
   const principal = await identified(gateway, received);
   if (principal === undefined) return false;
   const policy = gateway.policy.current();
-  return new SnapshotPermit(policy, principal, received.decisionId).holds('manage', []);
+  return new SnapshotPermit(
+    policy,
+    principal,
+    received.decisionId,
+    circumstancesOf(received),
+  ).holds('manage', []);
 }
 
 async function identified(gateway: Gateway, received: Received): Promise<Principal | undefined> {

@@ -45,8 +45,9 @@ export class Recorder {
 
   /**
    * Records that an allowed request begins; for a change, durably. Rows that come
-   * in may be received meanwhile: the end of their stream, without which none of
-   * them takes effect, is held back until the record is on disk.
+   * in may be received meanwhile, and what takes effect in one step at its end may
+   * be asked for: the end of the body, without which nothing takes effect, is held
+   * back until the record is on disk, but for who waits for that himself.
    * @throws CatalogError ServiceUnavailable for a change that cannot be recorded
    */
   async attempt(authorized: Authorized): Promise<Recorded> {
@@ -84,10 +85,11 @@ export class Recorder {
     return known.principal !== undefined && known.route?.operation.mutates === true;
   }
 
-  /** Whether rows may come in before the record is on disk: not while it is doubtful that it will be. */
+  /** Whether the body may come in before the record is on disk: not while it is doubtful that it will be. */
   #mayReceive({ route, body }: Authorized): boolean {
-    const { mutates, body: kind } = route.operation;
-    return mutates && kind === 'arrow' && !body.waiting && this.fault() === undefined;
+    const { mutates, staged, body: kind } = route.operation;
+    const mayCome = mutates && (kind === 'arrow' || staged === true);
+    return mayCome && !body.waiting && this.fault() === undefined;
   }
 
   async #insist(record: AuditRecord): Promise<void> {

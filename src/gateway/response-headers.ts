@@ -1,4 +1,5 @@
 import type { Outcome } from './outcome.ts';
+import { rateLimitHeaders } from './rate-limit-headers.ts';
 
 /** What the server of this protocol version can do (wire-contract section 2): several vectors in one query. */
 const PROTOCOL_VERSION = '0.2.0';
@@ -14,6 +15,7 @@ export function responseHeaders(
     'x-arrowgate-decision': decision,
     'x-arrowgate-decision-id': known.decisionId,
     'phalanx-version': outcome.answer.headers?.['phalanx-version'] ?? PROTOCOL_VERSION,
+    ...rateLimitHeaders(known.limits ?? []),
     ...(reason === undefined ? {} : { 'x-arrowgate-reason': reason }),
     ...(state.pending ? { 'x-arrowgate-audit': 'pending' } : {}),
     ...(state.closing ? { connection: 'close' } : {}),

@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import { setImmediate } from 'node:timers/promises';
 import type { Answer, ByteStream } from '../protocol/backend.ts';
 
 /** What became of an answer on its way. */
@@ -11,6 +12,13 @@ export interface Sent {
 
 /** So many bytes wait for the client before the next chunk is asked for: a system call each for less is dear. */
 const ENOUGH = 2 ** 18;
+
+/**
+ * So many bytes are handed to the connection before others get their turn: the
+ * system copies them at once, megabytes as readily as kilobytes, and meanwhile
+ * nobody else is answered.
+ */
+const TURN = 2 ** 19;
 
 type Headers = Readonly<Record<string, string>>;
 
@@ -60,16 +68,15 @@ function bodiless(status: number): boolean {
  * cuts the connection: a short answer must never look like a whole one.
  */
 async function sendStream(response: ServerResponse, body: ByteStream): Promise<Sent> {
+  const writer = new TurnWriter(response);
   let bytes = 0n;
   try {
     for await (const chunk of body) {
       if (response.destroyed) return { bytes, end: 'client-gone' };
       bytes += BigInt(chunk.byteLength);
-      const taken = (error?: Error | null) => {
+      await writer.write(chunk, (error) => {
         if (error === undefined || error === null) body.sent?.(chunk);
-      };
-      if (!response.write(chunk, taken) && response.writableLength >= ENOUGH)
-        await drained(response);
+      });
     }
     if (response.destroyed) return { bytes, end: 'client-gone' };
     response.end();
@@ -79,6 +86,42 @@ async function sendStream(response: ServerResponse, body: ByteStream): Promise<S
     response.destroy();
     return gone ? { bytes, end: 'client-gone' } : { bytes, end: 'source-failed', error };
   }
+}
+
+type Taken = (error?: Error | null) => void;
+
+/** Writes chunks of any size, a turn's bytes at a time. */
+class TurnWriter {
+  readonly #response: ServerResponse;
+  #turn = 0;
+
+  constructor(response: ServerResponse) {
+    this.#response = response;
+  }
+
+  /** @param taken Told when all of the chunk is on its way, or that it never will be. */
+  async write(chunk: Uint8Array, taken: Taken): Promise<void> {
+    for (let start = 0; start + TURN < chunk.byteLength; start += TURN) {
+      if (this.#response.destroyed) return;
+      await this.#write(chunk.subarray(start, start + TURN));
+    }
+    await this.#write(chunk.subarray(lastStart(chunk)), taken);
+  }
+
+  async #write(piece: Uint8Array, taken?: Taken): Promise<void> {
+    const response = this.#response;
+    const isFull = !response.write(piece, taken) && response.writableLength >= ENOUGH;
+    this.#turn += piece.byteLength;
+    if (isFull) await drained(response);
+    if (this.#turn < TURN) return;
+    this.#turn = 0;
+    await setImmediate();
+  }
+}
+
+/** Where the last turn of a chunk begins. */
+function lastStart({ byteLength }: Uint8Array): number {
+  return Math.max(0, Math.ceil(byteLength / TURN) - 1) * TURN;
 }
 
 /** Resolves when the client has taken what was written, or is gone. */

@@ -5,10 +5,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { receive } from './admit.ts';
 import { refuseBytes } from './client-error.ts';
 import { Connections } from './connections.ts';
+import { handleDescribed, isAuthorize } from './forward-auth.ts';
 import type { Gateway } from './gateway.ts';
+import { isProtocol } from './own-paths.ts';
 import { handle } from './pipeline.ts';
 import { handlePlain } from './plain.ts';
 import { pathOf } from './route.ts';
+import type { Received } from './steps.ts';
 
 const HEADERS_MILLIS = 60_000;
 /** Longer than the minute for which load balancers in front commonly keep a connection. */
@@ -73,7 +76,7 @@ function wire(server: Server, gateway: Gateway, connections: Connections): void 
 }
 
 /** One request and its answer. Never rejects: what nobody foresaw is logged and cuts the connection. */
-async function exchange(
+export async function exchange(
   gateway: Gateway,
   incoming: IncomingMessage,
   response: ServerResponse,
@@ -81,12 +84,18 @@ async function exchange(
 ): Promise<void> {
   const received = receive(incoming, response, waiting, gateway.trustedProxies);
   try {
-    const isProtocol = /^\/v1(\/|$)/.test(pathOf(incoming.url ?? ''));
-    await (isProtocol ? handle(gateway, received) : handlePlain(gateway, received));
+    await handlerOf(pathOf(incoming.url ?? ''))(gateway, received);
   } catch (error) {
     gateway.log.error({ err: error, requestId: received.requestId }, 'an answer failed');
     response.destroy();
   }
+}
+
+type Handler = (gateway: Gateway, received: Received) => Promise<void>;
+
+function handlerOf(path: string): Handler {
+  if (isProtocol(path)) return handle;
+  return isAuthorize(path) ? handleDescribed : handlePlain;
 }
 
 async function started(server: Server, gateway: Gateway, options: ServerOptions): Promise<void> {

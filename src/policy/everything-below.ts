@@ -9,8 +9,9 @@ import type { Grants, Want } from './want.ts';
 
 /**
  * What is allowed on an object and on everything that can lie below it, and all
- * that is denied on any of that. Allowed is only what `/**` lines at or above
- * the object allow: another line says nothing of names that nobody knows yet.
+ * that is denied on any of that under some circumstances. Allowed is only what `/**`
+ * lines without a condition at or above the object allow: another line says nothing
+ * of names that nobody knows yet.
  */
 export function grantsBelow(roots: readonly TrieNode[], object: ObjectPath): Grants {
   let nodes = roots;
@@ -20,7 +21,7 @@ export function grantsBelow(roots: readonly TrieNode[], object: ObjectPath): Gra
     for (const { below } of nodes) {
       if (below === undefined) continue;
       allow = allow.union(below.allow);
-      deny = deny.union(below.deny);
+      deny = deny.union(below.everDenied);
     }
   };
   take();

@@ -30,7 +30,20 @@ export interface CatalogRequest {
   readonly clientRequestId?: string;
   /** Aborted when the client goes away. */
   readonly signal: AbortSignal;
+  /** Of a change, it does not come to its end before the attempt is recorded. */
   readonly body: AsyncIterable<Uint8Array>;
+  /** The body of an operation that is `staged`, for who waits for its attempt otherwise. */
+  readonly ahead?: BodyAhead;
+}
+
+/** A body that can be read whole before the change that it asks for may take effect. */
+export interface BodyAhead {
+  readonly bytes: AsyncIterable<Uint8Array>;
+  /**
+   * Resolves when the attempt is recorded: the change may take effect.
+   * When it rejects it must not.
+   */
+  recorded(): Promise<void>;
 }
 
 /** Bytes in pieces, in the order in which they are sent. */

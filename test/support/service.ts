@@ -16,8 +16,14 @@ export interface ServiceOptions {
   readonly flags?: readonly string[];
   /** Flags of Node itself. */
   readonly nodeFlags?: readonly string[];
+  /** Where its folder is made; among the files of the moment when absent. */
+  readonly within?: string;
   /** The lines of `policy.csv`; the shipped policies when absent. */
   readonly policy?: string;
+  /** The text of `model.conf`; the shipped model when absent. */
+  readonly model?: string;
+  /** The text of `limits.yaml`; no such file when absent. */
+  readonly limits?: string;
   /** False for none, so that the program makes its first key itself. */
   readonly adminKey?: false;
   /** Further variables of its environment. */
@@ -51,14 +57,28 @@ export class Service {
 
   /** Starts the program on a fresh data folder and any free port. */
   static async start(options: ServiceOptions = {}): Promise<Service> {
-    const folder = await mkdtemp(join(tmpdir(), 'arrowgate-'));
+    const folder = await mkdtemp(join(options.within ?? tmpdir(), 'arrowgate-'));
     const service = new Service(folder, options);
     await cp(POLICIES, service.policies, { recursive: true });
     if (options.policy !== undefined) await service.writePolicy(options.policy);
+    if (options.model !== undefined) {
+      await writeFile(join(service.policies, 'model.conf'), options.model);
+    }
+    if (options.limits !== undefined)
+      await writeFile(join(service.policies, 'limits.yaml'), options.limits);
     if (options.config !== undefined)
       await writeFile(join(folder, 'arrowgate.yaml'), options.config);
     await service.restart();
     return service;
+  }
+
+  /** Starts several processes at the same moment on one fresh data folder; `stop` of any removes it. */
+  static async together(count: number, options: ServiceOptions = {}): Promise<readonly Service[]> {
+    const folder = await mkdtemp(join(options.within ?? tmpdir(), 'arrowgate-'));
+    const all = Array.from({ length: count }, () => new Service(folder, options));
+    await cp(POLICIES, join(folder, 'policies'), { recursive: true });
+    await Promise.all(all.map((service) => service.restart()));
+    return all;
   }
 
   /** Starts another process on the folders of one that runs; `stop` of either removes them. */

@@ -1,4 +1,5 @@
 import type { CatalogRequest } from '../../protocol/backend.ts';
+import { branchOfRoute } from '../../protocol/branch.ts';
 import { CatalogError } from '../../protocol/errors.ts';
 import { canonicalPath, type ObjectPath } from '../../protocol/identifier.ts';
 import type { Action } from '../../protocol/operation.ts';
@@ -30,6 +31,7 @@ export function guard(request: CatalogRequest, permit: Permit, backend: Guarded)
 
 const rules: readonly Rule[] = [
   objectsOfBody,
+  branchesOfBody,
   commits,
   modesOfBody,
   locations,
@@ -42,6 +44,11 @@ function objectsOfBody({ operation }: CatalogRequest, _: Permit, backend: Guarde
   const named = object === 'root' || (namesObject(operation) && object !== 'transaction');
   if (named && objectsInBody === undefined) return;
   throw untrusted(operation.name, backend, 'its objects stand in the body');
+}
+
+/** Nobody asks again once the body has named a branch, so the line that allows must not look at branches. */
+function branchesOfBody({ operation, object, query }: CatalogRequest, permit: Permit): void {
+  if (branchOfRoute(operation, query) === null) permit.require(operation.name, object);
 }
 
 /** A new version is a file that somebody staged; who may name which, only its backend can tell. */
