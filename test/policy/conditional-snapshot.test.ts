@@ -16,6 +16,10 @@ function pathsOfLength(length: number): readonly ObjectPath[] {
   );
 }
 
+function isBelow(object: ObjectPath, top: ObjectPath): boolean {
+  return top.every((name, at) => name === object[at]);
+}
+
 const pattern = fc
   .tuple(fc.array(fc.constantFrom(...letters, '*'), { maxLength: 2 }), fc.boolean())
   .map(([parts, below]) => `/${[...parts, ...(below ? ['**'] : [])].join('/')}`);
@@ -73,7 +77,13 @@ describe('a policy with conditions', () => {
               expect(snapshot.mayAnywhere(ann, right, now)).toBe(
                 held.some((there) => there.has(right)),
               );
+              const surely = universe.filter((object) => snapshot.holdsBelow(ann, right, object));
+              const unheld = universe.filter((_, at) => !held[at]!.has(right));
+              expect(unheld.filter((one) => surely.some((top) => isBelow(one, top)))).toEqual([]);
             }
+            const open = universe.filter((object) => snapshot.holdsBelow(ann, 'see', object));
+            const hidden = universe.filter((object) => !oracle.shows(object));
+            expect(hidden.filter((one) => open.some((top) => isBelow(one, top)))).toEqual([]);
           }
         },
       ),
