@@ -15,7 +15,9 @@ interface GcFlags {
 /** `arrowgate catalog gc`. */
 export function addGc(catalog: Command, run: Run): void {
   withConfig(catalog.command('gc'), ['data', 'coordination.redis'])
-    .description('remove dropped tables past drop.retention, and files that nothing needs')
+    .description(
+      'remove dropped tables past drop.retention, and files that nothing needs, staged manifests of Lance clients among them',
+    )
     .option('--older-than <duration>', 'age of files that no version names', '24h')
     .option('--dry-run', 'only say what would be removed')
     .option('--json', 'print JSON')

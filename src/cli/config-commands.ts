@@ -15,7 +15,7 @@ export function addConfig(program: Command, run: Run): void {
     .description('say whether the configuration can be used, and what it comes to')
     .option('--json', 'print JSON')
     .action((flags: JsonFlag, command: Command) => {
-      const values = Object.entries(configOf(command)).flatMap(shownEntry);
+      const values = Object.entries(configOf(command, true)).flatMap(shownEntry);
       run.output.line(
         flags.json === true
           ? JSON.stringify(Object.fromEntries(values))

@@ -3,10 +3,22 @@ import { Networks } from '../gateway/networks.ts';
 import { parseRedisAddress } from '../store/redis-address.ts';
 import { parseDuration, parseSize } from './units.ts';
 
+interface Wrong {
+  readonly kind: 'wrong';
+  readonly must: string;
+  /** Where inside of the value, and what stands there; the value itself without. */
+  readonly at?: readonly (string | number)[];
+  readonly found?: unknown;
+  /** True when what stands there must not be repeated. */
+  readonly hidden?: boolean;
+}
+
 /** What reading a value gave: the value, or what it has to be instead, or that its feature is still to come. */
 export type Reading<Value> =
   | { readonly kind: 'value'; readonly value: Value }
-  | { readonly kind: 'wrong'; readonly must: string }
+  | Wrong
+  /** A key that there is none of, inside of the value. */
+  | { readonly kind: 'unknown'; readonly at: readonly (string | number)[] }
   | { readonly kind: 'planned' };
 
 /** How the values of a kind are read, from YAML or from the text of a flag or variable. */
@@ -18,7 +30,8 @@ export interface Kind<Value> {
   read(value: unknown): Reading<Value>;
 }
 
-function good<Value>(value: Value): Reading<Value> {
+/** A value that was read. */
+export function good<Value>(value: Value): Reading<Value> {
   return { kind: 'value', value };
 }
 

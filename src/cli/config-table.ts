@@ -1,3 +1,4 @@
+import { backends, embeddedAlone } from './config-backends.ts';
 import {
   catalogName,
   choice,
@@ -57,7 +58,6 @@ function planned(
 }
 
 const MIB = 1024 * 1024;
-const oneBackend = [{ name: 'embedded', type: 'embedded', namespaces: ['/**'] }];
 const redacted = ['*token*', '*secret*', '*password*', '*key*'];
 
 /** All keys, by their path in the file (contract section 2). */
@@ -134,7 +134,12 @@ export const settings = {
   trusted_proxies: setting(networks, [], '[]', 'networks whose X-Forwarded-* are believed'),
   'locations.managed': setting(optional(text), null, '<data>/lance', 'where Lance clients write'),
   'locations.allowed': setting(texts, [], '[]', 'where tables may be registered'),
-  backends: planned('list', oneBackend, 'one embedded backend for everything', 'first match wins'),
+  backends: setting(
+    backends,
+    embeddedAlone,
+    'one embedded backend for everything',
+    'where each namespace is served; the first match wins',
+  ),
   'audit.durable': setting(
     choice('mutations', 'all'),
     'mutations',

@@ -6,7 +6,8 @@ import type { Action } from '../protocol/operation.ts';
 import type { Principal } from '../protocol/principal.ts';
 import { loadCases, runCases } from '../policy/cases.ts';
 import { explain, type Explanation } from '../policy/explain.ts';
-import { loadPolicy, loadPolicyLines } from '../policy/load.ts';
+import { lintPolicy } from '../policy/lint.ts';
+import { loadPolicyLines } from '../policy/load.ts';
 import { parseObject } from '../policy/pattern.ts';
 import { formatFinding, PolicyError } from '../policy/policy-error.ts';
 import { accessGroups } from '../policy/rights.ts';
@@ -14,6 +15,7 @@ import { whoMay } from '../policy/who.ts';
 import { configOf, withConfig } from './command-config.ts';
 import { principalName } from './key-details.ts';
 import { columns } from './output.ts';
+import { supposedOf, supposing, type SupposedFlags } from './policy-supposed.ts';
 import type { Run } from './run.ts';
 import { UsageError } from './usage-error.ts';
 
@@ -21,7 +23,7 @@ interface JsonFlag {
   readonly json?: boolean;
 }
 
-interface QuestionFlags extends JsonFlag {
+interface QuestionFlags extends JsonFlag, SupposedFlags {
   readonly action: string;
   readonly object: string;
 }
@@ -49,30 +51,49 @@ function subcommand(policy: Command, name: string, about: string): Command {
 }
 
 function question(command: Command): Command {
-  return command
-    .requiredOption('--action <action>', 'an operation or an access group')
-    .requiredOption('--object <path>', 'a canonical path, such as /prod/sales');
+  return supposing(
+    command
+      .requiredOption('--action <action>', 'an operation or an access group')
+      .requiredOption('--object <path>', 'a canonical path, such as /prod/sales'),
+  );
 }
 
 function addCheck(policy: Command, run: Run): void {
   subcommand(policy, 'check', 'load the policy and run its cases').action(
     async (flags: JsonFlag, command: Command) => {
-      const { findings, cases } = await checked(folderOf(command));
+      const { findings, warnings, cases } = await checked(folderOf(command));
       run.code = findings.length === 0 ? 0 : 1;
-      if (flags.json === true) run.output.line(JSON.stringify({ findings, cases }));
-      else if (findings.length > 0) for (const finding of findings) run.output.line(finding);
-      else run.output.line(`the policy can be used; ${cases} cases come out as expected`);
+      if (flags.json === true) {
+        run.output.line(JSON.stringify({ findings, warnings, cases }));
+        return;
+      }
+      for (const finding of findings) run.output.line(finding);
+      for (const warning of warnings) run.output.line(`warning: ${warning}`);
+      if (findings.length > 0) return;
+      run.output.line(`the policy can be used; ${cases} cases come out as expected`);
     },
   );
 }
 
-async function checked(folder: string): Promise<{ findings: readonly string[]; cases: number }> {
+interface Checked {
+  readonly findings: readonly string[];
+  readonly warnings: readonly string[];
+  readonly cases: number;
+}
+
+async function checked(folder: string): Promise<Checked> {
   try {
-    const snapshot = await loadPolicy(folder);
+    const loaded = await loadPolicyLines(folder);
     const cases = await loadCases(folder);
-    return { findings: runCases(snapshot, cases).map(formatFinding), cases: cases.length };
+    const { findings, warnings } = lintPolicy(loaded);
+    const failed = runCases(loaded.snapshot, cases);
+    return {
+      findings: [...findings, ...failed].map(formatFinding),
+      warnings: warnings.map(formatFinding),
+      cases: cases.length,
+    };
   } catch (error) {
-    if (error instanceof PolicyError) return { findings: error.findings, cases: 0 };
+    if (error instanceof PolicyError) return { findings: error.findings, warnings: [], cases: 0 };
     throw error;
   }
 }
@@ -85,7 +106,7 @@ function addExplain(policy: Command, run: Run): void {
     .action(async (flags: ExplainFlags, command: Command) => {
       const [action, object, principal] = [actionOf(flags), objectOf(flags), principalOf(flags)];
       const loaded = await loadPolicyLines(folderOf(command));
-      const explanation = explain(loaded, principal, action, object);
+      const explanation = explain(loaded, principal, action, object, supposedOf(action, flags));
       run.code = explanation.verdict.allowed ? 0 : 1;
       run.output.line(flags.json === true ? JSON.stringify(explanation) : told(explanation));
     });
@@ -101,7 +122,8 @@ function addWho(policy: Command, run: Run): void {
   question(subcommand(policy, 'who', 'list the subjects that may do something')).action(
     async (flags: QuestionFlags, command: Command) => {
       const [action, object] = [actionOf(flags), objectOf(flags)];
-      const found = whoMay(await loadPolicyLines(folderOf(command)), action, object);
+      const loaded = await loadPolicyLines(folderOf(command));
+      const found = whoMay(loaded, action, object, supposedOf(action, flags));
       run.code = found.length > 0 ? 0 : 1;
       if (flags.json === true) run.output.line(JSON.stringify(found));
       else if (found.length === 0) run.output.line('nobody that the policy names');

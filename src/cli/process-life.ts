@@ -1,5 +1,7 @@
 import cluster, { type Worker } from 'node:cluster';
+import type { Quota } from '../store/quota.ts';
 import { HandedConnections } from './handed-connections.ts';
+import { countFor } from './quota-desk.ts';
 
 /** How a process ended. */
 export interface End {
@@ -31,10 +33,14 @@ export class ProcessLife {
   #since: number | undefined;
   #abandoned = false;
 
-  /** Starts this program again with its own arguments and some more. */
-  constructor(flags: readonly string[]) {
+  /**
+   * Starts this program again with its own arguments and some more.
+   * @param quota What it counts with together with the others.
+   */
+  constructor(flags: readonly string[], quota: Quota) {
     cluster.setupPrimary({ args: [...process.argv.slice(2), ...flags] });
     this.#worker = cluster.fork();
+    countFor(this.#worker, quota);
     const handed = new HandedConnections(this.#worker.process);
     this.serving = new Promise((resolve) => {
       this.#worker.on('message', (message: Partial<Serving>) => {

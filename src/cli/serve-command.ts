@@ -16,7 +16,7 @@ export function addServe(program: Command, run: Run): void {
   withConfig(program.command('serve'), flaggedPaths)
     .description('start the gateway; stops on SIGTERM or SIGINT')
     .action(async (_flags: object, command: Command) => {
-      const config = configOf(command);
+      const config = configOf(command, true);
       const log = openLog(config['log.level']);
       if (isServedProcess()) return serveTogether(config, log, run.output);
       for (const name of unknownVariables(processEnvironment())) {

@@ -25,15 +25,19 @@ import { loadPolicy } from '../policy/load.ts';
 import type { PolicySnapshot } from '../policy/snapshot.ts';
 import { watchPolicy, type PolicyWatch } from '../policy/watch.ts';
 import { openCheckpointPlaces, openSigningKey } from './audit-checkpoints.ts';
+import { processEnvironment } from './config-environment.ts';
+import type { Quota } from '../store/quota.ts';
 import type { Config } from './config-table.ts';
 import { dataFolderOf, makeDataFolder, type DataFolder } from './data-folder.ts';
 import { makeFirstKey } from './first-key.ts';
 import { openTraces, readInstruments } from './instruments.ts';
 import { openCertificate, openListeners } from './listeners.ts';
 import type { Output } from './output.ts';
+import { openBackends, type Backends } from './open-backends.ts';
 import { openCatalog } from './open-catalog.ts';
 import { Opened } from './opened.ts';
 import { joinMetrics } from './shared-metrics.ts';
+import { openCounters } from './process-quota.ts';
 import { programVersion } from './version.ts';
 
 /** A gateway that serves. */
@@ -71,7 +75,8 @@ export async function startGateway(config: Config, log: Logger, output: Output):
   }
 }
 
-interface Start {
+/** What a gateway is put together from. */
+export interface Start {
   readonly config: Config;
   readonly log: Logger;
   readonly output: Output;
@@ -80,14 +85,16 @@ interface Start {
   readonly certificate: Certificate | undefined;
 }
 
-async function compose(start: Start): Promise<Gateway> {
+/** Opens everything that a gateway needs; `opened` closes it again. @throws as `startGateway` does */
+export async function compose(start: Start): Promise<Gateway> {
   const { config, log, metrics, opened } = start;
   const folder = dataFolderOf(config);
   const { policy, tokens } = await openPolicy(start);
   await makeDataFolder(folder);
   await openFormat(folder.root);
   const keys = await openKeys(start, folder);
-  const recorder = await openRecorder(start, folder);
+  let backends: Backends | undefined;
+  const recorder = await openRecorder(start, folder, (route) => backends?.nameFor(route) ?? 'none');
   const engine = await openCatalog(config, folder, opened);
   engine.startWork((error) => log.error({ err: error }, 'work in the background failed'));
   const weakness = await engine.backend.weakness().catch(() => undefined);
@@ -96,6 +103,12 @@ async function compose(start: Start): Promise<Gateway> {
   const failures = new FailureLimit(config['limits.failed_identifications']);
   const traces = await openTraces(config, metrics, log);
   opened.add(() => traces?.close());
+  backends = await openBackends(config.backends, {
+    embedded: engine.backend,
+    environment: processEnvironment(),
+    log,
+    opened,
+  });
   const gateway: Gateway = {
     keys,
     tokens,
@@ -109,8 +122,9 @@ async function compose(start: Start): Promise<Gateway> {
     }),
     trustedProxies: new Networks(config.trusted_proxies),
     policy,
+    quota: await openLimits(start),
     recorder,
-    backend: engine.backend,
+    ...backends.gateway,
     log,
     linger: defaultLinger,
     version: programVersion(),
@@ -169,9 +183,21 @@ async function openPolicy({
   return { policy: watch, tokens };
 }
 
+/** What the limits of the policy count with. */
+async function openLimits({ config, opened }: Start): Promise<Quota> {
+  const quota = await openCounters(config);
+  opened.add(() => quota.close());
+  return quota;
+}
+
 function warn(policy: PolicySnapshot, log: Logger): void {
   if (!policy.sees(administrator, [], 'namespace')) {
     log.warn('the policy gives role:admin nothing: no administrator can do anything');
+  } else if (!policy.decide(administrator, 'manage', []).allowed) {
+    log.warn('the policy does not let role:admin manage everything');
+  }
+  if (policy.remarks.length > 0) {
+    log.warn({ lines: policy.remarks.slice(0, 20) }, 'lines of the policy never decide anything');
   }
   if (policy.slow) log.warn('the model is not the shipped one: casbin decides, which is slow');
 }
@@ -183,7 +209,7 @@ async function openKeys(
   const stored = await readKeys(folder.keys);
   if (stored.length === 0 && config.admin_key === null) {
     const text = await makeFirstKey(folder);
-    if (output.watched) {
+    if (text !== undefined && output.watched) {
       output.note(`administrator key, shown this once and kept in ${folder.initialKey}: ${text}`);
     }
   }
@@ -199,7 +225,11 @@ async function openKeys(
   );
 }
 
-async function openRecorder(start: Start, folder: DataFolder): Promise<Recorder> {
+async function openRecorder(
+  start: Start,
+  folder: DataFolder,
+  backend: Backends['nameFor'],
+): Promise<Recorder> {
   const { config, log, opened, metrics } = start;
   const key = await openSigningKey(config, folder);
   const audit = await openAuditLog({
@@ -218,7 +248,7 @@ async function openRecorder(start: Start, folder: DataFolder): Promise<Recorder>
     log,
     durable: config['audit.durable'],
     redact: redactor(config['audit.redact']),
-    backend: 'embedded',
+    backend,
   });
 }
 

@@ -2,6 +2,7 @@ import cluster from 'node:cluster';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { endText, ProcessLife, type Addresses, type End } from './process-life.ts';
+import { MemoryQuota } from '../store/memory-quota.ts';
 import { ServiceError } from './service-error.ts';
 
 /** A process that ends before it served for so long has ended quickly. */
@@ -29,6 +30,8 @@ export class Supervisor {
   readonly #options: SupervisorOptions;
   readonly #stopping = new AbortController();
   readonly #lives = new Set<ProcessLife>();
+  /** What all processes count limits with, where there is no Redis. */
+  readonly #quota = new MemoryQuota();
   #slots: readonly Promise<void>[] = [];
   #addresses: Addresses = { url: '' };
   /** Flags that keep the port, once the system would give another. */
@@ -81,7 +84,7 @@ export class Supervisor {
   }
 
   #begin(): ProcessLife {
-    const life = new ProcessLife(this.#portFlags);
+    const life = new ProcessLife(this.#portFlags, this.#quota);
     this.#lives.add(life);
     void life.end.then(() => this.#lives.delete(life));
     return life;

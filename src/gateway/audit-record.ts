@@ -9,8 +9,8 @@ import type { Known } from './steps.ts';
 export interface RecordOptions {
   /** Hides the values of the context that must not be recorded. */
   readonly redact: (context: ReadonlyMap<string, string>) => Readonly<Record<string, string>>;
-  /** Name of the backend. */
-  readonly backend: string;
+  /** Name of the backend, or of that which a route is for. */
+  readonly backend: string | ((route: Known['route']) => string);
 }
 
 /** The record of a request that begins, or that was refused before it could. */
@@ -70,9 +70,15 @@ function shared(known: Known, options: RecordOptions) {
     object: route === undefined ? null : canonicalPath(route.object),
     mode: route === undefined ? null : (queryMode(route.operation, route.query) ?? null),
     branch: route?.query.get('branch')?.[0] ?? null,
-    backend: options.backend,
+    backend: backendOf(known, options),
     context: known.context === undefined ? {} : options.redact(known.context),
   };
+}
+
+/** What is only described goes to a backend that is not known here. */
+export function backendOf({ described, route }: Known, { backend }: RecordOptions): string | null {
+  if (described === true) return null;
+  return typeof backend === 'string' ? backend : backend(route);
 }
 
 function namesOf({ subject, groups, roles, scopes }: Principal): AuditPrincipal {

@@ -1,17 +1,19 @@
 import type { PolicySnapshot, Verdict } from '../policy/snapshot.ts';
 import { needsOf, type Need } from './needs.ts';
 import { SnapshotPermit } from './permit.ts';
-import type { Authorized, Identified } from './steps.ts';
+import { circumstancesOf } from './surroundings.ts';
+import type { Authorized, Limited } from './steps.ts';
 
 /**
  * Decides a request by its route and query, and gives it the permit that the
  * backend asks for the rest.
  * @throws CatalogError InvalidInput; Denied
  */
-export function authorize(identified: Identified, policy: PolicySnapshot): Authorized {
-  const permit = new SnapshotPermit(policy, identified.principal, identified.decisionId);
-  const verdicts = needsOf(identified.route).map((need) => judge(need, permit));
-  return { ...identified, permit, rule: verdicts[0]?.rule ?? null };
+export function authorize(limited: Limited, policy: PolicySnapshot): Authorized {
+  const { principal, decisionId } = limited;
+  const permit = new SnapshotPermit(policy, principal, decisionId, circumstancesOf(limited));
+  const verdicts = needsOf(limited.route).map((need) => judge(need, permit));
+  return { ...limited, permit, rule: verdicts[0]?.rule ?? null };
 }
 
 function judge(need: Need, permit: SnapshotPermit): Verdict {
@@ -21,7 +23,9 @@ function judge(need: Need, permit: SnapshotPermit): Verdict {
 }
 
 function verdictOn(need: Need, permit: SnapshotPermit): Verdict {
-  if (need.judged !== 'anywhere') return permit.verdict(need.action, need.object);
+  if (need.judged !== 'anywhere') {
+    return permit.verdict(need.action, need.object, need.branch);
+  }
   const allowed = permit.mayAnywhere(need.action);
   return {
     allowed,

@@ -1,4 +1,5 @@
 import { isBrokenOff, type Incoming, type Outgoing } from './message.ts';
+import type { BodyAhead } from '../protocol/backend.ts';
 
 /**
  * The body of a request, passed on as it comes and counted. Nothing is read
@@ -40,13 +41,25 @@ export class RequestBody implements AsyncIterable<Uint8Array> {
     await this.#held;
   }
 
+  /** The same body for somebody who waits for what it is held back for before anything takes effect. */
+  ahead(): BodyAhead {
+    return {
+      bytes: { [Symbol.asyncIterator]: () => this.#read() },
+      recorded: () => this.released(),
+    };
+  }
+
   async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array> {
+    yield* this.#read();
+    await this.#held;
+  }
+
+  async *#read(): AsyncGenerator<Uint8Array> {
     this.#invite();
     const whole = wholeOf(this.#incoming);
     if (whole !== undefined) {
       this.#bytes += BigInt(whole.byteLength);
       if (whole.byteLength > 0) yield whole;
-      await this.#held;
       return;
     }
     // Without this option, a reader that stops early would cut the connection before its answer.
@@ -57,7 +70,6 @@ export class RequestBody implements AsyncIterable<Uint8Array> {
     }
     // A stream of HTTP/2 that its client broke off ends like any other.
     if (isBrokenOff(this.#incoming)) throw new Error('the client broke its request off');
-    await this.#held;
   }
 
   #invite(): void {

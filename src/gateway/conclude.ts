@@ -50,7 +50,7 @@ function count({ metrics, recorder }: Gateway, outcome: Outcome, sent: Sent): vo
   metrics?.ended({
     operation: known.route?.operation.name ?? null,
     decision,
-    backend: recorder.backend,
+    backend: recorder.backendOf(known),
     status: sent.end === 'client-gone' ? CLIENT_GONE : answer.status,
     seconds: Number(process.hrtime.bigint() - known.arrivedNanos) / NANOS,
     bytesIn: Number(known.body.bytes),

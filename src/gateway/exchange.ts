@@ -1,6 +1,8 @@
 import { receive } from './admit.ts';
 import type { Gateway } from './gateway.ts';
 import { cut, type Incoming, type Outgoing } from './message.ts';
+import { handleDescribed, isAuthorize } from './forward-auth.ts';
+import { isProtocol } from './own-paths.ts';
 import { handle } from './pipeline.ts';
 import { handlePlain } from './plain.ts';
 import { pathOf } from './route.ts';
@@ -21,14 +23,20 @@ export async function exchange(
   { waiting, site }: ExchangeOptions,
 ): Promise<void> {
   const received = receive(incoming, outgoing, waiting, gateway.trustedProxies);
-  const isProtocol = site === 'all' && isProtocolPath(pathOf(incoming.url ?? ''));
   try {
-    if (!isProtocol) await handlePlain(gateway, received, site);
-    else await followed(gateway, received);
+    await handlerOf(pathOf(incoming.url ?? ''), site)(gateway, received);
   } catch (error) {
     gateway.log.error({ err: error, requestId: received.requestId }, 'an answer failed');
     cut(outgoing);
   }
+}
+
+type Handler = (gateway: Gateway, received: Received) => Promise<void>;
+
+function handlerOf(path: string, site: Site): Handler {
+  if (site === 'all' && isProtocol(path)) return followed;
+  if (site === 'all' && isAuthorize(path)) return handleDescribed;
+  return (gateway, received) => handlePlain(gateway, received, site);
 }
 
 /** A request to the protocol, with its trace where one is kept. */
@@ -40,8 +48,4 @@ async function followed(gateway: Gateway, received: Received): Promise<void> {
   } finally {
     trace.end();
   }
-}
-
-function isProtocolPath(path: string): boolean {
-  return path.startsWith('/v1/') || path === '/v1';
 }

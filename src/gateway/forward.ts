@@ -1,4 +1,4 @@
-import type { AnswerBody, Backend, CatalogRequest } from '../protocol/backend.ts';
+import type { Answer, AnswerBody, Backend, CatalogRequest } from '../protocol/backend.ts';
 import type { Answered, Recorded } from './steps.ts';
 
 /**
@@ -7,9 +7,17 @@ import type { Answered, Recorded } from './steps.ts';
  * awaited, so that a failure before them is still answered as one.
  */
 export async function forward(recorded: Recorded, backend: Backend): Promise<Answered> {
-  const answer = await backend.handle(requestOf(recorded), recorded.permit);
-  await recorded.body.released();
+  const answer = await handled(recorded, backend);
   return { ...recorded, answer: { ...answer, body: await primed(answer.body) } };
+}
+
+/** An attempt that could not be recorded is what is told, whatever came of it. */
+async function handled(recorded: Recorded, backend: Backend): Promise<Answer> {
+  try {
+    return await backend.handle(requestOf(recorded), recorded.permit);
+  } finally {
+    await recorded.body.released();
+  }
 }
 
 function requestOf(recorded: Recorded): CatalogRequest {
@@ -21,6 +29,8 @@ function requestOf(recorded: Recorded): CatalogRequest {
     ...(route.indexName === undefined ? {} : { indexName: route.indexName }),
     ...(route.target === undefined ? {} : { target: route.target }),
     delimiter: route.delimiter,
+    method: recorded.incoming.method ?? '',
+    parameters: route.parameters,
     query: route.query,
     headers: recorded.incoming.headers,
     context: recorded.context,
@@ -28,6 +38,7 @@ function requestOf(recorded: Recorded): CatalogRequest {
     ...(clientRequestId === undefined ? {} : { clientRequestId }),
     signal: recorded.signal,
     body: recorded.body,
+    ...(route.operation.staged === true && { ahead: recorded.body.ahead() }),
   };
 }
 

@@ -1,6 +1,8 @@
 import type { Logger } from 'pino';
 import type { PolicySnapshot } from '../policy/snapshot.ts';
 import type { Backend } from '../protocol/backend.ts';
+import type { RemoteBackend } from './backends/remote-backend.ts';
+import type { Quota } from '../store/quota.ts';
 import type { Drain } from './drain.ts';
 import type { Identification } from './identification.ts';
 import type { KeyRing } from './key-ring.ts';
@@ -27,8 +29,12 @@ export interface Gateway {
   /** The networks of proxies whose `X-Forwarded-*` are believed. */
   readonly trustedProxies: Networks;
   readonly policy: PolicySource;
+  /** What the limits of the policy count with. */
+  readonly quota: Quota;
   readonly recorder: Recorder;
   readonly backend: Backend;
+  /** The remote ones among what `backend` chooses from. */
+  readonly remotes?: readonly RemoteBackend[];
   readonly log: Logger;
   readonly linger: LingerLimits;
   /** Version of the program, for `/openapi.json`. */

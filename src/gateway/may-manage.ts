@@ -3,6 +3,7 @@ import type { Principal } from '../protocol/principal.ts';
 import type { Gateway } from './gateway.ts';
 import { SnapshotPermit } from './permit.ts';
 import type { Received } from './steps.ts';
+import { circumstancesOf } from './surroundings.ts';
 
 /** Whether a request carries a credential with the right to manage everything. */
 export async function mayManage(gateway: Gateway, received: Received): Promise<boolean> {
@@ -23,5 +24,10 @@ export async function requireManage(gateway: Gateway, received: Received): Promi
 
 function manages(gateway: Gateway, received: Received, principal: Principal): boolean {
   const policy = gateway.policy.current();
-  return new SnapshotPermit(policy, principal, received.decisionId).holds('manage', []);
+  return new SnapshotPermit(
+    policy,
+    principal,
+    received.decisionId,
+    circumstancesOf(received),
+  ).holds('manage', []);
 }

@@ -3,10 +3,13 @@ import type { Answer } from '../protocol/backend.ts';
 import { dialectOf, statusOf } from '../protocol/dialect.ts';
 import { CatalogError, type ErrorRow } from '../protocol/errors.ts';
 import { isGone } from './message.ts';
+import { BackendAway } from './backends/backend-away.ts';
 import { Denied } from './permit.ts';
+import { rateLimitHeaders } from './rate-limit-headers.ts';
 import { MethodRefused, pathOf } from './route.ts';
 import type { Answered, Known } from './steps.ts';
 import { TooManyFailures } from './too-many-failures.ts';
+import { Throttled } from './throttled.ts';
 
 /** How a request ends: what is answered, and what the audit log says of it. */
 export interface Outcome {
@@ -35,7 +38,7 @@ export function success(answered: Answered): Outcome {
     rule: answered.rule,
     policyDigest: answered.permit.policyDigest,
     answer: answered.answer,
-    code: null,
+    code: answered.answer.code ?? null,
   };
 }
 
@@ -122,5 +125,10 @@ export function headersFor(error: CatalogError): Readonly<Record<string, string>
   if (error instanceof TooManyFailures) return { 'retry-after': String(error.retryAfter) };
   if (error.row.name === 'Unauthenticated')
     return { 'www-authenticate': 'Bearer realm="arrowgate"' };
+  if (error instanceof BackendAway && error.retryAfter !== undefined)
+    return { 'retry-after': error.retryAfter };
+  if (error instanceof Throttled) {
+    return { ...rateLimitHeaders(error.limits), 'retry-after': String(error.retrySeconds) };
+  }
   return {};
 }

@@ -1,8 +1,10 @@
 import { canonicalPath, type ObjectPath } from '../protocol/identifier.ts';
+import { MAIN_BRANCH, isAboutBranch } from '../protocol/branch.ts';
 import { CatalogError } from '../protocol/errors.ts';
 import type { Action } from '../protocol/operation.ts';
 import type { Permit, VisibleNames } from '../protocol/permit.ts';
 import type { Principal } from '../protocol/principal.ts';
+import type { Circumstances } from '../policy/circumstances.ts';
 import type { PolicySnapshot, Verdict } from '../policy/snapshot.ts';
 
 /** A denial: what the caller is told, and the verdict that only some may see. */
@@ -19,7 +21,8 @@ export class Denied extends CatalogError {
 
 /**
  * The permit of one request. Every question is answered by the policy that was
- * in force when the request was decided, whatever is loaded meanwhile.
+ * in force when the request was decided, whatever is loaded meanwhile, under the
+ * circumstances of then.
  */
 export class SnapshotPermit implements Permit {
   readonly principal: Principal;
@@ -27,8 +30,17 @@ export class SnapshotPermit implements Permit {
   readonly #policy: PolicySnapshot;
   readonly #asked = new Map<string, ObjectPath>();
 
-  constructor(policy: PolicySnapshot, principal: Principal, decisionId: string) {
+  readonly #circumstances: Circumstances;
+  readonly #onBranches = new Map<string | null, Circumstances>();
+
+  constructor(
+    policy: PolicySnapshot,
+    principal: Principal,
+    decisionId: string,
+    circumstances: Circumstances,
+  ) {
     this.#policy = policy;
+    this.#circumstances = circumstances;
     this.principal = principal;
     this.decisionId = decisionId;
   }
@@ -43,14 +55,18 @@ export class SnapshotPermit implements Permit {
     return [...this.#asked.values()];
   }
 
-  /** The verdict on an action. A group is allowed when every operation of it is. */
-  verdict(action: Action, object: ObjectPath): Verdict {
-    return this.#policy.decide(this.principal, action, object);
+  /**
+   * The verdict on an action. A group is allowed when every operation of it is.
+   * @param branch Null while it is open; unless given `main`, where the action is about one at all.
+   */
+  verdict(action: Action, object: ObjectPath, branch?: string | null): Verdict {
+    const meant = branch === undefined && isAboutBranch(action) ? MAIN_BRANCH : branch;
+    return this.#policy.decide(this.principal, action, object, this.#on(meant));
   }
 
-  require(action: Action, object: ObjectPath): void {
+  require(action: Action, object: ObjectPath, branch?: string): void {
     this.#asked.set(canonicalPath(object), object);
-    const verdict = this.verdict(action, object);
+    const verdict = this.verdict(action, object, branch);
     if (!verdict.allowed) this.refuse(action, object, verdict);
   }
 
@@ -60,17 +76,32 @@ export class SnapshotPermit implements Permit {
     throw new Denied(what, verdict, this);
   }
 
-  holds(action: Action, object: ObjectPath): boolean {
-    return this.verdict(action, object).allowed;
+  holds(action: Action, object: ObjectPath, branch?: string): boolean {
+    return this.verdict(action, object, branch).allowed;
   }
 
   sees(object: ObjectPath, kind: 'namespace' | 'table'): boolean {
-    return this.#policy.sees(this.principal, object, kind);
+    return this.#policy.sees(this.principal, object, kind, this.#on(null));
   }
 
-  /** Whether the action is allowed on anything at all. */
+  holdsBelow(action: Action | 'see', object: ObjectPath): boolean {
+    return this.#policy.holdsBelow(this.principal, action, object);
+  }
+
+  /** Whether the action is allowed on anything at all, on whatever branch. */
   mayAnywhere(action: Action): boolean {
-    return this.#policy.mayAnywhere(this.principal, action);
+    return this.#policy.mayAnywhere(this.principal, action, this.#on(null));
+  }
+
+  /** The circumstances on a branch, always the same for one, so that what they come to is kept. */
+  #on(branch: string | null | undefined): Circumstances {
+    if (branch === undefined) return this.#circumstances;
+    let circumstances = this.#onBranches.get(branch);
+    if (circumstances === undefined) {
+      circumstances = { ...this.#circumstances, branch };
+      this.#onBranches.set(branch, circumstances);
+    }
+    return circumstances;
   }
 
   show<Entry>(

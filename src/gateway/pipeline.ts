@@ -4,6 +4,7 @@ import { conclude } from './conclude.ts';
 import { forward } from './forward.ts';
 import type { Gateway } from './gateway.ts';
 import { identify } from './identify.ts';
+import { limit } from './limit.ts';
 import { refusal, success, type Outcome } from './outcome.ts';
 import { route } from './route.ts';
 import type { Known, Received } from './steps.ts';
@@ -15,7 +16,11 @@ import type { Known, Received } from './steps.ts';
  */
 export async function handle(gateway: Gateway, received: Received): Promise<void> {
   const outcome = await pass(gateway, received);
-  await conclude(gateway, outcome);
+  try {
+    await conclude(gateway, outcome);
+  } finally {
+    outcome.known.release?.();
+  }
 }
 
 async function pass(gateway: Gateway, received: Received): Promise<Outcome> {
@@ -27,7 +32,9 @@ async function pass(gateway: Gateway, received: Received): Promise<Outcome> {
     const routed = (known = route(admitted));
     const found = identify(routed, gateway.identification);
     const identified = (known = found instanceof Promise ? await found : found);
-    const authorized = (known = authorize(identified, gateway.policy.current()));
+    const policy = gateway.policy.current();
+    const limited = (known = await limit(identified, policy, gateway.quota));
+    const authorized = (known = authorize(limited, policy));
     trace?.step('attempt');
     const recorded = (known = await gateway.recorder.attempt(authorized));
     trace?.step('backend');

@@ -29,6 +29,10 @@ const adminPages: ReadonlyMap<string, Page> = new Map<string, Page>([
   ['/readyz', readiness],
   ['/metrics', metricsPage],
 ]);
+/** Whether something beside the protocol is served at a path. */
+export function isPage(path: string): boolean {
+  return pages.has(path);
+}
 
 /** Answers a request that is not one to the protocol. */
 export async function handlePlain(

@@ -5,4 +5,6 @@ export interface ReadinessPart {
   readonly without: 'degraded' | 'unavailable';
   /** What is wrong with it; undefined when nothing is. */
   readonly fault: () => string | undefined | Promise<string | undefined>;
+  /** What those who manage may want to know of it, though it is no fault. */
+  readonly remark?: () => string | undefined;
 }

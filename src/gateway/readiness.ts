@@ -1,4 +1,5 @@
 import type { Answer } from '../protocol/backend.ts';
+import type { RemoteBackend } from './backends/remote-backend.ts';
 import type { Gateway } from './gateway.ts';
 import { mayManage } from './may-manage.ts';
 import type { Sample } from './metrics.ts';
@@ -34,9 +35,20 @@ export async function readinessSamples(gateway: Gateway): Promise<readonly Sampl
 
 /** Every part there is. */
 function partsOf(gateway: Gateway): readonly ReadinessPart[] {
-  const { policy, keys, tokens, recorder, backend, drain, parts = [] } = gateway;
+  const {
+    policy,
+    quota,
+    keys,
+    tokens,
+    recorder,
+    backend,
+    remotes = [],
+    drain,
+    parts = [],
+  } = gateway;
   return [
     { part: 'policy', without: 'degraded', fault: () => policy.refused() },
+    { part: 'limits', without: 'degraded', fault: () => quota.fault() },
     { part: 'keys', without: 'degraded', fault: () => keys.fault },
     { part: 'issuers', without: 'degraded', fault: () => tokens.fault() },
     { part: 'audit', without: 'unavailable', fault: () => recorder.fault() },
@@ -47,6 +59,7 @@ function partsOf(gateway: Gateway): readonly ReadinessPart[] {
       without: 'degraded',
       fault: () => backend.weakness().catch(() => undefined),
     },
+    ...remotes.map(remotePart),
     ...parts,
     {
       part: 'gateway',
@@ -56,9 +69,24 @@ function partsOf(gateway: Gateway): readonly ReadinessPart[] {
   ];
 }
 
-async function look({ part, without, fault }: ReadinessPart): Promise<Looked> {
+/** A remote backend that is away takes its tables with it, and nothing else. That it is not trusted with everything is no fault. */
+function remotePart(remote: RemoteBackend): ReadinessPart {
+  return {
+    part: remote.name,
+    without: 'degraded',
+    fault: () => remote.health(),
+    remark: () =>
+      remote.distrust === undefined
+        ? undefined
+        : `gets only what needs no trust: ${remote.distrust}`,
+  };
+}
+
+async function look({ part, without, fault, remark }: ReadinessPart): Promise<Looked> {
   const why = await fault();
-  return why === undefined ? { part, status: 'ok' } : { part, status: without, why };
+  if (why !== undefined) return { part, status: without, why };
+  const said = remark?.();
+  return { part, status: 'ok', ...(said !== undefined && { why: said }) };
 }
 
 function worst(parts: readonly Looked[]): State {

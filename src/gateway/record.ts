@@ -3,7 +3,7 @@ import type { AuditRecord } from '../audit/record.ts';
 import type { AuditLog } from '../audit/writer.ts';
 import { CatalogError } from '../protocol/errors.ts';
 import { Attempt } from './attempt.ts';
-import { attemptRecord, outcomeRecord, type RecordOptions } from './audit-record.ts';
+import { attemptRecord, backendOf, outcomeRecord, type RecordOptions } from './audit-record.ts';
 import type { Outcome } from './outcome.ts';
 import type { Authorized, Known, Recorded } from './steps.ts';
 
@@ -29,9 +29,9 @@ export class Recorder {
     this.#options = options;
   }
 
-  /** Name of the backend. */
-  get backend(): string {
-    return this.#options.backend;
+  /** Name of the backend of a request. */
+  backendOf(known: Known): string {
+    return backendOf(known, this.#options) ?? 'none';
   }
 
   /** Why changes are refused now, if they are. */
@@ -50,8 +50,9 @@ export class Recorder {
 
   /**
    * Records that an allowed request begins; for a change, durably. Rows that come
-   * in may be received meanwhile: the end of their stream, without which none of
-   * them takes effect, is held back until the record is on disk.
+   * in may be received meanwhile, and what takes effect in one step at its end may
+   * be asked for: the end of the body, without which nothing takes effect, is held
+   * back until the record is on disk, but for who waits for that himself.
    * @throws CatalogError ServiceUnavailable for a change that cannot be recorded
    */
   async attempt(authorized: Authorized): Promise<Recorded> {
@@ -89,10 +90,11 @@ export class Recorder {
     return known.principal !== undefined && known.route?.operation.mutates === true;
   }
 
-  /** Whether rows may come in before the record is on disk: not while it is doubtful that it will be. */
+  /** Whether the body may come in before the record is on disk: not while it is doubtful that it will be. */
   #mayReceive({ route, body }: Authorized): boolean {
-    const { mutates, body: kind } = route.operation;
-    return mutates && kind === 'arrow' && !body.waiting && this.fault() === undefined;
+    const { mutates, staged, body: kind } = route.operation;
+    const mayCome = mutates && (kind === 'arrow' || staged === true);
+    return mayCome && !body.waiting && this.fault() === undefined;
   }
 
   async #insist(record: AuditRecord): Promise<void> {

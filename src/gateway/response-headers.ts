@@ -1,4 +1,5 @@
 import type { Outcome } from './outcome.ts';
+import { rateLimitHeaders } from './rate-limit-headers.ts';
 
 /** What the server of this protocol version can do (wire-contract section 2): several vectors in one query. */
 const PROTOCOL_VERSION = '0.2.0';
@@ -13,7 +14,8 @@ export function responseHeaders(
     'x-request-id': known.requestId,
     'x-arrowgate-decision': decision,
     'x-arrowgate-decision-id': known.decisionId,
-    'phalanx-version': PROTOCOL_VERSION,
+    'phalanx-version': outcome.answer.headers?.['phalanx-version'] ?? PROTOCOL_VERSION,
+    ...rateLimitHeaders(known.limits ?? []),
   };
   if (reason !== undefined) headers['x-arrowgate-reason'] = reason;
   if (state.pending) headers['x-arrowgate-audit'] = 'pending';

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import type { Answer, ByteStream } from '../protocol/backend.ts';
 import { cut, isGone, isHttp2, type Outgoing } from './message.ts';
 
@@ -11,6 +12,13 @@ export interface Sent {
 
 /** So many bytes wait for the client before the next chunk is asked for: a system call each for less is dear. */
 const ENOUGH = 2 ** 18;
+
+/**
+ * So many bytes are handed to the connection before others get their turn: the
+ * system copies them at once, megabytes as readily as kilobytes, and meanwhile
+ * nobody else is answered.
+ */
+const TURN = 2 ** 19;
 
 type Headers = Readonly<Record<string, string>>;
 
@@ -38,8 +46,8 @@ function sendText(response: Outgoing, answer: Answer, body: string | null, heade
   const all = headersOf(answer, headers);
   if (!bodiless(answer.status)) all['content-length'] = String(length);
   writeHead(response, answer.status, all);
-  // As text it shares one write with the headers.
-  response.end(text);
+  // Head and body go out as one string where they are ASCII: two pieces cost more to write.
+  response.end(text, length === text.length ? 'latin1' : 'utf8');
   return { bytes: BigInt(length), end: 'complete' };
 }
 
@@ -72,16 +80,15 @@ function bodiless(status: number): boolean {
  * cuts the connection: a short answer must never look like a whole one.
  */
 async function sendStream(response: Outgoing, body: ByteStream): Promise<Sent> {
+  const writer = new TurnWriter(response);
   let bytes = 0n;
   try {
     for await (const chunk of body) {
       if (isGone(response)) return { bytes, end: 'client-gone' };
       bytes += BigInt(chunk.byteLength);
-      const taken = (error?: Error | null) => {
+      await writer.write(chunk, (error) => {
         if (error === undefined || error === null) body.sent?.(chunk);
-      };
-      if (!write(response, chunk, taken) && response.writableLength >= ENOUGH)
-        await drained(response);
+      });
     }
     if (isGone(response)) return { bytes, end: 'client-gone' };
     response.end();
@@ -94,12 +101,44 @@ async function sendStream(response: Outgoing, body: ByteStream): Promise<Sent> {
 }
 
 /** The same for either version of HTTP; TypeScript does not see that it is. */
-function write(
-  response: Outgoing,
-  chunk: Uint8Array,
-  taken: (error?: Error | null) => void,
-): boolean {
+function write(response: Outgoing, chunk: Uint8Array, taken?: Taken): boolean {
   return isHttp2(response) ? response.write(chunk, taken) : response.write(chunk, taken);
+}
+
+type Taken = (error?: Error | null) => void;
+
+/** Writes chunks of any size, a turn's bytes at a time. */
+class TurnWriter {
+  readonly #response: Outgoing;
+  #turn = 0;
+
+  constructor(response: Outgoing) {
+    this.#response = response;
+  }
+
+  /** @param taken Told when all of the chunk is on its way, or that it never will be. */
+  async write(chunk: Uint8Array, taken: Taken): Promise<void> {
+    for (let start = 0; start + TURN < chunk.byteLength; start += TURN) {
+      if (isGone(this.#response)) return;
+      await this.#write(chunk.subarray(start, start + TURN));
+    }
+    await this.#write(chunk.subarray(lastStart(chunk)), taken);
+  }
+
+  async #write(piece: Uint8Array, taken?: Taken): Promise<void> {
+    const response = this.#response;
+    const isFull = !write(response, piece, taken) && response.writableLength >= ENOUGH;
+    this.#turn += piece.byteLength;
+    if (isFull) await drained(response);
+    if (this.#turn < TURN) return;
+    this.#turn = 0;
+    await setImmediate();
+  }
+}
+
+/** Where the last turn of a chunk begins. */
+function lastStart({ byteLength }: Uint8Array): number {
+  return Math.max(0, Math.ceil(byteLength / TURN) - 1) * TURN;
 }
 
 /** Resolves when the client has taken what was written, or is gone. */

@@ -4,6 +4,7 @@ import type { RouteMatch } from '../protocol/route.ts';
 import type { Attempt } from './attempt.ts';
 import type { RequestBody } from './body.ts';
 import type { Incoming, Outgoing } from './message.ts';
+import type { LimitState } from './limit-state.ts';
 import type { SnapshotPermit } from './permit.ts';
 import type { RequestTrace } from './traces.ts';
 
@@ -23,6 +24,8 @@ export interface Received {
   /** When it arrived: microseconds since 1970, and the same moment on the monotonic clock in nanoseconds. */
   readonly arrivedMicros: bigint;
   readonly arrivedNanos: bigint;
+  /** True for a request that a proxy describes and will send elsewhere itself. */
+  readonly described?: boolean;
   /** Aborted when the client goes away. */
   readonly signal: AbortSignal;
   /** Where its trace stands; absent where none is kept. */
@@ -40,8 +43,16 @@ export interface Identified extends Routed {
   readonly principal: Principal;
 }
 
+/** The limits let it through. */
+export interface Limited extends Identified {
+  /** How the limits on it stand. */
+  readonly limits: readonly LimitState[];
+  /** Gives back what it holds as long as it runs; the second call does nothing. */
+  readonly release: () => void;
+}
+
 /** The policy allows it. A permit exists for nothing else: only `authorize` makes one that is handed on. */
-export interface Authorized extends Identified {
+export interface Authorized extends Limited {
   readonly permit: SnapshotPermit;
   /** The line that allowed the operation. */
   readonly rule: string | null;

@@ -10,6 +10,9 @@ import type { CsvLine, CsvResult } from './csv.ts';
 import { ForeignSnapshot } from './foreign-snapshot.ts';
 import type { Issuer } from './issuer.ts';
 import { ISSUERS_FILE, loadIssuers } from './issuers.ts';
+import { LimitBook } from './limit-book.ts';
+import { LIMITS_FILE } from './limit.ts';
+import { parseLimits } from './limits.ts';
 import { parseModel } from './model.ts';
 import type { PolicyModel } from './model.ts';
 import { digestOf, readPolicyTexts } from './policy-folder.ts';
@@ -61,6 +64,7 @@ export async function reloadPolicy(
     { file: MODEL_FILE, text: texts.model },
     { file: POLICY_FILE, text: texts.policy },
     { file: ISSUERS_FILE, text: texts.issuers ?? '\n' },
+    { file: LIMITS_FILE, text: texts.limits ?? '\n' },
   ].filter(({ text }) => !text.endsWith('\n'));
   if (cut.length > 0) throw new PolicyError(cut.map(({ file, text }) => cutFinding(file, text)));
   return (await buildPolicy(texts, issuers)).snapshot;
@@ -84,7 +88,6 @@ export async function buildPolicy(
 ): Promise<LoadedPolicy> {
   const { model, findings } = parseModel(texts.model);
   if (model === undefined) throw new PolicyError(findings);
-  if (model.kind === 'conditional') throw new PolicyError([CONDITIONAL]);
   // Each step of a long policy takes a while; what waits may run in between.
   const csv = parseCsv(texts.policy);
   await nextTurn();
@@ -94,18 +97,15 @@ export async function buildPolicy(
   const enforcer = await loadInCasbin(model, csv.lines, checked.roles);
   const digest = digestOf(texts);
   const { policies, roles } = checked;
+  const limits = new LimitBook(parseLimits(texts.limits ?? ''), roles);
   if (model.kind === 'foreign') {
     tryOut(enforcer);
-    const snapshot = new ForeignSnapshot(enforcer, csv.lines, roles, digest, issuers);
+    const snapshot = new ForeignSnapshot(enforcer, csv.lines, roles, digest, issuers, limits);
     return { snapshot, policies, roles };
   }
-  return { snapshot: new CompiledSnapshot(policies, roles, digest, issuers), policies, roles };
+  const snapshot = new CompiledSnapshot(policies, roles, digest, issuers, limits);
+  return { snapshot, policies, roles };
 }
-
-const CONDITIONAL: Finding = {
-  file: MODEL_FILE,
-  text: 'the model has a condition column (cond), which this version cannot decide',
-};
 
 function refuse(csv: CsvResult, checked: CheckedLines): void {
   const findings = [...csv.findings, ...checked.findings];

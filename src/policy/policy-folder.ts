@@ -3,6 +3,7 @@ import { readFile, readdir, realpath, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { ISSUERS_FILE } from './issuers.ts';
+import { LIMITS_FILE } from './limit.ts';
 import { PolicyError } from './policy-error.ts';
 import { MODEL_FILE, POLICY_FILE } from './policy-line.ts';
 
@@ -12,16 +13,18 @@ export interface PolicyTexts {
   readonly policy: string;
   /** Absent when there is no such file. */
   readonly issuers?: string | undefined;
+  readonly limits?: string | undefined;
 }
 
 /** What the contract puts here too, but this version does not read: ignored, it would seem to be in force. */
-const UNREAD: readonly string[] = ['commits.yaml', 'limits.yaml'];
+const UNREAD: readonly string[] = ['commits.yaml'];
 
 /** How often a folder that changes while it is read is read again. */
 const ATTEMPTS = 10;
 
 /**
- * Reads `model.conf`, `policy.csv` and `issuers.yaml` of a folder, or of what it links to.
+ * Reads `model.conf`, `policy.csv` and, where they exist, `issuers.yaml` and `limits.yaml` of a
+ * folder, or of what it links to.
  * @throws PolicyError when one is missing, is no UTF-8, the folder does not come to rest, or it
  *   holds a file that would have no effect.
  */
@@ -44,9 +47,10 @@ async function readAll(folder: string): Promise<PolicyTexts | PolicyError> {
   try {
     const model = await readText(folder, MODEL_FILE);
     const policy = await readText(folder, POLICY_FILE);
+    const limits = await readOptional(folder, LIMITS_FILE);
     await refuseUnread(folder);
     const issuers = await readOptional(folder, ISSUERS_FILE);
-    return { model, policy, issuers };
+    return { model, policy, issuers, limits };
   } catch (error) {
     if (error instanceof PolicyError) return error;
     throw error;
@@ -80,12 +84,15 @@ async function readText(folder: string, file: string): Promise<string> {
 }
 
 /**
- * SHA-256 over the texts of a policy, in hexadecimal: the length of each and the text,
- * `issuers.yaml` with its name, last and only where it exists.
+ * SHA-256 over the texts of a policy, in hexadecimal: the length of each and the text; last, and only
+ * where they exist, `issuers.yaml` and `limits.yaml`, each with its name.
  */
-export function digestOf({ model, policy, issuers }: PolicyTexts): string {
+export function digestOf({ model, policy, issuers, limits }: PolicyTexts): string {
   const hash = createHash('sha256');
-  const optional = issuers === undefined ? [] : [`${ISSUERS_FILE}\n${issuers}`];
+  const optional = [
+    ...(issuers === undefined ? [] : [`${ISSUERS_FILE}\n${issuers}`]),
+    ...(limits === undefined ? [] : [`${LIMITS_FILE}\n${limits}`]),
+  ];
   for (const text of [model, policy, ...optional])
     hash.update(`${Buffer.byteLength(text)}\n`).update(text);
   return hash.digest('hex');

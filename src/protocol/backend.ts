@@ -16,6 +16,10 @@ export interface CatalogRequest {
   /** The second object of the route, for `/rename/to/{id}`. */
   readonly target?: ObjectPath;
   readonly delimiter: string;
+  /** The verb of the request, where it came over the network. */
+  readonly method?: string;
+  /** What the route names beside identifiers. */
+  readonly parameters?: ReadonlyMap<string, string>;
   /** Query parameters, decoded; each may repeat only where the operation allows it. */
   readonly query: ReadonlyMap<string, readonly string[]>;
   readonly headers: IncomingHttpHeaders;
@@ -26,7 +30,20 @@ export interface CatalogRequest {
   readonly clientRequestId?: string;
   /** Aborted when the client goes away. */
   readonly signal: AbortSignal;
+  /** Of a change, it does not come to its end before the attempt is recorded. */
   readonly body: AsyncIterable<Uint8Array>;
+  /** The body of an operation that is `staged`, for who waits for its attempt otherwise. */
+  readonly ahead?: BodyAhead;
+}
+
+/** A body that can be read whole before the change that it asks for may take effect. */
+export interface BodyAhead {
+  readonly bytes: AsyncIterable<Uint8Array>;
+  /**
+   * Resolves when the attempt is recorded: the change may take effect.
+   * When it rejects it must not.
+   */
+  recorded(): Promise<void>;
 }
 
 /** Bytes in pieces, in the order in which they are sent. */
@@ -51,6 +68,8 @@ export interface Answer {
   readonly headers?: Readonly<Record<string, string>>;
   readonly body: AnswerBody;
   readonly commit?: CommitSummary;
+  /** Code of the error table, where a backend refused in its own words. */
+  readonly code?: number;
   /** What only the body named, for the audit record. */
   readonly objects?: readonly ObjectPath[];
   readonly mode?: string;

@@ -175,7 +175,7 @@ describe('a configuration that cannot be used is refused in one sentence', () =>
     ],
     [
       'backends:\n  - { name: west, type: http }\n',
-      'F:1: backends is not built yet: it can only be one embedded backend for everything',
+      'F:2: backends[0].url is nothing, but must be a text that is not empty',
     ],
     [
       'telemetry: { otlp_endpoint: "o:4318" }\n',

@@ -56,9 +56,12 @@ export const engineKind: TableKind = {
 /** What an answer says of a change, whose version is somewhere in it. @throws Error for one that no writer should get. */
 export function answeredBy(
   { status, text, json }: Reply,
-  versionIn: (body: Reply['json']) => unknown = (body) => body['version'],
+  versionIn: (body: Reply['json']) => unknown = (body) => Number(body['version']),
 ): Answered {
-  if (status === 200) return { kind: 'made', version: Number(versionIn(json)) };
+  if (status === 200) {
+    const version = versionIn(json);
+    return { kind: 'made', version: version === undefined ? undefined : Number(version) };
+  }
   if (status === 409) return { kind: 'refused' };
   if (status === 503) return { kind: 'unknown' };
   throw new Error(`a change was answered ${status} ${text}`);

@@ -3,7 +3,7 @@ import { send } from '../service/http.ts';
 import type { Random } from '../service/random.ts';
 import { RedisServer } from '../support/redis-server.ts';
 import { Service } from '../support/service.ts';
-import { flagsOf, KillPlans, type KillPlan } from './kill-plan.ts';
+import { flagsOf, killSteps, KillPlans, type KillPlan } from './kill-plan.ts';
 import type { TableKind } from './table-kind.ts';
 import { Writers } from './writers.ts';
 
@@ -47,7 +47,8 @@ export class Lane {
     const { kinds, random } = options;
     this.#options = options;
     this.#redis = redis;
-    this.#plans = new KillPlans(options.redis, random);
+    const branches = kinds.some(({ name }) => name.startsWith('branches'));
+    this.#plans = new KillPlans(killSteps(options.redis, branches), random);
     this.writers = kinds.map((kind, at) => new Writers(kind, `t${at}`, random));
   }
 

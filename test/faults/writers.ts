@@ -57,9 +57,10 @@ export class Writers {
   }
 
   #choose() {
-    const kinds = this.#kind.changes;
-    const kind = kinds[this.#random(kinds.length)]!;
+    const { changes, most = Infinity } = this.#kind;
     const free = this.accounts.free();
+    const kinds = free.length < most ? changes : changes.filter((kind) => kind !== 'append');
+    const kind = kinds[this.#random(kinds.length)]!;
     if (kind === 'append' || free.length === 0) {
       return { kind: 'append', group: this.accounts.newGroup() } as const;
     }

@@ -22,6 +22,8 @@ import type { Site } from '../../src/gateway/site.ts';
 import { Tokens } from '../../src/gateway/tokens/tokens.ts';
 import type { Issuer } from '../../src/policy/issuer.ts';
 import { loadPolicy } from '../../src/policy/load.ts';
+import { MemoryQuota } from '../../src/store/memory-quota.ts';
+import type { Quota } from '../../src/store/quota.ts';
 import type { Answer, Backend, CatalogRequest } from '../../src/protocol/backend.ts';
 import type { Permit } from '../../src/protocol/permit.ts';
 
@@ -117,13 +119,16 @@ export interface Setup {
   readonly handle?: Handle;
   readonly health?: () => string | undefined;
   readonly policy?: string;
+  /** The text of `limits.yaml`. */
+  readonly limits?: string;
+  readonly quota?: Quota;
+  readonly trustedProxies?: readonly string[];
   readonly refused?: () => string | undefined;
   readonly linger?: LingerLimits;
   readonly headerBytes?: number;
   readonly idleMillis?: number;
   readonly drainMillis?: number;
   readonly issuers?: readonly Issuer[];
-  readonly trustedProxies?: readonly string[];
   /** Wrong credentials of an address in a minute; any number without. */
   readonly failedIdentifications?: number;
 }
@@ -188,6 +193,7 @@ async function gatewayOf(setup: Setup, parts: Parts): Promise<Gateway> {
   await mkdir(policies);
   await writeFile(join(policies, 'model.conf'), MODEL);
   await writeFile(join(policies, 'policy.csv'), setup.policy ?? POLICY);
+  if (setup.limits !== undefined) await writeFile(join(policies, 'limits.yaml'), setup.limits);
   const snapshot = await loadPolicy(policies);
   const log = pino({ level: 'info' }, { write: (line: string) => void parts.logged.push(line) });
   const keys = new KeyRing(parts.keyPath, ADMIN, () => undefined);
@@ -198,6 +204,7 @@ async function gatewayOf(setup: Setup, parts: Parts): Promise<Gateway> {
     tokens,
     identification: new Identification({ keys, tokens, failures }),
     trustedProxies: new Networks(setup.trustedProxies ?? []),
+    quota: setup.quota ?? new MemoryQuota(),
     policy: { current: () => snapshot, refused: () => setup.refused?.() },
     recorder: new Recorder({
       audit: parts.audit,

@@ -89,6 +89,7 @@ describe('readiness', () => {
       status: 'unavailable',
       parts: [
         { part: 'policy', status: 'degraded', why: 'policy.csv:1: no' },
+        { part: 'limits', status: 'ok' },
         { part: 'keys', status: 'ok' },
         { part: 'issuers', status: 'ok' },
         { part: 'audit', status: 'ok' },

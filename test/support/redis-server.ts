@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { cp, mkdtemp, rename, rm } from 'node:fs/promises';
 import { connect, createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -37,6 +37,21 @@ export class RedisServer {
 
   get folder(): string {
     return this.#folder;
+  }
+
+  /** Copies what it has on disk now; it goes on. */
+  async copy(): Promise<string> {
+    const folder = await mkdtemp(join(tmpdir(), 'arrowgate-redis-copy-'));
+    await cp(this.#folder, folder, { recursive: true });
+    return folder;
+  }
+
+  /** Kills it and starts it on a copy that was taken before, as a replica that lags behind takes over. */
+  async goBack(copy: string): Promise<void> {
+    await this.kill();
+    await rm(this.#folder, { recursive: true, force: true });
+    await rename(copy, this.#folder);
+    await this.restart();
   }
 
   /** Starts it again on what it left behind. */

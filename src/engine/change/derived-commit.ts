@@ -34,6 +34,8 @@ export interface DerivedCommit<Result> {
   /** Reads the table's record again. */
   readonly current: () => Promise<Stored<TableRecord>>;
   readonly derive: Derive<Result>;
+  /** Resolves when the change may be committed; at once when absent. */
+  readonly recorded?: (() => Promise<void>) | undefined;
   /** Throws when the change must not be committed any more; asked before each attempt. */
   readonly check?: () => void;
   /** What else the commit writes, from the table's record as it is then. */
@@ -62,6 +64,7 @@ export async function commitDerived<Result>(
   const { tables, current, chain = MAIN_CHAIN } = commit;
   const table = commit.table.content;
   const attempt = new Attempt(commit.derive);
+  if (commit.recorded !== undefined) attempt.flushes.add(commit.recorded());
   try {
     await attempt.derive(await tables.snapshot(table, undefined, chain));
     const committed = await tables.commit({

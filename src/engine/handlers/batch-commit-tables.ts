@@ -33,7 +33,7 @@ export function batchCommitTables(parts: ManagedParts): Handler {
     };
     const planned = await committed(parts, steps, held, call.once.seal(answerOf));
     for (const { settle } of planned) await settle();
-    await letGo(held);
+    letGo(held);
     return answerOf(planned);
   };
 }
@@ -67,7 +67,7 @@ async function committed(
     );
   } catch (error) {
     if (tookNoEffect(error)) {
-      await letGo(held);
+      letGo(held);
       for (const { undo } of steps) await undo();
     }
     throw error;

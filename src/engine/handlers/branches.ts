@@ -20,6 +20,9 @@ export function branchHandlers(parts: TagParts): HandlerTable {
   };
 }
 
+/** A manifest is the first thing of a branch, and only its client writes one (wire contract, section 10.8). */
+const BY_ITS_CLIENT = 'a branch begins when one of them commits to it';
+
 /** CreateTableBranch: from a version of a branch, of main unless one is named; from its newest unless one is. */
 async function createBranch(parts: TagParts, call: Call): Promise<Answer> {
   const { branches, tables } = parts;
@@ -38,7 +41,7 @@ async function createBranch(parts: TagParts, call: Call): Promise<Answer> {
   const answer = jsonAnswer(call, {}, { commit: placeSummary('create_branch'), branch: name });
   await branches.create({
     name,
-    table: () => engineTable(parts, call),
+    table: () => engineTable(parts, call, BY_ITS_CLIENT),
     origin,
     folder: (table) => tables.folder(table),
     seal: call.once.seal(() => answer),

@@ -35,5 +35,16 @@ export async function changeTable<Result>(
   const chain = await tables.chain(table.content, branchParameter(call));
   const current = () => catalog.requireTable(object);
   const seal = call.once.seal(answer);
-  return answer(await commitDerived({ tables, table, chain, current, derive, writes, seal }));
+  return answer(
+    await commitDerived({
+      tables,
+      table,
+      chain,
+      current,
+      derive,
+      writes,
+      seal,
+      recorded: call.recorded,
+    }),
+  );
 }

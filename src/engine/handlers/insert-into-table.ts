@@ -56,6 +56,7 @@ export function insertIntoTable(parts: TableParts): Handler {
     const before = await parts.tables.snapshot(table.content, undefined, chain);
     const { schema, batches } = mode.rows(call, branch, incoming, before.schema);
     const flushes = new Flushes();
+    flushes.add(call.recorded?.() ?? Promise.resolve());
     const files = await parts.tables.write(table.content, schema, batches, flushes);
     const change = unlessAltered(before.schema, mode.change(schema, files));
     const inserted = files.reduce((sum, file) => sum + file.rows, 0);

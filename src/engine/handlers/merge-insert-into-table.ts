@@ -36,6 +36,7 @@ export function mergeInsertIntoTable(parts: TableChanges): Handler {
         current,
         derive,
         check: request.checkTime,
+        recorded: call.recorded,
         seal: call.once.seal((made: DerivedOutcome<MergeCounts>) => answer(call, made)),
       });
       return answer(call, outcome);
