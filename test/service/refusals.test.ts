@@ -261,7 +261,7 @@ describe('what is no request', () => {
       `${first}GET /v1/table HTTP/1.1\r\n${head}x: ${'y'.repeat(20_000)}\r\n\r\n`,
     );
     const last = answer.slice(answer.lastIndexOf('HTTP/1.1 '));
-    expect(last).toMatch(/^HTTP\/1\.1 400 Bad Request\r\n/);
+    expect(last).toMatch(/^HTTP\/1\.1 431 Request Header Fields Too Large\r\n/);
     expect(last).toContain('{"error":"the headers are too large","code":13,"instance":');
   });
 
