@@ -1,4 +1,4 @@
-import type { Decision } from '../audit/record.ts';
+import type { Decision, ShadowVerdict } from '../audit/record.ts';
 import type { Answer } from '../protocol/backend.ts';
 import { dialectOf, statusOf } from '../protocol/dialect.ts';
 import { CatalogError, type ErrorRow } from '../protocol/errors.ts';
@@ -20,6 +20,8 @@ export interface Outcome {
   /** Why it was denied, as far as the caller may know. */
   readonly reason?: string;
   readonly policyDigest: string | null;
+  /** What the shadow policy says, where that is not what was decided. */
+  readonly shadow: ShadowVerdict | null;
   readonly answer: Answer;
   /** Code of the error table, for a refusal. */
   readonly code: number | null;
@@ -37,6 +39,7 @@ export function success(answered: Answered): Outcome {
     decision: 'allow',
     rule: answered.rule,
     policyDigest: answered.permit.policyDigest,
+    shadow: answered.permit.trial?.difference('allow') ?? null,
     answer: answered.answer,
     code: answered.answer.code ?? null,
   };
@@ -46,12 +49,15 @@ export function success(answered: Answered): Outcome {
 export function refusal(known: Known, error: unknown): Outcome {
   const refused = asCatalogError(error);
   const denied = refused instanceof Denied ? refused : undefined;
+  const decision = decisionOf(known, refused.row);
+  const permit = denied?.permit ?? known.permit;
   return {
     known,
-    decision: decisionOf(known, refused.row),
-    rule: denied?.verdict.rule ?? known.rule ?? null,
+    decision,
+    rule: decision === 'deny' ? (permit?.refused?.rule ?? null) : (known.rule ?? null),
     ...(refused.row.name === 'PermissionDenied' ? { reason: reasonOf(refused) } : {}),
-    policyDigest: (denied?.permit ?? known.permit)?.policyDigest ?? null,
+    policyDigest: permit?.policyDigest ?? null,
+    shadow: permit?.trial?.difference(decision) ?? null,
     ...answerOf(known, refused, error),
   };
 }

@@ -118,9 +118,13 @@ function ask(
   permit: Permit,
 ): void {
   if (permit.sees(inner, kind)) return permit.require(action, inner);
-  if (permit.holds(action, inner)) return;
-  throw new CatalogError(
-    'PermissionDenied',
-    `namespace ${canonicalPath(path)} holds something that the caller may not drop`,
-  );
+  try {
+    permit.require(action, inner);
+  } catch (error) {
+    if (!(error instanceof CatalogError) || error.row.name !== 'PermissionDenied') throw error;
+    throw new CatalogError(
+      'PermissionDenied',
+      `namespace ${canonicalPath(path)} holds something that the caller may not drop`,
+    );
+  }
 }
