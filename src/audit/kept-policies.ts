@@ -52,11 +52,7 @@ export async function sweepKept(audit: string, now: number = Date.now()): Promis
 }
 
 /** Writes the files under a name of their own; only when all is on the disk the folder gets its name. */
-async function writeWhole(
-  all: string,
-  folder: string,
-  files: readonly KeptFile[],
-): Promise<void> {
+async function writeWhole(all: string, folder: string, files: readonly KeptFile[]): Promise<void> {
   const temporary = join(all, `.${randomUUID()}.tmp`);
   try {
     await mkdir(temporary, { mode: 0o700 });

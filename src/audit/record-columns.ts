@@ -60,7 +60,8 @@ interface RecordRow extends Same {
   readonly commit: CommitRow | null;
 }
 
-const rows = struct<RecordRow>({
+/** How the fields of a record stand in their columns. */
+export const recordKinds = {
   instance: word,
   sequence: int64,
   phase: word,
@@ -104,7 +105,9 @@ const rows = struct<RecordRow>({
     rules: list(word),
   }),
   hash: text,
-});
+};
+
+const rows = struct<RecordRow>(recordKinds);
 
 /** Columns that always have a value. */
 const NEVER_NULL = new Set([

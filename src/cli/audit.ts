@@ -10,6 +10,7 @@ import { configOf, withConfig } from './command-config.ts';
 import type { Config } from './config-table.ts';
 import { dataFolderOf, type DataFolder } from './data-folder.ts';
 import { Opened } from './opened.ts';
+import { addUnused } from './policy-unused.ts';
 import { progressOf } from './progress.ts';
 import type { Run } from './run.ts';
 
@@ -19,11 +20,12 @@ interface VerifyFlags {
   readonly anchor?: readonly string[];
 }
 
-/** `arrowgate audit verify`. */
+/** `arrowgate audit verify|unused`. */
 export function addAudit(program: Command, run: Run): void {
   const audit = program
     .command('audit')
     .description('the audit log; works beside a running gateway');
+  addUnused(audit, run);
   withConfig(audit.command('verify'), ['data', 'coordination.redis'])
     .description('check every chain against itself and against its checkpoints')
     .option('--public-key <file...>', 'keys that may have signed (PEM); the key in use without')

@@ -4,7 +4,7 @@ import { dialectOf, statusOf } from '../protocol/dialect.ts';
 import { CatalogError, type ErrorRow } from '../protocol/errors.ts';
 import { isGone } from './message.ts';
 import { BackendAway } from './backends/backend-away.ts';
-import { Denied } from './permit.ts';
+import { Denied, type SnapshotPermit } from './permit.ts';
 import { rateLimitHeaders } from './rate-limit-headers.ts';
 import { MethodRefused, pathOf } from './route.ts';
 import type { Answered, Known } from './steps.ts';
@@ -57,9 +57,18 @@ export function refusal(known: Known, error: unknown): Outcome {
     rule: decision === 'deny' ? (permit?.refused?.rule ?? null) : (known.rule ?? null),
     ...(refused.row.name === 'PermissionDenied' ? { reason: reasonOf(refused) } : {}),
     policyDigest: permit?.policyDigest ?? null,
-    shadow: permit?.trial?.difference(decision) ?? null,
+    shadow: differenceOf(permit, decision),
     ...answerOf(known, refused, error),
   };
+}
+
+/** What a policy that is tried out says otherwise; nothing of a refusal that was not the policy's. */
+function differenceOf(
+  permit: SnapshotPermit | undefined,
+  decision: Decision,
+): ShadowVerdict | null {
+  if (permit === undefined || (decision === 'deny' && permit.refused === undefined)) return null;
+  return permit.trial?.difference(decision) ?? null;
 }
 
 /** An error that is not meant for callers becomes one that says nothing. */
