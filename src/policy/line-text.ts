@@ -14,6 +14,7 @@ export function linesOfText(text: string): readonly string[] {
     line
       .split(',')
       .map((cell) => cell.trim())
-      .join(', '),
+      .join(', ')
+      .trimEnd(),
   );
 }

@@ -42,6 +42,8 @@ export class ReplayReport {
   #requests = 0;
   #same = 0;
   readonly #changed = new Map<string, Counted<ChangedRequests>>();
+  /** The same by the change itself, which many requests share. */
+  readonly #byChange = new WeakMap<Change, Counted<ChangedRequests>>();
   readonly #skipped = new Map<string, Counted<SkippedRequests>>();
 
   get requests(): number {
@@ -84,17 +86,25 @@ export class ReplayReport {
   }
 
   #change(kind: 'lose' | 'gain', change: Change, { time, decisionId }: DecidedRequest): void {
+    const known = this.#byChange.get(change) ?? this.#entry(kind, change);
+    known.requests += 1;
+    if (known.first === '' || time < known.first) known.first = copied(time);
+    if (time >= known.last) {
+      known.last = copied(time);
+      known.example = copied(decisionId);
+    }
+  }
+
+  #entry(kind: 'lose' | 'gain', change: Change): Counted<ChangedRequests> {
     const { subject, action, object, then, now } = change;
     const key = JSON.stringify([kind, subject, action, object, then, now.rule]);
-    const [at, example] = [copied(time), copied(decisionId)];
-    const known = this.#changed.get(key);
-    if (known === undefined) {
-      this.#changed.set(key, { ...change, kind, requests: 1, first: at, last: at, example });
-      return;
+    let entry = this.#changed.get(key);
+    if (entry === undefined) {
+      entry = { ...change, kind, requests: 0, first: '', last: '', example: '' };
+      this.#changed.set(key, entry);
     }
-    known.requests += 1;
-    if (at < known.first) known.first = at;
-    if (at >= known.last) Object.assign(known, { last: at, example });
+    this.#byChange.set(change, entry);
+    return entry;
   }
 }
 

@@ -2,6 +2,7 @@ import type { DecidedRecord, DecidedRequest } from '../../audit/decided-request.
 import { variablesOf, type ConditionVariables } from '../../policy/condition-variables.ts';
 import type { LoadedPolicy } from '../../policy/load.ts';
 import type { PolicySnapshot } from '../../policy/snapshot.ts';
+import { branchOfRoute } from '../../protocol/branch.ts';
 import { circumstancesKey, circumstancesOfRecord } from './recorded-circumstances.ts';
 import { questionOf, type RecordedQuestion } from './recorded-question.ts';
 import { replayedVerdict, type ReplayedVerdict } from './replayed-verdict.ts';
@@ -97,14 +98,15 @@ function changeOf(
 ) {
   const refused = record.decision === 'allow' ? undefined : rights.at(-1);
   const { name, objectsInBody } = asking.operation;
+  // A body that nobody has read may name more objects, or a branch.
+  const isOpen = branchOfRoute(asking.operation, asking.query) === null;
   return {
     subject: record.principal?.subject ?? '',
     action: found.allowed ? (refused?.action ?? name) : found.action,
     object: found.allowed && refused !== undefined ? pathOf(record) : found.object,
     then: { rule: record.rule, policy: record.policy_digest },
     now: { rule: found.rule, reason: found.reason },
-    // A body that nobody has read may name more.
-    partly: found.allowed && refused === undefined && objectsInBody !== undefined,
+    partly: found.allowed && refused === undefined && (objectsInBody !== undefined || isOpen),
   };
 }
 
