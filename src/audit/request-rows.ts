@@ -1,4 +1,4 @@
-import type { RecordBatch } from 'apache-arrow';
+import type { Data, RecordBatch } from 'apache-arrow';
 import { struct } from '../arrow/value-column.ts';
 import type { DecidedRecord, DecidedRequest, Surroundings } from './decided-request.ts';
 import { recordKinds as kinds } from './record-columns.ts';
@@ -53,26 +53,38 @@ export const requestColumns: readonly string[] = rows.type.children.map(
 
 /** The requests of a batch with the columns above. */
 export function requestsOfBatch({ data, numRows }: RecordBatch): readonly DecidedRequest[] {
-  return Array.from({ length: numRows }, (_, row) => new RequestRow(rows.read(data, row)!));
+  return Array.from({ length: numRows }, (_, row) => new RequestRow(data, row));
 }
 
-class RequestRow implements DecidedRequest {
-  readonly #row: Row;
+const [phaseAt, timeAt, idAt] = ['phase', 'time', 'decision_id'].map((name) =>
+  requestColumns.indexOf(name),
+);
 
-  constructor(row: Row) {
-    this.#row = row;
+class RequestRow implements DecidedRequest {
+  readonly #data: Data;
+  readonly #at: number;
+  #read: Row | undefined;
+
+  constructor(data: Data, at: number) {
+    this.#data = data;
+    this.#at = at;
+  }
+
+  /** Everything; most of an attempt is never asked for. */
+  get #row(): Row {
+    return (this.#read ??= rows.read(this.#data, this.#at)!);
   }
 
   get phase(): Phase {
-    return phaseOf(this.#row.phase);
+    return phaseOf(kinds.phase.read(this.#data.children[phaseAt!]!, this.#at)!);
   }
 
   get decisionId(): string {
-    return this.#row.decision_id;
+    return kinds.decision_id.read(this.#data.children[idAt!]!, this.#at)!;
   }
 
   get time(): string {
-    return timeOf(this.#row.time);
+    return timeOf(kinds.time.read(this.#data.children[timeAt!]!, this.#at)!);
   }
 
   get key(): string {
