@@ -76,7 +76,7 @@ function rowOf({
   object,
   requests,
   last,
-  then,
+  was,
   now,
   partly,
 }: ChangedRequests) {
@@ -87,7 +87,7 @@ function rowOf({
     object,
     String(requests),
     last,
-    then.rule ?? 'no line',
+    was.rule ?? 'no line',
     now.rule ?? 'no line',
   ];
 }

@@ -84,7 +84,7 @@ describe('the texts of policies beside the audit log', () => {
     for (let round = 0; round < 3; round++) {
       const child = fork(CHILD, [audit, String(round)], { execArgv: ['--import', 'tsx'] });
       const kept: string[] = [];
-      child.on('message', (digest) => kept.push(String(digest)));
+      child.on('message', (digest: string) => void kept.push(digest));
       await once(child, 'message');
       await wait(40 * round);
       child.kill('SIGKILL');

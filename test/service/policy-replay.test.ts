@@ -151,9 +151,9 @@ describe('policy replay', () => {
         subject: string;
         action: string;
         object: string;
-        then: { rule: string };
+        was: { rule: string };
         now: { rule: string };
-      }) => [one.kind, one.subject, one.action, one.object, one.then.rule, one.now.rule].join(' '),
+      }) => [one.kind, one.subject, one.action, one.object, one.was.rule, one.now.rule].join(' '),
     );
     expect(shown).toContain('lose user:ben InsertIntoTable /ns/u policy.csv:4 policy.csv:5');
     expect(shown).toContain('lose user:ann CountTableRows /ns/t policy.csv:3 ');

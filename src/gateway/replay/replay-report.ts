@@ -6,7 +6,7 @@ export interface Change {
   readonly action: string;
   readonly object: string;
   /** The line that decided, and the digest of its policy. */
-  readonly then: { readonly rule: string | null; readonly policy: string | null };
+  readonly was: { readonly rule: string | null; readonly policy: string | null };
   /** The line of the proposed policy that decides, and what it comes to. */
   readonly now: { readonly rule: string | null; readonly reason: string };
   /** Whether the body, which was never read, may ask for more. */
@@ -96,8 +96,8 @@ export class ReplayReport {
   }
 
   #entry(kind: 'lose' | 'gain', change: Change): Counted<ChangedRequests> {
-    const { subject, action, object, then, now } = change;
-    const key = JSON.stringify([kind, subject, action, object, then, now.rule]);
+    const { subject, action, object, was, now } = change;
+    const key = JSON.stringify([kind, subject, action, object, was, now.rule]);
     let entry = this.#changed.get(key);
     if (entry === undefined) {
       entry = { ...change, kind, requests: 0, first: '', last: '', example: '' };

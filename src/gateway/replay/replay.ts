@@ -104,7 +104,7 @@ function changeOf(
     subject: record.principal?.subject ?? '',
     action: found.allowed ? (refused?.action ?? name) : found.action,
     object: found.allowed && refused !== undefined ? pathOf(record) : found.object,
-    then: { rule: record.rule, policy: record.policy_digest },
+    was: { rule: record.rule, policy: record.policy_digest },
     now: { rule: found.rule, reason: found.reason },
     partly: found.allowed && refused === undefined && (objectsInBody !== undefined || isOpen),
   };

@@ -129,8 +129,8 @@ async function replayed(
   const { report } = replay;
   return {
     same: report.same,
-    changed: report.changed.map(({ kind, subject, action, object, then, now, requests }) =>
-      [kind, subject, action, object, requests, then.rule, now.rule].join(' '),
+    changed: report.changed.map(({ kind, subject, action, object, was, now, requests }) =>
+      [kind, subject, action, object, requests, was.rule, now.rule].join(' '),
     ),
     skipped: report.skipped.map(({ why, requests }) => `${requests}: ${why}`),
   };
