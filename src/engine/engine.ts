@@ -19,6 +19,7 @@ import { deleteFromTable } from './handlers/delete-from-table.ts';
 import { deregisterTable } from './handlers/deregister-table.ts';
 import { withFreshness } from './handlers/freshness.ts';
 import { historyHandlers } from './handlers/history.ts';
+import { indexFileHandlers } from './handlers/indices.ts';
 import { insertIntoTable } from './handlers/insert-into-table.ts';
 import { mergeInsertIntoTable } from './handlers/merge-insert-into-table.ts';
 import { pastHandlers } from './handlers/past-versions.ts';
@@ -28,10 +29,11 @@ import { renameTable } from './handlers/rename-table.ts';
 import { schemaHandlers } from './handlers/schema.ts';
 import { tableObjectHandlers } from './handlers/table-objects.ts';
 import { workHandlers } from './handlers/work.ts';
-import { BackgroundCompaction } from './jobs/background-compaction.ts';
+import { buildIndex, type IndexJobParts } from './jobs/index-job.ts';
 import { backfill } from './jobs/backfill.ts';
-import { JobRunner, type OnFault } from './jobs/job-runner.ts';
+import { JobRunner, type JobRunnerOptions, type OnFault } from './jobs/job-runner.ts';
 import { Transactions } from './jobs/transactions.ts';
+import { VersionWork } from './jobs/version-work.ts';
 import { LateBackend } from './late-backend.ts';
 import { LateWork } from './late-work.ts';
 import { AnswerSweep } from './once/answer-sweep.ts';
@@ -159,15 +161,12 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
     memory,
     horizon,
     removed,
-    onCommit: (table, chain, manifest) => compaction.notice({ table, chain }, manifest),
+    onCommit: (table, chain, manifest) => following.notice({ table, chain }, manifest),
   });
-  const compaction = new BackgroundCompaction({ store, tables, reader, running });
+  const following = new VersionWork({ store, tables, reader, running });
   const transactions = new Transactions(store, committer);
-  const backfilling = backfill({ store, tables, reader });
-  const runner = new JobRunner({
-    transactions,
-    works: { backfill: (job) => running.during(() => backfilling(job)) },
-  });
+  const works = jobWorks({ store, tables, reader }, running);
+  const runner = new JobRunner({ transactions, works });
   const threads = new ThreadPool(options.workers ?? 0);
   const heavy = new HeavyWork(threads, memory);
   const keeper = new JournalKeeper({ folder: join(data, 'catalog'), store, committer });
@@ -186,6 +185,7 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
       versions: new VersionStore(store),
       locations: rootsOf(options),
     }),
+    ...indexFileHandlers({ catalog, tables, reader }),
     ...historyHandlers({ catalog, tables, tags, branches, pageLimit: options.page }),
     ...workHandlers({ catalog, store, tables, transactions, runner, page: options.page }),
   };
@@ -220,13 +220,13 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
     upkeep: new Upkeep({ store, catalog, tables, reader, retention }),
     startWork: (onFault) => {
       runner.start(onFault);
-      compaction.start(onFault);
+      following.start(onFault);
       sweep.begin();
       keeper.start(onFault);
     },
-    readings: () => readingsOf(memory, compaction, threads),
+    readings: () => readingsOf(memory, following.compaction, threads),
     close: async () => {
-      await Promise.all([runner.stop(), compaction.stop(), keeper.stop()]);
+      await Promise.all([runner.stop(), following.stop(), keeper.stop()]);
       await sweep.close();
       await running.settled();
       await presence.close();
@@ -234,6 +234,15 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
       await reader.close();
       await journal.close();
     },
+  };
+}
+
+/** What does each kind of job; files that it writes are not collected meanwhile. */
+function jobWorks(parts: IndexJobParts, running: Running): JobRunnerOptions['works'] {
+  const [filling, building] = [backfill(parts), buildIndex(parts)];
+  return {
+    backfill: (job) => running.during(() => filling(job)),
+    index: (job) => running.during(() => building(job)),
   };
 }
 

@@ -81,7 +81,7 @@ async function finalVersion(
 
 /** Whether every file is there that a manifest names. */
 async function isWhole(folder: string, { fragments }: Manifest): Promise<boolean> {
-  const files = fragments.flatMap((fragment) => fragment.files);
+  const files = fragments.flatMap(({ files: data, indices = [] }) => [...data, ...indices]);
   const lists = fragments.flatMap(({ deletions }) => deletions ?? []);
   const found = await Promise.all([
     ...files.map(async ({ path, bytes }) => (await sizeOf(join(folder, path))) === bytes),

@@ -31,9 +31,10 @@ export async function* everyVersion(store: Store, tableId: string): AsyncGenerat
 
 /** The files that a version names beside its manifest, as paths in the table's folder. */
 export function filesOf(version: { readonly fragments: readonly Fragment[] }): readonly string[] {
-  return version.fragments.flatMap(({ files, deletions }) => [
+  return version.fragments.flatMap(({ files, deletions, indices = [] }) => [
     ...files.map(({ path }) => path),
     ...(deletions === null ? [] : [deletions]),
+    ...indices.map(({ path }) => path),
   ]);
 }
 

@@ -14,6 +14,7 @@ import { Branches, branchNotFound } from './branches.ts';
 import { MAIN, MAIN_CHAIN, type Chain } from './chain.ts';
 import { appended, empty, rowsOf, type Change } from './change.ts';
 import type { WrittenFile } from './fragment-writer.ts';
+import { withLiveIndices } from './index-upkeep.ts';
 import { discard, ingest } from './ingest.ts';
 import { KeyedMutex } from './keyed-mutex.ts';
 import type { Manifest } from './manifest.ts';
@@ -306,7 +307,7 @@ export class Tables {
   ): Promise<Committed> {
     const folder = this.folder(table);
     const base = await this.#load(table, head);
-    const contents = await change(base);
+    const contents = withLiveIndices(await change(base), base);
     const manifest = { ...contents, version: base.version + 1n, timestampMillis: Date.now() };
     const record = await this.#manifests.stage(folder, manifest, chain.key);
     return { record, base, manifest };

@@ -68,7 +68,8 @@ export class HeavyWork {
   }
 
   #isMuch({ schema }: Snapshot, files: readonly ScanFile[], names: readonly string[]): boolean {
-    const fragments = [...new Set(files.map(({ fragment }) => fragment))];
+    const scanned = files.filter(({ lookup }) => lookup?.narrow !== true);
+    const fragments = [...new Set(scanned.map(({ fragment }) => fragment))];
     return columnBytes(schema, fragments, names) > this.#lightBytes;
   }
 }
