@@ -154,6 +154,8 @@ const built: ReadonlySet<OperationName> = new Set<OperationName>([
   'CountTableRows',
   'CreateTable',
   'ListTableVersions',
+  'CreateTableIndex',
+  'CreateTableScalarIndex',
   'ListTableIndices',
   'DescribeTableIndexStats',
   'DropTableIndex',

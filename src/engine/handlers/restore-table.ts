@@ -30,8 +30,8 @@ export function restoreTable(catalog: Catalog, tables: Tables): Handler {
       checks: async () => [unchanged(await tables.version(table.content, version, chain))],
       change: async (base) => {
         const from = await tables.snapshot(table.content, version, chain);
-        const { schema, fieldIds, fragments } = from;
-        return { ...base, schema, fieldIds, fragments };
+        const { schema, fieldIds, fragments, indices } = from;
+        return { ...base, schema, fieldIds, fragments, indices };
       },
       seal: call.once.seal(answer),
     });

@@ -9,6 +9,8 @@ const onBranches: readonly (readonly [path: string, body: object])[] = [
   ['describe', {}],
   ['count_rows', {}],
   ['query', { vector: [], k: 1 }],
+  ['create_index', { column: 'id', index_type: 'BTREE' }],
+  ['index/list', {}],
   ['update', { updates: [['id', '1']] }],
   ['delete', { predicate: 'true' }],
   ['add_columns', { new_columns: [{ name: 'x', expression: '1' }] }],
