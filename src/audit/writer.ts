@@ -14,10 +14,10 @@ export interface AuditLog {
   /**
    * Writes a record. A durable one is on stable storage when this resolves, and
    * not in the log when it rejects; many at once share one flush of the disk.
-   * Any other resolves at once and is in the file within 50 ms, or when the
-   * disk takes it again.
+   * Any other is in the file within 50 ms, or when the disk takes it again:
+   * undefined, unless there are so many that it is to be waited for.
    */
-  write(record: AuditRecord, durable: boolean): Promise<void>;
+  write(record: AuditRecord, durable: boolean): Promise<void> | undefined;
   /** A sentence when the last write failed; undefined when the log can be written. */
   healthy(): string | undefined;
   /** A sentence while checkpoints are not kept where they should be. */

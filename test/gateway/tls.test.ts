@@ -264,7 +264,7 @@ describe('over HTTP/2', () => {
     await open({
       handle: async (incoming) => {
         if (incoming.operation.name !== 'InsertIntoTable') return { status: 200, body: 'other' };
-        incoming.signal.addEventListener('abort', () => {
+        incoming.signal().addEventListener('abort', () => {
           aborted = true;
         });
         for await (const chunk of incoming.body) void chunk;
