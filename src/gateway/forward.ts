@@ -21,7 +21,7 @@ async function handled(recorded: Recorded, backend: Backend): Promise<Answer> {
 }
 
 function requestOf(recorded: Recorded): CatalogRequest {
-  const { route, clientRequestId } = recorded;
+  const { route, clientRequestId, trace } = recorded;
   return {
     operation: route.operation,
     dialect: route.dialect,
@@ -36,6 +36,7 @@ function requestOf(recorded: Recorded): CatalogRequest {
     context: recorded.context,
     requestId: recorded.requestId,
     ...(clientRequestId === undefined ? {} : { clientRequestId }),
+    ...(trace === undefined ? {} : { traceparent: trace.traceparent }),
     signal: recorded.signal,
     body: recorded.body,
     ...(route.operation.staged === true && { ahead: recorded.body.ahead() }),

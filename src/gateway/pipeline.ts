@@ -37,7 +37,7 @@ async function pass(gateway: Gateway, received: Received): Promise<Outcome> {
     const authorized = (known = authorize(limited, policy, gateway.shadow));
     trace?.step('attempt');
     const recorded = (known = await gateway.recorder.attempt(authorized));
-    trace?.step('backend');
+    trace?.step('backend', { backend: gateway.recorder.backendOf(recorded) });
     const answered = await forward(recorded, gateway.backend);
     return success(answered);
   } catch (error) {

@@ -26,6 +26,8 @@ export interface CatalogRequest {
   /** `x-service-ctx-*` and `x-lance-ctx-*`, keys in lower case. */
   readonly context: ReadonlyMap<string, string>;
   readonly requestId: string;
+  /** What another hop is to continue (W3C Trace Context); absent where no trace is kept here. */
+  readonly traceparent?: string;
   /** The id that the client chose, by which it can repeat the request; absent when it sent none. */
   readonly clientRequestId?: string;
   /** Aborted when the client goes away. */

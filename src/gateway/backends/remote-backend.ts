@@ -111,7 +111,7 @@ export class RemoteBackend implements Backend, Guarded {
   #headersOf(request: CatalogRequest, permit: Permit, via: string): Record<string, string> {
     const headers: Record<string, string> = {
       ...headersOut(request.headers),
-      ...traceContextOf(request.headers, permit.decisionId),
+      ...traceContextOf(request, permit.decisionId),
       ...this.#credential,
       'x-request-id': request.requestId,
       via,
