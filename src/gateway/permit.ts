@@ -108,6 +108,11 @@ export class SnapshotPermit implements Permit {
     return this.verdict(action, object, branch).allowed;
   }
 
+  /** A branch that is missing fails what is allowed on some alone, and satisfies what is denied on some. */
+  holdsOnBranches(action: Action, object: ObjectPath): boolean {
+    return this.#policy.decide(this.principal, action, object, this.#circumstances).allowed;
+  }
+
   sees(object: ObjectPath, kind: 'namespace' | 'table'): boolean {
     return this.#policy.sees(this.principal, object, kind, this.#on(null));
   }
