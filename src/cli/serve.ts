@@ -112,6 +112,7 @@ export async function compose(start: Start): Promise<Gateway> {
   backends = await openBackends(config.backends, {
     embedded: engine.backend,
     environment: processEnvironment(),
+    bodies: { json: config['limits.json_body'], arrow: config['limits.arrow_body'] },
     log,
     opened,
   });

@@ -1,4 +1,5 @@
 import type { Answer, AnswerBody, Backend, CatalogRequest } from '../protocol/backend.ts';
+import { isUnmeasured } from './message.ts';
 import type { Answered, Recorded } from './steps.ts';
 
 /**
@@ -38,6 +39,7 @@ function requestOf(recorded: Recorded): CatalogRequest {
     ...(clientRequestId === undefined ? {} : { clientRequestId }),
     ...(trace === undefined ? {} : { traceparent: trace.traceparent }),
     signal: recorded.signal,
+    ...(isUnmeasured(recorded.incoming) && { unmeasured: true }),
     body: recorded.body,
     ...(route.operation.staged === true && { ahead: recorded.body.ahead() }),
   };

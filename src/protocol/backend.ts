@@ -32,6 +32,8 @@ export interface CatalogRequest {
   readonly clientRequestId?: string;
   /** Aborted when the client goes away. */
   readonly signal: AbortSignal;
+  /** True where a body follows whose length no header says, as over HTTP/2. */
+  readonly unmeasured?: boolean;
   /** Of a change, it does not come to its end before the attempt is recorded. */
   readonly body: AsyncIterable<Uint8Array>;
   /** The body of an operation that is `staged`, for who waits for its attempt otherwise. */

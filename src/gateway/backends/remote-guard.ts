@@ -117,9 +117,10 @@ function mismatches(request: CatalogRequest, permit: Permit, backend: Guarded): 
   throw unguarded(lacking, backend.prefix, request, backend, why);
 }
 
-/** Whether anything may stand in the body (RFC 9112 section 6). */
-export function hasBody({ headers, method }: CatalogRequest): boolean {
+/** Whether anything may stand in the body (RFC 9112 section 6, RFC 9113 section 8.1). */
+export function hasBody({ headers, method, unmeasured }: CatalogRequest): boolean {
   if (method === 'GET') return false;
+  if (unmeasured === true) return true;
   const length = headers['content-length'];
   return headers['transfer-encoding'] !== undefined || (length !== undefined && Number(length) > 0);
 }
