@@ -64,7 +64,7 @@ export interface EmbeddedGateway {
  */
 export async function createGateway(options: GatewayOptions = {}): Promise<EmbeddedGateway> {
   const config = configOf(options);
-  const log = options.log ?? openLog(config['log.level']);
+  const log = options.log ?? openLog(config);
   const output = { watched: false, line: () => undefined, note: () => undefined };
   const opened = new Opened();
   try {

@@ -26,8 +26,15 @@ export function dataFolderOf(config: Config): DataFolder {
     store: join(root, 'private', 'store'),
     audit: join(root, 'private', 'audit'),
     signingKey: join(root, 'private', 'audit-signing-key.pem'),
-    lance: resolve(config['locations.managed'] ?? join(root, 'lance')),
+    lance: managedOf(config['locations.managed'], root),
   };
+}
+
+/** How the configuration writes the data folder in other paths. */
+const DATA = /^<data>(?=\/|$)/;
+
+function managedOf(given: string | null, root: string): string {
+  return resolve((given ?? '<data>/lance').replace(DATA, () => root));
 }
 
 /**
