@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import { connect } from 'node:http2';
 import { request } from 'node:https';
@@ -10,7 +10,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { makeCertificate, type MadeCertificate } from '../support/certificates.ts';
 import { eventually } from '../support/eventually.ts';
 import { PlainCatalog } from '../support/plain-catalog.ts';
-import { Service } from '../support/service.ts';
+import { ADMIN_KEY, Service } from '../support/service.ts';
 import { conditionalModel } from '../policy/conditions.ts';
 import { goodRows } from './table-bodies.ts';
 
@@ -37,6 +37,12 @@ interface Question {
   readonly key?: string;
   /** Without a length: chunks, or frames of HTTP/2. */
   readonly unmeasured?: boolean;
+}
+
+/** A part of the service, as `/readyz` tells it to managers. */
+interface Part {
+  readonly part: string;
+  readonly why?: string;
 }
 
 interface Told {
@@ -294,5 +300,31 @@ describe('A remote catalog', () => {
       expect(text).toContain(`"spanId":"${span}"`);
       expect(text).toContain('{"key":"arrowgate.backend","value":{"stringValue":"west"}}');
     });
+  });
+});
+
+describe('Policy, limits and issuers', () => {
+  it('change together, or not at all', async () => {
+    const write = (name: string, text: string) => writeFile(join(near.policies, name), text);
+    const line = 'POST /v1/namespace/lake/exists';
+    const ask = () => overHttp1(line, { key: ADMIN_KEY, body: '{}' });
+    const policyFault = async (): Promise<unknown> => {
+      const { text } = await overHttp1('GET /readyz', { key: ADMIN_KEY });
+      const { parts: all } = JSON.parse(text) as { readonly parts: readonly Part[] };
+      return all.find(({ part }) => part === 'policy')?.why;
+    };
+    const issuers = (algorithm: string) =>
+      `issuers: [{ name: i, issuer: x, audience: y, jwks_uri: "http://127.0.0.1:1/", algorithms: [${algorithm}] }]\n`;
+    await write('issuers.yaml', issuers('none'));
+    await write('limits.yaml', 'limits: [{ name: all, rate: 1000/h }]\n');
+    await write('policy.csv', `${POLICY}p, role:admin, /lake/**, *, deny,\n`);
+    await eventually(async () => expect(await policyFault()).toContain('issuers.yaml:1: '));
+    const before = await ask();
+    expect([before.status, before.headers['ratelimit']]).toEqual([404, undefined]);
+    await write('issuers.yaml', issuers('RS256'));
+    await eventually(async () => expect(await policyFault()).toBeUndefined());
+    const after = await ask();
+    expect(after.status).toBe(403);
+    expect(after.headers['ratelimit-policy']).toBe('"all";q=1000;w=3600');
   });
 });
