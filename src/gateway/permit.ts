@@ -110,7 +110,8 @@ export class SnapshotPermit implements Permit {
 
   /** A branch that is missing fails what is allowed on some alone, and satisfies what is denied on some. */
   holdsOnBranches(action: Action, object: ObjectPath): boolean {
-    return this.#policy.decide(this.principal, action, object, this.#circumstances).allowed;
+    const anywhere = { ...this.#circumstances, branch: undefined };
+    return this.#policy.decide(this.principal, action, object, anywhere).allowed;
   }
 
   sees(object: ObjectPath, kind: 'namespace' | 'table'): boolean {

@@ -6,7 +6,7 @@ import type { SnapshotPermit } from './permit.ts';
 
 interface Unseen {
   readonly route: Asking;
-  readonly permit: Pick<SnapshotPermit, 'holds'>;
+  readonly permit: Pick<SnapshotPermit, 'holdsOnBranches'>;
 }
 
 /**
