@@ -27,5 +27,5 @@ function textOf(entry: string): string {
     .map(([name, value]) => ` ${name}=${JSON.stringify(value)}`);
   const sentence = JSON.stringify(msg ?? '').slice(1, -1);
   const when = new Date(Number(time)).toISOString();
-  return `${when} ${names[Number(level)] ?? level} ${sentence}${more.join('')}`;
+  return `${when} ${names[Number(level)] ?? String(level)} ${sentence}${more.join('')}`;
 }
