@@ -1,4 +1,4 @@
-import { Writable } from 'node:stream';
+import type { Writable } from 'node:stream';
 import type { DestinationStream } from 'pino';
 
 const names: Readonly<Record<number, string>> = {
