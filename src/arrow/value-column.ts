@@ -135,8 +135,17 @@ function wordKind(type: Dictionary<Utf8, Int32>): ValueKind<string> {
       const dictionary = new Vector([textsOf([...places.keys()])]);
       return dataOf(type, { ...nullsOf(values), values: indices, dictionary });
     },
-    (data, row) => String(data.dictionary?.get(data.values[row])),
+    (data, row) => wordAt(data.dictionary!, data.values[row]),
   );
+}
+
+/** Words that were read, by the dictionary and their place in it: few are read often. */
+const knownWords = new WeakMap<Vector, string[]>();
+
+function wordAt(dictionary: Vector, code: number): string {
+  const words = knownWords.get(dictionary) ?? [];
+  if (words.length === 0) knownWords.set(dictionary, words);
+  return (words[code] ??= String(dictionary.get(code)));
 }
 
 function placeOf(places: Map<string, number>, value: string | null): number {

@@ -52,7 +52,8 @@ export function decodeRecord(line: string): LoggedRecord {
 }
 
 const phases: readonly Phase[] = ['attempt', 'outcome'];
-const decisions: readonly Decision[] = [
+/** Every decision. */
+export const decisions: readonly Decision[] = [
   'allow',
   'deny',
   'unauthenticated',

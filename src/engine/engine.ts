@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import type { Backend } from '../protocol/backend.ts';
 import { StoreError } from '../store/errors.ts';
+import type { VirtualTable } from '../protocol/virtual-table.ts';
 import type { Store } from '../store/store.ts';
 import { StrangeStore } from './catalog/catalog-id.ts';
 import { Catalog } from './catalog/catalog.ts';
@@ -54,6 +55,7 @@ import { Tables } from './table/tables.ts';
 import { Tags } from './table/tags.ts';
 import { VersionStore } from './table/version-store.ts';
 import { Upkeep } from './upkeep.ts';
+import { withVirtualTables } from './virtual/virtual-handlers.ts';
 import { HeavyWork } from './workers/heavy-work.ts';
 import { ThreadPool } from './workers/thread-pool.ts';
 
@@ -77,6 +79,8 @@ export interface EngineOptions {
   readonly repeatMillis?: number;
   /** Milliseconds since 1970; the machine's clock unless it is given. */
   readonly clock?: () => number;
+  /** Tables that the service answers for itself. */
+  readonly virtual?: readonly VirtualTable[];
 }
 
 const REPEAT_MILLIS = 900_000;
@@ -143,7 +147,9 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
   const { journal, committer, store, recent } = await openCoordination(data, given.store);
   const options = { ...given, store };
   await makeFolder(options.locations.managed);
-  const catalog = new Catalog(store, committer);
+  const { virtual = [] } = options;
+  const paths = virtual.map(({ path }) => path);
+  const catalog = new Catalog(store, committer, paths);
   const memory = new MemoryBudget(options.cacheBytes);
   const reader = new FragmentReader(memory);
   const removed = () => reader.closeRemoved();
@@ -194,7 +200,10 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
   const answers = { store, committer, windowMillis, clock: options.clock ?? Date.now };
   const sweep = new AnswerSweep(answers);
   const backend = new EmbeddedBackend({
-    handlers: withRecall(withFreshness({ catalog, tables }, built), past),
+    handlers: withVirtualTables(
+      virtual,
+      withRecall(withFreshness({ catalog, tables }, built), past),
+    ),
     repeats: new Repeats(answers),
     jsonBody: options.jsonBody,
     health: healthOf(store, journal),
