@@ -4,6 +4,7 @@ import { makeFolder } from '../store/folder.ts';
 import { LineLog } from '../store/line-log.ts';
 import { Chain } from './chain.ts';
 import { Checkpoints, type CheckpointsOptions } from './checkpoints.ts';
+import { noteOwner } from './instance-owner.ts';
 import { encodeRecord } from './record-codec.ts';
 import type { AuditRecord } from './record.ts';
 
@@ -52,6 +53,7 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> 
   const instance = newInstance();
   const folder = join(options.folder, instance);
   await makeFolder(folder, 0o700);
+  await noteOwner(folder);
   const checkpoints = options.checkpoints && new Checkpoints({ ...options.checkpoints, instance });
   const lines = new LineLog({
     folder,

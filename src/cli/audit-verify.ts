@@ -3,6 +3,7 @@ import type { AuditFinding } from '../audit/audit-finding.ts';
 import { anchorFile } from '../audit/checkpoint-place.ts';
 import { readPublicKey, type PublicKey } from '../audit/signing-key.ts';
 import { verifyLog, type AuditVerified } from '../audit/verification.ts';
+import { countUnanswered } from '../audit/unanswered-count.ts';
 import { readVouchers } from '../audit/vouchers.ts';
 import { openCheckpointPlaces, openSigningKey } from './audit-checkpoints.ts';
 import type { Config } from './config-table.ts';
@@ -33,10 +34,21 @@ async function verify(config: Config, flags: VerifyFlags, { output }: Run): Prom
     const places = [...(await openCheckpointPlaces(config, folder, opened)), ...anchors];
     const vouchers = await readVouchers(places, await keysOf(config, folder, flags));
     const { progress } = progressOf(output);
-    return await verifyLog(folder.audit, vouchers, (records) => progress?.(`${records} records`));
+    const verified = await verifyLog(folder.audit, vouchers, (records) =>
+      progress?.(`${records} records`),
+    );
+    return { ...verified, notes: [...verified.notes, ...(await unansweredNotes(folder.audit))] };
   } finally {
     await opened.close();
   }
+}
+
+/** A log whose records cannot be read has findings, which say more. */
+async function unansweredNotes(folder: string): Promise<readonly string[]> {
+  const count = await countUnanswered(folder).catch(() => 0);
+  if (count === 0) return [];
+  const what = count === 1 ? '1 attempt has no outcome' : `${count} attempts have no outcome`;
+  return [`${what}: it goes on, or the next start of a gateway says what became of it`];
 }
 
 async function keysOf(

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import type { Logger } from 'pino';
 import { BackgroundSealing, type BackgroundSealingOptions } from '../audit/background-sealing.ts';
-import { openAuditLog } from '../audit/writer.ts';
+import { openAuditLog, type AuditLog } from '../audit/writer.ts';
 import { openFormat } from '../engine/catalog/format.ts';
 import type { Engine } from '../engine/engine.ts';
 import { BackgroundCollection } from '../engine/retention/background.ts';
@@ -27,6 +27,7 @@ import { watchPolicy, type PolicyWatch } from '../policy/watch.ts';
 import { openCheckpointPlaces, openSigningKey } from './audit-checkpoints.ts';
 import { processEnvironment } from './config-environment.ts';
 import type { Quota } from '../store/quota.ts';
+import { resolveUnanswered } from './audit-resolution.ts';
 import type { Config } from './config-table.ts';
 import { dataFolderOf, makeDataFolder, type DataFolder } from './data-folder.ts';
 import { makeFirstKey } from './first-key.ts';
@@ -37,6 +38,7 @@ import { openBackends, type Backends } from './open-backends.ts';
 import { openCatalog } from './open-catalog.ts';
 import { Opened } from './opened.ts';
 import { joinMetrics } from './shared-metrics.ts';
+import { PolicyReloads } from './policy-reloads.ts';
 import { openCounters } from './process-quota.ts';
 import { programVersion } from './version.ts';
 
@@ -89,13 +91,17 @@ export interface Start {
 export async function compose(start: Start): Promise<Gateway> {
   const { config, log, metrics, opened } = start;
   const folder = dataFolderOf(config);
-  const { policy, tokens } = await openPolicy(start);
+  const reloads = new PolicyReloads();
+  const { policy, tokens } = await openPolicy(start, reloads);
   await makeDataFolder(folder);
   await openFormat(folder.root);
   const keys = await openKeys(start, folder);
   let backends: Backends | undefined;
-  const recorder = await openRecorder(start, folder, (route) => backends?.nameFor(route) ?? 'none');
+  const audit = await openAudit(start, folder);
+  reloads.record(audit);
+  const recorder = recorderOf(start, audit, (route) => backends?.nameFor(route) ?? 'none');
   const engine = await openCatalog(config, folder, opened);
+  await resolveBefore(start, folder, audit, engine);
   engine.startWork((error) => log.error({ err: error }, 'work in the background failed'));
   const weakness = await engine.backend.weakness().catch(() => undefined);
   if (weakness !== undefined) log.warn(weakness);
@@ -157,12 +163,10 @@ function collectInBackground({ config, log, opened }: Start, engine: Engine): vo
 }
 
 /** The policy, and the issuers of tokens, which change with it. */
-async function openPolicy({
-  config,
-  log,
-  opened,
-  metrics,
-}: Start): Promise<{ readonly policy: PolicyWatch; readonly tokens: Tokens }> {
+async function openPolicy(
+  { config, log, opened, metrics }: Start,
+  reloads: PolicyReloads,
+): Promise<{ readonly policy: PolicyWatch; readonly tokens: Tokens }> {
   const folder = resolve(config.policies);
   const first = await loadPolicy(folder);
   warn(first, log);
@@ -171,11 +175,13 @@ async function openPolicy({
   const onChange = (snapshot: PolicySnapshot): void => {
     metrics.count('policyReloads', 'ok');
     tokens.replace(snapshot.issuers);
+    reloads.taken(snapshot.digest);
     log.info({ digest: snapshot.digest }, 'a new policy is in force');
     warn(snapshot, log);
   };
   const onRefused = (findings: readonly string[]): void => {
     metrics.count('policyReloads', 'refused');
+    reloads.refused(findings);
     log.error({ findings }, 'the policy files were refused; the last good policy stays in force');
   };
   const watch = watchPolicy(folder, first, onChange, onRefused);
@@ -225,12 +231,8 @@ async function openKeys(
   );
 }
 
-async function openRecorder(
-  start: Start,
-  folder: DataFolder,
-  backend: Backends['nameFor'],
-): Promise<Recorder> {
-  const { config, log, opened, metrics } = start;
+async function openAudit(start: Start, folder: DataFolder): Promise<AuditLog> {
+  const { config, log, opened } = start;
   const key = await openSigningKey(config, folder);
   const audit = await openAuditLog({
     folder: folder.audit,
@@ -243,6 +245,29 @@ async function openRecorder(
   });
   opened.add(() => audit.close());
   sealInBackground(start, { folder: folder.audit, own: audit.instance, key });
+  return audit;
+}
+
+/** Says what became of requests whose process ended before their outcome was written. */
+async function resolveBefore(
+  { log }: Start,
+  folder: DataFolder,
+  audit: AuditLog,
+  { upkeep }: Engine,
+): Promise<void> {
+  try {
+    const outcomes = await resolveUnanswered(folder.audit, audit, upkeep);
+    if (outcomes > 0) log.warn({ outcomes }, 'attempts without an outcome were resolved');
+  } catch (error) {
+    log.error({ err: error }, 'attempts without an outcome could not be resolved');
+  }
+}
+
+function recorderOf(
+  { config, log, metrics }: Start,
+  audit: AuditLog,
+  backend: Backends['nameFor'],
+): Recorder {
   return new Recorder({
     audit: measuredAudit(audit, metrics),
     log,

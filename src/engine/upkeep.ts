@@ -11,6 +11,7 @@ import type { Chain } from './table/chain.ts';
 import type { FragmentReader } from './table/fragment-reader.ts';
 import type { Tables } from './table/tables.ts';
 import { requireEngineTable } from './handlers/table-parts.ts';
+import { tookEffect, type PastRequest } from './once/past-request.ts';
 import { backUp, type BackedUp, type BackupOptions } from './recovery/backup.ts';
 import { Collector } from './retention/collector.ts';
 import { DroppedTables } from './retention/dropped-tables.ts';
@@ -40,6 +41,11 @@ export class Upkeep {
     this.dropped = new DroppedTables(parts.retention);
     this.collector = new Collector(parts.retention);
     this.verifier = new Verifier(parts.retention);
+  }
+
+  /** Whether a request of the past took effect, where its client chose its id and its answer is still kept. */
+  async tookEffect(request: PastRequest): Promise<boolean> {
+    return tookEffect(this.#parts.store, request);
   }
 
   /** Copies the catalog as it is at one moment. @throws BackupRefusal */
