@@ -1,21 +1,37 @@
 import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { makeFolder } from '../store/folder.ts';
 import { isAlive, ownMark, type ProcessMark } from '../store/process-mark.ts';
 import { filesOf } from './log-folder.ts';
 import { isAbsent } from './log-part.ts';
 
 /** A process of which nothing can be seen counts as gone after so long without a record, in milliseconds. */
 const SILENT_MILLIS = 24 * 3_600_000;
-const NAME = 'process.json';
+
+/** Where the log of some instances lies, and beside it what is known of the processes that write them. */
+export interface LogPlaces {
+  /** `<data>/private/audit`. */
+  readonly folder: string;
+  /** `<data>/private/audit-processes`. */
+  readonly processes: string;
+}
 
 /** Notes which process writes an instance, so that others can see when it is gone. */
-export async function noteOwner(folder: string): Promise<void> {
-  await writeFile(join(folder, NAME), JSON.stringify(await ownMark()), { mode: 0o600 });
+export async function noteOwner(processes: string, instance: string): Promise<void> {
+  await makeFolder(processes, 0o700);
+  await writeFile(ownerFile(processes, instance), JSON.stringify(await ownMark()), { mode: 0o600 });
+}
+
+function ownerFile(processes: string, instance: string): string {
+  return join(processes, `${instance}.json`);
 }
 
 /** Whether the process that wrote an instance is gone for certain: on this machine, or after long silence. */
-export async function isAbandoned(folder: string, instance: string): Promise<boolean> {
-  const mark = await markOf(join(folder, instance, NAME));
+export async function isAbandoned(
+  { folder, processes }: LogPlaces,
+  instance: string,
+): Promise<boolean> {
+  const mark = await markOf(ownerFile(processes, instance));
   const alive = mark === undefined ? undefined : await isAlive(mark, await ownMark());
   if (alive !== undefined) return !alive;
   const files = await filesOf(folder, instance);

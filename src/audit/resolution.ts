@@ -1,7 +1,8 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { makeFolder } from '../store/folder.ts';
 import { replaceText } from '../store/replaced-file.ts';
-import { isAbandoned } from './instance-owner.ts';
+import { isAbandoned, type LogPlaces } from './instance-owner.ts';
 import { instancesOf } from './log-folder.ts';
 import { isAbsent } from './log-part.ts';
 import type { AuditRecord, LoggedRecord } from './record.ts';
@@ -12,9 +13,7 @@ import type { AuditLog } from './writer.ts';
 /** What became of a request whose process ended before its outcome was written. */
 export type Fate = 'committed' | 'not committed' | 'unknown';
 
-export interface ResolutionOptions {
-  /** `<data>/private/audit`. */
-  readonly folder: string;
+export interface ResolutionOptions extends LogPlaces {
   /** The log of this process, which takes the outcomes. */
   readonly log: AuditLog;
   /** What can be known of a request. */
@@ -25,8 +24,8 @@ export interface ResolutionOptions {
 export const RESOLVED = 'audit.resolved';
 const RESOLVED_FROM = 'audit.resolved_from';
 
-/** In the folder of an instance of which every attempt has its outcome, or is about to. */
-const NAME = 'resolved.json';
+/** Beside an instance of which every attempt has its outcome, or is about to. */
+const ENDING = '.resolved';
 
 interface Claim {
   /** The instance that looks, or looked. */
@@ -42,13 +41,15 @@ interface Claim {
  */
 export async function resolveAttempts(options: ResolutionOptions): Promise<number> {
   const { folder, log } = options;
+  await makeFolder(options.processes, 0o700);
   let written = 0;
   for (const instance of await instancesOf(folder)) {
-    if (instance === log.instance || !(await isAbandoned(folder, instance))) continue;
-    if (!(await claim(folder, instance, log.instance))) continue;
+    if (instance === log.instance || !(await isAbandoned(options, instance))) continue;
+    const claimed = claimFile(options, instance);
+    if (!(await claim(options, claimed))) continue;
     written += await resolveInstance(options, instance);
     const done: Claim = { by: log.instance, done: true };
-    await replaceText(join(folder, instance, NAME), JSON.stringify(done));
+    await replaceText(claimed, JSON.stringify(done));
   }
   return written;
 }
@@ -94,9 +95,13 @@ function resolved(attempt: LoggedRecord, fate: Fate, nowMicros: bigint): AuditRe
   };
 }
 
+function claimFile({ processes }: LogPlaces, instance: string): string {
+  return join(processes, instance + ENDING);
+}
+
 /** Whether this process is the one that looks at the instance. */
-async function claim(folder: string, instance: string, by: string): Promise<boolean> {
-  const path = join(folder, instance, NAME);
+async function claim(options: ResolutionOptions, path: string): Promise<boolean> {
+  const by = options.log.instance;
   const mine = JSON.stringify({ by, done: false } satisfies Claim);
   try {
     await writeFile(path, mine, { flag: 'wx', mode: 0o600 });
@@ -106,7 +111,7 @@ async function claim(folder: string, instance: string, by: string): Promise<bool
   }
   const before = await claimOf(path);
   if (before?.done === true) return false;
-  const works = before !== undefined && before.by !== by && !(await isGone(folder, before.by));
+  const works = before !== undefined && before.by !== by && !(await isGone(options, before.by));
   if (works) return false;
   await replaceText(path, mine);
   return true;
@@ -123,9 +128,9 @@ async function claimOf(path: string): Promise<Claim | undefined> {
   }
 }
 
-async function isGone(folder: string, instance: string): Promise<boolean> {
+async function isGone(places: LogPlaces, instance: string): Promise<boolean> {
   try {
-    return await isAbandoned(folder, instance);
+    return await isAbandoned(places, instance);
   } catch (error) {
     if (isAbsent(error)) return true;
     throw error;

@@ -55,6 +55,7 @@ async function openLog(config: Config, opened: Opened): Promise<AuditLog> {
   const places = await openCheckpointPlaces(config, folder, opened);
   const log = await openAuditLog({
     folder: folder.audit,
+    processes: folder.auditProcesses,
     rotateBytes: config['audit.rotate_bytes'],
     // A checkpoint that is not kept now is not kept at all: the command ends.
     checkpoints: { key, places, failed: () => undefined },

@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import type { Logger } from 'pino';
 import { BackgroundSealing, type BackgroundSealingOptions } from '../audit/background-sealing.ts';
+import { openCollector, withCollector } from '../audit/collector.ts';
 import { openAuditLog, type AuditLog } from '../audit/writer.ts';
 import { openFormat } from '../engine/catalog/format.ts';
 import type { Engine } from '../engine/engine.ts';
@@ -236,6 +237,7 @@ async function openAudit(start: Start, folder: DataFolder): Promise<AuditLog> {
   const key = await openSigningKey(config, folder);
   const audit = await openAuditLog({
     folder: folder.audit,
+    processes: folder.auditProcesses,
     rotateBytes: config['audit.rotate_bytes'],
     checkpoints: {
       key,
@@ -245,7 +247,20 @@ async function openAudit(start: Start, folder: DataFolder): Promise<AuditLog> {
   });
   opened.add(() => audit.close());
   sealInBackground(start, { folder: folder.audit, own: audit.instance, key });
-  return audit;
+  return copied(start, audit);
+}
+
+/** The log, and a collector that gets a copy of its records if there is one. */
+async function copied({ config, log, opened }: Start, audit: AuditLog): Promise<AuditLog> {
+  const endpoint = config['telemetry.otlp_endpoint'];
+  if (endpoint === null) return audit;
+  const collector = await openCollector({
+    endpoint,
+    version: programVersion(),
+    failed: (error) => log.warn({ err: error }, 'audit records could not be sent to the collector'),
+  });
+  opened.add(() => collector.close());
+  return withCollector(audit, collector);
 }
 
 /** Says what became of requests whose process ended before their outcome was written. */
@@ -256,7 +271,7 @@ async function resolveBefore(
   { upkeep }: Engine,
 ): Promise<void> {
   try {
-    const outcomes = await resolveUnanswered(folder.audit, audit, upkeep);
+    const outcomes = await resolveUnanswered(folder, audit, upkeep);
     if (outcomes > 0) log.warn({ outcomes }, 'attempts without an outcome were resolved');
   } catch (error) {
     log.error({ err: error }, 'attempts without an outcome could not be resolved');
