@@ -67,14 +67,6 @@ export const redisUrl: Kind<string> = {
   },
 };
 
-/** An address that is asked over HTTP. It may not hold a password. */
-export const httpUrl: Kind<string> = kind('URL', 'http[s]://host[:port][/path]', (value) => {
-  if (typeof value !== 'string' || !URL.canParse(value)) return undefined;
-  const { protocol, username, password, search, hash } = new URL(value);
-  const isPlain = username + password + search + hash === '';
-  return isPlain && /^https?:$/.test(protocol) ? value : undefined;
-});
-
 /** The name of a catalog among those that share a Redis. */
 export const catalogName: Kind<string> = kind(
   'text',

@@ -84,6 +84,13 @@ export class Lane {
     return [...early, ...(await this.#faults(victim, this.#gateways.length === 1))];
   }
 
+  /** What took effect without a record of an attempt at it. */
+  async unrecorded(): Promise<readonly string[]> {
+    const audit = await this.service.audit();
+    const found = this.writers.map((writers) => writers.unrecorded(this.service.url, audit));
+    return (await Promise.all(found)).flat();
+  }
+
   /** What `catalog verify` says when nothing runs; nothing when all is well. */
   async verify(): Promise<string> {
     for (const { service } of this.#gateways) await service.end();
