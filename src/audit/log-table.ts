@@ -48,11 +48,12 @@ function segmentPart({ file, seal }: LogPart): VirtualPart {
 }
 
 async function openedSegment(path: string): Promise<OpenPart> {
-  const { file, close } = await openSegment(path);
+  const segment = await openSegment(path);
+  const { file } = segment;
   return {
     batchRows: file.batchRows,
     read: async (index, columns) => inSchema(await file.readBatch(index, columns), columns),
-    close,
+    close: () => segment.close(),
   };
 }
 

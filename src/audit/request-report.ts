@@ -153,7 +153,8 @@ function lineOf(record: LoggedRecord, by: ReportKey): Line {
 }
 
 async function* linesOfSegment(path: string, by: ReportKey): AsyncGenerator<readonly Line[]> {
-  const { file, scratch, close } = await openSegment(path);
+  const segment = await openSegment(path);
+  const { file, scratch } = segment;
   const columns = [by, 'phase', 'decision', 'time', 'duration_us', 'bytes_in', 'bytes_out'];
   try {
     for (let index = 0; index < file.batchRows.length; index++) {
@@ -178,6 +179,6 @@ async function* linesOfSegment(path: string, by: ReportKey): AsyncGenerator<read
       scratch.reset();
     }
   } finally {
-    await close();
+    await segment.close();
   }
 }

@@ -40,7 +40,8 @@ function occurrences(bytes: Buffer, text: Buffer): number {
 }
 
 async function balanceOfSegment(path: string): Promise<number> {
-  const { file, scratch, close } = await openSegment(path);
+  const segment = await openSegment(path);
+  const { file, scratch } = segment;
   const isAttempt = wordsWhere(isWord('attempt'));
   try {
     let open = 0;
@@ -52,6 +53,6 @@ async function balanceOfSegment(path: string): Promise<number> {
     }
     return open;
   } finally {
-    await close();
+    await segment.close();
   }
 }

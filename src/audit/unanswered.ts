@@ -94,7 +94,8 @@ async function* halvesOfLines(path: string): AsyncGenerator<Half> {
 }
 
 async function* halvesOfSegment(path: string): AsyncGenerator<Half> {
-  const { file, close } = await openSegment(path);
+  const segment = await openSegment(path);
+  const { file } = segment;
   try {
     for (let index = 0; index < file.batchRows.length; index++) {
       const { data } = await file.readBatch(index, ['phase', 'decision_id']);
@@ -110,6 +111,6 @@ async function* halvesOfSegment(path: string): AsyncGenerator<Half> {
       }
     }
   } finally {
-    await close();
+    await segment.close();
   }
 }

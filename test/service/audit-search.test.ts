@@ -139,8 +139,15 @@ describe('audit search', () => {
     expect(first).toMatch(/ user:bob +CountTableRows .* 200 /);
     expect(others).toHaveLength(1);
     const child = spawn(process.execPath, [
-      ...[MAIN, 'audit', 'search', '--subject', 'bob', '--format', 'arrow'],
-      ...['--data', service.data],
+      MAIN,
+      'audit',
+      'search',
+      '--subject',
+      'bob',
+      '--format',
+      'arrow',
+      '--data',
+      service.data,
     ]);
     const chunks: Buffer[] = [];
     for await (const chunk of child.stdout) chunks.push(chunk as Buffer);
@@ -151,18 +158,22 @@ describe('audit search', () => {
 
   it('follows', async () => {
     const child = spawn(process.execPath, [
-      ...[MAIN, 'audit', 'search', '--follow', '--operation', 'TableExists', '--json'],
-      ...['--data', service.data],
+      MAIN,
+      'audit',
+      'search',
+      '--follow',
+      '--operation',
+      'TableExists',
+      '--json',
+      '--data',
+      service.data,
     ]);
     const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
     const first = lines.next();
-    let seen = false;
-    void first.then(() => (seen = true));
-    while (!seen) {
-      await ask('POST /v1/table/prod$t/exists', {});
-      await sleep(100);
-    }
-    expect(JSON.parse((await first).value as string)).toMatchObject({ operation: 'TableExists' });
+    const asked = setInterval(() => void ask('POST /v1/table/prod$t/exists', {}), 200);
+    const { value } = await first;
+    clearInterval(asked);
+    expect(JSON.parse(String(value))).toMatchObject({ operation: 'TableExists' });
     child.kill('SIGTERM');
     expect(await once(child, 'exit')).toEqual([0, null]);
   });
@@ -265,7 +276,7 @@ describe('administrative acts', () => {
       2,
       [`arrowgate: the key ${successor.id} is revoked already`],
     ]);
-    for (const act of ['gc', 'compact']) await command('catalog', act);
+    await command('catalog', 'compact');
     await writeFile(join(service.policies, 'policy.csv'), `${POLICY}g, user:x, role:admin\n`);
     await untilFound('PolicyReload', 1);
     await writeFile(join(service.policies, 'policy.csv'), `${POLICY}p, nonsense\n`);
@@ -281,12 +292,11 @@ describe('administrative acts', () => {
       'KeysRotate allow',
       'KeysRevoke allow',
       'KeysRevoke invalid',
-      'CatalogGc allow',
       'CatalogCompact allow',
     ]);
     expect(acts[1]).toMatchObject({ context: { id, successor: successor.id, overlap: '24h' } });
-    expect(acts.every(({ subject }) => /^user:/.test(String(subject)))).toBe(true);
-  });
+    expect(acts.every(({ subject }) => String(subject).startsWith('user:'))).toBe(true);
+  }, 180_000);
 });
 
 async function untilFound(operation: string, count: number): Promise<readonly AuditLine[]> {
@@ -331,7 +341,7 @@ describe('a service that is killed', () => {
     await service.end();
     await service.restart();
     expect(await search('--text', 'made')).toHaveLength(1);
-  });
+  }, 180_000);
 });
 
 describe('secrets', () => {
