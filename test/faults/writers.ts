@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { versionsOf } from '../service/insert-ledger.ts';
 import type { Random } from '../service/random.ts';
-import type { AuditLine } from '../support/service.ts';
+import type { LoggedRecord } from '../../src/audit/record.ts';
 import { Accounts } from './accounts.ts';
 import type { TableKind } from './table-kind.ts';
 
@@ -38,7 +38,7 @@ export class Writers {
   }
 
   /** Groups of rows that were made or marked more often than the audit log has attempts at that. */
-  async unrecorded(url: string, audit: readonly AuditLine[]): Promise<readonly string[]> {
+  async unrecorded(url: string, audit: readonly LoggedRecord[]): Promise<readonly string[]> {
     if (this.#kind.tellsGroup !== true) return [];
     const attempts = attemptsOn(`/${this.#table}`, audit);
     return [...(await this.#kind.read(url, this.#table))].flatMap(([group, marks]) => {
@@ -88,12 +88,11 @@ interface Attempted {
   readonly operation: unknown;
 }
 
-function attemptsOn(object: string, audit: readonly AuditLine[]): readonly Attempted[] {
+function attemptsOn(object: string, audit: readonly LoggedRecord[]): readonly Attempted[] {
   return audit
-    .filter((line) => line['phase'] === 'attempt' && line['object'] === object)
+    .filter((line) => line.phase === 'attempt' && line.object === object)
     .map(({ context, operation }) => {
-      const { group } = context as { readonly group?: string };
-      return { group: Number(group ?? NaN), operation };
+      return { group: Number(context['group'] ?? NaN), operation };
     });
 }
 
