@@ -135,17 +135,18 @@ function wordKind(type: Dictionary<Utf8, Int32>): ValueKind<string> {
       const dictionary = new Vector([textsOf([...places.keys()])]);
       return dataOf(type, { ...nullsOf(values), values: indices, dictionary });
     },
-    (data, row) => wordAt(data.dictionary!, data.values[row]),
+    (data, row) => wordOf(data.dictionary, data.values[row]),
   );
 }
 
-/** Words that were read, by the dictionary and their place in it: few are read often. */
-const knownWords = new WeakMap<Vector, string[]>();
+/** The words of a dictionary that were asked for: each is decoded once. */
+const decoded = new WeakMap<Vector, string[]>();
 
-function wordAt(dictionary: Vector, code: number): string {
-  const words = knownWords.get(dictionary) ?? [];
-  if (words.length === 0) knownWords.set(dictionary, words);
-  return (words[code] ??= String(dictionary.get(code)));
+function wordOf(dictionary: Vector | undefined, place: number): string {
+  if (dictionary === undefined) return String(undefined);
+  let words = decoded.get(dictionary);
+  if (words === undefined) decoded.set(dictionary, (words = []));
+  return (words[place] ??= String(dictionary.get(place)));
 }
 
 function placeOf(places: Map<string, number>, value: string | null): number {

@@ -1,5 +1,5 @@
 import type { CommitSummary } from '../protocol/commit-summary.ts';
-import type { AuditPrincipal, AuditRecord } from './record.ts';
+import type { AskedRights, AuditPrincipal, AuditRecord, ShadowVerdict } from './record.ts';
 
 const USER_AGENT_LENGTH = 256;
 
@@ -26,6 +26,7 @@ export function encodeRecord(record: AuditRecord): Buffer {
       `,"mode":${text(record.mode)},"branch":${text(record.branch)}` +
       `,"backend":${text(record.backend)},"decision":${text(record.decision)}` +
       `,"rule":${text(record.rule)},"policy_digest":${text(record.policy_digest)}` +
+      `,"rights":${rightsText(record.rights)},"shadow":${shadowText(record.shadow)}` +
       `,"status":${integer(record.status)},"code":${integer(record.code)}` +
       `,"bytes_in":${integer(record.bytes_in)},"bytes_out":${integer(record.bytes_out)}` +
       `,"context":${JSON.stringify(record.context)},"commit":${commitText(record.commit)}`,
@@ -53,6 +54,17 @@ function principalText(principal: AuditPrincipal | null): string {
 
 function texts(values: readonly string[]): string {
   return values.length === 0 ? '[]' : `[${values.map(text).join(',')}]`;
+}
+
+function rightsText(rights: readonly AskedRights[] | undefined): string {
+  if (rights === undefined || rights.length === 0) return '[]';
+  return JSON.stringify(rights.map(({ action, branch, objects }) => ({ action, branch, objects })));
+}
+
+function shadowText(shadow: ShadowVerdict | null | undefined): string {
+  if (shadow === null || shadow === undefined) return 'null';
+  const { decision, rule, policy_digest } = shadow;
+  return JSON.stringify({ decision, rule, policy_digest });
 }
 
 function commitText(commit: CommitSummary | null | undefined): string {

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import type { FilterFlags, WindowFlags } from './audit-filter.ts';
 import { configOf, withConfig } from './command-config.ts';
+import { addUnused } from './policy-unused.ts';
 import type { Run } from './run.ts';
 import type { VerifyFlags } from './audit-verify.ts';
 
@@ -19,7 +20,7 @@ interface ReportFlags extends WindowFlags {
 
 const SINCE = 'came then or later: a time (RFC 3339) or a duration back, such as 24h';
 
-/** `arrowgate audit verify|search|report`. */
+/** `arrowgate audit verify|search|report|unused`. */
 export function addAudit(program: Command, run: Run): void {
   const audit = program
     .command('audit')
@@ -27,6 +28,7 @@ export function addAudit(program: Command, run: Run): void {
   addVerify(audit, run);
   addSearch(audit, run);
   addReport(audit, run);
+  addUnused(audit, run);
 }
 
 function addVerify(audit: Command, run: Run): void {

@@ -1,4 +1,6 @@
 import { Command, CommanderError } from 'commander';
+import { RecordFault } from '../audit/record-decoding.ts';
+import { KeptPolicyError } from '../gateway/replay/policy-before.ts';
 import { KeyFileError } from '../gateway/key-document.ts';
 import { PolicyError } from '../policy/policy-error.ts';
 import { CatalogError } from '../protocol/errors.ts';
@@ -53,6 +55,8 @@ function sentencesOf(error: unknown): readonly string[] {
 const plainErrors = [
   CatalogError,
   ConfigError,
+  RecordFault,
+  KeptPolicyError,
   KeyFileError,
   ServiceError,
   SigningKeyError,

@@ -15,6 +15,9 @@ import { whoMay } from '../policy/who.ts';
 import { configOf, withConfig } from './command-config.ts';
 import { principalName } from './key-details.ts';
 import { columns } from './output.ts';
+import { decisionOf, decisionText } from './policy-decision.ts';
+import { addReplay } from './policy-replay.ts';
+import { addUnused } from './policy-unused.ts';
 import { supposedOf, supposing, type SupposedFlags } from './policy-supposed.ts';
 import type { Run } from './run.ts';
 import { UsageError } from './usage-error.ts';
@@ -28,20 +31,25 @@ interface QuestionFlags extends JsonFlag, SupposedFlags {
   readonly object: string;
 }
 
-interface ExplainFlags extends QuestionFlags {
-  readonly subject: string;
+interface ExplainFlags extends JsonFlag, SupposedFlags {
+  readonly action?: string;
+  readonly object?: string;
+  readonly subject?: string;
+  readonly decisionId?: string;
   readonly group: readonly string[];
   readonly role: readonly string[];
 }
 
 const collect = (value: string, before: readonly string[]): readonly string[] => [...before, value];
 
-/** `arrowgate policy check|explain|who`. */
+/** `arrowgate policy check|explain|who|replay|unused`. */
 export function addPolicy(program: Command, run: Run): void {
   const policy = program.command('policy').description('what the policy files say');
   addCheck(policy, run);
   addExplain(policy, run);
   addWho(policy, run);
+  addReplay(policy, run);
+  addUnused(policy, run);
 }
 
 function subcommand(policy: Command, name: string, about: string): Command {
@@ -99,17 +107,45 @@ async function checked(folder: string): Promise<Checked> {
 }
 
 function addExplain(policy: Command, run: Run): void {
-  question(subcommand(policy, 'explain', 'say who may do what, and by which line'))
-    .requiredOption('--subject <name>', 'who asks')
+  const explained = withConfig(policy.command('explain'), ['policies', 'data'])
+    .description('say who may do what, and by which line')
+    .option('--json', 'print JSON')
+    .option('--action <action>', 'an operation or an access group')
+    .option('--object <path>', 'a canonical path, such as /prod/sales')
+    .option('--subject <name>', 'who asks')
+    .option(
+      '--decision-id <id>',
+      'instead: an old decision of the audit log, by the policy of then',
+    );
+  supposing(explained)
     .option('--group <group>', 'a group of the subject; may be repeated', collect, [])
     .option('--role <role>', 'a role of the key; may be repeated', collect, [])
     .action(async (flags: ExplainFlags, command: Command) => {
-      const [action, object, principal] = [actionOf(flags), objectOf(flags), principalOf(flags)];
+      const { decisionId } = flags;
+      if (decisionId !== undefined) return explainOld(decisionId, flags, command, run);
+      const asked = askedOf(flags);
+      const [action, object, principal] = [actionOf(asked), objectOf(asked), principalOf(asked)];
       const loaded = await loadPolicyLines(folderOf(command));
       const explanation = explain(loaded, principal, action, object, supposedOf(action, flags));
       run.code = explanation.verdict.allowed ? 0 : 1;
       run.output.line(flags.json === true ? JSON.stringify(explanation) : told(explanation));
     });
+}
+
+async function explainOld(id: string, flags: JsonFlag, command: Command, run: Run): Promise<void> {
+  const explained = await decisionOf(configOf(command), id);
+  run.code = explained.decision === 'allow' ? 0 : 1;
+  run.output.line(flags.json === true ? JSON.stringify(explained) : decisionText(explained));
+}
+
+type AskedFlags = ExplainFlags & Required<Pick<ExplainFlags, 'subject' | 'action' | 'object'>>;
+
+function askedOf(flags: ExplainFlags): AskedFlags {
+  const { subject, action, object } = flags;
+  if (subject !== undefined && action !== undefined && object !== undefined) {
+    return { ...flags, subject, action, object };
+  }
+  throw new UsageError('give --subject, --action and --object, or --decision-id');
 }
 
 function told({ verdict, nearest }: Explanation): string {
@@ -136,20 +172,20 @@ function folderOf(command: Command): string {
   return resolve(configOf(command).policies);
 }
 
-function actionOf({ action }: QuestionFlags): Action {
+function actionOf({ action }: Pick<QuestionFlags, 'action'>): Action {
   const group = accessGroups.find((name) => name === action);
   if (group !== undefined) return group;
   if (isOperationName(action)) return action;
   throw new UsageError(`${JSON.stringify(action)} is neither an operation nor an access group`);
 }
 
-function objectOf({ object }: QuestionFlags): ObjectPath {
+function objectOf({ object }: Pick<QuestionFlags, 'object'>): ObjectPath {
   const path = parseObject(object);
   if (path !== undefined) return path;
   throw new UsageError(`${JSON.stringify(object)} is not a canonical path such as /prod/sales`);
 }
 
-function principalOf(flags: ExplainFlags): Principal {
+function principalOf(flags: AskedFlags): Principal {
   return {
     subject: principalName('user', flags.subject),
     groups: flags.group.map((name) => principalName('group', name)),

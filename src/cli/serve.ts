@@ -16,13 +16,16 @@ import { administrator, KeyRing } from '../gateway/key-ring.ts';
 import { KeyUse } from '../gateway/key-use.ts';
 import { defaultLinger } from '../gateway/linger.ts';
 import { Networks } from '../gateway/networks.ts';
+import { PolicyArchive } from '../gateway/policy-archive.ts';
 import { Recorder } from '../gateway/record.ts';
 import { redactor } from '../gateway/redact.ts';
 import { measuredAudit } from '../gateway/measured-audit.ts';
 import { Metrics } from '../gateway/metrics.ts';
 import type { ReadinessPart } from '../gateway/readiness-part.ts';
+import { Shadow } from '../gateway/shadow.ts';
 import { Tokens } from '../gateway/tokens/tokens.ts';
-import { loadPolicy } from '../policy/load.ts';
+import { loadPolicyLines, type KeepTexts, type LoadedPolicy } from '../policy/load.ts';
+import { watchShadow } from '../policy/shadow-policy.ts';
 import type { PolicySnapshot } from '../policy/snapshot.ts';
 import { watchPolicy, type PolicyWatch } from '../policy/watch.ts';
 import { openCheckpointPlaces, openSigningKey } from './audit-checkpoints.ts';
@@ -92,9 +95,12 @@ export interface Start {
 export async function compose(start: Start): Promise<Gateway> {
   const { config, log, metrics, opened } = start;
   const folder = dataFolderOf(config);
+  const first = await loadPolicyLines(resolve(config.policies));
   const reloads = new PolicyReloads();
-  const { policy, tokens } = await openPolicy(start, reloads);
   await makeDataFolder(folder);
+  const archive = await openArchive(start, folder, first);
+  const { policy, tokens } = openPolicy(start, first.snapshot, { archive, reloads });
+  const shadow = await openShadow(start, archive);
   await openFormat(folder.root);
   const keys = await openKeys(start, folder);
   let backends: Backends | undefined;
@@ -128,7 +134,8 @@ export async function compose(start: Start): Promise<Gateway> {
         : { clientSubject: config['listen.tls.client_subject'] }),
     }),
     trustedProxies: new Networks(config.trusted_proxies),
-    policy,
+    policy: { ...policy, weakness: () => archive.fault() },
+    shadow,
     quota: await openLimits(start),
     recorder,
     ...backends.gateway,
@@ -163,13 +170,28 @@ function collectInBackground({ config, log, opened }: Start, engine: Engine): vo
   opened.add(() => collection.stop());
 }
 
+/** Keeps the texts of policies; that of the first one is kept when this resolves. */
+async function openArchive(
+  { log, opened }: Start,
+  folder: DataFolder,
+  { texts }: LoadedPolicy,
+): Promise<PolicyArchive> {
+  const archive = new PolicyArchive(folder.audit, (error) =>
+    log.error({ err: error }, 'the text of the policy could not be kept'),
+  );
+  opened.add(() => archive.close());
+  await archive.sweep();
+  await archive.keep(texts);
+  return archive;
+}
+
 /** The policy, and the issuers of tokens, which change with it. */
-async function openPolicy(
+function openPolicy(
   { config, log, opened, metrics }: Start,
-  reloads: PolicyReloads,
-): Promise<{ readonly policy: PolicyWatch; readonly tokens: Tokens }> {
+  first: PolicySnapshot,
+  { archive, reloads }: { readonly archive: PolicyArchive; readonly reloads: PolicyReloads },
+): { readonly policy: PolicyWatch; readonly tokens: Tokens } {
   const folder = resolve(config.policies);
-  const first = await loadPolicy(folder);
   warn(first, log);
   const tokens = new Tokens(first.issuers, { log });
   opened.add(() => tokens.close());
@@ -185,7 +207,8 @@ async function openPolicy(
     reloads.refused(findings);
     log.error({ findings }, 'the policy files were refused; the last good policy stays in force');
   };
-  const watch = watchPolicy(folder, first, onChange, onRefused);
+  const keep: KeepTexts = (texts) => archive.keep(texts);
+  const watch = watchPolicy(folder, first, onChange, onRefused, keep);
   opened.add(() => watch.close());
   return { policy: watch, tokens };
 }
@@ -195,6 +218,20 @@ async function openLimits({ config, opened }: Start): Promise<Quota> {
   const quota = await openCounters(config);
   opened.add(() => quota.close());
   return quota;
+}
+
+/** The policy that is tried out, if there is one. */
+async function openShadow({ config, log, opened }: Start, archive: PolicyArchive): Promise<Shadow> {
+  const watch = await watchShadow(resolve(config.policies), {
+    keep: (texts) => archive.keep(texts),
+    onChange: (snapshot) => {
+      if (snapshot === undefined) log.info('no shadow policy is tried out any more');
+      else log.info({ digest: snapshot.digest }, 'a shadow policy is tried out');
+    },
+    onRefused: (findings) => log.error({ findings }, 'the shadow policy was refused'),
+  });
+  opened.add(() => watch.close());
+  return new Shadow(watch, log);
 }
 
 function warn(policy: PolicySnapshot, log: Logger): void {

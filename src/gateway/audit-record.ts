@@ -1,4 +1,4 @@
-import type { AuditPrincipal, AuditRecord } from '../audit/record.ts';
+import type { AskedRights, AuditPrincipal, AuditRecord } from '../audit/record.ts';
 import { timeOf } from '../audit/time.ts';
 import { canonicalPath } from '../protocol/identifier.ts';
 import { queryMode } from '../protocol/mode.ts';
@@ -26,6 +26,8 @@ export function attemptRecord(
     decision: refused?.decision ?? 'allow',
     rule: (refused ?? known).rule ?? null,
     policy_digest: refused?.policyDigest ?? known.permit?.policyDigest ?? null,
+    shadow:
+      refused === undefined ? (known.permit?.trial?.difference('allow') ?? null) : refused.shadow,
   };
 }
 
@@ -48,6 +50,7 @@ export function outcomeRecord(
     decision: outcome.decision,
     rule: outcome.rule,
     policy_digest: outcome.policyDigest,
+    shadow: outcome.shadow,
     status: answer.status,
     code: outcome.code,
     bytes_in: known.body.bytes,
@@ -71,6 +74,7 @@ function shared(known: Known, options: RecordOptions) {
     mode: route === undefined ? null : (queryMode(route.operation, route.query) ?? null),
     branch: route?.query.get('branch')?.[0] ?? null,
     backend: backendOf(known, options),
+    rights: rightsOf(known),
     context: known.context === undefined ? {} : options.redact(known.context),
   };
 }
@@ -89,6 +93,14 @@ function namesOf({ subject, groups, roles, scopes }: Principal): AuditPrincipal 
 function credentialName(credential: Credential): string {
   if (credential.kind === 'key') return credential.id;
   return credential.kind === 'token' ? credential.issuer : credential.subject;
+}
+
+/** What was asked for beyond the operation on its object and branch: the target of the route first. */
+function rightsOf({ route, permit }: Known): readonly AskedRights[] {
+  const asked = permit?.rights ?? [];
+  const target = route?.target;
+  if (target === undefined) return asked;
+  return [{ action: 'CreateTable', branch: null, objects: [canonicalPath(target)] }, ...asked];
 }
 
 /** The objects that stand beside the one of the route: in it, or in the body. */

@@ -18,6 +18,7 @@ const NANOS = 1e9;
 export async function conclude(gateway: Gateway, outcome: Outcome): Promise<void> {
   const { answer, known } = outcome;
   known.trace?.step('outcome');
+  gateway.shadow?.note(outcome);
   const size = sizeOf(answer.body);
   const late = size === null && known.route?.operation.mutates !== true;
   const state = late ? 'recorded' : await gateway.recorder.outcome(outcome, size);
@@ -46,7 +47,8 @@ function judgedOf({ known, decision, answer, code }: Outcome): Judged {
 }
 
 function count({ metrics, recorder }: Gateway, outcome: Outcome, sent: Sent): void {
-  const { known, decision, answer } = outcome;
+  const { known, decision, answer, shadow } = outcome;
+  if (shadow !== null) metrics?.count('shadowDifferences', shadow.decision);
   metrics?.ended({
     operation: known.route?.operation.name ?? null,
     decision,

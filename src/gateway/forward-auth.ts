@@ -46,7 +46,7 @@ async function pass(gateway: Gateway, received: Received): Promise<Outcome> {
     const identified = (known = found instanceof Promise ? await found : found);
     const policy = gateway.policy.current();
     const limited = (known = await limit(identified, policy, gateway.quota));
-    const authorized = (known = authorize(limited, policy));
+    const authorized = (known = authorize(limited, policy, gateway.shadow));
     refuseUnseen(authorized);
     const recorded = (known = await gateway.recorder.attempt(authorized));
     // An attempt at a change is on disk before the proxy is told to go on.

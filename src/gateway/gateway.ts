@@ -11,6 +11,7 @@ import type { Metrics } from './metrics.ts';
 import type { Networks } from './networks.ts';
 import type { ReadinessPart } from './readiness-part.ts';
 import type { Recorder } from './record.ts';
+import type { Shadow } from './shadow.ts';
 import type { Tokens } from './tokens/tokens.ts';
 import type { Traces } from './traces.ts';
 
@@ -19,6 +20,8 @@ export interface PolicySource {
   current(): PolicySnapshot;
   /** Why a newer state of the files was refused. */
   refused(): string | undefined;
+  /** Why old decisions may not be explained later, if they may not. */
+  weakness?(): string | undefined;
 }
 
 /** Everything that a request meets on its way. */
@@ -29,6 +32,8 @@ export interface Gateway {
   /** The networks of proxies whose `X-Forwarded-*` are believed. */
   readonly trustedProxies: Networks;
   readonly policy: PolicySource;
+  /** A policy that is tried out beside it. */
+  readonly shadow?: Shadow;
   /** What the limits of the policy count with. */
   readonly quota: Quota;
   readonly recorder: Recorder;

@@ -53,6 +53,11 @@ export const metricTable = {
     ['result'],
     'New states of the policy files, by ok or refused.',
   ),
+  shadowDifferences: counter(
+    'shadow_differences_total',
+    ['decision'],
+    'Requests that the shadow policy would have decided otherwise, by what it says.',
+  ),
   policyInfo: gauge('policy_info', ['digest'], 'The policy in force: always 1.', 'max'),
   ready: gauge(
     'ready',

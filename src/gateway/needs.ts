@@ -19,12 +19,15 @@ export interface Need {
   readonly judged: 'allowed' | 'anywhere' | 'not-denied';
 }
 
+/** What of a route says which rights a request needs. */
+export type Asking = Pick<Route, 'operation' | 'object' | 'query' | 'target'>;
+
 /** @throws CatalogError InvalidInput for a mode that the operation does not have. */
-export function needsOf(route: Route): readonly Need[] {
+export function needsOf(route: Asking): readonly Need[] {
   return [...ownNeeds(route, modeOf(route)), ...targetNeeds(route)];
 }
 
-function ownNeeds(route: Route, mode: string | undefined): readonly Need[] {
+function ownNeeds(route: Asking, mode: string | undefined): readonly Need[] {
   const { operation } = route;
   const branch = branchOfRoute(operation, route.query);
   if (isOfBody(operation)) {
@@ -53,17 +56,17 @@ function isOfBody(operation: Operation): boolean {
 }
 
 /** What concerns no object is a right on everything. */
-function judgedObject(route: Route): ObjectPath {
+function judgedObject(route: Asking): ObjectPath {
   return route.operation.object === 'none' ? [] : route.object;
 }
 
-function targetNeeds(route: Route): readonly Need[] {
+function targetNeeds(route: Asking): readonly Need[] {
   return route.target === undefined
     ? []
     : [{ action: 'CreateTable', object: route.target, branch: undefined, judged: 'allowed' }];
 }
 
-function modeOf({ operation, query }: Route): string | undefined {
+function modeOf({ operation, query }: Asking): string | undefined {
   if (operation.modeIn !== 'query') return undefined;
   return choiceOf(operation, 'mode', query.get('mode')?.[0]);
 }

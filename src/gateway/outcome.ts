@@ -1,10 +1,10 @@
-import type { Decision } from '../audit/record.ts';
+import type { Decision, ShadowVerdict } from '../audit/record.ts';
 import type { Answer } from '../protocol/backend.ts';
 import { dialectOf, statusOf } from '../protocol/dialect.ts';
 import { CatalogError, type ErrorRow } from '../protocol/errors.ts';
 import { isGone } from './message.ts';
 import { BackendAway } from './backends/backend-away.ts';
-import { Denied } from './permit.ts';
+import { Denied, type SnapshotPermit } from './permit.ts';
 import { rateLimitHeaders } from './rate-limit-headers.ts';
 import { MethodRefused, pathOf } from './route.ts';
 import type { Answered, Known } from './steps.ts';
@@ -20,6 +20,8 @@ export interface Outcome {
   /** Why it was denied, as far as the caller may know. */
   readonly reason?: string;
   readonly policyDigest: string | null;
+  /** What the shadow policy says, where that is not what was decided. */
+  readonly shadow: ShadowVerdict | null;
   readonly answer: Answer;
   /** Code of the error table, for a refusal. */
   readonly code: number | null;
@@ -37,6 +39,7 @@ export function success(answered: Answered): Outcome {
     decision: 'allow',
     rule: answered.rule,
     policyDigest: answered.permit.policyDigest,
+    shadow: answered.permit.trial?.difference('allow') ?? null,
     answer: answered.answer,
     code: answered.answer.code ?? null,
   };
@@ -46,14 +49,26 @@ export function success(answered: Answered): Outcome {
 export function refusal(known: Known, error: unknown): Outcome {
   const refused = asCatalogError(error);
   const denied = refused instanceof Denied ? refused : undefined;
+  const decision = decisionOf(known, refused.row);
+  const permit = denied?.permit ?? known.permit;
   return {
     known,
-    decision: decisionOf(known, refused.row),
-    rule: denied?.verdict.rule ?? known.rule ?? null,
+    decision,
+    rule: decision === 'deny' ? (permit?.refused?.rule ?? null) : (known.rule ?? null),
     ...(refused.row.name === 'PermissionDenied' ? { reason: reasonOf(refused) } : {}),
-    policyDigest: (denied?.permit ?? known.permit)?.policyDigest ?? null,
+    policyDigest: permit?.policyDigest ?? null,
+    shadow: differenceOf(permit, decision),
     ...answerOf(known, refused, error),
   };
+}
+
+/** What a policy that is tried out says otherwise; nothing of a refusal that was not the policy's. */
+function differenceOf(
+  permit: SnapshotPermit | undefined,
+  decision: Decision,
+): ShadowVerdict | null {
+  if (permit === undefined || (decision === 'deny' && permit.refused === undefined)) return null;
+  return permit.trial?.difference(decision) ?? null;
 }
 
 /** An error that is not meant for callers becomes one that says nothing. */

@@ -1,3 +1,4 @@
+import type { AskedRights, Decision, ShadowVerdict } from '../audit/record.ts';
 import { canonicalPath, type ObjectPath } from '../protocol/identifier.ts';
 import { MAIN_BRANCH, isAboutBranch } from '../protocol/branch.ts';
 import { CatalogError } from '../protocol/errors.ts';
@@ -6,6 +7,7 @@ import type { Permit, VisibleNames } from '../protocol/permit.ts';
 import type { Principal } from '../protocol/principal.ts';
 import type { Circumstances } from '../policy/circumstances.ts';
 import type { PolicySnapshot, Verdict } from '../policy/snapshot.ts';
+import { AskedRightsList } from './asked-rights.ts';
 
 /** A denial: what the caller is told, and the verdict that only some may see. */
 export class Denied extends CatalogError {
@@ -19,6 +21,14 @@ export class Denied extends CatalogError {
   }
 }
 
+/** A policy that is only tried out on a request: it is asked the same, without effect. */
+export interface PolicyTrial {
+  /** Judges a right that the backend asks for. Throws nothing. */
+  ask(action: Action, object: ObjectPath, branch?: string): void;
+  /** Its verdict, where it differs from what was decided. */
+  difference(decided: Decision): ShadowVerdict | null;
+}
+
 /**
  * The permit of one request. Every question is answered by the policy that was
  * in force when the request was decided, whatever is loaded meanwhile, under the
@@ -29,7 +39,9 @@ export class SnapshotPermit implements Permit {
   readonly decisionId: string;
   readonly #policy: PolicySnapshot;
   readonly #asked = new Map<string, ObjectPath>();
-
+  readonly #rights = new AskedRightsList();
+  readonly trial: PolicyTrial | undefined;
+  #refused: Verdict | undefined;
   readonly #circumstances: Circumstances;
   readonly #onBranches = new Map<string | null, Circumstances>();
 
@@ -38,7 +50,9 @@ export class SnapshotPermit implements Permit {
     principal: Principal,
     decisionId: string,
     circumstances: Circumstances,
+    trial?: PolicyTrial,
   ) {
+    this.trial = trial;
     this.#policy = policy;
     this.#circumstances = circumstances;
     this.principal = principal;
@@ -55,6 +69,16 @@ export class SnapshotPermit implements Permit {
     return [...this.#asked.values()];
   }
 
+  /** The verdict that refused the request last; undefined while none did. */
+  get refused(): Verdict | undefined {
+    return this.#refused;
+  }
+
+  /** The rights that were asked for, in order. */
+  get rights(): readonly AskedRights[] {
+    return this.#rights.all;
+  }
+
   /**
    * The verdict on an action. A group is allowed when every operation of it is.
    * @param branch Null while it is open; unless given `main`, where the action is about one at all.
@@ -65,13 +89,17 @@ export class SnapshotPermit implements Permit {
   }
 
   require(action: Action, object: ObjectPath, branch?: string): void {
-    this.#asked.set(canonicalPath(object), object);
+    const path = canonicalPath(object);
+    this.#asked.set(path, object);
+    this.#rights.add(action, branch ?? null, path);
+    this.trial?.ask(action, object, branch);
     const verdict = this.verdict(action, object, branch);
     if (!verdict.allowed) this.refuse(action, object, verdict);
   }
 
   /** @throws Denied always: the refusal of this action, with the verdict behind it. */
   refuse(action: Action, object: ObjectPath, verdict: Verdict): never {
+    this.#refused = verdict;
     const what = `${this.principal.subject} may not ${action} on ${canonicalPath(object)}`;
     throw new Denied(what, verdict, this);
   }

@@ -34,7 +34,7 @@ async function pass(gateway: Gateway, received: Received): Promise<Outcome> {
     const identified = (known = found instanceof Promise ? await found : found);
     const policy = gateway.policy.current();
     const limited = (known = await limit(identified, policy, gateway.quota));
-    const authorized = (known = authorize(limited, policy));
+    const authorized = (known = authorize(limited, policy, gateway.shadow));
     trace?.step('attempt');
     const recorded = (known = await gateway.recorder.attempt(authorized));
     trace?.step('backend');

@@ -4,6 +4,7 @@ import type { Gateway } from './gateway.ts';
 import { mayManage } from './may-manage.ts';
 import type { Sample } from './metrics.ts';
 import type { ReadinessPart } from './readiness-part.ts';
+import type { Shadow } from './shadow.ts';
 import type { Received } from './steps.ts';
 
 type State = 'ok' | 'degraded' | 'unavailable';
@@ -37,6 +38,7 @@ export async function readinessSamples(gateway: Gateway): Promise<readonly Sampl
 function partsOf(gateway: Gateway): readonly ReadinessPart[] {
   const {
     policy,
+    shadow,
     quota,
     keys,
     tokens,
@@ -47,7 +49,8 @@ function partsOf(gateway: Gateway): readonly ReadinessPart[] {
     parts = [],
   } = gateway;
   return [
-    { part: 'policy', without: 'degraded', fault: () => policy.refused() },
+    { part: 'policy', without: 'degraded', fault: () => policy.refused() ?? policy.weakness?.() },
+    ...(shadow === undefined ? [] : [shadowPart(shadow)]),
     { part: 'limits', without: 'degraded', fault: () => quota.fault() },
     { part: 'keys', without: 'degraded', fault: () => keys.fault },
     { part: 'issuers', without: 'degraded', fault: () => tokens.fault() },
@@ -67,6 +70,11 @@ function partsOf(gateway: Gateway): readonly ReadinessPart[] {
       fault: () => (drain.stopping ? 'the gateway is stopping' : undefined),
     },
   ];
+}
+
+/** A policy that is only tried out decides nothing, whatever is wrong with it. */
+function shadowPart(shadow: Shadow): ReadinessPart {
+  return { part: 'shadow', without: 'degraded', fault: () => shadow.fault() };
 }
 
 /** A remote backend that is away takes its tables with it, and nothing else. That it is not trusted with everything is no fault. */

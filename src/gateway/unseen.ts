@@ -1,13 +1,19 @@
 import { namesObject } from '../protocol/operations.ts';
 import { CatalogError } from '../protocol/errors.ts';
-import type { Authorized } from './steps.ts';
+import type { Asking } from './needs.ts';
+import type { SnapshotPermit } from './permit.ts';
+
+interface Unseen {
+  readonly route: Asking;
+  readonly permit: Pick<SnapshotPermit, 'holds'>;
+}
 
 /**
  * Refuses what cannot be decided without the body of a request, or without a hand on
  * its answer, where neither is seen.
  * @throws CatalogError PermissionDenied
  */
-export function refuseUnseen({ route, permit }: Authorized): void {
+export function refuseUnseen({ route, permit }: Unseen): void {
   const { operation, object, target } = route;
   const { name } = operation;
   if (operation.access === 'list') throw unseen(`the answer of ${name} has to be filtered`);

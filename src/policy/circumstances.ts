@@ -12,6 +12,11 @@ export interface Circumstances {
   /** The context of the request, keys in lower case. */
   readonly context: ReadonlyMap<string, string>;
   /**
+   * Keys of the context whose values are not known, so that they may be any: as with a
+   * branch that is open, every condition about them is as good for the caller as it can be.
+   */
+  readonly openContext?: ReadonlySet<string> | undefined;
+  /**
    * The branch that the request is about; absent where it is about none. Null
    * while it is open, since the body that may name it is not read: every
    * condition about it is then taken to be as good for the caller as it can be,

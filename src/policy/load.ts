@@ -29,14 +29,26 @@ export interface LoadedPolicy {
   /** Empty under a foreign model. */
   readonly policies: readonly PolicyLine[];
   readonly roles: readonly RoleLine[];
+  /** What it was made of. */
+  readonly texts: PolicyTexts;
 }
+
+/** Keeps the texts of a good policy before it decides anything. */
+export type KeepTexts = (texts: PolicyTexts) => Promise<void>;
+
+const keepNothing: KeepTexts = async () => {};
 
 /**
  * Loads the policy of a folder.
  * @throws PolicyError with everything that is wrong with it.
  */
-export async function loadPolicy(folder: string): Promise<PolicySnapshot> {
-  return (await loadPolicyLines(folder)).snapshot;
+export async function loadPolicy(
+  folder: string,
+  keep: KeepTexts = keepNothing,
+): Promise<PolicySnapshot> {
+  const { snapshot, texts } = await loadPolicyLines(folder);
+  await keep(texts);
+  return snapshot;
 }
 
 /** The same with its lines. @throws PolicyError */
@@ -55,6 +67,7 @@ export async function loadPolicyLines(folder: string): Promise<LoadedPolicy> {
 export async function reloadPolicy(
   folder: string,
   current: PolicySnapshot,
+  keep: KeepTexts = keepNothing,
 ): Promise<PolicySnapshot> {
   const texts = await readPolicyTexts(folder);
   await loadCases(folder);
@@ -67,7 +80,9 @@ export async function reloadPolicy(
     { file: LIMITS_FILE, text: texts.limits ?? '\n' },
   ].filter(({ text }) => !text.endsWith('\n'));
   if (cut.length > 0) throw new PolicyError(cut.map(({ file, text }) => cutFinding(file, text)));
-  return (await buildPolicy(texts, issuers)).snapshot;
+  const { snapshot } = await buildPolicy(texts, issuers);
+  await keep(texts);
+  return snapshot;
 }
 
 /** Looked at again even where the text is the same: the key sets that it names are files of their own. */
@@ -101,10 +116,10 @@ export async function buildPolicy(
   if (model.kind === 'foreign') {
     tryOut(enforcer);
     const snapshot = new ForeignSnapshot(enforcer, csv.lines, roles, digest, issuers, limits);
-    return { snapshot, policies, roles };
+    return { snapshot, policies, roles, texts };
   }
   const snapshot = new CompiledSnapshot(policies, roles, digest, issuers, limits);
-  return { snapshot, policies, roles };
+  return { snapshot, policies, roles, texts };
 }
 
 function refuse(csv: CsvResult, checked: CheckedLines): void {

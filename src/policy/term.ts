@@ -67,8 +67,9 @@ export function isWithin({ from, to }: TimeTerm, minute: number): boolean {
 
 function valueOutcome(
   { key, values, among }: ValueTerm,
-  { context, branch }: Circumstances,
+  { context, openContext, branch }: Circumstances,
 ): Outcome {
+  if (key !== null && openContext?.has(key) === true) return 'open';
   const value = key === null ? branch : context.get(key);
   if (value === null) return 'open';
   return value === undefined ? 'missing' : values.has(value) === among;

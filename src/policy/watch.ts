@@ -1,4 +1,4 @@
-import { reloadPolicy } from './load.ts';
+import { reloadPolicy, type KeepTexts } from './load.ts';
 import { PolicyError } from './policy-error.ts';
 import type { PolicySnapshot } from './snapshot.ts';
 import { watchStill } from './still-folder.ts';
@@ -21,6 +21,7 @@ export function watchPolicy(
   first: PolicySnapshot,
   onChange: (snapshot: PolicySnapshot) => void,
   onRefused: (findings: readonly string[]) => void,
+  keep?: KeepTexts,
 ): PolicyWatch {
   let current = first;
   let refused: readonly string[] = [];
@@ -38,7 +39,7 @@ export function watchPolicy(
     if (!known) onRefused(findings);
   };
   const watch = watchStill(folder, async () => {
-    const result = await reloadPolicy(folder, current).catch(findingsOf);
+    const result = await reloadPolicy(folder, current, keep).catch(findingsOf);
     if (closed) return;
     if ('digest' in result) accept(result);
     else refuse(result.findings);

@@ -40,14 +40,14 @@ describe('namespaces', () => {
     await client.createNamespace(['made', 'in ner+']);
     await client.createNamespace(['made', 'ö']);
     expect(await client.describeNamespace(['made'])).toEqual({ properties });
-    expect(await client.listNamespaces()).toEqual({ namespaces: ['made', 'system'] });
+    expect(await client.listNamespaces()).toEqual({ namespaces: ['made'] });
     expect(await client.listNamespaces(['made'])).toEqual({ namespaces: ['in ner+', 'ö'] });
     const page = await client.listNamespaces(['made'], { limit: 1 });
     expect(page).toEqual({ namespaces: ['in ner+'], pageToken: 'in ner+' });
     await client.dropNamespace(['made', 'in ner+']);
     expect(await client.listNamespaces(['made'])).toEqual({ namespaces: ['ö'] });
     expect(await client.dropNamespace(['made'], { behavior: 'cascade' })).toEqual({ properties });
-    expect(await client.listNamespaces()).toEqual({ namespaces: ['system'] });
+    expect(await client.listNamespaces()).toEqual({ namespaces: [] });
   });
 
   it('take the modes of the client', async () => {

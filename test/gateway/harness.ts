@@ -17,11 +17,13 @@ import type { LingerLimits } from '../../src/gateway/linger.ts';
 import { Networks } from '../../src/gateway/networks.ts';
 import { Recorder } from '../../src/gateway/record.ts';
 import { redactor } from '../../src/gateway/redact.ts';
+import { Shadow } from '../../src/gateway/shadow.ts';
 import { listen, type Listening } from '../../src/gateway/server.ts';
 import type { Site } from '../../src/gateway/site.ts';
 import { Tokens } from '../../src/gateway/tokens/tokens.ts';
 import type { Issuer } from '../../src/policy/issuer.ts';
 import { loadPolicy } from '../../src/policy/load.ts';
+import type { PolicySnapshot } from '../../src/policy/snapshot.ts';
 import { MemoryQuota } from '../../src/store/memory-quota.ts';
 import type { Quota } from '../../src/store/quota.ts';
 import type { Answer, Backend, CatalogRequest } from '../../src/protocol/backend.ts';
@@ -124,6 +126,8 @@ export interface Setup {
   readonly quota?: Quota;
   readonly trustedProxies?: readonly string[];
   readonly refused?: () => string | undefined;
+  /** A policy that is tried out beside it. */
+  readonly shadow?: PolicySnapshot;
   readonly linger?: LingerLimits;
   readonly headerBytes?: number;
   readonly idleMillis?: number;
@@ -206,6 +210,11 @@ async function gatewayOf(setup: Setup, parts: Parts): Promise<Gateway> {
     trustedProxies: new Networks(setup.trustedProxies ?? []),
     quota: setup.quota ?? new MemoryQuota(),
     policy: { current: () => snapshot, refused: () => setup.refused?.() },
+    ...(setup.shadow === undefined
+      ? {}
+      : {
+          shadow: new Shadow({ current: () => setup.shadow, refused: () => undefined }, log),
+        }),
     recorder: new Recorder({
       audit: parts.audit,
       log,

@@ -88,23 +88,22 @@ export class RedisServer {
     }
   }
 
-  /** The value of a key, as `restore` takes it. */
-  async dump(key: string): Promise<Buffer> {
+  /** The value of a key, as `restore` takes it; null when there is no such key any more. */
+  async dump(key: string): Promise<Buffer | null> {
     const client = new Redis({ port: this.port, host: '127.0.0.1' });
     try {
-      const value = await client.dumpBuffer(key);
-      if (value === null) throw new Error(`Redis has no key ${key}`);
-      return value;
+      return await client.dumpBuffer(key);
     } finally {
       client.disconnect();
     }
   }
 
   /** Puts a key back to what it was. */
-  async restore(key: string, value: Buffer): Promise<void> {
+  async restore(key: string, value: Buffer | null): Promise<void> {
     const client = new Redis({ port: this.port, host: '127.0.0.1' });
     try {
-      await client.restore(key, 0, value, 'REPLACE');
+      if (value === null) await client.del(key);
+      else await client.restore(key, 0, value, 'REPLACE');
     } finally {
       client.disconnect();
     }

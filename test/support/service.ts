@@ -180,7 +180,7 @@ export class Service {
 
   /** Runs another command of the program on the same folders; answers what it printed. */
   async command(...args: readonly string[]): Promise<Printed> {
-    const child = spawn(process.execPath, [MAIN, ...args, ...this.#folders(args[0])], {
+    const child = spawn(process.execPath, [MAIN, ...args, ...this.#folders(args)], {
       cwd: this.folder,
       stdio: ['ignore', 'pipe', 'pipe'],
     });
@@ -193,9 +193,10 @@ export class Service {
   }
 
   /** Commands on keys, on the catalog and on the log know no policy, those on the policy no data. */
-  #folders(command: string | undefined): readonly string[] {
+  #folders(args: readonly string[]): readonly string[] {
+    const [command = ''] = args;
     const data = command === 'policy' ? [] : ['--data', this.data];
-    const knowsNone = ['keys', 'catalog', 'audit'].includes(command ?? '');
+    const knowsNone = ['keys', 'catalog', 'audit'].includes(command) || args.includes('--policies');
     return knowsNone ? data : [...data, '--policies', this.policies];
   }
 

@@ -161,9 +161,7 @@ export class Catalog {
 
   /** The visible namespaces directly inside another, by name. */
   async namespacePage(parent: ObjectPath, page: PageRequest, permit: Permit): Promise<Page> {
-    const own = this.#virtual.namespaces(parent);
-    const found = withEntries(this.#namespaces(parent, page), own, page.after);
-    return visiblePage(found, 'namespace', page.limit, permit);
+    return visiblePage(this.#namespaces(parent, page), 'namespace', page.limit, permit);
   }
 
   /** The visible tables directly inside a namespace, by name. */
@@ -185,8 +183,7 @@ export class Catalog {
     filter: TableFilter,
     permit: Permit,
   ): Promise<Page> {
-    const own = this.#virtual.allTables(delimiter);
-    const found = withEntries(this.#allTables(delimiter, page, filter, permit), own, page.after);
+    const found = this.#allTables(delimiter, page, filter, permit);
     return visiblePage(found, 'table', page.limit, permit);
   }
 

@@ -1,8 +1,12 @@
-import { joinIdentifier, type ObjectPath } from '../../protocol/identifier.ts';
+import type { ObjectPath } from '../../protocol/identifier.ts';
 import { compareBytewise } from '../catalog/bytewise.ts';
 import type { Entry } from '../catalog/page.ts';
 
-/** The names of the tables that the service answers for itself, and of the namespaces that they are in. */
+/**
+ * The names of the tables that the service answers for itself. Only who asks for
+ * their namespace is told them: clients that copy or count what a catalog lists
+ * would take them for its own.
+ */
 export class VirtualNames {
   readonly #tables: readonly ObjectPath[];
 
@@ -15,25 +19,11 @@ export class VirtualNames {
     return path.length > 0 && this.#tables.some((table) => liesIn(table, path));
   }
 
-  /** The namespaces directly inside another. */
-  namespaces(parent: ObjectPath): readonly Entry[] {
-    const inside = this.#tables.filter(
-      (table) => liesIn(table, parent) && table.length > parent.length + 1,
-    );
-    const names = new Set(inside.map((table) => table[parent.length]!));
-    return [...names].map((name) => ({ name, path: [...parent, name] }));
-  }
-
   /** The tables directly inside a namespace. */
   tables(parent: ObjectPath): readonly Entry[] {
     return this.#tables
       .filter((table) => liesIn(table, parent) && table.length === parent.length + 1)
       .map((path) => ({ name: path.at(-1)!, path }));
-  }
-
-  /** All tables, by their ids. */
-  allTables(delimiter: string): readonly Entry[] {
-    return this.#tables.map((path) => ({ name: joinIdentifier(path, delimiter), path }));
   }
 }
 
