@@ -57,7 +57,7 @@ describe.each([
 
 describe('listNamespaces', () => {
   it('lists what lies directly in a namespace', async () => {
-    expect(await db.listNamespaces()).toEqual({ namespaces: ['sub', 'system'] });
+    expect(await db.listNamespaces()).toEqual({ namespaces: ['sub'] });
     expect(await db.listNamespaces(['sub'])).toEqual({
       namespaces: NAMES.map((name) => `n${name}`),
     });

@@ -69,7 +69,7 @@ describe('a listing', () => {
     expect(await reader.listNamespaces(['deep'])).toEqual({ namespaces: ['a'] });
     expect(await reader.tableNames(['deep', 'a', 'b'])).toEqual(['t']);
     expect(await admin.listNamespaces()).toEqual({
-      namespaces: ['deep', 'prod', 'shut', 'system'],
+      namespaces: ['deep', 'prod', 'shut'],
     });
   });
 
