@@ -3,6 +3,7 @@ import { open, rename, rm, type FileHandle } from 'node:fs/promises';
 import { Schema, type RecordBatch } from 'apache-arrow';
 import { openFile, type ArrowFile } from '../arrow/file-reader.ts';
 import { FileWriter } from '../arrow/file-writer.ts';
+import { validateColumns } from '../arrow/validate.ts';
 import { readLines } from '../store/line-reader.ts';
 import { hashAfter, type ChainHead } from './chain.ts';
 import { encodeRecord, placeText } from './record-codec.ts';
@@ -143,7 +144,7 @@ export async function openSegment(path: string): Promise<OpenSegment> {
       return new Uint8Array(bytes.buffer, bytes.byteOffset, bytesRead);
     };
     return {
-      file: await openFile({ size, read }),
+      file: checked(await openFile({ size, read })),
       scratch: new ScratchReads(handle.fd, size),
       close: () => handle.close(),
     };
@@ -151,6 +152,25 @@ export async function openSegment(path: string): Promise<OpenSegment> {
     await handle.close();
     throw error;
   }
+}
+
+/**
+ * The same file, of which every batch is checked before anybody looks at it: who
+ * can write to the disk must not be able to keep the log from being read by more
+ * than taking it away.
+ */
+function checked(file: ArrowFile): ArrowFile {
+  return {
+    schema: file.schema,
+    batchRows: file.batchRows,
+    rows: file.rows,
+    columnBytes: (index, column) => file.columnBytes(index, column),
+    readBatch: async (index, columns, read) => {
+      const batch = await file.readBatch(index, columns, read);
+      validateColumns(batch.schema.fields, batch.data.children);
+      return batch;
+    },
+  };
 }
 
 /** The records of a segment's file, in order. @throws ArrowError, RecordFault when it is damaged */

@@ -9,7 +9,7 @@ import { watchShadow } from '../policy/shadow-policy.ts';
 import type { PolicySnapshot } from '../policy/snapshot.ts';
 import { watchPolicy, type PolicyWatch } from '../policy/watch.ts';
 import { type DataFolder } from './data-folder.ts';
-import { PolicyReloads } from './policy-reloads.ts';
+import type { PolicyReloads } from './policy-reloads.ts';
 import type { Start } from './start.ts';
 
 /** Keeps the texts of policies; that of the first one is kept when this resolves. */

@@ -1,9 +1,9 @@
 import type { Logger } from 'pino';
 import type { Certificate } from '../gateway/certificate.ts';
-import { Metrics } from '../gateway/metrics.ts';
+import type { Metrics } from '../gateway/metrics.ts';
 import type { Config } from './config-table.ts';
 import type { Output } from './output.ts';
-import { Opened } from './opened.ts';
+import type { Opened } from './opened.ts';
 
 /** What a gateway is put together from. */
 export interface Start {
