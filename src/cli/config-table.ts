@@ -225,7 +225,7 @@ export const settings = {
     optional(httpUrl),
     null,
     'null',
-    'collector that traces are sent to (OTLP over HTTP); none without',
+    'collector that traces and copies of the audit records are sent to (OTLP over HTTP); none without',
     { hidden: true },
   ),
 };
