@@ -1,4 +1,5 @@
 import type { Answer, Backend, ByteStream, CatalogRequest } from '../protocol/backend.ts';
+import { isUnmeasured } from './message.ts';
 import { grown } from './passage.ts';
 import type { Answered, Recorded } from './steps.ts';
 
@@ -36,7 +37,7 @@ function arrival(): Promise<void> {
 }
 
 function requestOf(recorded: Recorded): CatalogRequest {
-  const { route, clientRequestId } = recorded;
+  const { route, clientRequestId, trace } = recorded;
   return {
     operation: route.operation,
     dialect: route.dialect,
@@ -51,7 +52,9 @@ function requestOf(recorded: Recorded): CatalogRequest {
     context: recorded.context,
     requestId: recorded.requestId,
     clientRequestId,
+    ...(trace === undefined ? {} : { traceparent: trace.traceparent }),
     signal: recorded.signal,
+    ...(isUnmeasured(recorded.incoming) && { unmeasured: true }),
     body: recorded.body,
     ahead: route.operation.staged === true ? recorded.body.ahead() : undefined,
   };

@@ -114,6 +114,12 @@ export class SnapshotPermit implements Permit {
     return this.verdict(action, object, branch).allowed;
   }
 
+  /** A branch that is missing fails what is allowed on some alone, and satisfies what is denied on some. */
+  holdsOnBranches(action: Action, object: ObjectPath): boolean {
+    const anywhere = { ...this.#circumstances, branch: undefined };
+    return this.#policy.decide(this.principal, action, object, anywhere).allowed;
+  }
+
   sees(object: ObjectPath, kind: 'namespace' | 'table'): boolean {
     return this.#policy.sees(this.principal, object, kind, this.#on(null));
   }

@@ -39,7 +39,7 @@ async function pass(gateway: Gateway, received: Received): Promise<Outcome> {
     trace?.step('attempt');
     const attempt = gateway.recorder.attempt(authorized);
     const recorded = (known = attempt instanceof Promise ? await attempt : attempt);
-    trace?.step('backend');
+    trace?.step('backend', { backend: gateway.recorder.backendOf(recorded) });
     const answered = await forward(recorded, gateway.backend);
     return success(answered);
   } catch (error) {

@@ -26,10 +26,14 @@ export interface CatalogRequest {
   /** `x-service-ctx-*` and `x-lance-ctx-*`, keys in lower case. */
   readonly context: ReadonlyMap<string, string>;
   readonly requestId: string;
+  /** What another hop is to continue (W3C Trace Context); absent where no trace is kept here. */
+  readonly traceparent?: string;
   /** The id that the client chose, by which it can repeat the request; absent when it sent none. */
   readonly clientRequestId?: string | undefined;
   /** What is aborted when the client goes away; made when it is asked for first. */
   readonly signal: () => AbortSignal;
+  /** True where a body follows whose length no header says, as over HTTP/2. */
+  readonly unmeasured?: boolean;
   /** Of a change, it does not come to its end before the attempt is recorded. */
   readonly body: BodyBytes;
   /** The body of an operation that is `staged`, for who waits for its attempt otherwise. */

@@ -360,6 +360,7 @@ describe('a certificate', () => {
     const wrong: readonly (readonly [string, () => Promise<void>])[] = [
       ['no certificate with its key', () => copyFile(other.cert, files.cert)],
       ['no certificate with its key', () => writeFile(files.cert, 'nonsense')],
+      ['no certificate with its key', () => writeFile(files.key, '')],
       ['cannot be read (ENOENT)', () => rm(files.key)],
       ['ended at', () => put(ended)],
     ];

@@ -4,6 +4,7 @@ import type { Answer, Backend, ByteStream, CatalogRequest } from '../../protocol
 import { CatalogError } from '../../protocol/errors.ts';
 import type { Permit } from '../../protocol/permit.ts';
 import { BackendAway } from './backend-away.ts';
+import { boundedBody, type BodyLimits } from './bounded-body.ts';
 import type { RemoteOptions } from './backend-options.ts';
 import { CircuitBreaker, type Trial } from './circuit-breaker.ts';
 import { ExchangeFault } from './exchange-fault.ts';
@@ -87,7 +88,7 @@ export class RemoteBackend implements Backend, Guarded {
     await request.ahead?.recorded();
     const trial = this.#breaker.enter();
     try {
-      const body = await bodyOf(request);
+      const body = await bodyOf(request, this.options.bodies);
       const headers = this.#headersOf(request, permit, via);
       const method = request.method ?? 'POST';
       return await this.#exchange({ method, path, headers, body }, request, trial);
@@ -112,7 +113,7 @@ export class RemoteBackend implements Backend, Guarded {
     // One object from the beginning to the end: each copy would be made for each request.
     const headers = Object.assign(
       headersOut(request.headers),
-      traceContextOf(request.headers, permit.decisionId),
+      traceContextOf(request, permit.decisionId),
       this.#credential,
     );
     headers['x-request-id'] = request.requestId;
@@ -204,13 +205,14 @@ function isUnsent({ kind }: ExchangeFault): boolean {
 }
 
 /** What is sent as a body: a small one of JSON is taken whole, any other passes as it comes. */
-async function bodyOf(request: CatalogRequest): Promise<Forwarded['body']> {
+async function bodyOf(request: CatalogRequest, limits: BodyLimits): Promise<Forwarded['body']> {
   if (!hasBody(request)) return null;
+  const body = boundedBody(request, limits);
   const length = Number(request.headers['content-length'] ?? Infinity);
-  if (request.operation.body === 'arrow' || length > REPEATABLE_BYTES) return request.body;
+  if (request.operation.body === 'arrow' || length > REPEATABLE_BYTES) return body;
   const whole = request.body.atHand?.();
   if (whole !== undefined) return whole;
   const chunks: Uint8Array[] = [];
-  for await (const chunk of request.body) chunks.push(chunk);
+  for await (const chunk of body) chunks.push(chunk);
   return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
 }
