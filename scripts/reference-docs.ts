@@ -44,8 +44,8 @@ function configurationDoc(): string {
     'Configuration',
     `A flag beats the environment, which beats the file (\`arrowgate.yaml\` in the working folder, or
 \`--config FILE\`), which beats the default. A key is a path in the file: \`cache.bytes\` is \`bytes\`
-under \`cache\`. Unknown keys and bad values stop the start with one sentence and exit code 2; a key of
-a part that is not built yet may only have its default. \`arrowgate config check\` tells beforehand.`,
+under \`cache\`. Unknown keys and bad values stop the start with one sentence and exit code 2.
+\`arrowgate config check\` tells beforehand.`,
     ['Key', 'Flag', 'Variable', 'Kind', 'Default', 'Meaning'],
     rows,
   );

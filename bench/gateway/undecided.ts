@@ -50,6 +50,7 @@ const permit: Permit = {
   decisionId: 'none',
   require: () => undefined,
   holds: () => true,
+  holdsOnBranches: () => true,
   sees: () => true,
   holdsBelow: () => true,
   show: (entries, _object, _kind, name) => entries.map(name) as readonly string[] as VisibleNames,

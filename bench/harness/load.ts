@@ -12,6 +12,8 @@ export interface LoadRequest {
   readonly method: 'GET' | 'POST';
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string;
+  /** A file with the body, where it is no text. */
+  readonly bodyFile?: string;
 }
 
 interface LoadReport {
@@ -33,7 +35,8 @@ export async function requestsPerSecond(load: LoadRequest, seconds: number): Pro
   ]);
   const output = ['--json', '--no-progress'];
   const pace = ['-c', String(CONNECTIONS), '-d', String(seconds)];
-  const body = load.body === undefined ? [] : ['-b', load.body];
+  const text = load.body === undefined ? [] : ['-b', load.body];
+  const body = load.bodyFile === undefined ? text : ['-i', load.bodyFile];
   const args = [AUTOCANNON, ...output, ...pace, '-m', load.method, ...headers, ...body, load.url];
   const child = spawn(...pinned(LOAD_CORE, process.execPath, args), {
     stdio: ['ignore', 'pipe', 'ignore'],

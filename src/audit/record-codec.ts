@@ -18,7 +18,7 @@ export function encodeRecord(record: AuditRecord): Buffer {
     `"phase":${text(record.phase)},"time":${text(record.time)}` +
       `,"duration_us":${integer(record.duration_us)}` +
       `,"request_id":${text(record.request_id)},"decision_id":${text(record.decision_id)}` +
-      `,"principal":${principalText(record.principal)},"subject":${text(record.subject)}` +
+      `,"principal":${knownPrincipal(record.principal)},"subject":${text(record.subject)}` +
       `,"credential":${text(record.credential)},"source_ip":${text(record.source_ip)}` +
       `,"user_agent":${text(record.user_agent?.slice(0, USER_AGENT_LENGTH))}` +
       `,"operation":${text(record.operation)},"object":${text(record.object)}` +
@@ -29,7 +29,7 @@ export function encodeRecord(record: AuditRecord): Buffer {
       `,"rights":${rightsText(record.rights)},"shadow":${shadowText(record.shadow)}` +
       `,"status":${integer(record.status)},"code":${integer(record.code)}` +
       `,"bytes_in":${integer(record.bytes_in)},"bytes_out":${integer(record.bytes_out)}` +
-      `,"context":${JSON.stringify(record.context)},"commit":${commitText(record.commit)}`,
+      `,"context":${contextText(record.context)},"commit":${commitText(record.commit)}`,
   );
 }
 
@@ -45,8 +45,22 @@ function integer(value: bigint | number | null | undefined): string {
   return String(value ?? null);
 }
 
-function principalText(principal: AuditPrincipal | null): string {
+/** The same names come with every request of a caller. */
+const principals = new WeakMap<AuditPrincipal, string>();
+
+function knownPrincipal(principal: AuditPrincipal | null): string {
   if (principal === null) return 'null';
+  let known = principals.get(principal);
+  if (known === undefined) principals.set(principal, (known = principalText(principal)));
+  return known;
+}
+
+function contextText(context: AuditRecord['context']): string {
+  for (const _ in context) return JSON.stringify(context);
+  return '{}';
+}
+
+function principalText(principal: AuditPrincipal): string {
   const { subject, groups, roles, scopes } = principal;
   const named = `"subject":${text(subject)},"groups":${texts(groups)},"roles":${texts(roles)}`;
   return `{${named},"scopes":${JSON.stringify(scopes ?? null)}}`;

@@ -62,7 +62,8 @@ export function decodeRecord(line: string): LoggedRecord {
 
 const verdicts: readonly ShadowVerdict['decision'][] = ['allow', 'deny'];
 const phases: readonly Phase[] = ['attempt', 'outcome'];
-const decisions: readonly Decision[] = [
+/** Every decision. */
+export const decisions: readonly Decision[] = [
   'allow',
   'deny',
   'unauthenticated',

@@ -1,22 +1,27 @@
 import { ConfigError } from './config-error.ts';
-import type { Config } from './config-table.ts';
+import type { Config, ConfigPath } from './config-table.ts';
 
 /**
  * Checks what no value shows alone.
+ * @param where Where a key was given, for the sentence.
  * @throws ConfigError
  */
-export function checkTogether(config: Config): void {
+export function checkTogether(config: Config, where: (path: ConfigPath) => string): void {
   const { 'listen.tls.cert': cert, 'listen.tls.key': key, 'listen.tls.client_ca': ca } = config;
   if ((cert === null) !== (key === null)) {
-    throw new ConfigError('listen.tls.cert and listen.tls.key must be given together');
+    const [given, other] =
+      key === null
+        ? (['listen.tls.cert', 'listen.tls.key'] as const)
+        : (['listen.tls.key', 'listen.tls.cert'] as const);
+    throw new ConfigError(`${where(given)} must be given together with ${other}`);
   }
   if (ca !== null && cert === null) {
     throw new ConfigError(
-      'listen.tls.client_ca asks for clients over TLS, which needs listen.tls.cert',
+      `${where('listen.tls.client_ca')} asks for clients over TLS, which needs listen.tls.cert`,
     );
   }
   const admin = config['listen.admin.port'];
   if (admin !== null && admin !== 0 && admin === config['listen.port']) {
-    throw new ConfigError(`listen.port and listen.admin.port are both ${admin}`);
+    throw new ConfigError(`${where('listen.admin.port')} is ${admin}, which is listen.port too`);
   }
 }

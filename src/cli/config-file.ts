@@ -32,11 +32,20 @@ export function fileSource(path: string, text: string): Source {
   const [fault] = document.errors;
   if (fault !== undefined) {
     const { line } = lines.linePos(fault.pos[0]);
-    throw new ConfigError(`${path}:${line}: this is not valid YAML (${fault.code})`);
+    throw new ConfigError(
+      fault.code === 'DUPLICATE_KEY'
+        ? `${path}:${line}: ${wordAt(text, fault.pos[0])} is given more than once`
+        : `${path}:${line}: this is not valid YAML (${fault.code})`,
+    );
   }
   const found = new Map<ConfigPath, Given>();
   collect({ path, document, lines, found }, document.contents, '', `${path}:1: the file`);
   return found;
+}
+
+/** The key that stands at a place of a text, as it is written. */
+function wordAt(text: string, at: number): string {
+  return /^["']?[\w.-]*["']?/.exec(text.slice(at, at + 64))?.[0] ?? '';
 }
 
 interface Walk {

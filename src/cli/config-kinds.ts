@@ -1,4 +1,3 @@
-import { isDeepStrictEqual } from 'node:util';
 import { Networks } from '../gateway/networks.ts';
 import { parseRedisAddress } from '../store/redis-address.ts';
 import { parseDuration, parseSize } from './units.ts';
@@ -13,13 +12,12 @@ interface Wrong {
   readonly hidden?: boolean;
 }
 
-/** What reading a value gave: the value, or what it has to be instead, or that its feature is still to come. */
+/** What reading a value gave: the value, or what it has to be instead. */
 export type Reading<Value> =
   | { readonly kind: 'value'; readonly value: Value }
   | Wrong
   /** A key that there is none of, inside of the value. */
-  | { readonly kind: 'unknown'; readonly at: readonly (string | number)[] }
-  | { readonly kind: 'planned' };
+  | { readonly kind: 'unknown'; readonly at: readonly (string | number)[] };
 
 /** How the values of a kind are read, from YAML or from the text of a flag or variable. */
 export interface Kind<Value> {
@@ -171,11 +169,4 @@ export function numberOrAuto(number: Kind<number>): Kind<number | 'auto'> {
     return reading.kind === 'wrong' ? { ...reading, must: `auto or ${reading.must}` } : reading;
   };
   return { ...number, name: `${number.name} | auto`, read };
-}
-
-/** Something that is planned: only its default is accepted. */
-export function later<Value>(name: string, only: Value): Kind<Value> {
-  const read = (value: unknown): Reading<Value> =>
-    isDeepStrictEqual(value, only) ? good(only) : { kind: 'planned' };
-  return { name, structured: typeof only !== 'string', read };
 }

@@ -4,7 +4,6 @@ import {
   choice,
   duration,
   httpUrl,
-  later,
   networks,
   numberOrAuto,
   optional,
@@ -44,17 +43,6 @@ function setting<Value>(
   extras: Extras = {},
 ): Setting<Value> {
   return { kind, default: initial, shown, about, ...extras };
-}
-
-/** A key of a feature that is not built yet. */
-function planned(
-  name: string,
-  only: unknown,
-  shown: string,
-  about: string,
-  extras: Extras = {},
-): Setting<unknown> {
-  return setting(later(name, only), only, shown, about, extras);
 }
 
 const MIB = 1024 * 1024;
@@ -227,12 +215,17 @@ export const settings = {
     'info',
     'least severe log entries that are written',
   ),
-  'log.format': planned('text', 'json', 'json', 'form of the log'),
+  'log.format': setting(
+    choice('json', 'text'),
+    'json',
+    'json',
+    'form of the log: an object a line, or a sentence a line for readers',
+  ),
   'telemetry.otlp_endpoint': setting(
     optional(httpUrl),
     null,
     'null',
-    'collector that traces are sent to (OTLP over HTTP); none without',
+    'collector that traces and copies of the audit records are sent to (OTLP over HTTP); none without',
     { hidden: true },
   ),
 };

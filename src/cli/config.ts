@@ -52,7 +52,7 @@ function configOf(sources: readonly Source[]): Config {
   const entries = configPaths.map((path) => [path, valueOf(path, sources)]);
   // Each value was read by the kind of its own row.
   const config = Object.fromEntries(entries) as Config;
-  checkTogether(config);
+  checkTogether(config, (path) => givenFirst(path, sources)?.where ?? path);
   return config;
 }
 
@@ -62,7 +62,7 @@ function checkCredentials(
   sources: readonly Source[],
   environment: Environment,
 ): void {
-  const given = sources.map((source) => source.get('backends')).find((each) => each !== undefined);
+  const given = givenFirst('backends', sources);
   if (given === undefined) return;
   for (const [at, backend] of backends.entries()) {
     const fault = backend.type === 'http' ? credentialFault(backend, environment) : undefined;
@@ -96,13 +96,15 @@ function valueOf(path: ConfigPath, sources: readonly Source[]): unknown {
   return values.length === 0 ? setting.default : values[0];
 }
 
+/** What the source says that wins, if any says anything. */
+function givenFirst(path: ConfigPath, sources: readonly Source[]): Given | undefined {
+  return sources.map((source) => source.get(path)).find((each) => each !== undefined);
+}
+
 function checked(path: ConfigPath, given: Given): unknown {
-  const { kind, secret, hidden, shown } = settingOf(path);
+  const { kind, secret, hidden } = settingOf(path);
   const reading = kind.read(given.value);
   if (reading.kind === 'value') return reading.value;
-  if (reading.kind === 'planned') {
-    throw new ConfigError(`${given.where} is not built yet: it can only be ${shown}`);
-  }
   if (reading.kind === 'unknown' || reading.at !== undefined) throw insideFault(given, reading);
   const found =
     secret === true || hidden === true ? 'wrong' : (JSON.stringify(given.value) ?? 'nothing');

@@ -64,8 +64,13 @@ export interface EmbeddedGateway {
  */
 export async function createGateway(options: GatewayOptions = {}): Promise<EmbeddedGateway> {
   const config = configOf(options);
-  const log = options.log ?? openLog(config['log.level']);
-  const output = { watched: false, line: () => undefined, note: () => undefined };
+  const log = options.log ?? openLog(config);
+  const output = {
+    watched: false,
+    line: () => undefined,
+    bytes: async () => false,
+    note: () => undefined,
+  };
   const opened = new Opened();
   try {
     const metrics = new Metrics(programVersion());

@@ -46,7 +46,6 @@ export async function openTraces(
   return otlpTraces({
     endpoint,
     version: programVersion(),
-    backend: 'embedded',
     counted: (result, spans) => {
       metrics.count('spans', result, spans);
       if (result === 'lost' && !lost) log.warn('the collector of traces takes none; they are lost');

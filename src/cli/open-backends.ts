@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import type { RemoteOptions } from '../gateway/backends/backend-options.ts';
 import { BackendRouter, type Aim, type BackendRoute } from '../gateway/backends/backend-router.ts';
+import type { BodyLimits } from '../gateway/backends/bounded-body.ts';
 import { RemoteBackend } from '../gateway/backends/remote-backend.ts';
 import type { Gateway } from '../gateway/gateway.ts';
 import { parsePattern, type Pattern } from '../policy/pattern.ts';
@@ -27,6 +28,8 @@ export interface Backends {
 export interface BackendParts {
   readonly embedded: Backend;
   readonly environment: Environment;
+  /** How long bodies may be that are passed on. */
+  readonly bodies: BodyLimits;
   readonly log: Logger;
   readonly opened: Opened;
 }
@@ -67,11 +70,11 @@ async function firstLooks(remotes: readonly RemoteBackend[]): Promise<void> {
 
 function routeOf(
   setting: BackendSetting,
-  { embedded, environment, log }: BackendParts,
+  { embedded, environment, bodies, log }: BackendParts,
 ): BackendRoute {
   const namespaces = setting.namespaces.map(patternOf);
   if (setting.type === 'embedded') return { backend: named(embedded, setting.name), namespaces };
-  const options = optionsOf(setting, namespaces, environment);
+  const options = { ...optionsOf(setting, namespaces, environment), bodies };
   if (options.credential !== undefined && isOpen(options.url)) {
     log.warn({ backend: setting.name }, 'a credential is sent to a backend without encryption');
   }
@@ -93,7 +96,7 @@ function optionsOf(
   setting: HttpSetting,
   namespaces: readonly Pattern[],
   environment: Environment,
-): RemoteOptions {
+): Omit<RemoteOptions, 'bodies'> {
   const { name, timeouts, connections, breaker } = setting;
   return {
     name,

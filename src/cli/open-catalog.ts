@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
+import { logTable } from '../audit/log-table.ts';
 import { openEngine, type Engine } from '../engine/engine.ts';
 import { openStore } from '../store/open-store.ts';
 import type { Config } from './config-table.ts';
@@ -31,6 +32,7 @@ export async function openCatalog(
     arrowBody: config['limits.arrow_body'],
     page: config['limits.page'],
     repeatMillis: config['idempotence.window'],
+    virtual: [logTable(folder.audit)],
   });
   opened.add(() => engine.close());
   return engine;

@@ -17,7 +17,7 @@ export function addServe(program: Command, run: Run): void {
     .description('start the gateway; stops on SIGTERM or SIGINT')
     .action(async (_flags: object, command: Command) => {
       const config = configOf(command, true);
-      const log = openLog(config['log.level']);
+      const log = openLog(config);
       if (isServedProcess()) return serveTogether(config, log, run.output);
       for (const name of unknownVariables(processEnvironment())) {
         log.warn({ name }, 'this variable is not one of the configuration');

@@ -58,13 +58,14 @@ export class EmbeddedBackend implements Backend {
     const { name, body: kind } = asked.operation;
     const handler = handlers[name];
     const { request, recorded } = readAhead(asked);
-    const sent = kind === 'arrow' ? {} : await readBody(request, jsonBody);
+    const read = kind === 'arrow' ? {} : readBody(request, jsonBody);
+    const sent = read instanceof Promise ? await read : read;
     if (handler === undefined) throw new CatalogError('Unsupported', `${name} is not built yet`);
     const answer = (call: Omit<Call, 'once'>): Promise<Answer> =>
       repeats?.run(call, handler) ?? handler({ ...call, once: unrepeatable });
-    if (kind === 'arrow') return answer({ request, permit, body: sent, ...recorded });
+    if (kind === 'arrow') return answer({ request, permit, body: sent, recorded });
     const body = checkedBody(request, sent);
-    const call = { request: withBodyContext(request, body), permit, body, ...recorded };
+    const call = { request: withBodyContext(request, body), permit, body, recorded };
     if (!isBranchOfBody(request)) return answer(call);
     const branch = namedBranch(call);
     if (branch !== null || !permit.holds(name, request.object, MAIN)) {
@@ -78,13 +79,13 @@ export class EmbeddedBackend implements Backend {
 /** A request whose body need not wait for its attempt, with what its commit waits for instead. */
 function readAhead(request: CatalogRequest): {
   readonly request: CatalogRequest;
-  readonly recorded?: Pick<Call, 'recorded'>;
+  readonly recorded: Call['recorded'];
 } {
   const { ahead } = request;
-  if (ahead === undefined) return { request };
+  if (ahead === undefined) return { request, recorded: undefined };
   return {
     request: { ...request, body: ahead.bytes },
-    recorded: { recorded: () => ahead.recorded() },
+    recorded: () => ahead.recorded(),
   };
 }
 

@@ -1,7 +1,9 @@
 import { join } from 'node:path';
 import type { Backend } from '../protocol/backend.ts';
 import { StoreError } from '../store/errors.ts';
+import type { VirtualTable } from '../protocol/virtual-table.ts';
 import type { Store } from '../store/store.ts';
+import type { Committer } from './catalog/commit-loop.ts';
 import { StrangeStore } from './catalog/catalog-id.ts';
 import { Catalog } from './catalog/catalog.ts';
 import type { Journal } from './catalog/journal.ts';
@@ -56,6 +58,7 @@ import { Tables } from './table/tables.ts';
 import { Tags } from './table/tags.ts';
 import { VersionStore } from './table/version-store.ts';
 import { Upkeep } from './upkeep.ts';
+import { withVirtualTables } from './virtual/virtual-handlers.ts';
 import { HeavyWork } from './workers/heavy-work.ts';
 import { ThreadPool } from './workers/thread-pool.ts';
 
@@ -79,6 +82,8 @@ export interface EngineOptions {
   readonly repeatMillis?: number;
   /** Milliseconds since 1970; the machine's clock unless it is given. */
   readonly clock?: () => number;
+  /** Tables that the service answers for itself. */
+  readonly virtual?: readonly VirtualTable[];
 }
 
 const REPEAT_MILLIS = 900_000;
@@ -145,7 +150,9 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
   const { journal, committer, store, recent } = await openCoordination(data, given.store);
   const options = { ...given, store };
   await makeFolder(options.locations.managed);
-  const catalog = new Catalog(store, committer);
+  const { virtual = [] } = options;
+  const paths = virtual.map(({ path }) => path);
+  const catalog = new Catalog(store, committer, paths);
   const memory = new MemoryBudget(options.cacheBytes);
   const reader = new FragmentReader(memory);
   const removed = () => reader.closeRemoved();
@@ -172,29 +179,17 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
   const keeper = new JournalKeeper({ folder: join(data, 'catalog'), store, committer });
   const tags = new Tags(store, committer);
   const branches = new Branches(store, committer);
-  const built = {
-    ...handlerTable(options, catalog, tables, tags, reader, heavy),
-    ...schemaHandlers({ catalog, tables, reader }),
-    ...tableObjectHandlers({
-      catalog,
-      store,
-      committer,
-      tables,
-      tags,
-      branches,
-      versions: new VersionStore(store),
-      locations: rootsOf(options),
-    }),
-    ...indexFileHandlers({ catalog, tables, reader }),
-    ...historyHandlers({ catalog, tables, tags, branches, pageLimit: options.page }),
-    ...workHandlers({ catalog, store, tables, transactions, runner, page: options.page }),
-  };
+  const written = { catalog, store, committer, tables, tags, branches };
+  const built = builtHandlers(options, { ...written, reader, heavy, transactions, runner });
   const past = pastHandlers({ store: recent.store, root, memory, manifests, reader, heavy });
   const windowMillis = options.repeatMillis ?? REPEAT_MILLIS;
   const answers = { store, committer, windowMillis, clock: options.clock ?? Date.now };
   const sweep = new AnswerSweep(answers);
   const backend = new EmbeddedBackend({
-    handlers: withRecall(withFreshness({ catalog, tables }, built), past),
+    handlers: withVirtualTables(
+      virtual,
+      withRecall(withFreshness({ catalog, tables }, built), past),
+    ),
     repeats: new Repeats(answers),
     jsonBody: options.jsonBody,
     health: healthOf(store, journal),
@@ -246,7 +241,38 @@ function jobWorks(parts: IndexJobParts, running: Running): JobRunnerOptions['wor
   };
 }
 
-/** Every operation that is built. */
+interface HandlerParts {
+  readonly catalog: Catalog;
+  readonly store: Store;
+  readonly committer: Committer;
+  readonly tables: Tables;
+  readonly tags: Tags;
+  readonly branches: Branches;
+  readonly reader: FragmentReader;
+  readonly heavy: HeavyWork;
+  readonly transactions: Transactions;
+  readonly runner: JobRunner;
+}
+
+/** Every operation that is built, on tables that exist. */
+function builtHandlers(options: EngineOptions, parts: HandlerParts): HandlerTable {
+  const { catalog, store, tables, tags, reader, heavy } = parts;
+  const { page } = options;
+  return {
+    ...handlerTable(options, catalog, tables, tags, reader, heavy),
+    ...schemaHandlers({ catalog, tables, reader }),
+    ...tableObjectHandlers({
+      ...parts,
+      versions: new VersionStore(store),
+      locations: rootsOf(options),
+    }),
+    ...indexFileHandlers({ catalog, tables, reader }),
+    ...historyHandlers({ ...parts, pageLimit: page }),
+    ...workHandlers({ ...parts, page }),
+  };
+}
+
+/** The operations that read and write. */
 function handlerTable(
   options: EngineOptions,
   catalog: Catalog,

@@ -15,7 +15,7 @@ export interface Call<Body = Record<string, JsonValue>> {
    * Of an operation that is `staged`: resolves when its change may take effect, which
    * is to be awaited before its commit. Absent where that was awaited before.
    */
-  readonly recorded?: () => Promise<void>;
+  readonly recorded?: (() => Promise<void>) | undefined;
   /** How its change is made once: whatever commits takes its seal along. */
   readonly once: Once;
 }

@@ -2,8 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { CatalogError } from '../protocol/errors.ts';
 import { RequestBody } from './body.ts';
 import { checkFraming } from './framing.ts';
-import { isHttp2, isWhole, type Incoming, type Outgoing } from './message.ts';
+import { isGone, isHttp2, isWhole, type Incoming, type Outgoing } from './message.ts';
 import type { Networks } from './networks.ts';
+import { Passage } from './passage.ts';
 import { sourceAddress } from './source-address.ts';
 import type { Received } from './steps.ts';
 
@@ -17,18 +18,18 @@ export function receive(
   trustedProxies: Networks,
 ): Received {
   const given = givenId(incoming);
-  return {
+  return new Passage({
     incoming,
     response,
     body: new RequestBody(incoming, response, waiting),
     requestId: given ?? randomUUID(),
-    ...(given === undefined ? {} : { clientRequestId: given }),
+    clientRequestId: given,
     decisionId: randomUUID(),
     sourceIp: sourceAddress(incoming, trustedProxies),
     arrivedMicros: BigInt(Math.round((performance.timeOrigin + performance.now()) * 1000)),
     arrivedNanos: process.hrtime.bigint(),
     signal: goneSignal(response),
-  };
+  });
 }
 
 /**
@@ -56,10 +57,18 @@ function givenId(incoming: Incoming): string | undefined {
   return typeof given === 'string' && REQUEST_ID.test(given) ? given : undefined;
 }
 
-function goneSignal(response: Outgoing): AbortSignal {
+/** Most requests are over before anybody asks, and a signal is dear to make. */
+function goneSignal(response: Outgoing): () => AbortSignal {
+  let controller: AbortController | undefined;
+  return () => (controller ??= abortedWithout(response)).signal;
+}
+
+function abortedWithout(response: Outgoing): AbortController {
   const controller = new AbortController();
-  response.once('close', () => {
+  const end = (): void => {
     if (!isWhole(response)) controller.abort();
-  });
-  return controller.signal;
+  };
+  if (isGone(response)) end();
+  else response.once('close', end);
+  return controller;
 }

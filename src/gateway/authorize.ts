@@ -1,6 +1,7 @@
 import type { PolicySnapshot, Verdict } from '../policy/snapshot.ts';
 import { judgeNeed } from './need-verdict.ts';
 import { needsOf, type Need } from './needs.ts';
+import { grown } from './passage.ts';
 import { SnapshotPermit } from './permit.ts';
 import type { Shadow } from './shadow.ts';
 import { circumstancesOf } from './surroundings.ts';
@@ -18,8 +19,12 @@ export function authorize(limited: Limited, policy: PolicySnapshot, shadow?: Sha
   const trial = shadow?.trial(principal, decisionId, circumstances);
   trial?.judge(needs);
   const permit = new SnapshotPermit(policy, principal, decisionId, circumstances, trial);
-  const verdicts = needs.map((need) => judge(need, permit));
-  return { ...limited, permit, rule: verdicts[0]?.rule ?? null };
+  let rule: string | null | undefined;
+  for (const need of needs) {
+    const verdict = judge(need, permit);
+    if (rule === undefined) ({ rule } = verdict);
+  }
+  return grown(limited, { permit, rule: rule ?? null });
 }
 
 function judge(need: Need, permit: SnapshotPermit): Verdict {

@@ -1,12 +1,12 @@
 import { isBrokenOff, type Incoming, type Outgoing } from './message.ts';
-import type { BodyAhead } from '../protocol/backend.ts';
+import type { BodyAhead, BodyBytes } from '../protocol/backend.ts';
 
 /**
  * The body of a request, passed on as it comes and counted. Nothing is read
  * before somebody iterates, and a client that waits for `100 Continue`
  * (RFC 9110 section 10.1.1) is told to go on only then.
  */
-export class RequestBody implements AsyncIterable<Uint8Array> {
+export class RequestBody implements BodyBytes {
   readonly #incoming: Incoming;
   readonly #response: Outgoing;
   #waiting: boolean;
@@ -36,16 +36,27 @@ export class RequestBody implements AsyncIterable<Uint8Array> {
     until.catch(() => undefined);
   }
 
-  /** Resolves when nothing holds the end back. */
-  async released(): Promise<void> {
-    await this.#held;
+  /** Resolves when nothing holds the end back; undefined where nothing ever did. */
+  get released(): Promise<void> | undefined {
+    return this.#held;
+  }
+
+  /**
+   * All of the body where it is there and nothing holds its end back, which spares
+   * whoever wants it whole from reading a stream; it is read then.
+   */
+  atHand(): Uint8Array | undefined {
+    if (this.#held !== undefined || this.#waiting) return undefined;
+    const whole = wholeOf(this.#incoming);
+    if (whole !== undefined) this.#bytes += BigInt(whole.byteLength);
+    return whole;
   }
 
   /** The same body for somebody who waits for what it is held back for before anything takes effect. */
   ahead(): BodyAhead {
     return {
       bytes: { [Symbol.asyncIterator]: () => this.#read() },
-      recorded: () => this.released(),
+      recorded: async () => this.#held,
     };
   }
 

@@ -1,4 +1,4 @@
-import { X509Certificate } from 'node:crypto';
+import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFileSync, statSync } from 'node:fs';
 import { createSecureContext } from 'node:tls';
 
@@ -107,6 +107,8 @@ function textOf(path: string): string {
 /** When it ends. @throws CertificateError when certificate and key do not belong together, or are none. */
 function checked(files: CertificateFiles, texts: CertificateTexts): Date {
   const otherwise = `${files.cert} and ${files.key} are no certificate with its key`;
+  // A context takes an empty text for none given, as a file is for a moment while it is written.
+  attempt(otherwise, () => createPrivateKey(texts.key));
   attempt(otherwise, () => createSecureContext({ cert: texts.cert, key: texts.key }));
   const { ca } = texts;
   if (ca !== undefined) {

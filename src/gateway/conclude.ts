@@ -21,29 +21,27 @@ export async function conclude(gateway: Gateway, outcome: Outcome): Promise<void
   gateway.shadow?.note(outcome);
   const size = sizeOf(answer.body);
   const late = size === null && known.route?.operation.mutates !== true;
-  const state = late ? 'recorded' : await gateway.recorder.outcome(outcome, size);
+  const recorded = late ? 'recorded' : gateway.recorder.outcome(outcome, size);
+  const state = recorded instanceof Promise ? await recorded : recorded;
   linger(known.incoming, gateway.linger);
-  const sent = await send(
-    known.response,
-    answer,
-    responseHeaders(outcome, {
-      pending: state === 'pending',
-      closing: isClosing(gateway, outcome),
-    }),
-  );
+  const pending = state === 'pending';
+  const headers = responseHeaders(outcome, { pending, closing: isClosing(gateway, outcome) });
+  const sending = send(known.response, answer, headers);
+  const sent = sending instanceof Promise ? await sending : sending;
   if (late) await gateway.recorder.outcome(ended(outcome, sent), sent.bytes);
-  if (known.trace !== undefined) known.trace.judged(judgedOf(outcome));
+  if (known.trace !== undefined)
+    known.trace.judged(judgedOf(outcome, gateway.recorder.backendOf(known)));
   count(gateway, outcome, sent);
   report(gateway, outcome, sent);
 }
 
-function judgedOf({ known, decision, answer, code }: Outcome): Judged {
+function judgedOf({ known, decision, answer, code }: Outcome, backend: string): Judged {
   const { route, decisionId } = known;
   const named =
     route === undefined
       ? {}
       : { operation: route.operation.name, object: canonicalPath(route.object) };
-  return { decision, decisionId, ...named, status: answer.status, code };
+  return { decision, decisionId, ...named, backend, status: answer.status, code };
 }
 
 function count({ metrics, recorder }: Gateway, outcome: Outcome, sent: Sent): void {

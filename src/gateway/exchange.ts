@@ -3,6 +3,7 @@ import type { Gateway } from './gateway.ts';
 import { cut, type Incoming, type Outgoing } from './message.ts';
 import { handleDescribed, isAuthorize } from './forward-auth.ts';
 import { isProtocol } from './own-paths.ts';
+import { grown } from './passage.ts';
 import { handle } from './pipeline.ts';
 import { handlePlain } from './plain.ts';
 import { pathOf } from './route.ts';
@@ -44,7 +45,7 @@ async function followed(gateway: Gateway, received: Received): Promise<void> {
   if (gateway.traces === undefined) return handle(gateway, received);
   const trace = gateway.traces.begin(received.incoming, received);
   try {
-    await handle(gateway, { ...received, trace });
+    await handle(gateway, grown(received, { trace }));
   } finally {
     trace.end();
   }

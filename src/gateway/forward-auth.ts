@@ -1,3 +1,4 @@
+import { grown } from './passage.ts';
 import { CatalogError } from '../protocol/errors.ts';
 import { admit } from './admit.ts';
 import { authorize } from './authorize.ts';
@@ -50,11 +51,10 @@ async function pass(gateway: Gateway, received: Received): Promise<Outcome> {
     refuseUnseen(authorized);
     const recorded = (known = await gateway.recorder.attempt(authorized));
     // An attempt at a change is on disk before the proxy is told to go on.
-    await recorded.body.released();
-    return success({
-      ...recorded,
-      answer: { status: 200, headers: named(authorized), body: null },
-    });
+    await recorded.body.released;
+    return success(
+      grown(recorded, { answer: { status: 200, headers: named(authorized), body: null } }),
+    );
   } catch (error) {
     return refusal(known, error);
   }

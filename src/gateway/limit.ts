@@ -5,7 +5,9 @@ import { canonicalPath } from '../protocol/identifier.ts';
 import { StoreError } from '../store/errors.ts';
 import type { Quota, QuotaAnswer, QuotaAsk } from '../store/quota.ts';
 import { networkOf } from './networks.ts';
+import { grown } from './passage.ts';
 import type { Identified, Limited } from './steps.ts';
+import type { LimitState } from './limit-state.ts';
 import { Throttled } from './throttled.ts';
 
 /** One counter of a limit. */
@@ -18,26 +20,39 @@ const nothing = (): void => undefined;
 
 /**
  * Counts a request by every limit that is about it: by all of them, or by none when
- * one refuses.
+ * one refuses. At once where no limit is about it.
  * @throws Throttled; CatalogError ServiceUnavailable while nothing can be counted and a
  * limit is closed then
  */
-export async function limit(
+export function limit(
   identified: Identified,
   policy: PolicySnapshot,
   quota: Quota,
-): Promise<Limited> {
-  if (policy.limits.limits.length === 0) return { ...identified, limits: [], release: nothing };
+): Limited | Promise<Limited> {
+  if (policy.limits.limits.length === 0) return unlimited(identified);
   const counted = countedBy(identified, policy);
-  if (counted.length === 0) return { ...identified, limits: [], release: nothing };
+  return counted.length === 0 ? unlimited(identified) : within(identified, counted, quota);
+}
+
+const none: readonly LimitState[] = [];
+
+function unlimited(identified: Identified): Limited {
+  return grown(identified, { limits: none, release: nothing });
+}
+
+async function within(
+  identified: Identified,
+  counted: readonly Counted[],
+  quota: Quota,
+): Promise<Limited> {
   const answer = await taken(quota, counted);
-  if (answer === undefined) return { ...identified, limits: [], release: nothing };
+  if (answer === undefined) return unlimited(identified);
   const states = counted.map((one, index) => ({
     limit: one.limit,
     reading: answer.readings[index]!,
   }));
   if (!answer.granted) throw new Throttled(states);
-  return { ...identified, limits: states, release: () => answer.release() };
+  return grown(identified, { limits: states, release: () => answer.release() });
 }
 
 /** Undefined when nothing can be counted, and every limit is open then. */

@@ -7,8 +7,13 @@ const MILLIS = 1000;
 export function measuredAudit(audit: AuditLog, metrics: Metrics): AuditLog {
   return {
     write: (record, durable) => {
-      const start = performance.now();
-      return audit.write(record, durable).then(
+      const start = durable ? performance.now() : 0;
+      const written = audit.write(record, durable);
+      if (written === undefined) {
+        metrics.count('auditWrites', 'ok');
+        return undefined;
+      }
+      return written.then(
         () => {
           metrics.count('auditWrites', 'ok');
           if (durable) metrics.flushed((performance.now() - start) / MILLIS);

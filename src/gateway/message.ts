@@ -30,6 +30,12 @@ export function isBrokenOff(incoming: Incoming): boolean {
   return incoming.aborted || incoming.stream.rstCode !== constants.NGHTTP2_NO_ERROR;
 }
 
+/** Whether a body follows the head though no header says so: over HTTP/2 neither a length nor a coding has to. */
+export function isUnmeasured(incoming: Incoming): boolean {
+  if (!('stream' in incoming) || incoming.headers['content-length'] !== undefined) return false;
+  return !incoming.stream.endAfterHeaders;
+}
+
 /** Breaks an answer off so that it cannot pass for a whole one: the stream of HTTP/2, else the connection. */
 export function cut(outgoing: Outgoing): void {
   if (isHttp2(outgoing)) outgoing.stream.close(constants.NGHTTP2_INTERNAL_ERROR);

@@ -61,8 +61,8 @@ export class Metrics {
 
   /** Counts something that happened, by the value of the metric's label. */
   count(name: MetricName, value: string, times = 1): void {
-    const counts = this.#counts.get(name) ?? new Map<string, number>();
-    this.#counts.set(name, counts);
+    let counts = this.#counts.get(name);
+    if (counts === undefined) this.#counts.set(name, (counts = new Map<string, number>()));
     counts.set(value, (counts.get(value) ?? 0) + times);
   }
 

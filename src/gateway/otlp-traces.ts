@@ -21,7 +21,7 @@ import { CountedExporter } from './counted-exporter.ts';
 import type { Incoming } from './message.ts';
 import { pathOf } from './route.ts';
 import { parseTraceparent, traceparentOf } from './traceparent.ts';
-import type { Judged, RequestTrace, TracedStep, Traces } from './traces.ts';
+import type { Judged, RequestTrace, TracedDetails, TracedStep, Traces } from './traces.ts';
 
 /** Spans that wait to be sent; what comes beyond is lost, never waited for. */
 const QUEUE = 4096;
@@ -35,8 +35,6 @@ export interface OtlpOptions {
   /** Address of the collector; `/v1/traces` is added where it is not there. */
   readonly endpoint: string;
   readonly version: string;
-  /** Name of the backend. */
-  readonly backend: string;
   /** Told how many spans were exported or lost. */
   readonly counted: (result: 'exported' | 'lost', spans: number) => void;
 }
@@ -63,21 +61,19 @@ export function otlpTraces(options: OtlpOptions): Traces {
   });
   const tracer = provider.getTracer('arrowgate', options.version);
   return {
-    begin: (incoming, { requestId }) => new SpannedRequest(tracer, options, incoming, requestId),
+    begin: (incoming, { requestId }) => new SpannedRequest(tracer, incoming, requestId),
     close: () => within(CLOSE_MILLIS, provider.shutdown()),
   };
 }
 
 class SpannedRequest implements RequestTrace {
   readonly #tracer: Tracer;
-  readonly #backend: string;
   readonly #span: Span;
   readonly #inside: Context;
   #step: Span | undefined;
 
-  constructor(tracer: Tracer, { backend }: OtlpOptions, incoming: Incoming, requestId: string) {
+  constructor(tracer: Tracer, incoming: Incoming, requestId: string) {
     this.#tracer = tracer;
-    this.#backend = backend;
     const attributes = {
       'http.request.method': incoming.method ?? '',
       'url.path': pathOf(incoming.url ?? ''),
@@ -93,17 +89,17 @@ class SpannedRequest implements RequestTrace {
     return traceparentOf((this.#step ?? this.#span).spanContext());
   }
 
-  step(name: TracedStep): void {
+  step(name: TracedStep, { backend }: TracedDetails = {}): void {
     this.#step?.end();
     this.#step = this.#tracer.startSpan(name, {}, this.#inside);
-    if (name === 'backend') this.#step.setAttribute('arrowgate.backend', this.#backend);
+    if (backend !== undefined) this.#step.setAttribute('arrowgate.backend', backend);
   }
 
-  judged({ decision, decisionId, operation, object, status, code }: Judged): void {
+  judged({ decision, decisionId, operation, object, backend, status, code }: Judged): void {
     this.#span.setAttributes({
       'arrowgate.decision': decision,
       'arrowgate.decision_id': decisionId,
-      'arrowgate.backend': this.#backend,
+      'arrowgate.backend': backend,
       'http.response.status_code': status,
       ...(operation === undefined ? {} : { 'arrowgate.operation': operation }),
       ...(object === undefined ? {} : { 'arrowgate.object': object }),

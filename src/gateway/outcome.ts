@@ -103,7 +103,7 @@ function answerOf(
 ): Pick<Outcome, 'answer' | 'code' | 'failure'> {
   const told = { answer: errorAnswer(known, refused), code: refused.row.code };
   if (error instanceof CatalogError) return told;
-  return known.signal.aborted || isGone(known.response)
+  return isGone(known.response)
     ? { answer: { status: CLIENT_GONE, body: null }, code: null }
     : { ...told, failure: error };
 }

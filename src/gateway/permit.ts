@@ -38,12 +38,12 @@ export class SnapshotPermit implements Permit {
   readonly principal: Principal;
   readonly decisionId: string;
   readonly #policy: PolicySnapshot;
-  readonly #asked = new Map<string, ObjectPath>();
+  #asked: Map<string, ObjectPath> | undefined;
   readonly #rights = new AskedRightsList();
   readonly trial: PolicyTrial | undefined;
   #refused: Verdict | undefined;
   readonly #circumstances: Circumstances;
-  readonly #onBranches = new Map<string | null, Circumstances>();
+  #onBranches: Map<string | null, Circumstances> | undefined;
 
   constructor(
     policy: PolicySnapshot,
@@ -66,7 +66,12 @@ export class SnapshotPermit implements Permit {
 
   /** The objects that rights were asked for, each once, in order. */
   get asked(): readonly ObjectPath[] {
-    return [...this.#asked.values()];
+    return this.#asked === undefined ? [] : [...this.#asked.values()];
+  }
+
+  /** Whether no right was asked for. */
+  get asksNothing(): boolean {
+    return this.#asked === undefined;
   }
 
   /** The verdict that refused the request last; undefined while none did. */
@@ -90,6 +95,7 @@ export class SnapshotPermit implements Permit {
 
   require(action: Action, object: ObjectPath, branch?: string): void {
     const path = canonicalPath(object);
+    this.#asked ??= new Map();
     this.#asked.set(path, object);
     this.#rights.add(action, branch ?? null, path);
     this.trial?.ask(action, object, branch);
@@ -108,6 +114,12 @@ export class SnapshotPermit implements Permit {
     return this.verdict(action, object, branch).allowed;
   }
 
+  /** A branch that is missing fails what is allowed on some alone, and satisfies what is denied on some. */
+  holdsOnBranches(action: Action, object: ObjectPath): boolean {
+    const anywhere = { ...this.#circumstances, branch: undefined };
+    return this.#policy.decide(this.principal, action, object, anywhere).allowed;
+  }
+
   sees(object: ObjectPath, kind: 'namespace' | 'table'): boolean {
     return this.#policy.sees(this.principal, object, kind, this.#on(null));
   }
@@ -124,6 +136,7 @@ export class SnapshotPermit implements Permit {
   /** The circumstances on a branch, always the same for one, so that what they come to is kept. */
   #on(branch: string | null | undefined): Circumstances {
     if (branch === undefined) return this.#circumstances;
+    this.#onBranches ??= new Map();
     let circumstances = this.#onBranches.get(branch);
     if (circumstances === undefined) {
       circumstances = { ...this.#circumstances, branch };

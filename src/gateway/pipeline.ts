@@ -33,11 +33,13 @@ async function pass(gateway: Gateway, received: Received): Promise<Outcome> {
     const found = identify(routed, gateway.identification);
     const identified = (known = found instanceof Promise ? await found : found);
     const policy = gateway.policy.current();
-    const limited = (known = await limit(identified, policy, gateway.quota));
+    const counted = limit(identified, policy, gateway.quota);
+    const limited = (known = counted instanceof Promise ? await counted : counted);
     const authorized = (known = authorize(limited, policy, gateway.shadow));
     trace?.step('attempt');
-    const recorded = (known = await gateway.recorder.attempt(authorized));
-    trace?.step('backend');
+    const attempt = gateway.recorder.attempt(authorized);
+    const recorded = (known = attempt instanceof Promise ? await attempt : attempt);
+    trace?.step('backend', { backend: gateway.recorder.backendOf(recorded) });
     const answered = await forward(recorded, gateway.backend);
     return success(answered);
   } catch (error) {

@@ -15,8 +15,10 @@ export function responseHeaders(
     'x-arrowgate-decision': decision,
     'x-arrowgate-decision-id': known.decisionId,
     'phalanx-version': outcome.answer.headers?.['phalanx-version'] ?? PROTOCOL_VERSION,
-    ...rateLimitHeaders(known.limits ?? []),
   };
+  if (known.limits !== undefined && known.limits.length > 0) {
+    Object.assign(headers, rateLimitHeaders(known.limits));
+  }
   if (reason !== undefined) headers['x-arrowgate-reason'] = reason;
   if (state.pending) headers['x-arrowgate-audit'] = 'pending';
   if (state.closing) headers['connection'] = 'close';

@@ -22,11 +22,10 @@ const TURN = 2 ** 19;
 
 type Headers = Readonly<Record<string, string>>;
 
-/** Writes an answer with these headers beside its own. Never throws. */
-export async function send(response: Outgoing, answer: Answer, headers: Headers): Promise<Sent> {
+/** Writes an answer with these headers beside its own; at once where it does not stream. Never rejects. */
+export function send(response: Outgoing, answer: Answer, headers: Headers): Sent | Promise<Sent> {
   if (isGone(response)) {
-    await abandon(answer);
-    return { bytes: 0n, end: 'client-gone' };
+    return abandon(answer).then(() => ({ bytes: 0n, end: 'client-gone' }));
   }
   const { body } = answer;
   if (body === null || typeof body === 'string') return sendText(response, answer, body, headers);

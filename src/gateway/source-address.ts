@@ -13,6 +13,7 @@ export function sourceAddress(
   trusted: Networks,
 ): string {
   let address = plainAddress(incoming.socket.remoteAddress ?? '');
+  if (incoming.headers['x-forwarded-for'] === undefined) return address;
   for (const entry of forwardedFor(incoming).reverse()) {
     if (!trusted.has(address)) return address;
     const before = plainAddress(withoutPort(entry));

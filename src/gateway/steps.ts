@@ -18,7 +18,7 @@ export interface Received {
   readonly body: RequestBody;
   readonly requestId: string;
   /** The same, when the client sent it. */
-  readonly clientRequestId?: string;
+  readonly clientRequestId?: string | undefined;
   readonly decisionId: string;
   readonly sourceIp: string;
   /** When it arrived: microseconds since 1970, and the same moment on the monotonic clock in nanoseconds. */
@@ -26,10 +26,10 @@ export interface Received {
   readonly arrivedNanos: bigint;
   /** True for a request that a proxy describes and will send elsewhere itself. */
   readonly described?: boolean;
-  /** Aborted when the client goes away. */
-  readonly signal: AbortSignal;
+  /** What is aborted when the client goes away; made when it is asked for first. */
+  readonly signal: () => AbortSignal;
   /** Where its trace stands; absent where none is kept. */
-  readonly trace?: RequestTrace;
+  readonly trace?: RequestTrace | undefined;
 }
 
 /** Its operation and object are known. */

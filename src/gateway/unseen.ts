@@ -1,3 +1,4 @@
+import { mayNameBranch } from '../protocol/branch.ts';
 import { namesObject } from '../protocol/operations.ts';
 import { CatalogError } from '../protocol/errors.ts';
 import type { Asking } from './needs.ts';
@@ -5,7 +6,7 @@ import type { SnapshotPermit } from './permit.ts';
 
 interface Unseen {
   readonly route: Asking;
-  readonly permit: Pick<SnapshotPermit, 'holds'>;
+  readonly permit: Pick<SnapshotPermit, 'holdsOnBranches'>;
 }
 
 /**
@@ -21,10 +22,13 @@ export function refuseUnseen({ route, permit }: Unseen): void {
   if (!named || (operation.object !== 'none' && !namesObject(operation))) {
     throw unseen(`the body of ${name} names the objects that it is about`);
   }
+  if (mayNameBranch(operation) && !permit.holdsOnBranches(name, object)) {
+    throw unseen(`the body of ${name} may name any branch, which is not allowed on each`);
+  }
   if (operation.modeIn !== 'body') return;
   if (operation.mutates) throw unseen(`the body of ${name} says what else it does`);
   // Such a body can ask for credentials: they come with the right to read.
-  if (!permit.holds('read', object)) {
+  if (!permit.holdsOnBranches('read', object)) {
     throw unseen(`the body of ${name} may ask for credentials, which needs the right to read`);
   }
 }

@@ -12,8 +12,15 @@ type Body = Record<string, JsonValue>;
  */
 export function completeBody(input: AgreementInput, body: Body): Body {
   if (input.operation.body === 'map') return body;
+  if (isSilent(input, body)) return body;
   const shaped = shapes[input.operation.name]?.(body) ?? body;
   return { ...saidElsewhere(input), ...withoutNulls(shaped) };
+}
+
+/** Whether nothing is said anywhere: most reads. */
+function isSilent({ indexName, target, query }: AgreementInput, body: Body): boolean {
+  for (const _ in body) return false;
+  return query.size === 0 && indexName === undefined && target === undefined;
 }
 
 function saidElsewhere({ operation, indexName, target, query }: AgreementInput): Body {

@@ -42,6 +42,11 @@ function isOnBranch({ name, query }: Operation): boolean {
   return query.includes('branch') || inBody.has(name);
 }
 
+/** Whether the body of an operation may name a branch, whatever its route says. */
+export function mayNameBranch({ name, query, body }: Operation): boolean {
+  return inBody.has(name) || (query.includes('branch') && body === 'json');
+}
+
 /**
  * The branch of a request as its route shows it: null while only the body can say, undefined where
  * the operation is about none.
@@ -54,5 +59,5 @@ export function branchOfRoute(
   if (!operation.query.includes('branch')) return undefined;
   const named = query.get('branch')?.[0];
   if (named !== undefined) return named === '' ? MAIN_BRANCH : named;
-  return operation.body === 'arrow' || operation.body === 'map' ? MAIN_BRANCH : null;
+  return operation.body === 'json' ? null : MAIN_BRANCH;
 }

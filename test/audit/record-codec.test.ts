@@ -9,7 +9,7 @@ import { record } from './records.ts';
 /** The line of the only record of a log, as the seventh. */
 function lineOf(given: AuditRecord): string {
   const chain = new Chain('20260131T235959Z-9f86d081', () => undefined);
-  return Buffer.concat(chain.frame(7n, encodeRecord(given))).toString();
+  return Buffer.from(chain.frame(7n, [{ bytes: encodeRecord(given) }])).toString();
 }
 
 function hashIn(line: string): string {

@@ -3,7 +3,12 @@ import { describe, expect, it } from 'vitest';
 import { commandGroups } from '../../src/cli/command-groups.ts';
 import { runCommand } from '../../src/cli/command-line.ts';
 
-const silent = { line: () => undefined, note: () => undefined, watched: false };
+const silent = {
+  line: () => undefined,
+  bytes: async () => true,
+  note: () => undefined,
+  watched: false,
+};
 
 async function printed(...words: string[]): Promise<string> {
   const lines: string[] = [];

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { loadConfig } from '../../src/cli/config.ts';
 import { unknownVariables, type Environment } from '../../src/cli/config-environment.ts';
+import { dataFolderOf } from '../../src/cli/data-folder.ts';
 import { fileSource } from '../../src/cli/config-file.ts';
 import {
   configPaths,
@@ -109,6 +110,14 @@ describe('the configuration', () => {
     expect(unknownVariables(names)).toEqual(['ARROWGATE_PROT']);
   });
 
+  it('puts the data folder where a path names it', async () => {
+    const at = async (yaml: string) => dataFolderOf(await load(yaml)).lance;
+    expect(await at('data: /d\n')).toBe('/d/lance');
+    expect(await at('data: /d\nlocations: { managed: <data>/lance }\n')).toBe('/d/lance');
+    expect(await at('data: /d\nlocations: { managed: <data> }\n')).toBe('/d');
+    expect(await at('data: /d\nlocations: { managed: /e/<data> }\n')).toBe('/e/<data>');
+  });
+
   it('has defaults that its own kinds read back', () => {
     for (const path of configPaths.filter((each) => settingOf(each).secret !== true)) {
       const { kind, default: initial } = settings[path];
@@ -126,7 +135,7 @@ describe('a configuration that cannot be used is refused in one sentence', () =>
     ['admin_key: x\n', 'F:1: admin_key is not a key of the configuration'],
     ['listen: 7\n', 'F:1: listen must hold keys and values'],
     ['- 1\n', 'F:1: the file must hold keys and values'],
-    ['data: a\ndata: b\n', 'F:2: this is not valid YAML (DUPLICATE_KEY)'],
+    ['data: a\ndata: b\n', 'F:2: data is given more than once'],
     ['data: "a\n', 'F:2: this is not valid YAML (MISSING_CHAR)'],
     ['data: ""\n', 'F:1: data is "", but must be a text that is not empty'],
     ['data: [a]\n', 'F:1: data is ["a"], but must be a text that is not empty'],
@@ -225,18 +234,27 @@ describe('a configuration that cannot be used is refused in one sentence', () =>
   });
 
   it.each([
-    ['listen: { tls: { cert: a } }\n', 'listen.tls.cert and listen.tls.key must be given together'],
-    ['listen: { tls: { key: a } }\n', 'listen.tls.cert and listen.tls.key must be given together'],
+    [
+      '\nlisten: { tls: { cert: a } }\n',
+      'F:2: listen.tls.cert must be given together with listen.tls.key',
+    ],
+    [
+      'listen: { tls: { key: a } }\n',
+      'F:1: listen.tls.key must be given together with listen.tls.cert',
+    ],
     [
       'listen: { tls: { client_ca: a } }\n',
-      'listen.tls.client_ca asks for clients over TLS, which needs listen.tls.cert',
+      'F:1: listen.tls.client_ca asks for clients over TLS, which needs listen.tls.cert',
     ],
     [
       'listen: { port: 80, admin: { port: 80 } }\n',
-      'listen.port and listen.admin.port are both 80',
+      'F:1: listen.admin.port is 80, which is listen.port too',
     ],
   ])('%j', async (yaml, sentence) => {
-    await expect(load(yaml)).rejects.toMatchObject({ name: 'ConfigError', message: sentence });
+    await expect(load(yaml)).rejects.toMatchObject({
+      name: 'ConfigError',
+      message: sentence.replace('F', file),
+    });
   });
 
   it('also where a flag overrides the bad value', async () => {

@@ -17,23 +17,36 @@ function groupBody(group: number, rows: number): Uint8Array {
   return tableToIPC(new Table(columns), 'stream');
 }
 
+/** Tells the audit log which group a change is of. */
+export function groupHeader(group: number): Readonly<Record<string, string>> {
+  return { 'x-service-ctx-group': String(group) };
+}
+
 const changes: Readonly<
   Record<GroupChange['kind'], (url: string, table: string, group: number) => Promise<Reply>>
 > = {
   append: (url, table, group) =>
-    send(url, `POST /v1/table/${table}/insert`, { body: groupBody(group, rowsIn(group)) }),
+    send(url, `POST /v1/table/${table}/insert`, {
+      body: groupBody(group, rowsIn(group)),
+      headers: groupHeader(group),
+    }),
   mark: (url, table, group) =>
     send(url, `POST /v1/table/${table}/update`, {
       body: { predicate: `"group" = ${group}`, updates: [['mark', 'mark + 1']] },
+      headers: groupHeader(group),
     }),
   remove: (url, table, group) =>
-    send(url, `POST /v1/table/${table}/delete`, { body: { predicate: `"group" = ${group}` } }),
+    send(url, `POST /v1/table/${table}/delete`, {
+      body: { predicate: `"group" = ${group}` },
+      headers: groupHeader(group),
+    }),
 };
 
 /** A table whose files the engine writes. */
 export const engineKind: TableKind = {
   name: 'engine table',
   changes: ['append', 'mark', 'remove'],
+  tellsGroup: true,
 
   async create(url, table) {
     const body = groupBody(0, 0);

@@ -41,6 +41,7 @@ async function run(options: LaneOptions): Promise<void> {
     const faults = await lane.round();
     expect(faults, `kill ${lane.kills}, ${lane.last}`).toEqual([]);
   }
+  expect(await lane.unrecorded()).toEqual([]);
   expect(await lane.verify()).toBe('');
   for (const { accounts } of lane.writers) expect(accounts.acknowledged).toBeGreaterThan(0);
   // Which steps come up depends on the machine; that none did would prove nothing of them.

@@ -1,5 +1,5 @@
 import { send } from '../service/http.ts';
-import { answeredBy } from './engine-kind.ts';
+import { answeredBy, groupHeader } from './engine-kind.ts';
 import { declare, groupsOf, marksOf, newestOf, staged } from './managed-client.ts';
 import type { TableKind } from './table-kind.ts';
 
@@ -7,6 +7,7 @@ import type { TableKind } from './table-kind.ts';
 export const managedKind: TableKind = {
   name: 'managed table',
   changes: ['append'],
+  tellsGroup: true,
   create: declare,
 
   async change(url, table, { group }) {
@@ -14,7 +15,10 @@ export const managedKind: TableKind = {
     if (newest === undefined) return { kind: 'refused' };
     const body = await staged(url, table, { version: newest + 1, group });
     if (body === undefined) return { kind: 'refused' };
-    const reply = await send(url, `POST /v1/table/${table}/version/create`, { body });
+    const reply = await send(url, `POST /v1/table/${table}/version/create`, {
+      body,
+      headers: groupHeader(group),
+    });
     return answeredBy(reply, ({ version }) => (version as { version: number }).version);
   },
 

@@ -20,6 +20,8 @@ export interface TableKind {
   readonly name: string;
   /** What can be done to its rows. */
   readonly changes: readonly ChangeKind[];
+  /** Whether each change tells the audit log its group. */
+  readonly tellsGroup?: boolean;
   /** No group is added while so many are there; any number when absent. */
   readonly most?: number;
   create(url: string, table: string): Promise<void>;

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
+import { conditionalModel } from '../policy/conditions.ts';
 import { admin, ask, json, start, type Harness, type Reply, type Setup } from './harness.ts';
 
 let harness: Harness;
@@ -143,6 +144,35 @@ describe('what cannot be decided without the body or the answer', () => {
     expect((await asked('POST /v1/table/prod$t/exists', await of('role:describer'))).status).toBe(
       200,
     );
+  });
+});
+
+describe('a branch that the body may name', () => {
+  it('leaves only what is allowed on all of them', async () => {
+    await open({
+      model: conditionalModel,
+      policy: `p, user:dev, /**, *, allow, branch == dev
+p, user:main, /**, *, allow, branch == main
+p, user:other, /**, *, allow,
+p, user:other, /**, *, deny, branch == dev
+p, user:all, /**, *, allow,
+`,
+    });
+    const statuses = async (line: string): Promise<readonly number[]> => {
+      const found: number[] = [];
+      for (const user of ['dev', 'main', 'other', 'all']) {
+        const key = await harness.key({ subject: `user:${user}`, roles: [] });
+        found.push((await asked(line, { 'x-api-key': key })).status);
+      }
+      return found;
+    };
+    const none = [403, 403, 403, 200];
+    expect(await statuses('POST /v1/table/prod$t/query')).toEqual(none);
+    expect(await statuses('POST /v1/table/prod$t/query?branch=dev')).toEqual(none);
+    expect(await statuses('POST /v1/table/prod$t/describe')).toEqual(none);
+    expect(await statuses('POST /v1/table/prod$t/branches/create')).toEqual(none);
+    expect(await statuses('POST /v1/table/prod$t/insert?branch=dev')).toEqual([200, 403, 403, 200]);
+    expect(await statuses('POST /v1/table/prod$t/insert')).toEqual([403, 200, 200, 200]);
   });
 });
 

@@ -121,6 +121,8 @@ export interface Setup {
   readonly handle?: Handle;
   readonly health?: () => string | undefined;
   readonly policy?: string;
+  /** The text of `model.conf`; the shipped model when absent. */
+  readonly model?: string;
   /** The text of `limits.yaml`. */
   readonly limits?: string;
   readonly quota?: Quota;
@@ -195,7 +197,7 @@ interface Parts {
 async function gatewayOf(setup: Setup, parts: Parts): Promise<Gateway> {
   const policies = join(parts.folder, 'policies');
   await mkdir(policies);
-  await writeFile(join(policies, 'model.conf'), MODEL);
+  await writeFile(join(policies, 'model.conf'), setup.model ?? MODEL);
   await writeFile(join(policies, 'policy.csv'), setup.policy ?? POLICY);
   if (setup.limits !== undefined) await writeFile(join(policies, 'limits.yaml'), setup.limits);
   const snapshot = await loadPolicy(policies);

@@ -264,7 +264,7 @@ describe('over HTTP/2', () => {
     await open({
       handle: async (incoming) => {
         if (incoming.operation.name !== 'InsertIntoTable') return { status: 200, body: 'other' };
-        incoming.signal.addEventListener('abort', () => {
+        incoming.signal().addEventListener('abort', () => {
           aborted = true;
         });
         for await (const chunk of incoming.body) void chunk;
@@ -360,6 +360,7 @@ describe('a certificate', () => {
     const wrong: readonly (readonly [string, () => Promise<void>])[] = [
       ['no certificate with its key', () => copyFile(other.cert, files.cert)],
       ['no certificate with its key', () => writeFile(files.cert, 'nonsense')],
+      ['no certificate with its key', () => writeFile(files.key, '')],
       ['cannot be read (ENOENT)', () => rm(files.key)],
       ['ended at', () => put(ended)],
     ];

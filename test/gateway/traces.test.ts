@@ -64,7 +64,6 @@ function tracesTo(endpoint: string): Traces {
   return otlpTraces({
     endpoint,
     version: '1.2.3',
-    backend: 'small',
     counted: (result, spans) => {
       counted[result] = (counted[result] ?? 0) + spans;
     },

@@ -44,6 +44,10 @@ export class TestPermit implements Permit {
     return this.#rules.holds?.(action, object, branch) ?? true;
   }
 
+  holdsOnBranches(action: Action, object: ObjectPath): boolean {
+    return this.holds(action, object);
+  }
+
   sees(object: ObjectPath, kind: 'namespace' | 'table'): boolean {
     return this.#rules.sees?.(object, kind) ?? true;
   }

@@ -43,13 +43,17 @@ export class PlainCatalog {
   private constructor(options: PlainOptions) {
     this.#options = options;
     this.#server = createServer((incoming, response) => {
-      void this.#answer(incoming).then(({ status, body = {}, headers = {} }) => {
-        const bytes = body instanceof Buffer ? body : Buffer.from(JSON.stringify(body));
-        const type =
-          body instanceof Buffer ? 'application/vnd.apache.arrow.stream' : 'application/json';
-        response.writeHead(status, { 'content-type': type, ...headers });
-        response.end(bytes);
-      });
+      void this.#answer(incoming).then(
+        ({ status, body = {}, headers = {} }) => {
+          const bytes = body instanceof Buffer ? body : Buffer.from(JSON.stringify(body));
+          const type =
+            body instanceof Buffer ? 'application/vnd.apache.arrow.stream' : 'application/json';
+          response.writeHead(status, { 'content-type': type, ...headers });
+          response.end(bytes);
+          // Who asked went away before its body was whole.
+        },
+        () => response.destroy(),
+      );
     });
   }
 

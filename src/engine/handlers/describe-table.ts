@@ -13,6 +13,7 @@ import { locationOf } from '../managed/managed-versions.ts';
 import type { Chain } from '../table/chain.ts';
 import type { Snapshot } from '../table/snapshot.ts';
 import type { Tags } from '../table/tags.ts';
+import { SaidAnswers, type Described } from './said-answers.ts';
 import { placeOf } from './read-place.ts';
 import type { TableView } from './table-view.ts';
 
@@ -35,6 +36,12 @@ export async function describeTable(
     return jsonAnswer(call, await elsewhere(call, tables, table, { chain, version, withUri }));
   }
   const snapshot = await tables.snapshot(table, version, chain);
+  return said.of(call, { table, snapshot, withUri });
+}
+
+const said = new SaidAnswers(answerOf);
+
+function answerOf(call: Call, { table, snapshot, withUri }: Described): Answer {
   return jsonAnswer(call, {
     ...common(call, table),
     ...written(call, snapshot, deletionsOf(snapshot)),

@@ -45,6 +45,10 @@ export class AskedRights implements Permit {
     return held;
   }
 
+  holdsOnBranches(action: Action, object: ObjectPath): boolean {
+    return this.#permit.holdsOnBranches(action, object);
+  }
+
   holdsBelow(action: Action | 'see', object: ObjectPath): boolean {
     return this.#permit.holdsBelow(action, object);
   }

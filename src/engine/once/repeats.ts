@@ -25,7 +25,10 @@ export class Repeats {
   async run(call: Omit<Call, 'once'>, handler: Handler): Promise<Answer> {
     const { request, permit } = call;
     const { operation, clientRequestId: id } = request;
-    if (id === undefined || !operation.mutates) return handler({ ...call, once: unrepeatable });
+    if (id === undefined || !operation.mutates) {
+      const { body, recorded } = call;
+      return handler({ request, permit, body, recorded, once: unrepeatable });
+    }
     const key = answerKey(requestName(request, permit.principal.subject, id));
     const body = operation.body === 'arrow' ? new HashedBody(request.body) : null;
     const asked = askedDigest(request, call.body);

@@ -87,8 +87,16 @@ export class ManifestStore {
     this.#final.set(staging, true, 1);
   }
 
+  /** The manifest of a committed version that has its final name, if it is remembered. */
+  known(folder: string, { staging }: VersionRecord): Manifest | undefined {
+    const path = join(folder, staging);
+    return this.#final.get(path) && this.#cache.get(path)?.manifest;
+  }
+
   /** The manifest of a committed version. @param settle As for `finalise`. */
   async load(folder: string, record: VersionRecord, settle?: Settle): Promise<Manifest> {
+    const known = this.known(folder, record);
+    if (known !== undefined) return known;
     await this.finalise(folder, record, settle);
     const cached = this.#cache.get(join(folder, record.staging));
     if (cached !== undefined) return cached.manifest;

@@ -12,12 +12,13 @@ import { ManagedVersions } from '../managed/managed-versions.ts';
 import { Attempts } from './attempts.ts';
 import { Branches, branchNotFound } from './branches.ts';
 import { MAIN, MAIN_CHAIN, type Chain } from './chain.ts';
-import { appended, empty, rowsOf, type Change } from './change.ts';
+import { appended, empty, type Change } from './change.ts';
 import type { WrittenFile } from './fragment-writer.ts';
 import { withLiveIndices } from './index-upkeep.ts';
 import { discard, ingest } from './ingest.ts';
 import { KeyedMutex } from './keyed-mutex.ts';
 import type { Manifest } from './manifest.ts';
+import { ManifestSnapshots } from './manifest-snapshots.ts';
 import { ManifestStore } from './manifest-store.ts';
 import type { Snapshot } from './snapshot.ts';
 import { makeTableFolder, removeTableFolder } from './table-folder.ts';
@@ -64,6 +65,7 @@ export class Tables {
   readonly #branches: Branches;
   readonly #manifests: ManifestStore;
   readonly #mutex = new KeyedMutex();
+  readonly #snapshots = new ManifestSnapshots();
   readonly #onCommit: OnCommit | undefined;
   /** The files of versions that were removed. */
   readonly waste: Waste;
@@ -114,8 +116,8 @@ export class Tables {
   ): Promise<Snapshot> {
     const stored = await this.#stored(table.id, version, chain);
     try {
-      const manifest = await this.#load(table, stored);
-      return this.snapshotOf(table, manifest);
+      const known = this.#manifests.known(this.folder(table), stored.content);
+      return this.snapshotOf(table, known ?? (await this.#load(table, stored)));
     } catch (error) {
       // It may have been removed since its record was read: then the newest is another.
       const found = await this.#stored(table.id, version, chain);
@@ -127,7 +129,7 @@ export class Tables {
   /** A table at the version of a manifest. */
   snapshotOf(table: TableRecord, manifest: Manifest): Snapshot {
     const folder = this.folder(table);
-    return { tableId: table.id, folder, rows: rowsOf(manifest), ...manifest };
+    return this.#snapshots.of(manifest, table.id, folder);
   }
 
   /**

@@ -1,6 +1,7 @@
 import type { OperationName } from '../../protocol/operation-name.ts';
 import type { ObjectPath } from '../../protocol/identifier.ts';
 import type { Pattern } from '../../policy/pattern.ts';
+import type { BodyLimits } from './bounded-body.ts';
 
 /** What a remote catalog is and how it is spoken to. Times in milliseconds. */
 export interface RemoteOptions {
@@ -16,6 +17,7 @@ export interface RemoteOptions {
   readonly trust: ReadonlySet<OperationName>;
   /** A `total` of 0 is no limit. */
   readonly timeouts: { readonly connect: number; readonly idle: number; readonly total: number };
+  readonly bodies: BodyLimits;
   /** Most connections to it at a time. */
   readonly connections: number;
   /** After so many failures in a row nothing is sent for a while. */

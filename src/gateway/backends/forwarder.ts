@@ -46,10 +46,12 @@ export class Forwarder {
    * @throws ExchangeFault
    */
   send(forwarded: Forwarded, signal: AbortSignal): Promise<RemoteResponse> {
+    const { method, path, headers, body } = forwarded;
     const request = new ForwardedRequest({
-      ...forwarded,
-      path: this.#base + forwarded.path,
-      headers: { ...forwarded.headers, host: this.#host },
+      method,
+      path: this.#base + path,
+      headers: Object.assign({ host: this.#host }, headers),
+      body,
     });
     const exchange = new Exchange(request, this.#options.timeouts, signal);
     this.#proxy.web(request, this.#sink, {}, (error) => exchange.failed(error));

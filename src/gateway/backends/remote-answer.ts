@@ -51,11 +51,10 @@ function headOf({
   headers,
 }: RemoteResponse): Pick<Answer, 'status' | 'contentType' | 'headers'> {
   const type = headers['content-type'];
-  return {
-    status,
-    ...(type === undefined ? {} : { contentType: type }),
-    headers: headersBack(headers),
-  };
+  const back = headersBack(headers);
+  return type === undefined
+    ? { status, headers: back }
+    : { status, contentType: type, headers: back };
 }
 
 async function successOf(response: RemoteResponse): Promise<Answer> {

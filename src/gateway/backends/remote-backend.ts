@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import type { Answer, AnswerBody, Backend, CatalogRequest } from '../../protocol/backend.ts';
+import type { Answer, Backend, ByteStream, CatalogRequest } from '../../protocol/backend.ts';
 import { CatalogError } from '../../protocol/errors.ts';
 import type { Permit } from '../../protocol/permit.ts';
 import { BackendAway } from './backend-away.ts';
+import { boundedBody, type BodyLimits } from './bounded-body.ts';
 import type { RemoteOptions } from './backend-options.ts';
 import { CircuitBreaker, type Trial } from './circuit-breaker.ts';
 import { ExchangeFault } from './exchange-fault.ts';
@@ -87,7 +88,7 @@ export class RemoteBackend implements Backend, Guarded {
     await request.ahead?.recorded();
     const trial = this.#breaker.enter();
     try {
-      const body = await bodyOf(request);
+      const body = await bodyOf(request, this.options.bodies);
       const headers = this.#headersOf(request, permit, via);
       const method = request.method ?? 'POST';
       return await this.#exchange({ method, path, headers, body }, request, trial);
@@ -109,13 +110,14 @@ export class RemoteBackend implements Backend, Guarded {
   }
 
   #headersOf(request: CatalogRequest, permit: Permit, via: string): Record<string, string> {
-    const headers: Record<string, string> = {
-      ...headersOut(request.headers),
-      ...traceContextOf(request.headers, permit.decisionId),
-      ...this.#credential,
-      'x-request-id': request.requestId,
-      via,
-    };
+    // One object from the beginning to the end: each copy would be made for each request.
+    const headers = Object.assign(
+      headersOut(request.headers),
+      traceContextOf(request, permit.decisionId),
+      this.#credential,
+    );
+    headers['x-request-id'] = request.requestId;
+    headers['via'] = via;
     if (!hasBody(request)) {
       delete headers['content-length'];
       if (request.method !== 'GET') headers['content-length'] = '0';
@@ -127,7 +129,9 @@ export class RemoteBackend implements Backend, Guarded {
     try {
       const response = await this.#send(sent, request);
       const answer = await this.#answer(response, request, trial);
-      return { ...answer, body: this.#watched(answer.body, request) };
+      const { body } = answer;
+      if (body === null || typeof body === 'string') return answer;
+      return { ...answer, body: this.#watched(body, request) };
     } catch (error) {
       if (error instanceof ExchangeFault && isBlamed(error)) trial.failed();
       throw this.#told(error, request);
@@ -140,7 +144,7 @@ export class RemoteBackend implements Backend, Guarded {
     const until = performance.now() + this.options.timeouts.connect;
     for (let count = 1; ; count += 1) {
       try {
-        return await this.#forwarder.send(sent, signal);
+        return await this.#forwarder.send(sent, signal());
       } catch (error) {
         const unsent = error instanceof ExchangeFault && isUnsent(error);
         if (!again || !unsent || count === MOST_SENDINGS || performance.now() > until) throw error;
@@ -165,8 +169,7 @@ export class RemoteBackend implements Backend, Guarded {
   }
 
   /** A body as it comes, whose failure is one of the backend. */
-  #watched(body: AnswerBody, request: CatalogRequest): AnswerBody {
-    if (body === null || typeof body === 'string') return body;
+  #watched(body: ByteStream, request: CatalogRequest): ByteStream {
     const failed = (error: unknown): unknown => {
       if (error instanceof ExchangeFault && isBlamed(error)) this.#breaker.note(false);
       return this.#told(error, request);
@@ -202,11 +205,14 @@ function isUnsent({ kind }: ExchangeFault): boolean {
 }
 
 /** What is sent as a body: a small one of JSON is taken whole, any other passes as it comes. */
-async function bodyOf(request: CatalogRequest): Promise<Forwarded['body']> {
+async function bodyOf(request: CatalogRequest, limits: BodyLimits): Promise<Forwarded['body']> {
   if (!hasBody(request)) return null;
+  const body = boundedBody(request, limits);
   const length = Number(request.headers['content-length'] ?? Infinity);
-  if (request.operation.body === 'arrow' || length > REPEATABLE_BYTES) return request.body;
+  if (request.operation.body === 'arrow' || length > REPEATABLE_BYTES) return body;
+  const whole = request.body.atHand?.();
+  if (whole !== undefined) return whole;
   const chunks: Uint8Array[] = [];
-  for await (const chunk of request.body) chunks.push(chunk);
+  for await (const chunk of body) chunks.push(chunk);
   return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
 }

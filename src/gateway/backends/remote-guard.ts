@@ -1,5 +1,5 @@
 import type { CatalogRequest } from '../../protocol/backend.ts';
-import { branchOfRoute } from '../../protocol/branch.ts';
+import { branchOfRoute, mayNameBranch } from '../../protocol/branch.ts';
 import { CatalogError } from '../../protocol/errors.ts';
 import { canonicalPath, type ObjectPath } from '../../protocol/identifier.ts';
 import type { Action } from '../../protocol/operation.ts';
@@ -21,17 +21,18 @@ type Rule = (request: CatalogRequest, permit: Permit, backend: Guarded) => void;
 /**
  * Refuses what a remote backend would decide without asking: it gets the route
  * and the headers as they were judged, but what stands in the body only it
- * reads. Operations that the configuration trusts it with are let through.
+ * reads. Operations that the configuration trusts it with are let through, but
+ * for a branch: of that the backend knows no lines.
  * @throws CatalogError Unsupported where nobody could be let through; PermissionDenied
  */
 export function guard(request: CatalogRequest, permit: Permit, backend: Guarded): void {
+  branchesOfBody(request, permit, backend);
   if (backend.trust.has(request.operation.name)) return;
   for (const rule of rules) rule(request, permit, backend);
 }
 
 const rules: readonly Rule[] = [
   objectsOfBody,
-  branchesOfBody,
   commits,
   modesOfBody,
   locations,
@@ -46,9 +47,21 @@ function objectsOfBody({ operation }: CatalogRequest, _: Permit, backend: Guarde
   throw untrusted(operation.name, backend, 'its objects stand in the body');
 }
 
-/** Nobody asks again once the body has named a branch, so the line that allows must not look at branches. */
-function branchesOfBody({ operation, object, query }: CatalogRequest, permit: Permit): void {
-  if (branchOfRoute(operation, query) === null) permit.require(operation.name, object);
+/**
+ * Nobody asks again once the body has named a branch, also one that differs from that of
+ * the query: so the lines that decide must come to the same on any.
+ */
+function branchesOfBody(request: CatalogRequest, permit: Permit, { name }: Guarded): void {
+  const { operation, object, query } = request;
+  if (!mayNameBranch(operation)) return;
+  if (!hasBody(request)) {
+    if (branchOfRoute(operation, query) === null) permit.require(operation.name, object);
+  } else if (!permit.holdsOnBranches(operation.name, object)) {
+    throw new CatalogError(
+      'PermissionDenied',
+      `${permit.principal.subject} may not ${operation.name} on ${canonicalPath(object)} on every branch, and which one the body names is not asked by the backend ${name}`,
+    );
+  }
 }
 
 /** A new version is a file that somebody staged; who may name which, only its backend can tell. */
@@ -66,7 +79,7 @@ function modesOfBody(request: CatalogRequest, permit: Permit, backend: Guarded):
   }
   if (!hasBody(request)) return;
   for (const action of ['QueryTable', 'CreateTableVersion'] as const) {
-    if (!permit.holds(action, object)) {
+    if (!permit.holdsOnBranches(action, object)) {
       throw unguarded(action, object, request, backend, 'its body can ask for credentials');
     }
   }
@@ -104,9 +117,10 @@ function mismatches(request: CatalogRequest, permit: Permit, backend: Guarded): 
   throw unguarded(lacking, backend.prefix, request, backend, why);
 }
 
-/** Whether anything may stand in the body (RFC 9112 section 6). */
-export function hasBody({ headers, method }: CatalogRequest): boolean {
+/** Whether anything may stand in the body (RFC 9112 section 6, RFC 9113 section 8.1). */
+export function hasBody({ headers, method, unmeasured }: CatalogRequest): boolean {
   if (method === 'GET') return false;
+  if (unmeasured === true) return true;
   const length = headers['content-length'];
   return headers['transfer-encoding'] !== undefined || (length !== undefined && Number(length) > 0);
 }

@@ -39,6 +39,10 @@ export class RoutedPermit implements Permit {
     return this.#serves(object) && this.#permit.holds(action, object, branch);
   }
 
+  holdsOnBranches(action: Action, object: ObjectPath): boolean {
+    return this.#serves(object) && this.#permit.holdsOnBranches(action, object);
+  }
+
   sees(object: ObjectPath, kind: 'namespace' | 'table'): boolean {
     return this.#serves(object) && this.#permit.sees(object, kind);
   }

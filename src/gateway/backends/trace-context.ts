@@ -7,19 +7,28 @@ export interface TraceContext {
   readonly tracestate?: string;
 }
 
+/** What of a request says where its trace stands. */
+export interface Traced {
+  readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
+  /** The span of this gateway, where it keeps a trace. */
+  readonly traceparent?: string;
+}
+
 /**
- * The trace of a request for the next hop (W3C Trace Context, section 3): that of the
+ * The trace of a request for the next hop (W3C Trace Context, section 3): the span of
+ * this gateway where it keeps one, which continues the client's; else that of the
  * client, or one that begins here and whose id is that of the decision, so that the
  * audit log leads to it.
  */
 export function traceContextOf(
-  headers: Readonly<Record<string, string | readonly string[] | undefined>>,
+  { headers, traceparent: own }: Traced,
   decisionId: string,
 ): TraceContext {
-  const { traceparent, tracestate } = headers;
-  if (typeof traceparent === 'string' && TRACE_PARENT.test(traceparent)) {
+  const { traceparent: sent, tracestate } = headers;
+  if (typeof sent === 'string' && TRACE_PARENT.test(sent)) {
+    const traceparent = own ?? sent;
     return typeof tracestate === 'string' ? { traceparent, tracestate } : { traceparent };
   }
   const id = decisionId.replaceAll('-', '');
-  return { traceparent: `00-${id}-${id.slice(16)}-00` };
+  return { traceparent: own ?? `00-${id}-${id.slice(16)}-00` };
 }

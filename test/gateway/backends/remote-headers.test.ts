@@ -94,6 +94,15 @@ describe('The trace of a request', () => {
     [{ traceparent: '00-00000000000000000000000000000000-b7ad6b7169203331-01' }, own],
     [{ traceparent: '00-0af7651916cd43dd8448eb211c80319c-0000000000000000-01' }, own],
   ])('%j goes on as %j', (headers, expected) => {
-    expect(traceContextOf(headers, decision)).toEqual(expected);
+    expect(traceContextOf({ headers }, decision)).toEqual(expected);
+  });
+
+  it.each([
+    [{ traceparent: theirs, tracestate: 'a=b' }, { tracestate: 'a=b' }],
+    [{ traceparent: 'x', tracestate: 'a=b' }, {}],
+    [{}, {}],
+  ])('%j goes on as the span of this gateway, where it keeps one', (headers, state) => {
+    const traceparent = '00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01';
+    expect(traceContextOf({ headers, traceparent }, decision)).toEqual({ traceparent, ...state });
   });
 });

@@ -20,7 +20,7 @@ function requestFor(method: string, target: string, agent?: string): CatalogRequ
     headers: {},
     context: new Map(),
     requestId: 'r',
-    signal: new AbortController().signal,
+    signal: () => new AbortController().signal,
     body: nothing(),
   };
 }

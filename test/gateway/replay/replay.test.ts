@@ -115,7 +115,8 @@ function recordOf(request: Request, policy: LoadedPolicy): AuditRecord {
 
 function lineOf(given: AuditRecord): RequestLine {
   const chain = new Chain('20260131T235959Z-9f86d081', () => undefined);
-  return new RequestLine(Buffer.concat(chain.frame(1n, encodeRecord(given))).toString());
+  const line = chain.frame(1n, [{ bytes: encodeRecord(given) }]);
+  return new RequestLine(Buffer.from(line).toString());
 }
 
 async function replayed(
