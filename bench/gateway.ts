@@ -1,9 +1,15 @@
-// The gateway's own cost: DescribeTable with everything on, against the bare floor of the same server.
+// The gateway's own cost: DescribeTable with everything on, against nginx that passes on to a
+// constant answer, and against the same server with the decision steps off.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
 import { ADMIN_KEY, Service } from '../test/support/service.ts';
 import { RawSide } from './data/raw-side.ts';
 import { rowsFrom } from './data/rows.ts';
 import { policyText } from './decide/workload.ts';
+import { ConstantProxy } from './gateway/nginx.ts';
 import { newApiKey } from './harness/api-key.ts';
+import { MEASURED_CORE, pin } from './harness/core.ts';
 import { requestsPerSecond, type LoadRequest } from './harness/load.ts';
 import { readOptions } from './harness/options.ts';
 import { measureRounds } from './harness/rounds.ts';
@@ -11,14 +17,15 @@ import { printResult } from './harness/table.ts';
 
 const LINES = 10_000;
 const ROLE = 'role:reader';
+const UNDECIDED = new URL('./gateway/undecided.ts', import.meta.url).pathname;
 
 const options = readOptions();
-const seconds = options.quick ? 1 : 3;
+const seconds = options.quick ? 1 : 5;
 const service = await Service.start({
   policy: `${policyText(LINES)}p, ${ROLE}, /**, read, allow\np, role:admin, /**, *, allow\n`,
 });
 try {
-  await createTable();
+  await createTable(service);
   const key = await newApiKey(service.data, 'reader', ROLE);
   const describe: LoadRequest = {
     url: `${service.url}/v1/table/events/describe`,
@@ -26,30 +33,71 @@ try {
     headers: { 'x-api-key': key, 'content-type': 'application/json' },
     body: '{}',
   };
-  const floor: LoadRequest = { url: `${service.url}/healthz`, method: 'GET' };
-  const samples = await measureRounds(
-    [
-      { name: 'DescribeTable', measure: () => requestsPerSecond(describe, seconds) },
-      { name: 'GET /healthz', measure: () => requestsPerSecond(floor, seconds) },
-    ],
-    options.rounds,
-  );
-  printResult('gateway', notes(), [{ work: 'requests answered', unit: '/s', samples }]);
+  pin(MEASURED_CORE, service.pid);
+  const nginx = await ConstantProxy.start(await answerTo(describe), MEASURED_CORE);
+  const other = await Service.start();
+  await createTable(other);
+  await other.end();
+  const undecided = await startUndecided(other.data);
+  const at = (base: string): LoadRequest => ({
+    ...describe,
+    url: `${base}/v1/table/events/describe`,
+  });
+  try {
+    const samples = await measureRounds(
+      [
+        { name: 'DescribeTable', measure: () => requestsPerSecond(describe, seconds) },
+        { name: 'nginx', measure: () => requestsPerSecond(at(nginx.url), seconds) },
+        { name: 'undecided', measure: () => requestsPerSecond(at(undecided.url), seconds) },
+      ],
+      options.rounds,
+    );
+    printResult('gateway', notes(), [
+      { work: 'requests answered', unit: '/s', samples, target: '≥ 0.6' },
+    ]);
+  } finally {
+    await undecided.stop();
+    await nginx.stop();
+    await other.stop();
+  }
 } finally {
   await service.stop();
 }
 
-async function createTable(): Promise<void> {
-  const side = new RawSide(service.url, ADMIN_KEY);
+async function createTable({ url }: Service): Promise<void> {
+  const side = new RawSide(url, ADMIN_KEY);
   await side.create('events', rowsFrom(0, 10));
   side.close();
+}
+
+async function answerTo({ url, headers, body }: LoadRequest): Promise<string> {
+  const response = await fetch(url, { method: 'POST', headers: { ...headers }, body: body ?? '' });
+  return response.text();
+}
+
+async function startUndecided(
+  data: string,
+): Promise<{ readonly url: string; stop(): Promise<void> }> {
+  const child = spawn(process.execPath, ['--import', 'tsx', UNDECIDED, data], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const [url] = (await once(createInterface({ input: child.stdout }), 'line')) as [string];
+  pin(MEASURED_CORE, child.pid ?? 0);
+  return {
+    url,
+    stop: async () => {
+      const exited = once(child, 'exit');
+      child.kill('SIGTERM');
+      await exited;
+    },
+  };
 }
 
 function notes(): readonly string[] {
   return [
     `DescribeTable with an API key, ${LINES.toLocaleString('en-US')} policy lines and the audit log on, sent over 16`,
-    `connections for ${seconds} s a round by autocannon in a process of its own. The peer is no other`,
-    'product yet but the floor of the same server: GET /healthz, which is answered without key,',
-    'policy, audit record or catalog.',
+    `connections for ${seconds} s a round by autocannon on another core. nginx (one worker) passes the same`,
+    'requests on to a constant answer of the same length; "undecided" is the same engine behind the same',
+    'server without key, policy and audit record. All three run on the same core, one after the other.',
   ];
 }

@@ -1,4 +1,5 @@
 import { configPaths, settingOf, variablesOf } from '../src/cli/config-table.ts';
+import { buckets, metricTable } from '../src/gateway/metric-table.ts';
 import type { TSchema } from 'typebox';
 import { commitsSchema } from '../src/policy/commits-schema.ts';
 import { issuersSchema } from '../src/policy/issuers-schema.ts';
@@ -12,6 +13,7 @@ export function referenceDocs(): Readonly<Record<string, string>> {
     'docs/configuration.md': configurationDoc(),
     'docs/operations.md': operationsDoc(),
     'docs/errors.md': errorsDoc(),
+    'docs/metrics.md': metricsDoc(),
     'docs/schemas/issuers.schema.json': schemaDoc('issuers.yaml', issuersSchema),
     'docs/schemas/commits.schema.json': schemaDoc('commits.yaml', commitsSchema),
   };
@@ -44,8 +46,8 @@ function configurationDoc(): string {
     'Configuration',
     `A flag beats the environment, which beats the file (\`arrowgate.yaml\` in the working folder, or
 \`--config FILE\`), which beats the default. A key is a path in the file: \`cache.bytes\` is \`bytes\`
-under \`cache\`. Unknown keys and bad values stop the start with one sentence and exit code 2; a key of
-a part that is not built yet may only have its default. \`arrowgate config check\` tells beforehand.`,
+under \`cache\`. Unknown keys and bad values stop the start with one sentence and exit code 2.
+\`arrowgate config check\` tells beforehand.`,
     ['Key', 'Flag', 'Variable', 'Kind', 'Default', 'Meaning'],
     rows,
   );
@@ -76,6 +78,24 @@ function operationRow(operation: Operation): readonly string[] {
       )
       .join('<br>') || '–',
   ];
+}
+
+function metricsDoc(): string {
+  return doc(
+    'Metrics',
+    `\`GET /metrics\` answers the listener of \`listen.admin\`, or a key with \`manage\`. Beside these stand
+the metrics of the process and of Node (\`process_*\`, \`nodejs_*\`). Labels have few values: operations
+are those of the operation table (\`none\` where a request named none), the status is its class, and no
+subject and no object is ever a label. Histograms have buckets up to
+${buckets.join(', ')} seconds. Several processes that serve together are told as one.`,
+    ['Metric', 'Type', 'Labels', 'Meaning'],
+    Object.values(metricTable).map(({ name, type, labels, help }) => [
+      `\`${name}\``,
+      type,
+      labels.map((label) => `\`${label}\``).join(' ') || '–',
+      help,
+    ]),
+  );
 }
 
 function errorsDoc(): string {

@@ -2,7 +2,10 @@
 // packages. As root or in CI it installs them itself; otherwise it says the command.
 import { spawnSync } from 'node:child_process';
 
-const packages = [{ program: 'redis-server', name: 'redis-server' }];
+const packages = [
+  { program: 'redis-server', name: 'redis-server' },
+  { program: 'nginx', name: 'nginx' },
+];
 
 const missing = packages.filter(({ program }) => !isThere(program)).map(({ name }) => name);
 if (missing.length > 0) install(missing);
@@ -28,5 +31,7 @@ function run([program, ...args]) {
 }
 
 function isThere(program) {
-  return spawnSync('which', [program], { stdio: 'ignore' }).status === 0;
+  // Servers are in folders of the administrator, which not every user has in the path.
+  const env = { ...process.env, PATH: `${process.env.PATH}:/usr/sbin:/usr/local/sbin` };
+  return spawnSync('which', [program], { stdio: 'ignore', env }).status === 0;
 }

@@ -33,6 +33,45 @@ export function askedOf(lines: number, count: number): readonly Asked[] {
   });
 }
 
+/** Roles of the one user whose lines are the whole policy. */
+const ROLES = 10;
+
+/**
+ * A policy of so many lines that all apply to one user, through ten roles: nine of ten lines
+ * allow a table of their own, each tenth denies a part of the table before it.
+ */
+export function ownPolicyText(lines: number): string {
+  const memberships = Array.from({ length: ROLES }, (_, role) => `g, user:u0, role:r${role}\n`);
+  const own = Array.from({ length: lines }, (_, line) => {
+    const role = `role:r${line % ROLES}`;
+    if (line % ROLES !== ROLES - 1) return `p, ${role}, ${ownTable(line)}/**, read, allow\n`;
+    return `p, ${role}, ${ownTable(line - 1)}/hr/**, *, deny\n`;
+  });
+  return [...memberships, ...own].join('');
+}
+
+/**
+ * Questions of that user about ten tables that are spread over the policy, as many whatever its
+ * size: a third each allowed, denied by a line, and not mentioned.
+ */
+export function ownAskedOf(lines: number, count: number): readonly Asked[] {
+  const { principal } = principalOf(0);
+  return Array.from({ length: count }, (_, index) => {
+    const block = ROLES * Math.floor(((index % ROLES) * (lines / ROLES)) / ROLES);
+    const table = ownTable(block + ROLES - 2)
+      .slice(1)
+      .split('/');
+    const kind = Math.floor(index / ROLES) % 3;
+    if (kind === 0) return question(principal, [...table, 'part'], true);
+    if (kind === 1) return question(principal, [...table, 'hr', 'pay'], false);
+    return question(principal, [...table.slice(0, -1), 'none'], false);
+  });
+}
+
+function ownTable(line: number): string {
+  return `/lake/n${Math.floor(line / 100)}/t${line}`;
+}
+
 type Kind = (user: number, principal: Principal, index: number) => Asked;
 
 const kinds: readonly Kind[] = [

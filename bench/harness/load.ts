@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createRequire } from 'node:module';
+import { LOAD_CORE, pinned } from './core.ts';
 
 const AUTOCANNON = createRequire(import.meta.url).resolve('autocannon');
 const CONNECTIONS = 16;
@@ -11,6 +12,8 @@ export interface LoadRequest {
   readonly method: 'GET' | 'POST';
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string;
+  /** A file with the body, where it is no text. */
+  readonly bodyFile?: string;
 }
 
 interface LoadReport {
@@ -32,12 +35,12 @@ export async function requestsPerSecond(load: LoadRequest, seconds: number): Pro
   ]);
   const output = ['--json', '--no-progress'];
   const pace = ['-c', String(CONNECTIONS), '-d', String(seconds)];
-  const body = load.body === undefined ? [] : ['-b', load.body];
-  const child = spawn(
-    process.execPath,
-    [AUTOCANNON, ...output, ...pace, '-m', load.method, ...headers, ...body, load.url],
-    { stdio: ['ignore', 'pipe', 'ignore'] },
-  );
+  const text = load.body === undefined ? [] : ['-b', load.body];
+  const body = load.bodyFile === undefined ? text : ['-i', load.bodyFile];
+  const args = [AUTOCANNON, ...output, ...pace, '-m', load.method, ...headers, ...body, load.url];
+  const child = spawn(...pinned(LOAD_CORE, process.execPath, args), {
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
   const closed = once(child, 'close');
   const chunks: Buffer[] = [];
   for await (const chunk of child.stdout) chunks.push(chunk as Buffer);

@@ -131,7 +131,7 @@ export function sameType(a: DataType, b: DataType): boolean {
  * zone of a timestamp says how an instant is shown, not which one it is; a
  * client that has no name for the table's zone sends another.
  */
-function fits(type: DataType, column: DataType): boolean {
+export function fits(type: DataType, column: DataType): boolean {
   return alike(type, column, (left, right) => typeName(inUtc(left)) === typeName(inUtc(right)));
 }
 

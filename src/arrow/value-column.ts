@@ -135,8 +135,18 @@ function wordKind(type: Dictionary<Utf8, Int32>): ValueKind<string> {
       const dictionary = new Vector([textsOf([...places.keys()])]);
       return dataOf(type, { ...nullsOf(values), values: indices, dictionary });
     },
-    (data, row) => String(data.dictionary?.get(data.values[row])),
+    (data, row) => wordOf(data.dictionary, data.values[row]),
   );
+}
+
+/** The words of a dictionary that were asked for: each is decoded once. */
+const decoded = new WeakMap<Vector, string[]>();
+
+function wordOf(dictionary: Vector | undefined, place: number): string {
+  if (dictionary === undefined) return String(undefined);
+  let words = decoded.get(dictionary);
+  if (words === undefined) decoded.set(dictionary, (words = []));
+  return (words[place] ??= String(dictionary.get(place)));
 }
 
 function placeOf(places: Map<string, number>, value: string | null): number {

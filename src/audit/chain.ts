@@ -1,5 +1,5 @@
 import { createHash, hash } from 'node:crypto';
-import type { Framing } from '../store/line-log.ts';
+import type { Framing, Line } from '../store/line-log.ts';
 import { placeText } from './record-codec.ts';
 
 /** SHA-256 in base64url is so long. */
@@ -60,11 +60,34 @@ export class Chain implements Framing {
     this.#kept = this.#head;
   }
 
-  frame(place: bigint, bytes: Uint8Array): readonly Uint8Array[] {
-    const fields = Buffer.concat([Buffer.from(placeText(this.#instance, place)), bytes]);
-    const next = hashAfter(this.#head.hash, fields);
-    this.#head = { count: place, hash: next };
-    return [fields, Buffer.from(`${tailOf(next)}\n`)];
+  /** Written once into the memory that goes to the file: what is hashed stands there in a row. */
+  frame(place: bigint, lines: readonly Line[]): Uint8Array {
+    const room = this.#roomFor(place, lines);
+    let at = room.write(this.#head.hash, 0, 'latin1');
+    BETWEEN.copy(room, at);
+    at += BETWEEN.length;
+    const start = at;
+    let hashedFrom = 0;
+    let count = place;
+    for (const { bytes } of lines) {
+      at += room.write(placeText(this.#instance, count), at, 'latin1');
+      room.set(bytes, at);
+      at += bytes.byteLength;
+      const hash = hashOf(room.subarray(hashedFrom, at));
+      hashedFrom = at + HASH_BEGIN.length;
+      at += room.write(`${tailOf(hash)}\n`, at, 'latin1');
+      this.#head = { count, hash };
+      count += 1n;
+    }
+    return room.subarray(start, at);
+  }
+
+  /** Memory for lines and for the hash before them. */
+  #roomFor(place: bigint, lines: readonly Line[]): Buffer {
+    const last = placeText(this.#instance, place + BigInt(lines.length));
+    const around = last.length + TAIL_LENGTH + 1;
+    const bytes = lines.reduce((sum, line) => sum + line.bytes.byteLength, 0);
+    return Buffer.allocUnsafe(HASH_LENGTH + BETWEEN.length + bytes + lines.length * around);
   }
 
   kept(): void {

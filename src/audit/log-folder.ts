@@ -13,11 +13,14 @@ export interface LogFile {
   readonly seal: string;
 }
 
+/** The folder, beside those of the instances, of the policies that records name. */
+export const POLICIES_FOLDER = 'policies';
+
 /** The instances of an audit folder, in the order of their starts. None when the folder is not there. */
 export async function instancesOf(folder: string): Promise<readonly string[]> {
   const entries = await readdir(folder, { withFileTypes: true }).catch(absent);
   return entries
-    .filter((entry) => entry.isDirectory())
+    .filter((entry) => entry.isDirectory() && entry.name !== POLICIES_FOLDER)
     .map((entry) => entry.name)
     .sort();
 }

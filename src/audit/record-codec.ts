@@ -1,5 +1,5 @@
 import type { CommitSummary } from '../protocol/commit-summary.ts';
-import type { AuditPrincipal, AuditRecord } from './record.ts';
+import type { AskedRights, AuditPrincipal, AuditRecord, ShadowVerdict } from './record.ts';
 
 const USER_AGENT_LENGTH = 256;
 
@@ -18,32 +18,67 @@ export function encodeRecord(record: AuditRecord): Buffer {
     `"phase":${text(record.phase)},"time":${text(record.time)}` +
       `,"duration_us":${integer(record.duration_us)}` +
       `,"request_id":${text(record.request_id)},"decision_id":${text(record.decision_id)}` +
-      `,"principal":${principalText(record.principal)},"subject":${text(record.subject)}` +
+      `,"principal":${knownPrincipal(record.principal)},"subject":${text(record.subject)}` +
       `,"credential":${text(record.credential)},"source_ip":${text(record.source_ip)}` +
       `,"user_agent":${text(record.user_agent?.slice(0, USER_AGENT_LENGTH))}` +
       `,"operation":${text(record.operation)},"object":${text(record.object)}` +
-      `,"objects":${JSON.stringify(record.objects ?? [])}` +
+      `,"objects":${texts(record.objects ?? [])}` +
       `,"mode":${text(record.mode)},"branch":${text(record.branch)}` +
       `,"backend":${text(record.backend)},"decision":${text(record.decision)}` +
       `,"rule":${text(record.rule)},"policy_digest":${text(record.policy_digest)}` +
+      `,"rights":${rightsText(record.rights)},"shadow":${shadowText(record.shadow)}` +
       `,"status":${integer(record.status)},"code":${integer(record.code)}` +
       `,"bytes_in":${integer(record.bytes_in)},"bytes_out":${integer(record.bytes_out)}` +
-      `,"context":${JSON.stringify(record.context)},"commit":${commitText(record.commit)}`,
+      `,"context":${contextText(record.context)},"commit":${commitText(record.commit)}`,
   );
 }
 
+/** What JSON writes as it is. */
+const PLAIN = /^[\w !#$%&'()*+,./:;<=>?@[\]^`{|}~-]*$/;
+
 function text(value: string | null | undefined): string {
-  return JSON.stringify(value ?? null);
+  if (value === null || value === undefined) return 'null';
+  return PLAIN.test(value) ? `"${value}"` : JSON.stringify(value);
 }
 
 function integer(value: bigint | number | null | undefined): string {
   return String(value ?? null);
 }
 
-function principalText(principal: AuditPrincipal | null): string {
+/** The same names come with every request of a caller. */
+const principals = new WeakMap<AuditPrincipal, string>();
+
+function knownPrincipal(principal: AuditPrincipal | null): string {
   if (principal === null) return 'null';
+  let known = principals.get(principal);
+  if (known === undefined) principals.set(principal, (known = principalText(principal)));
+  return known;
+}
+
+function contextText(context: AuditRecord['context']): string {
+  for (const _ in context) return JSON.stringify(context);
+  return '{}';
+}
+
+function principalText(principal: AuditPrincipal): string {
   const { subject, groups, roles, scopes } = principal;
-  return JSON.stringify({ subject, groups, roles, scopes: scopes ?? null });
+  const named = `"subject":${text(subject)},"groups":${texts(groups)},"roles":${texts(roles)}`;
+  return `{${named},"scopes":${JSON.stringify(scopes ?? null)}}`;
+}
+
+function texts(values: readonly string[]): string {
+  return values.length === 0 ? '[]' : `[${values.map(text).join(',')}]`;
+}
+
+function rightsText(rights: readonly AskedRights[] | undefined): string {
+  if (rights === undefined || rights.length === 0) return '[]';
+  return JSON.stringify(rights.map(({ action, branch, objects }) => ({ action, branch, objects })));
+}
+
+function shadowText(shadow: ShadowVerdict | null | undefined): string {
+  if (shadow === null || shadow === undefined) return 'null';
+  const { decision, rule, policy_digest } = shadow;
+  return JSON.stringify({ decision, rule, policy_digest });
 }
 
 function commitText(commit: CommitSummary | null | undefined): string {

@@ -12,8 +12,8 @@ import {
   word,
 } from '../arrow/value-column.ts';
 import type { Scope } from '../protocol/principal.ts';
-import { decisionOf, phaseOf } from './record-decoding.ts';
-import type { LoggedRecord } from './record.ts';
+import { decisionOf, phaseOf, verdictOf } from './record-decoding.ts';
+import type { AskedRights, LoggedRecord } from './record.ts';
 import { microsOf, timeOf } from './time.ts';
 
 /* The log as a table: a column for each field, of the same name. */
@@ -30,6 +30,12 @@ interface ContextRow {
   readonly value: string;
 }
 
+interface ShadowRow {
+  readonly decision: string;
+  readonly rule: string | null;
+  readonly policy_digest: string;
+}
+
 interface CommitRow {
   readonly kind: string;
   readonly base_version: bigint | null;
@@ -40,7 +46,8 @@ interface CommitRow {
   readonly rules: readonly string[];
 }
 
-type Same = Omit<LoggedRecord, 'phase' | 'time' | 'decision' | 'principal' | 'context' | 'commit'>;
+type Different = 'phase' | 'time' | 'decision' | 'principal' | 'shadow' | 'context' | 'commit';
+type Same = Omit<LoggedRecord, Different>;
 
 /** A record as the values of a row. */
 interface RecordRow extends Same {
@@ -48,11 +55,13 @@ interface RecordRow extends Same {
   readonly time: bigint;
   readonly principal: PrincipalRow | null;
   readonly decision: string;
+  readonly shadow: ShadowRow | null;
   readonly context: readonly ContextRow[];
   readonly commit: CommitRow | null;
 }
 
-const rows = struct<RecordRow>({
+/** How the fields of a record stand in their columns. */
+export const recordKinds = {
   instance: word,
   sequence: int64,
   phase: word,
@@ -79,6 +88,8 @@ const rows = struct<RecordRow>({
   decision: word,
   rule: word,
   policy_digest: word,
+  rights: list(struct<AskedRights>({ action: word, branch: word, objects: list(word) })),
+  shadow: struct<ShadowRow>({ decision: word, rule: word, policy_digest: word }),
   status: int32,
   code: int32,
   bytes_in: int64,
@@ -94,7 +105,9 @@ const rows = struct<RecordRow>({
     rules: list(word),
   }),
   hash: text,
-});
+};
+
+const rows = struct<RecordRow>(recordKinds);
 
 /** Columns that always have a value. */
 const NEVER_NULL = new Set([
@@ -106,6 +119,7 @@ const NEVER_NULL = new Set([
   'decision_id',
   'objects',
   'decision',
+  'rights',
   'context',
   'hash',
 ]);
@@ -152,6 +166,7 @@ function recordOf(row: RecordRow): LoggedRecord {
     phase: phaseOf(row.phase),
     time: timeOf(row.time),
     decision: decisionOf(row.decision),
+    shadow: row.shadow && { ...row.shadow, decision: verdictOf(row.shadow.decision) },
     context: Object.fromEntries(row.context.map(({ key, value }) => [key, value])),
     commit: commit && {
       kind: commit.kind,

@@ -1,7 +1,14 @@
 import type { CommitSummary } from '../protocol/commit-summary.ts';
 import { isJsonObject, parseJson, type JsonValue } from '../protocol/json.ts';
 import type { Scope } from '../protocol/principal.ts';
-import type { AuditPrincipal, Decision, LoggedRecord, Phase } from './record.ts';
+import type {
+  AskedRights,
+  AuditPrincipal,
+  Decision,
+  LoggedRecord,
+  Phase,
+  ShadowVerdict,
+} from './record.ts';
 
 type JsonObject = { readonly [key: string]: JsonValue };
 
@@ -41,6 +48,8 @@ export function decodeRecord(line: string): LoggedRecord {
     decision: decisionOf(text(fields, 'decision')),
     rule: textOrNull(fields, 'rule'),
     policy_digest: textOrNull(fields, 'policy_digest'),
+    rights: rightsOf(fields['rights']),
+    shadow: shadowOf(fields['shadow']),
     status: numberOrNull(fields, 'status'),
     code: numberOrNull(fields, 'code'),
     bytes_in: integerOrNull(fields, 'bytes_in'),
@@ -51,8 +60,10 @@ export function decodeRecord(line: string): LoggedRecord {
   };
 }
 
+const verdicts: readonly ShadowVerdict['decision'][] = ['allow', 'deny'];
 const phases: readonly Phase[] = ['attempt', 'outcome'];
-const decisions: readonly Decision[] = [
+/** Every decision. */
+export const decisions: readonly Decision[] = [
   'allow',
   'deny',
   'unauthenticated',
@@ -93,6 +104,28 @@ function scopesOf(value: JsonValue | undefined): readonly Scope[] | null {
     const fields = inner(scope, 'scopes');
     return { action: text(fields, 'action'), pattern: text(fields, 'pattern') };
   });
+}
+
+function rightsOf(value: JsonValue | undefined): readonly AskedRights[] {
+  if (!Array.isArray(value)) throw fault('rights', 'a list');
+  return value.map((right) => {
+    const fields = inner(right, 'rights');
+    return {
+      action: text(fields, 'action'),
+      branch: textOrNull(fields, 'branch'),
+      objects: texts(fields, 'objects'),
+    };
+  });
+}
+
+function shadowOf(value: JsonValue | undefined): ShadowVerdict | null {
+  if (value === null) return null;
+  const fields = inner(value, 'shadow');
+  return {
+    decision: verdictOf(text(fields, 'decision')),
+    rule: textOrNull(fields, 'rule'),
+    policy_digest: text(fields, 'policy_digest'),
+  };
 }
 
 function commitOf(value: JsonValue | undefined): CommitSummary | null {
@@ -164,6 +197,11 @@ export function phaseOf(value: string): Phase {
 /** @throws RecordFault */
 export function decisionOf(value: string): Decision {
   return oneOf(decisions, value, 'decision');
+}
+
+/** @throws RecordFault */
+export function verdictOf(value: string): ShadowVerdict['decision'] {
+  return oneOf(verdicts, value, 'shadow');
 }
 
 function oneOf<Value extends string>(values: readonly Value[], value: string, name: string): Value {

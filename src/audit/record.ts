@@ -17,6 +17,24 @@ export interface AuditPrincipal {
   readonly scopes?: readonly Scope[] | null;
 }
 
+/** Rights that a request asked for beyond what its route, query and mode say, one after the other. */
+export interface AskedRights {
+  /** An operation or an access group. */
+  readonly action: string;
+  /** The branch that was named; null where none was. */
+  readonly branch: string | null;
+  /** Canonical paths. */
+  readonly objects: readonly string[];
+}
+
+/** What a policy that is only tried out says of a request, where that is not what was decided. */
+export interface ShadowVerdict {
+  readonly decision: 'allow' | 'deny';
+  /** The line of its own that decides: `file:line`. */
+  readonly rule: string | null;
+  readonly policy_digest: string;
+}
+
 /**
  * What the audit log says of a request, under the names of the log (contract
  * section 6). Absent, null and the empty list are the same to the log. There is
@@ -50,6 +68,10 @@ export interface AuditRecord {
   readonly rule: string | null;
   /** Digest of the policy that was in force. */
   readonly policy_digest: string | null;
+  /** What the backend asked for while it read the body; the last one is refused where it was. */
+  readonly rights?: readonly AskedRights[];
+  /** What the shadow policy says; null where there is none, or it says the same. */
+  readonly shadow?: ShadowVerdict | null;
   /** HTTP status of the answer. */
   readonly status?: number | null;
   /** Code of the error table, for a refusal. */

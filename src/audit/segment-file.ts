@@ -1,14 +1,16 @@
 import { createHash, type Hash } from 'node:crypto';
-import { open, rename, rm, stat, type FileHandle } from 'node:fs/promises';
+import { open, rename, rm, type FileHandle } from 'node:fs/promises';
 import { Schema, type RecordBatch } from 'apache-arrow';
 import { openFile, type ArrowFile } from '../arrow/file-reader.ts';
 import { FileWriter } from '../arrow/file-writer.ts';
+import { validateColumns } from '../arrow/validate.ts';
 import { readLines } from '../store/line-reader.ts';
 import { hashAfter, type ChainHead } from './chain.ts';
 import { encodeRecord, placeText } from './record-codec.ts';
 import { batchOfRecords, recordAt, recordFields } from './record-columns.ts';
 import { decodeRecord } from './record-decoding.ts';
 import type { LoggedRecord } from './record.ts';
+import { ScratchReads } from './scratch-reads.ts';
 
 /** Rows of a batch. */
 const BATCH_ROWS = 16_384;
@@ -125,6 +127,8 @@ export function follow(
 /** An open segment; its caller closes it. */
 export interface OpenSegment {
   readonly file: ArrowFile;
+  /** For who looks at batches one after the other, and may block: what batches are read through. */
+  readonly scratch: ScratchReads;
   close(): Promise<void>;
 }
 
@@ -132,17 +136,41 @@ export interface OpenSegment {
 export async function openSegment(path: string): Promise<OpenSegment> {
   const handle = await open(path, 'r');
   try {
-    const { size } = await stat(path);
+    const { size } = await handle.stat();
     const read = async (offset: number, length: number): Promise<Uint8Array> => {
-      const bytes = new Uint8Array(length);
+      // Memory of its own, which begins on a boundary of 8 bytes.
+      const bytes = Buffer.allocUnsafeSlow(length);
       const { bytesRead } = await handle.read(bytes, 0, length, offset);
-      return bytes.subarray(0, bytesRead);
+      return new Uint8Array(bytes.buffer, bytes.byteOffset, bytesRead);
     };
-    return { file: await openFile({ size, read }), close: () => handle.close() };
+    return {
+      file: checked(await openFile({ size, read })),
+      scratch: new ScratchReads(handle.fd, size),
+      close: () => handle.close(),
+    };
   } catch (error) {
     await handle.close();
     throw error;
   }
+}
+
+/**
+ * The same file, of which every batch is checked before anybody looks at it: who
+ * can write to the disk must not be able to keep the log from being read by more
+ * than taking it away.
+ */
+function checked(file: ArrowFile): ArrowFile {
+  return {
+    schema: file.schema,
+    batchRows: file.batchRows,
+    rows: file.rows,
+    columnBytes: (index, column) => file.columnBytes(index, column),
+    readBatch: async (index, columns, read) => {
+      const batch = await file.readBatch(index, columns, read);
+      validateColumns(batch.schema.fields, batch.data.children);
+      return batch;
+    },
+  };
 }
 
 /** The records of a segment's file, in order. @throws ArrowError, RecordFault when it is damaged */

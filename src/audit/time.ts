@@ -2,9 +2,17 @@ const TIME = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\.(\d{6})Z$/;
 
 /** RFC 3339 in UTC with microseconds, of microseconds since 1970. */
 export function timeOf(micros: bigint): string {
-  const seconds = new Date(Number(micros / 1000n)).toISOString().slice(0, -'.000Z'.length);
-  return `${seconds}.${String(micros % 1_000_000n).padStart(6, '0')}Z`;
+  const second = micros / MICROS;
+  if (second !== last.second) {
+    const text = new Date(Number(micros / 1000n)).toISOString().slice(0, -'.000Z'.length);
+    last = { second, text };
+  }
+  return `${last.text}.${String(micros % MICROS).padStart(6, '0')}Z`;
 }
+
+const MICROS = 1_000_000n;
+/** The second that was written last: the next time is mostly of the same. */
+let last = { second: -1n, text: '1969-12-31T23:59:59' };
 
 /** Microseconds since 1970 of a time as `timeOf` writes it. @throws RangeError for any other text */
 export function microsOf(time: string): bigint {

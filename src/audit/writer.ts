@@ -4,6 +4,7 @@ import { makeFolder } from '../store/folder.ts';
 import { LineLog } from '../store/line-log.ts';
 import { Chain } from './chain.ts';
 import { Checkpoints, type CheckpointsOptions } from './checkpoints.ts';
+import { noteOwner } from './instance-owner.ts';
 import { encodeRecord } from './record-codec.ts';
 import type { AuditRecord } from './record.ts';
 
@@ -14,10 +15,10 @@ export interface AuditLog {
   /**
    * Writes a record. A durable one is on stable storage when this resolves, and
    * not in the log when it rejects; many at once share one flush of the disk.
-   * Any other resolves at once and is in the file within 50 ms, or when the
-   * disk takes it again.
+   * Any other is in the file within 50 ms, or when the disk takes it again:
+   * undefined, unless there are so many that it is to be waited for.
    */
-  write(record: AuditRecord, durable: boolean): Promise<void>;
+  write(record: AuditRecord, durable: boolean): Promise<void> | undefined;
   /** A sentence when the last write failed; undefined when the log can be written. */
   healthy(): string | undefined;
   /** A sentence while checkpoints are not kept where they should be. */
@@ -29,6 +30,8 @@ export interface AuditLog {
 export interface AuditLogOptions {
   /** `<data>/private/audit`. */
   readonly folder: string;
+  /** `<data>/private/audit-processes`, where it is noted that this process writes the instance; it is not when absent. */
+  readonly processes?: string;
   /** A file that is as large gets no further record. */
   readonly rotateBytes: number;
   /** Who signs checkpoints and where they are kept; there are none when absent. */
@@ -52,6 +55,7 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> 
   const instance = newInstance();
   const folder = join(options.folder, instance);
   await makeFolder(folder, 0o700);
+  if (options.processes !== undefined) await noteOwner(options.processes, instance);
   const checkpoints = options.checkpoints && new Checkpoints({ ...options.checkpoints, instance });
   const lines = new LineLog({
     folder,

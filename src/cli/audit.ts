@@ -1,80 +1,77 @@
-import { resolve } from 'node:path';
 import type { Command } from 'commander';
-import type { AuditFinding } from '../audit/audit-finding.ts';
-import { anchorFile } from '../audit/checkpoint-place.ts';
-import { readPublicKey, type PublicKey } from '../audit/signing-key.ts';
-import { verifyLog, type AuditVerified } from '../audit/verification.ts';
-import { readVouchers } from '../audit/vouchers.ts';
-import { openCheckpointPlaces, openSigningKey } from './audit-checkpoints.ts';
+import type { FilterFlags, WindowFlags } from './audit-filter.ts';
 import { configOf, withConfig } from './command-config.ts';
-import type { Config } from './config-table.ts';
-import { dataFolderOf, type DataFolder } from './data-folder.ts';
-import { Opened } from './opened.ts';
-import { progressOf } from './progress.ts';
+import { addUnused } from './policy-unused.ts';
 import type { Run } from './run.ts';
+import type { VerifyFlags } from './audit-verify.ts';
 
-interface VerifyFlags {
+/* What a command needs is loaded when it runs: what verifies and what searches have little in common. */
+
+interface SearchFlags extends FilterFlags {
+  readonly format?: string;
   readonly json?: boolean;
-  readonly publicKey?: readonly string[];
-  readonly anchor?: readonly string[];
+  readonly follow?: boolean;
 }
 
-/** `arrowgate audit verify`. */
+interface ReportFlags extends WindowFlags {
+  readonly by: string;
+  readonly json?: boolean;
+}
+
+const SINCE = 'came then or later: a time (RFC 3339) or a duration back, such as 24h';
+
+/** `arrowgate audit verify|search|report|unused`. */
 export function addAudit(program: Command, run: Run): void {
   const audit = program
     .command('audit')
     .description('the audit log; works beside a running gateway');
+  addVerify(audit, run);
+  addSearch(audit, run);
+  addReport(audit, run);
+  addUnused(audit, run);
+}
+
+function addVerify(audit: Command, run: Run): void {
   withConfig(audit.command('verify'), ['data', 'coordination.redis'])
     .description('check every chain against itself and against its checkpoints')
     .option('--public-key <file...>', 'keys that may have signed (PEM); the key in use without')
     .option('--anchor <file...>', 'more files of checkpoints')
     .option('--json', 'print JSON')
     .action(async (flags: VerifyFlags, command: Command) => {
-      const verified = await verify(configOf(command), flags, run);
-      if (verified.findings.length > 0) run.code = 1;
-      run.output.line(flags.json === true ? jsonOf(verified) : textOf(verified));
+      const { verifyAudit } = await import('./audit-verify.ts');
+      await verifyAudit(configOf(command), flags, run);
     });
 }
 
-async function verify(config: Config, flags: VerifyFlags, { output }: Run): Promise<AuditVerified> {
-  const folder = dataFolderOf(config);
-  const opened = new Opened();
-  try {
-    const anchors = (flags.anchor ?? []).map((path) => anchorFile(resolve(path)));
-    const places = [...(await openCheckpointPlaces(config, folder, opened)), ...anchors];
-    const vouchers = await readVouchers(places, await keysOf(config, folder, flags));
-    const { progress } = progressOf(output);
-    return await verifyLog(folder.audit, vouchers, (records) => progress?.(`${records} records`));
-  } finally {
-    await opened.close();
-  }
+function addSearch(audit: Command, run: Run): void {
+  withConfig(audit.command('search'), ['data'])
+    .description('requests of the log, attempt and outcome as one')
+    .option('--since <time>', SINCE)
+    .option('--until <time>', 'came before then')
+    .option('--subject <name>', 'who asked')
+    .option('--object <pattern>', 'a pattern as in a policy: /prod/orders, /prod/*, /prod/**')
+    .option('--operation <name>', 'an operation, or a group of them such as read')
+    .option('--decision <decision>', 'allow, deny, unauthenticated, limited, invalid, unavailable')
+    .option('--status <status>', 'of the answer: a status such as 403, or a class such as 4xx')
+    .option('--text <text>', 'stands in some text of the record')
+    .option('--format <format>', 'table, json (an object a line) or arrow (an IPC stream)')
+    .option('--json', 'the same as --format json')
+    .option('--follow', 'go on with requests as they end; those before only with --since')
+    .action(async (flags: SearchFlags, command: Command) => {
+      const { searchAudit } = await import('./audit-search.ts');
+      await searchAudit(configOf(command), flags, run);
+    });
 }
 
-async function keysOf(
-  config: Config,
-  folder: DataFolder,
-  { publicKey }: VerifyFlags,
-): Promise<readonly PublicKey[]> {
-  if (publicKey === undefined) return [(await openSigningKey(config, folder)).public];
-  return Promise.all(publicKey.map((path) => readPublicKey(resolve(path))));
-}
-
-function jsonOf({ records, unsigned, findings, ...rest }: AuditVerified): string {
-  const numbers = { records: Number(records), unsigned: Number(unsigned) };
-  const found = findings.map((finding) => ({ ...finding, sequence: Number(finding.sequence) }));
-  return JSON.stringify({ ...rest, ...numbers, findings: found });
-}
-
-function textOf({ instances, records, unsigned, findings, notes }: AuditVerified): string {
-  const faults = findings.length === 0 ? 'nothing is wrong' : `${findings.length} findings`;
-  return [
-    ...findings.map(findingText),
-    ...notes,
-    `looked at ${records} records of ${instances} instances, ${unsigned} of them not signed yet: ${faults}`,
-  ].join('\n');
-}
-
-function findingText({ kind, instance, file, line, text }: AuditFinding): string {
-  const where = file === null ? instance : `${file}:${line}`;
-  return `${where}: ${kind}: ${text}`;
+function addReport(audit: Command, run: Run): void {
+  withConfig(audit.command('report'), ['data'])
+    .description('who did what: requests, decisions and bytes')
+    .requiredOption('--by <what>', 'subject, object, operation or rule')
+    .option('--since <time>', SINCE)
+    .option('--until <time>', 'came before then')
+    .option('--json', 'print JSON')
+    .action(async (flags: ReportFlags, command: Command) => {
+      const { reportAudit } = await import('./audit-report.ts');
+      await reportAudit(configOf(command), flags, run);
+    });
 }

@@ -12,6 +12,7 @@ import { dataFolderOf, makeDataFolder } from './data-folder.ts';
 import { openCatalog } from './open-catalog.ts';
 import { Opened } from './opened.ts';
 import { progressOf } from './progress.ts';
+import { recorded, type CommandAct } from './recorded-act.ts';
 import type { Run } from './run.ts';
 import { withUpkeep } from './with-upkeep.ts';
 
@@ -41,8 +42,14 @@ export function addBackup(catalog: Command, run: Run): void {
 async function backedUp(command: Command, target: string, run: Run): Promise<Backup | undefined> {
   const { progress = () => undefined } = progressOf(run.output);
   try {
-    const done = await withUpkeep(command, (upkeep) => upkeep.backup({ target, progress }));
     const config = configOf(command);
+    const act: CommandAct = { operation: 'CatalogBackup', details: { folder: target } };
+    const done = await withUpkeep(command, (upkeep) =>
+      recorded(config, act, async () => {
+        const result = await upkeep.backup({ target, progress });
+        return { result, details: { sequence: String(result.sequence) } };
+      }),
+    );
     await copyKeys(config, target);
     return { folder: target, ...done, findings: await openedAgain(config, target, progress) };
   } catch (error) {

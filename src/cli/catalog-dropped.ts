@@ -3,6 +3,7 @@ import type { DroppedTable } from '../engine/retention/dropped-tables.ts';
 import { canonicalPath } from '../protocol/identifier.ts';
 import { configOf, withConfig } from './command-config.ts';
 import { columns } from './output.ts';
+import { recorded, type CommandAct } from './recorded-act.ts';
 import type { Run } from './run.ts';
 import { pathOf, withUpkeep } from './with-upkeep.ts';
 
@@ -49,7 +50,17 @@ export function addUndrop(catalog: Command, run: Run): void {
     .action(async (table: string, flags: UndropFlags, command: Command) => {
       const from = pathOf(table);
       const to = flags.as === undefined ? undefined : pathOf(flags.as);
-      const back = await withUpkeep(command, (upkeep) => upkeep.dropped.undrop(from, flags.id, to));
+      const act: CommandAct = {
+        operation: 'CatalogUndrop',
+        object: canonicalPath(from),
+        details: to === undefined ? {} : { as: canonicalPath(to) },
+      };
+      const back = await withUpkeep(command, (upkeep) =>
+        recorded(configOf(command), act, async () => {
+          const result = await upkeep.dropped.undrop(from, flags.id, to);
+          return { result, details: { id: result.id } };
+        }),
+      );
       const name = canonicalPath(back.path);
       run.output.line(
         flags.json === true

@@ -3,6 +3,7 @@ import type { Collected } from '../engine/retention/collector.ts';
 import { configOf, withConfig } from './command-config.ts';
 import { durationOf } from './key-details.ts';
 import { progressOf } from './progress.ts';
+import { recorded, type CommandAct } from './recorded-act.ts';
 import type { Run } from './run.ts';
 import { withUpkeep } from './with-upkeep.ts';
 
@@ -15,7 +16,9 @@ interface GcFlags {
 /** `arrowgate catalog gc`. */
 export function addGc(catalog: Command, run: Run): void {
   withConfig(catalog.command('gc'), ['data', 'coordination.redis'])
-    .description('remove dropped tables past drop.retention, and files that nothing needs')
+    .description(
+      'remove dropped tables past drop.retention, and files that nothing needs, staged manifests of Lance clients among them',
+    )
     .option('--older-than <duration>', 'age of files that no version names', '24h')
     .option('--dry-run', 'only say what would be removed')
     .option('--json', 'print JSON')
@@ -28,7 +31,17 @@ export function addGc(catalog: Command, run: Run): void {
         dryRun,
         ...progressOf(run.output),
       };
-      const collected = await withUpkeep(command, ({ collector }) => collector.collect(options));
+      const act: CommandAct = {
+        operation: 'CatalogGc',
+        details: { older_than: flags.olderThan },
+      };
+      const collected = await withUpkeep(command, async ({ collector }) => {
+        if (dryRun) return collector.collect(options);
+        return recorded(configOf(command), act, async () => {
+          const result = await collector.collect(options);
+          return { result, details: detailsOf(result) };
+        });
+      });
       for (const failure of collected.failures) run.output.note(`arrowgate: ${failure}`);
       if (collected.failures.length > 0) run.code = 1;
       run.output.line(
@@ -37,6 +50,11 @@ export function addGc(catalog: Command, run: Run): void {
           : sentence(collected, dryRun),
       );
     });
+}
+
+function detailsOf({ tables, folders, files, bytes, failures }: Collected) {
+  const counts = { tables, folders, files, bytes, failures: failures.length };
+  return Object.fromEntries(Object.entries(counts).map(([name, count]) => [name, String(count)]));
 }
 
 function sentence({ tables, folders, files, bytes, waiting }: Collected, dryRun: boolean): string {

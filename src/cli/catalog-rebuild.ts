@@ -7,6 +7,7 @@ import { configOf, withConfig } from './command-config.ts';
 import { dataFolderOf } from './data-folder.ts';
 import { Opened } from './opened.ts';
 import { progressOf } from './progress.ts';
+import { recorded, type CommandAct } from './recorded-act.ts';
 import type { Run } from './run.ts';
 import { UsageError } from './usage-error.ts';
 
@@ -51,7 +52,14 @@ async function rebuilt(
     opened.add(() => store.close());
     const { dryRun = false, force = false } = flags;
     const { progress = () => undefined } = progressOf(run.output);
-    return await rebuild({ data: folder.root, store, dryRun, force, progress });
+    const work = () => rebuild({ data: folder.root, store, dryRun, force, progress });
+    if (dryRun) return await work();
+    const act: CommandAct = { operation: 'CatalogRebuild', details: { force: String(force) } };
+    return await recorded(config, act, async () => {
+      const result = await work();
+      const { restored, catalog = '', sequence } = result;
+      return { result, details: { restored, catalog, sequence: String(sequence) } };
+    });
   } catch (error) {
     if (!(error instanceof RebuildRefusal)) throw error;
     run.output.note(`arrowgate: ${error.message}`);

@@ -6,8 +6,9 @@ import { addDropped, addUndrop } from './catalog-dropped.ts';
 import { addGc } from './catalog-gc.ts';
 import { addRebuild } from './catalog-rebuild.ts';
 import { addVerify } from './catalog-verify.ts';
-import { withConfig } from './command-config.ts';
+import { configOf, withConfig } from './command-config.ts';
 import { columns } from './output.ts';
+import { recorded, type CommandAct } from './recorded-act.ts';
 import type { Run } from './run.ts';
 import { pathOf, withUpkeep } from './with-upkeep.ts';
 
@@ -32,7 +33,14 @@ export function addCatalog(program: Command, run: Run): void {
     .description('merge the small files of a table, or of all')
     .option('--json', 'print JSON')
     .action(async (table: string | undefined, flags: JsonFlag, command: Command) => {
-      const done = await withUpkeep(command, (upkeep) => compactAll(upkeep, table, run));
+      const object = table === undefined ? undefined : canonicalPath(pathOf(table));
+      const act: CommandAct = { operation: 'CatalogCompact', object, details: {} };
+      const done = await withUpkeep(command, (upkeep) =>
+        recorded(configOf(command), act, async () => {
+          const result = await compactAll(upkeep, table, run);
+          return { result, details: { tables: String(result.length) } };
+        }),
+      );
       run.output.line(flags.json === true ? JSON.stringify(done) : tableOf(done));
     });
   addDropped(catalog, run);

@@ -30,8 +30,12 @@ function optionOf(path: ConfigPath): Option {
   );
 }
 
-/** The configuration that a command was given. @throws ConfigError */
-export function configOf(command: Command): Config {
+/**
+ * The configuration that a command was given.
+ * @param serving Whether requests are to be served with it, as opposed to looking after what is stored.
+ * @throws ConfigError
+ */
+export function configOf(command: Command, serving = false): Config {
   const given = command.opts<Record<string, unknown>>();
   const values = flaggedPaths.flatMap((path): [ConfigPath, string][] => {
     const value = given[attributeOf(path)];
@@ -39,7 +43,7 @@ export function configOf(command: Command): Config {
   });
   const file = given['config'];
   return loadConfig(
-    { values: new Map(values), ...(typeof file === 'string' ? { config: file } : {}) },
+    { values: new Map(values), serving, ...(typeof file === 'string' ? { config: file } : {}) },
     processEnvironment(),
   );
 }

@@ -1,19 +1,15 @@
 import { Command, CommanderError } from 'commander';
+import { RecordFault } from '../audit/record-decoding.ts';
+import { KeptPolicyError } from '../gateway/replay/policy-before.ts';
 import { KeyFileError } from '../gateway/key-document.ts';
 import { PolicyError } from '../policy/policy-error.ts';
 import { CatalogError } from '../protocol/errors.ts';
 import { StoreError } from '../store/errors.ts';
 import { SigningKeyError } from '../audit/signing-key.ts';
-import { addAudit } from './audit.ts';
-import { addCatalog } from './catalog.ts';
-import { addCommits } from './commits.ts';
-import { addConfig } from './config-commands.ts';
+import { addCommands } from './command-groups.ts';
 import { ConfigError } from './config-error.ts';
-import { addKeys } from './keys.ts';
 import type { Output } from './output.ts';
-import { addPolicy } from './policy.ts';
 import type { Run } from './run.ts';
-import { addServe } from './serve-command.ts';
 import { ServiceError } from './service-error.ts';
 import { UsageError } from './usage-error.ts';
 import { programVersion } from './version.ts';
@@ -22,14 +18,15 @@ import { programVersion } from './version.ts';
 export async function runCommand(words: readonly string[], output: Output): Promise<number> {
   const run: Run = { output, code: 0 };
   try {
-    await programFor(run).parseAsync(words, { from: 'user' });
+    const program = await programFor(run, words);
+    await program.parseAsync(words, { from: 'user' });
     return run.code;
   } catch (error) {
     return exitCodeOf(error, output);
   }
 }
 
-function programFor(run: Run): Command {
+async function programFor(run: Run, words: readonly string[]): Promise<Command> {
   const program = new Command('arrowgate')
     .description('a policy-enforcing gateway for Arrow and Lance table catalogs')
     .version(programVersion())
@@ -38,13 +35,7 @@ function programFor(run: Run): Command {
       writeOut: (text) => run.output.line(text.trimEnd()),
       writeErr: (text) => run.output.note(text.trimEnd()),
     });
-  addServe(program, run);
-  addKeys(program, run);
-  addPolicy(program, run);
-  addCatalog(program, run);
-  addAudit(program, run);
-  addCommits(program, run);
-  addConfig(program, run);
+  await addCommands(program, run, words);
   return program;
 }
 
@@ -64,6 +55,8 @@ function sentencesOf(error: unknown): readonly string[] {
 const plainErrors = [
   CatalogError,
   ConfigError,
+  RecordFault,
+  KeptPolicyError,
   KeyFileError,
   ServiceError,
   SigningKeyError,

@@ -17,7 +17,7 @@ export function addConfig(program: Command, run: Run): void {
     .description('say whether the configuration can be used, and what it comes to')
     .option('--json', 'print JSON')
     .action(async (flags: JsonFlag, command: Command) => {
-      const loaded = configOf(command);
+      const loaded = configOf(command, true);
       const values = Object.entries(loaded).flatMap(shownEntry);
       const { findings, notes } = await rulesReport(loaded, processEnvironment());
       if (findings.length > 0) run.code = 1;

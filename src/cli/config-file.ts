@@ -4,13 +4,14 @@ import {
   isMap,
   isNode,
   isScalar,
+  isSeq,
   LineCounter,
   parseDocument,
   type Document,
   type Pair,
 } from 'yaml';
 import { ConfigError } from './config-error.ts';
-import type { Given, Source } from './config-source.ts';
+import { placeText, type Given, type Source } from './config-source.ts';
 import { configPaths, settingOf, type ConfigPath } from './config-table.ts';
 
 /** The text of a file; undefined if there is none. @throws ConfigError when it cannot be read */
@@ -31,11 +32,20 @@ export function fileSource(path: string, text: string): Source {
   const [fault] = document.errors;
   if (fault !== undefined) {
     const { line } = lines.linePos(fault.pos[0]);
-    throw new ConfigError(`${path}:${line}: this is not valid YAML (${fault.code})`);
+    throw new ConfigError(
+      fault.code === 'DUPLICATE_KEY'
+        ? `${path}:${line}: ${wordAt(text, fault.pos[0])} is given more than once`
+        : `${path}:${line}: this is not valid YAML (${fault.code})`,
+    );
   }
   const found = new Map<ConfigPath, Given>();
   collect({ path, document, lines, found }, document.contents, '', `${path}:1: the file`);
   return found;
+}
+
+/** The key that stands at a place of a text, as it is written. */
+function wordAt(text: string, at: number): string {
+  return /^["']?[\w.-]*["']?/.exec(text.slice(at, at + 64))?.[0] ?? '';
 }
 
 interface Walk {
@@ -59,7 +69,11 @@ function collectPair(walk: Walk, pair: Pair, prefix: string): void {
   const where = `${walk.path}:${walk.lines.linePos(start).line}: ${key}`;
   const path = configPaths.find((known) => known === key && settingOf(known).secret !== true);
   if (path !== undefined) {
-    walk.found.set(path, { value: plainValue(walk, pair.value), where });
+    walk.found.set(path, {
+      value: plainValue(walk, pair.value),
+      where,
+      inside: (place) => insideOf(walk, pair, key, place),
+    });
   } else if (configPaths.some((known) => known.startsWith(`${key}.`))) {
     collect(walk, pair.value, key, where);
   } else {
@@ -69,4 +83,40 @@ function collectPair(walk: Walk, pair: Pair, prefix: string): void {
 
 function plainValue(walk: Walk, node: unknown): unknown {
   return isNode(node) ? node.toJS(walk.document) : node;
+}
+
+/** Where a part of a value stands: its own line, or that of the nearest part around it that is there. */
+function insideOf(
+  { path, document, lines }: Walk,
+  pair: Pair,
+  key: string,
+  place: readonly (string | number)[],
+): string {
+  let node: unknown = pair.value;
+  let start = startOf(pair.key);
+  for (const step of place) {
+    const around = isAlias(node) ? node.resolve(document) : node;
+    const inner = stepInto(around, step);
+    if (inner === undefined) break;
+    start = inner.start;
+    node = inner.node;
+  }
+  return `${path}:${lines.linePos(start).line}: ${key}${placeText(place)}`;
+}
+
+function stepInto(
+  node: unknown,
+  step: string | number,
+): { readonly node: unknown; readonly start: number } | undefined {
+  if (isSeq(node)) {
+    const item = node.items[Number(step)];
+    return item === undefined ? undefined : { node: item, start: startOf(item) };
+  }
+  if (!isMap(node)) return undefined;
+  const pair = node.items.find(({ key }) => isScalar(key) && key.value === step);
+  return pair === undefined ? undefined : { node: pair.value, start: startOf(pair.key) };
+}
+
+function startOf(node: unknown): number {
+  return isNode(node) ? (node.range?.[0] ?? 0) : 0;
 }

@@ -1,13 +1,23 @@
-import { isDeepStrictEqual } from 'node:util';
 import { Networks } from '../gateway/networks.ts';
 import { parseRedisAddress } from '../store/redis-address.ts';
 import { parseDuration, parseSize } from './units.ts';
 
-/** What reading a value gave: the value, or what it has to be instead, or that its feature is still to come. */
+interface Wrong {
+  readonly kind: 'wrong';
+  readonly must: string;
+  /** Where inside of the value, and what stands there; the value itself without. */
+  readonly at?: readonly (string | number)[];
+  readonly found?: unknown;
+  /** True when what stands there must not be repeated. */
+  readonly hidden?: boolean;
+}
+
+/** What reading a value gave: the value, or what it has to be instead. */
 export type Reading<Value> =
   | { readonly kind: 'value'; readonly value: Value }
-  | { readonly kind: 'wrong'; readonly must: string }
-  | { readonly kind: 'planned' };
+  | Wrong
+  /** A key that there is none of, inside of the value. */
+  | { readonly kind: 'unknown'; readonly at: readonly (string | number)[] };
 
 /** How the values of a kind are read, from YAML or from the text of a flag or variable. */
 export interface Kind<Value> {
@@ -18,7 +28,8 @@ export interface Kind<Value> {
   read(value: unknown): Reading<Value>;
 }
 
-function good<Value>(value: Value): Reading<Value> {
+/** A value that was read. */
+export function good<Value>(value: Value): Reading<Value> {
   return { kind: 'value', value };
 }
 
@@ -64,6 +75,30 @@ export const catalogName: Kind<string> = kind(
 /** Bytes: `64MiB`, or a whole number of them. */
 export const size: Kind<number> = kind('size', 'a size such as 64MiB', (value) =>
   typeof value === 'string' || typeof value === 'number' ? parseSize(String(value)) : undefined,
+);
+
+/** Bytes between two bounds; each is given with how it is written. */
+export function sizeBetween(
+  [least, leastText]: readonly [number, string],
+  [most, mostText]: readonly [number, string],
+): Kind<number> {
+  return kind('size', `a size from ${leastText} to ${mostText}`, (value) => {
+    const reading = size.read(value);
+    if (reading.kind !== 'value') return undefined;
+    return reading.value >= least && reading.value <= most ? reading.value : undefined;
+  });
+}
+
+/** The address of a collector or another service that is spoken to over HTTP. */
+export const httpUrl: Kind<string> = kind(
+  'URL',
+  'an address that begins with http:// or https://',
+  (value) => {
+    if (typeof value !== 'string' || !URL.canParse(value)) return undefined;
+    const { protocol, hash, username, password } = new URL(value);
+    const plain = hash === '' && username === '' && password === '';
+    return plain && /^https?:$/.test(protocol) ? value : undefined;
+  },
 );
 
 /** Milliseconds of a duration that is not zero: `300s`, `15m`, `24h`, `400d`. */
@@ -134,11 +169,4 @@ export function numberOrAuto(number: Kind<number>): Kind<number | 'auto'> {
     return reading.kind === 'wrong' ? { ...reading, must: `auto or ${reading.must}` } : reading;
   };
   return { ...number, name: `${number.name} | auto`, read };
-}
-
-/** Something that is planned: only its default is accepted. */
-export function later<Value>(name: string, only: Value): Kind<Value> {
-  const read = (value: unknown): Reading<Value> =>
-    isDeepStrictEqual(value, only) ? good(only) : { kind: 'planned' };
-  return { name, structured: typeof only !== 'string', read };
 }

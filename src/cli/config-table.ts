@@ -1,13 +1,15 @@
+import { backends, embeddedAlone } from './config-backends.ts';
 import {
   catalogName,
   choice,
   duration,
-  later,
+  httpUrl,
   networks,
   numberOrAuto,
   optional,
   redisUrl,
   size,
+  sizeBetween,
   text,
   texts,
   whole,
@@ -43,19 +45,7 @@ function setting<Value>(
   return { kind, default: initial, shown, about, ...extras };
 }
 
-/** A key of a feature that is not built yet. */
-function planned(
-  name: string,
-  only: unknown,
-  shown: string,
-  about: string,
-  extras: Extras = {},
-): Setting<unknown> {
-  return setting(later(name, only), only, shown, about, extras);
-}
-
 const MIB = 1024 * 1024;
-const oneBackend = [{ name: 'embedded', type: 'embedded', namespaces: ['/**'] }];
 const redacted = ['*token*', '*secret*', '*password*', '*key*'];
 
 /** All keys, by their path in the file (contract section 2). */
@@ -74,8 +64,37 @@ export const settings = {
       variable: 'ARROWGATE_PORT',
     },
   ),
-  'listen.tls': planned('object', null, 'null', 'certificate and key; plain HTTP without'),
-  'listen.admin': planned('object', null, 'null', 'a port of its own for metrics and health'),
+  'listen.tls.cert': setting(
+    optional(text),
+    null,
+    'null',
+    'file of the certificate, with those between it and its authority; plain HTTP without',
+  ),
+  'listen.tls.key': setting(optional(text), null, 'null', 'file of the key of the certificate'),
+  'listen.tls.client_ca': setting(
+    optional(text),
+    null,
+    'null',
+    'file of the authorities whose certificates prove a client',
+  ),
+  'listen.tls.client_subject': setting(
+    choice('cn', 'san_uri'),
+    'cn',
+    'cn',
+    'what of a certificate of a client names its subject',
+  ),
+  'listen.admin.host': setting(
+    text,
+    '127.0.0.1',
+    '127.0.0.1',
+    'address of the listener for metrics and health',
+  ),
+  'listen.admin.port': setting(
+    optional(whole(0, 65_535)),
+    null,
+    'null',
+    'port of a listener for metrics and health alone, without keys; none without',
+  ),
   processes: setting(whole(1, 64), 1, '1', 'processes that serve together behind the port', {
     flag: 'processes',
   }),
@@ -103,7 +122,12 @@ export const settings = {
   trusted_proxies: setting(networks, [], '[]', 'networks whose X-Forwarded-* are believed'),
   'locations.managed': setting(optional(text), null, '<data>/lance', 'where Lance clients write'),
   'locations.allowed': setting(texts, [], '[]', 'where tables may be registered'),
-  backends: planned('list', oneBackend, 'one embedded backend for everything', 'first match wins'),
+  backends: setting(
+    backends,
+    embeddedAlone,
+    'one embedded backend for everything',
+    'where each namespace is served; the first match wins',
+  ),
   'audit.durable': setting(
     choice('mutations', 'all'),
     'mutations',
@@ -136,7 +160,12 @@ export const settings = {
     '256MiB',
     'memory for what is read often, of all processes together',
   ),
-  'limits.json_body': setting(size, 8 * MIB, '8MiB', 'largest JSON body'),
+  'limits.json_body': setting(
+    sizeBetween([1024, '1KiB'], [1024 * MIB, '1GiB']),
+    8 * MIB,
+    '8MiB',
+    'largest JSON body',
+  ),
   'limits.arrow_body': setting(optional(size), null, 'null', 'largest Arrow body; null for any'),
   'limits.page': setting(
     whole(1, 1_000_000),
@@ -144,7 +173,12 @@ export const settings = {
     '1000',
     'most entries on one page of a listing',
   ),
-  'limits.header': setting(size, 16 * 1024, '16KiB', 'largest headers of a request'),
+  'limits.header': setting(
+    sizeBetween([1024, '1KiB'], [MIB, '1MiB']),
+    16 * 1024,
+    '16KiB',
+    'largest headers of a request',
+  ),
   'limits.request_timeout': setting(
     duration,
     300_000,
@@ -181,8 +215,19 @@ export const settings = {
     'info',
     'least severe log entries that are written',
   ),
-  'log.format': planned('text', 'json', 'json', 'form of the log'),
-  'telemetry.otlp_endpoint': planned('URL', null, 'null', 'where traces are sent'),
+  'log.format': setting(
+    choice('json', 'text'),
+    'json',
+    'json',
+    'form of the log: an object a line, or a sentence a line for readers',
+  ),
+  'telemetry.otlp_endpoint': setting(
+    optional(httpUrl),
+    null,
+    'null',
+    'collector that traces and copies of the audit records are sent to (OTLP over HTTP); none without',
+    { hidden: true },
+  ),
 };
 
 export type ConfigPath = keyof typeof settings;

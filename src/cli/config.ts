@@ -1,12 +1,15 @@
+import { credentialFault } from './config-credential.ts';
 import {
   CONFIG_VARIABLE,
   environmentSource,
   textValue,
   type Environment,
 } from './config-environment.ts';
+import { checkTogether } from './config-agreement.ts';
 import { ConfigError } from './config-error.ts';
 import { fileSource, readConfigFile } from './config-file.ts';
-import type { Given, Source } from './config-source.ts';
+import type { Reading } from './config-kinds.ts';
+import { placeText, type Given, type Source } from './config-source.ts';
 import { configPaths, settingOf, type Config, type ConfigPath } from './config-table.ts';
 
 /** The file that is read, if it exists, when none is named. */
@@ -16,6 +19,8 @@ const DEFAULT_FILE = 'arrowgate.yaml';
 export interface Flags {
   readonly config?: string;
   readonly values: ReadonlyMap<ConfigPath, string>;
+  /** Whether requests are to be served, for which the credentials of backends must be there. */
+  readonly serving?: boolean;
 }
 
 /**
@@ -29,9 +34,43 @@ export function loadConfig(flags: Flags, environment: Environment): Config {
     environmentSource(environment),
     namedFile(flags.config ?? environment[CONFIG_VARIABLE]),
   ];
+  const config = configOf(sources);
+  if (flags.serving === true) checkCredentials(config, sources, environment);
+  return config;
+}
+
+/**
+ * The configuration of a text alone, as a file would have it; nothing else is read.
+ * @param name What stands for the file in sentences.
+ * @throws ConfigError with one sentence
+ */
+export function parseConfig(name: string, text: string): Config {
+  return configOf([fileSource(name, text)]);
+}
+
+function configOf(sources: readonly Source[]): Config {
   const entries = configPaths.map((path) => [path, valueOf(path, sources)]);
   // Each value was read by the kind of its own row.
-  return Object.fromEntries(entries) as Config;
+  const config = Object.fromEntries(entries) as Config;
+  checkTogether(config, (path) => givenFirst(path, sources)?.where ?? path);
+  return config;
+}
+
+/** A backend whose credential is missing would refuse everything later. @throws ConfigError */
+function checkCredentials(
+  { backends }: Config,
+  sources: readonly Source[],
+  environment: Environment,
+): void {
+  const given = givenFirst('backends', sources);
+  if (given === undefined) return;
+  for (const [at, backend] of backends.entries()) {
+    const fault = backend.type === 'http' ? credentialFault(backend, environment) : undefined;
+    if (fault === undefined) continue;
+    const place = [at, 'credential_env'];
+    const where = given.inside?.(place) ?? `${given.where}${placeText(place)}`;
+    throw new ConfigError(`${where}: ${fault}`);
+  }
 }
 
 function flagSource(flags: Flags): Source {
@@ -57,14 +96,31 @@ function valueOf(path: ConfigPath, sources: readonly Source[]): unknown {
   return values.length === 0 ? setting.default : values[0];
 }
 
+/** What the source says that wins, if any says anything. */
+function givenFirst(path: ConfigPath, sources: readonly Source[]): Given | undefined {
+  return sources.map((source) => source.get(path)).find((each) => each !== undefined);
+}
+
 function checked(path: ConfigPath, given: Given): unknown {
-  const { kind, secret, hidden, shown } = settingOf(path);
+  const { kind, secret, hidden } = settingOf(path);
   const reading = kind.read(given.value);
   if (reading.kind === 'value') return reading.value;
-  if (reading.kind === 'planned') {
-    throw new ConfigError(`${given.where} is not built yet: it can only be ${shown}`);
-  }
+  if (reading.kind === 'unknown' || reading.at !== undefined) throw insideFault(given, reading);
   const found =
     secret === true || hidden === true ? 'wrong' : (JSON.stringify(given.value) ?? 'nothing');
   throw new ConfigError(`${given.where} is ${found}, but must be ${reading.must}`);
+}
+
+type Inside = Extract<Reading<never>, { readonly kind: 'wrong' | 'unknown' }>;
+
+/** What is wrong inside of a value that has parts: the place and what is there. */
+function insideFault(given: Given, reading: Inside): ConfigError {
+  const place = reading.at ?? [];
+  const where = given.inside?.(place) ?? `${given.where}${placeText(place)}`;
+  if (reading.kind === 'unknown') {
+    return new ConfigError(`${where} is not a key of the configuration`);
+  }
+  const shown = JSON.stringify(reading.found) ?? 'nothing';
+  const found = reading.hidden === true ? 'wrong' : shown;
+  return new ConfigError(`${where} is ${found}, but must be ${reading.must}`);
 }

@@ -10,6 +10,8 @@ export interface DataFolder {
   readonly initialKey: string;
   readonly store: string;
   readonly audit: string;
+  /** What is known of the processes that write the audit log. */
+  readonly auditProcesses: string;
   /** The key that signs checkpoints, where none is configured. */
   readonly signingKey: string;
   readonly lance: string;
@@ -25,9 +27,17 @@ export function dataFolderOf(config: Config): DataFolder {
     initialKey: join(root, 'private', 'initial-admin-key'),
     store: join(root, 'private', 'store'),
     audit: join(root, 'private', 'audit'),
+    auditProcesses: join(root, 'private', 'audit-processes'),
     signingKey: join(root, 'private', 'audit-signing-key.pem'),
-    lance: resolve(config['locations.managed'] ?? join(root, 'lance')),
+    lance: managedOf(config['locations.managed'], root),
   };
+}
+
+/** How the configuration writes the data folder in other paths. */
+const DATA = /^<data>(?=\/|$)/;
+
+function managedOf(given: string | null, root: string): string {
+  return resolve((given ?? '<data>/lance').replace(DATA, () => root));
 }
 
 /**

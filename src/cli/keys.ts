@@ -13,6 +13,7 @@ import { configOf, withConfig } from './command-config.ts';
 import { dataFolderOf, makeDataFolder, type DataFolder } from './data-folder.ts';
 import { durationOf, principalName, scopeOf } from './key-details.ts';
 import { columns } from './output.ts';
+import { recorded, type CommandAct } from './recorded-act.ts';
 import type { Run } from './run.ts';
 import { UsageError } from './usage-error.ts';
 
@@ -55,9 +56,24 @@ function addCreate(keys: Command, run: Run): void {
     .action(async (flags: CreateFlags, command: Command) => {
       const made = madeFrom(flags, new Date());
       const folder = await folderOf(command);
-      await updateKeys(folder.keys, (stored) => [...stored, made.stored]);
+      await recorded(configOf(command), createAct(made.stored), async () => {
+        await updateKeys(folder.keys, (stored) => [...stored, made.stored]);
+        return { result: undefined };
+      });
       printMade(made, flags, run);
     });
+}
+
+/** What the log says of a key that is made. */
+function createAct({ id, subject, roles, scopes, expires }: StoredKey): CommandAct {
+  const details = {
+    id,
+    subject,
+    roles: roles.join(' '),
+    scopes: (scopes ?? []).map(({ action, pattern }) => `${action}:${pattern}`).join(' '),
+    expires: expires ?? 'never',
+  };
+  return { operation: 'KeysCreate', details };
 }
 
 function madeFrom(flags: CreateFlags, now: Date): MadeKey {
@@ -91,7 +107,12 @@ function addRevoke(keys: Command, run: Run): void {
     .argument('<id>', 'id of the key')
     .action(async (id: string, flags: JsonFlag, command: Command) => {
       const now = new Date();
-      await changeKey(await folderOf(command), id, now, (key) => [revoked(key, now)]);
+      const folder = await folderOf(command);
+      const act: CommandAct = { operation: 'KeysRevoke', details: { id } };
+      await recorded(configOf(command), act, async () => {
+        await changeKey(folder, id, now, (key) => [revoked(key, now)]);
+        return { result: undefined };
+      });
       run.output.line(flags.json === true ? JSON.stringify({ revoked: id }) : `revoked ${id}`);
     });
 }
@@ -103,11 +124,16 @@ function addRotate(keys: Command, run: Run): void {
     .action(async (id: string, flags: RotateFlags, command: Command) => {
       const now = new Date();
       const overlap = durationOf('--overlap', flags.overlap);
+      const folder = await folderOf(command);
+      const details = { id, overlap: flags.overlap };
       const made: MadeKey[] = [];
-      await changeKey(await folderOf(command), id, now, (key) => {
-        const pair = rotated(key, overlap, now);
-        made.push(pair.made);
-        return [pair.old, pair.made.stored];
+      await recorded(configOf(command), { operation: 'KeysRotate', details }, async () => {
+        await changeKey(folder, id, now, (key) => {
+          const pair = rotated(key, overlap, now);
+          made.splice(0, made.length, pair.made);
+          return [pair.old, pair.made.stored];
+        });
+        return { result: undefined, details: { successor: made[0]?.stored.id ?? '' } };
       });
       for (const key of made) printMade(key, flags, run);
     });

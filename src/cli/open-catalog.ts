@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
 import { openEngine, type Engine, type RulesOptions } from '../engine/engine.ts';
+import { logTable } from '../audit/log-table.ts';
 import { openStore } from '../store/open-store.ts';
 import type { Config } from './config-table.ts';
 import type { DataFolder } from './data-folder.ts';
@@ -33,6 +34,7 @@ export async function openCatalog(
     page: config['limits.page'],
     repeatMillis: config['idempotence.window'],
     ...(rules !== undefined && { rules }),
+    virtual: [logTable(folder.audit)],
   });
   opened.add(() => engine.close());
   return engine;

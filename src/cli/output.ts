@@ -2,6 +2,8 @@
 export interface Output {
   /** A line of the answer, on standard output. */
   line(text: string): void;
+  /** Bytes of a long answer, on standard output; resolves when they are taken, with whether anybody still reads. */
+  bytes(piece: Uint8Array): Promise<boolean>;
   /** A line for whoever watches, on standard error. */
   note(text: string): void;
   /** Whether standard error is a terminal. */
@@ -11,6 +13,10 @@ export interface Output {
 /** The streams of this process. */
 export const processOutput: Output = {
   line: (text) => void process.stdout.write(`${text}\n`),
+  bytes: (piece) =>
+    new Promise((resolve) => {
+      process.stdout.write(piece, (error) => resolve(error === null || error === undefined));
+    }),
   note: (text) => void process.stderr.write(`${text}\n`),
   watched: process.stderr.isTTY,
 };

@@ -1,5 +1,7 @@
 import cluster, { type Worker } from 'node:cluster';
+import type { Quota } from '../store/quota.ts';
 import { HandedConnections } from './handed-connections.ts';
+import { countFor } from './quota-desk.ts';
 
 /** How a process ended. */
 export interface End {
@@ -12,26 +14,42 @@ export interface End {
 /** What a process tells the one that supervises it, once it serves: its address. */
 export interface Serving {
   readonly serving: string;
+  /** That of its listener for metrics and health, where there is one. */
+  readonly admin?: string;
+}
+
+/** Where a process serves. */
+export interface Addresses {
+  readonly url: string;
+  readonly admin?: string;
 }
 
 /** One of the processes that serve together, from its start to its end. */
 export class ProcessLife {
-  /** Resolves with the address once it serves; never, when it ends before. */
-  readonly serving: Promise<string>;
+  /** Resolves with the addresses once it serves; never, when it ends before. */
+  readonly serving: Promise<Addresses>;
   readonly end: Promise<End>;
   readonly #worker: Worker;
   #since: number | undefined;
   #abandoned = false;
 
-  /** Starts this program again with its own arguments and some more. */
-  constructor(flags: readonly string[]) {
+  /**
+   * Starts this program again with its own arguments and some more.
+   * @param quota What it counts with together with the others.
+   */
+  constructor(flags: readonly string[], quota: Quota) {
     cluster.setupPrimary({ args: [...process.argv.slice(2), ...flags] });
     this.#worker = cluster.fork();
+    countFor(this.#worker, quota);
     const handed = new HandedConnections(this.#worker.process);
     this.serving = new Promise((resolve) => {
-      this.#worker.once('message', ({ serving }: Serving) => {
-        this.#since = performance.now();
-        resolve(serving);
+      this.#worker.on('message', (message: Partial<Serving>) => {
+        if (message.serving === undefined) return;
+        this.#since ??= performance.now();
+        resolve({
+          url: message.serving,
+          ...(message.admin === undefined ? {} : { admin: message.admin }),
+        });
       });
     });
     this.end = new Promise((resolve) => {

@@ -6,6 +6,7 @@ import type { Config } from './config-table.ts';
 import { openLog } from './log.ts';
 import type { Run } from './run.ts';
 import { startGateway } from './serve.ts';
+import { relayMetrics } from './shared-metrics.ts';
 import { isServedProcess, serveTogether } from './served-process.ts';
 import { stopSignal } from './stop-signal.ts';
 import { Supervisor } from './supervisor.ts';
@@ -15,8 +16,8 @@ export function addServe(program: Command, run: Run): void {
   withConfig(program.command('serve'), flaggedPaths)
     .description('start the gateway; stops on SIGTERM or SIGINT')
     .action(async (_flags: object, command: Command) => {
-      const config = configOf(command);
-      const log = openLog(config['log.level']);
+      const config = configOf(command, true);
+      const log = openLog(config);
       if (isServedProcess()) return serveTogether(config, log, run.output);
       for (const name of unknownVariables(processEnvironment())) {
         log.warn({ name }, 'this variable is not one of the configuration');
@@ -29,7 +30,7 @@ async function serveAlone(config: Config, log: Logger, { output }: Run): Promise
   // Asked for before the start: whoever reads that it listens may stop it at once.
   const stop = stopSignal();
   const running = await startGateway(config, log, output);
-  announce(running.url, output);
+  announce(running, output);
   log.info({ signal: await stop }, 'stopping');
   await running.stop();
 }
@@ -40,11 +41,15 @@ async function supervise(config: Config, log: Logger, run: Run): Promise<void> {
     log.info({ signal }, 'stopping');
     supervisor.stop();
   });
-  const url = await supervisor.start();
-  if (url !== undefined) announce(url, run.output);
+  relayMetrics();
+  const addresses = await supervisor.start();
+  if (addresses !== undefined) announce(addresses, run.output);
   run.code = await supervisor.ended();
 }
 
-function announce(url: string, output: Run['output']): void {
-  output.line(JSON.stringify({ event: 'listening', url, pid: process.pid }));
+function announce(
+  { url, admin }: { readonly url: string; readonly admin?: string },
+  output: Run['output'],
+): void {
+  output.line(JSON.stringify({ event: 'listening', url, pid: process.pid, admin }));
 }

@@ -19,7 +19,8 @@ export async function serveTogether(config: Config, log: Logger, output: Output)
   const stop = stopFromSupervisor();
   try {
     const running = await startGateway(shareOf(config), log, output);
-    const serving: Serving = { serving: running.url };
+    const { url, admin } = running;
+    const serving: Serving = { serving: url, ...(admin === undefined ? {} : { admin }) };
     process.send?.(serving);
     await stop;
     await running.stop();

@@ -1,7 +1,8 @@
 import cluster from 'node:cluster';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import { endText, ProcessLife, type End } from './process-life.ts';
+import { endText, ProcessLife, type Addresses, type End } from './process-life.ts';
+import { MemoryQuota } from '../store/memory-quota.ts';
 import { ServiceError } from './service-error.ts';
 
 /** A process that ends before it served for so long has ended quickly. */
@@ -29,8 +30,10 @@ export class Supervisor {
   readonly #options: SupervisorOptions;
   readonly #stopping = new AbortController();
   readonly #lives = new Set<ProcessLife>();
+  /** What all processes count limits with, where there is no Redis. */
+  readonly #quota = new MemoryQuota();
   #slots: readonly Promise<void>[] = [];
-  #url = '';
+  #addresses: Addresses = { url: '' };
   /** Flags that keep the port, once the system would give another. */
   #portFlags: readonly string[] = [];
   #quickEnds = 0;
@@ -44,22 +47,22 @@ export class Supervisor {
   }
 
   /**
-   * Resolves with the address when all processes serve, or undefined when they
+   * Resolves with the addresses when all processes serve, or undefined when they
    * were stopped before, or the first could not serve.
    * @throws ServiceError when a signal ended the first: otherwise it has said why itself.
    */
-  async start(): Promise<string | undefined> {
+  async start(): Promise<Addresses | undefined> {
     // Alone: it makes what is missing, and a mistake is told once.
     const first = this.#begin();
     const begun = await Promise.race([first.serving, first.end]);
-    if (typeof begun !== 'string') return this.#notBegun(begun);
-    this.#url = begun;
+    if (!('url' in begun)) return this.#notBegun(begun);
+    this.#addresses = begun;
     const more = this.#stopping.signal.aborted ? 0 : this.#options.processes - 1;
     const others = Array.from({ length: more }, () => this.#begin());
     const slots = [first, ...others].map((life) => this.#slot(life));
     this.#slots = slots.map(({ ended }) => ended);
     await Promise.race([Promise.all(slots.map(({ up }) => up)), Promise.all(this.#slots)]);
-    return this.#stopping.signal.aborted ? undefined : this.#url;
+    return this.#stopping.signal.aborted ? undefined : this.#addresses;
   }
 
   /** Lets every process finish what runs. A second call ends them at once. */
@@ -81,7 +84,7 @@ export class Supervisor {
   }
 
   #begin(): ProcessLife {
-    const life = new ProcessLife(this.#portFlags);
+    const life = new ProcessLife(this.#portFlags, this.#quota);
     this.#lives.add(life);
     void life.end.then(() => this.#lives.delete(life));
     return life;
@@ -106,7 +109,9 @@ export class Supervisor {
 
   async #keep(first: ProcessLife, isUp: () => void): Promise<void> {
     for (let life = first; ; life = this.#begin()) {
-      void life.serving.then((url) => (url === this.#url ? isUp() : this.#misplaced(life)));
+      void life.serving.then(({ url }) =>
+        url === this.#addresses.url ? isUp() : this.#misplaced(life),
+      );
       const end = await life.end;
       if (this.#stopping.signal.aborted) return this.#last(life, end);
       this.#options.log.error({ ended: life.pid, ...end }, 'a process ended; another is started');
@@ -117,7 +122,7 @@ export class Supervisor {
 
   /** All others had died, so that their port was closed, and the system chose another. */
   #misplaced(life: ProcessLife): void {
-    this.#portFlags = ['--port', new URL(this.#url).port];
+    this.#portFlags = ['--port', new URL(this.#addresses.url).port];
     life.abandon();
   }
 

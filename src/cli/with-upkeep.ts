@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { Command } from 'commander';
 import { openFormat } from '../engine/catalog/format.ts';
 import type { Upkeep } from '../engine/upkeep.ts';
-import { parseObject } from '../policy/pattern.ts';
+import { canonicalSpelling, parseObject } from '../policy/pattern.ts';
 import type { ObjectPath } from '../protocol/identifier.ts';
 import { configOf } from './command-config.ts';
 import { dataFolderOf } from './data-folder.ts';
@@ -39,6 +39,8 @@ export async function withUpkeep<Result>(
 /** The path that was typed. @throws UsageError */
 export function pathOf(table: string): ObjectPath {
   const path = parseObject(table);
-  if (path === undefined) throw new UsageError(`${JSON.stringify(table)} is no canonical path`);
-  return path;
+  if (path !== undefined) return path;
+  const spelling = canonicalSpelling(table);
+  const advice = parseObject(spelling) === undefined ? '' : `: write ${spelling}`;
+  throw new UsageError(`${JSON.stringify(table)} is no canonical path${advice}`);
 }

@@ -9,6 +9,7 @@ import { unrepeatable } from './once/once.ts';
 import type { Repeats } from './once/repeats.ts';
 import { namedBranch } from './parameters.ts';
 import { CommitJudge, judging, noRules, type Judging } from './rules/commit-judge.ts';
+import { MAIN } from './table/chain.ts';
 
 export interface EmbeddedBackendOptions {
   /** The operations that are built. */
@@ -63,11 +64,13 @@ export class EmbeddedBackend implements Backend {
     return this.#options.weakness();
   }
 
-  async #handle(request: CatalogRequest, permit: Permit): Promise<Answer> {
+  async #handle(asked: CatalogRequest, permit: Permit): Promise<Answer> {
     const { handlers, jsonBody, repeats } = this.#options;
-    const { name, body: kind } = request.operation;
+    const { name, body: kind } = asked.operation;
     const handler = handlers[name];
-    const sent = kind === 'arrow' ? {} : await readBody(request, jsonBody);
+    const { request, recorded } = readAhead(asked);
+    const read = kind === 'arrow' ? {} : readBody(request, jsonBody);
+    const sent = read instanceof Promise ? await read : read;
     if (handler === undefined) throw new CatalogError('Unsupported', `${name} is not built yet`);
     const answer = async (told: Omit<Call, 'once' | 'rules'>): Promise<Answer> => {
       const rules = new CommitJudge(this.#judging, told.request, permit);
@@ -75,13 +78,16 @@ export class EmbeddedBackend implements Backend {
       const made = repeats?.run(call, handler) ?? handler({ ...call, once: unrepeatable });
       return named(rules, await made);
     };
-    if (kind === 'arrow') return answer({ request, permit, body: sent });
+    if (kind === 'arrow') return answer({ request, permit, body: sent, recorded });
     const body = checkedBody(request, sent);
-    const call = { request: withBodyContext(request, body), permit, body };
-    const branch = branchOfBody(call);
-    if (branch === null) return answer(call);
-    permit.require(name, request.object, branch);
-    return { branch, ...(await answer(call)) };
+    const call = { request: withBodyContext(request, body), permit, body, recorded };
+    if (!isBranchOfBody(request)) return answer(call);
+    const branch = namedBranch(call);
+    if (branch !== null || !permit.holds(name, request.object, MAIN)) {
+      permit.require(name, request.object, branch ?? MAIN);
+    }
+    const answered = await answer(call);
+    return branch === null ? answered : { branch, ...answered };
   }
 }
 
@@ -90,6 +96,19 @@ function named(rules: CommitJudge, answer: Answer): Answer {
   const { names } = rules;
   if (names.length === 0 || answer.commit === undefined) return answer;
   return { ...answer, commit: { ...answer.commit, rules: names } };
+}
+
+/** A request whose body need not wait for its attempt, with what its commit waits for instead. */
+function readAhead(request: CatalogRequest): {
+  readonly request: CatalogRequest;
+  readonly recorded: Call['recorded'];
+} {
+  const { ahead } = request;
+  if (ahead === undefined) return { request, recorded: undefined };
+  return {
+    request: { ...request, body: ahead.bytes },
+    recorded: () => ahead.recorded(),
+  };
 }
 
 /** What a caller is told of a failure that is nobody's bad input. */
@@ -106,9 +125,7 @@ function storeAway(): CatalogError {
   return new CatalogError('ServiceUnavailable', 'the store of the catalog does not answer');
 }
 
-/** The branch of a table that nothing but the body names: whoever decided by the route did not see it. */
-function branchOfBody(call: Omit<Call, 'once' | 'rules'>): string | null {
-  const { operation, query } = call.request;
-  const isAsked = operation.object === 'table' && operation.query.includes('branch');
-  return isAsked && !query.has('branch') ? namedBranch(call) : null;
+/** Whether nothing but the body names the branch of a table: whoever decided by the route did not see it. */
+function isBranchOfBody({ operation, query }: CatalogRequest): boolean {
+  return operation.object === 'table' && operation.query.includes('branch') && !query.has('branch');
 }

@@ -11,15 +11,27 @@ export type Body = Record<string, JsonValue>;
 /**
  * The JSON body of a request as it was sent: an object that agrees with the
  * route. Nothing sent, and `null`, are `{}`; the content type is not asked for,
- * since clients leave it out.
+ * since clients leave it out. At once where the body is there already.
  * @param limit The most bytes that are read.
  * @throws CatalogError InvalidInput for a body that is too large, not JSON, no
  * object, or at odds with the route.
  */
-export async function readBody(request: CatalogRequest, limit: number): Promise<Body> {
-  const body = bodyOf(await readText(request.body, limit));
+export function readBody(request: CatalogRequest, limit: number): Body | Promise<Body> {
+  const { body } = request;
+  const whole = body.atHand?.();
+  if (whole === undefined) return readText(body, limit).then((text) => agreed(request, text));
+  if (whole.byteLength > limit) throw tooLong(limit);
+  return agreed(request, decode(whole));
+}
+
+function agreed(request: CatalogRequest, text: string): Body {
+  const body = bodyOf(text);
   checkAgreement(request, body);
   return body;
+}
+
+function tooLong(limit: number): CatalogError {
+  return new CatalogError('InvalidInput', `a JSON body may have at most ${limit} bytes`);
 }
 
 /**
@@ -46,7 +58,7 @@ export function withBodyContext(request: CatalogRequest, body: Body): CatalogReq
 }
 
 function bodyOf(text: string): Body {
-  if (text.trim() === '') return {};
+  if (text === '{}' || text.trim() === '') return {};
   const value = parseJson(text);
   if (value === null) return {};
   if (isJsonObject(value)) return value;
@@ -64,17 +76,18 @@ async function readText(body: AsyncIterable<Uint8Array>, limit: number): Promise
   let bytes = 0;
   for await (const chunk of body) {
     bytes += chunk.byteLength;
-    if (bytes > limit) {
-      throw new CatalogError('InvalidInput', `a JSON body may have at most ${limit} bytes`);
-    }
+    if (bytes > limit) throw tooLong(limit);
     chunks.push(chunk);
   }
-  return decode(Buffer.concat(chunks, bytes));
+  return decode(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, bytes));
 }
 
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+
 function decode(bytes: Uint8Array): string {
+  if (bytes.byteLength === 0) return '';
   try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+    return utf8.decode(bytes);
   } catch {
     throw new CatalogError('InvalidInput', 'the body is not valid UTF-8');
   }

@@ -5,12 +5,13 @@ import { openJournal, type Journal } from './catalog/journal.ts';
 import { OwnCommitter } from './catalog/own-committer.ts';
 import { NotedCommitter, NotedStore } from './catalog/noted-store.ts';
 import { RecentRecords } from './catalog/recent-records.ts';
+import { SettlingCommitter } from './catalog/settling-committer.ts';
 import { guardStore } from './recovery/store-guard.ts';
 
 /** What every part of the engine commits to and reads from. */
 export interface Coordination {
   readonly journal: Journal;
-  readonly committer: NotedCommitter;
+  readonly committer: SettlingCommitter;
   readonly store: NotedStore;
   /** What was read or written lately, for reads while the store is away. */
   readonly recent: RecentRecords;
@@ -27,7 +28,8 @@ export async function openCoordination(data: string, store: Store): Promise<Coor
   const journal = await openJournal(folder, store);
   const identity = await identityOf(data, store, journal);
   const recent = new RecentRecords();
-  const committer = new NotedCommitter(new OwnCommitter(journal, identity, look), recent);
+  const own = new NotedCommitter(new OwnCommitter(journal, identity, look), recent);
+  const committer = new SettlingCommitter(own);
   return { journal, committer, recent, store: new NotedStore(store, identity.id, recent, look) };
 }
 

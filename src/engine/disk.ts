@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { renameSync, statSync } from 'node:fs';
-import { link, readFile, rm } from 'node:fs/promises';
+import { linkSync, lstatSync, renameSync, statSync, unlinkSync } from 'node:fs';
+import { readFile, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { Flushes } from '../store/flushes.ts';
 import { syncFolder } from '../store/folder.ts';
@@ -19,11 +19,20 @@ export async function readIfPresent(path: string): Promise<Buffer | undefined> {
 }
 
 /**
- * Writes a file whole. After this its bytes and its name are on stable storage.
- * A crash before that may leave a part of it: a file whose name means something
- * is written under another name first and then linked.
+ * Writes a file whole. After this its bytes and its name are on stable storage;
+ * when it throws there is no such file. A crash before that may leave a part of it: a
+ * file whose name means something is written under another name first and then linked.
  */
 export async function writeDurable(path: string, bytes: Uint8Array): Promise<void> {
+  try {
+    await writeAndSync(path, bytes);
+  } catch (error) {
+    await rm(path, { force: true });
+    throw error;
+  }
+}
+
+async function writeAndSync(path: string, bytes: Uint8Array): Promise<void> {
   const file = FileDescriptor.open(path, 'w');
   try {
     await file.write([bytes]);
@@ -42,18 +51,28 @@ export async function writeDurable(path: string, bytes: Uint8Array): Promise<voi
  * on stable storage, whoever made it. The file's bytes are as durable as they were.
  */
 export async function linkDurable(from: string, to: string): Promise<'created' | 'exists'> {
-  const outcome = await linkIfAbsent(from, to);
+  const outcome = linkIfAbsent(from, to);
   await syncFolder(dirname(to));
   return outcome;
 }
 
-async function linkIfAbsent(from: string, to: string): Promise<'created' | 'exists'> {
+function linkIfAbsent(from: string, to: string): 'created' | 'exists' {
   try {
-    await link(from, to);
+    linkSync(from, to);
     return 'created';
   } catch (error) {
     if (hasCode(error, 'EEXIST')) return 'exists';
     throw error;
+  }
+}
+
+/** Removes a file, or a link, if it is there. The removal is not on stable storage after this. */
+export function removeIfPresent(path: string): void {
+  if (lstatSync(path, { throwIfNoEntry: false }) === undefined) return;
+  try {
+    unlinkSync(path);
+  } catch (error) {
+    if (!hasCode(error, 'ENOENT')) throw error;
   }
 }
 

@@ -1,7 +1,9 @@
 import { join } from 'node:path';
 import type { Backend } from '../protocol/backend.ts';
 import { StoreError } from '../store/errors.ts';
+import type { VirtualTable } from '../protocol/virtual-table.ts';
 import type { Store } from '../store/store.ts';
+import type { Committer } from './catalog/commit-loop.ts';
 import { StrangeStore } from './catalog/catalog-id.ts';
 import { Catalog } from './catalog/catalog.ts';
 import type { Journal } from './catalog/journal.ts';
@@ -19,6 +21,7 @@ import { deleteFromTable } from './handlers/delete-from-table.ts';
 import { deregisterTable } from './handlers/deregister-table.ts';
 import { withFreshness } from './handlers/freshness.ts';
 import { historyHandlers } from './handlers/history.ts';
+import { indexFileHandlers } from './handlers/indices.ts';
 import { insertIntoTable } from './handlers/insert-into-table.ts';
 import { mergeInsertIntoTable } from './handlers/merge-insert-into-table.ts';
 import { pastHandlers } from './handlers/past-versions.ts';
@@ -28,10 +31,11 @@ import { renameTable } from './handlers/rename-table.ts';
 import { schemaHandlers } from './handlers/schema.ts';
 import { tableObjectHandlers } from './handlers/table-objects.ts';
 import { workHandlers } from './handlers/work.ts';
-import { BackgroundCompaction } from './jobs/background-compaction.ts';
-import { backfill } from './jobs/backfill.ts';
-import { JobRunner, type OnFault } from './jobs/job-runner.ts';
+import { buildIndex, type IndexJobParts } from './jobs/index-job.ts';
+import { backfill, type BackfillParts } from './jobs/backfill.ts';
+import { JobRunner, type JobRunnerOptions, type OnFault } from './jobs/job-runner.ts';
 import { Transactions } from './jobs/transactions.ts';
+import { VersionWork } from './jobs/version-work.ts';
 import { LateBackend } from './late-backend.ts';
 import { LateWork } from './late-work.ts';
 import { AnswerSweep } from './once/answer-sweep.ts';
@@ -47,6 +51,7 @@ import type { RetentionParts } from './retention/parts.ts';
 import { Presence } from './retention/presence.ts';
 import { Running } from './retention/running.ts';
 import { readNamed } from './retention/version-walk.ts';
+import { readingsOf, type EngineReadings } from './readings.ts';
 import { FragmentReader } from './table/fragment-reader.ts';
 import type { LocationRules, TableRoots } from './table/locations.ts';
 import { MemoryBudget } from './table/memory-budget.ts';
@@ -55,6 +60,7 @@ import { Tables } from './table/tables.ts';
 import { Tags } from './table/tags.ts';
 import { VersionStore } from './table/version-store.ts';
 import { Upkeep } from './upkeep.ts';
+import { withVirtualTables } from './virtual/virtual-handlers.ts';
 import { HeavyWork } from './workers/heavy-work.ts';
 import { ThreadPool } from './workers/thread-pool.ts';
 
@@ -80,6 +86,8 @@ export interface EngineOptions {
   readonly clock?: () => number;
   /** The commit rules in force; none unless they are given. */
   readonly rules?: RulesOptions;
+  /** Tables that the service answers for itself. */
+  readonly virtual?: readonly VirtualTable[];
 }
 
 /** Commit rules, and what they need of the world. */
@@ -101,6 +109,8 @@ export interface Engine {
    * goes on until the engine is closed; faults in it are told to `onFault`.
    */
   startWork(onFault: OnFault): void;
+  /** What it holds and has done; null while it is not open. */
+  readings(): EngineReadings | null;
   close(): Promise<void>;
 }
 
@@ -114,9 +124,12 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
   if (typeof opened !== 'string') return opened;
   const work = new LateWork();
   let upkeep: Upkeep | null = null;
+  let readings: Engine['readings'] = () => null;
   const backend = new LateBackend(opened, async () => {
     const late = work.of(await openNow(options));
-    if (typeof late !== 'string') upkeep = late.upkeep;
+    if (typeof late === 'string') return late;
+    ({ upkeep } = late);
+    readings = () => late.readings();
     return late;
   });
   return {
@@ -125,6 +138,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
       return upkeep;
     },
     startWork: (onFault) => work.start(onFault),
+    readings: () => readings(),
     close: () => backend.close(),
   };
 }
@@ -147,7 +161,9 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
   const { journal, committer, store, recent } = await openCoordination(data, given.store);
   const options = { ...given, store };
   await makeFolder(options.locations.managed);
-  const catalog = new Catalog(store, committer);
+  const { virtual = [] } = options;
+  const paths = virtual.map(({ path }) => path);
+  const catalog = new Catalog(store, committer, paths);
   const memory = new MemoryBudget(options.cacheBytes);
   const reader = new FragmentReader(memory);
   const removed = () => reader.closeRemoved();
@@ -163,42 +179,29 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
     memory,
     horizon,
     removed,
-    onCommit: (table, chain, manifest) => compaction.notice({ table, chain }, manifest),
+    onCommit: (table, chain, manifest) => following.notice({ table, chain }, manifest),
   });
-  const compaction = new BackgroundCompaction({ store, tables, reader, running });
+  const following = new VersionWork({ store, tables, reader, running });
   const transactions = new Transactions(store, committer);
   const judges = judgingOf(options);
-  const backfilling = backfill({ store, tables, reader, judge: backfillJudge(judges, tables) });
-  const runner = new JobRunner({
-    transactions,
-    works: { backfill: (job) => running.during(() => backfilling(job)) },
-  });
+  const judge = backfillJudge(judges, tables);
+  const works = jobWorks({ store, tables, reader, judge }, running);
+  const runner = new JobRunner({ transactions, works });
   const threads = new ThreadPool(options.workers ?? 0);
-  const heavy = new HeavyWork(threads, options.cacheBytes);
+  const heavy = new HeavyWork(threads, memory);
   const keeper = new JournalKeeper({ folder: join(data, 'catalog'), store, committer });
   const tags = new Tags(store, committer);
   const branches = new Branches(store, committer);
-  const built = {
-    ...handlerTable(options, catalog, tables, tags, reader, heavy),
-    ...schemaHandlers({ catalog, tables, reader }),
-    ...tableObjectHandlers({
-      catalog,
-      store,
-      committer,
-      tables,
-      tags,
-      branches,
-      versions: new VersionStore(store),
-      locations: rootsOf(options),
-    }),
-    ...historyHandlers({ catalog, tables, tags, branches, pageLimit: options.page }),
-    ...workHandlers({ catalog, store, tables, transactions, runner, page: options.page }),
-  };
+  const written = { catalog, store, committer, tables, tags, branches };
+  const built = builtHandlers(options, { ...written, reader, heavy, transactions, runner });
   const past = pastHandlers({ store: recent.store, root, memory, manifests, reader, heavy });
   const answers = { store, committer, ...timesOf(options) };
   const sweep = new AnswerSweep(answers);
   const backend = new EmbeddedBackend({
-    handlers: withRecall(withFreshness({ catalog, tables }, built), past),
+    handlers: withVirtualTables(
+      virtual,
+      withRecall(withFreshness({ catalog, tables }, built), past),
+    ),
     repeats: new Repeats(answers),
     judging: judges,
     jsonBody: options.jsonBody,
@@ -225,12 +228,13 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
     upkeep: new Upkeep({ store, catalog, tables, reader, retention }),
     startWork: (onFault) => {
       runner.start(onFault);
-      compaction.start(onFault);
+      following.start(onFault);
       sweep.begin();
       keeper.start(onFault);
     },
+    readings: () => readingsOf(memory, following.compaction, threads),
     close: async () => {
-      await Promise.all([runner.stop(), compaction.stop(), keeper.stop()]);
+      await Promise.all([runner.stop(), following.stop(), keeper.stop()]);
       await sweep.close();
       await running.settled();
       await presence.close();
@@ -249,7 +253,50 @@ function judgingOf({ rules, clock = Date.now }: EngineOptions): Judging {
   return judging(rules?.source ?? (() => noRules), rules?.secret ?? (() => undefined), clock);
 }
 
-/** Every operation that is built. */
+/** What does each kind of job; files that it writes are not collected meanwhile. */
+function jobWorks(
+  parts: BackfillParts & IndexJobParts,
+  running: Running,
+): JobRunnerOptions['works'] {
+  const [filling, building] = [backfill(parts), buildIndex(parts)];
+  return {
+    backfill: (job) => running.during(() => filling(job)),
+    index: (job) => running.during(() => building(job)),
+  };
+}
+
+interface HandlerParts {
+  readonly catalog: Catalog;
+  readonly store: Store;
+  readonly committer: Committer;
+  readonly tables: Tables;
+  readonly tags: Tags;
+  readonly branches: Branches;
+  readonly reader: FragmentReader;
+  readonly heavy: HeavyWork;
+  readonly transactions: Transactions;
+  readonly runner: JobRunner;
+}
+
+/** Every operation that is built, on tables that exist. */
+function builtHandlers(options: EngineOptions, parts: HandlerParts): HandlerTable {
+  const { catalog, store, tables, tags, reader, heavy } = parts;
+  const { page } = options;
+  return {
+    ...handlerTable(options, catalog, tables, tags, reader, heavy),
+    ...schemaHandlers({ catalog, tables, reader }),
+    ...tableObjectHandlers({
+      ...parts,
+      versions: new VersionStore(store),
+      locations: rootsOf(options),
+    }),
+    ...indexFileHandlers({ catalog, tables, reader }),
+    ...historyHandlers({ ...parts, pageLimit: page }),
+    ...workHandlers({ ...parts, page }),
+  };
+}
+
+/** The operations that read and write. */
 function handlerTable(
   options: EngineOptions,
   catalog: Catalog,

@@ -12,6 +12,11 @@ export interface Call<Body = Record<string, JsonValue>> {
   readonly permit: Permit;
   /** `{}` when nothing was sent, when `null` was, and for Arrow bodies. */
   readonly body: Body;
+  /**
+   * Of an operation that is `staged`: resolves when its change may take effect, which
+   * is to be awaited before its commit. Absent where that was awaited before.
+   */
+  readonly recorded?: (() => Promise<void>) | undefined;
   /** How its change is made once: whatever commits takes its seal along. */
   readonly once: Once;
   /** Asked about whatever is committed, before it is. */

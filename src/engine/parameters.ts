@@ -44,12 +44,23 @@ function innerQuery(operation: OperationName, body: Call['body']): JsonValue | u
 }
 
 /**
- * How many entries a listing may answer. The route and the model have refused a limit below one.
+ * How many entries a listing may answer. A limit below zero is none, as other
+ * servers of the protocol and LanceDB itself have it; one of zero asks for nothing.
  * @param most The most that are ever answered, and what counts when nothing is asked.
  */
 export function limitParameter(call: Call, most: number): number {
-  const limit = integerField(call.body, 'limit');
+  const limit = askedLimit(call);
   return limit === null || limit > BigInt(most) ? most : Number(limit);
+}
+
+/** Whether a listing is asked for in pages. */
+export function asksForPages(call: Call): boolean {
+  return askedLimit(call) !== null;
+}
+
+function askedLimit({ body }: Call): bigint | null {
+  const limit = integerField(body, 'limit');
+  return limit === null || limit < 0n ? null : limit;
 }
 
 const LONE_SURROGATE = /\p{Surrogate}/u;

@@ -11,6 +11,8 @@ import type { Chain } from './table/chain.ts';
 import type { FragmentReader } from './table/fragment-reader.ts';
 import type { Tables } from './table/tables.ts';
 import { requireEngineTable } from './handlers/table-parts.ts';
+import { lastWritten } from './catalog/journal-reader.ts';
+import { tookEffect, type PastRequest } from './once/past-request.ts';
 import { backUp, type BackedUp, type BackupOptions } from './recovery/backup.ts';
 import { Collector } from './retention/collector.ts';
 import { DroppedTables } from './retention/dropped-tables.ts';
@@ -41,6 +43,16 @@ export class Upkeep {
     this.dropped = new DroppedTables(parts.retention);
     this.collector = new Collector(parts.retention);
     this.verifier = new Verifier(parts.retention);
+  }
+
+  /** Whether a request of the past took effect, where its client chose its id and its answer is still kept. */
+  async tookEffect(request: PastRequest): Promise<boolean> {
+    return tookEffect(this.#parts.store, request);
+  }
+
+  /** Whether the catalog may have changed since a moment, in milliseconds since 1970: whether its journal was written to. */
+  async changedSince(millis: number): Promise<boolean> {
+    return (await lastWritten(this.#parts.retention.journal)) >= millis;
   }
 
   /** Copies the catalog as it is at one moment. @throws BackupRefusal */

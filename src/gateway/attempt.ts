@@ -1,13 +1,13 @@
 /** Shows that the attempt of a request is recorded, or is on its way. A class with a private field: nothing else passes for it. */
 export class Attempt {
   readonly #decisionId: string;
-  readonly #settled: Promise<void>;
+  readonly #settled: Promise<void> | undefined;
   #failed = false;
 
   /** @param written Rejects when the record could not be written. */
   constructor(decisionId: string, written?: Promise<void>) {
     this.#decisionId = decisionId;
-    this.#settled = Promise.resolve(written).catch(() => {
+    this.#settled = written?.catch(() => {
       this.#failed = true;
     });
   }
@@ -21,8 +21,8 @@ export class Attempt {
     return this.#failed;
   }
 
-  /** Resolves when it is known whether the record was written. */
-  async settled(): Promise<void> {
-    await this.#settled;
+  /** Resolves when it is known whether the record was written; undefined where that is known at once. */
+  get settled(): Promise<void> | undefined {
+    return this.#settled;
   }
 }

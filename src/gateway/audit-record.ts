@@ -1,4 +1,4 @@
-import type { AuditPrincipal, AuditRecord } from '../audit/record.ts';
+import type { AskedRights, AuditPrincipal, AuditRecord } from '../audit/record.ts';
 import { timeOf } from '../audit/time.ts';
 import { canonicalPath } from '../protocol/identifier.ts';
 import { queryMode } from '../protocol/mode.ts';
@@ -9,8 +9,8 @@ import type { Known } from './steps.ts';
 export interface RecordOptions {
   /** Hides the values of the context that must not be recorded. */
   readonly redact: (context: ReadonlyMap<string, string>) => Readonly<Record<string, string>>;
-  /** Name of the backend. */
-  readonly backend: string;
+  /** Name of the backend, or of that which a route is for. */
+  readonly backend: string | ((route: Known['route']) => string);
 }
 
 /** The record of a request that begins, or that was refused before it could. */
@@ -19,14 +19,17 @@ export function attemptRecord(
   options: RecordOptions,
   refused?: Outcome,
 ): AuditRecord {
-  return {
+  return recordOf(known, options, {
     phase: 'attempt',
-    time: timeOf(known.arrivedMicros),
-    ...shared(known, options),
+    micros: null,
     decision: refused?.decision ?? 'allow',
     rule: (refused ?? known).rule ?? null,
-    policy_digest: refused?.policyDigest ?? known.permit?.policyDigest ?? null,
-  };
+    policyDigest: refused?.policyDigest ?? known.permit?.policyDigest ?? null,
+    shadow:
+      refused === undefined ? (known.permit?.trial?.difference('allow') ?? null) : refused.shadow,
+    objects: none,
+    bytesOut: null,
+  });
 }
 
 /** The record of how a request ended. */
@@ -35,44 +38,86 @@ export function outcomeRecord(
   bytesOut: bigint | null,
   options: RecordOptions,
 ): AuditRecord {
-  const { known, answer } = outcome;
+  const { known, decision, rule, policyDigest } = outcome;
   const micros = (process.hrtime.bigint() - known.arrivedNanos) / 1000n;
-  return {
-    phase: 'outcome',
-    time: timeOf(known.arrivedMicros + micros),
-    duration_us: micros,
-    ...shared(known, options),
-    objects: objectsOf(outcome),
-    ...(answer.mode === undefined ? {} : { mode: answer.mode }),
-    ...(answer.branch === undefined ? {} : { branch: answer.branch }),
-    decision: outcome.decision,
-    rule: outcome.rule,
-    policy_digest: outcome.policyDigest,
-    status: answer.status,
-    code: outcome.code,
-    bytes_in: known.body.bytes,
-    bytes_out: bytesOut,
-    ...(answer.commit === undefined ? {} : { commit: answer.commit }),
-  };
+  const { shadow } = outcome;
+  const objects = objectsOf(outcome);
+  return recordOf(
+    known,
+    options,
+    { phase: 'outcome', micros, decision, rule, policyDigest, shadow, objects, bytesOut },
+    outcome,
+  );
 }
 
-function shared(known: Known, options: RecordOptions) {
-  const { principal, route, incoming } = known;
+/** What both records of a request say, each in its way. */
+interface Said extends Pick<Outcome, 'decision' | 'rule' | 'policyDigest' | 'shadow'> {
+  readonly phase: AuditRecord['phase'];
+  /** Microseconds since it came; null for the record of its beginning. */
+  readonly micros: bigint | null;
+  readonly objects: readonly string[];
+  readonly bytesOut: bigint | null;
+}
+
+/** One literal without copies of others: two are made for each request. */
+function recordOf(known: Known, options: RecordOptions, said: Said, ended?: Outcome): AuditRecord {
+  const { principal, route } = known;
+  const { micros } = said;
+  const answer = ended?.answer;
   return {
+    phase: said.phase,
+    time: timeOf(known.arrivedMicros + (micros ?? 0n)),
+    duration_us: micros,
     request_id: known.requestId,
     decision_id: known.decisionId,
-    principal: principal === undefined ? null : namesOf(principal),
+    principal: principal === undefined ? null : knownNames(principal),
     subject: principal?.subject ?? null,
     credential: principal === undefined ? null : credentialName(principal.credential),
     source_ip: known.sourceIp,
-    user_agent: incoming.headers['user-agent'] ?? null,
+    user_agent: known.incoming.headers['user-agent'] ?? null,
     operation: route?.operation.name ?? null,
     object: route === undefined ? null : canonicalPath(route.object),
-    mode: route === undefined ? null : (queryMode(route.operation, route.query) ?? null),
-    branch: route?.query.get('branch')?.[0] ?? null,
-    backend: options.backend,
-    context: known.context === undefined ? {} : options.redact(known.context),
+    objects: said.objects,
+    mode: answer?.mode ?? modeOf(route),
+    branch: answer?.branch ?? route?.query.get('branch')?.[0] ?? null,
+    backend: backendOf(known, options),
+    decision: said.decision,
+    rule: said.rule,
+    policy_digest: said.policyDigest,
+    rights: rightsOf(known),
+    shadow: said.shadow,
+    status: answer?.status ?? null,
+    code: ended?.code ?? null,
+    bytes_in: ended === undefined ? null : known.body.bytes,
+    bytes_out: said.bytesOut,
+    context: contextOf(known, options),
+    commit: answer?.commit ?? null,
   };
+}
+
+function modeOf(route: Known['route']): string | null {
+  return route === undefined ? null : (queryMode(route.operation, route.query) ?? null);
+}
+
+/** What is only described goes to a backend that is not known here. */
+export function backendOf({ described, route }: Known, { backend }: RecordOptions): string | null {
+  if (described === true) return null;
+  return typeof backend === 'string' ? backend : backend(route);
+}
+
+const nothing: AuditRecord['context'] = {};
+
+function contextOf({ context }: Known, { redact }: RecordOptions): AuditRecord['context'] {
+  return context === undefined || context.size === 0 ? nothing : redact(context);
+}
+
+/** A key has the same principal as long as its file is the same. */
+const named = new WeakMap<Principal, AuditPrincipal>();
+
+function knownNames(principal: Principal): AuditPrincipal {
+  let names = named.get(principal);
+  if (names === undefined) named.set(principal, (names = namesOf(principal)));
+  return names;
 }
 
 function namesOf({ subject, groups, roles, scopes }: Principal): AuditPrincipal {
@@ -85,9 +130,22 @@ function credentialName(credential: Credential): string {
   return credential.kind === 'token' ? credential.issuer : credential.subject;
 }
 
+/** What was asked for beyond the operation on its object and branch: the target of the route first. */
+function rightsOf({ route, permit }: Known): readonly AskedRights[] {
+  const asked = permit?.rights ?? [];
+  const target = route?.target;
+  if (target === undefined) return asked;
+  return [{ action: 'CreateTable', branch: null, objects: [canonicalPath(target)] }, ...asked];
+}
+
+const none: readonly string[] = [];
+
 /** The objects that stand beside the one of the route: in it, or in the body. */
 function objectsOf({ known, answer }: Outcome): readonly string[] {
   const target = known.route?.target;
+  if (target === undefined && known.permit?.asksNothing !== false && answer.objects === undefined) {
+    return none;
+  }
   const asked = [...(known.permit?.asked ?? []), ...(answer.objects ?? [])];
   const paths = (target === undefined ? asked : [target, ...asked]).map(canonicalPath);
   return [...new Set(paths)];

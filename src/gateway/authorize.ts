@@ -1,36 +1,34 @@
 import type { PolicySnapshot, Verdict } from '../policy/snapshot.ts';
+import { judgeNeed } from './need-verdict.ts';
 import { needsOf, type Need } from './needs.ts';
+import { grown } from './passage.ts';
 import { SnapshotPermit } from './permit.ts';
-import type { Authorized, Identified } from './steps.ts';
+import type { Shadow } from './shadow.ts';
+import { circumstancesOf } from './surroundings.ts';
+import type { Authorized, Limited } from './steps.ts';
 
 /**
  * Decides a request by its route and query, and gives it the permit that the
- * backend asks for the rest.
+ * backend asks for the rest. The shadow policy is asked the same, without effect.
  * @throws CatalogError InvalidInput; Denied
  */
-export function authorize(identified: Identified, policy: PolicySnapshot): Authorized {
-  const permit = new SnapshotPermit(policy, identified.principal, identified.decisionId);
-  const verdicts = needsOf(identified.route).map((need) => judge(need, permit));
-  return { ...identified, permit, rule: verdicts[0]?.rule ?? null };
+export function authorize(limited: Limited, policy: PolicySnapshot, shadow?: Shadow): Authorized {
+  const { principal, decisionId } = limited;
+  const circumstances = circumstancesOf(limited);
+  const needs = needsOf(limited.route);
+  const trial = shadow?.trial(principal, decisionId, circumstances);
+  trial?.judge(needs);
+  const permit = new SnapshotPermit(policy, principal, decisionId, circumstances, trial);
+  let rule: string | null | undefined;
+  for (const need of needs) {
+    const verdict = judge(need, permit);
+    if (rule === undefined) ({ rule } = verdict);
+  }
+  return grown(limited, { permit, rule: rule ?? null });
 }
 
 function judge(need: Need, permit: SnapshotPermit): Verdict {
-  const verdict = verdictOn(need, permit);
-  if (!isEnough(need, verdict)) permit.refuse(need.action, need.object, verdict);
+  const verdict = judgeNeed(need, permit);
+  if (!verdict.enough) permit.refuse(need.action, need.object, verdict);
   return verdict;
-}
-
-function verdictOn(need: Need, permit: SnapshotPermit): Verdict {
-  if (need.judged !== 'anywhere') return permit.verdict(need.action, need.object);
-  const allowed = permit.mayAnywhere(need.action);
-  return {
-    allowed,
-    rule: null,
-    reason: allowed ? 'allowed on some object' : 'allowed on no object',
-  };
-}
-
-/** A refusal without a line is the default one: nothing allowed it, nothing denied it. */
-function isEnough(need: Need, verdict: Verdict): boolean {
-  return verdict.allowed || (need.judged === 'not-denied' && verdict.rule === null);
 }

@@ -1,14 +1,22 @@
 import { randomUUID } from 'node:crypto';
-import type { ServerResponse } from 'node:http';
+import { STATUS_CODES, type ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { CatalogError } from '../protocol/errors.ts';
 import { errorBody } from './outcome.ts';
 
-const sentences: Readonly<Record<string, string>> = {
-  HPE_HEADER_OVERFLOW: 'the headers are too large',
-  HPE_CHUNK_EXTENSIONS_OVERFLOW: 'the chunk extensions are too large',
-  ERR_HTTP_REQUEST_TIMEOUT: 'the request took too long to arrive',
+/** How bytes are refused that are no request that could be answered. */
+interface Refusal {
+  readonly status: number;
+  readonly sentence: string;
+}
+
+const refusals: Readonly<Record<string, Refusal>> = {
+  HPE_HEADER_OVERFLOW: { status: 431, sentence: 'the headers are too large' },
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: { status: 413, sentence: 'the chunk extensions are too large' },
+  ERR_HTTP_REQUEST_TIMEOUT: { status: 408, sentence: 'the request took too long to arrive' },
 };
+const notHttp: Refusal = { status: 400, sentence: 'the request is not valid HTTP' };
+const noTunnel: Refusal = { status: 400, sentence: 'the target of a request must be a path' };
 
 /**
  * Answers bytes that are no HTTP request, as far as that can still be done: not
@@ -20,7 +28,18 @@ export function refuseBytes(error: Error, socket: Duplex, last: ServerResponse |
     socket.destroy();
     return;
   }
-  socket.write(rawAnswer(sentences[codeOf(error)] ?? 'the request is not valid HTTP'));
+  refuse(socket, refusals[codeOf(error)] ?? notHttp);
+}
+
+/** Answers a `CONNECT`: its target names another host, and nothing here leads there. */
+export function refuseTunnel(socket: Duplex): void {
+  refuse(socket, noTunnel);
+}
+
+function refuse(socket: Duplex, refusal: Refusal): void {
+  // Nobody else listens any more, and a client that leaves meanwhile would end the process.
+  socket.on('error', () => socket.destroy());
+  socket.write(rawAnswer(refusal));
   socket.end(() => socket.destroy());
 }
 
@@ -32,11 +51,11 @@ function codeOf(error: Error): string {
   return 'code' in error && typeof error.code === 'string' ? error.code : '';
 }
 
-function rawAnswer(sentence: string): string {
+function rawAnswer({ status, sentence }: Refusal): string {
   const requestId = randomUUID();
   const body = errorBody(new CatalogError('InvalidInput', sentence), requestId);
   return [
-    'HTTP/1.1 400 Bad Request',
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
     `Date: ${new Date().toUTCString()}`,
     'Content-Type: application/json',
     `Content-Length: ${Buffer.byteLength(body)}`,

@@ -1,10 +1,14 @@
 import type { AnswerBody } from '../protocol/backend.ts';
 import { errorRow } from '../protocol/errors.ts';
+import { canonicalPath } from '../protocol/identifier.ts';
 import type { Gateway } from './gateway.ts';
 import { linger } from './linger.ts';
 import { CLIENT_GONE, type Outcome } from './outcome.ts';
 import { responseHeaders } from './response-headers.ts';
 import { send, type Sent } from './send.ts';
+import type { Judged } from './traces.ts';
+
+const NANOS = 1e9;
 
 /**
  * Records how a request ends and answers it. The outcome is recorded before the
@@ -13,20 +17,45 @@ import { send, type Sent } from './send.ts';
  */
 export async function conclude(gateway: Gateway, outcome: Outcome): Promise<void> {
   const { answer, known } = outcome;
+  known.trace?.step('outcome');
+  gateway.shadow?.note(outcome);
   const size = sizeOf(answer.body);
   const late = size === null && known.route?.operation.mutates !== true;
-  const state = late ? 'recorded' : await gateway.recorder.outcome(outcome, size);
+  const recorded = late ? 'recorded' : gateway.recorder.outcome(outcome, size);
+  const state = recorded instanceof Promise ? await recorded : recorded;
   linger(known.incoming, gateway.linger);
-  const sent = await send(
-    known.response,
-    answer,
-    responseHeaders(outcome, {
-      pending: state === 'pending',
-      closing: isClosing(gateway, outcome),
-    }),
-  );
+  const pending = state === 'pending';
+  const headers = responseHeaders(outcome, { pending, closing: isClosing(gateway, outcome) });
+  const sending = send(known.response, answer, headers);
+  const sent = sending instanceof Promise ? await sending : sending;
   if (late) await gateway.recorder.outcome(ended(outcome, sent), sent.bytes);
+  if (known.trace !== undefined)
+    known.trace.judged(judgedOf(outcome, gateway.recorder.backendOf(known)));
+  count(gateway, outcome, sent);
   report(gateway, outcome, sent);
+}
+
+function judgedOf({ known, decision, answer, code }: Outcome, backend: string): Judged {
+  const { route, decisionId } = known;
+  const named =
+    route === undefined
+      ? {}
+      : { operation: route.operation.name, object: canonicalPath(route.object) };
+  return { decision, decisionId, ...named, backend, status: answer.status, code };
+}
+
+function count({ metrics, recorder }: Gateway, outcome: Outcome, sent: Sent): void {
+  const { known, decision, answer, shadow } = outcome;
+  if (shadow !== null) metrics?.count('shadowDifferences', shadow.decision);
+  metrics?.ended({
+    operation: known.route?.operation.name ?? null,
+    decision,
+    backend: recorder.backendOf(known),
+    status: sent.end === 'client-gone' ? CLIENT_GONE : answer.status,
+    seconds: Number(process.hrtime.bigint() - known.arrivedNanos) / NANOS,
+    bytesIn: Number(known.body.bytes),
+    bytesOut: Number(sent.bytes),
+  });
 }
 
 /** The size of a body that is at hand, null for one that streams. */

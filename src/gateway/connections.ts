@@ -1,39 +1,102 @@
 import type { ServerResponse } from 'node:http';
+import type { ServerHttp2Session } from 'node:http2';
 import type { Duplex } from 'node:stream';
+
+/** What is known of a connection of HTTP/1. */
+interface Connection {
+  /** The response to its latest request; earlier ones end before it. */
+  latest: ServerResponse | undefined;
+  /** The response that was awaited at the last look for slow clients, and the bytes moved until then. */
+  looked: ServerResponse | undefined;
+  moved: number;
+}
+
+/** A client that moves fewer bytes between two looks holds its connection open on purpose. */
+const LEAST_BYTES = 64 * 1024;
 
 /**
  * The open connections, each with its latest response. Node's own list takes a
  * connection that never sent anything for a busy one, and would hold up a stop.
  */
 export class Connections {
-  readonly #latest = new Map<Duplex, ServerResponse | undefined>();
+  readonly #connections = new Map<Duplex, Connection>();
+  readonly #sessions = new Set<ServerHttp2Session>();
+  /** Connections that are not encrypted yet, though they should be. */
+  readonly #shaking = new Set<Duplex>();
 
-  /** Notes a new connection until it closes. */
+  /** Notes a new connection of HTTP/1 until it closes. */
   opened(socket: Duplex): void {
-    this.#latest.set(socket, undefined);
-    socket.once('close', () => this.#latest.delete(socket));
+    this.#connections.set(socket, { latest: undefined, looked: undefined, moved: 0 });
+    socket.once('close', () => this.#connections.delete(socket));
   }
 
-  /** Notes the response to the latest request of a connection; earlier ones end before it. */
+  /** Notes a connection that begins to shake hands, until it closes. */
+  shaking(socket: Duplex): void {
+    this.#shaking.add(socket);
+    socket.once('close', () => this.#shaking.delete(socket));
+  }
+
+  /** Notes a new connection of HTTP/2 until it closes. */
+  begun(session: ServerHttp2Session): void {
+    this.#sessions.add(session);
+    session.once('close', () => this.#sessions.delete(session));
+  }
+
+  /** Notes the response to the latest request of a connection of HTTP/1. */
   answering(socket: Duplex, response: ServerResponse): void {
-    this.#latest.set(socket, response);
+    const connection = this.#connections.get(socket);
+    if (connection !== undefined) connection.latest = response;
   }
 
   /** The response to the latest request of a connection. */
   latest(socket: Duplex): ServerResponse | undefined {
-    return this.#latest.get(socket);
+    return this.#connections.get(socket)?.latest;
   }
 
-  /** Closes connections on which no request is being read or answered. */
+  /** Closes connections on which no request is being read or answered; those of HTTP/2 take no new stream. */
   closeIdle(): void {
-    for (const [socket, response] of this.#latest) if (isIdle(response)) socket.destroy();
+    for (const [socket, { latest }] of this.#connections) if (isIdle(latest)) socket.destroy();
+    for (const session of this.#sessions) if (!session.closed) session.close();
+  }
+
+  /**
+   * Cuts connections whose client has kept the same request waiting since the
+   * last look, and moved next to nothing of it. One that waits for the gateway is left.
+   */
+  closeSlow(): void {
+    for (const [socket, connection] of this.#connections) {
+      const moved = movedOn(socket);
+      const awaited = isAwaited(connection.latest) ? connection.latest : undefined;
+      const same = awaited !== undefined && awaited === connection.looked;
+      if (same && moved - connection.moved < LEAST_BYTES) socket.destroy();
+      connection.looked = awaited;
+      connection.moved = moved;
+    }
   }
 
   closeAll(): void {
-    for (const socket of this.#latest.keys()) socket.destroy();
+    for (const socket of this.#connections.keys()) socket.destroy();
+    for (const session of this.#sessions) session.destroy();
+    for (const socket of this.#shaking) socket.destroy();
   }
 }
 
 function isIdle(response: ServerResponse | undefined): boolean {
   return response === undefined || (response.writableFinished && response.req.complete);
+}
+
+/** Whether it is the client that has to send, or to take what waits for it. */
+function isAwaited(response: ServerResponse | undefined): boolean {
+  if (response === undefined) return false;
+  const { req } = response;
+  const sending = !req.complete && req.readableLength === 0;
+  return sending || response.writableLength > 0;
+}
+
+function movedOn(socket: Duplex): number {
+  const { bytesRead, bytesWritten } = socket as Duplex & {
+    readonly bytesRead?: number;
+    readonly bytesWritten?: number;
+  };
+  return (bytesRead ?? 0) + (bytesWritten ?? 0);
 }

@@ -7,6 +7,11 @@ export class Drain {
     return this.#stopping;
   }
 
+  /** How much runs. */
+  get size(): number {
+    return this.#running.size;
+  }
+
   begin(): void {
     this.#stopping = true;
   }

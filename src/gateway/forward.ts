@@ -1,4 +1,6 @@
-import type { AnswerBody, Backend, CatalogRequest } from '../protocol/backend.ts';
+import type { Answer, Backend, ByteStream, CatalogRequest } from '../protocol/backend.ts';
+import { isUnmeasured } from './message.ts';
+import { grown } from './passage.ts';
 import type { Answered, Recorded } from './steps.ts';
 
 /**
@@ -7,32 +9,58 @@ import type { Answered, Recorded } from './steps.ts';
  * awaited, so that a failure before them is still answered as one.
  */
 export async function forward(recorded: Recorded, backend: Backend): Promise<Answered> {
-  const answer = await backend.handle(requestOf(recorded), recorded.permit);
-  await recorded.body.released();
-  return { ...recorded, answer: { ...answer, body: await primed(answer.body) } };
+  const answer = await handled(recorded, backend);
+  const { body } = answer;
+  if (body === null || typeof body === 'string') return grown(recorded, { answer });
+  return grown(recorded, { answer: { ...answer, body: await primed(body) } });
+}
+
+/** An attempt that could not be recorded is what is told, whatever came of it. */
+async function handled(recorded: Recorded, backend: Backend): Promise<Answer> {
+  if (!recorded.incoming.complete) await arrival();
+  try {
+    return await backend.handle(requestOf(recorded), recorded.permit);
+  } finally {
+    const { released } = recorded.body;
+    if (released !== undefined) await released;
+  }
+}
+
+/**
+ * Resolves when what came with the head of a request is parsed too: a body that is
+ * there whole costs a fraction of one that is read as a stream.
+ */
+function arrival(): Promise<void> {
+  return new Promise((resolve) => {
+    setImmediate(resolve);
+  });
 }
 
 function requestOf(recorded: Recorded): CatalogRequest {
-  const { route, clientRequestId } = recorded;
+  const { route, clientRequestId, trace } = recorded;
   return {
     operation: route.operation,
     dialect: route.dialect,
     object: route.object,
-    ...(route.indexName === undefined ? {} : { indexName: route.indexName }),
-    ...(route.target === undefined ? {} : { target: route.target }),
+    indexName: route.indexName,
+    target: route.target,
     delimiter: route.delimiter,
+    method: recorded.incoming.method ?? '',
+    parameters: route.parameters,
     query: route.query,
     headers: recorded.incoming.headers,
     context: recorded.context,
     requestId: recorded.requestId,
-    ...(clientRequestId === undefined ? {} : { clientRequestId }),
+    clientRequestId,
+    ...(trace === undefined ? {} : { traceparent: trace.traceparent }),
     signal: recorded.signal,
+    ...(isUnmeasured(recorded.incoming) && { unmeasured: true }),
     body: recorded.body,
+    ahead: route.operation.staged === true ? recorded.body.ahead() : undefined,
   };
 }
 
-async function primed(body: AnswerBody): Promise<AnswerBody> {
-  if (body === null || typeof body === 'string') return body;
+async function primed(body: ByteStream): Promise<ByteStream> {
   const rest = body[Symbol.asyncIterator]();
   const first = await rest.next();
   return {

@@ -1,19 +1,27 @@
 import type { Logger } from 'pino';
 import type { PolicySnapshot } from '../policy/snapshot.ts';
 import type { Backend } from '../protocol/backend.ts';
+import type { RemoteBackend } from './backends/remote-backend.ts';
+import type { Quota } from '../store/quota.ts';
 import type { Drain } from './drain.ts';
 import type { Identification } from './identification.ts';
 import type { KeyRing } from './key-ring.ts';
 import type { LingerLimits } from './linger.ts';
+import type { Metrics } from './metrics.ts';
 import type { Networks } from './networks.ts';
+import type { ReadinessPart } from './readiness-part.ts';
 import type { Recorder } from './record.ts';
+import type { Shadow } from './shadow.ts';
 import type { Tokens } from './tokens/tokens.ts';
+import type { Traces } from './traces.ts';
 
 /** Where the policy in force comes from. */
 export interface PolicySource {
   current(): PolicySnapshot;
   /** Why a newer state of the files was refused. */
   refused(): string | undefined;
+  /** Why old decisions may not be explained later, if they may not. */
+  weakness?(): string | undefined;
 }
 
 /** Everything that a request meets on its way. */
@@ -24,11 +32,23 @@ export interface Gateway {
   /** The networks of proxies whose `X-Forwarded-*` are believed. */
   readonly trustedProxies: Networks;
   readonly policy: PolicySource;
+  /** A policy that is tried out beside it. */
+  readonly shadow?: Shadow;
+  /** What the limits of the policy count with. */
+  readonly quota: Quota;
   readonly recorder: Recorder;
   readonly backend: Backend;
+  /** The remote ones among what `backend` chooses from. */
+  readonly remotes?: readonly RemoteBackend[];
   readonly log: Logger;
   readonly linger: LingerLimits;
   /** Version of the program, for `/openapi.json`. */
   readonly version: string;
   readonly drain: Drain;
+  /** Counts requests; nothing is counted without. */
+  readonly metrics?: Metrics;
+  /** Follows requests; nothing is followed without. */
+  readonly traces?: Traces;
+  /** What `/readyz` looks at beside the parts that every gateway has. */
+  readonly parts?: readonly ReadinessPart[];
 }

@@ -1,4 +1,4 @@
-import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import type { IncomingHttpHeaders } from 'node:http';
 import { CatalogError } from '../protocol/errors.ts';
 import { headerText } from '../protocol/header-text.ts';
 import type { Principal } from '../protocol/principal.ts';
@@ -9,6 +9,7 @@ import {
 } from './client-certificate.ts';
 import type { FailureLimit } from './failure-limit.ts';
 import type { KeyRing } from './key-ring.ts';
+import type { Incoming } from './message.ts';
 import { samePrincipal } from './same-principal.ts';
 import type { Tokens } from './tokens/tokens.ts';
 
@@ -25,7 +26,7 @@ export interface IdentificationOptions {
 
 /** What of a request tells who asks: never its body. */
 export interface Asking {
-  readonly incoming: Pick<IncomingMessage, 'headers' | 'socket'>;
+  readonly incoming: Pick<Incoming, 'headers' | 'socket'>;
   readonly sourceIp: string;
 }
 
@@ -92,7 +93,7 @@ export class Identification {
     return proofs.every(isAtHand) ? onlyOne(proofs) : allOf(proofs).then(onlyOne);
   }
 
-  #certified(socket: IncomingMessage['socket']): Principal | undefined {
+  #certified(socket: Incoming['socket']): Principal | undefined {
     const { clientSubject } = this.#options;
     if (clientSubject === undefined) return undefined;
     const certificate = clientCertificate(socket);

@@ -1,5 +1,6 @@
 import type { Principal } from '../protocol/principal.ts';
 import type { Identification } from './identification.ts';
+import { grown } from './passage.ts';
 import type { Identified, Routed } from './steps.ts';
 
 /**
@@ -18,5 +19,5 @@ export function identify(
 }
 
 function identified(routed: Routed, principal: Principal): Identified {
-  return { ...routed, principal };
+  return grown(routed, { principal });
 }

@@ -30,12 +30,12 @@ async function textOf(path: string): Promise<string | undefined> {
  */
 export async function updateKeys(
   path: string,
-  change: (keys: readonly StoredKey[]) => readonly StoredKey[],
+  change: (keys: readonly StoredKey[]) => readonly StoredKey[] | Promise<readonly StoredKey[]>,
 ): Promise<void> {
   const lock = `${path}.lock`;
   await takeLock(lock);
   try {
-    const keys = change(await readKeys(path));
+    const keys = await change(await readKeys(path));
     await replaceFile(path, `${JSON.stringify({ format: FORMAT, keys }, null, 2)}\n`);
   } finally {
     await rm(lock, { force: true });

@@ -1,4 +1,4 @@
-import { createHash, randomBytes, randomInt } from 'node:crypto';
+import { hash, randomBytes, randomInt } from 'node:crypto';
 import type { Scope } from '../protocol/principal.ts';
 
 /** A key as it is stored: everything but its secret, of which only a hash is kept. */
@@ -46,7 +46,7 @@ export function keyId(text: string): string | undefined {
 
 /** SHA-256 of a credential's text. */
 export function credentialHash(text: string): Buffer {
-  return createHash('sha256').update(text, 'utf8').digest();
+  return hash('sha256', text, 'buffer');
 }
 
 /** Makes a key with a random id and a random secret. */

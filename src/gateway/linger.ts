@@ -1,4 +1,4 @@
-import type { IncomingMessage } from 'node:http';
+import type { Incoming } from './message.ts';
 
 /** How long, and for how many bytes, the rest of a refused upload is read. */
 export interface LingerLimits {
@@ -14,7 +14,7 @@ export const defaultLinger: LingerLimits = { bytes: 256 * 1024 * 1024, milliseco
  * once would give them a broken pipe in its place. Beyond the limits the
  * connection is cut.
  */
-export function linger(incoming: IncomingMessage, limits: LingerLimits): void {
+export function linger(incoming: Incoming, limits: LingerLimits): void {
   if (incoming.complete || incoming.destroyed) return;
   let left = limits.bytes;
   const cut = (): void => {

@@ -1,3 +1,4 @@
+import { branchOfRoute } from '../protocol/branch.ts';
 import type { ObjectPath } from '../protocol/identifier.ts';
 import { choiceOf } from '../protocol/mode.ts';
 import type { Action, Operation } from '../protocol/operation.ts';
@@ -8,6 +9,8 @@ import type { Route } from './steps.ts';
 export interface Need {
   readonly action: Action;
   readonly object: ObjectPath;
+  /** Null while the body, which is not read yet, may name it; undefined where the right is about none. */
+  readonly branch: string | null | undefined;
   /**
    * How it is judged: allowed on the object; allowed on something, where only
    * the body names objects; or merely not denied, where a mode asks for other
@@ -16,15 +19,19 @@ export interface Need {
   readonly judged: 'allowed' | 'anywhere' | 'not-denied';
 }
 
+/** What of a route says which rights a request needs. */
+export type Asking = Pick<Route, 'operation' | 'object' | 'query' | 'target'>;
+
 /** @throws CatalogError InvalidInput for a mode that the operation does not have. */
-export function needsOf(route: Route): readonly Need[] {
+export function needsOf(route: Asking): readonly Need[] {
   return [...ownNeeds(route, modeOf(route)), ...targetNeeds(route)];
 }
 
-function ownNeeds(route: Route, mode: string | undefined): readonly Need[] {
+function ownNeeds(route: Asking, mode: string | undefined): readonly Need[] {
   const { operation } = route;
+  const branch = branchOfRoute(operation, route.query);
   if (isOfBody(operation)) {
-    return [{ action: operation.name, object: [], judged: 'anywhere' }];
+    return [{ action: operation.name, object: [], branch, judged: 'anywhere' }];
   }
   const object = judgedObject(route);
   const extra = mode === undefined ? undefined : operation.modes?.[mode];
@@ -32,9 +39,10 @@ function ownNeeds(route: Route, mode: string | undefined): readonly Need[] {
   const further = (extra?.actions ?? []).map((action): Need => ({
     action,
     object,
+    branch,
     judged: 'allowed',
   }));
-  return [{ action: operation.name, object, judged }, ...further];
+  return [{ action: operation.name, object, branch, judged }, ...further];
 }
 
 /**
@@ -48,17 +56,17 @@ function isOfBody(operation: Operation): boolean {
 }
 
 /** What concerns no object is a right on everything. */
-function judgedObject(route: Route): ObjectPath {
+function judgedObject(route: Asking): ObjectPath {
   return route.operation.object === 'none' ? [] : route.object;
 }
 
-function targetNeeds(route: Route): readonly Need[] {
+function targetNeeds(route: Asking): readonly Need[] {
   return route.target === undefined
     ? []
-    : [{ action: 'CreateTable', object: route.target, judged: 'allowed' }];
+    : [{ action: 'CreateTable', object: route.target, branch: undefined, judged: 'allowed' }];
 }
 
-function modeOf({ operation, query }: Route): string | undefined {
+function modeOf({ operation, query }: Asking): string | undefined {
   if (operation.modeIn !== 'query') return undefined;
   return choiceOf(operation, 'mode', query.get('mode')?.[0]);
 }

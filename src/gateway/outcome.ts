@@ -1,12 +1,16 @@
-import type { Decision } from '../audit/record.ts';
+import type { Decision, ShadowVerdict } from '../audit/record.ts';
 import type { Answer } from '../protocol/backend.ts';
 import { dialectOf, statusOf } from '../protocol/dialect.ts';
-import { CatalogError } from '../protocol/errors.ts';
 import { RuleRefusal } from '../rules/refusal.ts';
-import { Denied } from './permit.ts';
+import { CatalogError } from '../protocol/errors.ts';
+import { isGone } from './message.ts';
+import { BackendAway } from './backends/backend-away.ts';
+import { Denied, type SnapshotPermit } from './permit.ts';
+import { rateLimitHeaders } from './rate-limit-headers.ts';
 import { MethodRefused, pathOf } from './route.ts';
 import type { Answered, Known } from './steps.ts';
 import { TooManyFailures } from './too-many-failures.ts';
+import { Throttled } from './throttled.ts';
 
 /** How a request ends: what is answered, and what the audit log says of it. */
 export interface Outcome {
@@ -17,6 +21,8 @@ export interface Outcome {
   /** Why it was denied, as far as the caller may know. */
   readonly reason?: string;
   readonly policyDigest: string | null;
+  /** What the shadow policy says, where that is not what was decided. */
+  readonly shadow: ShadowVerdict | null;
   readonly answer: Answer;
   /** Code of the error table, for a refusal. */
   readonly code: number | null;
@@ -34,8 +40,9 @@ export function success(answered: Answered): Outcome {
     decision: 'allow',
     rule: answered.rule,
     policyDigest: answered.permit.policyDigest,
+    shadow: answered.permit.trial?.difference('allow') ?? null,
     answer: answered.answer,
-    code: null,
+    code: answered.answer.code ?? null,
   };
 }
 
@@ -43,14 +50,28 @@ export function success(answered: Answered): Outcome {
 export function refusal(known: Known, error: unknown): Outcome {
   const refused = asCatalogError(error);
   const denied = refused instanceof Denied ? refused : undefined;
+  const decision = decisionOf(known, refused);
+  const permit = denied?.permit ?? known.permit;
   return {
     known,
-    decision: decisionOf(known, refused),
-    rule: ruleOf(refused) ?? known.rule ?? null,
+    decision,
+    rule:
+      ruleOf(refused) ??
+      (decision === 'deny' ? (permit?.refused?.rule ?? null) : (known.rule ?? null)),
     ...(refused.row.name === 'PermissionDenied' ? { reason: reasonOf(refused) } : {}),
-    policyDigest: (denied?.permit ?? known.permit)?.policyDigest ?? null,
+    policyDigest: permit?.policyDigest ?? null,
+    shadow: differenceOf(permit, decision),
     ...answerOf(known, refused, error),
   };
+}
+
+/** What a policy that is tried out says otherwise; nothing of a refusal that was not the policy's. */
+function differenceOf(
+  permit: SnapshotPermit | undefined,
+  decision: Decision,
+): ShadowVerdict | null {
+  if (permit === undefined || (decision === 'deny' && permit.refused === undefined)) return null;
+  return permit.trial?.difference(decision) ?? null;
 }
 
 /** An error that is not meant for callers becomes one that says nothing. */
@@ -93,7 +114,7 @@ function answerOf(
 ): Pick<Outcome, 'answer' | 'code' | 'failure'> {
   const told = { answer: errorAnswer(known, refused), code: refused.row.code };
   if (error instanceof CatalogError) return told;
-  return known.signal.aborted
+  return isGone(known.response)
     ? { answer: { status: CLIENT_GONE, body: null }, code: null }
     : { ...told, failure: error };
 }
@@ -124,10 +145,16 @@ function statusFor(known: Known, error: CatalogError): number {
   return statusOf(error.row, dialect, known.route?.operation.name);
 }
 
-function headersFor(error: CatalogError): Readonly<Record<string, string>> {
+/** The headers that belong to an error. */
+export function headersFor(error: CatalogError): Readonly<Record<string, string>> {
   if (error instanceof MethodRefused) return { allow: error.allow.join(', ') };
   if (error instanceof TooManyFailures) return { 'retry-after': String(error.retryAfter) };
   if (error.row.name === 'Unauthenticated')
     return { 'www-authenticate': 'Bearer realm="arrowgate"' };
+  if (error instanceof BackendAway && error.retryAfter !== undefined)
+    return { 'retry-after': error.retryAfter };
+  if (error instanceof Throttled) {
+    return { ...rateLimitHeaders(error.limits), 'retry-after': String(error.retrySeconds) };
+  }
   return {};
 }

@@ -1,9 +1,13 @@
+import type { AskedRights, Decision, ShadowVerdict } from '../audit/record.ts';
 import { canonicalPath, type ObjectPath } from '../protocol/identifier.ts';
+import { MAIN_BRANCH, isAboutBranch } from '../protocol/branch.ts';
 import { CatalogError } from '../protocol/errors.ts';
 import type { Action } from '../protocol/operation.ts';
 import type { Permit, VisibleNames } from '../protocol/permit.ts';
 import type { Principal } from '../protocol/principal.ts';
+import type { Circumstances } from '../policy/circumstances.ts';
 import type { PolicySnapshot, Verdict } from '../policy/snapshot.ts';
+import { AskedRightsList } from './asked-rights.ts';
 
 /** A denial: what the caller is told, and the verdict that only some may see. */
 export class Denied extends CatalogError {
@@ -17,18 +21,40 @@ export class Denied extends CatalogError {
   }
 }
 
+/** A policy that is only tried out on a request: it is asked the same, without effect. */
+export interface PolicyTrial {
+  /** Judges a right that the backend asks for. Throws nothing. */
+  ask(action: Action, object: ObjectPath, branch?: string): void;
+  /** Its verdict, where it differs from what was decided. */
+  difference(decided: Decision): ShadowVerdict | null;
+}
+
 /**
  * The permit of one request. Every question is answered by the policy that was
- * in force when the request was decided, whatever is loaded meanwhile.
+ * in force when the request was decided, whatever is loaded meanwhile, under the
+ * circumstances of then.
  */
 export class SnapshotPermit implements Permit {
   readonly principal: Principal;
   readonly decisionId: string;
   readonly #policy: PolicySnapshot;
-  readonly #asked = new Map<string, ObjectPath>();
+  #asked: Map<string, ObjectPath> | undefined;
+  readonly #rights = new AskedRightsList();
+  readonly trial: PolicyTrial | undefined;
+  #refused: Verdict | undefined;
+  readonly #circumstances: Circumstances;
+  #onBranches: Map<string | null, Circumstances> | undefined;
 
-  constructor(policy: PolicySnapshot, principal: Principal, decisionId: string) {
+  constructor(
+    policy: PolicySnapshot,
+    principal: Principal,
+    decisionId: string,
+    circumstances: Circumstances,
+    trial?: PolicyTrial,
+  ) {
+    this.trial = trial;
     this.#policy = policy;
+    this.#circumstances = circumstances;
     this.principal = principal;
     this.decisionId = decisionId;
   }
@@ -40,37 +66,83 @@ export class SnapshotPermit implements Permit {
 
   /** The objects that rights were asked for, each once, in order. */
   get asked(): readonly ObjectPath[] {
-    return [...this.#asked.values()];
+    return this.#asked === undefined ? [] : [...this.#asked.values()];
   }
 
-  /** The verdict on an action. A group is allowed when every operation of it is. */
-  verdict(action: Action, object: ObjectPath): Verdict {
-    return this.#policy.decide(this.principal, action, object);
+  /** Whether no right was asked for. */
+  get asksNothing(): boolean {
+    return this.#asked === undefined;
   }
 
-  require(action: Action, object: ObjectPath): void {
-    this.#asked.set(canonicalPath(object), object);
-    const verdict = this.verdict(action, object);
+  /** The verdict that refused the request last; undefined while none did. */
+  get refused(): Verdict | undefined {
+    return this.#refused;
+  }
+
+  /** The rights that were asked for, in order. */
+  get rights(): readonly AskedRights[] {
+    return this.#rights.all;
+  }
+
+  /**
+   * The verdict on an action. A group is allowed when every operation of it is.
+   * @param branch Null while it is open; unless given `main`, where the action is about one at all.
+   */
+  verdict(action: Action, object: ObjectPath, branch?: string | null): Verdict {
+    const meant = branch === undefined && isAboutBranch(action) ? MAIN_BRANCH : branch;
+    return this.#policy.decide(this.principal, action, object, this.#on(meant));
+  }
+
+  require(action: Action, object: ObjectPath, branch?: string): void {
+    const path = canonicalPath(object);
+    this.#asked ??= new Map();
+    this.#asked.set(path, object);
+    this.#rights.add(action, branch ?? null, path);
+    this.trial?.ask(action, object, branch);
+    const verdict = this.verdict(action, object, branch);
     if (!verdict.allowed) this.refuse(action, object, verdict);
   }
 
   /** @throws Denied always: the refusal of this action, with the verdict behind it. */
   refuse(action: Action, object: ObjectPath, verdict: Verdict): never {
+    this.#refused = verdict;
     const what = `${this.principal.subject} may not ${action} on ${canonicalPath(object)}`;
     throw new Denied(what, verdict, this);
   }
 
-  holds(action: Action, object: ObjectPath): boolean {
-    return this.verdict(action, object).allowed;
+  holds(action: Action, object: ObjectPath, branch?: string): boolean {
+    return this.verdict(action, object, branch).allowed;
+  }
+
+  /** A branch that is missing fails what is allowed on some alone, and satisfies what is denied on some. */
+  holdsOnBranches(action: Action, object: ObjectPath): boolean {
+    const anywhere = { ...this.#circumstances, branch: undefined };
+    return this.#policy.decide(this.principal, action, object, anywhere).allowed;
   }
 
   sees(object: ObjectPath, kind: 'namespace' | 'table'): boolean {
-    return this.#policy.sees(this.principal, object, kind);
+    return this.#policy.sees(this.principal, object, kind, this.#on(null));
   }
 
-  /** Whether the action is allowed on anything at all. */
+  holdsBelow(action: Action | 'see', object: ObjectPath): boolean {
+    return this.#policy.holdsBelow(this.principal, action, object);
+  }
+
+  /** Whether the action is allowed on anything at all, on whatever branch. */
   mayAnywhere(action: Action): boolean {
-    return this.#policy.mayAnywhere(this.principal, action);
+    return this.#policy.mayAnywhere(this.principal, action, this.#on(null));
+  }
+
+  /** The circumstances on a branch, always the same for one, so that what they come to is kept. */
+  #on(branch: string | null | undefined): Circumstances {
+    if (branch === undefined) return this.#circumstances;
+    this.#onBranches ??= new Map();
+    let circumstances = this.#onBranches.get(branch);
+    if (circumstances === undefined) {
+      circumstances = { ...this.#circumstances, branch };
+      this.#onBranches.set(branch, circumstances);
+    }
+    return circumstances;
   }
 
   show<Entry>(

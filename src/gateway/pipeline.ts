@@ -5,6 +5,7 @@ import { conclude } from './conclude.ts';
 import { forward } from './forward.ts';
 import type { Gateway } from './gateway.ts';
 import { identify } from './identify.ts';
+import { limit } from './limit.ts';
 import { refusal, success, type Outcome } from './outcome.ts';
 import { route } from './route.ts';
 import type { Known, Received } from './steps.ts';
@@ -16,19 +17,31 @@ import type { Known, Received } from './steps.ts';
  */
 export async function handle(gateway: Gateway, received: Received): Promise<void> {
   const outcome = await pass(gateway, received);
-  await conclude(gateway, outcome);
+  try {
+    await conclude(gateway, outcome);
+  } finally {
+    outcome.known.release?.();
+  }
 }
 
 async function pass(gateway: Gateway, received: Received): Promise<Outcome> {
   let known: Known = received;
+  const { trace } = received;
   try {
+    trace?.step('decide');
     const admitted = (known = admit(received, gateway.drain.stopping));
     const routed = (known = route(admitted));
     const found = identify(routed, gateway.identification);
     const identified = (known = found instanceof Promise ? await found : found);
-    const authorized = (known = authorize(identified, gateway.policy.current()));
-    const checked = checkCommit(authorized, gateway.policy.current());
-    const recorded = (known = await gateway.recorder.attempt(checked));
+    const policy = gateway.policy.current();
+    const counted = limit(identified, policy, gateway.quota);
+    const limited = (known = counted instanceof Promise ? await counted : counted);
+    const authorized = (known = authorize(limited, policy, gateway.shadow));
+    const checked = checkCommit(authorized, policy);
+    trace?.step('attempt');
+    const attempt = gateway.recorder.attempt(checked);
+    const recorded = (known = attempt instanceof Promise ? await attempt : attempt);
+    trace?.step('backend', { backend: gateway.recorder.backendOf(recorded) });
     const answered = await forward(recorded, gateway.backend);
     return success(answered);
   } catch (error) {

@@ -4,10 +4,13 @@ import { openApiDocument } from '../protocol/openapi.ts';
 import { admit } from './admit.ts';
 import type { Gateway } from './gateway.ts';
 import { linger } from './linger.ts';
-import { errorBody } from './outcome.ts';
+import { requireManage } from './may-manage.ts';
+import { METRICS_TYPE } from './metrics.ts';
+import { errorBody, headersFor } from './outcome.ts';
 import { readiness } from './readiness.ts';
 import { pathOf } from './route.ts';
 import { send } from './send.ts';
+import type { Site } from './site.ts';
 import type { Received } from './steps.ts';
 
 type Page = (gateway: Gateway, received: Received) => Promise<Answer> | Answer;
@@ -16,12 +19,28 @@ type Page = (gateway: Gateway, received: Received) => Promise<Answer> | Answer;
 const pages: ReadonlyMap<string, Page> = new Map<string, Page>([
   ['/healthz', () => json(200, { status: 'ok' })],
   ['/readyz', readiness],
+  ['/metrics', managersMetrics],
   ['/openapi.json', (gateway) => json(200, openApiDocument(gateway.version))],
 ]);
 
+/** What a listener of its own serves, which only those reach who may see it. */
+const adminPages: ReadonlyMap<string, Page> = new Map<string, Page>([
+  ['/healthz', () => json(200, { status: 'ok' })],
+  ['/readyz', readiness],
+  ['/metrics', metricsPage],
+]);
+/** Whether something beside the protocol is served at a path. */
+export function isPage(path: string): boolean {
+  return pages.has(path);
+}
+
 /** Answers a request that is not one to the protocol. */
-export async function handlePlain(gateway: Gateway, received: Received): Promise<void> {
-  const answer = await plainAnswer(gateway, received);
+export async function handlePlain(
+  gateway: Gateway,
+  received: Received,
+  site: Site = 'all',
+): Promise<void> {
+  const answer = await plainAnswer(gateway, received, site === 'all' ? pages : adminPages);
   linger(received.incoming, gateway.linger);
   const closing = received.body.waiting || gateway.drain.stopping;
   await send(received.response, answer, {
@@ -30,21 +49,14 @@ export async function handlePlain(gateway: Gateway, received: Received): Promise
   });
 }
 
-async function plainAnswer(gateway: Gateway, received: Received): Promise<Answer> {
-  const { method = '', url = '' } = received.incoming;
-  const page = pages.get(pathOf(url));
-  if (page === undefined) return refusal(404, `there is nothing at ${pathOf(url)}`, received);
-  if (method !== 'GET' && method !== 'HEAD') {
-    const refused = refusal(405, `${method} is not a method of ${pathOf(url)}`, received);
-    return { ...refused, headers: { allow: 'GET, HEAD' } };
-  }
-  return guarded(page, gateway, received);
-}
-
-async function guarded(page: Page, gateway: Gateway, received: Received): Promise<Answer> {
+async function plainAnswer(
+  gateway: Gateway,
+  received: Received,
+  served: ReadonlyMap<string, Page>,
+): Promise<Answer> {
   try {
     admit(received, false);
-    return await page(gateway, received);
+    return await pageOf(gateway, received, served);
   } catch (error) {
     if (error instanceof CatalogError) return errorAnswer(error.row.status, error, received);
     gateway.log.error({ err: error, requestId: received.requestId }, 'a request failed inside');
@@ -52,12 +64,40 @@ async function guarded(page: Page, gateway: Gateway, received: Received): Promis
   }
 }
 
+function pageOf(
+  gateway: Gateway,
+  received: Received,
+  served: ReadonlyMap<string, Page>,
+): Promise<Answer> | Answer {
+  const { method = '', url = '' } = received.incoming;
+  const page = served.get(pathOf(url));
+  if (page === undefined) return refusal(404, `there is nothing at ${pathOf(url)}`, received);
+  if (method === 'GET' || method === 'HEAD') return page(gateway, received);
+  const refused = refusal(405, `${method} is not a method of ${pathOf(url)}`, received);
+  return { ...refused, headers: { allow: 'GET, HEAD' } };
+}
+
+async function managersMetrics(gateway: Gateway, received: Received): Promise<Answer> {
+  await requireManage(gateway, received);
+  return metricsPage(gateway);
+}
+
+async function metricsPage({ metrics }: Gateway): Promise<Answer> {
+  if (metrics === undefined) throw new CatalogError('Unsupported', 'nothing is counted here');
+  return { status: 200, contentType: METRICS_TYPE, body: await metrics.text() };
+}
+
 function refusal(status: number, sentence: string, received: Received): Answer {
   return errorAnswer(status, new CatalogError('Unsupported', sentence), received);
 }
 
 function errorAnswer(status: number, error: CatalogError, received: Received): Answer {
-  return { status, contentType: 'application/json', body: errorBody(error, received.requestId) };
+  return {
+    status,
+    contentType: 'application/json',
+    headers: headersFor(error),
+    body: errorBody(error, received.requestId),
+  };
 }
 
 function json(status: number, value: object): Answer {

@@ -1,14 +1,16 @@
 import type { Answer } from '../protocol/backend.ts';
-import { CatalogError } from '../protocol/errors.ts';
-import type { Principal } from '../protocol/principal.ts';
+import type { RemoteBackend } from './backends/remote-backend.ts';
 import type { Gateway } from './gateway.ts';
-import { SnapshotPermit } from './permit.ts';
+import { mayManage } from './may-manage.ts';
+import type { Sample } from './metrics.ts';
+import type { ReadinessPart } from './readiness-part.ts';
+import type { Shadow } from './shadow.ts';
 import type { Received } from './steps.ts';
 
 type State = 'ok' | 'degraded' | 'unavailable';
 
-/** One thing the gateway cannot do without, or can do without for a while. */
-interface Part {
+/** A part as it is told. */
+interface Looked {
   readonly part: string;
   readonly status: State;
   readonly why?: string;
@@ -16,7 +18,7 @@ interface Part {
 
 /** Whether requests can be served. Which part cannot, and why, is told only to those with `manage`. */
 export async function readiness(gateway: Gateway, received: Received): Promise<Answer> {
-  const parts = await partsOf(gateway);
+  const parts = await Promise.all(partsOf(gateway).map(look));
   const status = worst(parts);
   const told = (await mayManage(gateway, received)) ? { status, parts } : { status };
   return {
@@ -26,41 +28,77 @@ export async function readiness(gateway: Gateway, received: Received): Promise<A
   };
 }
 
-async function partsOf(gateway: Gateway): Promise<readonly Part[]> {
+/** The same as values of a metric. */
+export async function readinessSamples(gateway: Gateway): Promise<readonly Sample[]> {
+  const parts = await Promise.all(partsOf(gateway).map(look));
+  return parts.map(({ part, status }) => ({ labels: { part }, value: status === 'ok' ? 1 : 0 }));
+}
+
+/** Every part there is. */
+function partsOf(gateway: Gateway): readonly ReadinessPart[] {
+  const {
+    policy,
+    shadow,
+    quota,
+    keys,
+    tokens,
+    recorder,
+    backend,
+    remotes = [],
+    drain,
+    parts = [],
+  } = gateway;
   return [
-    part('policy', 'degraded', gateway.policy.refused()),
-    part('keys', 'degraded', gateway.keys.fault),
-    part('issuers', 'degraded', gateway.tokens.fault()),
-    part('audit', 'unavailable', gateway.recorder.fault()),
-    part('checkpoints', 'degraded', gateway.recorder.weakness()),
-    part(gateway.backend.name, 'unavailable', await gateway.backend.health()),
-    part('durability', 'degraded', await gateway.backend.weakness().catch(() => undefined)),
-    part('gateway', 'unavailable', gateway.drain.stopping ? 'the gateway is stopping' : undefined),
+    { part: 'policy', without: 'degraded', fault: () => policy.refused() ?? policy.weakness?.() },
+    ...(shadow === undefined ? [] : [shadowPart(shadow)]),
+    { part: 'limits', without: 'degraded', fault: () => quota.fault() },
+    { part: 'keys', without: 'degraded', fault: () => keys.fault },
+    { part: 'issuers', without: 'degraded', fault: () => tokens.fault() },
+    { part: 'audit', without: 'unavailable', fault: () => recorder.fault() },
+    { part: 'checkpoints', without: 'degraded', fault: () => recorder.weakness() },
+    { part: backend.name, without: 'unavailable', fault: () => backend.health() },
+    {
+      part: 'durability',
+      without: 'degraded',
+      fault: () => backend.weakness().catch(() => undefined),
+    },
+    ...remotes.map(remotePart),
+    ...parts,
+    {
+      part: 'gateway',
+      without: 'unavailable',
+      fault: () => (drain.stopping ? 'the gateway is stopping' : undefined),
+    },
   ];
 }
 
-function part(name: string, without: State, why: string | undefined): Part {
-  return why === undefined ? { part: name, status: 'ok' } : { part: name, status: without, why };
+/** A policy that is only tried out decides nothing, whatever is wrong with it. */
+function shadowPart(shadow: Shadow): ReadinessPart {
+  return { part: 'shadow', without: 'degraded', fault: () => shadow.fault() };
 }
 
-function worst(parts: readonly Part[]): State {
+/** A remote backend that is away takes its tables with it, and nothing else. That it is not trusted with everything is no fault. */
+function remotePart(remote: RemoteBackend): ReadinessPart {
+  return {
+    part: remote.name,
+    without: 'degraded',
+    fault: () => remote.health(),
+    remark: () =>
+      remote.distrust === undefined
+        ? undefined
+        : `gets only what needs no trust: ${remote.distrust}`,
+  };
+}
+
+async function look({ part, without, fault, remark }: ReadinessPart): Promise<Looked> {
+  const why = await fault();
+  if (why !== undefined) return { part, status: without, why };
+  const said = remark?.();
+  return { part, status: 'ok', ...(said !== undefined && { why: said }) };
+}
+
+function worst(parts: readonly Looked[]): State {
   const states = parts.map((each) => each.status);
   if (states.includes('unavailable')) return 'unavailable';
   return states.includes('degraded') ? 'degraded' : 'ok';
-}
-
-async function mayManage(gateway: Gateway, received: Received): Promise<boolean> {
-  const principal = await identified(gateway, received);
-  if (principal === undefined) return false;
-  const policy = gateway.policy.current();
-  return new SnapshotPermit(policy, principal, received.decisionId).holds('manage', []);
-}
-
-async function identified(gateway: Gateway, received: Received): Promise<Principal | undefined> {
-  try {
-    return await gateway.identification.principalOf(received);
-  } catch (error) {
-    if (error instanceof CatalogError) return undefined;
-    throw error;
-  }
 }

@@ -3,8 +3,9 @@ import type { AuditRecord } from '../audit/record.ts';
 import type { AuditLog } from '../audit/writer.ts';
 import { CatalogError } from '../protocol/errors.ts';
 import { Attempt } from './attempt.ts';
-import { attemptRecord, outcomeRecord, type RecordOptions } from './audit-record.ts';
+import { attemptRecord, backendOf, outcomeRecord, type RecordOptions } from './audit-record.ts';
 import type { Outcome } from './outcome.ts';
+import { grown } from './passage.ts';
 import type { Authorized, Known, Recorded } from './steps.ts';
 
 export interface RecorderOptions extends RecordOptions {
@@ -13,6 +14,9 @@ export interface RecorderOptions extends RecordOptions {
   /** Whose records are on disk before the answer. */
   readonly durable: 'mutations' | 'all';
 }
+
+/** "Pending" is a change whose outcome will be written later. */
+export type OutcomeState = 'recorded' | 'pending';
 
 /**
  * Writes the attempt and the outcome of each request to the audit log
@@ -27,6 +31,11 @@ export class Recorder {
 
   constructor(options: RecorderOptions) {
     this.#options = options;
+  }
+
+  /** Name of the backend of a request. */
+  backendOf(known: Known): string {
+    return backendOf(known, this.#options) ?? 'none';
   }
 
   /** Why changes are refused now, if they are. */
@@ -45,30 +54,45 @@ export class Recorder {
 
   /**
    * Records that an allowed request begins; for a change, durably. Rows that come
-   * in may be received meanwhile: the end of their stream, without which none of
-   * them takes effect, is held back until the record is on disk.
+   * in may be received meanwhile, and what takes effect in one step at its end may
+   * be asked for: the end of the body, without which nothing takes effect, is held
+   * back until the record is on disk, but for who waits for that himself. The attempt
+   * of a read is with the log at once.
    * @throws CatalogError ServiceUnavailable for a change that cannot be recorded
    */
-  async attempt(authorized: Authorized): Promise<Recorded> {
+  attempt(authorized: Authorized): Recorded | Promise<Recorded> {
     const record = attemptRecord(authorized, this.#options);
     if (this.#mayReceive(authorized)) {
       const written = this.#insist(record);
       authorized.body.holdEnd(written);
-      return { ...authorized, attempt: new Attempt(authorized.decisionId, written) };
+      return attempted(authorized, written);
     }
-    if (authorized.route.operation.mutates) await this.#insist(record);
-    else await this.#try(record, this.#isDurable(authorized));
-    return { ...authorized, attempt: new Attempt(authorized.decisionId) };
+    const written = authorized.route.operation.mutates
+      ? this.#insist(record)
+      : this.#try(record, this.#isDurable(authorized));
+    return typeof written === 'boolean'
+      ? attempted(authorized)
+      : written.then(() => attempted(authorized));
   }
 
   /**
    * Records how a request ended; with its attempt, if it was refused before it
-   * had one. "Pending" is a change whose outcome will be written later.
+   * had one. At once for what nobody waits for.
    */
-  async outcome(outcome: Outcome, bytesOut: bigint | null): Promise<'recorded' | 'pending'> {
+  outcome(outcome: Outcome, bytesOut: bigint | null): OutcomeState | Promise<OutcomeState> {
+    const { known } = outcome;
+    const { attempt } = known;
+    // What nobody waits for is with the log at once.
+    const atOnce = attempt !== undefined && attempt.settled === undefined;
+    if (!atOnce || this.#isDurable(known)) return this.#settledOutcome(outcome, bytesOut);
+    const written = this.#try(outcomeRecord(outcome, bytesOut, this.#options), false);
+    return written instanceof Promise ? written.then(() => 'recorded') : 'recorded';
+  }
+
+  async #settledOutcome(outcome: Outcome, bytesOut: bigint | null): Promise<OutcomeState> {
     const { known } = outcome;
     const durable = this.#isDurable(known);
-    await known.attempt?.settled();
+    await known.attempt?.settled;
     const begun = known.attempt?.failed === false;
     if (!begun) await this.#try(attemptRecord(known, this.#options, outcome), false);
     const record = outcomeRecord(outcome, bytesOut, this.#options);
@@ -84,10 +108,11 @@ export class Recorder {
     return known.principal !== undefined && known.route?.operation.mutates === true;
   }
 
-  /** Whether rows may come in before the record is on disk: not while it is doubtful that it will be. */
+  /** Whether the body may come in before the record is on disk: not while it is doubtful that it will be. */
   #mayReceive({ route, body }: Authorized): boolean {
-    const { mutates, body: kind } = route.operation;
-    return mutates && kind === 'arrow' && !body.waiting && this.fault() === undefined;
+    const { mutates, staged, body: kind } = route.operation;
+    const mayCome = mutates && (kind === 'arrow' || staged === true);
+    return mayCome && !body.waiting && this.fault() === undefined;
   }
 
   async #insist(record: AuditRecord): Promise<void> {
@@ -115,13 +140,31 @@ export class Recorder {
     return true;
   }
 
-  async #try(record: AuditRecord, durable: boolean): Promise<boolean> {
+  /** At once where nothing is waited for. */
+  #try(record: AuditRecord, durable: boolean): boolean | Promise<boolean> {
     try {
-      await this.#options.audit.write(record, durable);
-      return true;
+      const written = this.#options.audit.write(record, durable);
+      return written === undefined ? true : this.#tried(written);
     } catch (error) {
-      this.#options.log.error({ err: error }, 'an audit record could not be written');
-      return false;
+      return this.#failed(error);
     }
   }
+
+  async #tried(written: Promise<void>): Promise<boolean> {
+    try {
+      await written;
+      return true;
+    } catch (error) {
+      return this.#failed(error);
+    }
+  }
+
+  #failed(error: unknown): false {
+    this.#options.log.error({ err: error }, 'an audit record could not be written');
+    return false;
+  }
+}
+
+function attempted(authorized: Authorized, written?: Promise<void>): Recorded {
+  return grown(authorized, { attempt: new Attempt(authorized.decisionId, written) });
 }

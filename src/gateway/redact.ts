@@ -1,5 +1,5 @@
 /** Stands for a value that must not be recorded. */
-const HIDDEN = '[redacted]';
+export const HIDDEN = '[redacted]';
 
 /** Hides the values whose keys match one of some patterns, in which `*` is any text; letter case does not matter. */
 export function redactor(

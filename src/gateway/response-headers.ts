@@ -1,4 +1,5 @@
 import type { Outcome } from './outcome.ts';
+import { rateLimitHeaders } from './rate-limit-headers.ts';
 
 /** What the server of this protocol version can do (wire-contract section 2): several vectors in one query. */
 const PROTOCOL_VERSION = '0.2.0';
@@ -9,13 +10,17 @@ export function responseHeaders(
   state: { readonly pending: boolean; readonly closing: boolean },
 ): Readonly<Record<string, string>> {
   const { known, decision, reason } = outcome;
-  return {
+  const headers: Record<string, string> = {
     'x-request-id': known.requestId,
     'x-arrowgate-decision': decision,
     'x-arrowgate-decision-id': known.decisionId,
-    'phalanx-version': PROTOCOL_VERSION,
-    ...(reason === undefined ? {} : { 'x-arrowgate-reason': reason }),
-    ...(state.pending ? { 'x-arrowgate-audit': 'pending' } : {}),
-    ...(state.closing ? { connection: 'close' } : {}),
+    'phalanx-version': outcome.answer.headers?.['phalanx-version'] ?? PROTOCOL_VERSION,
   };
+  if (known.limits !== undefined && known.limits.length > 0) {
+    Object.assign(headers, rateLimitHeaders(known.limits));
+  }
+  if (reason !== undefined) headers['x-arrowgate-reason'] = reason;
+  if (state.pending) headers['x-arrowgate-audit'] = 'pending';
+  if (state.closing) headers['connection'] = 'close';
+  return headers;
 }

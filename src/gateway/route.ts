@@ -1,6 +1,7 @@
 import { contextOf } from '../protocol/context.ts';
 import { CatalogError } from '../protocol/errors.ts';
 import { matchRoute } from '../protocol/route.ts';
+import { grown } from './passage.ts';
 import type { Received, Routed } from './steps.ts';
 
 /** A path that exists, but not with this method (RFC 9110 section 15.5.6). */
@@ -25,7 +26,7 @@ export function route(received: Received): Routed {
   const { method = '', url = '', headers } = received.incoming;
   const match = matchRoute(method, url, headers['user-agent']);
   if (match.kind === 'operation') {
-    return { ...received, route: match, context: contextOf(headers) };
+    return grown(received, { route: match, context: contextOf(headers) });
   }
   if (match.kind === 'method') throw new MethodRefused(method, match.allow);
   throw new CatalogError('Unsupported', `no such operation: ${method} ${pathOf(url)}`);
@@ -33,6 +34,7 @@ export function route(received: Received): Routed {
 
 /** The path of a request target: without its query, which may hold secrets, and with one leading slash. */
 export function pathOf(target: string): string {
-  const path = target.split('?', 1)[0] ?? '';
-  return path.replace(/^\/+/, '/');
+  const query = target.indexOf('?');
+  const path = query < 0 ? target : target.slice(0, query);
+  return path.startsWith('//') ? path.replace(/^\/+/, '/') : path;
 }

@@ -1,5 +1,6 @@
-import type { ServerResponse } from 'node:http';
+import { setImmediate } from 'node:timers/promises';
 import type { Answer, ByteStream } from '../protocol/backend.ts';
+import { cut, isGone, isHttp2, type Outgoing } from './message.ts';
 
 /** What became of an answer on its way. */
 export interface Sent {
@@ -12,40 +13,61 @@ export interface Sent {
 /** So many bytes wait for the client before the next chunk is asked for: a system call each for less is dear. */
 const ENOUGH = 2 ** 18;
 
+/**
+ * So many bytes are handed to the connection before others get their turn: the
+ * system copies them at once, megabytes as readily as kilobytes, and meanwhile
+ * nobody else is answered.
+ */
+const TURN = 2 ** 19;
+
 type Headers = Readonly<Record<string, string>>;
 
-/** Writes an answer with these headers beside its own. Never throws. */
-export async function send(
-  response: ServerResponse,
-  answer: Answer,
-  headers: Headers,
-): Promise<Sent> {
-  if (response.destroyed) {
-    await abandon(answer);
-    return { bytes: 0n, end: 'client-gone' };
+/** Writes an answer with these headers beside its own; at once where it does not stream. Never rejects. */
+export function send(response: Outgoing, answer: Answer, headers: Headers): Sent | Promise<Sent> {
+  if (isGone(response)) {
+    return abandon(answer).then(() => ({ bytes: 0n, end: 'client-gone' }));
   }
   const { body } = answer;
   if (body === null || typeof body === 'string') return sendText(response, answer, body, headers);
-  response.writeHead(answer.status, headersOf(answer, headers));
+  writeHead(response, answer.status, headersOf(answer, headers));
   return sendStream(response, body);
 }
 
 function headersOf(answer: Answer, headers: Headers): Record<string, string> {
-  const type = answer.contentType === undefined ? {} : { 'content-type': answer.contentType };
-  return { ...answer.headers, ...type, ...headers };
+  const all: Record<string, string> = { ...answer.headers };
+  if (answer.contentType !== undefined) all['content-type'] = answer.contentType;
+  return Object.assign(all, headers);
 }
 
-function sendText(
-  response: ServerResponse,
-  answer: Answer,
-  body: string | null,
-  headers: Headers,
-): Sent {
-  const bytes = Buffer.from(body ?? '', 'utf8');
-  const length = bodiless(answer.status) ? {} : { 'content-length': String(bytes.byteLength) };
-  response.writeHead(answer.status, { ...headersOf(answer, headers), ...length });
-  response.end(bytes);
-  return { bytes: BigInt(bytes.byteLength), end: 'complete' };
+function sendText(response: Outgoing, answer: Answer, body: string | null, headers: Headers): Sent {
+  const text = body ?? '';
+  const length = Buffer.byteLength(text);
+  const all = headersOf(answer, headers);
+  if (!bodiless(answer.status)) all['content-length'] = String(length);
+  writeHead(response, answer.status, all);
+  // Head and body go out as one string where they are ASCII: two pieces cost more to write.
+  response.end(text, length === text.length ? 'latin1' : 'utf8');
+  return { bytes: BigInt(length), end: 'complete' };
+}
+
+/** Headers that concern one connection of HTTP/1, and are malformed in HTTP/2 (RFC 9113 section 8.2.2). */
+const ofConnection = [
+  'connection',
+  'keep-alive',
+  'proxy-connection',
+  'transfer-encoding',
+  'upgrade',
+];
+
+function writeHead(response: Outgoing, status: number, headers: Record<string, string>): void {
+  if (!isHttp2(response)) {
+    response.writeHead(status, headers);
+    return;
+  }
+  for (const name of Object.keys(headers)) {
+    if (ofConnection.includes(name.toLowerCase())) delete headers[name];
+  }
+  response.writeHead(status, headers);
 }
 
 function bodiless(status: number): boolean {
@@ -56,30 +78,70 @@ function bodiless(status: number): boolean {
  * One chunk at a time, as fast as the client takes them. A source that fails
  * cuts the connection: a short answer must never look like a whole one.
  */
-async function sendStream(response: ServerResponse, body: ByteStream): Promise<Sent> {
+async function sendStream(response: Outgoing, body: ByteStream): Promise<Sent> {
+  const writer = new TurnWriter(response);
   let bytes = 0n;
   try {
     for await (const chunk of body) {
-      if (response.destroyed) return { bytes, end: 'client-gone' };
+      if (isGone(response)) return { bytes, end: 'client-gone' };
       bytes += BigInt(chunk.byteLength);
-      const taken = (error?: Error | null) => {
+      await writer.write(chunk, (error) => {
         if (error === undefined || error === null) body.sent?.(chunk);
-      };
-      if (!response.write(chunk, taken) && response.writableLength >= ENOUGH)
-        await drained(response);
+      });
     }
-    if (response.destroyed) return { bytes, end: 'client-gone' };
+    if (isGone(response)) return { bytes, end: 'client-gone' };
     response.end();
     return { bytes, end: 'complete' };
   } catch (error) {
-    const gone = response.destroyed;
-    response.destroy();
+    const gone = isGone(response);
+    cut(response);
     return gone ? { bytes, end: 'client-gone' } : { bytes, end: 'source-failed', error };
   }
 }
 
+/** The same for either version of HTTP; TypeScript does not see that it is. */
+function write(response: Outgoing, chunk: Uint8Array, taken?: Taken): boolean {
+  return isHttp2(response) ? response.write(chunk, taken) : response.write(chunk, taken);
+}
+
+type Taken = (error?: Error | null) => void;
+
+/** Writes chunks of any size, a turn's bytes at a time. */
+class TurnWriter {
+  readonly #response: Outgoing;
+  #turn = 0;
+
+  constructor(response: Outgoing) {
+    this.#response = response;
+  }
+
+  /** @param taken Told when all of the chunk is on its way, or that it never will be. */
+  async write(chunk: Uint8Array, taken: Taken): Promise<void> {
+    for (let start = 0; start + TURN < chunk.byteLength; start += TURN) {
+      if (isGone(this.#response)) return;
+      await this.#write(chunk.subarray(start, start + TURN));
+    }
+    await this.#write(chunk.subarray(lastStart(chunk)), taken);
+  }
+
+  async #write(piece: Uint8Array, taken?: Taken): Promise<void> {
+    const response = this.#response;
+    const isFull = !write(response, piece, taken) && response.writableLength >= ENOUGH;
+    this.#turn += piece.byteLength;
+    if (isFull) await drained(response);
+    if (this.#turn < TURN) return;
+    this.#turn = 0;
+    await setImmediate();
+  }
+}
+
+/** Where the last turn of a chunk begins. */
+function lastStart({ byteLength }: Uint8Array): number {
+  return Math.max(0, Math.ceil(byteLength / TURN) - 1) * TURN;
+}
+
 /** Resolves when the client has taken what was written, or is gone. */
-function drained(response: ServerResponse): Promise<void> {
+function drained(response: Outgoing): Promise<void> {
   return new Promise((resolve) => {
     const settle = (): void => {
       response.off('drain', settle);

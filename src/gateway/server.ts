@@ -1,33 +1,33 @@
-import { once } from 'node:events';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { once, type EventEmitter } from 'node:events';
+import type { Http2ServerResponse } from 'node:http2';
+import type { AddressInfo, Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { receive } from './admit.ts';
-import { refuseBytes } from './client-error.ts';
+import type { Certificate } from './certificate.ts';
+import { refuseBytes, refuseTunnel } from './client-error.ts';
 import { Connections } from './connections.ts';
+import { exchange } from './exchange.ts';
 import type { Gateway } from './gateway.ts';
-import { handle } from './pipeline.ts';
-import { handlePlain } from './plain.ts';
-import { pathOf } from './route.ts';
+import { follow, isSecure, makeServer, type HttpServer, type Limits } from './http-server.ts';
+import { isHttp2, type Incoming, type Outgoing } from './message.ts';
+import type { Site } from './site.ts';
+import { isTooLarge, limitStill, refuseHeaders } from './stream-limits.ts';
 
-const HEADERS_MILLIS = 60_000;
-/** Longer than the minute for which load balancers in front commonly keep a connection. */
-const KEEP_ALIVE_MILLIS = 65_000;
 const SWEEP_MILLIS = 50;
 /** A client that still sends although it was answered can hold up a stop for so long. */
 const LATE_MILLIS = 1_000;
 /** What runs gets so long to notice that its connection was cut. */
 const LAST_MILLIS = 5_000;
 
-export interface ServerOptions {
+export interface ServerOptions extends Limits {
   readonly host: string;
   /** 0 takes any free one. */
   readonly port: number;
-  readonly headerBytes: number;
-  /** A connection on which nothing moves for so long is cut. */
-  readonly idleMillis: number;
   /** What runs may go on for so long after a stop. */
   readonly drainMillis: number;
+  /** With it connections are encrypted, and HTTP/2 is spoken too. */
+  readonly certificate?: Certificate;
+  /** What is served: everything, unless it says otherwise. */
+  readonly site?: Site;
 }
 
 /** A server that listens. */
@@ -37,77 +37,88 @@ export interface Listening {
   stop(): Promise<void>;
 }
 
-/** Serves the gateway over HTTP/1.1. Rejects with the system's error when it cannot listen. */
+/** Serves the gateway over HTTP. Rejects with the system's error when it cannot listen. */
 export async function listen(gateway: Gateway, options: ServerOptions): Promise<Listening> {
-  const server = createServer({
-    maxHeaderSize: options.headerBytes,
-    headersTimeout: HEADERS_MILLIS,
-    requestTimeout: 0,
-    keepAliveTimeout: KEEP_ALIVE_MILLIS,
-    insecureHTTPParser: false,
-    // Checked by `admit`, which answers in JSON.
-    requireHostHeader: false,
-  });
-  // Node drops headers beyond a count without a word; their size is limited already.
-  server.maxHeadersCount = 0;
-  server.timeout = options.idleMillis;
+  const server = makeServer(options, options.certificate);
   const connections = new Connections();
-  wire(server, gateway, connections);
-  await started(server, gateway, options);
-  const stopping = { server, gateway, connections, options };
-  return { url: urlOf(server, options.host), stop: () => stop(stopping) };
-}
-
-function wire(server: Server, gateway: Gateway, connections: Connections): void {
-  const take = (incoming: IncomingMessage, response: ServerResponse, waiting: boolean): void => {
-    connections.answering(incoming.socket, response);
-    gateway.drain.track(exchange(gateway, incoming, response, waiting));
+  const serving: Serving = { server, gateway, connections, options };
+  wire(serving);
+  await started(serving);
+  const slow = setInterval(() => connections.closeSlow(), options.idleMillis).unref();
+  return {
+    url: urlOf(server, options.host),
+    stop: () => stop(serving).finally(() => clearInterval(slow)),
   };
-  server.on('connection', (socket) => connections.opened(socket));
-  server.on('request', (incoming, response) => take(incoming, response, false));
-  server.on('checkContinue', (incoming, response) => take(incoming, response, true));
-  server.on('checkExpectation', (incoming, response) => take(incoming, response, false));
-  server.on('clientError', (error, socket) => {
-    refuseBytes(error, socket, connections.latest(socket));
-  });
 }
 
-/** One request and its answer. Never rejects: what nobody foresaw is logged and cuts the connection. */
-async function exchange(
-  gateway: Gateway,
-  incoming: IncomingMessage,
-  response: ServerResponse,
-  waiting: boolean,
-): Promise<void> {
-  const received = receive(incoming, response, waiting, gateway.trustedProxies);
-  try {
-    const isProtocol = /^\/v1(\/|$)/.test(pathOf(incoming.url ?? ''));
-    await (isProtocol ? handle(gateway, received) : handlePlain(gateway, received));
-  } catch (error) {
-    gateway.log.error({ err: error, requestId: received.requestId }, 'an answer failed');
-    response.destroy();
-  }
-}
-
-async function started(server: Server, gateway: Gateway, options: ServerOptions): Promise<void> {
-  server.listen(options.port, options.host);
-  await once(server, 'listening');
-  server.on('error', (error) => gateway.log.error({ err: error }, 'the listener failed'));
-}
-
-function urlOf(server: Server, host: string): string {
-  const { port } = server.address() as AddressInfo;
-  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
-}
-
-interface Stopping {
-  readonly server: Server;
+interface Serving {
+  readonly server: HttpServer;
   readonly gateway: Gateway;
   readonly connections: Connections;
   readonly options: ServerOptions;
 }
 
-async function stop({ server, gateway, connections, options }: Stopping): Promise<void> {
+function wire(serving: Serving): void {
+  const { gateway, connections, options } = serving;
+  const events: EventEmitter = serving.server;
+  const take = taker(serving);
+  wireConnections(serving);
+  events.on('request', (incoming: Incoming, outgoing: Outgoing) => take(incoming, outgoing, false));
+  events.on('checkContinue', (incoming: Incoming, outgoing: Outgoing) =>
+    take(incoming, outgoing, true),
+  );
+  events.on('checkExpectation', (incoming: Incoming, outgoing: Outgoing) =>
+    take(incoming, outgoing, false),
+  );
+  events.on('connect', (incoming: Incoming, other: Socket | Http2ServerResponse) => {
+    if ('stream' in other) take(incoming, other, false);
+    else refuseTunnel(other);
+  });
+  events.on('clientError', (error: Error, socket: Socket) => {
+    refuseBytes(error, socket, connections.latest(socket));
+  });
+  follow(serving.server, gateway.log, options.certificate);
+}
+
+/** What begins the exchange of a request. */
+function taker({ gateway, connections, options }: Serving) {
+  const site = options.site ?? 'all';
+  return (incoming: Incoming, outgoing: Outgoing, waiting: boolean): void => {
+    if (isHttp2(outgoing)) {
+      limitStill(outgoing, options.idleMillis);
+      if (isTooLarge(incoming.rawHeaders, options.headerBytes)) return refuseHeaders(outgoing);
+    } else {
+      connections.answering(incoming.socket, outgoing);
+    }
+    gateway.drain.track(exchange(gateway, incoming, outgoing, { waiting, site }));
+  };
+}
+
+function wireConnections({ server, connections }: Serving): void {
+  if (!isSecure(server)) {
+    server.on('connection', (socket) => connections.opened(socket));
+    return;
+  }
+  server.on('connection', (socket) => connections.shaking(socket));
+  server.on('secureConnection', (socket) => {
+    if (socket.alpnProtocol !== 'h2') connections.opened(socket);
+  });
+  server.on('session', (session) => connections.begun(session));
+}
+
+async function started({ server, gateway, options }: Serving): Promise<void> {
+  server.listen(options.port, options.host);
+  await once(server, 'listening');
+  server.on('error', (error) => gateway.log.error({ err: error }, 'the listener failed'));
+}
+
+function urlOf(server: HttpServer, host: string): string {
+  const { port } = server.address() as AddressInfo;
+  const scheme = isSecure(server) ? 'https' : 'http';
+  return `${scheme}://${host.includes(':') ? `[${host}]` : host}:${port}`;
+}
+
+async function stop({ server, gateway, connections, options }: Serving): Promise<void> {
   gateway.drain.begin();
   if (!server.listening) return;
   const closed = once(server, 'close');

@@ -1,4 +1,4 @@
-import type { IncomingMessage } from 'node:http';
+import type { Incoming } from './message.ts';
 import { isIP } from 'node:net';
 import type { Networks } from './networks.ts';
 
@@ -9,10 +9,11 @@ import type { Networks } from './networks.ts';
  * address ends the walk: then it comes from the last proxy.
  */
 export function sourceAddress(
-  incoming: Pick<IncomingMessage, 'headers' | 'socket'>,
+  incoming: Pick<Incoming, 'headers' | 'socket'>,
   trusted: Networks,
 ): string {
   let address = plainAddress(incoming.socket.remoteAddress ?? '');
+  if (incoming.headers['x-forwarded-for'] === undefined) return address;
   for (const entry of forwardedFor(incoming).reverse()) {
     if (!trusted.has(address)) return address;
     const before = plainAddress(withoutPort(entry));
@@ -22,7 +23,7 @@ export function sourceAddress(
   return address;
 }
 
-function forwardedFor({ headers }: Pick<IncomingMessage, 'headers'>): string[] {
+function forwardedFor({ headers }: Pick<Incoming, 'headers'>): string[] {
   const header = headers['x-forwarded-for'];
   if (header === undefined) return [];
   return (typeof header === 'string' ? header : header.join(',')).split(',').map((e) => e.trim());

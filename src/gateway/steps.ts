@@ -1,29 +1,35 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Answer } from '../protocol/backend.ts';
 import type { Principal } from '../protocol/principal.ts';
 import type { RouteMatch } from '../protocol/route.ts';
 import type { Attempt } from './attempt.ts';
 import type { RequestBody } from './body.ts';
+import type { Incoming, Outgoing } from './message.ts';
+import type { LimitState } from './limit-state.ts';
 import type { SnapshotPermit } from './permit.ts';
+import type { RequestTrace } from './traces.ts';
 
 /** A route of the operation table, as a request named it. */
 export type Route = Extract<RouteMatch, { kind: 'operation' }>;
 
 /** A request as it came: it has its ids, nothing of it is believed. */
 export interface Received {
-  readonly incoming: IncomingMessage;
-  readonly response: ServerResponse;
+  readonly incoming: Incoming;
+  readonly response: Outgoing;
   readonly body: RequestBody;
   readonly requestId: string;
   /** The same, when the client sent it. */
-  readonly clientRequestId?: string;
+  readonly clientRequestId?: string | undefined;
   readonly decisionId: string;
   readonly sourceIp: string;
   /** When it arrived: microseconds since 1970, and the same moment on the monotonic clock in nanoseconds. */
   readonly arrivedMicros: bigint;
   readonly arrivedNanos: bigint;
-  /** Aborted when the client goes away. */
-  readonly signal: AbortSignal;
+  /** True for a request that a proxy describes and will send elsewhere itself. */
+  readonly described?: boolean;
+  /** What is aborted when the client goes away; made when it is asked for first. */
+  readonly signal: () => AbortSignal;
+  /** Where its trace stands; absent where none is kept. */
+  readonly trace?: RequestTrace | undefined;
 }
 
 /** Its operation and object are known. */
@@ -37,8 +43,16 @@ export interface Identified extends Routed {
   readonly principal: Principal;
 }
 
+/** The limits let it through. */
+export interface Limited extends Identified {
+  /** How the limits on it stand. */
+  readonly limits: readonly LimitState[];
+  /** Gives back what it holds as long as it runs; the second call does nothing. */
+  readonly release: () => void;
+}
+
 /** The policy allows it. A permit exists for nothing else: only `authorize` makes one that is handed on. */
-export interface Authorized extends Identified {
+export interface Authorized extends Limited {
   readonly permit: SnapshotPermit;
   /** The line that allowed the operation. */
   readonly rule: string | null;

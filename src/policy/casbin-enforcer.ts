@@ -1,6 +1,8 @@
 import { newEnforcer } from 'casbin';
 import type { Adapter, Enforcer, Model } from 'casbin';
-import { covers, within } from './casbin-functions.ts';
+import { covers, holdsUnder, taggedCondition, within } from './casbin-functions.ts';
+import { noCircumstances } from './circumstances.ts';
+import type { Circumstances } from './circumstances.ts';
 import type { CsvLine } from './csv.ts';
 import type { PolicyModel } from './model.ts';
 import { RoleGraph } from './role-graph.ts';
@@ -12,12 +14,16 @@ export interface LoadedEnforcer {
   readonly enforcer: Enforcer;
   /** The number of the line that a policy of casbin's came from. */
   readonly lineOf: (values: readonly string[]) => number | undefined;
-  /** Sets whose names `g` resolves for the subject that is asked about. */
-  readonly askFor: (subject: string, names: ReadonlySet<string>) => void;
+  /** Sets whose names `g` resolves for the subject that is asked about, and what conditions are judged by. */
+  readonly askFor: (
+    subject: string,
+    names: ReadonlySet<string>,
+    circumstances: Circumstances,
+  ) => void;
 }
 
 /**
- * Loads a model and its lines into casbin, with `within` and `covers`
+ * Loads a model and its lines into casbin, with `within`, `covers` and `holds`
  * registered and roles of any depth.
  * @throws what casbin throws when it refuses them.
  */
@@ -27,26 +33,45 @@ export async function loadEnforcer(
   roles: readonly RoleLine[],
 ): Promise<LoadedEnforcer> {
   const origins = new Map<readonly string[], number>();
+  let circumstances = noCircumstances;
   const manager = new ClosureRoles(roles);
   const enforcer = await newEnforcer(model.create());
-  enforcer.setAdapter(new LineAdapter(lines, origins));
+  enforcer.setAdapter(new LineAdapter(model, lines, origins));
   if (model.roleColumns === 2) enforcer.setRoleManager(manager);
   await enforcer.addFunction('within', within);
   await enforcer.addFunction('covers', covers);
+  await enforcer.addFunction(
+    'holds',
+    holdsUnder(() => circumstances),
+  );
   await enforcer.loadPolicy();
   return {
     enforcer,
     lineOf: (values) => origins.get(values),
-    askFor: (subject, names) => manager.askFor(subject, names),
+    askFor: (subject, names, asked) => {
+      circumstances = asked;
+      manager.askFor(subject, names);
+    },
   };
 }
 
-/** Hands casbin the lines that were read, and keeps which is which. */
+/**
+ * Hands casbin the lines that were read, and keeps which is which. The matcher tells `holds`
+ * nothing but the condition, so the effect, on which a missing value depends, goes before it.
+ */
 class LineAdapter implements Adapter {
+  readonly #condition: number;
+  readonly #effect: number;
   readonly #lines: readonly CsvLine[];
   readonly #origins: Map<readonly string[], number>;
 
-  constructor(lines: readonly CsvLine[], origins: Map<readonly string[], number>) {
+  constructor(
+    { columns }: PolicyModel,
+    lines: readonly CsvLine[],
+    origins: Map<readonly string[], number>,
+  ) {
+    this.#condition = columns.indexOf('cond');
+    this.#effect = columns.indexOf('eft');
     this.#lines = lines;
     this.#origins = origins;
   }
@@ -54,6 +79,10 @@ class LineAdapter implements Adapter {
   loadPolicy(model: Model): Promise<void> {
     for (const { line, cells } of this.#lines) {
       const [kind = '', ...values] = cells;
+      if (kind === 'p' && this.#condition >= 0) {
+        const effect = values[this.#effect] ?? 'allow';
+        values[this.#condition] = taggedCondition(effect, values[this.#condition] ?? '');
+      }
       model.model.get(kind)?.get(kind)?.policy.push(values);
       this.#origins.set(values, line);
     }

@@ -8,8 +8,22 @@ import type { PolicyCase } from './policy-case.ts';
 import type { Finding } from './policy-error.ts';
 import { accessGroups, rightNames } from './rights.ts';
 import { subjectFault } from './subject.ts';
+import { supposedCircumstances, supposedFaults } from './supposed.ts';
+import type { Supposed } from './supposed.ts';
 
-const KEYS = ['subject', 'groups', 'roles', 'action', 'object', 'expect', 'because'];
+const KEYS = [
+  'subject',
+  'groups',
+  'roles',
+  'action',
+  'object',
+  'ip',
+  'time',
+  'ctx',
+  'branch',
+  'expect',
+  'because',
+];
 
 const ACTIONS: ReadonlySet<string> = new Set([...rightNames, ...accessGroups]);
 
@@ -42,16 +56,18 @@ export class CaseReader {
     this.#refuseKeys(node, KEYS);
     const before = this.findings.length;
     const objectText = this.#text(node, 'object');
+    const action = this.#action(node);
     const one = {
       line: this.#lineOf(node),
       subject: this.#subject(node, this.#text(node, 'subject'), ''),
       groups: this.#names(node, 'groups', 'group:'),
       roles: this.#names(node, 'roles', 'role:'),
-      action: this.#action(node),
+      action,
       object: this.#object(node, objectText),
       objectText,
+      circumstances: supposedCircumstances(action, this.#supposed(node)),
       expect: this.#expect(node),
-      because: node.has('because') ? this.#text(node, 'because') : '',
+      because: this.#optional(node, 'because') ?? '',
     };
     return this.findings.length === before ? [one] : [];
   }
@@ -72,6 +88,32 @@ export class CaseReader {
     if (typeof value === 'string' && value !== '') return value;
     this.#fault(map, `${key} is missing or is no text`);
     return '';
+  }
+
+  #optional(map: YAMLMap, key: string): string | undefined {
+    return map.has(key) ? this.#text(map, key) : undefined;
+  }
+
+  #supposed(map: YAMLMap): Supposed {
+    const supposed = {
+      ip: this.#optional(map, 'ip'),
+      time: this.#optional(map, 'time'),
+      context: this.#context(map),
+      branch: this.#optional(map, 'branch'),
+    };
+    for (const text of supposedFaults(supposed)) this.#fault(map, text);
+    return supposed;
+  }
+
+  #context(map: YAMLMap): ReadonlyMap<string, string> {
+    const context = map.get('ctx');
+    if (context === undefined) return new Map();
+    if (!isMap(context)) {
+      this.#fault(map, 'ctx is a mapping of keys to texts');
+      return new Map();
+    }
+    const keys = context.items.map(({ key }) => (isScalar(key) ? String(key.value) : ''));
+    return new Map(keys.map((key) => [key, this.#text(context, key)]));
   }
 
   #names(map: YAMLMap, key: string, prefix: string): readonly string[] {

@@ -40,9 +40,10 @@ export function runCases(
   cases: readonly PolicyCase[],
 ): readonly Finding[] {
   return cases.flatMap((one) => {
-    const { subject, groups, roles, action, object } = one;
+    const { subject, groups, roles, action, object, circumstances } = one;
     const credential = { kind: 'key', id: '' } as const;
-    const verdict = snapshot.decide({ subject, groups, roles, credential }, action, object);
+    const asking = { subject, groups, roles, credential };
+    const verdict = snapshot.decide(asking, action, object, circumstances);
     if (verdict.allowed === (one.expect === 'allow')) return [];
     return [{ file: CASES_FILE, line: one.line, text: failure(one, verdict.rule) }];
   });

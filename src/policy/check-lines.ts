@@ -1,10 +1,13 @@
+import type { Condition } from './condition.ts';
+import { parseCondition, type ConditionResult } from './condition-parser.ts';
 import type { CsvLine } from './csv.ts';
 import type { PolicyModel } from './model.ts';
 import { parsePattern } from './pattern.ts';
 import type { Pattern } from './pattern.ts';
 import type { Finding } from './policy-error.ts';
 import { POLICY_FILE } from './policy-line.ts';
-import type { Effect, PolicyLine, RoleLine } from './policy-line.ts';
+import type { Effect } from './effect.ts';
+import type { PolicyLine, RoleLine } from './policy-line.ts';
 import { nearestAction, rightsOf } from './rights.ts';
 import { RoleGraph } from './role-graph.ts';
 import { EVERYONE, subjectFault } from './subject.ts';
@@ -27,11 +30,12 @@ export function checkLines(lines: readonly CsvLine[], model: PolicyModel): Check
   const policies: PolicyLine[] = [];
   const roles: RoleLine[] = [];
   const findings: Finding[] = [];
+  const conditionOf = conditionReader();
   for (const { line, cells } of lines) {
     const fault: Fault = (text) => findings.push({ file: POLICY_FILE, line, text });
     const [kind, ...values] = cells;
     if (kind === 'p') {
-      const policy = readPolicy(line, values, model, fault);
+      const policy = readPolicy(line, values, model, fault, conditionOf);
       if (policy !== undefined) policies.push(policy);
     } else if (kind === 'g') {
       const role = readRole(line, values, model, fault);
@@ -54,6 +58,7 @@ function readPolicy(
   values: readonly string[],
   model: PolicyModel,
   fault: Fault,
+  conditionOf: (text: string) => ConditionResult,
 ): PolicyLine | undefined {
   const { columns } = model;
   if (values.length !== columns.length) {
@@ -61,6 +66,7 @@ function readPolicy(
     return undefined;
   }
   const effect = readEffect(values[columns.indexOf('eft')], model, fault);
+  const condition = readCondition(values[columns.indexOf('cond')], conditionOf, fault);
   if (model.kind === 'foreign') return undefined;
   const [subject = '', object = '', action = ''] = values;
   const wrong = subjectFault(subject);
@@ -68,8 +74,31 @@ function readPolicy(
   const pattern = readPattern(object, fault);
   const rights = rightsOf(action);
   if (rights === undefined) fault(unknownAction(action));
-  if (wrong !== undefined || !pattern || !rights || !effect) return undefined;
-  return { line, subject, pattern, action, rights, effect };
+  if (wrong !== undefined || !pattern || !rights || !effect || condition === 'wrong') {
+    return undefined;
+  }
+  return { line, subject, pattern, action, rights, effect, condition };
+}
+
+function readCondition(
+  text: string | undefined,
+  conditionOf: (text: string) => ConditionResult,
+  fault: Fault,
+): Condition | undefined | 'wrong' {
+  const result = text === undefined ? { condition: undefined } : conditionOf(text);
+  if ('condition' in result) return result.condition;
+  fault(result.fault);
+  return 'wrong';
+}
+
+/** Reads equal conditions once, so that lines share what they come to. */
+function conditionReader(): (text: string) => ConditionResult {
+  const known = new Map<string, ConditionResult>();
+  return (text) => {
+    let result = known.get(text);
+    if (result === undefined) known.set(text, (result = parseCondition(text)));
+    return result;
+  };
 }
 
 function readEffect(

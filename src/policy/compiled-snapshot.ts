@@ -2,18 +2,26 @@ import type { ObjectPath } from '../protocol/identifier.ts';
 import type { Action } from '../protocol/operation.ts';
 import type { Principal } from '../protocol/principal.ts';
 import { CommitBook } from './commit-book.ts';
+import { noCircumstances } from './circumstances.ts';
+import type { Circumstances } from './circumstances.ts';
+import { inertLines } from './inert.ts';
 import type { Issuer } from './issuer.ts';
+import { LimitBook } from './limit-book.ts';
 import { intersect, subtreeOf } from './pattern.ts';
+import { MergedTrie } from './merged-trie.ts';
 import type { Pattern } from './pattern.ts';
-import type { Effect, PolicyLine, RoleLine } from './policy-line.ts';
+import { formatFinding } from './policy-error.ts';
+import type { Effect } from './effect.ts';
+import type { PolicyLine, RoleLine } from './policy-line.ts';
 import { PrincipalViews } from './principal-views.ts';
 import type { PrincipalView } from './principal-views.ts';
+import { grantsBelow, wantsBelow } from './everything-below.ts';
 import { reaches } from './reach.ts';
 import { RightSet } from './right-set.ts';
 import { RoleGraph } from './role-graph.ts';
 import { onlyGiven, wantsUnder } from './scopes.ts';
 import type { PolicySnapshot, Verdict } from './snapshot.ts';
-import { buildTries, matchingEntries } from './trie.ts';
+import { buildTries } from './trie.ts';
 import type { Entry, TrieNode } from './trie.ts';
 import { denied, judge, judgeAll, neededFor, requestFault, wantFor } from './verdict.ts';
 import type { TracedGrants } from './verdict.ts';
@@ -23,6 +31,8 @@ import type { Grants, Want } from './want.ts';
 /** The trees of a principal's lines, and what it may do somewhere, once asked. */
 interface Lines {
   readonly roots: readonly TrieNode[];
+  readonly merged: MergedTrie;
+  /** Kept only where no line has a condition. */
   readonly anywhere: Map<Action, boolean>;
 }
 
@@ -37,8 +47,10 @@ const EVERYWHERE = subtreeOf([]);
 export class CompiledSnapshot implements PolicySnapshot {
   readonly slow = false;
   readonly digest: string;
+  readonly remarks: readonly string[];
   readonly issuers: readonly Issuer[];
   readonly commits: CommitBook;
+  readonly limits: LimitBook;
   readonly #views: PrincipalViews<Lines>;
 
   constructor(
@@ -46,69 +58,101 @@ export class CompiledSnapshot implements PolicySnapshot {
     roles: readonly RoleLine[],
     digest: string,
     issuers: readonly Issuer[] = [],
+    limits = LimitBook.empty,
     commits = CommitBook.empty,
   ) {
     const tries = buildTries(policies);
     this.digest = digest;
     this.issuers = issuers;
     this.commits = commits;
-    this.#views = new PrincipalViews(new RoleGraph(roles), (names) => ({
-      roots: [...names].map((name) => tries.get(name)).filter((trie) => trie !== undefined),
-      anywhere: new Map(),
-    }));
+    this.limits = limits;
+    this.remarks = inertLines(policies).map(formatFinding);
+    this.#views = new PrincipalViews(new RoleGraph(roles), (names) => {
+      const own = [...names].map((name) => tries.get(name)).filter((trie) => trie !== undefined);
+      return { roots: own, merged: new MergedTrie(own), anywhere: new Map() };
+    });
   }
 
-  decide(principal: Principal, action: Action, object: ObjectPath): Verdict {
+  decide(
+    principal: Principal,
+    action: Action,
+    object: ObjectPath,
+    circumstances = noCircumstances,
+  ): Verdict {
     const fault = requestFault(principal.subject, object);
     if (fault !== undefined) return denied(fault);
     const needed = neededFor(action);
     if (needed === undefined) return denied('the request has no known action');
     const view = this.#views.of(principal);
-    const grants = new EntryGrants(matchingEntries(view.extra.roots, object));
+    const grants = new EntryGrants(view.extra.merged.matching(object), circumstances);
     if (needed.length === 1) return judge(grants, needed[0]!, object, view.scopes);
     return judgeAll(needed, (right) => judge(grants, right, object, view.scopes));
   }
 
-  sees(principal: Principal, object: ObjectPath, kind: 'namespace' | 'table'): boolean {
+  sees(
+    principal: Principal,
+    object: ObjectPath,
+    kind: 'namespace' | 'table',
+    circumstances = noCircumstances,
+  ): boolean {
     if (requestFault(principal.subject, object) !== undefined) return false;
     const view = this.#views.of(principal);
     const wants = wantsUnder(wantAnything, view.scopes, object);
-    const grants = new EntryGrants(matchingEntries(view.extra.roots, object));
+    const grants = new EntryGrants(view.extra.merged.matching(object), circumstances);
     const reserved = isReserved(object);
     if (wants.some((want) => holds(want, grants, reserved))) return true;
-    return kind === 'namespace' && reachable(view, subtreeOf(object), wantAnything);
+    return kind === 'namespace' && reachable(view, subtreeOf(object), wantAnything, circumstances);
   }
 
-  mayAnywhere(principal: Principal, action: Action): boolean {
+  mayAnywhere(principal: Principal, action: Action, circumstances = noCircumstances): boolean {
     const needed = neededFor(action);
     if (needed === undefined || principal.subject === '') return false;
     const view = this.#views.of(principal);
+    const { anywhere, roots } = view.extra;
+    const lasting = !roots.some(({ hasConditions }) => hasConditions);
     return needed.every((right) => {
-      const known = view.extra.anywhere.get(right);
+      const known = anywhere.get(right);
       if (known !== undefined) return known;
-      const found = reachable(view, EVERYWHERE, wantFor(right));
-      view.extra.anywhere.set(right, found);
+      const found = reachable(view, EVERYWHERE, wantFor(right), circumstances);
+      if (lasting) anywhere.set(right, found);
       return found;
     });
+  }
+
+  holdsBelow(principal: Principal, action: Action | 'see', object: ObjectPath): boolean {
+    if (requestFault(principal.subject, object) !== undefined) return false;
+    const wants = action === 'see' ? [wantAnything] : neededFor(action)?.map(wantFor);
+    const view = this.#views.of(principal);
+    const grants = grantsBelow(view.extra.roots, object);
+    const held = (want: Want): boolean =>
+      wantsBelow(want, view.scopes, object).some((left) => holds(left, grants, isReserved(object)));
+    return wants?.every(held) ?? false;
   }
 
   /**
    * What the lines alone say, as casbin's own enforcer would: every right that
    * some line allows on the object, and every one that some line denies.
    */
-  grants(principal: Principal, object: ObjectPath): Grants {
-    return new EntryGrants(matchingEntries(this.#views.of(principal).extra.roots, object));
+  grants(principal: Principal, object: ObjectPath, circumstances = noCircumstances): Grants {
+    const { merged } = this.#views.of(principal).extra;
+    return new EntryGrants(merged.matching(object), circumstances);
   }
 }
 
 /** Whether some object of the region answers the question with yes, within the scopes of the credential. */
-function reachable(view: PrincipalView<Lines>, region: Pattern, want: Want): boolean {
+function reachable(
+  view: PrincipalView<Lines>,
+  region: Pattern,
+  want: Want,
+  circumstances: Circumstances,
+): boolean {
   const { roots } = view.extra;
-  if (view.scopes === undefined) return reaches(roots, region, want);
-  if (reaches(roots, region, onlyGiven(want))) return true;
+  if (view.scopes === undefined) return reaches(roots, region, want, circumstances);
+  if (reaches(roots, region, onlyGiven(want), circumstances)) return true;
   return view.scopes.some(({ pattern, rights }) => {
     const common = intersect(region, pattern);
-    return common !== undefined && reaches(roots, common, narrow(want, rights));
+    if (common === undefined) return false;
+    return reaches(roots, common, narrow(want, rights), circumstances);
   });
 }
 
@@ -117,25 +161,26 @@ class EntryGrants implements TracedGrants {
   readonly allow: RightSet;
   readonly deny: RightSet;
   readonly #entries: readonly Entry[];
+  readonly #circumstances: Circumstances;
 
-  constructor(entries: readonly Entry[]) {
+  constructor(entries: readonly Entry[], circumstances: Circumstances) {
     let allow = RightSet.none;
     let deny = RightSet.none;
     for (const entry of entries) {
-      allow = allow.union(entry.allow);
-      deny = deny.union(entry.deny);
+      allow = allow.union(entry.under('allow', circumstances));
+      deny = deny.union(entry.under('deny', circumstances));
     }
     this.allow = allow;
     this.deny = deny;
     this.#entries = entries;
+    this.#circumstances = circumstances;
   }
 
   line(rights: RightSet, effect: Effect): number | undefined {
     let first: number | undefined;
     for (const entry of this.#entries) {
-      if (!entry[effect].meets(rights)) continue;
-      const { line } = entry.line(rights, effect)!;
-      if (first === undefined || line < first) first = line;
+      const found = entry.line(rights, effect, this.#circumstances);
+      if (found !== undefined && (first === undefined || found.line < first)) first = found.line;
     }
     return first;
   }

@@ -2,6 +2,9 @@ import { canonicalPath } from '../protocol/identifier.ts';
 import type { ObjectPath } from '../protocol/identifier.ts';
 import type { Action } from '../protocol/operation.ts';
 import type { Principal } from '../protocol/principal.ts';
+import { noCircumstances } from './circumstances.ts';
+import type { Circumstances } from './circumstances.ts';
+import { failedTerms } from './condition.ts';
 import type { LoadedPolicy } from './load.ts';
 import { ANY, formatPattern, patternMatches } from './pattern.ts';
 import type { Pattern } from './pattern.ts';
@@ -31,9 +34,11 @@ export function explain(
   principal: Principal,
   action: Action,
   object: ObjectPath,
+  circumstances: Circumstances = noCircumstances,
 ): Explanation {
-  const verdict = policy.snapshot.decide(principal, action, object);
-  return { verdict, nearest: verdict.allowed ? null : nearMiss(policy, principal, action, object) };
+  const verdict = policy.snapshot.decide(principal, action, object, circumstances);
+  if (verdict.allowed) return { verdict, nearest: null };
+  return { verdict, nearest: nearMiss(policy, principal, action, object, circumstances) };
 }
 
 interface Candidate {
@@ -41,6 +46,8 @@ interface Candidate {
   readonly subject: boolean;
   readonly action: boolean;
   readonly object: boolean;
+  /** The terms of its condition that are not met. */
+  readonly failed: readonly string[];
   /** How many segments of the object the pattern shares from the left. */
   readonly shared: number;
 }
@@ -50,6 +57,7 @@ function nearMiss(
   { subject, groups, roles: own }: Principal,
   action: Action,
   object: ObjectPath,
+  circumstances: Circumstances,
 ): NearMiss | null {
   const names = new RoleGraph(roles).closure([subject, ...groups, ...own, EVERYONE]);
   const rights = rightsOf(action);
@@ -61,6 +69,7 @@ function nearMiss(
       subject: names.has(line.subject),
       action: rights.within(line.rights),
       object: patternMatches(line.pattern, object),
+      failed: line.condition ? failedTerms(line.condition, 'allow', circumstances) : [],
       shared: sharedSegments(line.pattern, object),
     };
     if (!isNear(candidate)) continue;
@@ -81,7 +90,8 @@ function isNear(candidate: Candidate): boolean {
 
 /** The fewer things lack the nearer; then the lines of the principal, then the deeper patterns. */
 function nearness(candidate: Candidate): number {
-  return met(candidate) + (candidate.subject ? 0.5 : 0) + candidate.shared / 10_000;
+  const { subject, failed, shared } = candidate;
+  return met(candidate) + (subject ? 0.5 : 0) - (failed.length > 0 ? 0.25 : 0) + shared / 10_000;
 }
 
 function sharedSegments({ segments }: Pattern, object: ObjectPath): number {
@@ -90,7 +100,7 @@ function sharedSegments({ segments }: Pattern, object: ObjectPath): number {
 }
 
 function missText(
-  { line, subject, action, object }: Candidate,
+  { line, subject, action, object, failed }: Candidate,
   asking: string,
   asked: Action,
   path: ObjectPath,
@@ -99,6 +109,7 @@ function missText(
     subject ? '' : `it is about ${line.subject}, which does not include ${asking}`,
     action ? '' : `it allows ${line.action}, not ${asked}`,
     object ? '' : `${formatPattern(line.pattern)} does not match ${canonicalPath(path)}`,
+    failed.length === 0 ? '' : `its condition fails: ${failed.join(' and ')}`,
   ].filter((text) => text !== '');
   if (lacks.length > 0) return lacks.join('; ');
   return 'it allows this, but something else takes it away';

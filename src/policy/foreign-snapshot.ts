@@ -5,9 +5,13 @@ import type { Principal } from '../protocol/principal.ts';
 import { CommitBook } from './commit-book.ts';
 import type { Issuer } from './issuer.ts';
 import type { LoadedEnforcer } from './casbin-enforcer.ts';
+import { noCircumstances } from './circumstances.ts';
+import type { Circumstances } from './circumstances.ts';
 import type { CsvLine } from './csv.ts';
+import { LimitBook } from './limit-book.ts';
 import { parsePattern } from './pattern.ts';
-import type { Effect, RoleLine } from './policy-line.ts';
+import type { Effect } from './effect.ts';
+import type { RoleLine } from './policy-line.ts';
 import { PrincipalViews } from './principal-views.ts';
 import type { PrincipalView } from './principal-views.ts';
 import { RightSet } from './right-set.ts';
@@ -33,9 +37,11 @@ const PROBE = 'any-other';
  */
 export class ForeignSnapshot implements PolicySnapshot {
   readonly slow = true;
+  readonly remarks: readonly string[] = [];
   readonly digest: string;
   readonly issuers: readonly Issuer[];
   readonly commits: CommitBook;
+  readonly limits: LimitBook;
   readonly #loaded: LoadedEnforcer;
   readonly #views: PrincipalViews<undefined>;
   readonly #probes: readonly ObjectPath[];
@@ -46,44 +52,74 @@ export class ForeignSnapshot implements PolicySnapshot {
     roles: readonly RoleLine[],
     digest: string,
     issuers: readonly Issuer[] = [],
+    limits = LimitBook.empty,
     commits = CommitBook.empty,
   ) {
     this.digest = digest;
     this.issuers = issuers;
+    this.limits = limits;
     this.commits = commits;
     this.#loaded = loaded;
     this.#views = new PrincipalViews(new RoleGraph(roles), () => undefined);
     this.#probes = probesOf(lines);
   }
 
-  decide(principal: Principal, action: Action, object: ObjectPath): Verdict {
+  decide(
+    principal: Principal,
+    action: Action,
+    object: ObjectPath,
+    circumstances = noCircumstances,
+  ): Verdict {
     const fault = requestFault(principal.subject, object);
     if (fault !== undefined) return denied(fault);
     const needed = neededFor(action);
     if (needed === undefined) return denied('the request has no known action');
     const view = this.#views.of(principal);
     return judgeAll(needed, (right) => {
-      const grants = this.#grants(principal, view, object, neededGrants(right, object));
+      const grants = this.#grants(
+        principal,
+        view,
+        object,
+        neededGrants(right, object),
+        circumstances,
+      );
       return judge(grants, right, object, view.scopes);
     });
   }
 
-  sees(principal: Principal, object: ObjectPath, kind: 'namespace' | 'table'): boolean {
+  sees(
+    principal: Principal,
+    object: ObjectPath,
+    kind: 'namespace' | 'table',
+    circumstances = noCircumstances,
+  ): boolean {
     if (requestFault(principal.subject, object) !== undefined) return false;
     const tried = kind === 'table' ? [] : this.#probes.filter((probe) => isBelow(probe, object));
-    return this.#someHolds(principal, wantAnything, [object, ...tried]);
+    return this.#someHolds(principal, wantAnything, [object, ...tried], circumstances);
   }
 
-  mayAnywhere(principal: Principal, action: Action): boolean {
+  mayAnywhere(principal: Principal, action: Action, circumstances = noCircumstances): boolean {
     const needed = neededFor(action);
     if (needed === undefined || principal.subject === '') return false;
-    return needed.every((right) => this.#someHolds(principal, wantFor(right), this.#probes));
+    return needed.every((right) =>
+      this.#someHolds(principal, wantFor(right), this.#probes, circumstances),
+    );
   }
 
-  #someHolds(principal: Principal, want: Want, objects: readonly ObjectPath[]): boolean {
+  /** What casbin makes of names that nobody knows yet cannot be asked. */
+  holdsBelow(): boolean {
+    return false;
+  }
+
+  #someHolds(
+    principal: Principal,
+    want: Want,
+    objects: readonly ObjectPath[],
+    circumstances: Circumstances,
+  ): boolean {
     const view = this.#views.of(principal);
     return objects.some((object) => {
-      const grants = this.#grants(principal, view, object, rightNames);
+      const grants = this.#grants(principal, view, object, rightNames, circumstances);
       const wants = wantsUnder(want, view.scopes, object);
       return wants.some((left) => holds(left, grants, isReserved(object)));
     });
@@ -94,10 +130,11 @@ export class ForeignSnapshot implements PolicySnapshot {
     { names }: View,
     object: ObjectPath,
     rights: readonly Action[],
+    circumstances: Circumstances,
   ): TracedGrants {
     const path = canonicalPath(object);
     const grants = new AskedGrants();
-    this.#loaded.askFor(subject, names);
+    this.#loaded.askFor(subject, names, circumstances);
     for (const right of rights) {
       const [allowed, values] = this.#loaded.enforcer.enforceExSync(subject, path, right);
       const line = this.#loaded.lineOf(values);

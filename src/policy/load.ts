@@ -14,6 +14,9 @@ import type { CsvLine, CsvResult } from './csv.ts';
 import { ForeignSnapshot } from './foreign-snapshot.ts';
 import type { Issuer } from './issuer.ts';
 import { ISSUERS_FILE, loadIssuers } from './issuers.ts';
+import { LimitBook } from './limit-book.ts';
+import { LIMITS_FILE } from './limit.ts';
+import { parseLimits } from './limits.ts';
 import { parseModel } from './model.ts';
 import type { PolicyModel } from './model.ts';
 import { digestOf, readPolicyTexts } from './policy-folder.ts';
@@ -30,12 +33,24 @@ export interface LoadedPolicy {
   /** Empty under a foreign model. */
   readonly policies: readonly PolicyLine[];
   readonly roles: readonly RoleLine[];
+  /** What it was made of. */
+  readonly texts: PolicyTexts;
 }
 
 /** What is wrong with commit rules where they are to be in force: in a gateway with its backends and its secrets. */
 export type RulesCheck = (rules: readonly WrittenRule[]) => readonly Finding[];
 
 const anyRules: RulesCheck = () => [];
+/** Keeps the texts of a good policy before it decides anything. */
+export type KeepTexts = (texts: PolicyTexts) => Promise<void>;
+
+const keepNothing: KeepTexts = async () => {};
+
+/** What is done with a policy that is good in itself. */
+export interface LoadOptions {
+  readonly keep?: KeepTexts | undefined;
+  readonly check?: RulesCheck;
+}
 
 /**
  * Loads the policy of a folder.
@@ -43,10 +58,11 @@ const anyRules: RulesCheck = () => [];
  */
 export async function loadPolicy(
   folder: string,
-  check: RulesCheck = anyRules,
+  { keep = keepNothing, check = anyRules }: LoadOptions = {},
 ): Promise<PolicySnapshot> {
-  const { snapshot } = await loadPolicyLines(folder);
+  const { snapshot, texts } = await loadPolicyLines(folder);
   refuseRules(snapshot, check);
+  await keep(texts);
   return snapshot;
 }
 
@@ -57,7 +73,7 @@ export async function loadPolicyLines(folder: string): Promise<LoadedPolicy> {
   return buildPolicy(texts, await issuersOf(texts, folder));
 }
 
-function refuseRules({ commits }: PolicySnapshot, check: RulesCheck): void {
+export function refuseRules({ commits }: PolicySnapshot, check: RulesCheck): void {
   const findings = check(commits.rules);
   if (findings.length > 0) throw new PolicyError(findings);
 }
@@ -71,7 +87,7 @@ function refuseRules({ commits }: PolicySnapshot, check: RulesCheck): void {
 export async function reloadPolicy(
   folder: string,
   current: PolicySnapshot,
-  check: RulesCheck = anyRules,
+  { keep = keepNothing, check = anyRules }: LoadOptions = {},
 ): Promise<PolicySnapshot> {
   const texts = await readPolicyTexts(folder);
   await loadCases(folder);
@@ -81,11 +97,13 @@ export async function reloadPolicy(
     { file: MODEL_FILE, text: texts.model },
     { file: POLICY_FILE, text: texts.policy },
     { file: ISSUERS_FILE, text: texts.issuers ?? '\n' },
+    { file: LIMITS_FILE, text: texts.limits ?? '\n' },
     { file: COMMITS_FILE, text: texts.commits ?? '\n' },
   ].filter(({ text }) => !text.endsWith('\n'));
   if (cut.length > 0) throw new PolicyError(cut.map(({ file, text }) => cutFinding(file, text)));
   const { snapshot } = await buildPolicy(texts, issuers);
   refuseRules(snapshot, check);
+  await keep(texts);
   return snapshot;
 }
 
@@ -107,7 +125,6 @@ export async function buildPolicy(
 ): Promise<LoadedPolicy> {
   const { model, findings } = parseModel(texts.model);
   if (model === undefined) throw new PolicyError(findings);
-  if (model.kind === 'conditional') throw new PolicyError([CONDITIONAL]);
   // Each step of a long policy takes a while; what waits may run in between.
   const csv = parseCsv(texts.policy);
   await nextTurn();
@@ -117,14 +134,23 @@ export async function buildPolicy(
   const enforcer = await loadInCasbin(model, csv.lines, checked.roles);
   const digest = digestOf(texts);
   const { policies, roles } = checked;
+  const limits = new LimitBook(parseLimits(texts.limits ?? ''), roles);
   const commits = commitsOf(texts, roles);
   if (model.kind === 'foreign') {
     tryOut(enforcer);
-    const snapshot = new ForeignSnapshot(enforcer, csv.lines, roles, digest, issuers, commits);
-    return { snapshot, policies, roles };
+    const snapshot = new ForeignSnapshot(
+      enforcer,
+      csv.lines,
+      roles,
+      digest,
+      issuers,
+      limits,
+      commits,
+    );
+    return { snapshot, policies, roles, texts };
   }
-  const snapshot = new CompiledSnapshot(policies, roles, digest, issuers, commits);
-  return { snapshot, policies, roles };
+  const snapshot = new CompiledSnapshot(policies, roles, digest, issuers, limits, commits);
+  return { snapshot, policies, roles, texts };
 }
 
 function commitsOf({ commits }: PolicyTexts, roles: readonly RoleLine[]): CommitBook {
@@ -132,11 +158,6 @@ function commitsOf({ commits }: PolicyTexts, roles: readonly RoleLine[]): Commit
   const digest = createHash('sha256').update(commits).digest('hex');
   return new CommitBook(parseCommits(commits), roles, digest);
 }
-
-const CONDITIONAL: Finding = {
-  file: MODEL_FILE,
-  text: 'the model has a condition column (cond), which this version cannot decide',
-};
 
 function refuse(csv: CsvResult, checked: CheckedLines): void {
   const findings = [...csv.findings, ...checked.findings];

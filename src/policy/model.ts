@@ -5,8 +5,8 @@ import type { Finding } from './policy-error.ts';
 import { MODEL_FILE } from './policy-line.ts';
 
 /**
- * The shipped model: compiled. A model with the condition column: refused
- * until conditions are built. Any other model: decided by casbin itself.
+ * The shipped model and the one that differs from it in the condition column: compiled.
+ * Any other model: decided by casbin itself.
  */
 export type ModelKind = 'shipped' | 'conditional' | 'foreign';
 
@@ -27,14 +27,16 @@ export interface ModelResult {
 }
 
 const EFFECT = 'some(where (p_eft == allow)) && !some(where (p_eft == deny))';
+const COLUMNS = 'p_sub,p_obj,p_act,p_eft';
 const MATCHER = 'g(r_sub, p_sub) && within(r_obj, p_obj) && covers(p_act, r_act)';
 
-/** The functions that a matcher may call, beside those of casbin: `within` and `covers`. */
+/** The functions that a matcher may call, beside those of casbin: `within`, `covers` and `holds`. */
 const KNOWN_FUNCTIONS: ReadonlySet<string> = new Set([
   'g',
   'in',
   'within',
   'covers',
+  'holds',
   'keyMatch',
   'keyMatch2',
   'keyMatch3',
@@ -69,7 +71,8 @@ export function parseModel(text: string): ModelResult {
 
 function judgeModel(text: string, places: ReadonlyMap<string, number>): ModelResult {
   const parts = partsOf(newModelFromString(text));
-  const fault = requestFault(parts) ?? effectFault(parts) ?? matcherFault(parts);
+  const fault =
+    requestFault(parts) ?? effectFault(parts) ?? matcherFault(parts) ?? conditionFault(parts);
   if (fault !== undefined) return { findings: [at(places, fault)] };
   return {
     findings: [],
@@ -139,14 +142,28 @@ function matcherFault({ m, g }: ModelParts): KeyFault | undefined {
   if (names.includes('g') && g === '') {
     return { key: 'm', text: 'the matcher calls g, but the model has no role_definition' };
   }
-  const unknown = names.find((name) => name !== 'holds' && !KNOWN_FUNCTIONS.has(name));
+  const unknown = names.find((name) => !KNOWN_FUNCTIONS.has(name));
   return unknown === undefined
     ? undefined
     : { key: 'm', text: `the matcher calls the unknown function ${unknown}` };
 }
 
+/** A condition that is written and never asked for would seem to be in force. */
+function conditionFault({ m, p }: ModelParts): KeyFault | undefined {
+  const asks = [...m.matchAll(/\bholds\s*\(([^()]*)\)/g)].map((call) => call[1]!.trim());
+  if (asks.some((asked) => asked !== 'p_cond')) {
+    return { key: 'm', text: 'holds is asked about the condition of a line: write holds(p.cond)' };
+  }
+  const has = p.includes('p_cond');
+  if (has === asks.length > 0) return undefined;
+  return has
+    ? { key: 'm', text: 'p has the column cond, but the matcher never asks holds(p.cond)' }
+    : { key: 'p', text: 'the matcher asks holds(p.cond), but p has no column cond' };
+}
+
 function kindOf({ p, g, e, m }: ModelParts): ModelKind {
-  if (m.includes('holds') || p.includes('p_cond')) return 'conditional';
-  const shipped = p.join() === 'p_sub,p_obj,p_act,p_eft' && g === '_,_' && e === EFFECT;
-  return shipped && m === MATCHER ? 'shipped' : 'foreign';
+  if (g !== '_,_' || e !== EFFECT) return 'foreign';
+  if (p.join() === COLUMNS && m === MATCHER) return 'shipped';
+  const conditional = p.join() === `${COLUMNS},p_cond` && m === `${MATCHER} && holds(p_cond)`;
+  return conditional ? 'conditional' : 'foreign';
 }

@@ -114,6 +114,11 @@ function respell(parts: readonly string[]): string {
   return `/${spelt.join('/')}`;
 }
 
+/** The canonical spelling of what somebody may have meant by a path; of what is none it is none either. */
+export function canonicalSpelling(text: string): string {
+  return respell(text.split('/'));
+}
+
 /** The segment that a spelling stands for; one that is not percent-encoding stands for itself. */
 export function decodePart(part: string): string {
   try {

@@ -1,5 +1,6 @@
 import type { ObjectPath } from '../protocol/identifier.ts';
 import type { Action } from '../protocol/operation.ts';
+import type { Circumstances } from './circumstances.ts';
 
 /** The file of a policy's own tests. */
 export const CASES_FILE = 'cases.yaml';
@@ -13,6 +14,7 @@ export interface PolicyCase {
   readonly action: Action;
   readonly object: ObjectPath;
   readonly objectText: string;
+  readonly circumstances: Circumstances;
   readonly expect: 'allow' | 'deny';
   readonly because: string;
 }

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { COMMITS_FILE } from '../rules/commit-rule.ts';
 import { ISSUERS_FILE } from './issuers.ts';
+import { LIMITS_FILE } from './limit.ts';
 import { PolicyError } from './policy-error.ts';
 import { MODEL_FILE, POLICY_FILE } from './policy-line.ts';
 
@@ -13,17 +14,18 @@ export interface PolicyTexts {
   readonly policy: string;
   /** Absent when there is no such file. */
   readonly issuers?: string | undefined;
+  readonly limits?: string | undefined;
   readonly commits?: string | undefined;
 }
 
 /** What the contract puts here too, but this version does not read: ignored, it would seem to be in force. */
-const UNREAD: readonly string[] = ['limits.yaml'];
+const UNREAD: readonly string[] = [];
 
 /** How often a folder that changes while it is read is read again. */
 const ATTEMPTS = 10;
 
 /**
- * Reads `model.conf`, `policy.csv` and, where they exist, `issuers.yaml` and `commits.yaml` of a
+ * Reads `model.conf`, `policy.csv` and, where they exist, `issuers.yaml`, `limits.yaml` and `commits.yaml` of a
  * folder, or of what it links to.
  * @throws PolicyError when one is missing, is no UTF-8, the folder does not come to rest, or it
  *   holds a file that would have no effect.
@@ -47,10 +49,11 @@ async function readAll(folder: string): Promise<PolicyTexts | PolicyError> {
   try {
     const model = await readText(folder, MODEL_FILE);
     const policy = await readText(folder, POLICY_FILE);
+    const limits = await readOptional(folder, LIMITS_FILE);
     await refuseUnread(folder);
     const issuers = await readOptional(folder, ISSUERS_FILE);
     const commits = await readOptional(folder, COMMITS_FILE);
-    return { model, policy, issuers, commits };
+    return { model, policy, issuers, limits, commits };
   } catch (error) {
     if (error instanceof PolicyError) return error;
     throw error;
@@ -85,12 +88,13 @@ async function readText(folder: string, file: string): Promise<string> {
 
 /**
  * SHA-256 over the texts of a policy, in hexadecimal: the length of each and the text; last, and only
- * where they exist, `issuers.yaml` and `commits.yaml`, each with its name.
+ * where they exist, `issuers.yaml`, `limits.yaml` and `commits.yaml`, each with its name.
  */
-export function digestOf({ model, policy, issuers, commits }: PolicyTexts): string {
+export function digestOf({ model, policy, issuers, limits, commits }: PolicyTexts): string {
   const hash = createHash('sha256');
   const optional = [
     ...(issuers === undefined ? [] : [`${ISSUERS_FILE}\n${issuers}`]),
+    ...(limits === undefined ? [] : [`${LIMITS_FILE}\n${limits}`]),
     ...(commits === undefined ? [] : [`${COMMITS_FILE}\n${commits}`]),
   ];
   for (const text of [model, policy, ...optional])

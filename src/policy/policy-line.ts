@@ -1,7 +1,7 @@
+import type { Condition } from './condition.ts';
+import type { Effect } from './effect.ts';
 import type { Pattern } from './pattern.ts';
 import type { RightSet } from './right-set.ts';
-
-export type Effect = 'allow' | 'deny';
 
 /** A `p` line of `policy.csv`, understood. */
 export interface PolicyLine {
@@ -13,6 +13,8 @@ export interface PolicyLine {
   readonly action: string;
   readonly rights: RightSet;
   readonly effect: Effect;
+  /** Undefined for a line that always applies. */
+  readonly condition: Condition | undefined;
 }
 
 /** A `g` line of `policy.csv`: the member has whatever the role has. */

@@ -1,8 +1,9 @@
+import type { Circumstances } from './circumstances.ts';
 import { ANY } from './pattern.ts';
 import type { Pattern, PatternSegment } from './pattern.ts';
 import { RightSet } from './right-set.ts';
 import { nextNodes } from './trie.ts';
-import type { TrieNode } from './trie.ts';
+import type { Entry, TrieNode } from './trie.ts';
 import { RESERVED, holds } from './want.ts';
 import type { Grants, Want } from './want.ts';
 
@@ -16,6 +17,8 @@ interface Place {
   readonly followed: readonly TrieNode[];
   /** What the `/**` lines on the way say. */
   readonly sofar: Grants;
+  /** What the conditions of lines are judged by. */
+  readonly circumstances: Circumstances;
 }
 
 /**
@@ -27,9 +30,16 @@ interface Place {
  * objects tried are at most as many as the lines, and the summaries of the
  * nodes answer for most of them at once.
  */
-export function reaches(roots: readonly TrieNode[], region: Pattern, want: Want): boolean {
-  const sofar = addBelow({ allow: RightSet.none, deny: RightSet.none }, roots);
-  return search({ depth: 0, reserved: false, nodes: roots, followed: roots, sofar }, region, want);
+export function reaches(
+  roots: readonly TrieNode[],
+  region: Pattern,
+  want: Want,
+  circumstances: Circumstances,
+): boolean {
+  const nothing = { allow: RightSet.none, deny: RightSet.none };
+  const sofar = addBelow(nothing, roots, circumstances);
+  const start = { depth: 0, reserved: false, nodes: roots, followed: roots, sofar, circumstances };
+  return search(start, region, want);
 }
 
 function search(from: Place, region: Pattern, want: Want): boolean {
@@ -42,10 +52,11 @@ function search(from: Place, region: Pattern, want: Want): boolean {
   const segment = region.segments[depth];
   if (typeof segment === 'string') return search(step(from, segment), region, want);
   if (segment === undefined) {
-    if (holds(want, addExact(sofar, nodes), reserved)) return true;
+    if (holds(want, addExact(sofar, nodes, from.circumstances), reserved)) return true;
     if (!region.below) return false;
-    if (settled && holds(want, { allow: allowable, deny: deniedUnder(from) }, reserved))
+    if (settled && holds(want, { allow: surelyUnder(from), deny: deniedUnder(from) }, reserved)) {
       return true;
+    }
   }
   for (const next of branches(from)) if (search(next, region, want)) return true;
   return false;
@@ -87,25 +98,39 @@ function place(
   nodes: readonly TrieNode[],
   followed: readonly TrieNode[],
 ): Place {
+  const { circumstances } = before;
   const reserved = before.depth === 0 ? segment === RESERVED : before.reserved;
-  const sofar = addBelow(before.sofar, nodes);
-  return { depth: before.depth + 1, reserved, nodes, followed, sofar };
+  const sofar = addBelow(before.sofar, nodes, circumstances);
+  return { depth: before.depth + 1, reserved, nodes, followed, sofar, circumstances };
 }
 
-function addBelow(grants: Grants, nodes: readonly TrieNode[]): Grants {
-  return nodes.reduce((sum, { below }) => (below === undefined ? sum : add(sum, below)), grants);
+function addBelow(grants: Grants, nodes: readonly TrieNode[], now: Circumstances): Grants {
+  return nodes.reduce(
+    (sum, { below }) => (below === undefined ? sum : add(sum, below, now)),
+    grants,
+  );
 }
 
-function addExact(grants: Grants, nodes: readonly TrieNode[]): Grants {
-  return nodes.reduce((sum, { exact }) => (exact === undefined ? sum : add(sum, exact)), grants);
+function addExact(grants: Grants, nodes: readonly TrieNode[], now: Circumstances): Grants {
+  return nodes.reduce(
+    (sum, { exact }) => (exact === undefined ? sum : add(sum, exact, now)),
+    grants,
+  );
 }
 
-function add(one: Grants, other: Grants): Grants {
-  return { allow: one.allow.union(other.allow), deny: one.deny.union(other.deny) };
+function add({ allow, deny }: Grants, entry: Entry, now: Circumstances): Grants {
+  return {
+    allow: allow.union(entry.under('allow', now)),
+    deny: deny.union(entry.under('deny', now)),
+  };
 }
 
 function allowedUnder({ nodes, sofar }: Place): RightSet {
   return nodes.reduce((all, node) => all.union(node.allowSomewhere), sofar.allow);
+}
+
+function surelyUnder({ nodes, sofar }: Place): RightSet {
+  return nodes.reduce((all, node) => all.union(node.surelySomewhere), sofar.allow);
 }
 
 function deniedUnder({ nodes, sofar }: Place): RightSet {

@@ -27,6 +27,37 @@ export class RoleGraph {
     return this.#roles.keys();
   }
 
+  /** Where the longest chain of roles begins, and its steps; the roles form no cycle. */
+  longest(): { readonly start: string; readonly steps: number } {
+    const steps = new Map<string, number>();
+    let longest = { start: '', steps: 0 };
+    for (const member of this.#roles.keys()) {
+      const length = this.#measure(member, steps);
+      if (length > longest.steps) longest = { start: member, steps: length };
+    }
+    return longest;
+  }
+
+  /** Depth first, with its own stack; what was measured before is known. */
+  #measure(start: string, steps: Map<string, number>): number {
+    const pending = [start];
+    while (pending.length > 0) {
+      const name = pending.at(-1)!;
+      const roles = [...(this.#roles.get(name) ?? [])];
+      const unknown = steps.has(name) ? [] : roles.filter((role) => !steps.has(role));
+      if (unknown.length > 0) {
+        pending.push(...unknown);
+        continue;
+      }
+      steps.set(
+        name,
+        roles.reduce((most, role) => Math.max(most, steps.get(role)! + 1), 0),
+      );
+      pending.pop();
+    }
+    return steps.get(start)!;
+  }
+
   /** The path of a cycle, its first name repeated at its end; undefined if there is none. */
   cycle(): readonly string[] | undefined {
     const finished = new Set<string>();

@@ -4,6 +4,7 @@ import { LONE_SURROGATE, decodePart } from './pattern.ts';
 /** The subject of a line that is about every authenticated principal. */
 export const EVERYONE = '*';
 
+const CONTROL = /\p{Cc}/u;
 const NAMED = /^(user|group|role):(.+)$/s;
 
 /**
@@ -18,6 +19,9 @@ export function subjectFault(text: string): string | undefined {
     return `the subject ${JSON.stringify(text)} is none of user:NAME, group:NAME, role:NAME and *`;
   }
   if (LONE_SURROGATE.test(name)) return `the subject ${JSON.stringify(text)} is not valid Unicode`;
+  if (CONTROL.test(decodePart(name))) {
+    return `the subject ${JSON.stringify(text)} can be nobody: a name holds no control character`;
+  }
   const spelling = encodeSegment(decodePart(name));
   if (spelling === name) return undefined;
   return `the subject ${JSON.stringify(text)} is not in its canonical spelling: write ${kind}:${spelling}`;

@@ -1,7 +1,9 @@
-import type { ObjectPath } from '../protocol/identifier.ts';
+import type { Circumstances } from './circumstances.ts';
+import { conditionHolds } from './condition.ts';
 import { ANY } from './pattern.ts';
-import type { PatternSegment } from './pattern.ts';
-import type { Effect, PolicyLine } from './policy-line.ts';
+import type { Pattern, PatternSegment } from './pattern.ts';
+import type { Effect } from './effect.ts';
+import type { PolicyLine } from './policy-line.ts';
 import { RightSet } from './right-set.ts';
 
 /** What the lines of one subject say about one pattern. */
@@ -10,17 +12,50 @@ export class Entry {
   deny = RightSet.none;
   /** In the order of the file; a line that adds nothing to those before it is left out. */
   readonly lines: PolicyLine[] = [];
+  /** The lines with a condition; they add to `allow` and `deny` only while it holds. */
+  conditional: PolicyLine[] | undefined;
 
   add(line: PolicyLine): void {
     if (line.rights.within(this[line.effect])) return;
+    if (line.condition !== undefined) {
+      (this.conditional ??= []).push(line);
+      return;
+    }
     this[line.effect] = this[line.effect].union(line.rights);
     this.lines.push(line);
   }
 
-  /** The first line that gives or takes one of the rights. */
-  line(rights: RightSet, effect: Effect): PolicyLine | undefined {
-    return this.lines.find((line) => line.effect === effect && line.rights.meets(rights));
+  /** What is allowed, or denied, under the circumstances. */
+  under(effect: Effect, circumstances: Circumstances): RightSet {
+    let rights = this[effect];
+    if (this.conditional === undefined) return rights;
+    for (const line of this.conditional) {
+      if (line.effect === effect && !line.rights.within(rights) && applies(line, circumstances)) {
+        rights = rights.union(line.rights);
+      }
+    }
+    return rights;
   }
+
+  /** What is denied under some circumstances. */
+  get everDenied(): RightSet {
+    const denials = this.conditional?.filter(({ effect }) => effect === 'deny') ?? [];
+    return denials.reduce((rights, line) => rights.union(line.rights), this.deny);
+  }
+
+  /** The first line that gives or takes one of the rights. */
+  line(rights: RightSet, effect: Effect, circumstances: Circumstances): PolicyLine | undefined {
+    const meets = (line: PolicyLine) => line.effect === effect && line.rights.meets(rights);
+    const always = this.lines.find(meets);
+    if (this.conditional === undefined) return always;
+    const now = this.conditional.find((line) => meets(line) && applies(line, circumstances));
+    if (always === undefined || now === undefined) return always ?? now;
+    return now.line < always.line ? now : always;
+  }
+}
+
+function applies({ condition, effect }: PolicyLine, circumstances: Circumstances): boolean {
+  return condition === undefined || conditionHolds(condition, effect, circumstances);
 }
 
 /** A node of the tree of one subject's patterns, one level per segment. */
@@ -31,9 +66,13 @@ export class TrieNode {
   exact: Entry | undefined;
   /** What is said about what ends here and everything below. */
   below: Entry | undefined;
-  /** Every right that is allowed, or denied, by some line at this node or under it. */
+  /** Every right that is allowed, or denied, by some line at this node or under it, whatever its condition. */
   allowSomewhere = RightSet.none;
   denySomewhere = RightSet.none;
+  /** The rights that are allowed there without a condition. */
+  surelySomewhere = RightSet.none;
+  /** Whether some line at this node or under it has a condition. */
+  hasConditions = false;
 
   /** Puts a line where its pattern leads to; `depth` segments of it lead here. */
   add(line: PolicyLine, depth = 0): void {
@@ -50,8 +89,14 @@ export class TrieNode {
   }
 
   #note(line: PolicyLine): void {
-    if (line.effect === 'allow') this.allowSomewhere = this.allowSomewhere.union(line.rights);
-    else this.denySomewhere = this.denySomewhere.union(line.rights);
+    const { rights, condition } = line;
+    if (condition !== undefined) this.hasConditions = true;
+    if (line.effect === 'deny') {
+      this.denySomewhere = this.denySomewhere.union(rights);
+      return;
+    }
+    this.allowSomewhere = this.allowSomewhere.union(rights);
+    if (condition === undefined) this.surelySomewhere = this.surelySomewhere.union(rights);
   }
 
   #grow(segment: PatternSegment): TrieNode {
@@ -66,26 +111,19 @@ export class TrieNode {
   }
 }
 
-/**
- * The entries of all patterns that match the object, in several trees at once.
- * The work grows with the length of the path and with the trees, not with
- * the lines in them.
- */
-export function matchingEntries(roots: readonly TrieNode[], path: ObjectPath): readonly Entry[] {
+/** The entries of all patterns that name whatever the given pattern names. */
+export function coveringEntries(root: TrieNode, { segments, below }: Pattern): readonly Entry[] {
   const entries: Entry[] = [];
-  for (const root of roots) collect(root, path, 0, entries);
-  return entries;
-}
-
-function collect(node: TrieNode, path: ObjectPath, depth: number, entries: Entry[]): void {
-  if (node.below !== undefined) entries.push(node.below);
-  if (depth === path.length) {
-    if (node.exact !== undefined) entries.push(node.exact);
-    return;
+  let nodes: readonly TrieNode[] = [root];
+  for (const segment of segments) {
+    for (const node of nodes) if (node.below !== undefined) entries.push(node.below);
+    nodes = nextNodes(nodes, segment);
   }
-  const named = node.literals?.get(path[depth]!);
-  if (named !== undefined) collect(named, path, depth + 1, entries);
-  if (node.any !== undefined) collect(node.any, path, depth + 1, entries);
+  for (const node of nodes) {
+    if (node.below !== undefined) entries.push(node.below);
+    if (!below && node.exact !== undefined) entries.push(node.exact);
+  }
+  return entries;
 }
 
 /** The nodes that a further segment leads to; `ANY` stands for a segment that no line names. */

@@ -1,7 +1,7 @@
 import type { ObjectPath } from '../protocol/identifier.ts';
 import type { Action } from '../protocol/operation.ts';
 import { ruleName } from './policy-line.ts';
-import type { Effect } from './policy-line.ts';
+import type { Effect } from './effect.ts';
 import type { RightSet } from './right-set.ts';
 import {
   accessGroups,

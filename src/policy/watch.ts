@@ -1,4 +1,4 @@
-import { reloadPolicy, type RulesCheck } from './load.ts';
+import { reloadPolicy, type LoadOptions } from './load.ts';
 import { PolicyError } from './policy-error.ts';
 import type { PolicySnapshot } from './snapshot.ts';
 import { watchStill } from './still-folder.ts';
@@ -21,7 +21,7 @@ export function watchPolicy(
   first: PolicySnapshot,
   onChange: (snapshot: PolicySnapshot) => void,
   onRefused: (findings: readonly string[]) => void,
-  check?: RulesCheck,
+  options?: LoadOptions,
 ): PolicyWatch {
   let current = first;
   let refused: readonly string[] = [];
@@ -39,7 +39,7 @@ export function watchPolicy(
     if (!known) onRefused(findings);
   };
   const watch = watchStill(folder, async () => {
-    const result = await reloadPolicy(folder, current, check).catch(findingsOf);
+    const result = await reloadPolicy(folder, current, options).catch(findingsOf);
     if (closed) return;
     if ('digest' in result) accept(result);
     else refuse(result.findings);

@@ -12,21 +12,48 @@ export interface CatalogRequest {
   /** What the route names; `[]` for the root and for operations without an object. */
   readonly object: ObjectPath;
   /** The index named by the route, where there is one. */
-  readonly indexName?: string;
+  readonly indexName?: string | undefined;
   /** The second object of the route, for `/rename/to/{id}`. */
-  readonly target?: ObjectPath;
+  readonly target?: ObjectPath | undefined;
   readonly delimiter: string;
+  /** The verb of the request, where it came over the network. */
+  readonly method?: string;
+  /** What the route names beside identifiers. */
+  readonly parameters?: ReadonlyMap<string, string>;
   /** Query parameters, decoded; each may repeat only where the operation allows it. */
   readonly query: ReadonlyMap<string, readonly string[]>;
   readonly headers: IncomingHttpHeaders;
   /** `x-service-ctx-*` and `x-lance-ctx-*`, keys in lower case. */
   readonly context: ReadonlyMap<string, string>;
   readonly requestId: string;
+  /** What another hop is to continue (W3C Trace Context); absent where no trace is kept here. */
+  readonly traceparent?: string;
   /** The id that the client chose, by which it can repeat the request; absent when it sent none. */
-  readonly clientRequestId?: string;
-  /** Aborted when the client goes away. */
-  readonly signal: AbortSignal;
-  readonly body: AsyncIterable<Uint8Array>;
+  readonly clientRequestId?: string | undefined;
+  /** What is aborted when the client goes away; made when it is asked for first. */
+  readonly signal: () => AbortSignal;
+  /** True where a body follows whose length no header says, as over HTTP/2. */
+  readonly unmeasured?: boolean;
+  /** Of a change, it does not come to its end before the attempt is recorded. */
+  readonly body: BodyBytes;
+  /** The body of an operation that is `staged`, for who waits for its attempt otherwise. */
+  readonly ahead?: BodyAhead | undefined;
+}
+
+/** The body of a request, as it comes. */
+export interface BodyBytes extends AsyncIterable<Uint8Array> {
+  /** All of it, where it is there already and nobody has to be waited for; it counts as read then. */
+  atHand?(): Uint8Array | undefined;
+}
+
+/** A body that can be read whole before the change that it asks for may take effect. */
+export interface BodyAhead {
+  readonly bytes: AsyncIterable<Uint8Array>;
+  /**
+   * Resolves when the attempt is recorded: the change may take effect.
+   * When it rejects it must not.
+   */
+  recorded(): Promise<void>;
 }
 
 /** Bytes in pieces, in the order in which they are sent. */
@@ -51,6 +78,8 @@ export interface Answer {
   readonly headers?: Readonly<Record<string, string>>;
   readonly body: AnswerBody;
   readonly commit?: CommitSummary;
+  /** Code of the error table, where a backend refused in its own words. */
+  readonly code?: number;
   /** What only the body named, for the audit record. */
   readonly objects?: readonly ObjectPath[];
   readonly mode?: string;

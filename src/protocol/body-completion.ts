@@ -12,8 +12,15 @@ type Body = Record<string, JsonValue>;
  */
 export function completeBody(input: AgreementInput, body: Body): Body {
   if (input.operation.body === 'map') return body;
+  if (isSilent(input, body)) return body;
   const shaped = shapes[input.operation.name]?.(body) ?? body;
   return { ...saidElsewhere(input), ...withoutNulls(shaped) };
+}
+
+/** Whether nothing is said anywhere: most reads. */
+function isSilent({ indexName, target, query }: AgreementInput, body: Body): boolean {
+  for (const _ in body) return false;
+  return query.size === 0 && indexName === undefined && target === undefined;
 }
 
 function saidElsewhere({ operation, indexName, target, query }: AgreementInput): Body {
@@ -45,14 +52,14 @@ const shapes: Readonly<Partial<Record<OperationName, (body: Body) => Body>>> = {
 
 const ofRequest: ReadonlySet<string> = new Set(['identity', 'context', 'id', 'verbose']);
 
-/** A query that is the body itself goes under `query`. */
+/** A query that is the body itself goes under `query`. A body that asks nothing has none, and is refused. */
 function nestQuery(body: Body): Body {
   if (Object.hasOwn(body, 'query')) return body;
   const entries = Object.entries(body);
-  return {
-    ...Object.fromEntries(entries.filter(([name]) => ofRequest.has(name))),
-    query: Object.fromEntries(entries.filter(([name]) => !ofRequest.has(name))),
-  };
+  const others = Object.fromEntries(entries.filter(([name]) => ofRequest.has(name)));
+  const query = Object.fromEntries(entries.filter(([name]) => !ofRequest.has(name)));
+  const asksNothing = Object.keys(query).every((name) => name === 'branch');
+  return asksNothing ? body : { ...others, query };
 }
 
 /** A query under `query` becomes the body itself; what stands beside it wins. */

@@ -1,4 +1,4 @@
-import type { ErrorName, ErrorRow } from './errors.ts';
+import type { ErrorRow } from './errors.ts';
 import type { OperationName } from './operation-name.ts';
 
 /**
@@ -27,12 +27,6 @@ const indexRoutes: ReadonlySet<OperationName> = new Set<OperationName>([
   'PrewarmTableIndex',
 ]);
 
-/** What LanceDB reads on routes of branches by the status alone (wire contract, section 4). */
-const branchStatuses: Readonly<Partial<Record<OperationName, readonly ErrorName[]>>> = {
-  CreateTableBranch: ['TableBranchAlreadyExists', 'TableBranchNotFound', 'TableVersionNotFound'],
-  DeleteTableBranch: ['TableBranchNotFound'],
-};
-
 /** Where LanceDB reads 404 as "no such job" (wire-contract section 4). */
 const jobRoutes: ReadonlySet<OperationName> = new Set<OperationName>([
   'DescribeJob',
@@ -44,8 +38,8 @@ const jobRoutes: ReadonlySet<OperationName> = new Set<OperationName>([
  * The HTTP status of an error to a dialect. LanceDB reads every 404 as a missing
  * table and sends every 409 again, so to it 404 is that alone (and a missing index
  * or job where it looks for one), and of the conflicts only code 14, which trying again
- * can mend, stays 409; the others are 400. Of a branch that is made or deleted it reads
- * both as they are. The code is the same for both.
+ * can mend, stays 409; the others are 400 (contract section 3). The code is the same
+ * for both.
  */
 export function statusOf(
   row: ErrorRow,
@@ -53,9 +47,6 @@ export function statusOf(
   operation: OperationName | undefined,
 ): number {
   if (dialect === 'namespace') return row.status;
-  if (operation !== undefined && branchStatuses[operation]?.includes(row.name) === true) {
-    return row.status;
-  }
   if (row.status === 404 && !isMissing(row, operation)) return 400;
   return row.status === 409 && row.name !== 'ConcurrentModification' ? 400 : row.status;
 }

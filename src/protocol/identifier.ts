@@ -9,6 +9,8 @@ export type ObjectPath = readonly string[];
 /** The longest path that is accepted, in UTF-8 bytes of its canonical form. */
 export const MAX_PATH_BYTES = 1024;
 
+/** What stands for itself in the canonical spelling; most names are nothing else. */
+const PLAIN = /^[\w.-]*$/;
 const CONTROL = /\p{Cc}/u;
 const LONE_SURROGATE = /\p{Surrogate}/u;
 
@@ -22,6 +24,7 @@ export function canonicalPath(path: ObjectPath): string {
 
 /** One segment percent-encoded outside `A-Z a-z 0-9 _ - .`, hexadecimal in capitals. */
 export function encodeSegment(segment: string): string {
+  if (PLAIN.test(segment)) return segment;
   return encodeURIComponent(segment).replace(
     /[!'()*~]/g,
     (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,

@@ -1,4 +1,4 @@
-import { parse, stringify } from 'lossless-json';
+import { parse } from 'lossless-json';
 import { CatalogError } from './errors.ts';
 
 /** A value of a JSON text. An integer is a bigint where a number would lose digits. */
@@ -36,9 +36,30 @@ export function parseJson(text: string): JsonValue {
  * @throws TypeError when there is nothing to write.
  */
 export function stringifyJson(value: unknown): string {
-  const text = stringify(value);
+  const text = written(value);
   if (text === undefined) throw new TypeError('the value has no form in JSON');
   return text;
+}
+
+/** As `JSON.stringify` writes it, save for bigints. */
+function written(value: unknown): string | undefined {
+  if (typeof value === 'bigint') return String(value);
+  if (typeof value === 'object') return value === null ? 'null' : writtenObject(value);
+  if (typeof value === 'string' || typeof value === 'number') return JSON.stringify(value);
+  return typeof value === 'boolean' ? String(value) : undefined;
+}
+
+function writtenObject(value: object): string | undefined {
+  if ('toJSON' in value && typeof value.toJSON === 'function') return written(value.toJSON());
+  if (Array.isArray(value)) {
+    return `[${value.map((entry: unknown) => written(entry) ?? 'null').join(',')}]`;
+  }
+  let text = '';
+  for (const [key, member] of Object.entries(value)) {
+    const own = written(member);
+    if (own !== undefined) text += `${text === '' ? '' : ','}${JSON.stringify(key)}:${own}`;
+  }
+  return `{${text}}`;
 }
 
 /** Whether a value is an object: neither null nor a list. */

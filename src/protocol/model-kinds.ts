@@ -39,11 +39,11 @@ export const int32 = () =>
     expects: 'a whole number of 32 bits',
   });
 
-/** The size of a page. One that is too large is cut, not refused. */
+/** The size of a page. One that is too large is cut, one below zero asks for none: nothing is refused. */
 export const pageLimit = () =>
-  Type.Union([Type.Integer({ minimum: 1 }), within(1n, MAX_INT64)], {
+  Type.Union([Type.Integer(), within(-MAX_INT64, MAX_INT64)], {
     width: 'limit',
-    expects: 'a whole number of at least 1',
+    expects: 'a whole number',
   });
 
 /** A decimal number; an integer beyond 2^53 arrives as a bigint. */

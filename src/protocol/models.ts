@@ -66,9 +66,23 @@ function validatorOf(name: ModelName): Validator {
  */
 export function checkModel(name: string, value: JsonValue): void {
   if (!isModelName(name)) throw new TypeError(`there is no model ${name}`);
+  const nothing = isEmpty(value);
+  if (nothing && needless.has(name)) return;
   const given = withoutNulls(value);
-  if (validatorOf(name).Check(given)) return;
+  if (validatorOf(name).Check(given)) {
+    if (nothing) needless.add(name);
+    return;
+  }
   throw new CatalogError('InvalidInput', `${name}: ${explainFault(models, models[name], given)}`);
+}
+
+/** The models that were seen to take an object without members: what most reads send. */
+const needless = new Set<ModelName>();
+
+function isEmpty(value: JsonValue): boolean {
+  if (!isJsonObject(value)) return false;
+  for (const _ in value) return false;
+  return true;
 }
 
 /** Clients write null for what they leave out (wire-contract 5.4), whatever the specification says of the field. */

@@ -23,7 +23,7 @@ const kinds: Readonly<Record<ParameterKind, object>> = {
   text: { type: 'string' },
   choice: { type: 'string' },
   flag: { type: 'boolean' },
-  count: { type: 'integer', minimum: 1 },
+  count: { type: 'integer' },
   version: { type: 'integer', format: 'int64' },
   map: { type: 'string', contentMediaType: 'application/json' },
 };

@@ -2,7 +2,7 @@ import type { OperationName } from './operation-name.ts';
 import type { Operation, ResponseKind, Route } from './operation.ts';
 
 /** What a row has to say; the rest follows from it. */
-export interface RowSpec extends Pick<Operation, 'access' | 'object' | 'mutates'> {
+export interface RowSpec extends Pick<Operation, 'access' | 'object' | 'mutates' | 'staged'> {
   /** `POST /v1/…`, the documented one first. */
   readonly routes: readonly string[];
   /** Parameters beside `delimiter`. */
@@ -52,6 +52,7 @@ export function row(name: OperationName, spec: RowSpec): Operation {
     access: spec.access,
     object: spec.object,
     mutates: spec.mutates,
+    ...(spec.staged && { staged: true }),
     routes: routes.map(parseRoute),
     query: ['delimiter', ...query],
     repeatable: spec.repeatable ?? [],

@@ -48,6 +48,11 @@ export interface Operation {
   readonly object: ObjectKind;
   readonly mutates: boolean;
   /**
+   * Whether a change takes effect in one step at its end, so that it may be prepared
+   * while its attempt is on its way to the audit log. Who prepares it waits before that step.
+   */
+  readonly staged?: true;
+  /**
    * Path templates with `{id}`, `{index_name}`, `{target}` and other names in braces,
    * without trailing slash; the first is the documented one.
    */

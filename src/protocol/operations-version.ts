@@ -16,6 +16,7 @@ export const versionOperations = {
     ...table,
     access: 'commit',
     mutates: true,
+    staged: true,
     routes: ['POST /v1/table/{id}/version/create'],
     query: ['branch'],
   }),

@@ -21,8 +21,15 @@ export interface Permit {
   require(action: Action, object: ObjectPath, branch?: string): void;
   /** Whether the right is held; nothing is thrown or refused. */
   holds(action: Action, object: ObjectPath, branch?: string): boolean;
+  /** Whether the right is held on whatever branch of the object, for who cannot tell which is meant. */
+  holdsOnBranches(action: Action, object: ObjectPath): boolean;
   /** Whether a listing may show the object. For a namespace also if something below it may be seen. */
   sees(object: ObjectPath, kind: 'namespace' | 'table'): boolean;
+  /**
+   * Whether the right is held on the object and on whatever may lie below it, for backends
+   * that cannot ask; `see` for whether a listing may show all of that. False where it cannot be told.
+   */
+  holdsBelow(action: Action | 'see', object: ObjectPath): boolean;
   /** The entries that may be shown, each turned into the name to answer. Keeps their order. */
   show<Entry>(
     entries: readonly Entry[],

@@ -18,7 +18,10 @@ const map = (description: string): QueryParameter => ({ kind: 'map', description
 export const queryParameters: Readonly<Record<string, QueryParameter>> = {
   delimiter: text('What separates the parts of an identifier; "$" when absent.'),
   page_token: text('Where the page before ended.'),
-  limit: { kind: 'count', description: 'How many entries a page holds at most.' },
+  limit: {
+    kind: 'count',
+    description: 'How many entries a page holds at most; below zero as many as without it.',
+  },
   include_declared: flag('Whether tables without data are listed too.'),
   branch: text('The branch of the table; its main branch when absent.'),
   mode: { kind: 'choice', description: 'How the operation treats what is there already.' },
@@ -54,7 +57,7 @@ const readers: Readonly<Record<ParameterKind, readonly [expected: string, read: 
   text: ['text', (text) => text],
   choice: ['text', (text) => text],
   flag: ['true or false', readFlag],
-  count: ['a whole number of at least 1', (text) => readInteger(text, 1n)],
+  count: ['a whole number', (text) => readInteger(text, -(2n ** 63n))],
   version: ['a whole number', (text) => readInteger(text, -(2n ** 63n))],
   map: ['a JSON object of strings', readMap],
 };

@@ -44,6 +44,7 @@ function checkSingle(query: Query, name: string): void {
  * @throws CatalogError InvalidInput when one is repeated that may not be, or is not of its kind.
  */
 export function queryOf(operation: Operation, query: Query): Query {
+  if (query.size === 0) return query;
   const known = operation.query.flatMap((name): [string, readonly string[]][] => {
     const values = query.get(name);
     return values === undefined ? [] : [[name, values]];

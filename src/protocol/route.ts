@@ -19,9 +19,9 @@ export interface OperationMatch {
   readonly dialect: Dialect;
   /** What the route names; `[]` for the root and where it names nothing. */
   readonly object: ObjectPath;
-  readonly indexName?: string;
+  readonly indexName?: string | undefined;
   /** The new name, for `/rename/to/{target}`. */
-  readonly target?: ObjectPath;
+  readonly target?: ObjectPath | undefined;
   readonly delimiter: string;
   /** The parameters that the operation knows, checked. */
   readonly query: Query;
@@ -105,16 +105,19 @@ function operationMatch(
     operation,
     dialect,
     object: objectOf(operation, values.get('id'), delimiter),
-    ...(indexName !== undefined && { indexName }),
-    ...targetOf(values.get('target'), delimiter),
+    indexName,
+    target: targetOf(values.get('target'), delimiter),
     delimiter,
     query,
     parameters: parametersOf(values),
   };
 }
 
+const noParameters: ReadonlyMap<string, string> = new Map();
+
 /** What the route names beside identifiers. An index may be called anything that a table may. */
 function parametersOf(values: ReadonlyMap<string, string>): ReadonlyMap<string, string> {
+  if (values.size === 0 || (values.size === 1 && values.has('id'))) return noParameters;
   const others = [...values].filter(([name]) => name !== 'id' && name !== 'target');
   for (const [, value] of others) checkPath([value]);
   return new Map(others);
@@ -151,11 +154,11 @@ function parseIdentifier(id: string, delimiter: string): ObjectPath {
   return path;
 }
 
-function targetOf(id: string | undefined, delimiter: string): { target?: ObjectPath } {
-  if (id === undefined) return {};
+function targetOf(id: string | undefined, delimiter: string): ObjectPath | undefined {
+  if (id === undefined) return undefined;
   const target = parseIdentifier(id, delimiter);
   if (target.length === 0) throw invalid('the root is not a table');
-  return { target };
+  return target;
 }
 
 function invalid(message: string): CatalogError {

@@ -147,7 +147,9 @@ function shiftedType(type: DataType, { nanoseconds }: Interval): DataType {
 }
 
 function shift(operand: Bound, interval: Interval, sign: 1 | -1, position: number): Bound {
-  requireUtc(operand.type, 'a date is moved by an interval', position);
+  // Days of a zone are not all of one length, hours are.
+  const byDays = interval.months !== 0 || interval.days !== 0;
+  if (byDays) requireUtc(operand.type, 'a date is moved by days', position);
   const type = shiftedType(operand.type, interval);
   return call({
     name: 'shift',

@@ -1,19 +1,26 @@
 import {
   closeSync,
+  constants,
   fdatasync,
+  fstatSync,
   fsync,
   ftruncate,
   openSync,
+  read as readCallback,
+  readSync,
   writevSync,
   writev as writevCallback,
 } from 'node:fs';
 import { promisify } from 'node:util';
 
+const read = promisify(readCallback);
 const writev = promisify(writevCallback);
 const sync = promisify(fsync);
 const datasync = promisify(fdatasync);
 const truncate = promisify(ftruncate);
 
+/** To read, and never to wait for another program: somebody may have put a pipe in the place of a file. */
+const READING = constants.O_RDONLY | constants.O_NONBLOCK;
 /** How many pieces one system call takes: below IOV_MAX of every platform. */
 const PIECES = 512;
 /** As many bytes are copied to the system faster than another thread is woken to do it. */
@@ -37,7 +44,7 @@ export class FileDescriptor {
    * @throws the system's error.
    */
   static open(path: string, flags: 'r' | 'w' | 'wx' | 'ax', mode?: number): FileDescriptor {
-    return new FileDescriptor(openSync(path, flags, mode));
+    return new FileDescriptor(openSync(path, flags === 'r' ? READING : flags, mode));
   }
 
   /** Writes all of the pieces one behind the other. After this other processes can read them; they are not yet durable. */
@@ -46,6 +53,21 @@ export class FileDescriptor {
     for (let start = 0; start < filled.length; start += PIECES) {
       await this.#writeAll(filled.slice(start, start + PIECES));
     }
+  }
+
+  /** Bytes of the file now. */
+  size(): number {
+    return fstatSync(this.#descriptor).size;
+  }
+
+  /**
+   * Reads bytes from a place on, as many as there is room for, or as there are.
+   * @returns How many were read.
+   */
+  async read(into: Uint8Array, position: number): Promise<number> {
+    const length = into.byteLength;
+    if (length <= SMALL_BYTES) return readSync(this.#descriptor, into, 0, length, position);
+    return (await read(this.#descriptor, into, 0, length, position)).bytesRead;
   }
 
   /** After this the file's bytes are on stable storage. */

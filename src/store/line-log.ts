@@ -12,8 +12,8 @@ export interface Line {
 
 /** What is put around the bytes of lines, which may depend on the lines before. */
 export interface Framing {
-  /** The line at this place of the log, from 1 and without gaps, in pieces. */
-  frame(place: bigint, bytes: Uint8Array): readonly Uint8Array[];
+  /** Lines that follow one another, as they stand in the file; the first has this place of the log, from 1 and without gaps. */
+  frame(place: bigint, lines: readonly Line[]): Uint8Array;
   /** Every line that was framed is on stable storage. */
   kept(): void;
   /** The lines that were framed since then are not in the log. */
@@ -94,15 +94,19 @@ export class LineLog {
 
   /**
    * Adds a line. A durable one is on stable storage when this resolves, and not
-   * in the log when it rejects. Any other is in the file soon after.
+   * in the log when it rejects. Any other is in the file soon after: undefined,
+   * unless so many wait that it is to be waited for.
    */
-  async append(line: Line, durable: boolean): Promise<void> {
-    if (this.#closed) throw new Error('the log is closed');
+  append(line: Line, durable: true): Promise<void>;
+  append(line: Line, durable: boolean): Promise<void> | undefined;
+  append(line: Line, durable: boolean): Promise<void> | undefined {
+    if (this.#closed) return Promise.reject(new Error('the log is closed'));
     const full = this.#bytes + line.bytes.byteLength > KEEP_BYTES;
     if (durable || (full && this.#failure === undefined)) return this.#addAwaited(line);
     if (full) this.#lost += 1;
     else this.#add(line);
     this.#schedule(LAZY_MILLIS);
+    return undefined;
   }
 
   /**
@@ -186,7 +190,7 @@ export class LineLog {
     while (left > 0) {
       const file = await this.#fileFor(this.#lines[this.#written]!);
       const piece = this.#piece(file, left);
-      await file.write(Buffer.concat(piece.flatMap((entry, index) => this.#framed(entry, index))));
+      await file.write(this.#framed(piece));
       this.#writtenMillis = Date.now();
       left -= piece.length;
       this.#written += piece.length;
@@ -195,9 +199,10 @@ export class LineLog {
     }
   }
 
-  #framed({ bytes }: Entry, index: number): readonly Uint8Array[] {
-    const place = this.#synced + BigInt(this.#written + index + 1);
-    return this.#options.framing?.frame(place, bytes) ?? [bytes];
+  #framed(piece: readonly Entry[]): Uint8Array {
+    const place = this.#synced + BigInt(this.#written + 1);
+    const { framing } = this.#options;
+    return framing?.frame(place, piece) ?? Buffer.concat(piece.map(({ bytes }) => bytes));
   }
 
   /** As many of the next lines as go into the file in one write: at least one. */

@@ -9,7 +9,7 @@ import { record } from './records.ts';
 /** The line of the only record of a log, as the seventh. */
 function lineOf(given: AuditRecord): string {
   const chain = new Chain('20260131T235959Z-9f86d081', () => undefined);
-  return Buffer.concat(chain.frame(7n, encodeRecord(given))).toString();
+  return Buffer.from(chain.frame(7n, [{ bytes: encodeRecord(given) }])).toString();
 }
 
 function hashIn(line: string): string {
@@ -35,6 +35,8 @@ const outcome = record('r1', {
   branch: 'main',
   rule: 'policy.csv:12',
   policy_digest: 'abc',
+  rights: [{ action: 'schema', branch: 'dev', objects: ['/prod/orders', '/prod/b'] }],
+  shadow: { decision: 'deny', rule: 'policy.csv:3', policy_digest: 'def' },
   status: 200,
   bytes_in: 2n ** 63n - 1n,
   bytes_out: 0n,
@@ -59,7 +61,9 @@ describe('the line of a record', () => {
         '"principal":{"subject":"user:ann","groups":["group:data"],"roles":["role:loader"],"scopes":[{"action":"append","pattern":"/prod/**"}]},' +
         '"subject":"user:ann","credential":"k1","source_ip":"127.0.0.1","user_agent":"LanceDB-Rust-Client/0.31",' +
         '"operation":"InsertIntoTable","object":"/prod/orders","objects":["/prod/b"],"mode":"append","branch":"main",' +
-        '"backend":"embedded","decision":"allow","rule":"policy.csv:12","policy_digest":"abc","status":200,"code":null,' +
+        '"backend":"embedded","decision":"allow","rule":"policy.csv:12","policy_digest":"abc",' +
+        '"rights":[{"action":"schema","branch":"dev","objects":["/prod/orders","/prod/b"]}],' +
+        '"shadow":{"decision":"deny","rule":"policy.csv:3","policy_digest":"def"},"status":200,"code":null,' +
         '"bytes_in":9223372036854775807,"bytes_out":0,"context":{"team":"west","note":"say \\"hi\\"\\n"},' +
         '"commit":{"kind":"append","base_version":null,"version":18446744073709551615,"rows_added":9007199254740993,' +
         '"rows_removed":0,"schema_changed":false,"rules":["small"]},' +
@@ -74,6 +78,8 @@ describe('the line of a record', () => {
     expect(JSON.parse(lineOf(record('r1')))).toMatchObject({
       duration_us: null,
       objects: [],
+      rights: [],
+      shadow: null,
       status: null,
       commit: null,
     });

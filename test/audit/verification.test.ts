@@ -291,7 +291,9 @@ describe('a log whose finished files were sealed', () => {
         const other = Buffer.from(bytes);
         other[index]! ^= 0x21;
         await writeFile(path, other);
-        expect((await verify(log)).findings).toMatchObject([{ kind: 'edited', file: path }]);
+        // A byte of its number makes a record look as if it belonged elsewhere.
+        const kind = expect.stringMatching(/^(edited|removed|reordered)$/);
+        expect((await verify(log)).findings).toMatchObject([{ kind, file: path }]);
       }),
       { numRuns: 20 },
     );

@@ -42,7 +42,9 @@ describe('the audit log', () => {
     const folder = await newFolder();
     const log = await openAuditLog({ folder, rotateBytes: ROTATE });
     const flushes = await countFlushes(async () => {
-      await Promise.all(Array.from({ length: 1000 }, (_, i) => log.write(record(`r${i}`), true)));
+      await Promise.all(
+        Array.from({ length: 1000 }, async (_, i) => log.write(record(`r${i}`), true)),
+      );
     });
     expect(flushes).toBe(1);
     expect(await ids(folder)).toEqual(Array.from({ length: 1000 }, (_, i) => `r${i}`));

@@ -13,6 +13,10 @@ export async function run(...words: readonly string[]): Promise<Captured> {
   const notes: string[] = [];
   const code = await runCommand(words, {
     line: (text) => void lines.push(text),
+    bytes: async (piece) => {
+      lines.push(...Buffer.from(piece).toString().split('\n').slice(0, -1));
+      return true;
+    },
     note: (text) => void notes.push(text),
     watched: false,
   });

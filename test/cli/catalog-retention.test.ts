@@ -75,8 +75,8 @@ describe('catalog undrop', () => {
   const refusals: readonly (readonly [readonly string[], string])[] = [
     [['/none'], 'there is no dropped table /none that can be brought back'],
     [['/x', '--id', 'y'], 'there is no dropped table /x with the id "y" that can be brought back'],
-    [['x'], '"x" is no canonical path'],
-    [['/x', '--as', '/a//b'], '"/a//b" is no canonical path'],
+    [['x'], '"x" is no canonical path: write /x'],
+    [['/x', '--as', '/a//b'], '"/a//b" is no canonical path: write /a/b'],
     [['/x', '--as', '/t'], 'table /t already exists'],
     [['/x', '--as', '/gone/t'], 'namespace /gone does not exist'],
     [['/x', '--as', '/'], 'the root cannot be a table'],
@@ -195,7 +195,7 @@ describe('catalog verify', () => {
 
   it.each([
     ['/none', 'table /none does not exist'],
-    ['none', '"none" is no canonical path'],
+    ['none', '"none" is no canonical path: write /none'],
   ])('refuses %s', async (table, sentence) => {
     expect(await catalog('verify', table)).toEqual(refused(sentence));
   });

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { loadConfig } from '../../src/cli/config.ts';
 import { unknownVariables, type Environment } from '../../src/cli/config-environment.ts';
+import { dataFolderOf } from '../../src/cli/data-folder.ts';
 import { fileSource } from '../../src/cli/config-file.ts';
 import {
   configPaths,
@@ -109,6 +110,14 @@ describe('the configuration', () => {
     expect(unknownVariables(names)).toEqual(['ARROWGATE_PROT']);
   });
 
+  it('puts the data folder where a path names it', async () => {
+    const at = async (yaml: string) => dataFolderOf(await load(yaml)).lance;
+    expect(await at('data: /d\n')).toBe('/d/lance');
+    expect(await at('data: /d\nlocations: { managed: <data>/lance }\n')).toBe('/d/lance');
+    expect(await at('data: /d\nlocations: { managed: <data> }\n')).toBe('/d');
+    expect(await at('data: /d\nlocations: { managed: /e/<data> }\n')).toBe('/e/<data>');
+  });
+
   it('has defaults that its own kinds read back', () => {
     for (const path of configPaths.filter((each) => settingOf(each).secret !== true)) {
       const { kind, default: initial } = settings[path];
@@ -126,7 +135,7 @@ describe('a configuration that cannot be used is refused in one sentence', () =>
     ['admin_key: x\n', 'F:1: admin_key is not a key of the configuration'],
     ['listen: 7\n', 'F:1: listen must hold keys and values'],
     ['- 1\n', 'F:1: the file must hold keys and values'],
-    ['data: a\ndata: b\n', 'F:2: this is not valid YAML (DUPLICATE_KEY)'],
+    ['data: a\ndata: b\n', 'F:2: data is given more than once'],
     ['data: "a\n', 'F:2: this is not valid YAML (MISSING_CHAR)'],
     ['data: ""\n', 'F:1: data is "", but must be a text that is not empty'],
     ['data: [a]\n', 'F:1: data is ["a"], but must be a text that is not empty'],
@@ -158,19 +167,32 @@ describe('a configuration that cannot be used is refused in one sentence', () =>
       'log:\n  level: loud\n',
       'F:2: log.level is "loud", but must be one of trace, debug, info, warn, error, fatal, silent',
     ],
-    ['listen:\n  tls: { cert: a }\n', 'F:2: listen.tls is not built yet: it can only be null'],
-    ['listen: { admin: { port: 1 } }\n', 'F:1: listen.admin is not built yet: it can only be null'],
+    ['listen: { tls: { crt: a } }\n', 'F:1: listen.tls.crt is not a key of the configuration'],
+    ['listen: { admin: 9 }\n', 'F:1: listen.admin must hold keys and values'],
+    [
+      'listen: { tls: { client_subject: dn } }\n',
+      'F:1: listen.tls.client_subject is "dn", but must be one of cn, san_uri',
+    ],
+    ['limits: { header: 1 }\n', 'F:1: limits.header is 1, but must be a size from 1KiB to 1MiB'],
+    [
+      'limits: { json_body: 0 }\n',
+      'F:1: limits.json_body is 0, but must be a size from 1KiB to 1GiB',
+    ],
     [
       'coordination: { redis: "h:6379" }\n',
       'F:1: coordination.redis is wrong, but must be redis[s][+sentinel|+cluster]://[user:password@]host[:port]',
     ],
     [
       'backends:\n  - { name: west, type: http }\n',
-      'F:1: backends is not built yet: it can only be one embedded backend for everything',
+      'F:2: backends[0].url is nothing, but must be a text that is not empty',
     ],
     [
-      'telemetry: { otlp_endpoint: "http://o" }\n',
-      'F:1: telemetry.otlp_endpoint is not built yet: it can only be null',
+      'telemetry: { otlp_endpoint: "o:4318" }\n',
+      'F:1: telemetry.otlp_endpoint is wrong, but must be an address that begins with http:// or https://',
+    ],
+    [
+      'telemetry: { otlp_endpoint: "http://u:p@o" }\n',
+      'F:1: telemetry.otlp_endpoint is wrong, but must be an address that begins with http:// or https://',
     ],
     ['workers: 65\n', 'F:1: workers is 65, but must be auto or a whole number from 0 to 64'],
     ['workers: many\n', 'F:1: workers is "many", but must be auto or a whole number from 0 to 64'],
@@ -209,6 +231,30 @@ describe('a configuration that cannot be used is refused in one sentence', () =>
     ],
   ])('%j', async (environment, sentence) => {
     await expect(load('', environment)).rejects.toThrow(sentence);
+  });
+
+  it.each([
+    [
+      '\nlisten: { tls: { cert: a } }\n',
+      'F:2: listen.tls.cert must be given together with listen.tls.key',
+    ],
+    [
+      'listen: { tls: { key: a } }\n',
+      'F:1: listen.tls.key must be given together with listen.tls.cert',
+    ],
+    [
+      'listen: { tls: { client_ca: a } }\n',
+      'F:1: listen.tls.client_ca asks for clients over TLS, which needs listen.tls.cert',
+    ],
+    [
+      'listen: { port: 80, admin: { port: 80 } }\n',
+      'F:1: listen.admin.port is 80, which is listen.port too',
+    ],
+  ])('%j', async (yaml, sentence) => {
+    await expect(load(yaml)).rejects.toMatchObject({
+      name: 'ConfigError',
+      message: sentence.replace('F', file),
+    });
   });
 
   it('also where a flag overrides the bad value', async () => {

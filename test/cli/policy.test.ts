@@ -42,6 +42,7 @@ describe('policy check', () => {
       findings: [
         'cases.yaml:2: user:a QueryTable /prod/x is denied (no line decides), expected allow: all read',
       ],
+      warnings: [],
     });
   });
 

@@ -3,6 +3,7 @@ import { progressOf } from '../../src/cli/progress.ts';
 
 const output = (watched: boolean, notes: string[]) => ({
   line: () => undefined,
+  bytes: async () => true,
   note: (text: string) => void notes.push(text),
   watched,
 });

@@ -114,12 +114,18 @@ describe('add', () => {
   });
 
   it.each(misfitsInPlace)(
-    'refuses to overwrite with rows %s, and changes nothing',
-    async (_, columns, error) => {
+    'takes rows %s and their columns in the place of all',
+    async (_, columns) => {
       const before = await table.version();
-      const refused = await refusalOf(table.add(tableOf(columns), { mode: 'overwrite' }));
-      expect(refused).toMatchObject(expectedRefusal(400, 20, error));
-      expect(await table.version()).toBe(before);
+      const rows = tableOf(columns);
+      await table.add(rows, { mode: 'overwrite' });
+      expect(await table.version()).toBe(before + 1);
+      const { fields } = await table.schema();
+      const named = (field: { readonly name: string; readonly type: unknown }) =>
+        `${field.name} ${String(field.type)}`;
+      expect(fields.map(named)).toEqual(rows.schema.fields.map(named));
+      expect(await table.countRows()).toBe(1);
+      await table.checkout(before);
       expect(await idsOf(table)).toEqual([1n]);
     },
   );

@@ -46,7 +46,7 @@ async function work(): Promise<void> {
   await own.query().where('id = 3').toArray();
   await errorOf(own.query().where('id ==').toArray());
   await own.update({ values: { id: 4 } });
-  await errorOf(own.createIndex('id'));
+  await errorOf(own.createIndex('id', { config: lancedb.Index.fts() }));
   await admin.createTable('orders', [{ word: 'x' }], ['prod'], { mode: 'overwrite' });
   await admin.dropNamespace(['prod'], { behavior: 'cascade' });
   denied = await send(service, '/v1/table/prod$secret/drop', { key: loaderKey });

@@ -143,14 +143,14 @@ describe('the audit log', () => {
 describe('what is refused', () => {
   it('is said in a way that the client reads', async () => {
     await branches.create('dev');
-    await expect(branches.create('dev')).rejects.toThrow(/already exists/);
-    await expect(branches.create('other', 'nowhere')).rejects.toThrow(/not found/);
-    await expect(branches.create('other', undefined, 9)).rejects.toThrow(/not found/);
+    await expect(branches.create('dev')).rejects.toThrow(/already has a branch/);
+    await expect(branches.create('other', 'nowhere')).rejects.toThrow(/has no branch/);
+    await expect(branches.create('other', undefined, 9)).rejects.toThrow(/has no version 9/);
     await expect(branches.create('a..b')).rejects.toThrow(
       'the branch name \\"a..b\\" may not hold \\"..\\" nor be \\".\\" anywhere',
     );
     await expect(branches.checkout('nowhere')).rejects.toThrow("branch 'nowhere' does not exist");
-    await expect(branches.delete('nowhere')).rejects.toThrow(/not found/);
+    await expect(branches.delete('nowhere')).rejects.toThrow(/has no branch/);
     expect(Object.keys(await branches.list())).toEqual(['dev']);
   });
 });

@@ -243,7 +243,7 @@ describe('names of columns', () => {
   let odd: Table;
 
   beforeAll(async () => {
-    const names = ['Two Words', 'größe', 'a.b', 'UP', 'select'];
+    const names = ['Two Words', 'größe', 'UP', 'select'];
     const people = [{ name: 'Ann' }, { name: null }, null];
     const rows = tableOf([
       ...names.map((name) => ({ name, type, values })),
@@ -252,7 +252,7 @@ describe('names of columns', () => {
     odd = await (await connectTo(service)).createTable('odd', rows);
   });
 
-  it.each(['Two Words', 'größe', 'a.b', 'UP', 'select'])('may be %s', async (name) => {
+  it.each(['Two Words', 'größe', 'UP', 'select'])('may be %s', async (name) => {
     const query = odd.query().where(`\`${name}\` = 2`);
     expect(await rowsOf(query.select([name]))).toEqual([{ [name]: 2 }]);
     const doubled = odd.query().select({ doubled: `2 * \`${name}\`` });

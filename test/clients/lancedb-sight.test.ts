@@ -68,7 +68,9 @@ describe('a listing', () => {
     expect(await reader.listNamespaces()).toEqual({ namespaces: ['deep', 'prod'] });
     expect(await reader.listNamespaces(['deep'])).toEqual({ namespaces: ['a'] });
     expect(await reader.tableNames(['deep', 'a', 'b'])).toEqual(['t']);
-    expect(await admin.listNamespaces()).toEqual({ namespaces: ['deep', 'prod', 'shut'] });
+    expect(await admin.listNamespaces()).toEqual({
+      namespaces: ['deep', 'prod', 'shut'],
+    });
   });
 
   it.each([1, 2, 3, 4, 5])('fills pages of %i with visible names alone', async (limit) => {

@@ -88,7 +88,6 @@ describe('what no table has yet', () => {
 
 describe('what is not built yet', () => {
   const calls: readonly (readonly [string, () => Promise<unknown>])[] = [
-    ['CreateTableIndex', () => table.createIndex('word')],
     ['PrewarmPageCache', () => table.prewarmData()],
     ['SetLsmWriteSpec', () => table.setLsmWriteSpec({ specType: 'unsharded' })],
   ];

@@ -24,6 +24,12 @@ interface Told {
   readonly rest: string;
 }
 
+/** The commits of writers of one kind while the service was killed. */
+interface Killed {
+  readonly acknowledged: number[];
+  readonly unanswered: Set<number>;
+}
+
 describe.each(['embedded', 'redis'] as const)('writers on the %s store', (store) => {
   let redis: RedisServer | undefined;
   let service: Service;
@@ -48,8 +54,14 @@ describe.each(['embedded', 'redis'] as const)('writers on the %s store', (store)
   }
 
   /** Starts processes that write at the same time, each rows of its own. */
-  function start(name: string, kind: string, count: number, first = 1): readonly Child[] {
-    return Array.from({ length: WRITERS }, (_, index) => {
+  function start(
+    name: string,
+    kind: string,
+    count: number,
+    first = 1,
+    writers = WRITERS,
+  ): readonly Child[] {
+    return Array.from({ length: writers }, (_, index) => {
       const from = (first + index) * 1000;
       const args = [service.url, ADMIN_KEY, name, kind, String(from), String(count)];
       return new Child(WRITER, args);
@@ -174,11 +186,20 @@ describe.each(['embedded', 'redis'] as const)('writers on the %s store', (store)
 
   it('lose nothing that was acknowledged when the service is killed', async () => {
     await client.createTable('killed', [{ id: 0 }]);
-    const acknowledged: number[] = [];
-    const unanswered = new Set<number>();
-    for (let round = 0; round < 3; round++) {
-      const first = 1 + round * WRITERS;
-      const children = start('killed', 'append', 60, first);
+    await client.createTable('whole-killed', [{ id: 0 }, { id: 0 }]);
+    const kept = upTo(3).flatMap((round) => upTo(60).map((at) => round * 1000 + at - 1));
+    await client.createTable(
+      'fewer',
+      kept.map((id) => ({ id })),
+    );
+    const appended: Killed = { acknowledged: [], unanswered: new Set() };
+    const removed: Killed = { acknowledged: [], unanswered: new Set() };
+    const overwritten: Killed = { acknowledged: [], unanswered: new Set() };
+    for (let round = 1; round <= 3; round++) {
+      const appending = start('killed', 'append', 60, round * WRITERS, 2);
+      const removing = start('fewer', 'remove', 60, round, 1);
+      const overwriting = start('whole-killed', 'overwrite', 60, round, 1);
+      const children = [...appending, ...removing, ...overwriting];
       try {
         await Promise.all(children.map((child) => child.printed(2)));
         await sleep(Math.random() * 60);
@@ -187,17 +208,21 @@ describe.each(['embedded', 'redis'] as const)('writers on the %s store', (store)
         // The client would go on trying for minutes.
         await Promise.all(children.map((child) => child.kill()));
       }
-      for (const [index, { lines }] of children.entries()) {
-        const done = lines.map(told).filter((one) => one.done);
-        acknowledged.push(...done.map(({ id }) => id));
-        unanswered.add((first + index) * 1000 + done.length);
-      }
+      account(appended, appending, round * WRITERS);
+      account(removed, removing, round);
+      account(overwritten, overwriting, round);
       await service.restart();
       client = await connect();
     }
+    expect(appended.acknowledged.length).toBeGreaterThanOrEqual(3 * 2 * 2);
+    await expectAppended(appended);
+    await expectRemoved(removed, kept);
+    await expectOverwritten(overwritten);
+  }, 240_000);
+
+  async function expectAppended({ acknowledged, unanswered }: Killed): Promise<void> {
     const table = await client.openTable('killed');
     const ids = (await idsOf(table)).slice(1);
-    expect(acknowledged.length).toBeGreaterThanOrEqual(3 * WRITERS * 2);
     expect(ids).toHaveLength(new Set(ids).size);
     expect(ids.filter((id) => !unanswered.has(Number(id)))).toEqual(
       acknowledged.toSorted((a, b) => a - b),
@@ -209,8 +234,42 @@ describe.each(['embedded', 'redis'] as const)('writers on the %s store', (store)
     const folder = join(await locationOf('killed'), '_versions');
     const finals = (await readdir(folder)).filter((name) => name.endsWith('.manifest'));
     expect(finals).toHaveLength(versions.length + 1);
-  }, 240_000);
+  }
+
+  async function expectRemoved({ acknowledged, unanswered }: Killed, before: readonly number[]) {
+    const left = new Set(await idsOf(await client.openTable('fewer')));
+    expect(acknowledged.filter((id) => left.has(id))).toEqual([]);
+    const untouched = before.filter((id) => !acknowledged.includes(id) && !unanswered.has(id));
+    expect(untouched.filter((id) => !left.has(id))).toEqual([]);
+    const versions = await versionsOf('fewer');
+    expect(versions).toEqual(upTo(1 + before.length - left.size));
+  }
+
+  /** Each version is what one of them wrote, whole; what was acknowledged is one version. */
+  async function expectOverwritten({ acknowledged, unanswered }: Killed): Promise<void> {
+    const table = await client.openTable('whole-killed');
+    const versions = await versionsOf('whole-killed');
+    expect(versions).toEqual(upTo(versions.length));
+    const made: number[] = [];
+    for (const version of versions.slice(1)) {
+      await table.checkout(version);
+      const [id, again, ...others] = await idsOf(table);
+      expect([again, others]).toEqual([id, []]);
+      made.push(Number(id));
+    }
+    expect(made).toHaveLength(new Set(made).size);
+    expect(made.filter((id) => !unanswered.has(id))).toEqual(acknowledged);
+  }
 });
+
+/** Adds what became of the commits of writers that were killed. */
+function account(killed: Killed, children: readonly Child[], first: number): void {
+  for (const [index, { lines }] of children.entries()) {
+    const done = lines.map(told).filter((one) => one.done);
+    killed.acknowledged.push(...done.map(({ id }) => id));
+    killed.unanswered.add((first + index) * 1000 + done.length);
+  }
+}
 
 function told(line: string): Told {
   const [, how, id, rest = ''] = /^(done|failed) (\d+) ?(.*)$/.exec(line) ?? [];

@@ -63,12 +63,13 @@ export class Accounts {
     group.perhaps = after[kind](group.state);
   }
 
-  /** The change was acknowledged, and made this version. */
-  acknowledge(id: number, version: number): void {
+  /** The change was acknowledged, and made this version, if it made one. */
+  acknowledge(id: number, version?: number): void {
     const group = this.#group(id);
     if (group.perhaps !== undefined) group.state = group.perhaps;
     this.#end(group, undefined);
     this.#acknowledged += 1;
+    if (version === undefined) return;
     if (this.#versions.has(version)) this.#faults.push(`version ${version} was answered twice`);
     this.#versions.add(version);
   }

@@ -17,23 +17,36 @@ function groupBody(group: number, rows: number): Uint8Array {
   return tableToIPC(new Table(columns), 'stream');
 }
 
+/** Tells the audit log which group a change is of. */
+export function groupHeader(group: number): Readonly<Record<string, string>> {
+  return { 'x-service-ctx-group': String(group) };
+}
+
 const changes: Readonly<
   Record<GroupChange['kind'], (url: string, table: string, group: number) => Promise<Reply>>
 > = {
   append: (url, table, group) =>
-    send(url, `POST /v1/table/${table}/insert`, { body: groupBody(group, rowsIn(group)) }),
+    send(url, `POST /v1/table/${table}/insert`, {
+      body: groupBody(group, rowsIn(group)),
+      headers: groupHeader(group),
+    }),
   mark: (url, table, group) =>
     send(url, `POST /v1/table/${table}/update`, {
       body: { predicate: `"group" = ${group}`, updates: [['mark', 'mark + 1']] },
+      headers: groupHeader(group),
     }),
   remove: (url, table, group) =>
-    send(url, `POST /v1/table/${table}/delete`, { body: { predicate: `"group" = ${group}` } }),
+    send(url, `POST /v1/table/${table}/delete`, {
+      body: { predicate: `"group" = ${group}` },
+      headers: groupHeader(group),
+    }),
 };
 
 /** A table whose files the engine writes. */
 export const engineKind: TableKind = {
   name: 'engine table',
   changes: ['append', 'mark', 'remove'],
+  tellsGroup: true,
 
   async create(url, table) {
     const body = groupBody(0, 0);
@@ -56,9 +69,12 @@ export const engineKind: TableKind = {
 /** What an answer says of a change, whose version is somewhere in it. @throws Error for one that no writer should get. */
 export function answeredBy(
   { status, text, json }: Reply,
-  versionIn: (body: Reply['json']) => unknown = (body) => body['version'],
+  versionIn: (body: Reply['json']) => unknown = (body) => Number(body['version']),
 ): Answered {
-  if (status === 200) return { kind: 'made', version: Number(versionIn(json)) };
+  if (status === 200) {
+    const version = versionIn(json);
+    return { kind: 'made', version: version === undefined ? undefined : Number(version) };
+  }
   if (status === 409) return { kind: 'refused' };
   if (status === 503) return { kind: 'unknown' };
   throw new Error(`a change was answered ${status} ${text}`);

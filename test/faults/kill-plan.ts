@@ -33,6 +33,9 @@ const CALLS = [
   'answer client',
 ];
 
+/** What deleting a branch of a Lance table does beside its commit. */
+const BRANCHES = ['remove branch note', 'remove branch folder'];
+
 /** Of these a process does one. */
 const ONCE = new Set(['make journal', 'make audit']);
 
@@ -45,8 +48,8 @@ const REDIS = ['send redis', 'receive redis'];
 export type KillStep = Omit<KillPlan, 'count'>;
 
 /** Every step at which a gateway of a store is killed, in the order of a commit. */
-export function killSteps(redis: boolean): readonly KillStep[] {
-  const calls = [...CALLS, ...(redis ? REDIS : [])];
+export function killSteps(redis: boolean, branches: boolean): readonly KillStep[] {
+  const calls = [...CALLS, ...(redis ? REDIS : []), ...(branches ? BRANCHES : [])];
   return [
     ...WRITES.flatMap((step) => stepsOf(step, ['before', 'within', 'after'], 'armed')),
     ...calls.flatMap((step) => stepsOf(step, ['before', 'after'], 'armed')),
@@ -68,8 +71,8 @@ export class KillPlans {
   readonly #random: Random;
   #next = 0;
 
-  constructor(redis: boolean, random: Random) {
-    this.#steps = shuffled(killSteps(redis), random);
+  constructor(steps: readonly KillStep[], random: Random) {
+    this.#steps = shuffled(steps, random);
     this.#random = random;
   }
 

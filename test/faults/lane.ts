@@ -1,9 +1,11 @@
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { readAll } from '../audit/records.ts';
 import { send } from '../service/http.ts';
 import type { Random } from '../service/random.ts';
 import { RedisServer } from '../support/redis-server.ts';
 import { Service } from '../support/service.ts';
-import { flagsOf, KillPlans, type KillPlan } from './kill-plan.ts';
+import { flagsOf, killSteps, KillPlans, type KillPlan } from './kill-plan.ts';
 import type { TableKind } from './table-kind.ts';
 import { Writers } from './writers.ts';
 
@@ -47,7 +49,8 @@ export class Lane {
     const { kinds, random } = options;
     this.#options = options;
     this.#redis = redis;
-    this.#plans = new KillPlans(options.redis, random);
+    const branches = kinds.some(({ name }) => name.startsWith('branches'));
+    this.#plans = new KillPlans(killSteps(options.redis, branches), random);
     this.writers = kinds.map((kind, at) => new Writers(kind, `t${at}`, random));
   }
 
@@ -81,6 +84,13 @@ export class Lane {
     const early = await this.#faultsOfOthers(victim);
     await this.#revive(victim);
     return [...early, ...(await this.#faults(victim, this.#gateways.length === 1))];
+  }
+
+  /** What took effect without a record of an attempt at it. */
+  async unrecorded(): Promise<readonly string[]> {
+    const audit = await readAll(join(this.service.data, 'private', 'audit'));
+    const found = this.writers.map((writers) => writers.unrecorded(this.service.url, audit));
+    return (await Promise.all(found)).flat();
   }
 
   /** What `catalog verify` says when nothing runs; nothing when all is well. */

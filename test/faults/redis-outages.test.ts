@@ -6,6 +6,8 @@ import { randomOf } from '../service/random.ts';
 import { RedisServer } from '../support/redis-server.ts';
 import { Service } from '../support/service.ts';
 import { engineKind } from './engine-kind.ts';
+import { managedBatchKind } from './managed-batch-kind.ts';
+import { managedKind } from './managed-kind.ts';
 import { Writers } from './writers.ts';
 
 const SEED = Number(process.env['ARROWGATE_TEST_SEED'] ?? Date.now() % 2 ** 31);
@@ -101,6 +103,35 @@ describe(`writers while Redis (seed ${SEED})`, () => {
     }
     await sleep(200);
     expect(await writers.faults(service.url, true)).toEqual([]);
+  });
+
+  it.each([
+    ['with the gateway running', false],
+    ['with the gateway killed', true],
+  ])('goes back to an older copy keep all that was acknowledged, %s', async (_, killed) => {
+    const random = randomOf(SEED);
+    const kinds = [engineKind, managedKind, managedBatchKind];
+    const all = kinds.map((kind, at) => new Writers(kind, `t${at}`, random));
+    for (const writers of all) await writers.create(service.url);
+    const stop = new AbortController();
+    const begin = () => all.map((writers) => writers.work(service.url, stop.signal));
+    let working = begin();
+    await Promise.all(all.map(acknowledgedMore));
+    const copy = await redis.copy();
+    for (let times = 0; times < 3; times++) await Promise.all(all.map(acknowledgedMore));
+    if (killed) await service.end('SIGKILL');
+    await redis.goBack(copy);
+    if (killed) {
+      await Promise.all(working);
+      await service.restart();
+      working = begin();
+    }
+    await Promise.all(all.map(acknowledgedMore));
+    stop.abort();
+    await Promise.all(working);
+    const told: string[] = [];
+    for (const writers of all) told.push(...(await writers.faults(service.url, true)));
+    expect(told).toEqual([]);
   });
 
   it('is wiped get no answer but that it is not this catalog, and everything back by a rebuild', async () => {

@@ -29,6 +29,8 @@ const PLACES = [
   [/\/_?versions$/, 'manifest folder'],
   [/\/data\/[^/]+\.arrow$/, 'rows'],
   [/\/data\/tables\/[^/]+\/data$/, 'rows folder'],
+  [/\/_refs\/branches\/[^/]+$/, 'branch note'],
+  [/\/tree\/[^/]+$/, 'branch folder'],
   [/\/deletions(\/[^/]+)?$/, 'deletions'],
 ];
 
@@ -92,11 +94,17 @@ for (const [name, verb] of [
   });
 }
 
-replace(fs, 'renameSync', (call) => (from, to) => {
-  const last = reached(`rename ${placeOf(String(to))}`);
-  call(from, to);
-  if (last) die();
-});
+for (const [name, verb, named] of [
+  ['renameSync', 'rename', 1],
+  ['linkSync', 'link', 1],
+  ['unlinkSync', 'remove', 0],
+]) {
+  replace(fs, name, (call) => (...args) => {
+    const last = reached(`${verb} ${placeOf(String(args[named]))}`);
+    call(...args);
+    if (last) die();
+  });
+}
 
 for (const [name, verb, named] of [
   ['link', 'link', 1],

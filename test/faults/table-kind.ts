@@ -2,7 +2,8 @@ import type { ChangeKind } from './accounts.ts';
 
 /** What became of a change, as its answer says. */
 export type Answered =
-  | { readonly kind: 'made'; readonly version: number }
+  /** The version of the table that it made, where it is one. */
+  | { readonly kind: 'made'; readonly version: number | undefined }
   /** It took no effect. */
   | { readonly kind: 'refused' }
   /** Nobody can say. */
@@ -19,6 +20,10 @@ export interface TableKind {
   readonly name: string;
   /** What can be done to its rows. */
   readonly changes: readonly ChangeKind[];
+  /** Whether each change tells the audit log its group. */
+  readonly tellsGroup?: boolean;
+  /** No group is added while so many are there; any number when absent. */
+  readonly most?: number;
   create(url: string, table: string): Promise<void>;
   /** Sends a change. Rejects when the connection is lost. */
   change(url: string, table: string, change: GroupChange): Promise<Answered>;

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { versionsOf } from '../service/insert-ledger.ts';
 import type { Random } from '../service/random.ts';
+import type { LoggedRecord } from '../../src/audit/record.ts';
 import { Accounts } from './accounts.ts';
 import type { TableKind } from './table-kind.ts';
 
@@ -36,6 +37,20 @@ export class Writers {
     return faults.map((fault) => `${this.#kind.name} ${this.#table}: ${fault}`);
   }
 
+  /** Groups of rows that were made or marked more often than the audit log has attempts at that. */
+  async unrecorded(url: string, audit: readonly LoggedRecord[]): Promise<readonly string[]> {
+    if (this.#kind.tellsGroup !== true) return [];
+    const attempts = attemptsOn(`/${this.#table}`, audit);
+    return [...(await this.#kind.read(url, this.#table))].flatMap(([group, marks]) => {
+      const own = attempts.filter((attempt) => attempt.group === group);
+      const marked = own.filter(({ operation }) => operation === 'UpdateTable').length;
+      const isRecorded = own.length > marked && marks <= marked;
+      return isRecorded
+        ? []
+        : [`${this.#table}: group ${group} has no record of its ${marks} marks`];
+    });
+  }
+
   /** One change; says whether the gateway is still there. */
   async #change(url: string): Promise<boolean> {
     const change = this.#choose();
@@ -57,14 +72,28 @@ export class Writers {
   }
 
   #choose() {
-    const kinds = this.#kind.changes;
-    const kind = kinds[this.#random(kinds.length)]!;
+    const { changes, most = Infinity } = this.#kind;
     const free = this.accounts.free();
+    const kinds = free.length < most ? changes : changes.filter((kind) => kind !== 'append');
+    const kind = kinds[this.#random(kinds.length)]!;
     if (kind === 'append' || free.length === 0) {
       return { kind: 'append', group: this.accounts.newGroup() } as const;
     }
     return { kind, group: free[this.#random(free.length)]! };
   }
+}
+
+interface Attempted {
+  readonly group: number;
+  readonly operation: unknown;
+}
+
+function attemptsOn(object: string, audit: readonly LoggedRecord[]): readonly Attempted[] {
+  return audit
+    .filter((line) => line.phase === 'attempt' && line.object === object)
+    .map(({ context, operation }) => {
+      return { group: Number(context['group'] ?? NaN), operation };
+    });
 }
 
 function isCut(error: unknown): boolean {

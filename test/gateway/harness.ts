@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { pino } from 'pino';
 import type { AuditRecord } from '../../src/audit/record.ts';
 import type { AuditLog } from '../../src/audit/writer.ts';
+import type { Certificate } from '../../src/gateway/certificate.ts';
 import { Drain } from '../../src/gateway/drain.ts';
 import type { Gateway } from '../../src/gateway/gateway.ts';
 import { FailureLimit } from '../../src/gateway/failure-limit.ts';
@@ -16,10 +17,15 @@ import type { LingerLimits } from '../../src/gateway/linger.ts';
 import { Networks } from '../../src/gateway/networks.ts';
 import { Recorder } from '../../src/gateway/record.ts';
 import { redactor } from '../../src/gateway/redact.ts';
+import { Shadow } from '../../src/gateway/shadow.ts';
 import { listen, type Listening } from '../../src/gateway/server.ts';
+import type { Site } from '../../src/gateway/site.ts';
 import { Tokens } from '../../src/gateway/tokens/tokens.ts';
 import type { Issuer } from '../../src/policy/issuer.ts';
 import { loadPolicy } from '../../src/policy/load.ts';
+import type { PolicySnapshot } from '../../src/policy/snapshot.ts';
+import { MemoryQuota } from '../../src/store/memory-quota.ts';
+import type { Quota } from '../../src/store/quota.ts';
 import type { Answer, Backend, CatalogRequest } from '../../src/protocol/backend.ts';
 import type { Permit } from '../../src/protocol/permit.ts';
 
@@ -107,16 +113,28 @@ class SmallBackend implements Backend {
 }
 
 export interface Setup {
+  /** What the gateway has beside its usual parts, or in their place. */
+  readonly gateway?: Partial<Gateway>;
+  readonly certificate?: Certificate;
+  readonly headersMillis?: number;
+  readonly site?: Site;
   readonly handle?: Handle;
   readonly health?: () => string | undefined;
   readonly policy?: string;
+  /** The text of `model.conf`; the shipped model when absent. */
+  readonly model?: string;
+  /** The text of `limits.yaml`. */
+  readonly limits?: string;
+  readonly quota?: Quota;
+  readonly trustedProxies?: readonly string[];
   readonly refused?: () => string | undefined;
+  /** A policy that is tried out beside it. */
+  readonly shadow?: PolicySnapshot;
   readonly linger?: LingerLimits;
   readonly headerBytes?: number;
   readonly idleMillis?: number;
   readonly drainMillis?: number;
   readonly issuers?: readonly Issuer[];
-  readonly trustedProxies?: readonly string[];
   /** Wrong credentials of an address in a minute; any number without. */
   readonly failedIdentifications?: number;
 }
@@ -148,6 +166,9 @@ export async function start(setup: Setup = {}): Promise<Harness> {
     headerBytes: setup.headerBytes ?? 16_384,
     idleMillis: setup.idleMillis ?? 60_000,
     drainMillis: setup.drainMillis ?? 5_000,
+    ...(setup.headersMillis === undefined ? {} : { headersMillis: setup.headersMillis }),
+    ...(setup.certificate === undefined ? {} : { certificate: setup.certificate }),
+    ...(setup.site === undefined ? {} : { site: setup.site }),
   });
   return {
     url: new URL(listening.url),
@@ -176,8 +197,9 @@ interface Parts {
 async function gatewayOf(setup: Setup, parts: Parts): Promise<Gateway> {
   const policies = join(parts.folder, 'policies');
   await mkdir(policies);
-  await writeFile(join(policies, 'model.conf'), MODEL);
+  await writeFile(join(policies, 'model.conf'), setup.model ?? MODEL);
   await writeFile(join(policies, 'policy.csv'), setup.policy ?? POLICY);
+  if (setup.limits !== undefined) await writeFile(join(policies, 'limits.yaml'), setup.limits);
   const snapshot = await loadPolicy(policies);
   const log = pino({ level: 'info' }, { write: (line: string) => void parts.logged.push(line) });
   const keys = new KeyRing(parts.keyPath, ADMIN, () => undefined);
@@ -188,7 +210,13 @@ async function gatewayOf(setup: Setup, parts: Parts): Promise<Gateway> {
     tokens,
     identification: new Identification({ keys, tokens, failures }),
     trustedProxies: new Networks(setup.trustedProxies ?? []),
+    quota: setup.quota ?? new MemoryQuota(),
     policy: { current: () => snapshot, refused: () => setup.refused?.() },
+    ...(setup.shadow === undefined
+      ? {}
+      : {
+          shadow: new Shadow({ current: () => setup.shadow, refused: () => undefined }, log),
+        }),
     recorder: new Recorder({
       audit: parts.audit,
       log,
@@ -201,6 +229,7 @@ async function gatewayOf(setup: Setup, parts: Parts): Promise<Gateway> {
     linger: setup.linger ?? { bytes: 256 * 1024 * 1024, milliseconds: 30_000 },
     version: '0.0.0',
     drain: new Drain(),
+    ...setup.gateway,
   };
 }
 

@@ -35,7 +35,6 @@ describe('beside the protocol', () => {
 
   it.each([
     ['GET', '/', 404, 'there is nothing at /'],
-    ['GET', '/metrics', 404, 'there is nothing at /metrics'],
     ['GET', '/v1x', 404, 'there is nothing at /v1x'],
     ['GET', '/healthz/', 404, 'there is nothing at /healthz/'],
     ['POST', '/healthz', 405, 'POST is not a method of /healthz'],
@@ -90,6 +89,7 @@ describe('readiness', () => {
       status: 'unavailable',
       parts: [
         { part: 'policy', status: 'degraded', why: 'policy.csv:1: no' },
+        { part: 'limits', status: 'ok' },
         { part: 'keys', status: 'ok' },
         { part: 'issuers', status: 'ok' },
         { part: 'audit', status: 'ok' },

@@ -14,6 +14,7 @@ async function open(setup: Setup = {}): Promise<void> {
 const INSERT = '/v1/table/prod$t/insert';
 const DROP = '/v1/table/prod$t/drop';
 const QUERY = '/v1/table/prod$t/query';
+const UPDATE = '/v1/table/prod$t/update';
 
 describe('the records of a change', () => {
   it('are on disk: the attempt before it takes effect, the outcome before the answer', async () => {
@@ -52,6 +53,49 @@ describe('the records of a change', () => {
       'end',
       'outcome InsertIntoTable durable',
     ]);
+  });
+
+  it('let what is staged be prepared meanwhile, and answer nothing before', async () => {
+    const attempt = held();
+    await open({
+      handle: async (request) => {
+        for await (const chunk of request.ahead!.bytes)
+          harness.events.push(Buffer.from(chunk).toString());
+        harness.events.push('prepared');
+        await request.ahead!.recorded();
+        harness.events.push('committed');
+        return { status: 200, body: '{}' };
+      },
+    });
+    const { audit } = harness;
+    const write = audit.write.bind(audit);
+    audit.write = async (record, durable) => {
+      if (record.phase === 'attempt') await attempt.promise;
+      return write(record, durable);
+    };
+    const reply = ask(harness, UPDATE, { headers: admin, body: '{}' });
+    await vi.waitFor(() => expect(harness.events).toContain('prepared'));
+    await ask(harness, '/healthz', { method: 'GET' });
+    expect(harness.events).toEqual(['handle UpdateTable', '{}', 'prepared']);
+    attempt.release();
+    expect((await reply).status).toBe(200);
+    expect(harness.events.slice(3)).toEqual([
+      'attempt UpdateTable durable',
+      'committed',
+      'outcome UpdateTable durable',
+    ]);
+  });
+
+  it('refuse what was prepared when the attempt cannot be written', async () => {
+    await open({
+      handle: async (request) => {
+        await request.ahead!.recorded();
+        return { status: 200, body: '{}' };
+      },
+    });
+    harness.audit.broken = ({ phase }) => phase === 'attempt';
+    const reply = await ask(harness, UPDATE, { headers: admin, body: '{}' });
+    expect([reply.status, json(reply)['code']]).toEqual([503, 17]);
   });
 
   it('hold back the answer until the outcome is written', async () => {

@@ -247,7 +247,7 @@ describe('a client that goes away', () => {
     let aborted = false;
     await open({
       handle: async (incoming) => {
-        incoming.signal.addEventListener('abort', () => {
+        incoming.signal().addEventListener('abort', () => {
           aborted = true;
         });
         const read: Uint8Array[] = [];
@@ -327,7 +327,7 @@ describe('a stop', () => {
       drainMillis: 100,
       handle: (incoming) =>
         new Promise((_, reject) => {
-          incoming.signal.addEventListener('abort', () => reject(new Error('stopped')));
+          incoming.signal().addEventListener('abort', () => reject(new Error('stopped')));
         }),
     });
     const reply = ask(harness, QUERY, { headers: admin });

@@ -264,6 +264,14 @@ export const differences: readonly Difference[] = [
     here: '1970 / 2020',
   },
   {
+    what: 'nvl2 of a text that gives numbers',
+    reason:
+      'the first argument is only looked at for a null; LanceDB turns the others into its type',
+    statements: where('nvl2(t, id, 20) > 14'),
+    lancedb: '2',
+    here: '',
+  },
+  {
     what: 'IS DISTINCT FROM',
     reason: onlyHere,
     statements: where('n is distinct from 3'),
@@ -307,15 +315,6 @@ export const differences: readonly Difference[] = [
     ],
     lancedb: 'true',
     here: 'false',
-  },
-  {
-    what: 'an overwrite with other columns',
-    reason: 'an insertion never changes the columns; creation in the mode overwrite does',
-    statements: [
-      { kind: 'insert', overwrite: true, rows: [column('id', [9n]), column('new', [1], 'n')] },
-    ],
-    lancedb: '9 | 1',
-    here: 'refused',
   },
   {
     what: 'a null for a column that was added from what is never null',

@@ -280,6 +280,8 @@ const wider: Readonly<Record<string, readonly [kind: string, typeName: string]>>
   i16: ['i32', 'int32'],
   i32: ['i64', 'int64'],
   n: ['m', 'int64'],
+  // What is stored fits, whatever was written to it before.
+  m: ['n', 'int32'],
   u8: ['u16', 'uint16'],
   u16: ['u32', 'uint32'],
   u32: ['u64', 'uint64'],

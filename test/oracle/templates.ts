@@ -86,7 +86,7 @@ export const templates: Readonly<Record<Result, readonly string[]>> = {
     "coalesce({s}, named_struct('a', cast(# as int), 'b', {t})).a",
     'to_unixtime({ts})',
     "array_length(string_to_array({t}, 'b'))",
-    'nvl2({t}, {n}, #)',
+    'nvl2({n}, {n}, #)',
     "arrow_cast({n}, 'Int64')",
     "date_part('isoyear', {d})",
     'cast({d} as int)',

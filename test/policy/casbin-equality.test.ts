@@ -5,7 +5,13 @@ import { describe, expect, it } from 'vitest';
 import { canonicalPath } from '../../src/protocol/identifier.ts';
 import { covers, within } from '../../src/policy/casbin-functions.ts';
 import { CompiledSnapshot } from '../../src/policy/compiled-snapshot.ts';
+import type { Action } from '../../src/protocol/operation.ts';
+import type { Effect } from '../../src/policy/effect.ts';
+import type { PolicySnapshot } from '../../src/policy/snapshot.ts';
+import type { Grants } from '../../src/policy/want.ts';
 import { accessGroups, rightNames, rightsOf } from '../../src/policy/rights.ts';
+import { noCircumstances } from '../../src/policy/circumstances.ts';
+import { applies, cell, circumstances, conditionalModel, examples } from './conditions.ts';
 import { policyOf, principal, shippedModel } from './support.ts';
 
 const ROLES = 24;
@@ -30,9 +36,14 @@ const policyLine = fc
     fc.constantFrom(...users, ...roleNames, '*'),
     pattern,
     fc.constantFrom('*', ...accessGroups, ...rightNames.slice(0, 40)),
-    fc.constantFrom('allow', 'allow', 'allow', 'deny'),
+    fc.constantFrom<Effect[]>('allow', 'allow', 'allow', 'deny'),
+    fc.constantFrom(...examples),
   )
-  .map((cells) => `p, ${cells.join(', ')}`);
+  .map(([subject, object, action, effect, condition]) => ({
+    text: `p, ${[subject, object, action, effect].join(', ')}`,
+    effect,
+    condition,
+  }));
 
 /** Roles point to lower numbers only: chains as long as there are roles, and no cycle. */
 const roleLine = fc
@@ -58,45 +69,108 @@ const question = fc.record({
   right: fc.constantFrom(...rightNames.slice(0, 40), ...rightNames.slice(-2)),
 });
 
+const questions = fc.array(question, { minLength: 100, maxLength: 100 });
+
+/** How often verdicts were compared, and how many of them were yes. */
+class Tally {
+  decisions = 0;
+  allowed = 0;
+
+  add(allowed: boolean): void {
+    this.decisions += 1;
+    if (allowed) this.allowed += 1;
+  }
+
+  check(least: number): void {
+    expect(this.decisions).toBeGreaterThanOrEqual(least);
+    expect(this.allowed).toBeGreaterThan(this.decisions / 20);
+    expect(this.allowed).toBeLessThan((this.decisions * 19) / 20);
+  }
+}
+
+/** A principal has all its names: the judge knows each as one more member of them. */
+function membershipsOf(asked: readonly { subject: string; more: readonly string[] }[]) {
+  return asked.flatMap(({ subject, more }, index) =>
+    [subject, ...more, '*'].map((name) => `g, probe:${index}, ${name}`),
+  );
+}
+
+function compiled(snapshot: PolicySnapshot): CompiledSnapshot {
+  if (snapshot instanceof CompiledSnapshot) return snapshot;
+  throw new Error('the policy is not compiled');
+}
+
+function verdictOf({ allow, deny }: Grants, right: Action): boolean {
+  return rightsOf(right)!.within(allow) && !rightsOf(right)!.meets(deny);
+}
+
 /** Casbin as it comes, reading the text itself; a principal is a member of all its names. */
-async function judgeOf(text: string): Promise<Enforcer> {
-  const judge = await newEnforcer(newModelFromString(shippedModel));
+async function judgeOf(
+  text: string,
+  model = shippedModel,
+  holds: (condition: string) => boolean = () => true,
+): Promise<Enforcer> {
+  const judge = await newEnforcer(newModelFromString(model));
   judge.setAdapter(new StringAdapter(text));
   judge.setRoleManager(new DefaultRoleManager(1000));
   await judge.addFunction('within', within);
   await judge.addFunction('covers', covers);
+  await judge.addFunction('holds', holds);
   await judge.loadPolicy();
   return judge;
 }
 
 describe('a compiled policy', () => {
   it('gives the verdicts of casbin itself on random policies', async () => {
-    let decisions = 0;
-    let allowed = 0;
-    const questions = fc.array(question, { minLength: 100, maxLength: 100 });
+    const tally = new Tally();
     await fc.assert(
-      fc.asyncProperty(policy, questions, async (lines, asked) => {
-        const all = lines.flat();
-        const { snapshot } = await policyOf(all);
-        const asking = asked.map(({ subject, more }, index) =>
-          [subject, ...more, '*'].map((name) => `g, probe:${index}, ${name}`),
-        );
-        const judge = await judgeOf([...all, ...asking.flat()].join('\n'));
+      fc.asyncProperty(policy, questions, async ([lines, ...roles], asked) => {
+        const all = [...lines.map(({ text }) => text), ...roles.flat()];
+        const snapshot = compiled((await policyOf(all)).snapshot);
+        const judge = await judgeOf([...all, ...membershipsOf(asked)].join('\n'));
         for (const [index, { subject, more, object, right }] of asked.entries()) {
-          if (!(snapshot instanceof CompiledSnapshot))
-            throw new Error('the policy is not compiled');
-          const { allow, deny } = snapshot.grants(principal(subject, more), object);
-          const verdict = rightsOf(right)!.within(allow) && !rightsOf(right)!.meets(deny);
+          const verdict = verdictOf(snapshot.grants(principal(subject, more), object), right);
           expect(verdict).toBe(judge.enforceSync(`probe:${index}`, canonicalPath(object), right));
-          decisions += 1;
-          if (verdict) allowed += 1;
+          tally.add(verdict);
         }
       }),
-      { numRuns: 210, endOnFailure: true },
+      { numRuns: 120, endOnFailure: true },
     );
-    expect(decisions).toBeGreaterThanOrEqual(20_000);
-    expect(allowed).toBeGreaterThan(decisions / 20);
-    expect(allowed).toBeLessThan((decisions * 19) / 20);
+    tally.check(12_000);
+  }, 300_000);
+
+  it('gives the verdicts of casbin itself on random policies with conditions', async () => {
+    const tally = new Tally();
+    const moments = fc.array(circumstances, { minLength: 100, maxLength: 100 });
+    await fc.assert(
+      fc.asyncProperty(policy, questions, moments, async ([lines, ...roles], asked, times) => {
+        const written = lines.map(({ text, condition }) => `${text}, ${cell(condition.text)}`);
+        const memberships = roles.flat();
+        const { snapshot } = await policyOf([...written, ...memberships], conditionalModel);
+        // The matcher hands `holds` the cell alone, so the judge is given one that also has the effect.
+        const judged = lines.map(
+          ({ text, effect, condition }) => `${text}, ${examples.indexOf(condition)}-${effect}`,
+        );
+        let now = noCircumstances;
+        const judge = await judgeOf(
+          [...judged, ...memberships, ...membershipsOf(asked)].join('\n'),
+          conditionalModel,
+          (text) => {
+            const [condition, effect] = text.split('-');
+            return applies(examples[Number(condition)]!, effect === 'deny' ? 'deny' : 'allow', now);
+          },
+        );
+        for (const [index, { subject, more, object, right }] of asked.entries()) {
+          now = times[index]!;
+          const grants = compiled(snapshot).grants(principal(subject, more), object, now);
+          const verdict = verdictOf(grants, right);
+          expect(verdict).toBe(judge.enforceSync(`probe:${index}`, canonicalPath(object), right));
+          tally.add(verdict);
+        }
+      }),
+      { numRuns: 100, endOnFailure: true },
+    );
+    tally.check(10_000);
   }, 300_000);
 
   it('follows a chain of roles far beyond the ten steps of casbin', async () => {

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { loadCases, parseCases, runCases } from '../../src/policy/cases.ts';
 import { PolicyError, formatFinding } from '../../src/policy/policy-error.ts';
-import { snapshotOf } from './support.ts';
+import { conditionalModel } from './conditions.ts';
+import { policyOf, snapshotOf } from './support.ts';
 
 describe('cases', () => {
   it('that come out otherwise are findings with line, deciding rule and reason', async () => {
@@ -39,7 +40,7 @@ describe('cases', () => {
     ['cases:\n  - 1', 'cases.yaml:2: a case is a mapping'],
     [
       `cases:\n  - { ${good}, why: x }`,
-      'cases.yaml:2: unknown key "why": there are subject, groups, roles, action, object, expect, because',
+      'cases.yaml:2: unknown key "why": there are subject, groups, roles, action, object, ip, time, ctx, branch, expect, because',
     ],
     [
       `cases:\n  - { ${good.replace('user:ann', 'ann')} }`,
@@ -82,5 +83,51 @@ describe('cases', () => {
     expect(parseCases('')).toEqual([]);
     expect(parseCases('cases:\n')).toEqual([]);
     expect(await loadCases('/does/not/exist')).toEqual([]);
+  });
+});
+
+describe('cases under conditions', () => {
+  const lines = [
+    'p, user:ann, /a, read, allow, ip in 10.0.0.0/8 and time in 08:00..18:00 UTC',
+    'p, user:ann, /a, append, allow, branch != main',
+    'p, user:ann, /a, DropTable, allow, ctx.ticket in (t-1, t-2)',
+  ];
+
+  it('say address, time, context and branch, and miss what they do not say', async () => {
+    const { snapshot } = await policyOf(lines, conditionalModel);
+    const cases = parseCases(`cases:
+  - { subject: user:ann, action: QueryTable, object: /a, ip: 10.1.1.1, time: 2026-03-02T10:00:00+02:00, expect: allow }
+  - { subject: user:ann, action: QueryTable, object: /a, ip: 10.1.1.1, time: 2026-03-02T09:00:00+02:00, expect: deny }
+  - { subject: user:ann, action: QueryTable, object: /a, ip: 10.1.1.1, expect: deny }
+  - { subject: user:ann, action: InsertIntoTable, object: /a, branch: dev, expect: allow }
+  - { subject: user:ann, action: InsertIntoTable, object: /a, expect: deny, because: no branch is main }
+  - { subject: user:ann, action: DropTable, object: /a, ctx: { ticket: t-2 }, expect: allow }
+  - { subject: user:ann, action: DropTable, object: /a, ctx: { ticket: t-3 }, expect: deny }
+`);
+    expect(runCases(snapshot, cases)).toEqual([]);
+    const [first] = cases;
+    expect(first?.circumstances).toEqual({
+      ip: '10.1.1.1',
+      time: Date.parse('2026-03-02T08:00:00Z'),
+      context: new Map(),
+      branch: 'main',
+    });
+  });
+
+  it.each([
+    ['ip: office', 'ip is "office": write an address such as 10.0.0.7'],
+    ['ip: 10.0.0.0/8', 'ip is "10.0.0.0/8": write an address such as 10.0.0.7'],
+    ['time: 9 o’clock', 'time is "9 o’clock": write a moment such as 2026-01-31T18:30:00Z'],
+    [
+      'time: 2026-13-02T09:00:00Z',
+      'time is "2026-13-02T09:00:00Z": write a moment such as 2026-01-31T18:30:00Z',
+    ],
+    ['ctx: none', 'ctx is a mapping of keys to texts'],
+    ['ctx: { Ticket: x }', 'keys of the context are in lower case: write ticket'],
+    ['ctx: { ticket: [x] }', 'ticket is missing or is no text'],
+    ['branch: [x]', 'branch is missing or is no text'],
+  ])('that say %s are refused', (said, text) => {
+    const written = `cases:\n  - { subject: user:ann, action: read, object: /a, ${said}, expect: allow }\n`;
+    expect(() => parseCases(written)).toThrow(`cases.yaml:2: ${text}`);
   });
 });

@@ -149,7 +149,9 @@ describe('commit rules', () => {
       const { commits } = await loadPolicy(folder);
       expect(commits.rules.map(({ name }) => name)).toContain('sales-are-sane');
       const finding = { file: 'commits.yaml', line: 1, text: 'not here' };
-      await expect(loadPolicy(folder, () => [finding])).rejects.toThrow('commits.yaml:1: not here');
+      await expect(loadPolicy(folder, { check: () => [finding] })).rejects.toThrow(
+        'commits.yaml:1: not here',
+      );
     } finally {
       await rm(folder, { recursive: true, force: true });
     }

@@ -265,7 +265,7 @@ const models: readonly (readonly [string, string, string, string])[] = [
     'conditions',
     'covers(p.act, r.act)',
     'covers(p.act, r.act) && holds(p.cond)',
-    'model.conf: the model has a condition column (cond), which this version cannot decide',
+    'model.conf:5: the matcher asks holds(p.cond), but p has no column cond',
   ],
   [
     'a missing section',

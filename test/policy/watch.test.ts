@@ -66,6 +66,25 @@ describe('a running policy', () => {
     expect(watch.refused()).toBeUndefined();
   });
 
+  it('swaps its limits with it, and keeps both when either is refused', async () => {
+    await start();
+    const limits = () => watch.current().limits.limits.map(({ name }) => name);
+    expect(limits()).toEqual([]);
+    await writeFile(join(folder, 'limits.yaml'), 'limits: [{ name: one, rate: 1/s }]\n');
+    await until(() => expect(limits()).toEqual(['one']));
+    const { digest } = watch.current();
+    await writeFile(join(folder, 'limits.yaml'), 'limits: [{ name: two, rate: 1/s }]');
+    const cut = 'limits.yaml:1: the file does not end with a newline: it may be cut short';
+    await until(() => expect(watch.refused()).toBe(cut));
+    await writeFile(join(folder, 'policy.csv'), second);
+    await writeFile(join(folder, 'limits.yaml'), 'limits: [{ name: two }]\n');
+    const inert = 'limits.yaml:1: the limit two has neither rate nor concurrency';
+    await until(() => expect(watch.refused()).toBe(inert));
+    expect([limits(), readable(), watch.current().digest]).toEqual([['one'], ['a'], digest]);
+    await unlink(join(folder, 'limits.yaml'));
+    await until(() => expect([limits(), readable()]).toEqual([[], ['b']]));
+  });
+
   it('stays as it is for whoever took it before the change', async () => {
     await start();
     const taken = watch.current();

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { dialectOf, statusOf } from '../../src/protocol/dialect.ts';
 import { CatalogError, errorRow, errorTable, type ErrorName } from '../../src/protocol/errors.ts';
+import { operationNames } from '../../src/protocol/operations.ts';
 import type { OperationName } from '../../src/protocol/operation-name.ts';
 
 /** Code, status to the namespace dialect (wire-contract 8.6), status to LanceDB (contract section 3). */
@@ -72,18 +73,24 @@ describe('the error table', () => {
   });
 });
 
-describe('the routes of branches', () => {
-  it.each<[OperationName, ErrorName, number]>([
-    ['CreateTableBranch', 'TableBranchAlreadyExists', 409],
-    ['CreateTableBranch', 'TableBranchNotFound', 404],
-    ['CreateTableBranch', 'TableVersionNotFound', 404],
-    ['CreateTableBranch', 'InvalidTableState', 400],
-    ['DeleteTableBranch', 'TableBranchNotFound', 404],
-    ['DeleteTableBranch', 'InvalidTableState', 400],
-    ['QueryTable', 'TableBranchNotFound', 400],
-  ])('answer LanceDB on %s for %s with %i', (operation, name, status) => {
-    expect(statusOf(errorRow(name), 'lancedb', operation)).toBe(status);
-  });
+/** The only routes on which LanceDB is told by the status alone that something else than a table is missing. */
+const special: Readonly<Partial<Record<ErrorName, readonly OperationName[]>>> = {
+  TableIndexNotFound: ['DescribeTableIndexStats', 'DropTableIndex', 'PrewarmTableIndex'],
+  TransactionNotFound: ['DescribeJob', 'CancelJob', 'QueryJobEvents'],
+};
+
+describe('every operation', () => {
+  it.each(operationNames)(
+    '%s answers each error as the table says, in both dialects',
+    (operation) => {
+      for (const [name, , plain, toLanceDb] of statuses) {
+        const row = errorRow(name);
+        expect([name, statusOf(row, 'namespace', operation)]).toEqual([name, plain]);
+        const expected = special[name]?.includes(operation) === true ? 404 : toLanceDb;
+        expect([name, statusOf(row, 'lancedb', operation)]).toEqual([name, expected]);
+      }
+    },
+  );
 });
 
 describe('the dialect of a path that is no route', () => {

@@ -6,6 +6,8 @@ import { refusalOf } from './refusal.ts';
 describe('a query parameter', () => {
   it.each([
     ['limit', '1', 1],
+    ['limit', '0', 0],
+    ['limit', '-1', -1],
     ['limit', '9223372036854775807', 9223372036854775807n],
     ['version', '-9223372036854775807', -9223372036854775807n],
     ['version', '9007199254740993', 9007199254740993n],
@@ -19,10 +21,9 @@ describe('a query parameter', () => {
   });
 
   it.each([
-    ['limit', '0', 'a whole number of at least 1'],
-    ['limit', '1.0', 'a whole number of at least 1'],
-    ['limit', ' 1', 'a whole number of at least 1'],
-    ['limit', '9223372036854775808', 'a whole number of at least 1'],
+    ['limit', '1.0', 'a whole number'],
+    ['limit', ' 1', 'a whole number'],
+    ['limit', '9223372036854775808', 'a whole number'],
     ['version', '1e3', 'a whole number'],
     ['descending', 'yes', 'true or false'],
     ['storage_options', '{"a":1}', 'a JSON object of strings'],

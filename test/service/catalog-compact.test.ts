@@ -31,7 +31,7 @@ it('compacts the tables of a catalog whose gateway runs, which goes on with what
 
 it.each([
   ['/none', 'arrowgate: table /none does not exist'],
-  ['t', 'arrowgate: "t" is no canonical path'],
+  ['t', 'arrowgate: "t" is no canonical path: write /t'],
 ])('says why it does not compact %s', async (path, sentence) => {
   expect(await compact(path)).toMatchObject({ code: 2, err: `${sentence}\n` });
 });

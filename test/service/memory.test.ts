@@ -7,6 +7,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { Service } from '../support/service.ts';
 import { bytesUnder } from './files.ts';
 import { open, send } from './http.ts';
+import { nameAt, sortableStream } from './sortable-rows.ts';
 import { WIDE_ROW_BYTES, wideBatch, wideStream } from './wide-rows.ts';
 
 const MIB = 2 ** 20;
@@ -77,8 +78,8 @@ describe('memory', () => {
   let service: Service;
   afterEach(() => service.stop());
 
-  async function start(): Promise<void> {
-    service = await Service.start({ config: 'cache: { bytes: 64MiB }\n' });
+  async function start(cache = '64MiB'): Promise<void> {
+    service = await Service.start({ config: `cache: { bytes: ${cache} }\n` });
     const empty = { batches: 0, rowsPerBatch: 1 };
     const made = await send(service.url, 'POST /v1/table/wide/create', { body: wideStream(empty) });
     expect(made.status).toBe(200);
@@ -145,5 +146,39 @@ describe('memory', () => {
       expect(answers).toEqual([rows, rows, rows, 10, 10]);
     }
     expect(await peakOf(service)).toBeLessThan(MOST_MIB);
+  });
+
+  it('stays within the cache and 512 MiB while texts are sorted and what fills the cache is scanned', async () => {
+    await start('256MiB');
+    await insert({ batches: 70, rowsPerBatch: Math.ceil((4 * MIB) / WIDE_ROW_BYTES) });
+    const body = sortableStream(80);
+    const made = await send(service.url, 'POST /v1/table/texts/create', { body });
+    expect(made.status).toBe(200);
+    const ask = (table: string, query: object) =>
+      open(service.url, `POST /v1/table/${table}/query`, { body: query });
+    const scan = async () => {
+      for await (const chunk of await ask('wide', {})) expect(chunk.length).toBeGreaterThan(0);
+    };
+    // What is asked for more than once is kept.
+    for (let time = 0; time < 3; time++) await scan();
+    const sort = async () => {
+      let rows = 0;
+      const order_by = [{ column_name: 'name', ascending: true }];
+      for await (const batch of batchesOf(await ask('texts', { order_by }))) {
+        const names = batch.getChild('name')!;
+        expect(names.get(0)).toBe(nameAt(rows));
+        rows += batch.numRows;
+        expect(names.get(batch.numRows - 1)).toBe(nameAt(rows - 1));
+      }
+      return rows;
+    };
+    const sorting = new AbortController();
+    const scanning = (async () => {
+      while (!sorting.signal.aborted) await scan();
+    })();
+    expect(await sort()).toBe(4_000_000);
+    sorting.abort();
+    await scanning;
+    expect(await peakOf(service)).toBeLessThan(256 + 512);
   });
 });

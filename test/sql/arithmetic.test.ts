@@ -262,8 +262,9 @@ describe('dates and times', () => {
     expect(refusal("ns + interval '300 years'", stamps)).toBe(
       'overflow: expected a result within timestamp(ns), found 9467107200000000000 steps, at position 4',
     );
+    expect(ask("berlin + interval '1 hour'", stamps)).toEqual([3_600_000_000n]);
     expect(refusal("berlin + interval '1 day'", stamps)).toBe(
-      'type: expected a timestamp in UTC where a date is moved by an interval, found timestamp(us, Europe/Berlin), at position 8',
+      'type: expected a timestamp in UTC where a date is moved by days, found timestamp(us, Europe/Berlin), at position 8',
     );
   });
 

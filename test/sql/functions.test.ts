@@ -8,6 +8,7 @@ import {
   Int64,
   List,
   TimestampMicrosecond,
+  TimestampMillisecond,
   TimestampNanosecond,
   Uint64,
   Utf8,
@@ -190,6 +191,29 @@ describe('date functions', () => {
     expect(constant("date_part('second', time '01:02:03.5')")).toBe(3);
     const zoned = batchOf({ ts: column(new TimestampNanosecond('UTC'), [0]) });
     expect(typeOf("date_trunc('day', ts)", zoned)).toBe('Timestamp<NANOSECOND, UTC>');
+  });
+});
+
+describe('date_part of a timestamp with a zone', () => {
+  const moments = [1_710_053_999, 1_710_054_000, -500_000_000, 0, null];
+  const zoned = batchOf({
+    ts: column(
+      new TimestampMillisecond('America/New_York'),
+      moments.map((second) => (second === null ? null : second * 1000)),
+    ),
+    fixed: column(new TimestampMillisecond('+05:30'), [0, 1, 1, 1, null]),
+  });
+
+  it.each([
+    ["date_part('hour', ts)", [1, 3, 18, 19, null]],
+    ["date_part('day', ts)", [10, 10, 26, 31, null]],
+    ["date_part('dow', ts)", [0, 0, 5, 3, null]],
+    ["date_part('year', ts)", [2024, 2024, 1954, 1969, null]],
+    ["date_part('epoch', ts)", moments],
+    ["date_part('hour', fixed)", [5, 5, 5, 5, null]],
+    ["date_part('minute', fixed)", [30, 30, 30, 30, null]],
+  ])('counts by the clocks of the zone: %s', (text, values) => {
+    expect(ask(text, zoned)).toEqual(values);
   });
 });
 

@@ -34,6 +34,7 @@ export const batch = batchOf({
   d: column(new DateDay(), [new Date('2024-02-29'), new Date('1969-12-31')]),
   ts: column(new TimestampMicrosecond(), [0, 1]),
   far: column(new TimestampMicrosecond('Asia/Tokyo'), [0, 1]),
+  nowhere: column(new TimestampMicrosecond('Nowhere/Else'), [0, 1]),
   dec: column(new Decimal(2, 10, 128), [Uint32Array.of(150, 0, 0, 0), Uint32Array.of(5, 0, 0, 0)]),
   bin: column(new Binary(), [Buffer.from([97]), Buffer.from([255])]),
   l: column(new List(item), [[1, 2], []]),

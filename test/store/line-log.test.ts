@@ -9,12 +9,18 @@ const newFolder = testFolders();
 
 /** Puts its number before each line. */
 const numbered: Framing = {
-  frame: (place, bytes) => [Buffer.from(`${place}:`), bytes],
+  frame: (place, lines) =>
+    Buffer.concat(
+      lines.flatMap(({ bytes }, index) => [Buffer.from(`${place + BigInt(index)}:`), bytes]),
+    ),
   kept: () => undefined,
   dropped: () => undefined,
 };
 
-const bare: Framing = { ...numbered, frame: (_place, bytes) => [bytes] };
+const bare: Framing = {
+  ...numbered,
+  frame: (_place, lines) => Buffer.concat(lines.map(({ bytes }) => bytes)),
+};
 
 function openLog(folder: string, options: Partial<LineLogOptions> = {}): LineLog {
   return new LineLog({

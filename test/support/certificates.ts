@@ -33,53 +33,23 @@ export async function makeCertificate(
   const key = join(folder, `${name}.key`);
   const names = details.names ?? 'DNS:localhost,IP:127.0.0.1';
   if (details.authority === undefined && details.ended !== true) {
-    await run('openssl', [
-      'req',
-      '-x509',
-      ...newKey,
-      '-keyout',
-      key,
-      '-out',
-      cert,
-      '-days',
-      '2',
-      '-subj',
-      `/CN=${details.commonName}`,
-      '-addext',
-      `subjectAltName=${names}`,
-    ]);
+    const subject = ['-subj', `/CN=${details.commonName}`, '-addext', `subjectAltName=${names}`];
+    const output = ['-keyout', key, '-out', cert, '-days', '2'];
+    await run('openssl', ['req', '-x509', ...newKey, ...output, ...subject]);
     return { cert, key };
   }
   const request = join(folder, `${name}.csr`);
   const extensions = join(folder, `${name}.ext`);
   await writeFile(extensions, `subjectAltName=${names}\n`);
-  await run('openssl', [
-    'req',
-    ...newKey,
-    '-keyout',
-    key,
-    '-out',
-    request,
-    '-subj',
-    `/CN=${details.commonName}`,
-  ]);
+  const asked = ['-keyout', key, '-out', request, '-subj', `/CN=${details.commonName}`];
+  await run('openssl', ['req', ...newKey, ...asked]);
   const { authority } = details;
   const signer =
     authority === undefined
       ? ['-signkey', key]
       : ['-CA', authority.cert, '-CAkey', authority.key, '-CAcreateserial'];
-  await run('openssl', [
-    'x509',
-    '-req',
-    '-in',
-    request,
-    '-out',
-    cert,
-    '-extfile',
-    extensions,
-    ...signer,
-    '-days',
-    details.ended === true ? '0' : '2',
-  ]);
+  const made = ['-in', request, '-out', cert, '-extfile', extensions];
+  const days = details.ended === true ? '0' : '2';
+  await run('openssl', ['x509', '-req', ...made, ...signer, '-days', days]);
   return { cert, key };
 }

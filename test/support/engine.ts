@@ -14,10 +14,13 @@ export interface TestEngine extends Engine {
 /** How long a request that comes again is known, by which clock, and which commit rules are in force. */
 type Repeating = Pick<EngineOptions, 'repeatMillis' | 'clock' | 'rules'>;
 
-/** Opens the engine on a fresh folder; closing it removes the folder. */
-export async function freshEngine(more: Repeating = {}): Promise<TestEngine> {
+/** Opens the engine on a fresh folder, with the embedded store unless another is given; closing it removes the folder. */
+export async function freshEngine(
+  more: Repeating = {},
+  openStore: (data: string) => Promise<Store> = (data) => openEmbeddedStore(join(data, 'store')),
+): Promise<TestEngine> {
   const data = await mkdtemp(join(tmpdir(), 'engine-'));
-  const store = await openEmbeddedStore(join(data, 'store'));
+  const store = await openStore(data);
   const engine = await openEngine({ ...optionsOf(data, store), ...more });
   const close = async (): Promise<void> => {
     await engine.close();

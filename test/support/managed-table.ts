@@ -45,8 +45,8 @@ export class ManagedTable {
     this.location = location;
   }
 
-  static async open(more: Parameters<typeof freshEngine>[0] = {}): Promise<ManagedTable> {
-    return ManagedTable.#declared(await freshEngine(more), 't');
+  static async open(engine?: TestEngine): Promise<ManagedTable> {
+    return ManagedTable.#declared(engine ?? (await freshEngine()), 't');
   }
 
   static async #declared(engine: TestEngine, name: string): Promise<ManagedTable> {

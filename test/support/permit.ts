@@ -15,6 +15,7 @@ const tester: Principal = {
 export interface PermitRules {
   readonly holds?: (action: Action, object: ObjectPath, branch?: string) => boolean;
   readonly sees?: (object: ObjectPath, kind: 'namespace' | 'table') => boolean;
+  readonly holdsBelow?: (action: Action | 'see', object: ObjectPath) => boolean;
 }
 
 /** A permit that decides by two functions and remembers what it was asked for. */
@@ -43,8 +44,16 @@ export class TestPermit implements Permit {
     return this.#rules.holds?.(action, object, branch) ?? true;
   }
 
+  holdsOnBranches(action: Action, object: ObjectPath): boolean {
+    return this.holds(action, object);
+  }
+
   sees(object: ObjectPath, kind: 'namespace' | 'table'): boolean {
     return this.#rules.sees?.(object, kind) ?? true;
+  }
+
+  holdsBelow(action: Action | 'see', object: ObjectPath): boolean {
+    return this.#rules.holdsBelow?.(action, object) ?? true;
   }
 
   show<Entry>(

@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { cp, mkdtemp, rename, rm } from 'node:fs/promises';
 import { connect, createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -39,6 +39,21 @@ export class RedisServer {
     return this.#folder;
   }
 
+  /** Copies what it has on disk now; it goes on. */
+  async copy(): Promise<string> {
+    const folder = await mkdtemp(join(tmpdir(), 'arrowgate-redis-copy-'));
+    await cp(this.#folder, folder, { recursive: true });
+    return folder;
+  }
+
+  /** Kills it and starts it on a copy that was taken before, as a replica that lags behind takes over. */
+  async goBack(copy: string): Promise<void> {
+    await this.kill();
+    await rm(this.#folder, { recursive: true, force: true });
+    await rename(copy, this.#folder);
+    await this.restart();
+  }
+
   /** Starts it again on what it left behind. */
   async restart(): Promise<void> {
     const fixed = ['--dir', this.#folder, '--bind', '127.0.0.1', '--save', ''];
@@ -73,23 +88,22 @@ export class RedisServer {
     }
   }
 
-  /** The value of a key, as `restore` takes it. */
-  async dump(key: string): Promise<Buffer> {
+  /** The value of a key, as `restore` takes it; null when there is no such key any more. */
+  async dump(key: string): Promise<Buffer | null> {
     const client = new Redis({ port: this.port, host: '127.0.0.1' });
     try {
-      const value = await client.dumpBuffer(key);
-      if (value === null) throw new Error(`Redis has no key ${key}`);
-      return value;
+      return await client.dumpBuffer(key);
     } finally {
       client.disconnect();
     }
   }
 
   /** Puts a key back to what it was. */
-  async restore(key: string, value: Buffer): Promise<void> {
+  async restore(key: string, value: Buffer | null): Promise<void> {
     const client = new Redis({ port: this.port, host: '127.0.0.1' });
     try {
-      await client.restore(key, 0, value, 'REPLACE');
+      if (value === null) await client.del(key);
+      else await client.restore(key, 0, value, 'REPLACE');
     } finally {
       client.disconnect();
     }

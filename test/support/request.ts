@@ -26,7 +26,7 @@ export function requestOf(line: string, { body, headers = {}, id }: Sent = {}): 
     context: contextOf(headers),
     requestId: id ?? 'request-1',
     ...(id !== undefined && { clientRequestId: id }),
-    signal: new AbortController().signal,
+    signal: () => new AbortController().signal,
     body: bytesOf(body),
   };
 }

@@ -16,12 +16,20 @@ export interface ServiceOptions {
   readonly flags?: readonly string[];
   /** Flags of Node itself. */
   readonly nodeFlags?: readonly string[];
+  /** Where its folder is made; among the files of the moment when absent. */
+  readonly within?: string;
   /** The lines of `policy.csv`; the shipped policies when absent. */
   readonly policy?: string;
   /** The text of `commits.yaml`; no such file when absent. */
   readonly commits?: string;
+  /** The text of `model.conf`; the shipped model when absent. */
+  readonly model?: string;
+  /** The text of `limits.yaml`; no such file when absent. */
+  readonly limits?: string;
   /** False for none, so that the program makes its first key itself. */
   readonly adminKey?: false;
+  /** Further variables of its environment. */
+  readonly variables?: Readonly<Record<string, string>>;
   /** The text of `arrowgate.yaml` in the working folder; no such file when absent. */
   readonly config?: string;
 }
@@ -41,7 +49,7 @@ export class Service {
   readonly folder: string;
   readonly options: ServiceOptions;
   #child: ChildProcess | undefined;
-  #url = '';
+  #said: Readonly<Record<string, unknown>> = {};
   #errors: Buffer[] = [];
 
   private constructor(folder: string, options: ServiceOptions) {
@@ -51,16 +59,30 @@ export class Service {
 
   /** Starts the program on a fresh data folder and any free port. */
   static async start(options: ServiceOptions = {}): Promise<Service> {
-    const folder = await mkdtemp(join(tmpdir(), 'arrowgate-'));
+    const folder = await mkdtemp(join(options.within ?? tmpdir(), 'arrowgate-'));
     const service = new Service(folder, options);
     await cp(POLICIES, service.policies, { recursive: true });
     if (options.policy !== undefined) await service.writePolicy(options.policy);
     if (options.commits !== undefined)
       await writeFile(join(service.policies, 'commits.yaml'), options.commits);
+    if (options.model !== undefined) {
+      await writeFile(join(service.policies, 'model.conf'), options.model);
+    }
+    if (options.limits !== undefined)
+      await writeFile(join(service.policies, 'limits.yaml'), options.limits);
     if (options.config !== undefined)
       await writeFile(join(folder, 'arrowgate.yaml'), options.config);
     await service.restart();
     return service;
+  }
+
+  /** Starts several processes at the same moment on one fresh data folder; `stop` of any removes it. */
+  static async together(count: number, options: ServiceOptions = {}): Promise<readonly Service[]> {
+    const folder = await mkdtemp(join(options.within ?? tmpdir(), 'arrowgate-'));
+    const all = Array.from({ length: count }, () => new Service(folder, options));
+    await cp(POLICIES, join(folder, 'policies'), { recursive: true });
+    await Promise.all(all.map((service) => service.restart()));
+    return all;
   }
 
   /** Starts another process on the folders of one that runs; `stop` of either removes them. */
@@ -71,7 +93,12 @@ export class Service {
   }
 
   get url(): string {
-    return this.#url;
+    return String(this.#said['url']);
+  }
+
+  /** What its first line said. */
+  get said(): Readonly<Record<string, unknown>> {
+    return this.#said;
   }
 
   get data(): string {
@@ -94,13 +121,17 @@ export class Service {
 
   /** Starts the program again on the same folders. */
   async restart(): Promise<void> {
-    const { nodeFlags = [], flags = [], adminKey } = this.options;
+    const { nodeFlags = [], flags = [], adminKey, variables = {} } = this.options;
     const folders = ['--data', this.data, '--policies', this.policies];
     const key = adminKey === false ? [] : ['--admin-key', ADMIN_KEY];
     const child = spawn(
       process.execPath,
       [...nodeFlags, MAIN, 'serve', '--port', '0', ...folders, ...key, ...flags],
-      { cwd: this.folder, stdio: ['ignore', 'pipe', 'pipe'] },
+      {
+        cwd: this.folder,
+        stdio: ['ignore', 'pipe', 'pipe'],
+        env: { ...process.env, ...variables },
+      },
     );
     this.#child = child;
     const errors: Buffer[] = (this.#errors = []);
@@ -108,7 +139,7 @@ export class Service {
     const said = await Promise.race([firstLine(child), once(child, 'exit').then(() => undefined)]);
     if (said === undefined)
       throw new Error(`the service did not start: ${Buffer.concat(errors).toString()}`);
-    this.#url = String(JSON.parse(said).url);
+    this.#said = JSON.parse(said) as Readonly<Record<string, unknown>>;
   }
 
   /** What it has said on standard error since it was started last. */
@@ -153,7 +184,7 @@ export class Service {
 
   /** Runs another command of the program on the same folders; answers what it printed. */
   async command(...args: readonly string[]): Promise<Printed> {
-    const child = spawn(process.execPath, [MAIN, ...args, ...this.#folders(args[0])], {
+    const child = spawn(process.execPath, [MAIN, ...args, ...this.#folders(args)], {
       cwd: this.folder,
       stdio: ['ignore', 'pipe', 'pipe'],
     });
@@ -166,9 +197,10 @@ export class Service {
   }
 
   /** Commands on keys, on the catalog and on the log know no policy, those on the policy no data. */
-  #folders(command: string | undefined): readonly string[] {
+  #folders(args: readonly string[]): readonly string[] {
+    const [command = ''] = args;
     const data = command === 'policy' ? [] : ['--data', this.data];
-    const knowsNone = ['keys', 'catalog', 'audit'].includes(command ?? '');
+    const knowsNone = ['keys', 'catalog', 'audit'].includes(command) || args.includes('--policies');
     return knowsNone ? data : [...data, '--policies', this.policies];
   }
 

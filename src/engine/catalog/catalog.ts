@@ -13,14 +13,15 @@ import type { CatalogParts } from './parts.ts';
 import { RecordReader } from './reader.ts';
 import { decodeTable } from './records-codec.ts';
 import type { NamespaceRecord, Stored, TableRecord } from './records.ts';
-import { namespaceExists, namespaceNotFound, tableNotFound } from './refusals.ts';
+import { checkDroppable, namespaceExists, namespaceNotFound, tableNotFound } from './refusals.ts';
 import type { Seal } from './seal.ts';
 import { deregisterTable, type Farewell } from './table-deregister.ts';
 import { commitTable, dropTable, tablePlace } from './table-place.ts';
 import { renameTable, type JudgeRename } from './table-rename.ts';
 import { walkTables } from './table-walk.ts';
+import { VirtualNames, withEntries } from '../virtual/virtual-names.ts';
 
-/** The root: it always exists, and nothing is stored of it. */
+/** The root, and namespaces of the service itself: they always exist, and nothing is stored of them. */
 const ROOT: NamespaceRecord = { id: '', properties: {}, createdMillis: 0 };
 
 /** At least so many children are read at once. */
@@ -35,14 +36,17 @@ export interface TableFilter {
 /** The names of the catalog: namespaces, and the tables in them. */
 export class Catalog {
   readonly #parts: CatalogParts;
+  readonly #virtual: VirtualNames;
 
-  constructor(store: Store, committer: Committer) {
+  /** @param virtual Tables that the service answers for itself; here they only have their names. */
+  constructor(store: Store, committer: Committer, virtual: readonly ObjectPath[] = []) {
     this.#parts = { store, reader: new RecordReader(store), committer };
+    this.#virtual = new VirtualNames(virtual);
   }
 
   /** A namespace's record; the root has one that is always the same. */
   async namespace(path: ObjectPath): Promise<NamespaceRecord | undefined> {
-    if (path.length === 0) return ROOT;
+    if (path.length === 0 || this.#virtual.hasNamespace(path)) return ROOT;
     return (await this.#parts.reader.namespace(path))?.content;
   }
 
@@ -94,6 +98,7 @@ export class Catalog {
     seal?: Seal<DroppedNamespace | undefined>,
   ): Promise<DroppedNamespace | undefined> {
     if (path.length === 0) throw rootStays();
+    checkDroppable(path);
     return dropNamespace(this.#parts, path, options, permit, seal);
   }
 
@@ -163,8 +168,7 @@ export class Catalog {
 
   /** The visible namespaces directly inside another, by name. */
   async namespacePage(parent: ObjectPath, page: PageRequest, permit: Permit): Promise<Page> {
-    const found = this.#namespaces(parent, page);
-    return visiblePage(found, 'namespace', page.limit, permit);
+    return visiblePage(this.#namespaces(parent, page), 'namespace', page.limit, permit);
   }
 
   /** The visible tables directly inside a namespace, by name. */
@@ -174,7 +178,8 @@ export class Catalog {
     filter: TableFilter,
     permit: Permit,
   ): Promise<Page> {
-    const found = this.#tables(parent, page, filter);
+    const own = this.#virtual.tables(parent);
+    const found = withEntries(this.#tables(parent, page, filter), own, page.after);
     return visiblePage(found, 'table', page.limit, permit);
   }
 

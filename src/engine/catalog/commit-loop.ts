@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CatalogError } from '../../protocol/errors.ts';
+import { isFullDisk } from '../full-disk.ts';
 import { NotDurable } from './not-durable.ts';
 import type { Check, CommitResult, Write } from '../../store/store.ts';
 import { AlreadyDone, type Seal } from './seal.ts';
@@ -9,11 +10,24 @@ const ATTEMPTS = 24;
 /** The longest pause between two attempts, in milliseconds. */
 const LONGEST_PAUSE = 64;
 
+/** What may be done as soon as the store has a change. Until it ends the commit does not; what it throws, the commit throws. */
+export type Decided = () => Promise<void>;
+
 /** What applies a conditional commit and writes it down before it resolves. */
 export interface Committer {
-  commit(checks: readonly Check[], writes: readonly Write[]): Promise<CommitResult>;
+  /** @param decided What follows from a change that is in the store, done while it is written down. */
+  commit(
+    checks: readonly Check[],
+    writes: readonly Write[],
+    decided?: Decided,
+  ): Promise<CommitResult>;
   /** Writes down what an unknown commit may have changed, before anybody says that it did. */
   catchUp?(): Promise<void>;
+  /**
+   * Resolves when the change that gave a key the value that was just read is in the
+   * journal, whoever made it. Asked before anything is built on it, or given its final name.
+   */
+  settle?(key: string): Promise<void>;
 }
 
 /** What to do about what was read: nothing more, or a commit that holds only if it is still so. */
@@ -24,6 +38,8 @@ export type Plan<Result> =
       readonly checks: readonly Check[];
       readonly writes: readonly Write[];
       readonly result: Result;
+      /** Not called for a commit of unknown outcome, though that may have taken effect. */
+      readonly decided?: Decided | undefined;
       /** Told which check failed; throws when planning again cannot help. */
       readonly lost?: (check: number) => void | Promise<void>;
     };
@@ -53,18 +69,30 @@ export async function commitLoop<Result>(
   let reason: string | undefined;
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     const doubt = reason !== undefined;
-    const next = sealed(await plan(doubt), doubt ? 'commits' : 'all', seal);
+    const next = sealed(await planned(plan, doubt), doubt ? 'commits' : 'all', seal);
     if (next.kind === 'done') {
       if (doubt) await committer.catchUp?.();
       return next.result;
     }
-    const outcome = await committer.commit(next.checks, next.writes);
+    const outcome = await committer.commit(next.checks, next.writes, next.decided);
     if (outcome.kind === 'committed') return next.result;
     if (outcome.kind === 'conflict') await next.lost?.(outcome.check);
     if (outcome.kind === 'unknown') reason = outcome.reason;
     await sleep(Math.random() * Math.min(2 ** attempt, LONGEST_PAUSE));
   }
   throw givenUp(reason);
+}
+
+/** What a full disk keeps from being planned was never committed, unless an earlier attempt may have been. */
+async function planned<Result>(
+  plan: (doubt: boolean) => Promise<Plan<Result>>,
+  doubt: boolean,
+): Promise<Plan<Result>> {
+  try {
+    return await plan(doubt);
+  } catch (error) {
+    throw doubt || !isFullDisk(error) ? error : new NotDurable(error);
+  }
 }
 
 /**
@@ -85,6 +113,7 @@ function sealed<Result>(
     checks: [...seal.checks, ...change.checks],
     writes: [...change.writes, ...seal.writes(plan.result)],
     result: plan.result,
+    decided: plan.kind === 'commit' ? plan.decided : undefined,
     lost: (check) => (check < own ? seal.broken() : lost?.(check - own)),
   };
 }

@@ -80,8 +80,12 @@ export class JournalKeeper {
     await this.#working;
   }
 
-  /** Makes a snapshot if the lines have become many, and takes away what snapshots hold. */
+  /**
+   * Writes down what processes that died have left in the store, makes a snapshot if
+   * the lines have become many, and takes away what snapshots hold.
+   */
   async keep(): Promise<void> {
+    await this.#committer.catchUp?.();
     const [newest] = await listSnapshots(this.#folder);
     if (await this.#isLong(newest)) await this.snapshot();
     await this.#trim();

@@ -1,4 +1,4 @@
-import { readdir } from 'node:fs/promises';
+import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { readLines } from '../../store/line-reader.ts';
 import type { Change } from '../../store/store.ts';
@@ -105,4 +105,11 @@ async function* changesOf(path: string, file: string, onDamage: OnDamage): Async
     if (change !== undefined) yield { change, text: line.bytes.toString() };
   }
   if (damaged !== undefined) onDamage({ file, line: damaged, last: true });
+}
+
+/** When the files of a journal were written to last, in milliseconds since 1970. */
+export async function lastWritten(folder: string): Promise<number> {
+  const files = await journalFiles(folder);
+  const times = await Promise.all(files.map(async ({ name }) => stat(join(folder, name))));
+  return times.reduce((last, { mtimeMs }) => Math.max(last, mtimeMs), 0);
 }

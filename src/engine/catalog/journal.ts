@@ -4,6 +4,7 @@ import { makeFolder } from '../../store/folder.ts';
 import { LineLog } from '../../store/line-log.ts';
 import type { Change, Check, CommitResult, Store, Write } from '../../store/store.ts';
 import { requireOwnStore } from './catalog-id.ts';
+import type { Decided } from './commit-loop.ts';
 import { IDLE_MILLIS } from './journal-keeper.ts';
 import { encodeChange } from './journal-line.ts';
 import { journalFileName } from './journal-reader.ts';
@@ -13,10 +14,15 @@ export interface Journal {
   /**
    * Commits to the store and writes the change down. When it resolves as
    * committed, both the store and the journal have it on stable storage.
+   * @param decided Done beside that, once the store has the change.
    * @throws CatalogError ServiceUnavailable when the journal cannot be written; the
    * change may be in the store all the same, and is written down before the next.
    */
-  commit(checks: readonly Check[], writes: readonly Write[]): Promise<CommitResult>;
+  commit(
+    checks: readonly Check[],
+    writes: readonly Write[],
+    decided?: Decided,
+  ): Promise<CommitResult>;
   /**
    * Writes down every change that the store still holds, whoever committed it.
    * Whoever finds an unknown commit in effect calls this before saying so.
@@ -92,12 +98,17 @@ class StoreJournal implements Journal {
     return this.#log.fault;
   }
 
-  async commit(checks: readonly Check[], writes: readonly Write[]): Promise<CommitResult> {
+  async commit(
+    checks: readonly Check[],
+    writes: readonly Write[],
+    decided?: Decided,
+  ): Promise<CommitResult> {
     if (this.#missed > this.#caughtUp) await this.catchUp();
     const result = await this.#store.commit(checks, writes);
     if (result.kind === 'conflict') return result;
     if (result.kind === 'unknown') return this.#unknown(result);
-    await this.#writeAllDown([{ sequence: result.sequence, writes }]);
+    const written = this.#writeAllDown([{ sequence: result.sequence, writes }]);
+    await bothOf(written, decided?.());
     return result;
   }
 
@@ -179,4 +190,10 @@ class StoreJournal implements Journal {
     if (sequences.length > 0) await this.#store.forget(sequences);
     for (const sequence of sequences) this.#lines.delete(sequence);
   }
+}
+
+/** Waits for both, also when one fails; of two faults it throws the first one's. */
+async function bothOf(first: Promise<void>, second: Promise<void> | undefined): Promise<void> {
+  const ends = await Promise.allSettled([first, second]);
+  for (const end of ends) if (end.status === 'rejected') throw end.reason;
 }

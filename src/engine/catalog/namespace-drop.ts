@@ -122,8 +122,14 @@ function ask(
 ): void {
   if (permit.sees(inner, kind)) return permit.require(action, inner);
   if (permit.holds(action, inner)) return;
-  throw new CatalogError(
-    'PermissionDenied',
-    `namespace ${canonicalPath(path)} holds something that the caller may not drop`,
-  );
+  try {
+    // Asked for once more, so that the audit log has what was refused.
+    permit.require(action, inner);
+  } catch (error) {
+    if (!(error instanceof CatalogError) || error.row.name !== 'PermissionDenied') throw error;
+    throw new CatalogError(
+      'PermissionDenied',
+      `namespace ${canonicalPath(path)} holds something that the caller may not drop`,
+    );
+  }
 }

@@ -1,5 +1,5 @@
 import type { Check, CommitResult, Store, Write } from '../../store/store.ts';
-import type { Committer } from './commit-loop.ts';
+import type { Committer, Decided } from './commit-loop.ts';
 import { OwnStore } from './own-store.ts';
 import type { RecentRecords } from './recent-records.ts';
 
@@ -26,23 +26,27 @@ export class NotedStore extends OwnStore {
 
 /** Commits; what they write is no longer what was read. */
 export class NotedCommitter implements Committer {
-  readonly #committer: Required<Committer>;
+  readonly #committer: Committer;
   readonly #recent: RecentRecords;
 
-  constructor(committer: Required<Committer>, recent: RecentRecords) {
+  constructor(committer: Committer, recent: RecentRecords) {
     this.#committer = committer;
     this.#recent = recent;
   }
 
-  async commit(checks: readonly Check[], writes: readonly Write[]): Promise<CommitResult> {
+  async commit(
+    checks: readonly Check[],
+    writes: readonly Write[],
+    decided?: Decided,
+  ): Promise<CommitResult> {
     try {
-      return await this.#committer.commit(checks, writes);
+      return await this.#committer.commit(checks, writes, decided);
     } finally {
       this.#recent.changed(writes);
     }
   }
 
-  catchUp(): Promise<void> {
-    return this.#committer.catchUp();
+  async catchUp(): Promise<void> {
+    await this.#committer.catchUp?.();
   }
 }

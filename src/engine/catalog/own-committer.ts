@@ -1,6 +1,6 @@
 import type { Check, CommitResult, Write } from '../../store/store.ts';
 import { CatalogError } from '../../protocol/errors.ts';
-import type { Committer } from './commit-loop.ts';
+import type { Committer, Decided } from './commit-loop.ts';
 import type { Identity } from './identity.ts';
 import type { Journal } from './journal.ts';
 
@@ -23,10 +23,14 @@ export class OwnCommitter implements Committer {
   }
 
   /** @throws CatalogError ServiceUnavailable when the store is not this catalog's, and those of the journal. */
-  async commit(checks: readonly Check[], writes: readonly Write[]): Promise<CommitResult> {
+  async commit(
+    checks: readonly Check[],
+    writes: readonly Write[],
+    decided?: Decided,
+  ): Promise<CommitResult> {
     const known: Check = { kind: 'sequence', atLeast: this.#last };
     const own = [...checks, this.#identity.check, known];
-    const result = await this.#journal.commit(own, writes);
+    const result = await this.#journal.commit(own, writes, decided);
     if (result.kind === 'committed' && result.sequence > this.#last) this.#last = result.sequence;
     if (result.kind === 'conflict' && result.check > checks.length) {
       this.#onBehind();

@@ -1,5 +1,6 @@
 import type { ObjectPath } from '../../protocol/identifier.ts';
 import type { Check, Store } from '../../store/store.ts';
+import { DecodedRecords } from './decoded-records.ts';
 import { namespaceKey, tableKey } from './keys.ts';
 import { decodeNamespace, decodeTable } from './records-codec.ts';
 import type { NamespaceRecord, Stored, TableRecord } from './records.ts';
@@ -14,6 +15,8 @@ export interface Named {
 /** Reads the records of namespaces and tables. The root has no record. */
 export class RecordReader {
   readonly #store: Store;
+  readonly #namespaces = new DecodedRecords(decodeNamespace);
+  readonly #tables = new DecodedRecords(decodeTable);
 
   constructor(store: Store) {
     this.#store = store;
@@ -33,8 +36,8 @@ export class RecordReader {
     const keys = [namespaceKey(path), tableKey(path)] as const;
     const [namespace, table] = await this.#store.getMany(keys);
     return {
-      namespace: stored(keys[0], namespace, decodeNamespace),
-      table: stored(keys[1], table, decodeTable),
+      namespace: namespace && this.#namespaces.of(keys[0], namespace),
+      table: table && this.#tables.of(keys[1], table),
     };
   }
 
@@ -49,14 +52,6 @@ export class RecordReader {
     if (record === undefined) throw namespaceNotFound(parent);
     return [unchanged(record)];
   }
-}
-
-function stored<Content>(
-  key: string,
-  value: Uint8Array | undefined,
-  decode: (value: Uint8Array) => Content,
-): Stored<Content> | undefined {
-  return value === undefined ? undefined : { key, value, content: decode(value) };
 }
 
 /** The check that a record is still what was read. */

@@ -61,3 +61,13 @@ export function checkCreatable(path: ObjectPath): void {
     );
   }
 }
+
+/** Refuses to drop the namespace `system`. */
+export function checkDroppable(path: ObjectPath): void {
+  if (path.length === 1 && path[0] === RESERVED) {
+    throw new CatalogError(
+      'InvalidInput',
+      `the namespace "${RESERVED}" is reserved: it cannot be dropped`,
+    );
+  }
+}

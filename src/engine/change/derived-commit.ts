@@ -1,4 +1,5 @@
 import { Flushes } from '../../store/flushes.ts';
+import type { Write } from '../../store/store.ts';
 import { tookNoEffect } from '../catalog/commit-loop.ts';
 import type { Stored, TableRecord } from '../catalog/records.ts';
 import { sealOf, type Seal } from '../catalog/seal.ts';
@@ -34,8 +35,12 @@ export interface DerivedCommit<Result> {
   /** Reads the table's record again. */
   readonly current: () => Promise<Stored<TableRecord>>;
   readonly derive: Derive<Result>;
+  /** Resolves when the change may be committed; at once when absent. */
+  readonly recorded?: (() => Promise<void>) | undefined;
   /** Throws when the change must not be committed any more; asked before each attempt. */
   readonly check?: () => void;
+  /** What else the commit writes, from the table's record as it is then. */
+  readonly writes?: ((current: Stored<TableRecord>) => readonly Write[]) | undefined;
   readonly seal?: Seal<DerivedOutcome<Result>> | undefined;
   /** Judges a version before it is committed, by what the change came to. */
   readonly judge?: ((result: Result, proposed: ProposedVersion) => Promise<void>) | undefined;
@@ -62,6 +67,7 @@ export async function commitDerived<Result>(
   const { tables, current, chain = MAIN_CHAIN } = commit;
   const table = commit.table.content;
   const attempt = new Attempt(commit.derive);
+  if (commit.recorded !== undefined) attempt.flushes.add(commit.recorded());
   try {
     await attempt.derive(await tables.snapshot(table, undefined, chain));
     const committed = await tables.commit({
@@ -69,6 +75,7 @@ export async function commitDerived<Result>(
       chain,
       current,
       flushes: attempt.flushes,
+      ...(commit.writes !== undefined && { writes: commit.writes }),
       change: async (base) => {
         const { fragments, nextRowId } = await attempt.derive(tables.snapshotOf(table, base));
         commit.check?.();

@@ -7,6 +7,7 @@ import type { Handler } from '../handler.ts';
 import { canCastColumn, castColumn } from '../table/cast-column.ts';
 import type { Contents } from '../table/change.ts';
 import { changedAt, fieldAt, fieldPlace, type FieldPlace } from '../table/field-place.ts';
+import { checkColumnName } from '../table/incoming.ts';
 import { changeInside } from '../table/nested-change.ts';
 import { withColumns, type TableColumn } from '../table/table-columns.ts';
 import { alterationsField, type Alteration } from './alterations.ts';
@@ -50,6 +51,9 @@ async function altered(on: ChangeBase, alterations: readonly Alteration[]): Prom
   const { base, snapshot, writer } = on;
   const all = alterations.map((one) => ({ ...one, place: fieldPlace(one.path, base.schema) }));
   refuseTwice(all);
+  for (const { place, rename } of all) {
+    if (rename !== null && place.positions.length === 1) checkColumnName(rename);
+  }
   const fields = all.reduce(alteredFields, base.schema.fields);
   const casts = castsOf(base, all, fields);
   const columns = fields.map((field, position): TableColumn => {

@@ -2,7 +2,7 @@ import type { DataType } from 'apache-arrow';
 import { CatalogError } from '../../protocol/errors.ts';
 import { isJsonObject } from '../../protocol/json.ts';
 import { flagField, textField, type Fields } from '../query/fields.ts';
-import { checkColumnName } from '../table/incoming.ts';
+import { checkFieldName } from '../table/incoming.ts';
 import { typeField } from './type-field.ts';
 
 /** What is to become of one column or field; null leaves a thing as it is. */
@@ -32,7 +32,7 @@ function alteration(entry: Fields): Alteration {
   const path = textField(entry, 'path') ?? '';
   refuseVirtual(entry, path);
   const rename = textField(entry, 'rename');
-  if (rename !== null) checkColumnName(rename);
+  if (rename !== null) checkFieldName(rename);
   const nullable = entry['nullable'] === undefined ? null : nullableOf(entry);
   const type = entry['data_type'] ?? null;
   if (rename === null && nullable === null && type === null) {

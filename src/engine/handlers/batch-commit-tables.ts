@@ -35,7 +35,7 @@ export function batchCommitTables(parts: ManagedParts): Handler {
     const seal = call.once.seal(answerOf);
     const planned = await committed({ ...parts, rules: call.rules }, steps, held, seal);
     for (const { settle } of planned) await settle();
-    await letGo(held);
+    letGo(held);
     return answerOf(planned);
   };
 }
@@ -69,7 +69,7 @@ async function committed(
     );
   } catch (error) {
     if (tookNoEffect(error)) {
-      await letGo(held);
+      letGo(held);
       for (const { undo } of steps) await undo();
     }
     throw error;

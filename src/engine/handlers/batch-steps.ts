@@ -152,7 +152,8 @@ function deleteVersions(parts: StepParts, path: ObjectPath, fields: Fields): Bat
   };
   return {
     path,
-    ask: (permit) => permit.require('drop', path, ...named(branch)),
+    // Of all that drops, this alone is about a branch, so that main has to be said.
+    ask: (permit) => permit.require('drop', path, branch),
     plan: async () => {
       const { table, records, checks, writes } = await planRemoval(parts, removal);
       return {

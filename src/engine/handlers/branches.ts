@@ -1,8 +1,8 @@
 import type { Answer } from '../../protocol/backend.ts';
 import { jsonAnswer } from '../answers.ts';
 import type { Call, HandlerTable } from '../handler.ts';
-import { countField, integerField, textField } from '../query/fields.ts';
-import { pageParameters } from '../parameters.ts';
+import { countField, textField } from '../query/fields.ts';
+import { asksForPages, pageParameters } from '../parameters.ts';
 import { removeBranch } from '../table/branch-removal.ts';
 import type { BranchOrigin, NamedBranch } from '../table/branches.ts';
 import { MAIN } from '../table/chain.ts';
@@ -20,6 +20,9 @@ export function branchHandlers(parts: TagParts): HandlerTable {
     DeleteTableBranch: (call) => deleteBranch(parts, call),
   };
 }
+
+/** A manifest is the first thing of a branch, and only its client writes one (wire contract, section 10.8). */
+const BY_ITS_CLIENT = 'a branch begins when one of them commits to it';
 
 /** CreateTableBranch: from a version of a branch, of main unless one is named; from its newest unless one is. */
 async function createBranch(parts: TagParts, call: Call): Promise<Answer> {
@@ -40,7 +43,7 @@ async function createBranch(parts: TagParts, call: Call): Promise<Answer> {
   await branches.create({
     name,
     table: async () => {
-      const table = await engineTable(parts, call);
+      const table = await engineTable(parts, call, BY_ITS_CLIENT);
       const placed = { path: object, record: table.content };
       await judgeAside(call.rules, placed, 'create_branch', { branch: name });
       return table;
@@ -89,7 +92,7 @@ async function listBranches(parts: TagParts, call: Call): Promise<Answer> {
     const chain = await parts.tables.chain(table, name);
     return (await parts.tables.versions(table, newest, chain)).length > 0;
   };
-  if (call.request.dialect === 'lancedb' && integerField(call.body, 'limit') === null) {
+  if (call.request.dialect === 'lancedb' && !asksForPages(call)) {
     const all = await withRefs(table, (await branches.all(id)).branches, isLeft);
     return jsonAnswer(call, { branches: entriesOf(all) });
   }

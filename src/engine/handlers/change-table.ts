@@ -1,5 +1,10 @@
 import type { Answer } from '../../protocol/backend.ts';
-import { commitDerived, type Derive, type DerivedOutcome } from '../change/derived-commit.ts';
+import {
+  commitDerived,
+  type Derive,
+  type DerivedCommit,
+  type DerivedOutcome,
+} from '../change/derived-commit.ts';
 import type { Call } from '../handler.ts';
 import { branchParameter } from '../parameters.ts';
 import type { FragmentReader } from '../table/fragment-reader.ts';
@@ -21,6 +26,7 @@ export interface JudgedChange<Result> {
 /**
  * Changes the rows of a request's table.
  * @param answer What is answered, from what is committed.
+ * @param writes What the commit writes beside the version.
  * @throws CatalogError TableNotFound, TableBranchNotFound, why the table's rows are
  * not here, ConcurrentModification, or what the change refuses.
  */
@@ -30,6 +36,7 @@ export async function changeTable<Result>(
   derive: Derive<Result>,
   answer: (outcome: DerivedOutcome<Result>) => Answer,
   { action, rows }: JudgedChange<Result>,
+  writes?: DerivedCommit<Result>['writes'],
 ): Promise<Answer> {
   const { object } = call.request;
   const table = await catalog.requireTable(object);
@@ -39,5 +46,17 @@ export async function changeTable<Result>(
   const seal = call.once.seal(answer);
   const place = { path: object, table: table.content, branch: chain.branch, action };
   const judge = changeJudge(call.rules, tables, place, rows);
-  return answer(await commitDerived({ tables, table, chain, current, derive, seal, judge }));
+  return answer(
+    await commitDerived({
+      tables,
+      table,
+      chain,
+      current,
+      derive,
+      writes,
+      seal,
+      judge,
+      recorded: call.recorded,
+    }),
+  );
 }

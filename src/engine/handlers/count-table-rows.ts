@@ -12,7 +12,7 @@ export function countTableRows(reads: TableReads): Handler {
   return async (call) => {
     const predicate = textField(call.body, 'predicate');
     const snapshot = await readTable(reads, call);
-    const count = await counted(reads, snapshot, predicate, call.request.signal);
+    const count = await counted(reads, snapshot, predicate, call.request.signal());
     return {
       status: 200,
       contentType: 'application/json',

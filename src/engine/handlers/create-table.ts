@@ -9,7 +9,7 @@ import { jsonAnswer } from '../answers.ts';
 import type { Call, Handler } from '../handler.ts';
 import { byQueryMode } from '../parameters.ts';
 import { overwritten } from '../table/change.ts';
-import { openIncoming } from '../table/incoming.ts';
+import { checkColumns, openIncoming } from '../table/incoming.ts';
 import { requireFree, reserveLocation, resolveLocation } from '../table/locations.ts';
 import type { Committed } from '../table/tables.ts';
 import { versionJudge } from '../rules/version-judge.ts';
@@ -85,6 +85,7 @@ async function createNew(
   const { request } = call;
   const table = await newTable(parts, options, replace?.content);
   const incoming = await openIncoming(request.body, parts.maxArrowBytes);
+  checkColumns(incoming.schema);
   const kind = replace === undefined ? 'create' : 'overwrite';
   const answer = (made: Committed) => created(call, made, table.properties, kind);
   const flushes = new Flushes();
@@ -150,6 +151,7 @@ async function overwrite(creation: Creation, table: Stored<TableRecord>): Promis
     throw new CatalogError('InvalidInput', 'a table that is overwritten keeps its location');
   }
   const { schema, batches } = await openIncoming(request.body, parts.maxArrowBytes);
+  checkColumns(schema);
   const files = await parts.tables.write(table.content, schema, batches);
   const properties = options.properties ?? table.content.properties;
   const answer = (made: Committed) => created(call, made, properties, 'overwrite');

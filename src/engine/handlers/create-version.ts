@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { isJsonObject } from '../../protocol/json.ts';
 import { jsonAnswer } from '../answers.ts';
-import { commitLoop, tookNoEffect } from '../catalog/commit-loop.ts';
+import { commitLoop, tookNoEffect, type Committer } from '../catalog/commit-loop.ts';
+import { NotDurable } from '../catalog/not-durable.ts';
 import type { Seal } from '../catalog/seal.ts';
 import type { Call, Handler } from '../handler.ts';
 import type { Answer } from '../../protocol/backend.ts';
@@ -29,8 +30,23 @@ export function createVersion(parts: ManagedParts): Handler {
     const request = versionRequest(call.request.object, call.body, branchParameter(call));
     const answerOf = (planned: readonly PlannedVersion[]) => created(call, planned[0]!);
     const seal = call.once.seal(answerOf);
-    return answerOf(await committedVersions(parts, [request], seal, lanceJudge(call.rules)));
+    return answerOf(
+      await committedVersions(waiting(parts, call), [request], seal, lanceJudge(call.rules)),
+    );
   };
+}
+
+/** The same parts, of which nothing is committed before the attempt is recorded. */
+function waiting(parts: ManagedParts, { recorded }: Call): ManagedParts {
+  if (recorded === undefined) return parts;
+  const { committer } = parts;
+  const commit: Committer['commit'] = async (...change) => {
+    await recorded().catch((error: unknown) => {
+      throw new NotDurable(error);
+    });
+    return committer.commit(...change);
+  };
+  return { ...parts, committer: { commit, catchUp: async () => committer.catchUp?.() } };
 }
 
 function created(call: Call, { table, record, summary }: PlannedVersion): Answer {
@@ -50,6 +66,11 @@ export async function committedVersions(
   const { committer } = parts;
   const now = Date.now();
   const held = new Set<string>();
+  const settled = new Set<readonly PlannedVersion[]>();
+  const settle = async (versions: readonly PlannedVersion[]): Promise<void> => {
+    if (!settled.has(versions)) await settleVersions(versions);
+    settled.add(versions);
+  };
   try {
     const planned = await commitLoop<readonly PlannedVersion[]>({ committer, seal }, async () => {
       const plan = new VersionPlan(parts, now, held, judge);
@@ -58,13 +79,13 @@ export async function committedVersions(
       const writes = versions.flatMap((version) => version.writes);
       if (writes.length === 0) return { kind: 'done', result: versions };
       const checks = versions.flatMap((version) => version.checks);
-      return { kind: 'commit', checks, writes, result: versions };
+      return { kind: 'commit', checks, writes, result: versions, decided: () => settle(versions) };
     });
-    await settleVersions(planned);
-    await letGo(held);
+    await settle(planned);
+    letGo(held);
     return planned;
   } catch (error) {
-    if (tookNoEffect(error)) await letGo(held);
+    if (tookNoEffect(error)) letGo(held);
     throw error;
   }
 }

@@ -1,5 +1,6 @@
 import { pathToFileURL } from 'node:url';
-import { schemaToJson } from '../../arrow/json-schema.ts';
+import type { Schema } from 'apache-arrow';
+import { schemaToJson, type JsonSchema, type Vocabulary } from '../../arrow/json-schema.ts';
 import type { Answer } from '../../protocol/backend.ts';
 import { jsonAnswer } from '../answers.ts';
 import type { Catalog } from '../catalog/catalog.ts';
@@ -12,6 +13,7 @@ import { locationOf } from '../managed/managed-versions.ts';
 import type { Chain } from '../table/chain.ts';
 import type { Snapshot } from '../table/snapshot.ts';
 import type { Tags } from '../table/tags.ts';
+import { SaidAnswers, type Described } from './said-answers.ts';
 import { placeOf } from './read-place.ts';
 import type { TableView } from './table-view.ts';
 
@@ -34,6 +36,12 @@ export async function describeTable(
     return jsonAnswer(call, await elsewhere(call, tables, table, { chain, version, withUri }));
   }
   const snapshot = await tables.snapshot(table, version, chain);
+  return said.of(call, { table, snapshot, withUri });
+}
+
+const said = new SaidAnswers(answerOf);
+
+function answerOf(call: Call, { table, snapshot, withUri }: Described): Answer {
   return jsonAnswer(call, {
     ...common(call, table),
     ...written(call, snapshot, deletionsOf(snapshot)),
@@ -111,10 +119,24 @@ function written(
   const deleted = fragments.reduce((sum, { deletedRows }) => sum + deletedRows, 0);
   return {
     version,
-    schema: schemaToJson(schema, vocabulary),
+    schema: jsonOf(schema, vocabulary),
     metadata: Object.fromEntries(schema.metadata),
     stats: { num_deleted_rows: deleted, num_fragments: fragments.length },
   };
+}
+
+/** Versions share their schema, and a schema is immutable: each is put in words once. */
+const described: Readonly<Record<Vocabulary, WeakMap<Schema, JsonSchema>>> = {
+  lance: new WeakMap(),
+  namespace: new WeakMap(),
+};
+
+function jsonOf(schema: Schema, vocabulary: Vocabulary): JsonSchema {
+  const known = described[vocabulary].get(schema);
+  if (known !== undefined) return known;
+  const json = schemaToJson(schema, vocabulary);
+  described[vocabulary].set(schema, json);
+  return json;
 }
 
 function deletionsOf({ fragments }: Snapshot): readonly { readonly deletedRows: number }[] {

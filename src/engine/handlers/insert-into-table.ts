@@ -5,40 +5,50 @@ import type { Action } from '../../protocol/operation.ts';
 import { Flushes } from '../../store/flushes.ts';
 import { jsonAnswer } from '../answers.ts';
 import { incomingRows } from '../change/computed-rows.ts';
-import type { Handler } from '../handler.ts';
+import type { Call, Handler } from '../handler.ts';
 import { branchParameter, byQueryMode } from '../parameters.ts';
 import { appended, overwritten, type Change } from '../table/change.ts';
 import type { WrittenFile } from '../table/fragment-writer.ts';
-import { openIncoming } from '../table/incoming.ts';
+import { openIncoming, type Incoming } from '../table/incoming.ts';
 import { sameSchema } from '../table/schema-match.ts';
 import type { Committed } from '../table/tables.ts';
 import { versionJudge } from '../rules/version-judge.ts';
 import { commitSummary } from './commit-summary.ts';
+import { overwriting } from './overwriting.ts';
 import { commitFiles, requireEngineTable, type TableParts } from './table-parts.ts';
 
 interface Mode {
   readonly kind: 'append' | 'overwrite';
   /** What it counts as beside an insert. */
   readonly classes: ReadonlySet<Action>;
-  readonly change: (files: readonly WrittenFile[]) => Change;
+  /** The rows to write, in the schema that the table has with them. */
+  readonly rows: (call: Call, branch: string, incoming: Incoming, table: Schema) => Incoming;
+  readonly change: (schema: Schema, files: readonly WrittenFile[]) => Change;
 }
 
 const modes: Readonly<Record<string, Mode>> = {
   append: {
     kind: 'append',
     classes: new Set(),
-    change: (files) => (base) => appended(base, files),
+    rows: (_call, _branch, incoming, schema) => ({
+      schema,
+      batches: incomingRows(incoming, schema),
+    }),
+    change: (_schema, files) => (base) => appended(base, files),
   },
   overwrite: {
     kind: 'overwrite',
     classes: new Set(['modify']),
-    change: (files) => (base) => overwritten(base, base.schema, files),
+    rows: overwriting,
+    change: (schema, files) => (base) =>
+      overwritten(base, sameSchema(base.schema, schema) ? base.schema : schema, files),
   },
 };
 
 /**
  * InsertIntoTable: the stream's rows in the table's schema, added to the others
- * or in their place. Appends of several writers all take effect.
+ * or in their place. Appends of several writers all take effect; rows of other
+ * columns that take the place of all give the table their schema.
  */
 export function insertIntoTable(parts: TableParts): Handler {
   return async (call) => {
@@ -46,13 +56,15 @@ export function insertIntoTable(parts: TableParts): Handler {
     const mode = byQueryMode(call, modes);
     const table = await parts.catalog.requireTable(request.object);
     requireEngineTable(request.object, table.content);
-    const chain = await parts.tables.chain(table.content, branchParameter(call));
+    const branch = branchParameter(call);
+    const chain = await parts.tables.chain(table.content, branch);
     const incoming = await openIncoming(request.body, parts.maxArrowBytes);
-    const { schema } = await parts.tables.snapshot(table.content, undefined, chain);
-    const rows = incomingRows(incoming, schema);
+    const before = await parts.tables.snapshot(table.content, undefined, chain);
+    const { schema, batches } = mode.rows(call, branch, incoming, before.schema);
     const flushes = new Flushes();
-    const files = await parts.tables.write(table.content, schema, rows, flushes);
-    const change = unlessAltered(schema, mode.change(files));
+    flushes.add(call.recorded?.() ?? Promise.resolve());
+    const files = await parts.tables.write(table.content, schema, batches, flushes);
+    const change = unlessAltered(before.schema, mode.change(schema, files));
     const inserted = files.reduce((sum, file) => sum + file.rows, 0);
     const answer = (committed: Committed): Answer =>
       jsonAnswer(

@@ -1,7 +1,7 @@
 import type { Answer } from '../../protocol/backend.ts';
 import { jsonAnswer } from '../answers.ts';
 import type { Call, HandlerTable } from '../handler.ts';
-import type { TransactionRecord, TransactionStatus } from '../jobs/transaction.ts';
+import type { JobSpec, TransactionRecord, TransactionStatus } from '../jobs/transaction.ts';
 import { textField } from '../query/fields.ts';
 import { placeSummary } from './commit-summary.ts';
 import { jobEvents } from './job-events.ts';
@@ -69,11 +69,15 @@ async function describeJob(parts: TransactionParts, call: Call): Promise<Answer>
     job_id: id,
     job_type: job.type,
     creation_ms: createdMillis,
-    spec: { table, branch, column, ...(where === null ? {} : { where }) },
+    spec: { table, branch, column, ...(where === null ? {} : { where }), ...indexOf(job) },
     result: resultOf(record),
     failure: failure === null ? undefined : { phase: 'run', ...failure, retryable: false },
   };
   return jsonAnswer(call, described, { objects: [path] });
+}
+
+function indexOf(job: JobSpec): object {
+  return job.type === 'index' ? { index: job.name, index_type: job.indexType } : {};
 }
 
 function resultOf({ progress, version }: TransactionRecord): object {

@@ -2,8 +2,7 @@ import type { Answer } from '../../protocol/backend.ts';
 import { jsonAnswer } from '../answers.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { Call } from '../handler.ts';
-import { pageParameters } from '../parameters.ts';
-import { integerField } from '../query/fields.ts';
+import { asksForPages, pageParameters } from '../parameters.ts';
 import type { NamedTag, Tags } from '../table/tags.ts';
 import { requireWrittenTable } from './table-parts.ts';
 
@@ -25,7 +24,7 @@ export async function listTags(parts: TagListing, call: Call): Promise<Answer> {
   const { object } = call.request;
   const { content } = await parts.catalog.requireTable(object);
   requireWrittenTable(object, content);
-  if (dialect === 'lancedb' && integerField(call.body, 'limit') === null) {
+  if (dialect === 'lancedb' && !asksForPages(call)) {
     return jsonAnswer(call, entriesOf((await parts.tags.all(content.id)).tags));
   }
   const found = await parts.tags.page(content.id, page.after, page.limit + 1);

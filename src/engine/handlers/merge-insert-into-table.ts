@@ -43,6 +43,7 @@ export function mergeInsertIntoTable(parts: TableChanges): Handler {
           { path: object, table: table.content, branch: chain.branch, action: 'merge' },
           rowsOf,
         ),
+        recorded: call.recorded,
         seal: call.once.seal((made: DerivedOutcome<MergeCounts>) => answer(call, made)),
       });
       return answer(call, outcome);

@@ -12,6 +12,7 @@ import { countTableRows } from './count-table-rows.ts';
 import { describeTable } from './describe-table.ts';
 import { describeVersion } from './describe-version.ts';
 import { analyzeQuery, explainQuery } from './explain-query.ts';
+import { CatalogError } from '../../protocol/errors.ts';
 import { queryTable } from './query-table.ts';
 import { tableExists } from './tables.ts';
 import { tagVersion } from './tags.ts';
@@ -29,7 +30,10 @@ export interface PastParts {
 
 /** The operations that can answer for a version by what was read before, without the store. */
 export function pastHandlers({ store, reader, heavy, ...parts }: PastParts): HandlerTable {
-  const committer: Committer = { commit: (checks, writes) => store.commit(checks, writes) };
+  const committer: Committer = {
+    commit: (checks, writes) => store.commit(checks, writes),
+    settle: () => Promise.reject(unsettled()),
+  };
   const catalog = new Catalog(store, committer);
   const tables = new Tables({ ...parts, store, committer });
   const tags = new Tags(store, committer);
@@ -44,4 +48,11 @@ export function pastHandlers({ store, reader, heavy, ...parts }: PastParts): Han
     ExplainTableQueryPlan: explainQuery(reads),
     AnalyzeTableQueryPlan: analyzeQuery(reads),
   };
+}
+
+function unsettled(): CatalogError {
+  return new CatalogError(
+    'ServiceUnavailable',
+    'the store of the catalog does not answer, and what became of this version is known to it alone',
+  );
 }

@@ -13,14 +13,14 @@ export function queryTable(reads: TableReads): Handler {
     const snapshot = await readTable(reads, call);
     const plan = planQuery(query, snapshot);
     if (reads.heavy?.isHeavyQuery(plan) === true) {
-      const body = await reads.heavy.query(query, snapshot, call.request.signal);
+      const body = await reads.heavy.query(query, plan, call.request.signal());
       return fileAnswer(snapshot.version, body);
     }
     return rowsAnswer({
       schema: plan.schema,
-      batches: execute(plan, attended(reads.reader, call.request.signal)),
+      batches: execute(plan, attended(reads.reader, call.request.signal())),
       version: snapshot.version,
-      signal: call.request.signal,
+      signal: call.request.signal(),
       giveBack: (memory) => reads.reader.giveBack?.(memory),
     });
   };

@@ -20,9 +20,14 @@ export interface TableParts {
 
 /**
  * Refuses a table whose rows this engine does not hold (contract section 8).
+ * @param instead What to do with one that Lance clients write.
  * @throws CatalogError InvalidTableState for a declared table, Unsupported for one that Lance clients write.
  */
-export function requireEngineTable(path: ObjectPath, table: TableRecord): void {
+export function requireEngineTable(
+  path: ObjectPath,
+  table: TableRecord,
+  instead = 'open it at its location',
+): void {
   if (table.kind === 'engine') return;
   if (table.kind === 'declared') {
     throw new CatalogError(
@@ -32,7 +37,7 @@ export function requireEngineTable(path: ObjectPath, table: TableRecord): void {
   }
   throw new CatalogError(
     'Unsupported',
-    `table ${canonicalPath(path)} is written by Lance clients: open it at its location`,
+    `table ${canonicalPath(path)} is written by Lance clients: ${instead}`,
   );
 }
 

@@ -68,9 +68,9 @@ const contentsOf: Readonly<Record<TableKind, (read: Read) => Promise<Contents>>>
     return lanceSnapshot(locationOf(table), content);
   },
   engine: async ({ tables, table, chain, version }) => {
-    const { fragments } = await tables.snapshot(table, version, chain);
+    const { fragments, indices = [] } = await tables.snapshot(table, version, chain);
     const parts = fragments.map((fragment) => ({ rows: fragment.rows, bytes: bytesOf(fragment) }));
-    return { fragments: parts, numIndices: 0 };
+    return { fragments: parts, numIndices: indices.length };
   },
 };
 

@@ -4,8 +4,8 @@ import { jsonAnswer } from '../answers.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { TableRecord, VersionRecord } from '../catalog/records.ts';
 import type { Call } from '../handler.ts';
-import { branchParameter, limitParameter } from '../parameters.ts';
-import { flagField, integerField, textField } from '../query/fields.ts';
+import { asksForPages, branchParameter, limitParameter } from '../parameters.ts';
+import { flagField, textField } from '../query/fields.ts';
 import type { Chain } from '../table/chain.ts';
 import { locationOf } from '../managed/managed-versions.ts';
 import { storeKey } from '../managed/place.ts';
@@ -45,7 +45,7 @@ export async function listTableVersions(
 
 /** The LanceDB client takes what it gets for all there is. */
 function pagesAreUnknown(call: Call): boolean {
-  return call.request.dialect === 'lancedb' && integerField(call.body, 'limit') === null;
+  return call.request.dialect === 'lancedb' && !asksForPages(call);
 }
 
 async function everyVersion(

@@ -26,7 +26,7 @@ export function tableHandlers(
     DropTable: (call) => dropTable(catalog, tables, call),
     ListTableVersions: (call) => listTableVersions(catalog, tables, pageLimit, call),
     GetTableStats: (call) => tableStats(catalog, tables, tags, call),
-    ...indexHandlers(catalog, tables, tags),
+    ...indexHandlers({ catalog, tables, tags, pageLimit }),
     ListTableTags: (call) => listTags({ catalog, tags, pageLimit }, call),
   };
 }

@@ -97,10 +97,11 @@ export async function writtenTable(
 export async function engineTable(
   { catalog }: { readonly catalog: Pick<Catalog, 'requireTable'> },
   call: Call,
+  instead?: string,
 ): Promise<Stored<TableRecord>> {
   const { object } = call.request;
   const table = await catalog.requireTable(object);
-  requireEngineTable(object, table.content);
+  requireEngineTable(object, table.content, instead);
   return table;
 }
 

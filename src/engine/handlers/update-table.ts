@@ -1,16 +1,23 @@
 import { CatalogError } from '../../protocol/errors.ts';
 import type { JsonValue } from '../../protocol/json.ts';
 import { jsonAnswer } from '../answers.ts';
+import { encodeTable } from '../catalog/records-codec.ts';
+import type { Stored, TableRecord } from '../catalog/records.ts';
 import type { Update } from '../change/assignment.ts';
+import type { DerivedOutcome } from '../change/derived-commit.ts';
 import { updateRows } from '../change/update-rows.ts';
 import type { Handler } from '../handler.ts';
 import { textField, type Fields } from '../query/fields.ts';
+import { boundedProperties, propertiesField } from '../parameters.ts';
 import { changeTable, type TableChanges } from './change-table.ts';
 import { changeSummary } from './commit-summary.ts';
+
+type Properties = Readonly<Record<string, string>>;
 
 /**
  * UpdateTable: new values for columns of the rows of which the predicate is true,
  * of all rows without one. The count is answered under the names of both dialects.
+ * Properties are set on the table beside those that it has, by the same commit.
  */
 export function updateTable(parts: TableChanges): Handler {
   return async (call) => {
@@ -20,18 +27,26 @@ export function updateTable(parts: TableChanges): Handler {
     };
     const derive = updateRows(parts.reader, request);
     const rows = (changed: bigint) => ({ added: 0n, removed: 0n, changed });
-    return changeTable(
-      parts,
-      call,
-      derive,
-      ({ committed, result }) =>
-        jsonAnswer(
-          call,
-          { rows_updated: result, updated_rows: result, version: committed.manifest.version },
-          { commit: changeSummary('update', committed, rows(result)) },
-        ),
-      { action: 'update', rows },
-    );
+    const asked = propertiesField(call);
+    let properties: Properties | undefined;
+    const writes = ({ key, content }: Stored<TableRecord>) => {
+      properties = boundedProperties({ ...content.properties, ...asked });
+      return [{ key, value: encodeTable({ ...content, properties }) }];
+    };
+    const answer = ({ committed, result }: DerivedOutcome<bigint>) =>
+      jsonAnswer(
+        call,
+        {
+          rows_updated: result,
+          updated_rows: result,
+          version: committed.manifest.version,
+          properties,
+        },
+        { commit: changeSummary('update', committed, rows(result)) },
+      );
+    const hasProperties = Object.keys(asked).length > 0;
+    const judged = { action: 'update', rows } as const;
+    return changeTable(parts, call, derive, answer, judged, hasProperties ? writes : undefined);
   };
 }
 

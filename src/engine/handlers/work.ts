@@ -1,5 +1,6 @@
 import type { HandlerTable } from '../handler.ts';
 import { backfillColumns, type BackfillColumnsParts } from './backfill-columns.ts';
+import { createIndex } from './create-index.ts';
 import { foreignCodeHandlers } from './foreign-code.ts';
 import { jobHandlers } from './jobs.ts';
 import type { TransactionParts } from './transaction-view.ts';
@@ -11,6 +12,8 @@ export function workHandlers(
 ): HandlerTable {
   return {
     AlterTableBackfillColumns: backfillColumns(parts),
+    CreateTableIndex: createIndex(parts),
+    CreateTableScalarIndex: createIndex(parts),
     ...transactionHandlers(parts),
     ...jobHandlers(parts, parts.page),
     ...foreignCodeHandlers,

@@ -21,7 +21,7 @@ import { columnsOf, withColumns, type TableColumn } from '../table/table-columns
 import type { Tables } from '../table/tables.ts';
 import type { Line } from './background-compaction.ts';
 import type { Job, JobWork } from './job.ts';
-import type { BackfillSpec } from './transaction.ts';
+import type { BackfillSpec, JobSpec } from './transaction.ts';
 
 export interface BackfillParts {
   readonly store: Store;
@@ -169,11 +169,11 @@ async function commits(commit: Commit): Promise<boolean> {
   }
 }
 
-/** @throws CatalogError TableBranchNotFound, also for a later branch of the name. */
-async function chainOf(
+/** The line of a job. @throws CatalogError TableBranchNotFound, also for a later branch of the name. */
+export async function chainOf(
   tables: Tables,
   table: TableRecord,
-  { branch, branchKey }: BackfillSpec,
+  { branch, branchKey }: JobSpec,
 ): Promise<Chain> {
   const chain = await tables.chain(table, branch);
   if (chain.key === branchKey) return chain;
@@ -183,7 +183,8 @@ async function chainOf(
   );
 }
 
-async function placeOf(store: Store, { record }: Job): Promise<PlacedTable> {
+/** Where the table of a job is now. @throws CatalogError TableNotFound. */
+export async function placeOf(store: Store, { record }: Job): Promise<PlacedTable> {
   const found = await searchTable(store, record.table);
   if (found === undefined) throw tableNotFound(record.table.path);
   return found;

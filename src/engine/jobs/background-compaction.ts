@@ -43,9 +43,21 @@ export class BackgroundCompaction {
   #begun = false;
   #stopping = false;
   #working: Promise<void> | undefined;
+  #noticed = 0;
+  #merged = 0;
 
   constructor(parts: CompactionParts) {
     this.#parts = parts;
+  }
+
+  /** How many versions it has looked at. */
+  get noticed(): number {
+    return this.#noticed;
+  }
+
+  /** How many runs were merged. */
+  get merged(): number {
+    return this.#merged;
   }
 
   /** Begins to merge. Faults are told; nothing else is the worse for them. */
@@ -56,6 +68,7 @@ export class BackgroundCompaction {
 
   /** Looks at a version that a table got. Does nothing before `start`. */
   notice(line: Line, { fragments }: Manifest): void {
+    this.#noticed += 1;
     if (!this.#begun || this.#stopping || runToMerge(fragments) === undefined) return;
     this.#waiting.set(`${line.table.content.id}/${line.chain.key}`, line);
     this.#begin();
@@ -134,6 +147,7 @@ export class BackgroundCompaction {
           return [];
         },
       });
+      this.#merged += 1;
     } catch (error) {
       // What may have been committed may be named by a version.
       if (!submitted) {

@@ -1,4 +1,5 @@
 import type { ObjectPath } from '../../protocol/identifier.ts';
+import type { IndexType } from '../table/snapshot.ts';
 
 /** How far a transaction has come, in the protocol's words. The last three are final. */
 export type TransactionStatus = 'QUEUED' | 'RUNNING' | 'SUCCEEDED' | 'FAILED' | 'CANCELED';
@@ -14,8 +15,22 @@ export interface BackfillSpec {
   readonly branchKey: string;
 }
 
+/** Builds an index over the rows that a table has. */
+export interface IndexSpec {
+  readonly type: 'index';
+  readonly column: string;
+  readonly where: null;
+  readonly name: string;
+  readonly uuid: string;
+  readonly indexType: IndexType;
+  /** Whether it takes the place of an index of its name. */
+  readonly replace: boolean;
+  readonly branch: string;
+  readonly branchKey: string;
+}
+
 /** The work of a transaction: each kind is a member of this union and a row of the runner's table. */
-export type JobSpec = BackfillSpec;
+export type JobSpec = BackfillSpec | IndexSpec;
 
 /** Rows that are done, of those that are to be done. */
 export interface JobProgress {

@@ -1,4 +1,4 @@
-import { open, type FileHandle } from 'node:fs/promises';
+import { FileDescriptor } from '../../store/file-descriptor.ts';
 import type { LanceManifest } from './lance-manifest.ts';
 import { countIndices, decodeLanceManifest } from './lance-manifest-reader.ts';
 import { LanceManifestError } from './lance-message.ts';
@@ -23,21 +23,13 @@ const MOST_BYTES = 256 * 1024 * 1024;
  * @throws LanceManifestError, and the error of the operating system for a file that is not there.
  */
 export async function readManifestFile(path: string): Promise<ManifestFile> {
-  const file = await open(path, 'r');
+  const file = FileDescriptor.open(path, 'r');
   try {
-    const { size } = await file.stat();
+    const size = file.size();
     if (size < TAIL_BYTES) throw new LanceManifestError('the file is too short');
-    const tail = await readRange(file, size - TAIL_BYTES, TAIL_BYTES);
-    if (tail.toString('latin1', 12) !== MARK) {
-      throw new LanceManifestError('the file has another mark');
-    }
-    const section = await readSection(file, size, tail.readBigUInt64LE(0));
-    const manifest = decodeLanceManifest(section);
-    const { indices } = manifest;
-    const numIndices = indices === null ? 0 : countIndices(await readSection(file, size, indices));
-    return { manifest, numIndices, bytes: size };
+    return await readParts({ file, size });
   } finally {
-    await file.close();
+    file.close();
   }
 }
 
@@ -46,29 +38,48 @@ export async function readManifestFile(path: string): Promise<ManifestFile> {
  * @throws LanceManifestError, and the error of the operating system for a file that is not there.
  */
 export async function readManifestPart(path: string, start: bigint): Promise<Buffer> {
-  const file = await open(path, 'r');
+  const file = FileDescriptor.open(path, 'r');
   try {
-    return await readSection(file, (await file.stat()).size, start);
+    return await readSection({ file, size: file.size() }, start);
   } finally {
-    await file.close();
+    file.close();
   }
+}
+
+interface OpenManifest {
+  readonly file: FileDescriptor;
+  readonly size: number;
+}
+
+async function readParts(open: OpenManifest): Promise<ManifestFile> {
+  const tail = await readRange(open, open.size - TAIL_BYTES, TAIL_BYTES);
+  if (tail.toString('latin1', 12) !== MARK) {
+    throw new LanceManifestError('the file has another mark');
+  }
+  const section = await readSection(open, tail.readBigUInt64LE(0));
+  const manifest = decodeLanceManifest(section);
+  const { indices } = manifest;
+  const numIndices = indices === null ? 0 : countIndices(await readSection(open, indices));
+  return { manifest, numIndices, bytes: open.size };
 }
 
 /** A part of the file: its length in four bytes, and then itself. */
-async function readSection(file: FileHandle, size: number, start: bigint): Promise<Buffer> {
+async function readSection(open: OpenManifest, start: bigint): Promise<Buffer> {
+  const { size } = open;
   if (start + 4n > BigInt(size)) {
     throw new LanceManifestError('a part lies beyond the end of the file');
   }
-  const length = (await readRange(file, Number(start), 4)).readUInt32LE(0);
+  const length = (await readRange(open, Number(start), 4)).readUInt32LE(0);
   if (length > MOST_BYTES || Number(start) + 4 + length > size) {
     throw new LanceManifestError(`a part of ${length} bytes does not fit in the file`);
   }
-  return readRange(file, Number(start) + 4, length);
+  return readRange(open, Number(start) + 4, length);
 }
 
-async function readRange(file: FileHandle, start: number, length: number): Promise<Buffer> {
+async function readRange({ file }: OpenManifest, start: number, length: number): Promise<Buffer> {
   const buffer = Buffer.alloc(length);
-  const { bytesRead } = await file.read(buffer, 0, length, start);
-  if (bytesRead < length) throw new LanceManifestError('the file ends too early');
+  if ((await file.read(buffer, start)) < length) {
+    throw new LanceManifestError('the file ends too early');
+  }
   return buffer;
 }

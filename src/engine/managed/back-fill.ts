@@ -1,14 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { stat } from 'node:fs/promises';
-import { join, relative } from 'node:path';
+import { join } from 'node:path';
 import type { Check, Store, Write } from '../../store/store.ts';
 import { encodeBranch } from '../catalog/branch-codec.ts';
 import { branchKey, versionKey } from '../catalog/keys.ts';
 import { absent } from '../catalog/reader.ts';
 import type { VersionRecord } from '../catalog/records.ts';
 import { isDetached } from '../lance/version-file.ts';
-import { LanceManifestError } from '../lance/lance-message.ts';
-import { readManifestFile } from '../lance/manifest-file.ts';
 import { lanceManifests, type LanceVersion } from '../lance/versions.ts';
 import { chainOf, type Branches } from '../table/branches.ts';
 import { MAIN, MAIN_CHAIN, type Chain } from '../table/chain.ts';
@@ -17,6 +14,7 @@ import { headCheck, versionWrites } from '../table/version-commit.ts';
 import type { VersionStore } from '../table/version-store.ts';
 import { branchRefs, type BranchRef } from './lance-refs.ts';
 import { LANCE_TREE } from './place.ts';
+import { recordOfFile } from './version-of-file.ts';
 
 /** What a table's folder holds and the store does not. */
 export interface BackFill {
@@ -74,7 +72,9 @@ class Fill implements BackFill {
     let newest = head?.content;
     for (let start = 0; start < unknown.length; start += AT_ONCE) {
       const some = unknown.slice(start, start + AT_ONCE);
-      for (const record of await Promise.all(some.map((one) => this.#recordOf(one)))) {
+      for (const record of await Promise.all(
+        some.map((one) => recordOfFile(this.#location, one)),
+      )) {
         this.writes.push(this.#write(chain, record));
         const isNewer = newest === undefined || record.version > newest.version;
         if (!isDetached(record.version) && isNewer) newest = record;
@@ -120,28 +120,5 @@ class Fill implements BackFill {
   #write(chain: Chain, record: VersionRecord): Write {
     const key = versionKey(this.#tableId, chain.key, record.version);
     return { key, value: encodeVersion(record) };
-  }
-
-  async #recordOf({ version, manifest: path }: LanceVersion): Promise<VersionRecord> {
-    const name = relative(this.#location, path);
-    const file = await stat(path);
-    return {
-      version,
-      timestampMillis: (await timeOf(path)) ?? Math.floor(file.mtimeMs),
-      manifest: name,
-      staging: name,
-      manifestBytes: file.size,
-      metadata: {},
-    };
-  }
-}
-
-/** When a version was made; nothing where its manifest does not say, or cannot be read. */
-async function timeOf(path: string): Promise<number | null> {
-  try {
-    return (await readManifestFile(path)).manifest.timestampMillis;
-  } catch (error) {
-    if (error instanceof LanceManifestError) return null;
-    throw error;
   }
 }

@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path';
 import { CatalogError } from '../../protocol/errors.ts';
 import type { Check, Write } from '../../store/store.ts';
 import { encodeBranch } from '../catalog/branch-codec.ts';
+import type { Committer } from '../catalog/commit-loop.ts';
 import { branchKey, headKey, versionKey } from '../catalog/keys.ts';
 import { absent, unchanged } from '../catalog/reader.ts';
 import type { BranchRecord, Stored, TableRecord, VersionRecord } from '../catalog/records.ts';
@@ -15,7 +16,7 @@ import type { VersionStore } from '../table/version-store.ts';
 import { branchRefs, type BranchRef } from './lance-refs.ts';
 import { exists } from './managed-manifests.ts';
 import type { StagedPlace } from './place.ts';
-import { locationOf } from './managed-versions.ts';
+import { finishVersion, locationOf } from './managed-versions.ts';
 
 /** A line of versions of a Lance table that the next one is to be added to. */
 export interface ManagedLine {
@@ -32,6 +33,7 @@ export interface ManagedLine {
 
 /** What lines are found with. */
 export interface LineParts {
+  readonly committer: Committer;
   readonly versions: VersionStore;
   readonly branches: Branches;
 }
@@ -48,7 +50,6 @@ export async function managedLine(
   if (table.kind === 'declared') throw branchNotFound(branch);
   const stored = await parts.branches.find(table.id, branch);
   const ref = (await branchRefs(locationOf(table))).get(branch);
-  const left = await lanceVersions(join(locationOf(table), dirname(place.folder)));
   if (stored !== undefined) {
     const line = await knownLine(parts, table, { ...chainOf(branch, stored), lineage: [] });
     if (ref !== undefined) return line;
@@ -56,16 +57,21 @@ export async function managedLine(
     if (await isThere(table, line.head)) throw zombie(branch);
     return newLine(parts, table, { branch, ref }, { stored, line });
   }
+  const left = await lanceVersions(join(locationOf(table), dirname(place.folder)));
   if (left.length > 0) throw zombie(branch);
   return newLine(parts, table, { branch, ref });
 }
 
 async function knownLine(
-  { versions }: LineParts,
+  { versions, committer }: LineParts,
   table: TableRecord,
   chain: Chain,
 ): Promise<ManagedLine> {
   const head = await versions.head(table.id, chain);
+  // Nothing is built on a version that could still be lost with the store.
+  if (head !== undefined && (await isUnfinished(table, head))) {
+    await finishVersion(committer, locationOf(table), head);
+  }
   return {
     chain,
     head,
@@ -73,6 +79,11 @@ async function knownLine(
     checks: [headCheck(table.id, head, chain.key), ...chain.checks],
     writes: () => [],
   };
+}
+
+async function isUnfinished(table: TableRecord, { content }: Stored<VersionRecord>) {
+  const { manifest, staging } = content;
+  return manifest !== staging && (await exists(join(locationOf(table), staging)));
 }
 
 interface NewBranch {

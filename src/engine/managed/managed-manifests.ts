@@ -1,8 +1,11 @@
-import { access, open, readFile, rm } from 'node:fs/promises';
+import { statSync } from 'node:fs';
+import { readFile, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { CatalogError } from '../../protocol/errors.ts';
+import { FileDescriptor } from '../../store/file-descriptor.ts';
+import { Flushes } from '../../store/flushes.ts';
 import type { VersionRecord } from '../catalog/records.ts';
-import { createDurable, linkDurable, syncFolder } from '../disk.ts';
+import { createDurable, linkDurable, removeIfPresent, syncFolder } from '../disk.ts';
 import { isAbsent, ownership } from './place.ts';
 
 /** What a file system answers that makes no second names, or none of files that are someone else's. */
@@ -11,20 +14,23 @@ const NO_LINKS: ReadonlySet<string> = new Set(['EPERM', 'EACCES', 'ENOTSUP', 'EM
 /**
  * Gives the manifest of a committed version its final name, durably; does
  * nothing where it has it. Other bytes under that name are never overwritten.
+ * @param settle Sees to it that the journal has the version, before the name says
+ * that there is one; absent where that is known.
  * @returns Whether the manifest is there: Lance clients remove old ones on their own.
  * @throws Error when other bytes have the name.
  */
 export async function finaliseManifest(
   location: string,
   { manifest, staging, claimed }: Pick<VersionRecord, 'manifest' | 'staging' | 'claimed'>,
+  settle?: () => Promise<void>,
 ): Promise<boolean> {
   // The versions that a table was registered with never had another name.
   if (manifest === staging || !(await isOwn(location, staging))) return isOwn(location, manifest);
+  if (settle !== undefined && !(await isOwn(location, manifest))) await settle();
   const staged = join(location, staging);
   try {
     await place(staged, join(location, manifest));
-    for (const name of [staging, claimed ?? staging])
-      await rm(join(location, name), { force: true });
+    for (const name of [staging, claimed ?? staging]) removeIfPresent(join(location, name));
     return true;
   } catch (error) {
     // Somebody has finished it meanwhile: then the staging name is gone.
@@ -63,18 +69,25 @@ export async function holdStaged(
   isFirst: boolean,
 ): Promise<void> {
   const path = join(location, staging);
-  const file = await open(path, 'r');
+  const file = FileDescriptor.open(path, 'r');
+  const flushes = new Flushes();
   try {
-    await file.sync();
+    flushes.add(file.sync());
+    flushes.add(place(path, join(location, held)));
+    // Nobody has made the names of these folders durable before the first version.
+    if (isFirst)
+      for (const folder of foldersAbove(dirname(path), location)) flushes.add(syncFolder(folder));
+    await flushes.settled();
   } finally {
-    await file.close();
+    file.close();
   }
-  await place(path, join(location, held));
-  // Nobody has made the names of these folders durable before the first version.
-  for (let folder = dirname(path); ; folder = dirname(folder)) {
-    await syncFolder(folder);
-    if (!isFirst || folder === location) return;
-  }
+}
+
+/** The folders in which a folder lies, up to the outermost of them. */
+function foldersAbove(folder: string, outermost: string): readonly string[] {
+  if (folder === outermost) return [];
+  const above = dirname(folder);
+  return [above, ...foldersAbove(above, outermost)];
 }
 
 /** Whether two files of a table hold the same bytes; not when one is missing. */
@@ -92,8 +105,7 @@ export async function sameBytes(location: string, one: string, other: string): P
 
 export async function exists(path: string): Promise<boolean> {
   try {
-    await access(path);
-    return true;
+    return statSync(path, { throwIfNoEntry: false }) !== undefined;
   } catch (error) {
     if (isAbsent(error)) return false;
     throw error;

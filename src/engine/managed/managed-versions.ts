@@ -1,5 +1,6 @@
 import type { Store } from '../../store/store.ts';
 import type { Committer } from '../catalog/commit-loop.ts';
+import { versionKey } from '../catalog/keys.ts';
 import { unchanged } from '../catalog/reader.ts';
 import type { Stored, TableRecord, VersionRecord } from '../catalog/records.ts';
 import { versionNotFound } from '../table/version-refusals.ts';
@@ -40,7 +41,7 @@ export class ManagedVersions {
         ? await this.#versions.head(table.id, chain)
         : await this.#versions.at(table.id, version, chain);
     if (stored === undefined) throw versionNotFound(version);
-    if (await finaliseManifest(locationOf(table), stored.content)) return stored;
+    if (await finishVersion(this.#committer, locationOf(table), stored)) return stored;
     await this.#forget(table, stored.content, chain);
     throw versionNotFound(stored.content.version);
   }
@@ -73,7 +74,12 @@ export class ManagedVersions {
     if (location === null) return present;
     for (let start = 0; start < records.length; start += AT_ONCE) {
       const some = records.slice(start, start + AT_ONCE);
-      const there = await Promise.all(some.map((record) => finaliseManifest(location, record)));
+      const there = await Promise.all(
+        some.map((content) => {
+          const key = versionKey(table.id, chain.key, content.version);
+          return finishVersion(this.#committer, location, { key, content });
+        }),
+      );
       for (const [index, record] of some.entries()) {
         if (there[index] === true) present.push(record);
         else await this.#forget(table, record, chain);
@@ -87,12 +93,25 @@ export class ManagedVersions {
     const head = await this.#versions.head(table.id, chain);
     const stored = await this.#versions.at(table.id, version, chain);
     if (stored === undefined || version === head?.content.version) return;
-    if (await finaliseManifest(locationOf(table), stored.content)) return;
+    if (await finishVersion(this.#committer, locationOf(table), stored)) return;
     await this.#committer.commit(
       [unchanged(stored), headCheck(table.id, head, chain.key)],
       [{ key: stored.key, value: null }],
     );
   }
+}
+
+/**
+ * Finishes what a crash left undone of a committed version, or what others are still
+ * at: the journal gets it, then its manifest the final name.
+ * @returns Whether the manifest is there.
+ */
+export async function finishVersion(
+  committer: Committer,
+  location: string,
+  { key, content }: Pick<Stored<VersionRecord>, 'key' | 'content'>,
+): Promise<boolean> {
+  return finaliseManifest(location, content, async () => committer.settle?.(key));
 }
 
 /** The folder of a table that Lance clients write, or will. */

@@ -1,3 +1,4 @@
+import { lstatSync } from 'node:fs';
 import { realpath } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { CatalogError } from '../../protocol/errors.ts';
@@ -82,12 +83,27 @@ export type Ownership = 'absent' | 'own' | 'linked';
  */
 export async function ownership(location: string, name: string): Promise<Ownership> {
   try {
+    const plain = plainOwnership(location, name);
+    if (plain !== undefined) return plain;
     const [folder, path] = await Promise.all([realpath(location), realpath(join(location, name))]);
     return path === join(folder, name) ? 'own' : 'linked';
   } catch (error) {
     if (isAbsent(error)) return 'absent';
     throw error;
   }
+}
+
+/** The same where no link lies on the way, as nearly always; undefined where one does. */
+function plainOwnership(location: string, name: string): 'absent' | 'own' | undefined {
+  let path = location;
+  for (const segment of name.split('/')) {
+    if (segment === '' || segment === '.' || segment === '..') return undefined;
+    path = `${path}/${segment}`;
+    const stats = lstatSync(path, { throwIfNoEntry: false });
+    if (stats === undefined) return 'absent';
+    if (stats.isSymbolicLink()) return undefined;
+  }
+  return 'own';
 }
 
 export function refused(manifestPath: string, why: string): CatalogError {

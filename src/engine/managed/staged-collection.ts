@@ -1,33 +1,45 @@
 import { lstat, readdir, rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { LANCE_VERSIONS, namesIn } from '../lance/versions.ts';
 import { parseVersionFile } from '../lance/version-file.ts';
 import { isAbsent, LANCE_TREE, ownership } from './place.ts';
 
+/** A manifest that a Lance client has staged. */
+export interface StagedFile {
+  /** Path in the table's folder. */
+  readonly file: string;
+  readonly bytes: number;
+  /** When a client wrote it, in milliseconds. */
+  readonly writtenMillis: number;
+  /** When it got its name or last lost one: the service gives a second name to what is being committed. */
+  readonly changedMillis: number;
+}
+
 /**
- * Removes manifests that Lance clients staged and nobody committed: those of writers
- * that lost or died. Nothing else refers to them.
+ * All files under names of staged manifests: of commits under way, of ones that a crash
+ * left unfinished, and of writers that lost or died.
  * @param location The folder of a table that Lance clients write.
- * @param olderThanMillis Files that were written later stay: their commit may be on its way.
- * @param known The names inside the folder under which committed versions were
- * staged. One that a crash left unfinished is still needed.
- * @returns The names of what was removed.
  */
-export async function collectStaged(
-  location: string,
-  olderThanMillis: number,
-  known: ReadonlySet<string>,
-): Promise<readonly string[]> {
-  const removed: string[] = [];
+export async function* stagedFiles(location: string): AsyncGenerator<StagedFile> {
   for await (const folder of versionFolders(location)) {
-    for (const file of await namesIn(join(location, folder))) {
-      const name = join(folder, file);
-      const staged = parseVersionFile(file);
-      if (staged === undefined || staged.staging === '' || known.has(name)) continue;
-      if (await removeIfOld(join(location, name), olderThanMillis)) removed.push(name);
+    for (const name of await namesIn(join(location, folder))) {
+      if ((parseVersionFile(name)?.staging ?? '') === '') continue;
+      const file = join(folder, name);
+      const stats = await unlessAbsent(lstat(join(location, file)));
+      if (stats === undefined || stats.isDirectory()) continue;
+      const { size: bytes, mtimeMs: writtenMillis, ctimeMs: changedMillis } = stats;
+      yield { file, bytes, writtenMillis, changedMillis };
     }
   }
-  return removed;
+}
+
+/**
+ * Removes a staged manifest; a link as such, whatever it leads to.
+ * @returns Whether it was there.
+ */
+export async function removeStaged(location: string, file: string): Promise<boolean> {
+  if ((await ownership(location, dirname(file))) !== 'own') return false;
+  return (await unlessAbsent(rm(join(location, file)).then(() => true))) ?? false;
 }
 
 /** The folders of versions: that of the table, and those of its branches, whose names may have several parts. */
@@ -38,7 +50,8 @@ async function* versionFolders(location: string): AsyncGenerator<string> {
 
 async function* branchFolders(location: string, folder: string): AsyncGenerator<string> {
   if ((await ownership(location, folder)) !== 'own') return;
-  for (const entry of await readdir(join(location, folder), { withFileTypes: true })) {
+  const entries = await unlessAbsent(readdir(join(location, folder), { withFileTypes: true }));
+  for (const entry of entries ?? []) {
     if (!entry.isDirectory()) continue;
     const inner = join(folder, entry.name);
     if (entry.name === LANCE_VERSIONS) yield inner;
@@ -48,15 +61,12 @@ async function* branchFolders(location: string, folder: string): AsyncGenerator<
   }
 }
 
-/** A link is removed as such, whatever it leads to. */
-async function removeIfOld(path: string, olderThanMillis: number): Promise<boolean> {
+/** What was asked for; undefined when it is not there, or no longer. */
+async function unlessAbsent<Found>(asking: Promise<Found>): Promise<Found | undefined> {
   try {
-    const { mtimeMs } = await lstat(path);
-    if (mtimeMs >= olderThanMillis) return false;
-    await rm(path);
-    return true;
+    return await asking;
   } catch (error) {
-    if (isAbsent(error)) return false;
+    if (isAbsent(error)) return undefined;
     throw error;
   }
 }

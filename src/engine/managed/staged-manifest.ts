@@ -1,4 +1,4 @@
-import { stat } from 'node:fs/promises';
+import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { LanceManifest } from '../lance/lance-manifest.ts';
 import { LanceManifestError } from '../lance/lance-message.ts';
@@ -33,7 +33,7 @@ export async function readStaged(
   const whose = await ownership(location, place.staging);
   if (whose === 'absent') throw refused(manifestPath, 'does not exist');
   if (whose === 'linked') throw refused(manifestPath, 'leads through a link');
-  if (!(await stat(path)).isFile()) throw refused(manifestPath, 'is not a file');
+  if (!statSync(path).isFile()) throw refused(manifestPath, 'is not a file');
   const { manifest, bytes } = await read(path, manifestPath);
   if (manifestSize !== null && manifestSize !== BigInt(bytes)) {
     throw refused(manifestPath, `has ${bytes} bytes, not ${manifestSize} as manifest_size says`);

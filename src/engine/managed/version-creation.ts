@@ -1,4 +1,3 @@
-import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { CommitSummary } from '../../protocol/commit-summary.ts';
 import { CatalogError } from '../../protocol/errors.ts';
@@ -8,6 +7,7 @@ import type { Catalog } from '../catalog/catalog.ts';
 import { versionKey } from '../catalog/keys.ts';
 import { absent, unchanged } from '../catalog/reader.ts';
 import { encodeTable } from '../catalog/records-codec.ts';
+import { removeIfPresent } from '../disk.ts';
 import type { Stored, TableRecord, VersionRecord } from '../catalog/records.ts';
 import { branchNotFound, chainOf } from '../table/branches.ts';
 import { MAIN, MAIN_CHAIN, type Chain } from '../table/chain.ts';
@@ -16,7 +16,7 @@ import { versionWrites } from '../table/version-commit.ts';
 import { lanceSummary, repeatedSummary } from './lance-summary.ts';
 import { exists, finaliseManifest, holdStaged, sameBytes } from './managed-manifests.ts';
 import { managedLine, type LineParts, type ManagedLine } from './managed-line.ts';
-import { locationOf } from './managed-versions.ts';
+import { finishVersion, locationOf } from './managed-versions.ts';
 import { finalNames, stagedPlace, type StagedPlace } from './place.ts';
 import { readStaged, type StagedManifest } from './staged-manifest.ts';
 import type { JudgeStaged } from './staged-version.ts';
@@ -193,9 +193,9 @@ export class VersionPlan {
       chain === undefined ? undefined : await this.#parts.versions.at(table.id, version, chain);
     if (stored === undefined) return undefined;
     const record = stored.content;
-    if (record.claimed === place.staging) return record;
     const location = locationOf(table);
-    const isThere = await finaliseManifest(location, record);
+    const isThere = await finishVersion(this.#parts.committer, location, stored);
+    if (record.claimed === place.staging) return record;
     if (isThere && (await sameBytes(location, record.manifest, place.staging))) return record;
     // A branch may have been deleted by its client, with all its files.
     if (!isThere && branch !== MAIN) return undefined;
@@ -250,10 +250,7 @@ function following(table: TableRecord, { line, record }: Planned): Target {
   };
 }
 
-/**
- * Gives the manifests of versions that were committed their final names.
- * @returns Their records, in order.
- */
+/** Gives the manifests of versions that were committed their final names. */
 export async function settleVersions(planned: readonly PlannedVersion[]): Promise<void> {
   for (const { table, record, staging } of planned) {
     const location = locationOf(table);
@@ -261,13 +258,13 @@ export async function settleVersions(planned: readonly PlannedVersion[]): Promis
       throw new Error(`the manifest of version ${record.version} is gone from ${location}`);
     }
     // A retry may have staged the same bytes again.
-    if (staging !== record.claimed) await rm(join(location, staging), { force: true });
+    if (staging !== record.claimed) removeIfPresent(join(location, staging));
   }
 }
 
 /** Lets go of staged manifests, when their commit was refused or they have their final names. */
-export async function letGo(held: ReadonlySet<string>): Promise<void> {
-  for (const path of held) await rm(path, { force: true });
+export function letGo(held: ReadonlySet<string>): void {
+  for (const path of held) removeIfPresent(path);
 }
 
 /** @throws CatalogError InvalidTableState: the versions of a table that this engine writes come from its own operations alone (contract section 8). */

@@ -1,9 +1,10 @@
 import type { Answer } from '../../protocol/backend.ts';
 import type { ObjectPath } from '../../protocol/identifier.ts';
 import { placeSummary } from '../handlers/commit-summary.ts';
+import type { AskedRight } from './asked-rights.ts';
 import type { BodyDigest } from './hashed-body.ts';
 
-/** The largest body of an answer that is kept, in bytes. */
+/** The largest answer that is kept, with the rights that it took, in bytes. */
 const MAX_BYTES = 131_072;
 
 /** What a request asked and what it was answered, as the store keeps it. */
@@ -17,43 +18,44 @@ export interface AnswerRecord {
   /** Milliseconds since 1970 from which it counts no more. */
   readonly expires: number;
   readonly answer: KeptAnswer;
+  /** The rights that it took beyond those that the route shows. */
+  readonly rights: readonly AskedRight[];
 }
 
 /** An answer without what is made anew for each request. */
 interface KeptAnswer {
   readonly status: number;
   readonly contentType: string | null;
-  /** Null when it had none, a number of bytes when it had too many. */
+  /** Null when it had none; a number of bytes when there was too much to keep. */
   readonly text: string | number | null;
   readonly mode: string | null;
   readonly branch: string | null;
   readonly objects: readonly ObjectPath[];
 }
 
-/** What is kept of an answer. */
-export function keptAnswer({
-  status,
-  contentType,
-  body,
-  mode,
-  branch,
-  objects,
-}: Answer): KeptAnswer {
-  return {
+/** What is kept of an answer, and of the rights that it took: without those it is not told again. */
+export function kept(
+  { status, contentType, body, mode, branch, objects }: Answer,
+  rights: readonly AskedRight[],
+): Pick<AnswerRecord, 'answer' | 'rights'> {
+  const text = textOf(body);
+  const bytes =
+    Buffer.byteLength(text ?? '') + Buffer.byteLength(JSON.stringify([rights, objects]));
+  const isSmall = bytes <= MAX_BYTES;
+  const answer = {
     status,
     contentType: contentType ?? null,
-    text: keptText(body),
+    text: isSmall ? text : bytes,
     mode: mode ?? null,
     branch: branch ?? null,
-    objects: objects ?? [],
+    objects: isSmall ? (objects ?? []) : [],
   };
+  return { answer, rights: isSmall ? rights : [] };
 }
 
-function keptText(body: Answer['body']): KeptAnswer['text'] {
-  if (body === null) return null;
-  if (typeof body !== 'string') throw new Error('the answer of a change does not stream');
-  const bytes = Buffer.byteLength(body);
-  return bytes > MAX_BYTES ? bytes : body;
+function textOf(body: Answer['body']): string | null {
+  if (body === null || typeof body === 'string') return body;
+  throw new Error('the answer of a change does not stream');
 }
 
 /** The answer of the first time, as the answer of a request that changes nothing. */
@@ -78,5 +80,7 @@ export function encodeAnswer(record: AnswerRecord): Uint8Array {
 
 /** The inverse of `encodeAnswer`. */
 export function decodeAnswer(bytes: Uint8Array): AnswerRecord {
-  return JSON.parse(Buffer.from(bytes).toString()) as AnswerRecord;
+  const record = JSON.parse(Buffer.from(bytes).toString()) as AnswerRecord;
+  // One that was written before rights were kept has none.
+  return { ...record, rights: record.rights ?? [] };
 }

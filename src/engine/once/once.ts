@@ -5,13 +5,8 @@ import type { Store } from '../../store/store.ts';
 import { commitLoop, type Committer } from '../catalog/commit-loop.ts';
 import { unchanged } from '../catalog/reader.ts';
 import { AlreadyDone, type Seal } from '../catalog/seal.ts';
-import {
-  decodeAnswer,
-  encodeAnswer,
-  keptAnswer,
-  replayed,
-  type AnswerRecord,
-} from './answer-record.ts';
+import { decodeAnswer, encodeAnswer, kept, replayed, type AnswerRecord } from './answer-record.ts';
+import { requireAgain, type AskedRights } from './asked-rights.ts';
 import type { HashedBody } from './hashed-body.ts';
 
 /** How a change of a request is made once, however often the request comes. */
@@ -42,6 +37,8 @@ export interface RepeatableRequest {
   readonly asked: string;
   /** Its Arrow body, if it has one. */
   readonly body: HashedBody | null;
+  /** What it has been granted so far; asked for again when it is answered from what is kept. */
+  readonly rights: AskedRights;
 }
 
 /** Where answers are kept, and for how long. */
@@ -66,15 +63,18 @@ export class RepeatableOnce implements Once {
   }
 
   /**
-   * The answer of the first time, unless this is the first.
-   * @throws CatalogError InvalidInput when something else was asked then.
+   * The answer of the first time, unless this is the first. It takes the rights
+   * that it took then.
+   * @throws CatalogError InvalidInput when something else was asked then, or when the
+   * answer was too large to be kept; PermissionDenied when a right was withdrawn since.
    */
   async answered(): Promise<Answer | undefined> {
     const record = await this.#read();
     if (record === undefined) return undefined;
     if (!(await this.#asksTheSame(record))) throw misused(this.#request.id);
-    const { answer } = record;
+    const { answer, rights } = record;
     const { text } = answer;
+    requireAgain(this.#request.rights, rights);
     if (typeof text === 'number') throw tooLarge(this.#request.id, text);
     // Its line may still be missing from the journal, if a crash came in between.
     await this.#answers.committer.catchUp?.();
@@ -104,7 +104,7 @@ export class RepeatableOnce implements Once {
       body: this.#request.body?.digest ?? null,
       maker: this.#maker,
       expires: this.#answers.clock() + this.#answers.windowMillis,
-      answer: keptAnswer(answer),
+      ...kept(answer, this.#request.rights.granted),
     };
   }
 

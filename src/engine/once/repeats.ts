@@ -4,6 +4,7 @@ import { AlreadyDone } from '../catalog/seal.ts';
 import { answerKey } from '../catalog/keys.ts';
 import type { Call, Handler } from '../handler.ts';
 import { KeyedMutex } from '../table/keyed-mutex.ts';
+import { AskedRights } from './asked-rights.ts';
 import { HashedBody } from './hashed-body.ts';
 import { RepeatableOnce, unrepeatable, type AnswerStore } from './once.ts';
 import { askedDigest, requestName } from './request-digest.ts';
@@ -24,13 +25,21 @@ export class Repeats {
   async run(call: Omit<Call, 'once'>, handler: Handler): Promise<Answer> {
     const { request, permit } = call;
     const { operation, clientRequestId: id } = request;
-    if (id === undefined || !operation.mutates) return handler({ ...call, once: unrepeatable });
+    if (id === undefined || !operation.mutates) {
+      const { body, recorded, rules } = call;
+      return handler({ request, permit, body, recorded, rules, once: unrepeatable });
+    }
     const key = answerKey(requestName(request, permit.principal.subject, id));
     const body = operation.body === 'arrow' ? new HashedBody(request.body) : null;
     const asked = askedDigest(request, call.body);
-    const once = new RepeatableOnce({ key, id, asked, body }, this.#answers);
-    const passed = body === null ? request : { ...request, body };
-    return this.#working.run(key, () => answerOnce(once, { ...call, request: passed }, handler));
+    const rights = new AskedRights(permit);
+    const once = new RepeatableOnce({ key, id, asked, body, rights }, this.#answers);
+    const passed = {
+      ...call,
+      permit: rights,
+      request: body === null ? request : { ...request, body },
+    };
+    return this.#working.run(key, () => answerOnce(once, passed, handler));
   }
 }
 

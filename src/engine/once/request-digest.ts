@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { CatalogRequest } from '../../protocol/backend.ts';
 import { canonicalPath } from '../../protocol/identifier.ts';
 import { isJsonObject, stringifyJson, type JsonValue } from '../../protocol/json.ts';
+import { nameOfRequest } from './past-request.ts';
 
 /** SHA-256 of some text, in hexadecimal. */
 function digestOf(text: string): string {
@@ -14,7 +15,12 @@ function digestOf(text: string): string {
  */
 export function requestName(request: CatalogRequest, subject: string, id: string): string {
   const { operation, object } = request;
-  return digestOf(JSON.stringify([subject, operation.name, canonicalPath(object), id]));
+  return nameOfRequest({
+    subject,
+    operation: operation.name,
+    object: canonicalPath(object),
+    requestId: id,
+  });
 }
 
 /**

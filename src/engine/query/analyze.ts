@@ -1,4 +1,4 @@
-import type { BatchSource, FragmentBatch } from '../table/fragment-reader.ts';
+import type { BatchSource, FragmentBatch, IndexSource } from '../table/fragment-reader.ts';
 import { execute } from './execute.ts';
 import { planSteps, stepsText, type PlanStep } from './explain.ts';
 import { CountingMeters, type StepCounts, type StepName } from './meters.ts';
@@ -60,6 +60,26 @@ function measured(source: BatchSource, meters: CountingMeters): BatchSource {
       count('read', found);
       return found;
     },
+    ...(source.indices && { indices: measuredIndices(source.indices, meters) }),
     giveBack: (memory) => source.giveBack?.(memory),
+  };
+}
+
+/** The same rows: what an index finds counts for its step, and what is read of it for the reads. */
+function measuredIndices(indices: IndexSource, meters: CountingMeters): IndexSource {
+  return {
+    async candidates(...asked) {
+      const found = await meters.awaited('index', indices.candidates(...asked));
+      const [, fragment] = asked;
+      const rowsIn = fragment.rows;
+      meters.passed('index', { rowsIn, rowsOut: found?.count ?? rowsIn, batches: 1 });
+      return found;
+    },
+    async rows(...asked) {
+      const found = await meters.awaited('read', indices.rows(...asked));
+      const { numRows: rows, data } = found.batch;
+      meters.passed('read', { rowsIn: rows, rowsOut: rows, batches: 1, bytes: data.byteLength });
+      return found;
+    },
   };
 }

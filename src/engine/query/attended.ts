@@ -8,6 +8,7 @@ export function attended(source: BatchSource, signal: AbortSignal): BatchSource 
       signal.throwIfAborted();
       return source.batch(...asked);
     },
+    indices: source.indices,
     giveBack: (memory) => source.giveBack?.(memory),
   };
 }

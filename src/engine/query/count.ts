@@ -1,6 +1,6 @@
 import type { BatchSource } from '../table/fragment-reader.ts';
 import type { Snapshot } from '../table/snapshot.ts';
-import { needOf, ROW_ID, ROW_OFFSET, withComputed } from './computed-columns.ts';
+import { needOf, NO_COLUMNS, ROW_ID, ROW_OFFSET, withComputed } from './computed-columns.ts';
 import { bindPredicate, countWhere, type Formula } from './formula.ts';
 import { Pace } from './pace.ts';
 import { allFiles } from './plan.ts';
@@ -35,9 +35,9 @@ export async function countRows(
   const files = prunedFiles(snapshot, allFiles(snapshot), formula);
   let count = files.reduce((sum, file) => sum + BigInt(countWithoutReading(file) ?? 0), 0n);
   const open = files.filter((file) => countWithoutReading(file) === null);
-  const scanned = scanner.scan(open, needOf(schema, formula.columns), AHEAD);
-  for await (const { batch, release } of readAhead(scanned)) {
-    count += BigInt(countWhere(formula, batch));
+  const scanned = scanner.scan(open, needOf(schema, formula.columns), AHEAD, NO_COLUMNS);
+  for await (const { batch, certain, release } of readAhead(scanned)) {
+    count += BigInt(certain === true ? batch.numRows : countWhere(formula, batch));
     release?.();
     await pace.turn();
   }

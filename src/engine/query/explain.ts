@@ -4,6 +4,8 @@ import { needBeyond, needOf, type ColumnNeed } from './computed-columns.ts';
 import type { StepName } from './meters.ts';
 import type { QueryPlan } from './plan.ts';
 import type { Projection } from './projection.ts';
+import { namesOf } from '../index/lookup.ts';
+import type { IndexDefinition, Snapshot } from '../table/snapshot.ts';
 import { scanExtent, type Share } from './scan-extent.ts';
 import type { SortKey } from './sort-plan.ts';
 
@@ -42,6 +44,7 @@ function stepLines({ name, text, details }: PlanStep, indent: string, verbose: b
 export function planSteps(plan: QueryPlan): readonly PlanStep[] {
   const readsEarly = plan.nearest !== null && plan.nearest.postfilter !== null;
   return [
+    ...indexSteps(plan),
     scanStep(plan),
     ...filterSteps(plan),
     ...nearestSteps(plan),
@@ -52,6 +55,34 @@ export function planSteps(plan: QueryPlan): readonly PlanStep[] {
     ...(readsEarly ? [] : readSteps(plan)),
     projectStep(plan),
   ];
+}
+
+/** One step for all indices that the filter uses: they are asked together. */
+function indexSteps({ snapshot, files, asked }: QueryPlan): readonly PlanStep[] {
+  const lookups = files.flatMap(({ fragment, lookup }) =>
+    lookup === undefined ? [] : [{ fragment, lookup }],
+  );
+  if (lookups.length === 0 || asked === null) return [];
+  const names = [...new Set(lookups.flatMap(({ lookup }) => namesOf(lookup.root)))];
+  const used = (snapshot.indices ?? []).filter(({ name }) => names.includes(name));
+  const covered = new Set(lookups.map(({ fragment }) => fragment)).size;
+  const read = new Set(files.map(({ fragment }) => fragment)).size;
+  const exact = lookups.every(({ lookup }) => lookup.exact);
+  return [
+    {
+      name: `Index ${names.join(', ')}`,
+      text: `${asked.text}, covers ${covered} of ${read} files`,
+      details: [
+        ...used.map((index) => `${index.name}: ${index.type} on ${columnOf(index, snapshot)}`),
+        exact ? 'finds the rows that pass' : 'finds rows that may pass, which are judged',
+      ],
+      measure: 'index',
+    },
+  ];
+}
+
+function columnOf({ field }: IndexDefinition, { schema, fieldIds }: Snapshot): string {
+  return schema.fields[fieldIds.indexOf(field)]?.name ?? '';
 }
 
 function scanStep(plan: QueryPlan): PlanStep {

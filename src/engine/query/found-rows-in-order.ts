@@ -1,4 +1,5 @@
 import type { RecordBatch } from 'apache-arrow';
+import { concat } from '../../arrow/select.ts';
 import { needOf } from './computed-columns.ts';
 import { rowsBehind, withSearchColumns, type Search } from './found-rows.ts';
 import { gather, rowsAtOnce } from './gather.ts';
@@ -55,7 +56,8 @@ async function inOrder(
     for (let at = 0; at < countOf(passing); at++) kept.push(start + row(at));
     keys.push(meters.timed('sort', () => keysOf(sort, pick(batch, passing))));
   }
-  const order = meters.timed('sort', () => orderOf(sort, keys));
+  if (keys.length === 0) return new Uint32Array();
+  const order = meters.timed('sort', () => orderOf(sort, concat(keys)));
   const { length } = kept;
   meters.passed('sort', { rowsIn: length, rowsOut: length, batches: keys.length });
   return order.map((at) => kept[at]!);

@@ -81,7 +81,7 @@ function inverse(order: Uint32Array): Uint32Array {
 }
 
 /** Rows are fetched in portions of about this size. */
-const PORTION_BYTES = 32 * 2 ** 20;
+export const PORTION_BYTES = 16 * 2 ** 20;
 
 /** The most rows that are fetched at once, unless told otherwise. */
 const PORTION_ROWS = 2 ** 16;

@@ -1,5 +1,6 @@
 /** The steps of a plan that are measured, in the order of their work. */
 export type StepName =
+  | 'index'
   | 'scan'
   | 'filter'
   | 'read'

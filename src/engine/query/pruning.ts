@@ -1,6 +1,8 @@
 import { may, possibleStates, type RangeOf } from '../../sql/possible.ts';
 import type { FileZone } from '../table/file-statistics.ts';
-import type { Snapshot } from '../table/snapshot.ts';
+import type { FragmentLookup } from '../index/lookup.ts';
+import { lookupOf, searchOf, type Search } from '../index/predicate-search.ts';
+import type { Fragment, Snapshot } from '../table/snapshot.ts';
 import type { Formula } from './formula.ts';
 import { FragmentRanges } from './fragment-ranges.ts';
 import type { ScanFile } from './scan.ts';
@@ -20,7 +22,23 @@ export function prunedFiles(
   predicate: Formula,
 ): readonly ScanFile[] {
   const states = possibleStates(predicate.bound);
-  return filesWhere(snapshot, files, predicate.columns, (ranges) => verdictOf(states(ranges)));
+  const left = filesWhere(snapshot, files, predicate.columns, (ranges) =>
+    verdictOf(states(ranges)),
+  );
+  const search = searchOf(predicate.bound, snapshot);
+  return search === undefined ? left : withLookups(left, search);
+}
+
+/** Files with how indices find the rows that may pass; the pieces of one fragment share it. */
+function withLookups(files: readonly ScanFile[], search: Search): readonly ScanFile[] {
+  const lookups = new Map<Fragment, FragmentLookup | undefined>();
+  return files.map((file) => {
+    const { fragment, certain } = file;
+    if (certain === true) return file;
+    if (!lookups.has(fragment)) lookups.set(fragment, lookupOf(search, fragment));
+    const lookup = lookups.get(fragment);
+    return lookup === undefined ? file : { ...file, lookup };
+  });
 }
 
 /** The files, and of large ones the batches, with rows that may pass a test of the ranges of some columns. */

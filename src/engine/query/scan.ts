@@ -10,9 +10,17 @@ import type { RowRange } from '../../arrow/row-range.ts';
 import { batchOfData } from '../../arrow/batch.ts';
 import { schemaOf } from '../../arrow/nested-type.ts';
 import { withColumn } from '../../arrow/select.ts';
-import type { BatchRange, BatchSource, FragmentBatch } from '../table/fragment-reader.ts';
+import type { Candidates } from '../index/candidates.ts';
+import type { FragmentLookup } from '../index/lookup.ts';
+import type {
+  BatchRange,
+  BatchSource,
+  FragmentBatch,
+  PickedRows,
+} from '../table/fragment-reader.ts';
 import { idsOf, type RowIds } from '../table/row-ids.ts';
 import type { Fragment, Snapshot } from '../table/snapshot.ts';
+import { workAhead } from '../table/work-ahead.ts';
 import { ROW_ID, type ColumnNeed } from './computed-columns.ts';
 import { countOf, moved, pick, rangeOf, rowAt, stretch, type Rows } from './rows.ts';
 
@@ -26,6 +34,8 @@ export interface ScanFile {
   readonly rows?: number | undefined;
   /** Whether it is known without reading that each of the rows passes the filter. */
   readonly certain?: boolean | undefined;
+  /** How an index finds the rows that may pass the filter; absent where none covers the file. */
+  readonly lookup?: FragmentLookup | undefined;
 }
 
 /** Where a batch lies in its table. */
@@ -41,6 +51,11 @@ export interface Place {
   readonly start: number;
   /** The physical rows of the batch that are not deleted, ascending; null for all. */
   readonly live: Uint32Array | null;
+  /**
+   * Where an index has chosen the rows: how many rows of the batch, deleted ones left
+   * out, lie before each. They are numbered among themselves, and `live` has these alone.
+   */
+  readonly ranks?: Uint32Array | undefined;
 }
 
 /** A batch with the columns that were asked for, and its place. */
@@ -57,20 +72,31 @@ export interface PlacedBatch {
 export class Scanner {
   readonly #source: BatchSource;
   readonly #snapshot: Snapshot;
+  readonly #found = new Map<FragmentLookup, Promise<Candidates | null>>();
 
   constructor(source: BatchSource, snapshot: Snapshot) {
     this.#source = source;
     this.#snapshot = snapshot;
   }
 
-  /** The batches of some files in order, with the columns of the need; so many are read ahead. */
+  /**
+   * The batches of some files in order, with the columns of the need; so many are read ahead.
+   * Of files of which an index tells, only the rows that it finds.
+   * @param needIfCertain What is read where each row is known to pass the filter.
+   */
   async *scan(
     files: readonly ScanFile[],
     need: ColumnNeed,
     ahead = 0,
+    needIfCertain = need,
   ): AsyncGenerator<PlacedBatch> {
     for (const file of files) {
       const { fragment, batches, certain } = file;
+      const found = await this.candidates(file);
+      if (found !== null) {
+        yield* this.#chosen(file, found, found.exact ? needIfCertain : need, ahead);
+        continue;
+      }
       const read = [this.#snapshot, fragment, need.stored, ahead, batches] as const;
       for await (const found of this.#source.batches(...read)) {
         const { batch, index, rowIds, start, live, before, release } = found;
@@ -83,8 +109,58 @@ export class Scanner {
     }
   }
 
+  /** The rows of a file that an index finds; null where none does. */
+  async candidates({ fragment, lookup, batches }: ScanFile): Promise<Candidates | null> {
+    const { indices } = this.#source;
+    if (lookup === undefined || indices === undefined) return null;
+    const found = this.#found.get(lookup) ?? indices.candidates(this.#snapshot, fragment, lookup);
+    this.#found.set(lookup, found);
+    const candidates = await found;
+    if (candidates === null || batches === undefined) return candidates;
+    const { first, count } = batches;
+    const own = candidates.batches.filter(({ index }) => index >= first && index < first + count);
+    const total = own.reduce((sum, { rows }) => sum + rows.length, 0);
+    return { exact: candidates.exact, count: total, batches: own };
+  }
+
+  async *#chosen(
+    { fragment, offset }: ScanFile,
+    { batches, exact }: Candidates,
+    need: ColumnNeed,
+    ahead: number,
+  ): AsyncGenerator<PlacedBatch> {
+    yield* workAhead(batches, ahead, async ({ index, start, rows, before, ranks }) => {
+      const place = {
+        fragment,
+        index,
+        rowIds: { kind: 'range', first: 0n } as const,
+        offset: offset + before,
+        rows: rows.length,
+        start,
+        live: rows,
+        ranks,
+      };
+      const { batch, rowIds } = await this.#picked(place, need, rows);
+      const known = { ...place, rowIds };
+      const all = stretch(0, rows.length);
+      return { place: known, batch: withPlaced(batch, known, need.placed, all), certain: exact };
+    });
+  }
+
+  #picked(place: Place, { stored }: ColumnNeed, rows: Uint32Array): Promise<PickedRows> {
+    const { indices } = this.#source;
+    if (indices === undefined) throw new Error('rows that an index chose need one to be read');
+    return indices.rows(this.#snapshot, place.fragment, place, stored, rows);
+  }
+
   /** Some rows of a batch that was passed before, with the columns of the need. */
   async read(place: Place, need: ColumnNeed, rows: Rows): Promise<RecordBatch> {
+    if (place.ranks !== undefined) {
+      const row = rowAt(rows);
+      const live = Uint32Array.from({ length: countOf(rows) }, (_, at) => place.live![row(at)]!);
+      const { batch } = await this.#picked(place, need, live);
+      return withPlaced(batch, place, need.placed, rows);
+    }
     const found = await this.#batch(place, need, fewOf(rows, place));
     const picked = pick(found.batch, moved(rows, found.skipped));
     if (rows.kind === 'list') found.release?.();
@@ -106,13 +182,16 @@ export class Scanner {
   async widen(found: PlacedBatch, need: ColumnNeed): Promise<PlacedBatch> {
     const { place, certain } = found;
     if (need.stored.length === 0 && need.placed.length === 0) return found;
+    const all = stretch(0, place.rows);
+    if (place.ranks !== undefined) {
+      return { place, batch: beside(found.batch, await this.read(place, need, all)), certain };
+    }
     const late = await this.#batch(place, need);
     const batch = beside(found.batch, late.batch);
     const release = () => {
       found.release?.();
       late.release?.();
     };
-    const all = stretch(0, place.rows);
     return { place, batch: withPlaced(batch, place, need.placed, all), certain, release };
   }
 
@@ -149,9 +228,14 @@ function withPlaced(
   );
 }
 
+/** The positions of a batch's rows in the table. */
+function offsetsOf({ offset, ranks }: Place): RowIds {
+  if (ranks === undefined) return { kind: 'range', first: BigInt(offset) };
+  return { kind: 'list', ids: BigUint64Array.from(ranks, (rank) => BigInt(offset + rank)) };
+}
+
 function placed(field: Field, place: Place, rows: Rows): Vector {
-  const ids: RowIds =
-    field === ROW_ID ? place.rowIds : { kind: 'range', first: BigInt(place.offset) };
+  const ids = field === ROW_ID ? place.rowIds : offsetsOf(place);
   const data = idsOf(ids, countOf(rows), rowAt(rows));
   return makeVector(makeData({ type: new Uint64(), data }));
 }

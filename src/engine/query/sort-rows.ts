@@ -1,13 +1,15 @@
 import { DataType, Field, Schema, type RecordBatch, type Vector } from 'apache-arrow';
 import { batchOf, concat } from '../../arrow/select.ts';
+import { hintCollection } from '../table/collection-hint.ts';
 import { columnAt } from './column-path.ts';
 import { gather, Places, rowsAtOnce } from './gather.ts';
+import { KeptPositions } from './kept-positions.ts';
 import type { Meters } from './meters.ts';
 import { comparisonOf, type Comparison } from './order-of-values.ts';
 import { wordSource } from './order-words.ts';
 import type { QueryPlan } from './plan.ts';
 import { rowOrder, type OrderKey } from './row-order.ts';
-import { countOf, pick, rowAt, stretch } from './rows.ts';
+import { pick, stretch } from './rows.ts';
 import type { Scanner } from './scan.ts';
 import { readingOrder, selectedRows } from './selected-rows.ts';
 import type { SortKey, SortPlan } from './sort-plan.ts';
@@ -18,12 +20,14 @@ import type { SortKey, SortPlan } from './sort-plan.ts';
  */
 const MOST_ROWS = 2 ** 20;
 const PIECE_ROWS = 2 ** 16;
+/** About what a sort drops for each row, once its keys lie in one piece and again when they are sorted. */
+const DROPPED_BYTES = 24;
 
-/** Keys of all rows, and where the rows lie. */
-interface Keyed {
+/** Rows in order: where they lie, and which of those kept comes when. */
+interface Sorted {
   readonly places: Places;
-  readonly keys: readonly RecordBatch[];
-  readonly positions: readonly Float64Array[];
+  readonly positions: KeptPositions;
+  readonly order: Uint32Array;
 }
 
 /** The rows of a query in the order of its keys. Only the keys are held in memory; the rows are read in order. */
@@ -33,18 +37,16 @@ export async function* sortRows(
   scanner: Scanner,
   meters: Meters,
 ): AsyncGenerator<RecordBatch> {
-  const keyed = await collect(plan, sort, scanner, meters);
-  if (keyed.keys.length === 0) return;
-  const sorted = meters.timed('sort', () => inOrder(sort, keyed));
+  const { places, positions, order } = await sorted(plan, sort, scanner, meters);
   const { offset, limit } = plan.window;
-  const { length } = sorted;
+  const { length } = order;
+  if (length === 0) return;
   const end = Math.min(length, offset + (limit ?? Infinity));
-  meters.passed('sort', { rowsIn: length, rowsOut: length, batches: keyed.keys.length });
   meters.passed('window', { rowsIn: length, rowsOut: Math.max(0, end - offset), batches: 1 });
   const step = rowsAtOnce(plan.snapshot, MOST_ROWS);
   for (let start = offset; start < end; start += step) {
-    const positions = sorted.subarray(start, Math.min(start + step, end));
-    yield* inPieces(await gather(scanner, keyed.places, positions, plan.need));
+    const some = positions.of(order.subarray(start, Math.min(start + step, end)));
+    yield* inPieces(await gather(scanner, places, some, plan.need));
   }
 }
 
@@ -55,24 +57,36 @@ function* inPieces(batch: RecordBatch): Generator<RecordBatch> {
   }
 }
 
-async function collect(
+/** The keys live no longer than this: what reads the rows needs the memory too. */
+async function sorted(
   plan: QueryPlan,
   sort: SortPlan,
   scanner: Scanner,
   meters: Meters,
-): Promise<Keyed> {
+): Promise<Sorted> {
   const places = new Places();
+  const positions = new KeptPositions();
   const keys: RecordBatch[] = [];
-  const positions: Float64Array[] = [];
   const { first, late } = readingOrder(plan, sort.need);
   for await (const { found, rows } of selectedRows(plan, scanner, first, meters)) {
     places.add(found.place);
     keys.push(keysOf(sort, await scanner.complete(found, late, rows)));
-    const row = rowAt(rows);
-    const length = countOf(rows);
-    positions.push(Float64Array.from({ length }, (_, at) => found.place.offset + row(at)));
+    positions.add(found.place.offset, rows);
   }
-  return { places, keys, positions };
+  const batches = keys.length;
+  if (batches === 0) return { places, positions, order: new Uint32Array() };
+  const order = meters.timed('sort', () => orderOf(sort, joined(keys)));
+  hintCollection(order.length * DROPPED_BYTES);
+  meters.passed('sort', { rowsIn: order.length, rowsOut: order.length, batches });
+  return { places, positions, order };
+}
+
+/** Batches in one piece. The list is emptied: a sort should not hold its keys twice. */
+function joined(batches: RecordBatch[]): RecordBatch {
+  const all = concat(batches);
+  batches.length = 0;
+  hintCollection(all.numRows * DROPPED_BYTES);
+  return all;
 }
 
 /** The keys of some rows, which have the columns that the keys read. */
@@ -82,20 +96,11 @@ export function keysOf({ keys }: SortPlan, batch: RecordBatch): RecordBatch {
   return batchOf(new Schema(fields), columns, batch.numRows);
 }
 
-/** The positions of the rows, sorted. */
-function inOrder(sort: SortPlan, { keys, positions }: Keyed): Float64Array {
-  const order = orderOf(sort, keys);
-  const places = joined(positions, order.length);
-  return Float64Array.from(order, (row) => places[row]!);
-}
-
-/** The places of rows among their keys, sorted. The sort is stable, so equals keep their order. */
-export function orderOf(sort: SortPlan, keys: readonly RecordBatch[]): Uint32Array {
-  if (keys.length === 0) return new Uint32Array();
-  const all = concat(keys);
+/** The places of rows by their keys, sorted. The sort is stable, so equals keep their order. */
+export function orderOf(sort: SortPlan, keys: RecordBatch): Uint32Array {
   return rowOrder(
-    sort.keys.map((key, index) => orderKey(key, all, index)),
-    all.numRows,
+    sort.keys.map((key, index) => orderKey(key, keys, index)),
+    keys.numRows,
   );
 }
 
@@ -132,15 +137,4 @@ type Validity = ((row: number) => boolean) | null;
 function validity(column: Vector): Validity {
   if (DataType.isDictionary(column.type)) return (row) => column.get(row) !== null;
   return column.nullCount === 0 ? null : (row) => column.isValid(row);
-}
-
-/** Numbers one piece behind the other. */
-export function joined(pieces: readonly Float64Array[], length: number): Float64Array {
-  const whole = new Float64Array(length);
-  let at = 0;
-  for (const piece of pieces) {
-    whole.set(piece, at);
-    at += piece.length;
-  }
-  return whole;
 }

@@ -1,11 +1,13 @@
 import { access } from 'node:fs/promises';
-import { dirname, join, relative } from 'node:path';
+import { basename, dirname, join, relative } from 'node:path';
 import type { StoreEntry } from '../../store/store.ts';
 import { decodeBranch } from '../catalog/branch-codec.ts';
 import type { JournalState } from '../catalog/journal-state.ts';
 import type { VersionRecord } from '../catalog/records.ts';
 import { makeFolder, syncFolder } from '../disk.ts';
+import { parseVersionFile } from '../lance/version-file.ts';
 import { LANCE_VERSIONS } from '../lance/versions.ts';
+import { versionsFolder } from '../managed/place.ts';
 import { severalAtOnce } from '../retention/entries.ts';
 import { treeOf } from '../retention/tree.ts';
 import { readNamed } from '../retention/version-walk.ts';
@@ -13,6 +15,7 @@ import { branchFolder, DATA, DELETIONS, VERSIONS } from '../table/layout.ts';
 import { decodeVersion } from '../table/version-codec.ts';
 import type { BackupTable } from './backup-tables.ts';
 import { linkOrCopy } from './copied-file.ts';
+import { headsOf } from './journaled-heads.ts';
 
 type Tables = ReadonlyMap<string, BackupTable>;
 
@@ -48,10 +51,15 @@ export class BackupFiles {
 
   /** Copies the files that the tables of a state need, durably. */
   async copy(tables: Tables, state: JournalState): Promise<void> {
+    const heads = await headsOf(state, '');
     for (const table of tables.values()) {
       if (!isMoving(table)) continue;
       if (table.record.kind === 'engine') await this.#engineFolders(table.to);
-      else await this.#lanceTable(table);
+      else {
+        const own = heads.filter(({ tableId }) => tableId === table.record.id);
+        const newest = own.map(({ branch, version }) => [versionsFolder(branch), version] as const);
+        await this.#lanceTable(table, new Map([[LANCE_VERSIONS, 0n], ...newest]));
+      }
     }
     await severalAtOnce(state.entries(), AT_ONCE, (entry) => this.#entry(entry, tables));
     for (const folder of this.#folders) await syncFolder(folder);
@@ -102,13 +110,20 @@ export class BackupFiles {
    * The folder of a table that Lance clients write: manifests first, since the
    * files that a manifest names are there before it is. What they remove
    * meanwhile is not needed by what they keep.
+   * @param heads The newest version of each line by the folder of its manifests:
+   * later ones came after the moment of the backup, which knows nothing of them.
    */
-  async #lanceTable({ from, to }: Moving): Promise<void> {
+  async #lanceTable({ from, to }: Moving, heads: ReadonlyMap<string, bigint>): Promise<void> {
     this.#progress(`the files of ${from}`);
     await this.#folder(to);
     const paths: string[] = [];
     for await (const { path, isFolder } of treeOf(from)) if (!isFolder) paths.push(path);
-    const manifests = paths.filter(isManifest);
+    const isLater = (path: string) => {
+      const file = parseVersionFile(basename(path));
+      const head = heads.get(relative(from, dirname(path)));
+      return file?.staging === '' && head !== undefined && file.version > head;
+    };
+    const manifests = paths.filter((path) => isManifest(path) && !isLater(path));
     for (const path of manifests) await this.#lanceFile(path, from, to);
     for await (const { path, isFolder } of treeOf(from)) {
       if (!isFolder && !isManifest(path)) await this.#lanceFile(path, from, to);

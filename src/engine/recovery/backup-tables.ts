@@ -10,6 +10,7 @@ import {
 } from '../catalog/records-codec.ts';
 import type { TableRecord } from '../catalog/records.ts';
 import { reserveLocation } from '../table/locations.ts';
+import { tableOf } from './journaled-heads.ts';
 
 /** Where tables lie, and where they shall lie. Absolute paths. */
 export interface Places {
@@ -37,15 +38,10 @@ export async function backupTables(
 ): Promise<ReadonlyMap<string, BackupTable>> {
   const tables = new Map<string, BackupTable>();
   for await (const entry of state.entries()) {
-    const record = recordOf(entry);
+    const record = tableOf(entry);
     if (record !== undefined) tables.set(record.id, placed(record, places));
   }
   return tables;
-}
-
-function recordOf({ key, value }: StoreEntry): TableRecord | undefined {
-  if (key.startsWith('T')) return decodeTable(value);
-  return key.startsWith('D') ? decodeDropped(value).record : undefined;
 }
 
 function placed(record: TableRecord, { root, managed, target }: Places): BackupTable {

@@ -1,14 +1,14 @@
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { StoreEntry, Write } from '../../store/store.ts';
+import type { Write } from '../../store/store.ts';
 import type { JournalState } from '../catalog/journal-state.ts';
-import { decodeDropped, decodeTable } from '../catalog/records-codec.ts';
-import type { TableRecord, VersionRecord } from '../catalog/records.ts';
+import type { VersionRecord } from '../catalog/records.ts';
 import { readIfPresent } from '../disk.ts';
+import { versionsBeyond } from '../managed/versions-beyond.ts';
 import { manifestName, stagingName } from '../table/layout.ts';
 import { decodeManifest, type Manifest } from '../table/manifest.ts';
-import { decodeVersion } from '../table/version-codec.ts';
 import { versionWrites } from '../table/version-commit.ts';
+import { headsOf, type PlacedHead } from './journaled-heads.ts';
 
 /** A version on disk that the journal does not know. */
 export interface VersionAhead {
@@ -17,14 +17,6 @@ export interface VersionAhead {
   readonly chain: string;
   readonly version: bigint;
   readonly writes: readonly Write[];
-}
-
-/** The head of a line of versions of a table that this engine writes. */
-interface Head {
-  readonly folder: string;
-  readonly tableId: string;
-  readonly chain: string;
-  readonly version: bigint;
 }
 
 /** What lies on disk beyond the heads of a state. */
@@ -46,46 +38,33 @@ export async function versionsAhead(state: JournalState, root: string): Promise<
   const versions: VersionAhead[] = [];
   const unsound: string[] = [];
   for (const head of await headsOf(state, root)) {
-    for (let version = head.version + 1n; ; version++) {
-      const found = await finalVersion(head, version);
-      if (typeof found === 'string') unsound.push(found);
-      if (found === undefined || typeof found === 'string') break;
-      const { tableId, chain } = head;
-      versions.push({ tableId, chain, version, writes: versionWrites(tableId, found, chain) });
+    const { tableId, chain, kind, folder, branch } = head;
+    const found =
+      kind === 'engine'
+        ? await ownVersions(head, unsound)
+        : await versionsBeyond(folder, branch, head.version);
+    for (const record of found) {
+      const { version } = record;
+      versions.push({ tableId, chain, version, writes: versionWrites(tableId, record, chain) });
     }
   }
   return { versions, unsound };
 }
 
-/** Heads come before tables in the order of keys. */
-async function headsOf(state: JournalState, root: string): Promise<readonly Head[]> {
-  const folders = new Map<string, string>();
-  const heads: Omit<Head, 'folder'>[] = [];
-  for await (const entry of state.entries()) {
-    const table = tableOf(entry);
-    if (table?.kind === 'engine') folders.set(table.id, table.location ?? join(root, table.id));
-    if (entry.key.startsWith('H')) heads.push(headOf(entry));
+/** The versions that follow a head of a table that this engine writes. */
+async function ownVersions(head: PlacedHead, unsound: string[]): Promise<readonly VersionRecord[]> {
+  const found: VersionRecord[] = [];
+  for (let version = head.version + 1n; ; version++) {
+    const next = await finalVersion(head, version);
+    if (typeof next === 'string') unsound.push(next);
+    if (next === undefined || typeof next === 'string') return found;
+    found.push(next);
   }
-  return heads.flatMap((head) => {
-    const folder = folders.get(head.tableId);
-    return folder === undefined ? [] : [{ ...head, folder }];
-  });
-}
-
-function tableOf({ key, value }: StoreEntry): TableRecord | undefined {
-  if (key.startsWith('T')) return decodeTable(value);
-  return key.startsWith('D') ? decodeDropped(value).record : undefined;
-}
-
-function headOf({ key, value }: StoreEntry): Omit<Head, 'folder'> {
-  const slash = key.indexOf('/');
-  const chain = decodeURIComponent(key.slice(slash + 1));
-  return { tableId: key.slice(1, slash), chain, version: decodeVersion(value).version };
 }
 
 /** The record of a version whose manifest has its final name; the manifest's path when it is not sound, undefined when there is none. */
 async function finalVersion(
-  { folder, chain }: Head,
+  { folder, chain }: PlacedHead,
   version: bigint,
 ): Promise<VersionRecord | string | undefined> {
   const manifest = manifestName(version, chain);
@@ -102,7 +81,7 @@ async function finalVersion(
 
 /** Whether every file is there that a manifest names. */
 async function isWhole(folder: string, { fragments }: Manifest): Promise<boolean> {
-  const files = fragments.flatMap((fragment) => fragment.files);
+  const files = fragments.flatMap(({ files: data, indices = [] }) => [...data, ...indices]);
   const lists = fragments.flatMap(({ deletions }) => deletions ?? []);
   const found = await Promise.all([
     ...files.map(async ({ path, bytes }) => (await sizeOf(join(folder, path))) === bytes),

@@ -5,8 +5,9 @@ import type { DroppedRecord, Stored, TableRecord } from '../catalog/records.ts';
 import { entriesBelow, severalAtOnce } from './entries.ts';
 import type { Outlook } from './horizon.ts';
 import { isBehind } from './journal-tail.ts';
-import { lostFolders, orphansOf, removeLost, removeOrphans } from './orphans.ts';
+import { lostFolders, orphansOf, removeLost, removeOrphans, type Orphan } from './orphans.ts';
 import type { RetentionParts } from './parts.ts';
+import { removeStagedOrphans, stagedOrphansOf } from './staged-orphans.ts';
 import { purgeDropped, removeTableFiles, resumePurge } from './purge.ts';
 import { begunPurges } from './purge-record.ts';
 import { NOTHING, plus, type Freed } from './tree.ts';
@@ -16,7 +17,7 @@ export interface CollectOptions {
   readonly retentionMillis: number;
   /** Files that no version names are left alone until they are so old, in milliseconds. */
   readonly olderThanMillis: number;
-  /** Whether files that no version names are looked for, which reads manifests; by default they are. */
+  /** Whether files that no version names are looked for, which reads manifests and lists folders; by default they are. */
   readonly orphans?: boolean;
   /** Only says what would be removed. */
   readonly dryRun?: boolean;
@@ -95,6 +96,7 @@ class Collection {
     await this.#wasted(outlook, wasted);
     if (this.#options.orphans !== false) {
       await this.#orphans(outlook);
+      await this.#staged(outlook);
       await this.#lost(outlook);
     }
     // Another process may have removed what is open here.
@@ -177,8 +179,20 @@ class Collection {
       const orphans = await orphansOf(this.#parts, table, isOld);
       const freed =
         this.#options.dryRun === true
-          ? orphans.reduce((sum, { bytes }) => plus(sum, { files: 1, bytes }), NOTHING)
+          ? sizeOf(orphans)
           : await removeOrphans(this.#parts, table, orphans);
+      this.#freed = plus(this.#freed, freed);
+    });
+  }
+
+  /** What Lance clients staged and nobody committed. */
+  async #staged(outlook: Outlook): Promise<void> {
+    const isOld = this.#isOld(outlook);
+    await this.#each(this.#lanceTables(), this.#atOnce, async (table) => {
+      this.#tell(`looking at the table ${table.id}`);
+      const orphans = await stagedOrphansOf(this.#parts, table, isOld, outlook);
+      const freed =
+        this.#options.dryRun === true ? sizeOf(orphans) : await removeStagedOrphans(table, orphans);
       this.#freed = plus(this.#freed, freed);
     });
   }
@@ -199,10 +213,16 @@ class Collection {
 
   /** The tables that this engine writes. */
   async *#ownTables(): AsyncGenerator<TableRecord> {
-    for await (const { value } of entriesBelow(this.#parts.store, 'T')) {
-      const table = decodeTable(value);
-      if (table.kind === 'engine') yield table;
-    }
+    for await (const table of this.#liveTables()) if (table.kind === 'engine') yield table;
+  }
+
+  /** The tables that Lance clients write, or will. */
+  async *#lanceTables(): AsyncGenerator<TableRecord> {
+    for await (const table of this.#liveTables()) if (table.kind !== 'engine') yield table;
+  }
+
+  async *#liveTables(): AsyncGenerator<TableRecord> {
+    for await (const { value } of entriesBelow(this.#parts.store, 'T')) yield decodeTable(value);
   }
 
   /** One that fails does not keep the others from it. */
@@ -224,6 +244,10 @@ class Collection {
   #tell(doing: string): void {
     this.#options.progress?.(doing);
   }
+}
+
+function sizeOf(orphans: readonly Orphan[]): Freed {
+  return orphans.reduce((sum, { bytes }) => plus(sum, { files: 1, bytes }), NOTHING);
 }
 
 async function keysBelow(

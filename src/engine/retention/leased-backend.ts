@@ -24,7 +24,7 @@ export class LeasedBackend implements Backend {
       const { body } = answer;
       if (body === null || typeof body === 'string') return answer;
       lasts = true;
-      return { ...answer, body: untilSent(body, lease, request.signal) };
+      return { ...answer, body: untilSent(body, lease, request.signal()) };
     } finally {
       if (!lasts) await lease.end();
     }

@@ -1,5 +1,5 @@
-import { rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { rm, rmdir } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import type { Store } from '../../store/store.ts';
 import {
   allVersionsOf,
@@ -72,10 +72,17 @@ export async function removeOrphans(
   let freed = NOTHING;
   for (const { file, bytes } of orphans) {
     await rm(join(folder, file), { force: true });
+    await removeIfEmpty(folder, file);
     freed = plus(freed, { files: 1, bytes });
   }
   if (freed.files > 0) await parts.removed();
   return freed;
+}
+
+/** The folder of an index goes with its last file. */
+async function removeIfEmpty(folder: string, file: string): Promise<void> {
+  if (!file.startsWith('indices/')) return;
+  await rmdir(join(folder, dirname(file))).catch(() => undefined);
 }
 
 interface OwnFile {
@@ -93,6 +100,10 @@ async function* ownFiles(folder: string): AsyncGenerator<OwnFile> {
     ['versions', 'manifests', MANIFEST_FILE],
   ];
   for (const [inner, kind, name] of places) yield* filesIn(folder, inner, kind, name);
+  for await (const index of entriesOf(join(folder, 'indices'))) {
+    const inner = join('indices', nameOf(index));
+    if (index.isFolder) yield* filesIn(folder, inner, 'files', DATA_FILE);
+  }
   for await (const branch of entriesOf(join(folder, 'tree'))) {
     const inner = join('tree', nameOf(branch), 'versions');
     if (branch.isFolder) yield* filesIn(folder, inner, 'manifests', MANIFEST_FILE);

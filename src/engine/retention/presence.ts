@@ -3,7 +3,7 @@ import { readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { makeFolder } from '../../store/folder.ts';
-import { isAlive, ownMark, type ProcessMark } from './process-mark.ts';
+import { isAlive, ownMark, type ProcessMark } from '../../store/process-mark.ts';
 import type { Running } from './running.ts';
 
 /** What a process says of itself: it lived then, and nothing that was under way in it began before. */

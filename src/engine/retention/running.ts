@@ -61,6 +61,7 @@ export class Running {
 
   async #end(lease: Lease): Promise<void> {
     this.#leases.delete(lease);
+    if (this.#waiting.size === 0) return;
     const due = [...this.#waiting].filter(
       ({ leases }) => leases.delete(lease) && leases.size === 0,
     );

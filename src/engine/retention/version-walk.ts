@@ -4,7 +4,7 @@ import type { Store } from '../../store/store.ts';
 import { allVersionsOf, prefixRange } from '../catalog/keys.ts';
 import type { VersionRecord } from '../catalog/records.ts';
 import { readIfPresent } from '../disk.ts';
-import { decodeManifest } from '../table/manifest.ts';
+import { decodeManifest, type Manifest } from '../table/manifest.ts';
 import type { Fragment } from '../table/snapshot.ts';
 import { decodeVersion } from '../table/version-codec.ts';
 
@@ -31,23 +31,32 @@ export async function* everyVersion(store: Store, tableId: string): AsyncGenerat
 
 /** The files that a version names beside its manifest, as paths in the table's folder. */
 export function filesOf(version: { readonly fragments: readonly Fragment[] }): readonly string[] {
-  return version.fragments.flatMap(({ files, deletions }) => [
+  return version.fragments.flatMap(({ files, deletions, indices = [] }) => [
     ...files.map(({ path }) => path),
     ...(deletions === null ? [] : [deletions]),
+    ...indices.map(({ path }) => path),
   ]);
 }
 
-/** What a version names beside its manifest, read from the disk: under its final name, or the one that it had before. */
+/** What a version names beside its manifest, read from the disk. */
 export async function readNamed(
   folder: string,
-  { manifest, staging }: Pick<VersionRecord, 'manifest' | 'staging'>,
+  record: Pick<VersionRecord, 'manifest' | 'staging'>,
 ): Promise<readonly string[]> {
+  return filesOf(await readVersion(folder, record));
+}
+
+/** The manifest of a version, read from the disk: under its final name, or the one that it had before. */
+export async function readVersion(
+  folder: string,
+  { manifest, staging }: Pick<VersionRecord, 'manifest' | 'staging'>,
+): Promise<Manifest> {
   const bytes =
     (await readIfPresent(join(folder, manifest))) ??
     (await readIfPresent(join(folder, staging))) ??
     // It may have got its final name in between.
     (await readFile(join(folder, manifest)));
-  return filesOf(await decodeManifest(bytes));
+  return decodeManifest(bytes);
 }
 
 /** Files that may be removed unless a version names them: paths in the table's folder. */

@@ -1,4 +1,5 @@
 import type { Data } from 'apache-arrow';
+import { hintCollection } from './collection-hint.ts';
 import type { MemoryBudget } from './memory-budget.ts';
 import { TouchCounts } from './touch-counts.ts';
 
@@ -28,7 +29,7 @@ export class ColumnCache {
 
   constructor(budget: MemoryBudget) {
     this.#budget = budget;
-    budget.whenShort(() => this.#makeRoom(0));
+    budget.whenShort(() => this.#giveWay());
   }
 
   /** A column that is kept. Each time that one is asked for counts. */
@@ -62,6 +63,13 @@ export class ColumnCache {
     if (this.#budget.left < bytes) return;
     this.#entries.set(key, { data, bytes });
     this.#budget.spend(bytes);
+  }
+
+  /** Others need memory now, and nothing that is kept from now on would have what left collected. */
+  #giveWay(): void {
+    const left = this.#budget.left;
+    this.#makeRoom(0);
+    hintCollection(this.#budget.left - left);
   }
 
   #makeRoom(bytes: number): void {

@@ -1,7 +1,11 @@
 import { join } from 'node:path';
 import type { RecordBatch } from 'apache-arrow';
 import type { RowRange } from '../../arrow/row-range.ts';
-import { take } from '../../arrow/select.ts';
+import { concat, take } from '../../arrow/select.ts';
+import { candidatesOf, type CandidateBatch, type Candidates } from '../index/candidates.ts';
+import { IndexReader } from '../index/index-reader.ts';
+import { findRows, type FragmentLookup } from '../index/lookup.ts';
+import { stretchesOf } from '../index/stretches.ts';
 import { LruCache } from '../lru-cache.ts';
 import { cachedColumns, type ColumnsFound } from './cached-columns.ts';
 import { ColumnCache } from './column-cache.ts';
@@ -66,8 +70,34 @@ export interface BatchSource {
     columns: readonly string[],
     rows?: RowRange,
   ): Promise<FragmentBatch>;
+  /** What finds rows by indices; without it all rows are read. */
+  readonly indices?: IndexSource | undefined;
   /** The same as the batch's `release`, for who sees the memory alone. Other memory is left alone. */
   giveBack?(memory: ArrayBufferLike): void;
+}
+
+/** Finds rows of fragments by indices, and reads them. */
+export interface IndexSource {
+  /** The rows that a lookup finds; null when reading all rows is better. */
+  candidates(
+    snapshot: Snapshot,
+    fragment: Fragment,
+    lookup: FragmentLookup,
+  ): Promise<Candidates | null>;
+  /** Some rows of a batch, which are not deleted: as they stand in it, ascending. */
+  rows(
+    snapshot: Snapshot,
+    fragment: Fragment,
+    batch: Pick<CandidateBatch, 'index' | 'start'>,
+    columns: readonly string[],
+    rows: Uint32Array,
+  ): Promise<PickedRows>;
+}
+
+/** Some rows of a batch. */
+export interface PickedRows {
+  readonly batch: RecordBatch;
+  readonly rowIds: RowIds;
 }
 
 /** What is read of a batch: its rows, or a range of them. */
@@ -86,10 +116,17 @@ export class FragmentReader implements BatchSource {
   readonly #memory = new ReadMemory();
   readonly #deletions = new LruCache<Uint32Array>(DELETIONS_BYTES);
   readonly #columnCache: ColumnCache;
+  readonly #indexReader: IndexReader;
+  readonly indices: IndexSource;
 
   /** @param budget Memory for columns that are read often; none unless given. */
   constructor(budget: MemoryBudget = new MemoryBudget(0)) {
     this.#columnCache = new ColumnCache(budget);
+    this.#indexReader = new IndexReader(this.#files, this.#columnCache);
+    this.indices = {
+      candidates: (...asked) => this.#candidates(...asked),
+      rows: (...asked) => this.#rows(...asked),
+    };
   }
 
   async *batches(
@@ -167,9 +204,55 @@ export class FragmentReader implements BatchSource {
     await this.#files.closeRemoved();
   }
 
-  /** Closes every file that is not being read. */
+  /** Closes every file that is not being read, and keeps no memory for the next reads. */
   async close(): Promise<void> {
+    this.#memory.drop();
     await this.#files.close();
+  }
+
+  /** Reads what a file of an index holds, so that the next who asks finds it in memory. */
+  async prewarm(path: string): Promise<void> {
+    await this.#indexReader.prewarm(path);
+  }
+
+  async #candidates(
+    snapshot: Snapshot,
+    fragment: Fragment,
+    lookup: FragmentLookup,
+  ): Promise<Candidates | null> {
+    const found = await findRows(lookup, (leaf) =>
+      this.#indexReader.rowsOf(snapshot.folder, leaf, fragment.physicalRows),
+    );
+    if (found === null) return null;
+    const deleted = await this.deletions(snapshot, fragment);
+    const starts = await this.#first(snapshot, fragment, async (file) => file.starts);
+    return candidatesOf(found.rows, found.exact, deleted, starts);
+  }
+
+  async #rows(
+    snapshot: Snapshot,
+    fragment: Fragment,
+    { index, start }: Pick<CandidateBatch, 'index' | 'start'>,
+    columns: readonly string[],
+    rows: Uint32Array,
+  ): Promise<PickedRows> {
+    const plan = planColumns(snapshot, fragment, columns);
+    const ids = await this.#storedIds(snapshot, fragment, index);
+    const parts: RecordBatch[] = [];
+    for (const stretch of stretchesOf(rows)) {
+      const first = stretch[0]!;
+      const range = { start: first, count: stretch.at(-1)! + 1 - first };
+      const { batch, release } = await this.#columns(plan, { index, rows: range.count, range });
+      parts.push(
+        take(
+          batch,
+          stretch.map((row) => row - first),
+        ),
+      );
+      release();
+    }
+    const rowIds = idsOfBatch(fragment.firstRowId + BigInt(start), ids, rows);
+    return { batch: parts.length === 1 ? parts[0]! : concat(parts), rowIds };
   }
 
   /** What the first file knows of a batch: where it lies, and how long it is. */

@@ -75,10 +75,36 @@ function refuseReserved(name: string): void {
 }
 
 /**
+ * Refuses columns that a table cannot be made with.
+ * @throws CatalogError TableSchemaValidationError.
+ */
+export function checkColumns(schema: Schema): void {
+  for (const { name } of schema.fields) refuseDotted(name);
+}
+
+/** Names with dots lead to fields inside of columns; LanceDB refuses them for columns too. */
+function refuseDotted(name: string): void {
+  if (!name.includes('.')) return;
+  throw new CatalogError(
+    'TableSchemaValidationError',
+    `the column name ${JSON.stringify(name)} has a dot: that is how a field inside of a column is named`,
+  );
+}
+
+/**
  * Refuses a name that a column of a request's body may not have.
  * @throws CatalogError TableSchemaValidationError.
  */
 export function checkColumnName(name: string): void {
+  checkFieldName(name);
+  refuseDotted(name);
+}
+
+/**
+ * Refuses a name that neither a column nor a field inside of one may get.
+ * @throws CatalogError TableSchemaValidationError.
+ */
+export function checkFieldName(name: string): void {
   refuseReserved(name);
   if (name === '') {
     throw new CatalogError('TableSchemaValidationError', 'the name of a column cannot be empty');

@@ -4,7 +4,7 @@ import { MAIN } from './chain.ts';
 
 /**
  * Names inside a table's folder (contract section 9): `data/` holds the data
- * files, `deletions/` the lists of deleted rows and `versions/` one manifest per
+ * files, `deletions/` the lists of deleted rows, `indices/` a folder for each index and `versions/` one manifest per
  * version. The manifests of a branch lie in `tree/<branch id>/versions/`; its
  * other files lie with those of the table.
  */
@@ -12,10 +12,16 @@ export const DATA = 'data';
 export const VERSIONS = 'versions';
 export const DELETIONS = 'deletions';
 export const TREE = 'tree';
+export const INDICES = 'indices';
 
 /** A new name for a data file, relative to the table's folder. */
 export function newDataFile(): string {
   return join(DATA, `${randomUUID()}.arrow`);
+}
+
+/** A new name for a file of an index, relative to the table's folder. */
+export function newIndexFile(index: string): string {
+  return join(INDICES, index, `${randomUUID()}.arrow`);
 }
 
 /** The folder of a branch, relative to the table's. */

@@ -1,8 +1,9 @@
+import { statSync } from 'node:fs';
 import { access, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { VersionRecord } from '../catalog/records.ts';
 import { renameIfAbsent, writeDurable } from '../disk.ts';
-import { filesOf } from '../retention/version-walk.ts';
+import { filesOf, readVersion } from '../retention/version-walk.ts';
 import { LruCache } from '../lru-cache.ts';
 import { MAIN } from './chain.ts';
 import { manifestName, stagingName } from './layout.ts';
@@ -11,6 +12,9 @@ import type { MemoryBudget } from './memory-budget.ts';
 
 /** What a manifest costs in memory, for each byte of its file: an estimate that bounds the cache. */
 const MEMORY_PER_BYTE = 4;
+
+/** Resolves when the journal has the change that committed a version. */
+export type Settle = () => Promise<void>;
 
 interface Kept {
   readonly manifest: Manifest;
@@ -62,11 +66,14 @@ export class ManifestStore {
    * Gives a committed manifest its final name; does nothing where it has it. The
    * new name need not be on stable storage: a crash leaves the file under one of
    * the two, and the version's record holds both.
+   * @param settle Sees to it that the journal has the version, before the name says
+   * that there is one; absent where that is known.
    */
-  async finalise(folder: string, record: VersionRecord): Promise<void> {
+  async finalise(folder: string, record: VersionRecord, settle?: Settle): Promise<void> {
     const path = join(folder, record.manifest);
     const staging = join(folder, record.staging);
     if (this.#final.get(staging) !== undefined) return;
+    if (settle !== undefined && !isThere(path) && isThere(staging)) await settle();
     try {
       if (renameIfAbsent(staging, path) === 'exists') {
         await checkSame(staging, path);
@@ -80,9 +87,17 @@ export class ManifestStore {
     this.#final.set(staging, true, 1);
   }
 
-  /** The manifest of a committed version. */
-  async load(folder: string, record: VersionRecord): Promise<Manifest> {
-    await this.finalise(folder, record);
+  /** The manifest of a committed version that has its final name, if it is remembered. */
+  known(folder: string, { staging }: VersionRecord): Manifest | undefined {
+    const path = join(folder, staging);
+    return this.#final.get(path) && this.#cache.get(path)?.manifest;
+  }
+
+  /** The manifest of a committed version. @param settle As for `finalise`. */
+  async load(folder: string, record: VersionRecord, settle?: Settle): Promise<Manifest> {
+    const known = this.known(folder, record);
+    if (known !== undefined) return known;
+    await this.finalise(folder, record, settle);
     const cached = this.#cache.get(join(folder, record.staging));
     if (cached !== undefined) return cached.manifest;
     const manifest = await decodeManifest(await readFile(join(folder, record.manifest)));
@@ -92,7 +107,11 @@ export class ManifestStore {
 
   /** The files that a committed version names beside its manifest, as paths in the table's folder. */
   async named(folder: string, record: VersionRecord): Promise<readonly string[]> {
-    return filesOf(await this.load(folder, record));
+    const cached = this.#cache.get(join(folder, record.staging));
+    if (cached !== undefined) return filesOf(cached.manifest);
+    const manifest = await readVersion(folder, record);
+    this.keep(folder, record, manifest);
+    return filesOf(manifest);
   }
 
   /** Remembers a manifest that was just written. */
@@ -122,6 +141,10 @@ async function checkSame(staging: string, path: string): Promise<void> {
   const [ours, theirs] = await Promise.all([readFile(staging), readFile(path)]);
   if (!ours.equals(theirs))
     throw new Error(`${path} exists and is not the manifest that was committed`);
+}
+
+function isThere(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false }) !== undefined;
 }
 
 function isMissing(error: unknown): boolean {

@@ -3,6 +3,7 @@ import { openFile } from '../../arrow/file-reader.ts';
 import { FileWriter } from '../../arrow/file-writer.ts';
 import { decodeSchema, encodeSchema } from '../../arrow/schema-bytes.ts';
 import { batchOfFragments, fragmentsOfBatches, manifestFields } from './manifest-rows.ts';
+import { indicesOfText, textOfIndices, withIndexFiles } from './manifest-indices.ts';
 import { bytesAccess } from './random-access.ts';
 import type { Snapshot } from './snapshot.ts';
 
@@ -16,6 +17,7 @@ const KEYS = {
   fieldIds: 'arrowgate.field_ids',
   nextFieldId: 'arrowgate.next_field_id',
   nextRowId: 'arrowgate.next_row_id',
+  indices: 'arrowgate.indices',
 } as const;
 
 /**
@@ -33,6 +35,7 @@ export function encodeManifest(manifest: Manifest): Uint8Array {
       [KEYS.fieldIds, JSON.stringify(manifest.fieldIds)],
       [KEYS.nextFieldId, String(manifest.nextFieldId)],
       [KEYS.nextRowId, String(manifest.nextRowId)],
+      ...indexEntries(manifest),
     ]),
   );
   const writer = new FileWriter(schema);
@@ -49,6 +52,7 @@ export async function decodeManifest(bytes: Uint8Array): Promise<Manifest> {
   const file = await openFile(bytesAccess(bytes));
   const batches = await Promise.all(file.batchRows.map((_, index) => file.readBatch(index)));
   const text = (key: string): string => metadataText(file.schema, key);
+  const indices = indicesOfText(file.schema.metadata.get(KEYS.indices));
   return {
     version: BigInt(text(KEYS.version)),
     timestampMillis: Number(text(KEYS.timestamp)),
@@ -56,8 +60,14 @@ export async function decodeManifest(bytes: Uint8Array): Promise<Manifest> {
     fieldIds: JSON.parse(text(KEYS.fieldIds)) as number[],
     nextFieldId: Number(text(KEYS.nextFieldId)),
     nextRowId: BigInt(text(KEYS.nextRowId)),
-    fragments: fragmentsOfBatches(batches),
+    fragments: withIndexFiles(fragmentsOfBatches(batches), indices),
+    ...(indices === undefined ? {} : { indices: indices.definitions }),
   };
+}
+
+function indexEntries(manifest: Manifest): readonly [string, string][] {
+  const text = textOfIndices(manifest);
+  return text === undefined ? [] : [[KEYS.indices, text]];
 }
 
 function metadataText(schema: Schema, key: string): string {

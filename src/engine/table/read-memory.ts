@@ -35,6 +35,12 @@ export class ReadMemory {
     this.#bytes += memory.byteLength;
   }
 
+  /** Keeps nothing of what was given back. */
+  drop(): void {
+    this.#kept.length = 0;
+    this.#bytes = 0;
+  }
+
   /** The memory that was given back last and is long enough, but not more than twice as long. */
   #fitting(length: number): ArrayBuffer | undefined {
     const index = this.#kept.findLastIndex(

@@ -11,6 +11,30 @@ export interface DataFile {
   readonly statistics?: Uint8Array | undefined;
 }
 
+/** What kinds of index are built. */
+export type IndexType = 'BTREE' | 'BITMAP' | 'LABEL_LIST';
+
+/** An index of a table. Which fragments it covers stands with these. */
+export interface IndexDefinition {
+  readonly name: string;
+  readonly uuid: string;
+  readonly type: IndexType;
+  /** Id of the column. */
+  readonly field: number;
+  readonly createdMillis: number;
+}
+
+/** What an index knows of one fragment's rows: a file of its own. */
+export interface FragmentIndex {
+  /** The uuid of the index. */
+  readonly index: string;
+  /** Id of the column as it was when the file was written. */
+  readonly field: number;
+  /** Path inside the table's folder: `indices/<uuid of the index>/<uuid>.arrow`. */
+  readonly path: string;
+  readonly bytes: number;
+}
+
 /**
  * Some rows of a table. Their columns lie in one data file or in several of the
  * same batches; a column that lies in none is null.
@@ -27,6 +51,8 @@ export interface Fragment {
   readonly storedRowIds: boolean;
   /** Path of the file that lists the deleted rows: `deletions/<uuid>.arrow`. */
   readonly deletions: string | null;
+  /** What indices know of the rows; those of others have to be scanned. */
+  readonly indices?: readonly FragmentIndex[] | undefined;
 }
 
 /** A table at one version: everything a read needs, immutable. */
@@ -45,6 +71,7 @@ export interface Snapshot {
   readonly rows: bigint;
   /** The row id that the next row gets. */
   readonly nextRowId: bigint;
+  readonly indices?: readonly IndexDefinition[] | undefined;
 }
 
 /** What names a fragment for good: its first file. */

@@ -1,8 +1,9 @@
-import { join } from 'node:path';
+import { sep } from 'node:path';
 import type { RecordBatch, Schema } from 'apache-arrow';
 import type { Flushes } from '../../store/flushes.ts';
 import type { Check, Write } from '../../store/store.ts';
 import { commitLoop, tookNoEffect, type Committer } from '../catalog/commit-loop.ts';
+import { versionKey } from '../catalog/keys.ts';
 import { requireDurable } from '../catalog/not-durable.ts';
 import { unchanged } from '../catalog/reader.ts';
 import type { Stored, TableRecord, VersionRecord } from '../catalog/records.ts';
@@ -11,11 +12,13 @@ import { ManagedVersions } from '../managed/managed-versions.ts';
 import { Attempts } from './attempts.ts';
 import { Branches, branchNotFound } from './branches.ts';
 import { MAIN, MAIN_CHAIN, type Chain } from './chain.ts';
-import { appended, empty, rowsOf, type Change } from './change.ts';
+import { appended, empty, type Change } from './change.ts';
 import type { WrittenFile } from './fragment-writer.ts';
+import { withLiveIndices } from './index-upkeep.ts';
 import { discard, ingest } from './ingest.ts';
 import { KeyedMutex } from './keyed-mutex.ts';
 import type { Manifest } from './manifest.ts';
+import { ManifestSnapshots } from './manifest-snapshots.ts';
 import { ManifestStore } from './manifest-store.ts';
 import type { JudgeVersion } from './proposed-version.ts';
 import type { Snapshot } from './snapshot.ts';
@@ -53,12 +56,8 @@ export interface VersionCommit {
   readonly judge?: JudgeVersion | undefined;
 }
 
-/** Makes a table and its first version exist in one step. */
-export type FirstCommit = (
-  checks: readonly Check[],
-  writes: readonly Write[],
-  committed: Committed,
-) => Promise<void>;
+/** A version's record, and a key that it was found under. */
+type FoundVersion = Pick<Stored<VersionRecord>, 'key' | 'content'>;
 
 /** The tables that this engine writes, with their data files and manifests; and the versions of all tables. */
 export class Tables {
@@ -69,6 +68,7 @@ export class Tables {
   readonly #branches: Branches;
   readonly #manifests: ManifestStore;
   readonly #mutex = new KeyedMutex();
+  readonly #snapshots = new ManifestSnapshots();
   readonly #onCommit: OnCommit | undefined;
   /** The files of versions that were removed. */
   readonly waste: Waste;
@@ -90,7 +90,7 @@ export class Tables {
 
   /** The absolute path of a table's folder: under its id, unless its creator chose a location. */
   folder(table: Pick<TableRecord, 'id' | 'location'>): string {
-    return table.location ?? join(this.#root, table.id);
+    return table.location ?? `${this.#root}${sep}${table.id}`;
   }
 
   /**
@@ -119,8 +119,8 @@ export class Tables {
   ): Promise<Snapshot> {
     const stored = await this.#stored(table.id, version, chain);
     try {
-      const manifest = await this.#manifests.load(this.folder(table), stored.content);
-      return this.snapshotOf(table, manifest);
+      const known = this.#manifests.known(this.folder(table), stored.content);
+      return this.snapshotOf(table, known ?? (await this.#load(table, stored)));
     } catch (error) {
       // It may have been removed since its record was read: then the newest is another.
       const found = await this.#stored(table.id, version, chain);
@@ -132,7 +132,7 @@ export class Tables {
   /** A table at the version of a manifest. */
   snapshotOf(table: TableRecord, manifest: Manifest): Snapshot {
     const folder = this.folder(table);
-    return { tableId: table.id, folder, rows: rowsOf(manifest), ...manifest };
+    return this.#snapshots.of(manifest, table.id, folder);
   }
 
   /**
@@ -146,7 +146,7 @@ export class Tables {
   ): Promise<Stored<VersionRecord>> {
     if (table.kind !== 'engine') return this.#managed.version(table, version, chain);
     const stored = await this.#stored(table.id, version, chain);
-    await this.#manifests.finalise(this.folder(table), stored.content);
+    await this.#finish(table, stored);
     return stored;
   }
 
@@ -158,7 +158,10 @@ export class Tables {
   ): Promise<readonly VersionRecord[]> {
     if (table.kind !== 'engine') return this.#managed.versions(table, page, chain);
     const records = await this.#versions.list(table.id, page, chain);
-    for (const record of records) await this.#manifests.finalise(this.folder(table), record);
+    for (const content of records) {
+      const key = versionKey(table.id, chain.key, content.version);
+      await this.#finish(table, { key, content });
+    }
     return records;
   }
 
@@ -187,20 +190,25 @@ export class Tables {
     table: TableRecord,
     schema: Schema,
     files: readonly WrittenFile[],
-    commit: FirstCommit,
+    commit: (...step: readonly [readonly Check[], readonly Write[], Committed]) => Promise<void>,
     flushes?: Flushes,
   ): Promise<Committed> {
     const contents = appended(empty(schema), files);
     const manifest = { ...contents, version: 1n, timestampMillis: Date.now() };
-    const record = await this.#manifests.stage(this.folder(table), manifest);
+    const folder = this.folder(table);
+    const remove = () => removeTableFolder(folder, table.location !== null, files);
+    const record = await this.#manifests.stage(folder, manifest).catch(async (error: unknown) => {
+      await remove();
+      throw error;
+    });
     const committed = { record, base: undefined, manifest };
     try {
       await requireDurable(flushes);
       await commit([headCheck(table.id, undefined)], versionWrites(table.id, record), committed);
     } catch (error) {
       if (tookNoEffect(error)) {
-        await this.#manifests.unstage(this.folder(table), record);
-        await removeTableFolder(this.folder(table), table.location !== null, files);
+        await this.#manifests.unstage(folder, record);
+        await remove();
       }
       throw error;
     }
@@ -302,12 +310,23 @@ export class Tables {
     chain: Chain,
   ): Promise<Committed> {
     const folder = this.folder(table);
-    const base = await this.#manifests.load(folder, head.content);
-    const contents = await change(base);
+    const base = await this.#load(table, head);
+    const contents = withLiveIndices(await change(base), base);
     const manifest = { ...contents, version: base.version + 1n, timestampMillis: Date.now() };
     await judge?.({ base, manifest });
     const record = await this.#manifests.stage(folder, manifest, chain.key);
     return { record, base, manifest };
+  }
+
+  /** Gives a version its final name, once the journal has it: then it is there for good, also when nothing else of its commit is left. */
+  async #finish(table: TableRecord, { key, content }: FoundVersion): Promise<void> {
+    const settle = async () => this.#committer.settle?.(key);
+    await this.#manifests.finalise(this.folder(table), content, settle);
+  }
+
+  async #load(table: TableRecord, { key, content }: FoundVersion): Promise<Manifest> {
+    const settle = async () => this.#committer.settle?.(key);
+    return this.#manifests.load(this.folder(table), content, settle);
   }
 
   async #settled(table: TableRecord, committed: Committed): Promise<Committed> {

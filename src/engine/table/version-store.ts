@@ -1,4 +1,5 @@
 import type { Store } from '../../store/store.ts';
+import { DecodedRecords } from '../catalog/decoded-records.ts';
 import { allVersionsOf, headKey, prefixRange, versionKey, versionsOf } from '../catalog/keys.ts';
 import type { Stored, VersionRecord } from '../catalog/records.ts';
 import { MAIN_CHAIN, ownerOf, spansOf, type Chain, type Span } from './chain.ts';
@@ -18,6 +19,7 @@ const CHUNK = 1000;
 /** The versions of tables as the store has them. */
 export class VersionStore {
   readonly #store: Store;
+  readonly #decoded = new DecodedRecords(decodeVersion);
 
   constructor(store: Store) {
     this.#store = store;
@@ -82,7 +84,7 @@ export class VersionStore {
 
   async #read(key: string): Promise<Stored<VersionRecord> | undefined> {
     const value = await this.#store.get(key);
-    return value === undefined ? undefined : { key, value, content: decodeVersion(value) };
+    return value && this.#decoded.of(key, value);
   }
 }
 

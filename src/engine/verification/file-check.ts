@@ -60,6 +60,12 @@ export class FileCheck {
         faults.push({ file: file.path, fault });
       }
     }
+    for (const index of fragment.indices ?? []) {
+      const facts = await this.#dataFacts(index.path);
+      const wrong =
+        typeof facts === 'string' ? [facts] : differs('bytes', facts.bytes, index.bytes);
+      for (const fault of wrong) faults.push({ file: index.path, fault });
+    }
     const { deletions } = fragment;
     if (deletions !== null) {
       const facts = await this.#deletionFacts(deletions);

@@ -7,6 +7,7 @@ import { decodeTag } from '../catalog/tag-codec.ts';
 import type { Outlook } from '../retention/horizon.ts';
 import { orphansOf, type Orphan } from '../retention/orphans.ts';
 import type { RetentionParts } from '../retention/parts.ts';
+import { stagedOrphansOf } from '../retention/staged-orphans.ts';
 import { everyVersion, type KnownVersion } from '../retention/version-walk.ts';
 import { locationKey } from '../table/locations.ts';
 import { decodeManifest, type Manifest } from '../table/manifest.ts';
@@ -188,10 +189,11 @@ class TableCheck {
 
   /** Only where every manifest can be read is it known what no version names. */
   async #orphans(outlook: Outlook, findings: readonly Finding[]): Promise<readonly Orphan[]> {
-    if (this.#subject.record.kind !== 'engine') return [];
-    if (findings.some(({ kind }) => kind === 'manifest')) return [];
+    const { record } = this.#subject;
     const isLeft = (writtenMillis: number) => outlook.isLeft(writtenMillis);
-    return orphansOf(this.#parts, this.#subject.record, isLeft);
+    if (record.kind !== 'engine') return stagedOrphansOf(this.#parts, record, isLeft, outlook);
+    if (findings.some(({ kind }) => kind === 'manifest')) return [];
+    return orphansOf(this.#parts, record, isLeft);
   }
 
   #add(kind: FindingKind, file: string | null, fault: string): void {

@@ -1,11 +1,14 @@
 import { DataType, type Schema } from 'apache-arrow';
 import { layoutOf, widthOf } from '../../arrow/layout.ts';
 import type { QueryRequest } from '../query/request.ts';
+import { PORTION_BYTES } from '../query/gather.ts';
 import type { Formula } from '../query/formula.ts';
 import { allFiles, type QueryPlan } from '../query/plan.ts';
 import { prunedFiles } from '../query/pruning.ts';
 import type { ScanFile } from '../query/scan.ts';
 import { needOf } from '../query/computed-columns.ts';
+import type { MemoryBudget } from '../table/memory-budget.ts';
+import { MemoryReservation } from '../table/memory-reservation.ts';
 import { bytesOf, type Fragment, type Snapshot } from '../table/snapshot.ts';
 import { snapshotMessage } from './snapshot-message.ts';
 import type { ThreadPool } from './thread-pool.ts';
@@ -16,12 +19,15 @@ const MANY_ROWS = 50_000;
 /** Decides which work leaves the main thread, and has it done by others. */
 export class HeavyWork {
   readonly #pool: ThreadPool;
+  /** To look through so many bytes is light work: they may lie in the cache. */
   readonly #lightBytes: number;
+  readonly #memory: MemoryReservation;
 
-  /** @param lightBytes To look through so many bytes is light work: they may lie in the cache. */
-  constructor(pool: ThreadPool, lightBytes: number) {
+  /** @param memory What sorts hold is counted against it. */
+  constructor(pool: ThreadPool, memory: MemoryBudget) {
     this.#pool = pool;
-    this.#lightBytes = lightBytes;
+    this.#lightBytes = memory.bytes;
+    this.#memory = new MemoryReservation(memory);
   }
 
   /** Whether a query should be run by `query`. What only passes rows on is no work. */
@@ -43,13 +49,14 @@ export class HeavyWork {
   }
 
   /** The bytes of the answer. @throws CatalogError as when the query is run here. */
-  query(
+  async query(
     request: QueryRequest,
-    snapshot: Snapshot,
+    plan: QueryPlan,
     signal: AbortSignal,
   ): Promise<AsyncGenerator<Uint8Array>> {
-    const task = { kind: 'query', request, snapshot: snapshotMessage(snapshot) } as const;
-    return this.#pool.run(task, signal);
+    signal.throwIfAborted();
+    const task = { kind: 'query', request, snapshot: snapshotMessage(plan.snapshot) } as const;
+    return this.#pool.run(task, signal, this.#memory.hold(heldBytes(plan)));
   }
 
   /** Of how many rows the predicate is true. @throws CatalogError as when they are counted here. */
@@ -61,9 +68,24 @@ export class HeavyWork {
   }
 
   #isMuch({ schema }: Snapshot, files: readonly ScanFile[], names: readonly string[]): boolean {
-    const fragments = [...new Set(files.map(({ fragment }) => fragment))];
+    const scanned = files.filter(({ lookup }) => lookup?.narrow !== true);
+    const fragments = [...new Set(scanned.map(({ fragment }) => fragment))];
     return columnBytes(schema, fragments, names) > this.#lightBytes;
   }
+}
+
+/** Beside its keys a sort holds, for each row, the order and the words that it sorts by. */
+const ROW_BYTES = 20;
+
+/** About how many bytes a query holds until its answer is sent: only a sort holds many. */
+function heldBytes({ sort, nearest, snapshot, files }: QueryPlan): number {
+  if (sort === null || nearest !== null) return 0;
+  const fragments = [...new Set(files.map(({ fragment }) => fragment))];
+  const rows = files.reduce((sum, file) => sum + (file.rows ?? file.fragment.physicalRows), 0);
+  const total = fragments.reduce((sum, fragment) => sum + bytesOf(fragment), 0);
+  // Keys are held as they were read and once more in one piece, a portion of rows likewise and in order.
+  const keys = columnBytes(snapshot.schema, fragments, sort.columns);
+  return 2 * keys + ROW_BYTES * rows + 3 * Math.min(PORTION_BYTES, total);
 }
 
 /** About how many bytes columns have in some files: known for fixed values, an equal share of the rest for others. */

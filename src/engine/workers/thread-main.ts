@@ -1,7 +1,9 @@
 // What runs in a thread of the pool: tasks side by side, none of which sends more than was asked for.
 import { parentPort } from 'node:worker_threads';
+import { hintCollection } from '../table/collection-hint.ts';
 import { FragmentReader } from '../table/fragment-reader.ts';
 import { faultMessage } from './fault.ts';
+import { giveWay } from './niceness.ts';
 import type { FromThread, Task, ToThread } from './task.ts';
 import { runTask } from './thread-tasks.ts';
 import { Turnstile } from './turnstile.ts';
@@ -11,6 +13,7 @@ interface Running {
   readonly abort: AbortController;
 }
 
+giveWay();
 const reader = new FragmentReader();
 const running = new Map<number, Running>();
 
@@ -45,9 +48,14 @@ async function run(id: number, task: Task): Promise<void> {
     send({ kind: 'fault', id, fault: faultMessage(error) });
   } finally {
     running.delete(id);
-    // Files that stay open keep their space, even when nothing names them any more.
-    if (running.size === 0) await reader.close();
+    if (running.size === 0) await rest();
   }
+}
+
+/** Files that stay open keep their space, even when nothing names them any more; so does memory. */
+async function rest(): Promise<void> {
+  await reader.close();
+  hintCollection(Infinity);
 }
 
 function send(message: FromThread, memory: readonly ArrayBuffer[] = []): void {

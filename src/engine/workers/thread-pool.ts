@@ -15,17 +15,30 @@ export class ThreadPool {
     return this.#size;
   }
 
+  /** Tasks that are not done. */
+  get tasks(): number {
+    return [...this.#threads].reduce((sum, { busy }) => sum + busy, 0);
+  }
+
   /**
    * Does a task on the thread that has the least to do. Resolves once the first
    * of its bytes are there; the task goes on as they are taken, until the signal.
+   * @param ended Called once when the task has ended, however it did.
    * @throws CatalogError for a refusal, ServiceUnavailable when the thread ended.
    */
-  async run(task: Task, signal: AbortSignal): Promise<AsyncGenerator<Uint8Array>> {
+  async run(
+    task: Task,
+    signal: AbortSignal,
+    ended: () => void = () => undefined,
+  ): Promise<AsyncGenerator<Uint8Array>> {
     signal.throwIfAborted();
     const result = this.#thread().begin(task);
     const cancel = () => result.cancel(new Error('the request was aborted'));
     signal.addEventListener('abort', cancel, { once: true });
-    result.whenEnded(() => signal.removeEventListener('abort', cancel));
+    result.whenEnded(() => {
+      signal.removeEventListener('abort', cancel);
+      ended();
+    });
     await result.begun();
     return result.pieces();
   }

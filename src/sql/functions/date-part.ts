@@ -1,4 +1,4 @@
-import type { DataType } from 'apache-arrow';
+import type { DataType, Timestamp } from 'apache-arrow';
 import { Int32 } from 'apache-arrow';
 import type { Bound, BoundLiteral, Kernel } from '../bound.ts';
 import { dayNanoseconds, dayOf, splitDays } from '../calendar.ts';
@@ -6,9 +6,10 @@ import { dayOfYear, isoWeek, isoWeekday, isoYear } from '../iso-week.ts';
 import { excerpt, SqlError } from '../errors.ts';
 import { float64Type } from '../literals.ts';
 import { call, nullLiteral } from '../node.ts';
-import { stepsOf } from '../temporal.ts';
-import { dateType, familyOf, stepOf } from '../types.ts';
-import { requireUtc } from '../zone.ts';
+import { floorDivide, stepsOf } from '../temporal.ts';
+import { dateType, familyOf, stepOf, typeName } from '../types.ts';
+import { isUtc } from '../zone.ts';
+import { zoneOffset, type ZoneOffset } from '../zone-offset.ts';
 import type { FunctionCall, FunctionRow } from './function-row.ts';
 import { checkCount, wrongArgument } from './function-row.ts';
 
@@ -77,7 +78,8 @@ function partOf(made: FunctionCall): readonly [string, Part] {
   return [wanted, part];
 }
 
-function partKernel(part: Part): Kernel {
+/** @param offset Of the zone whose days and hours are counted; those of UTC without. */
+function partKernel(part: Part, offset: ZoneOffset | undefined): Kernel {
   return ([column], call) => {
     const from = stepsOf(column!);
     const step = stepOf(call.types[0]!);
@@ -85,12 +87,30 @@ function partKernel(part: Part): Kernel {
       familyOf(call.type) === 'float' ? new Float64Array(call.length) : new Int32Array(call.length);
     for (let row = 0; row < call.length; row++) {
       if (from.valid === null || from.valid[row] === 1) {
-        const { days, time } = splitDays(BigInt(from.values[row]!) * step);
+        const moment = BigInt(from.values[row]!) * step;
+        const { days, time } = splitDays(offset === undefined ? moment : local(moment, offset));
         values[row] = part(days, time);
       }
     }
     return { kind: 'number', length: call.length, values, valid: from.valid };
   };
+}
+
+const secondNanoseconds = 1_000_000_000n;
+
+/** What the clocks of a zone show at a moment, in nanoseconds since their 1970. */
+function local(moment: bigint, offset: ZoneOffset): bigint {
+  const second = Number(floorDivide(moment, secondNanoseconds));
+  return moment + BigInt(offset(second)) * secondNanoseconds;
+}
+
+/** The offsets of a value's zone; undefined for UTC. */
+function offsetOf({ type, position }: Bound): ZoneOffset | undefined {
+  if (isUtc(type)) return undefined;
+  const offset = zoneOffset((type as Timestamp).timezone ?? '');
+  if (offset !== undefined) return offset;
+  const found = typeName(type);
+  throw new SqlError('type', `expected a time zone that is known, found ${found}`, position);
 }
 
 function fits(name: string, type: DataType): boolean {
@@ -113,15 +133,12 @@ export const datePartRow: FunctionRow = {
     if (!fits(name, value.type)) {
       throw wrongArgument(usage, `a date or timestamp that has the part ${name}`, 2, given);
     }
-    if (name !== 'epoch') {
-      requireUtc(value.type, 'a part of it is asked for', given.position);
-    }
     const type = name === 'epoch' ? float64Type : new Int32();
     return call({
       name: made.name,
       type,
       arguments: [value],
-      kernel: partKernel(part),
+      kernel: partKernel(part, name === 'epoch' ? undefined : offsetOf(value)),
       position: made.position,
       fallible: false,
     });

@@ -151,6 +151,12 @@ describe('AlterTableAddColumns', () => {
       'the column name _rowid is reserved for queries',
     ],
     [
+      'a name with a dot',
+      { new_columns: [{ name: 'n.x', expression: 'n' }] },
+      20,
+      'the column name "n.x" has a dot: that is how a field inside of a column is named',
+    ],
+    [
       'an empty name',
       { new_columns: [{ name: '', expression: 'n' }] },
       20,

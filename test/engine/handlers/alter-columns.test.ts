@@ -395,6 +395,12 @@ describe('AlterTableAlterColumns', () => {
       'Column "p" has two fields of the name "y.z".',
     ],
     [
+      'a name with a dot',
+      one({ path: 'n', rename: 'p.x' }),
+      20,
+      'the column name "p.x" has a dot: that is how a field inside of a column is named',
+    ],
+    [
       'a reserved name',
       one({ path: 'n', rename: '_distance' }),
       20,

@@ -547,7 +547,7 @@ describe('a table with branches', () => {
     const onLance = (action: string) =>
       ask(table.engine.backend, `POST /v1/table/lance/branches/${action}`, { body: { name: 'b' } });
     expect(await refusalOf(onLance('create'))).toBe(
-      '0 table /lance is written by Lance clients: open it at its location',
+      '0 table /lance is written by Lance clients: a branch begins when one of them commits to it',
     );
     expect((await onLance('list')).json).toEqual({ branches: {} });
     expect(await refusalOf(onLance('delete'))).toBe('22 the table has no branch "b"');

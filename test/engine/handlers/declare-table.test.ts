@@ -114,7 +114,8 @@ describe('DeclareTable', () => {
   it('vends to whoever may commit, or may read, once it is there', async () => {
     await declare('t');
     const described = (right: string) => {
-      const permit = new TestPermit({ holds: (action) => action === right });
+      const rights = ['DescribeTable', right];
+      const permit = new TestPermit({ holds: (action) => rights.includes(action) });
       return post('/v1/table/t/describe', { body: { vend_credentials: true }, permit });
     };
     for (const right of ['QueryTable', 'CreateTableVersion']) {

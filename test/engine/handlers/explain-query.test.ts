@@ -1,6 +1,7 @@
 import { Int64, Table, Utf8, tableToIPC, vectorFromArray } from 'apache-arrow';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { JsonValue } from '../../../src/protocol/json.ts';
+import { refusalOf } from '../../support/catalog.ts';
 import { freshEngine, type TestEngine } from '../../support/engine.ts';
 import { anything } from '../../support/permit.ts';
 import { ask, lancedb, requestOf } from '../../support/request.ts';
@@ -97,6 +98,16 @@ describe('ExplainTableQueryPlan', () => {
       ),
     );
   });
+
+  it.each([{}, { verbose: true }, { branch: 'main', context: {} }, { query: null }])(
+    'refuses a body that asks no query: %j',
+    async (body) => {
+      const refused = ask(engine.backend, 'POST /v1/table/t/explain_plan', { body });
+      expect(await refusalOf(refused)).toBe(
+        '13 InvalidInput: ExplainTableQueryPlanRequest: the field "query" is missing',
+      );
+    },
+  );
 
   it.each([
     ['id > 3', 'true of every row', '2 of 3 files, 2 of 3 batches, 8 rows'],

@@ -208,13 +208,8 @@ describe('a request that cannot be understood', () => {
     ['list', '[1]', 'the body must be a JSON object, not a list'],
     [
       'list',
-      { limit: 0 },
-      'ListNamespacesRequest: the field "limit" must be a whole number of at least 1, not the number 0',
-    ],
-    [
-      'list',
-      { limit: -3 },
-      'ListNamespacesRequest: the field "limit" must be a whole number of at least 1, not the number -3',
+      { limit: '3' },
+      'ListNamespacesRequest: the field "limit" must be a whole number, not a string',
     ],
     ['list', '{"page_token":"\\ud800"}', 'page_token is not valid Unicode'],
   ])('is refused: %s with %j', async (action, body, sentence) => {
@@ -226,11 +221,11 @@ describe('a request that cannot be understood', () => {
     expect(store.contents()).toStrictEqual(before);
   });
 
-  it.each(['0', '-1', 'ten', '1.5', ''])('is refused: a limit of %j', async (limit) => {
+  it.each(['ten', '1.5', ''])('is refused: a limit of %j', async (limit) => {
     const { backend } = catalogBackend();
     const refused = async () => ask(backend, `GET /v1/namespace/$/list?limit=${limit}`);
     expect(await refusalOf(refused())).toBe(
-      '13 InvalidInput: the query parameter limit must be a whole number of at least 1',
+      '13 InvalidInput: the query parameter limit must be a whole number',
     );
   });
 });

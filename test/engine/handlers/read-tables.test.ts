@@ -65,7 +65,7 @@ function callOf(
       headers: {},
       context: new Map(),
       requestId: 'request-1',
-      signal: new AbortController().signal,
+      signal: () => new AbortController().signal,
       body: {
         [Symbol.asyncIterator]() {
           throw new Error('a handler does not read the body');

@@ -133,6 +133,17 @@ const table: readonly Row[] = [
   onData('UpdateTableSchemaMetadata', 'schema_metadata/update', json({ a: 'b' }), { a: 'b' }),
   onVersions('ListTableTags', 'tags/list', nothing, { tags: {} }),
   onVersions('CreateTableTag', 'tags/create', json({ tag: 'v', version: 1 }), works),
+  onVersions('CreateTableTag', 'tags/create', json({ tag: 'v', version: 2 }), {
+    refused: '11 the table has no version 2',
+  }),
+  onVersions('CreateTableTag', 'tags/create', json({ tag: 'v', version: 1, branch: 'b' }), {
+    refused: '22 the table has no branch "b"',
+  }),
+  {
+    ...onEvery('ListTableVersions', 'version/list?branch=b', nothing, {
+      refused: '22 the table has no branch "b"',
+    }),
+  },
   onVersions('UpdateTableTag', 'tags/update', json({ tag: 'v', version: 1 }), {
     refused: '8 the table has no tag "v"',
   }),
@@ -143,11 +154,23 @@ const table: readonly Row[] = [
     refused: '8 the table has no tag "v"',
   }),
   onVersions('ListTableBranches', 'branches/list', nothing, { branches: {} }),
-  onData('CreateTableBranch', 'branches/create', json({ name: 'b' }), works),
+  {
+    ...onData('CreateTableBranch', 'branches/create', json({ name: 'b' }), works),
+    lance: {
+      refused:
+        '0 table /{id} is written by Lance clients: a branch begins when one of them commits to it',
+    },
+  },
   onVersions('DeleteTableBranch', 'branches/delete', json({ name: 'b' }), {
     refused: '22 the table has no branch "b"',
   }),
-  onData('RestoreTable', 'restore', json({ version: 1 }), works),
+  {
+    ...onData('RestoreTable', 'restore', json({ version: 1 }), works),
+    lance: {
+      refused:
+        '0 table /{id} is written by Lance clients: one of them restores a version, with a commit of its own',
+    },
+  },
   {
     ...onEvery('ListTableIndices', 'index/list', nothing, { indexes: [] }),
     lance: elsewhere,

@@ -25,6 +25,14 @@ describe('ListTables', () => {
     expect(inner.json).toStrictEqual({ tables: ['owl'] });
   });
 
+  it('answers nothing for a limit of zero, and as many as without one for a limit below it', async () => {
+    const { backend } = await planted();
+    const none = await ask(backend, 'GET /v1/namespace/$/table/list?limit=0');
+    expect(none.json).toStrictEqual({ tables: [] });
+    const all = await ask(backend, 'GET /v1/namespace/$/table/list?limit=-1');
+    expect(all.json).toStrictEqual({ tables: ['ant', 'hen', 'zoo'] });
+  });
+
   it('leaves out declared tables when asked to', async () => {
     const { backend } = await planted();
     const answer = await ask(backend, 'GET /v1/namespace/$/table/list?include_declared=false');

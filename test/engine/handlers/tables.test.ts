@@ -122,7 +122,7 @@ describe('DescribeTable', () => {
     expect(answer.json).not.toHaveProperty('storage_options');
     const refused = ask(backend, 'POST /v1/table/a$t/describe', {
       body,
-      permit: new TestPermit({ holds: () => false }),
+      permit: new TestPermit({ holds: (action) => action === 'DescribeTable' }),
     });
     expect(await refusalOf(refused)).toBe(
       '15 PermissionDenied: user:tester may not QueryTable on /a/t',

@@ -50,6 +50,34 @@ beforeEach(async () => {
 afterEach(async () => engine.close());
 
 describe('UpdateTable', () => {
+  it('sets properties on the table with the rows, beside those that it has', async () => {
+    const set = (properties: object) =>
+      table.send('update', { body: { updates: [['n', '1']], predicate: 'i = 1', properties } });
+    expect((await set({ owner: 'me', tier: 'a' })).json).toEqual({
+      rows_updated: 1,
+      updated_rows: 1,
+      version: 3,
+      properties: { owner: 'me', tier: 'a' },
+    });
+    expect((await set({ tier: 'b' })).json).toMatchObject({
+      properties: { owner: 'me', tier: 'b' },
+    });
+    expect((await set({})).json).not.toHaveProperty('properties');
+    const kept = { properties: { owner: 'me', tier: 'b' }, version: 5 };
+    expect((await table.send('describe')).json).toMatchObject(kept);
+    await expectRefusal(
+      set({ more: 'x'.repeat(65_532) }),
+      13,
+      'properties may have at most 65536 bytes, not 65548',
+    );
+    await expectRefusal(
+      set({ more: 'x'.repeat(65_533) }),
+      13,
+      'properties may have at most 65536 bytes, not 65537',
+    );
+    expect((await table.send('describe')).json).toMatchObject(kept);
+  });
+
   it('gives columns new values and answers the count under the names of both dialects', async () => {
     const answer = await update([['n', 'n * 10']], 'i >= 2');
     expect(answer.json).toEqual({ rows_updated: 3, updated_rows: 3, version: 3 });

@@ -4,6 +4,7 @@ import { Int32, Int64, Table, Utf8, tableToIPC, vectorFromArray, type Vector } f
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { JsonValue } from '../../../src/protocol/json.ts';
 import { freshEngine, type TestEngine } from '../../support/engine.ts';
+import { TestPermit } from '../../support/permit.ts';
 import { ask, lancedb, type Sent } from '../../support/request.ts';
 
 let engine: TestEngine;
@@ -15,6 +16,8 @@ beforeEach(async () => {
 afterEach(async () => engine.close());
 
 const one = () => stream({ n: vectorFromArray([1n, 2n], new Int64()) });
+const dotted = () => stream({ 's.k': vectorFromArray([1], new Int32()) });
+const DOTTED = 'the column name "s.k" has a dot: that is how a field inside of a column is named';
 const other = () => stream({ text: vectorFromArray(['a'], new Utf8()) });
 
 describe('CreateTable', () => {
@@ -44,6 +47,14 @@ describe('CreateTable', () => {
       version: 1,
       schema: { fields: [{ name: 'n' }] },
     });
+  });
+
+  it('refuses a name with a dot, in a new table and in one that is overwritten', async () => {
+    await refuses(send('create', { body: dotted() }), 20, DOTTED);
+    await refuses(describeTable(), 4, 'table /t does not exist');
+    await send('create', { body: one() });
+    await refuses(send('create?mode=overwrite', { body: dotted() }), 20, DOTTED);
+    await unchanged();
   });
 
   it('answers the table that is there to exist_ok, and reads no body', async () => {
@@ -220,6 +231,49 @@ describe('InsertIntoTable', () => {
     expect(await count()).toBe(1);
   });
 
+  it('takes the schema of other rows when it overwrites, and asks for the right to', async () => {
+    const permit = new TestPermit();
+    const body = stream({
+      n: vectorFromArray(['a'], new Utf8()),
+      m: vectorFromArray([1], new Int32()),
+    });
+    const answer = await send('insert?mode=overwrite', { body, permit });
+    expect(answer.commit).toMatchObject({ rowsAdded: 1n, rowsRemoved: 2n, schemaChanged: true });
+    expect(permit.required).toContain('schema /t@main');
+    expect(await describeTable()).toMatchObject({
+      version: 2,
+      schema: { fields: [{ name: 'n', type: { type: 'utf8' } }, { name: 'm' }] },
+    });
+    // The columns are others, though one has the name of one that was there.
+    await send('insert', { body });
+    expect(await count({ predicate: "n = 'a'" })).toBe(2);
+    expect(await count({ predicate: 'n < 2', version: 1 })).toBe(1);
+  });
+
+  it('drops the columns that an overwrite does not send', async () => {
+    const both = { n: vectorFromArray([1n], new Int64()), m: vectorFromArray([1], new Int32()) };
+    await send('insert?mode=overwrite', { body: stream(both) });
+    await send('insert?mode=overwrite', { body: stream({ m: both.m }) });
+    expect(await describeTable()).toMatchObject({ schema: { fields: [{ name: 'm' }] } });
+  });
+
+  it('asks for no right to change schemas when rows have the columns of the table', async () => {
+    const permit = new TestPermit({ holds: (action) => action !== 'schema' });
+    const body = stream({ n: vectorFromArray([9n], new Int64()) });
+    expect((await send('insert?mode=overwrite', { body, permit })).commit).toMatchObject({
+      schemaChanged: false,
+    });
+    await refuses(
+      send('insert?mode=overwrite', { body: other(), permit }),
+      15,
+      'user:tester may not schema on /t',
+    );
+    expect(await describeTable()).toMatchObject({
+      version: 2,
+      schema: { fields: [{ name: 'n' }] },
+    });
+  });
+
   it('takes every one of many concurrent appends', async () => {
     const answers = await Promise.all(
       Array.from({ length: 16 }, () => send('insert', { body: one() })),
@@ -261,6 +315,13 @@ describe('InsertIntoTable', () => {
       }),
       20,
       '',
+    ],
+    [
+      'an overwrite with a name with a dot',
+      'insert?mode=overwrite',
+      () => ({ body: dotted() }),
+      20,
+      DOTTED,
     ],
     ['a truncated stream', 'insert', () => ({ body: one().subarray(0, -40) }), 13, ''],
     ['no body', 'insert', () => ({}), 13, 'The stream is empty: it has no schema.'],

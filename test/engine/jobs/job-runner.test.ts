@@ -24,7 +24,7 @@ afterEach(async () => {
 
 /** A runner as another process would have it. */
 function runnerOf(work: JobWork, leaseMillis: number, faults: unknown[] = []): JobRunner {
-  const works = { backfill: work };
+  const works = { backfill: work, index: work };
   const runner = new JobRunner({ transactions, works, leaseMillis, pollMillis: 10 });
   runners.push(runner);
   runner.start((error) => faults.push(error));

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ANSWERS } from '../../../src/engine/catalog/keys.ts';
 import { AnswerSweep } from '../../../src/engine/once/answer-sweep.ts';
+import { canonicalPath, type ObjectPath } from '../../../src/protocol/identifier.ts';
 import { operations } from '../../../src/protocol/operations.ts';
 import { isOperationName } from '../../../src/protocol/operations.ts';
 import type { OperationName } from '../../../src/protocol/operation-name.ts';
@@ -43,6 +44,10 @@ async function keptAnswers(): Promise<number> {
   return (await engine.store.range({ start: ANSWERS, end: 'B', limit: 1000 })).length;
 }
 
+/** A right as a test's permit remembers it. */
+const rightOf = (action: string, object: ObjectPath, branch?: string): string =>
+  `${action} ${canonicalPath(object)}${branch === undefined ? '' : `@${branch}`}`;
+
 const misused = (id: string): string =>
   `13 InvalidInput: the request id ${id} was used before for the same operation on the same object with another body or other parameters`;
 
@@ -75,6 +80,39 @@ describe('a change that comes again with the id of its client', () => {
     expect(first.headers).toBeUndefined();
     expect(await everything()).toStrictEqual(before);
     expect(requestOf(line).operation.name).toBe(name);
+  });
+
+  it.each(names)('takes the rights that it took the first time: %s', async (name) => {
+    const job = await plantAll(engine);
+    const { line, body } = changes(engine.data, job)[name]!;
+    const permit = new TestPermit();
+    await ask(engine.backend, line, { body, id: 'id-1', permit });
+    const before = await everything();
+    for (const withdrawn of new Set(permit.required)) {
+      const less = new TestPermit({
+        holds: (...asked) => rightOf(...asked) !== withdrawn,
+      });
+      const repeat = ask(engine.backend, line, { body, id: 'id-1', permit: less });
+      expect(await refusalOf(repeat)).toMatch(/^15 PermissionDenied: user:tester may not /);
+    }
+    expect(await everything()).toStrictEqual(before);
+    const all = new TestPermit();
+    await ask(engine.backend, line, { body, id: 'id-1', permit: all });
+    expect(new Set(all.required)).toEqual(new Set(permit.required));
+  });
+
+  it('takes those of what lies below and cannot be seen', async () => {
+    await post('/v1/namespace/ns/create');
+    await post('/v1/table/ns$t/create', { body: numbers(1n) });
+    const drop = (permit: TestPermit) =>
+      post('/v1/namespace/ns/drop', { body: { behavior: 'Cascade' }, id: 'x', permit });
+    const unseen = { sees: () => false };
+    await drop(new TestPermit(unseen));
+    expect((await drop(new TestPermit(unseen))).status).toBe(200);
+    const less = new TestPermit({ ...unseen, holds: (action) => action !== 'DropTable' });
+    expect(await refusalOf(drop(less))).toBe(
+      '15 PermissionDenied: the request was carried out before, with a right that its caller holds no more',
+    );
   });
 
   it('is known of every operation that is built', async () => {
@@ -208,7 +246,7 @@ describe('a request that changed nothing', () => {
     const sent = { body: { big: 'x'.repeat(200_000) }, id: 'x' };
     await post('/v1/table/t/schema_metadata/update', sent);
     expect(await refusalOf(post('/v1/table/t/schema_metadata/update', sent))).toBe(
-      '13 InvalidInput: the request x was carried out before; its answer of 200010 bytes was too large to be kept',
+      '13 InvalidInput: the request x was carried out before; its answer of 200019 bytes was too large to be kept',
     );
     expect(await new TableClient(engine).version()).toBe(2);
   });

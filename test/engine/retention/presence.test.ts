@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { Horizon } from '../../../src/engine/retention/horizon.ts';
 import { Presence } from '../../../src/engine/retention/presence.ts';
-import { ownMark } from '../../../src/engine/retention/process-mark.ts';
+import { ownMark } from '../../../src/store/process-mark.ts';
 import { Running } from '../../../src/engine/retention/running.ts';
 import { testFolders } from '../../support/folder.ts';
 

@@ -4,8 +4,9 @@ import { batchOf } from '../../../src/arrow/select.ts';
 import { rowsAnswer } from '../../../src/engine/query/answer.ts';
 import { countRows, predicateOf } from '../../../src/engine/query/count.ts';
 import { execute } from '../../../src/engine/query/execute.ts';
-import { planQuery } from '../../../src/engine/query/plan.ts';
-import { parseQueryRequest } from '../../../src/engine/query/request.ts';
+import { planQuery, type QueryPlan } from '../../../src/engine/query/plan.ts';
+import { parseQueryRequest, type QueryRequest } from '../../../src/engine/query/request.ts';
+import { MemoryBudget } from '../../../src/engine/table/memory-budget.ts';
 import { HeavyWork } from '../../../src/engine/workers/heavy-work.ts';
 import { ThreadPool } from '../../../src/engine/workers/thread-pool.ts';
 import type { JsonValue } from '../../../src/protocol/json.ts';
@@ -56,7 +57,7 @@ afterEach(() => pool.close());
 
 function heavyWork(threads = 1): HeavyWork {
   pool = new ThreadPool(threads);
-  return new HeavyWork(pool, 0);
+  return new HeavyWork(pool, new MemoryBudget(0));
 }
 
 async function bytesOf(pieces: AsyncIterable<Uint8Array>): Promise<Buffer> {
@@ -65,8 +66,14 @@ async function bytesOf(pieces: AsyncIterable<Uint8Array>): Promise<Buffer> {
   return Buffer.concat(all);
 }
 
+/** A query, and how it is planned. */
+function asked(query: Query): [QueryRequest, QueryPlan] {
+  const request = parseQueryRequest(query);
+  return [request, planQuery(request, stored.snapshot)];
+}
+
 async function onThread(heavy: HeavyWork, query: Query, signal = never()): Promise<Buffer> {
-  return bytesOf(await heavy.query(parseQueryRequest(query), stored.snapshot, signal));
+  return bytesOf(await heavy.query(...asked(query), signal));
 }
 
 async function here(query: Query): Promise<Buffer> {
@@ -125,14 +132,14 @@ describe('a pool of threads', () => {
 
   it('waits for who reads, and stops when nobody does', async () => {
     const heavy = heavyWork();
-    const pieces = await heavy.query(parseQueryRequest(sorted), stored.snapshot, never());
+    const pieces = await heavy.query(...asked(sorted), never());
     await pieces.next();
     const other = await onThread(heavy, sorted);
     expect(other.equals(await here(sorted))).toBe(true);
     await pieces.return(undefined);
     expect((await pieces.next()).done).toBe(true);
     const leaving = new AbortController();
-    const rest = await heavy.query(parseQueryRequest(sorted), stored.snapshot, leaving.signal);
+    const rest = await heavy.query(...asked(sorted), leaving.signal);
     await rest.next();
     leaving.abort();
     await expect(bytesOf(rest)).rejects.toThrow('the request was aborted');
@@ -141,7 +148,7 @@ describe('a pool of threads', () => {
 
   it('fails the tasks of a thread that ends, and replaces it', async () => {
     const heavy = heavyWork();
-    const pieces = await heavy.query(parseQueryRequest(sorted), stored.snapshot, never());
+    const pieces = await heavy.query(...asked(sorted), never());
     const waiting = onThread(heavy, sorted);
     const refused = expect(waiting).rejects.toMatchObject({ row: { name: 'ServiceUnavailable' } });
     await pool.close();
@@ -157,23 +164,28 @@ describe('heavy work', () => {
 
   it('is to sort many rows, and to look through more bytes than are light', () => {
     pool = new ThreadPool(1);
-    const [strict, easy] = [new HeavyWork(pool, 0), new HeavyWork(pool, 2 ** 30)];
+    const [strict, easy] = [
+      new HeavyWork(pool, new MemoryBudget(0)),
+      new HeavyWork(pool, new MemoryBudget(2 ** 30)),
+    ];
     expect(strict.isHeavyQuery(plan(sorted))).toBe(true);
     expect(easy.isHeavyQuery(plan(sorted))).toBe(true);
     expect(strict.isHeavyQuery(plan({ filter: 'id = 1' }))).toBe(true);
     expect(easy.isHeavyQuery(plan({ filter: 'id = 1' }))).toBe(false);
     expect(strict.isHeavyCount(stored.snapshot, test("name = 'row 5'"))).toBe(true);
     expect(easy.isHeavyCount(stored.snapshot, test("name = 'row 5'"))).toBe(false);
-    const column = new HeavyWork(pool, 8 * ROWS);
+    const column = new HeavyWork(pool, new MemoryBudget(8 * ROWS));
     expect(column.isHeavyCount(stored.snapshot, test('id % 7 = 1'))).toBe(false);
     expect(column.isHeavyCount(stored.snapshot, test('id % 7 > value'))).toBe(true);
   });
 
   it('is never to pass rows on, and nothing where there are no threads', () => {
     pool = new ThreadPool(0);
-    const none = new HeavyWork(pool, 0);
+    const none = new HeavyWork(pool, new MemoryBudget(0));
     expect(none.isHeavyQuery(plan(sorted))).toBe(false);
     expect(none.isHeavyCount(stored.snapshot, test('id % 7 = 1'))).toBe(false);
-    expect(new HeavyWork(new ThreadPool(1), 0).isHeavyQuery(plan({}))).toBe(false);
+    expect(new HeavyWork(new ThreadPool(1), new MemoryBudget(0)).isHeavyQuery(plan({}))).toBe(
+      false,
+    );
   });
 });

@@ -4,29 +4,28 @@ export const branches: readonly RefusalGroup[] = [
   {
     what: 'branches',
     rows: [
-      // LanceDB reads these by their status, on these two routes (wire contract, section 4).
       [
         'POST /v1/table/ns$t/branches/create',
         { body: { name: 'kept' } },
-        '409 allow 23',
+        '409/400 allow 23',
         'the table already has a branch "kept"',
       ],
       [
         'POST /v1/table/ns$t/branches/create',
         { body: { name: 'new', from_branch: 'nowhere' } },
-        '404 allow 22',
+        '404/400 allow 22',
         'the table has no branch "nowhere"',
       ],
       [
         'POST /v1/table/ns$t/branches/create',
         { body: { name: 'new', from_version: 99 } },
-        '404 allow 11',
+        '404/400 allow 11',
         'the table has no version 99',
       ],
       [
         'POST /v1/table/ns$t/branches/delete',
         { body: { name: 'nowhere' } },
-        '404 allow 22',
+        '404/400 allow 22',
         'the table has no branch "nowhere"',
       ],
       [

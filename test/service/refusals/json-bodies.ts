@@ -261,15 +261,15 @@ export const jsonBodies: readonly RefusalGroup[] = [
       ],
       [
         'POST /v1/table/ns$t/version/list',
-        { body: { limit: 0 } },
+        { body: { limit: 0.5 } },
         '400 allow 13',
-        'ListTableVersionsRequest: the field "limit" must be a whole number of at least 1, not the number 0',
+        'ListTableVersionsRequest: the field "limit" must be a whole number, not the number 0.5',
       ],
       [
         'POST /v1/table/ns$t/version/list',
-        { body: { limit: -3 } },
+        { body: { limit: '3' } },
         '400 allow 13',
-        'ListTableVersionsRequest: the field "limit" must be a whole number of at least 1, not the number -3',
+        'ListTableVersionsRequest: the field "limit" must be a whole number, not a string',
       ],
       [
         'POST /v1/table/ns$t/version/list',

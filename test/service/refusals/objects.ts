@@ -222,6 +222,30 @@ export const objects: readonly RefusalGroup[] = [
         'there is no transaction "some"',
       ],
       [
+        'POST /v1/table/ns$t/create_index',
+        { body: { column: 'none', index_type: 'BTREE' } },
+        '404/400 allow 12',
+        'the table has no column "none"',
+      ],
+      [
+        'POST /v1/table/ns$t/create_scalar_index',
+        { body: { column: 'id', index_type: 'LABEL_LIST' } },
+        '400 allow 13',
+        'an index of type LABEL_LIST is made of lists of integers, floats, texts, booleans, dates or timestamps, and the column "id" is of type int64',
+      ],
+      [
+        'POST /v1/table/ns$t/create_index',
+        { body: { column: 'id', index_type: 'IVF_PQ' } },
+        '406 allow 0',
+        'an index of type IVF_PQ is not built: it is for vector search; there are BTREE, BITMAP and LABEL_LIST',
+      ],
+      [
+        'POST /v1/table/ns$t/create_index',
+        { body: { column: 'id', index_type: 'HASH' } },
+        '400 allow 13',
+        '"HASH" is no type of an index; there are BTREE, BITMAP and LABEL_LIST',
+      ],
+      [
         'POST /v1/table/ns$t/backfill_column',
         { body: { column: 'none' } },
         '404/400 allow 12',

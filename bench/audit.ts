@@ -1,0 +1,136 @@
+// The audit log: what it costs a request, and how fast it is verified and searched.
+import { execFileSync, spawnSync } from 'node:child_process';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { ADMIN_KEY, Service } from '../test/support/service.ts';
+import { DAYS, writeLog, type WrittenLog } from './audit/written-log.ts';
+import { RawSide } from './data/raw-side.ts';
+import { arrow, rowsFrom } from './data/rows.ts';
+import { requestsPerSecond, type LoadRequest } from './harness/load.ts';
+import { readOptions } from './harness/options.ts';
+import { measureRounds, timed } from './harness/rounds.ts';
+import { printResult, type Row } from './harness/table.ts';
+
+const MAIN = new URL('../dist/cli/main.js', import.meta.url).pathname;
+/** Loaded before the program: takes the log away, as no configuration can. */
+const WITHOUT = new URL('audit/without-log.mjs', import.meta.url).href;
+const SUBJECT = 'user:u7';
+
+const options = readOptions();
+const records = options.quick ? 40_000 : 1_000_000;
+const seconds = options.quick ? 1 : 3;
+
+const folder = await mkdtemp(join(tmpdir(), 'arrowgate-audit-'));
+const bodyFile = join(folder, 'rows.arrow');
+await writeFile(bodyFile, arrow.tableToIPC(rowsFrom(0, 10), 'stream'));
+
+printResult('audit', notes(), [...(await costRows()), ...(await readingRows())]);
+await rm(folder, { recursive: true });
+
+async function costRows(): Promise<readonly Row[]> {
+  const withLog = await Service.start();
+  const without = await Service.start({ nodeFlags: ['--import', WITHOUT] });
+  try {
+    for (const service of [withLog, without]) {
+      const side = new RawSide(service.url, ADMIN_KEY);
+      await side.create('events', rowsFrom(0, 10));
+      side.close();
+    }
+    return [
+      await costRow('DescribeTable', withLog, without, describe),
+      await costRow('appends of 10 rows', withLog, without, append),
+    ];
+  } finally {
+    await withLog.stop();
+    await without.stop();
+  }
+}
+
+async function costRow(
+  work: string,
+  withLog: Service,
+  without: Service,
+  load: (url: string) => LoadRequest,
+): Promise<Row> {
+  const samples = await measureRounds(
+    [
+      { name: 'with the log', measure: () => requestsPerSecond(load(withLog.url), seconds) },
+      { name: 'without it', measure: () => requestsPerSecond(load(without.url), seconds) },
+    ],
+    options.rounds,
+  );
+  return { work, unit: '/s', samples, target: '≥ 0.85' };
+}
+
+function describe(url: string): LoadRequest {
+  const headers = { 'x-api-key': ADMIN_KEY, 'content-type': 'application/json' };
+  return { url: `${url}/v1/table/events/describe`, method: 'POST', headers, body: '{}' };
+}
+
+function append(url: string): LoadRequest {
+  const headers = {
+    'x-api-key': ADMIN_KEY,
+    'content-type': 'application/vnd.apache.arrow.stream',
+  };
+  return { url: `${url}/v1/table/events/insert`, method: 'POST', headers, bodyFile };
+}
+
+async function readingRows(): Promise<readonly Row[]> {
+  const data = join(folder, 'data');
+  const log = await writeLog(data, records);
+  return [await verifyRow(data, log), await searchRow(data, log)];
+}
+
+async function verifyRow(data: string, { text }: WrittenLog): Promise<Row> {
+  const samples = await measureRounds(
+    [
+      { name: 'audit verify', measure: () => timed(async () => command('verify', data)) },
+      { name: 'sha256sum', measure: () => timed(async () => execFileSync('sha256sum', [text])) },
+    ],
+    options.rounds,
+  );
+  return { work: 'verify', unit: 'ms', samples, target: '≤ 6.67' };
+}
+
+async function searchRow(data: string, { text, day: [since, until] }: WrittenLog): Promise<Row> {
+  const flags = ['--subject', SUBJECT, '--since', since, '--until', until, '--json'];
+  const expected = records / 2 / 100 / DAYS;
+  const found = command('search', data, ...flags).split('\n').length - 1;
+  if (found !== expected) throw new Error(`${found} requests were found, not ${expected}`);
+  const samples = await measureRounds(
+    [
+      {
+        name: 'audit search, a subject on a day',
+        measure: () => timed(async () => command('search', data, ...flags)),
+      },
+      {
+        name: 'grep -c',
+        measure: () => timed(async () => execFileSync('grep', ['-c', `"${SUBJECT}"`, text])),
+      },
+    ],
+    options.rounds,
+  );
+  return { work: 'search', unit: 'ms', samples, target: '≤ 0.20 of 10 million' };
+}
+
+function command(name: string, data: string, ...flags: readonly string[]): string {
+  const args = [MAIN, 'audit', name, '--data', data, ...flags];
+  const { status, stdout, stderr } = spawnSync(process.execPath, args, {
+    encoding: 'utf8',
+    maxBuffer: 2 ** 30,
+  });
+  // A log without checkpoints has a finding.
+  if (status === 2) throw new Error(stderr);
+  return stdout;
+}
+
+function notes(): readonly string[] {
+  const count = records.toLocaleString('en-US');
+  return [
+    `Requests over 16 connections for ${seconds} s a round, with durable records of changes and without any log,`,
+    `which only this benchmark can take away. Below that a log of ${count} records of ${DAYS} days and 100 subjects,`,
+    "written by the gateway's own writer and sealed, against the same lines as one text file. Commands",
+    'count with the start of their process; both sides read what the system has in memory.',
+  ];
+}

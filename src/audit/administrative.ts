@@ -1,0 +1,87 @@
+import { randomUUID } from 'node:crypto';
+import type { AuditRecord } from './record.ts';
+import { timeOf } from './time.ts';
+
+/** What is done to a catalog by commands, and by the service itself, beside the operations of the protocol. */
+export const administrativeOperations = [
+  'KeysCreate',
+  'KeysRevoke',
+  'KeysRotate',
+  'PolicyReload',
+  'CatalogRebuild',
+  'CatalogGc',
+  'CatalogUndrop',
+  'CatalogCompact',
+  'CatalogBackup',
+] as const;
+
+export type AdministrativeOperation = (typeof administrativeOperations)[number];
+
+/** An act that is recorded like a request: when it begins, and how it ends. */
+export interface Act {
+  readonly operation: AdministrativeOperation;
+  /** Who did it: `user:<name of the operating system>`, or null for the service itself. */
+  readonly subject: string | null;
+  /** Canonical path of the one table that it is about. */
+  readonly object?: string | undefined;
+  /** Names and numbers that say what it was about; never a secret. */
+  readonly details: Readonly<Record<string, string>>;
+  readonly policyDigest?: string | undefined;
+}
+
+/** How an act ended: well, or refused or failed. */
+export type ActEnd = 'done' | 'failed';
+
+/** The records of an act, which share a decision id. */
+export class ActRecords {
+  readonly #act: Act;
+  readonly #id = randomUUID();
+  readonly #beganMicros = BigInt(Date.now()) * 1000n;
+  readonly #beganNanos = process.hrtime.bigint();
+
+  constructor(act: Act) {
+    this.#act = act;
+  }
+
+  attempt(): AuditRecord {
+    return { ...this.#shared(), phase: 'attempt', time: timeOf(this.#beganMicros) };
+  }
+
+  /** @param details What is known only at its end. */
+  outcome(end: ActEnd, details: Readonly<Record<string, string>> = {}): AuditRecord {
+    const shared = this.#shared();
+    const micros = (process.hrtime.bigint() - this.#beganNanos) / 1000n;
+    return {
+      ...shared,
+      phase: 'outcome',
+      time: timeOf(this.#beganMicros + micros),
+      duration_us: micros,
+      decision: end === 'done' ? 'allow' : 'invalid',
+      context: { ...shared.context, ...details },
+    };
+  }
+
+  #shared(): AuditRecord {
+    const { operation, subject, object, details, policyDigest } = this.#act;
+    return {
+      phase: 'attempt',
+      time: '',
+      request_id: this.#id,
+      decision_id: this.#id,
+      principal: subject === null ? null : { subject, groups: [], roles: [] },
+      subject,
+      credential: subject === null ? null : 'local',
+      source_ip: null,
+      user_agent: null,
+      operation,
+      object: object ?? null,
+      mode: null,
+      branch: null,
+      backend: null,
+      decision: 'allow',
+      rule: null,
+      policy_digest: policyDigest ?? null,
+      context: details,
+    };
+  }
+}

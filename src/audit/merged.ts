@@ -1,0 +1,72 @@
+/** Items in batches, each item with a text that tells its place in an order. */
+export interface OrderedStream<Item> {
+  /** No item of the stream comes before this. */
+  readonly from: string;
+  batches(): AsyncGenerator<readonly Item[]>;
+}
+
+interface Open<Item> {
+  readonly batches: AsyncGenerator<readonly Item[]>;
+  items: readonly Item[];
+  at: number;
+}
+
+/** Batches of so many items, unless fewer are left. */
+const BATCH_ITEMS = 1024;
+
+/** The items of several streams, in order as far as each is in order. A stream is begun when its turn may have come. */
+export async function* merged<Item>(
+  streams: readonly OrderedStream<Item>[],
+  keyOf: (item: Item) => string,
+): AsyncGenerator<readonly Item[]> {
+  const waiting = streams.toSorted((one, other) => (one.from < other.from ? -1 : 1));
+  const open: Open<Item>[] = [];
+  let batch: Item[] = [];
+  for (;;) {
+    let next = least(open, keyOf);
+    while (waiting.length > 0 && (next === undefined || waiting[0]!.from <= keyOf(itemOf(next)))) {
+      await begin(waiting.shift()!, open);
+      next = least(open, keyOf);
+    }
+    if (next === undefined) break;
+    batch.push(itemOf(next));
+    if (batch.length === BATCH_ITEMS) {
+      yield batch;
+      batch = [];
+    }
+    if (!(await advance(next))) open.splice(open.indexOf(next), 1);
+  }
+  if (batch.length > 0) yield batch;
+}
+
+async function begin<Item>(stream: OrderedStream<Item>, open: Open<Item>[]): Promise<void> {
+  const begun: Open<Item> = { batches: stream.batches(), items: [], at: -1 };
+  if (await advance(begun)) open.push(begun);
+}
+
+/** Goes on to the next item; false when there is none. */
+async function advance<Item>(open: Open<Item>): Promise<boolean> {
+  open.at += 1;
+  while (open.at >= open.items.length) {
+    const next = await open.batches.next();
+    if (next.done === true) return false;
+    open.items = next.value;
+    open.at = 0;
+  }
+  return true;
+}
+
+function least<Item>(
+  open: readonly Open<Item>[],
+  keyOf: (item: Item) => string,
+): Open<Item> | undefined {
+  let [found] = open;
+  for (const each of open) {
+    if (keyOf(itemOf(each)) < keyOf(itemOf(found!))) found = each;
+  }
+  return found;
+}
+
+function itemOf<Item>({ items, at }: Open<Item>): Item {
+  return items[at]!;
+}

@@ -1,0 +1,91 @@
+import { readFile } from 'node:fs/promises';
+import type { DecidedRequest } from './decided-request.ts';
+import { linePieces } from './line-pieces.ts';
+import { filesOf, instancesOf, segmentOf, type LogFile } from './log-folder.ts';
+import { RequestLine } from './request-line.ts';
+import { requestColumns, requestsOfBatch } from './request-rows.ts';
+import { parseSeal } from './seal.ts';
+import { openSegment } from './segment-file.ts';
+
+/** From when to when; both open unless given. RFC 3339 in UTC with microseconds. */
+export interface Period {
+  readonly since?: string | undefined;
+  readonly until?: string | undefined;
+}
+
+type Requests = readonly DecidedRequest[];
+
+/**
+ * Every request of an audit folder whose record is of the period, each once: by its
+ * outcome, or by its attempt where it has no outcome. Comes in pieces, instance by
+ * instance.
+ */
+export async function* readRequests(folder: string, period: Period = {}): AsyncGenerator<Requests> {
+  for (const instance of await instancesOf(folder)) {
+    const attempts = new Map<string, DecidedRequest>();
+    for (const file of await filesOf(folder, instance)) {
+      for await (const records of recordsIn(file, period)) {
+        const ended = records.filter((record) => isEnd(record, attempts));
+        yield ended.filter((record) => isWithin(record, period));
+      }
+    }
+    yield [...attempts.values()].filter((record) => isWithin(record, period));
+  }
+}
+
+function isEnd(record: DecidedRequest, attempts: Map<string, DecidedRequest>): boolean {
+  if (record.phase === 'outcome') {
+    attempts.delete(record.decisionId);
+    return true;
+  }
+  attempts.set(record.decisionId, record);
+  return false;
+}
+
+function isWithin({ time }: DecidedRequest, { since, until }: Period): boolean {
+  if (since === undefined && until === undefined) return true;
+  return (since === undefined || time >= since) && (until === undefined || time < until);
+}
+
+/** A file of lines may have been sealed a moment ago; a segment may have been kept long enough. */
+async function* recordsIn(file: LogFile, period: Period): AsyncGenerator<Requests> {
+  const { kind, path, seal } = file;
+  try {
+    if (kind === 'lines') yield* recordsOfLines(path);
+    else if (await mayHold(seal, period)) yield* recordsOfSegment(path);
+  } catch (error) {
+    if (!isAbsent(error)) throw error;
+    if (kind === 'lines')
+      yield* recordsIn({ ...file, kind: 'segment', path: segmentOf(path) }, period);
+  }
+}
+
+async function mayHold(path: string, { since, until }: Period): Promise<boolean> {
+  if (since === undefined && until === undefined) return true;
+  const { from, to } = parseSeal(await readFile(path, 'utf8'));
+  return (since === undefined || to >= since) && (until === undefined || from < until);
+}
+
+async function* recordsOfLines(path: string): AsyncGenerator<Requests> {
+  for await (const { bytes, torn } of linePieces(path)) {
+    if (torn) continue;
+    const lines = bytes.toString().split('\n');
+    lines.pop();
+    yield lines.map((line) => new RequestLine(line));
+  }
+}
+
+async function* recordsOfSegment(path: string): AsyncGenerator<Requests> {
+  const segment = await openSegment(path);
+  try {
+    for (let index = 0; index < segment.file.batchRows.length; index++) {
+      yield requestsOfBatch(await segment.file.readBatch(index, requestColumns));
+    }
+  } finally {
+    await segment.close();
+  }
+}
+
+function isAbsent(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'ENOENT';
+}

@@ -1,0 +1,83 @@
+import type { Command } from 'commander';
+import type { Run } from './run.ts';
+
+/** Adds commands to the program. */
+type Add = (program: Command, run: Run) => void;
+
+/** Commands under one word, which are loaded when it is typed: all of them together take long to load. */
+export interface CommandGroup {
+  readonly name: string;
+  /** What the program's help says of it. */
+  readonly about: string;
+  /** Whether the word is a command by itself, with options. */
+  readonly alone: boolean;
+  readonly load: () => Promise<Add>;
+}
+
+export const commandGroups: readonly CommandGroup[] = [
+  {
+    name: 'serve',
+    about: 'start the gateway; stops on SIGTERM or SIGINT',
+    alone: true,
+    load: async () => (await import('./serve-command.ts')).addServe,
+  },
+  {
+    name: 'keys',
+    about: 'API keys; works beside a running gateway',
+    alone: false,
+    load: async () => (await import('./keys.ts')).addKeys,
+  },
+  {
+    name: 'policy',
+    about: 'what the policy files say',
+    alone: false,
+    load: async () => (await import('./policy.ts')).addPolicy,
+  },
+  {
+    name: 'catalog',
+    about: 'upkeep of the tables; works beside a running gateway',
+    alone: false,
+    load: async () => (await import('./catalog.ts')).addCatalog,
+  },
+  {
+    name: 'audit',
+    about: 'the audit log; works beside a running gateway',
+    alone: false,
+    load: async () => (await import('./audit.ts')).addAudit,
+  },
+  {
+    name: 'commits',
+    about: 'the rules that commits are judged by',
+    alone: false,
+    load: async () => (await import('./commits.ts')).addCommits,
+  },
+  {
+    name: 'config',
+    about: 'the configuration',
+    alone: false,
+    load: async () => (await import('./config-commands.ts')).addConfig,
+  },
+];
+
+/** The word of a command line that says which commands are meant; that behind `help` as well. */
+function groupWord(words: readonly string[]): string | undefined {
+  const [first, second] = words.filter((word) => !word.startsWith('-'));
+  return first === 'help' ? second : first;
+}
+
+/** Adds all commands: those that a command line means as they are, of the others only what the help says. */
+export async function addCommands(
+  program: Command,
+  run: Run,
+  words: readonly string[],
+): Promise<void> {
+  const word = groupWord(words);
+  for (const { name, about, alone, load } of commandGroups) {
+    if (name === word) {
+      (await load())(program, run);
+      continue;
+    }
+    const named = program.command(name).description(about);
+    if (alone) named.option('--config <file>');
+  }
+}

@@ -1,0 +1,141 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { stringify } from 'yaml';
+import type { Logger } from 'pino';
+import type { Gateway } from '../gateway/gateway.ts';
+import { Metrics } from '../gateway/metrics.ts';
+import { isOwnPath } from '../gateway/own-paths.ts';
+import { pathOf } from '../gateway/route.ts';
+import { exchange } from '../gateway/exchange.ts';
+import { parseConfig } from './config.ts';
+import type { Config } from './config-table.ts';
+import { openLog } from './log.ts';
+import { Opened } from './opened.ts';
+import { compose } from './serve.ts';
+import { programVersion } from './version.ts';
+
+/** What runs may go on for so long after a close. */
+const DRAIN_MILLIS = 28_000;
+
+/** How a gateway inside another program is set up. */
+export interface GatewayOptions {
+  /**
+   * The configuration as `arrowgate.yaml` has it. Neither that file nor the environment is
+   * read; `listen` and `processes` mean nothing here.
+   */
+  readonly config?: object;
+  /** A value that is an administrator key for this gateway. */
+  readonly adminKey?: string;
+  /** Where it logs; standard error when absent. */
+  readonly log?: Logger;
+}
+
+/** What a framework hands on to when a request is not the gateway's. */
+export type Next = (error?: Error) => void;
+
+/** As much of a Fastify instance as the plugin needs. */
+export interface FastifyHost {
+  addHook(
+    name: 'onRequest',
+    hook: (
+      request: { readonly raw: IncomingMessage },
+      reply: { readonly raw: ServerResponse; hijack(): unknown },
+      done: Next,
+    ) => void,
+  ): unknown;
+}
+
+/** A gateway that is served by somebody else. */
+export interface EmbeddedGateway {
+  /** Answers every request: for `http.createServer`. */
+  readonly listener: (incoming: IncomingMessage, response: ServerResponse) => void;
+  /** Answers what is under `/v1`, `/authorize` and the pages beside them, and hands on the rest: for Express. */
+  readonly middleware: (incoming: IncomingMessage, response: ServerResponse, next: Next) => void;
+  /** The same for Fastify: `await app.register(gateway.fastify)`. */
+  readonly fastify: (instance: FastifyHost, options: object, done: Next) => void;
+  /** Finishes what runs, flushes the audit log and closes everything; refuses what comes meanwhile. */
+  close(): Promise<void>;
+}
+
+/**
+ * Opens a gateway, its catalog engine and all else that `arrowgate serve` would, and
+ * leaves it to the caller to listen.
+ * @throws ConfigError, PolicyError, KeyFileError or UsageError with what keeps it from starting
+ */
+export async function createGateway(options: GatewayOptions = {}): Promise<EmbeddedGateway> {
+  const config = configOf(options);
+  const log = options.log ?? openLog(config);
+  const output = {
+    watched: false,
+    line: () => undefined,
+    bytes: async () => false,
+    note: () => undefined,
+  };
+  const opened = new Opened();
+  try {
+    const metrics = new Metrics(programVersion());
+    const gateway = await compose({
+      config,
+      log,
+      output,
+      opened,
+      metrics,
+      certificate: undefined,
+    });
+    return embedded(gateway, opened);
+  } catch (error) {
+    await opened.close();
+    throw error;
+  }
+}
+
+function configOf({ config = {}, adminKey }: GatewayOptions): Config {
+  const parsed = parseConfig('the configuration', stringify(config));
+  return { ...parsed, processes: 1, admin_key: adminKey ?? null };
+}
+
+function embedded(gateway: Gateway, opened: Opened): EmbeddedGateway {
+  const listener = (incoming: IncomingMessage, response: ServerResponse): void =>
+    gateway.drain.track(exchange(gateway, incoming, response, { waiting: false, site: 'all' }));
+  const middleware: EmbeddedGateway['middleware'] = (incoming, response, next) => {
+    if (!isOwnPath(pathOf(incoming.url ?? ''))) next();
+    else if (incoming.readableDidRead) next(alreadyRead());
+    else listener(incoming, response);
+  };
+  return {
+    listener,
+    middleware,
+    fastify: fastifyPlugin(middleware),
+    close: once(() => close(gateway, opened)),
+  };
+}
+
+/** Takes requests before Fastify looks at them; without a scope of its own, so that it is asked about every path. */
+function fastifyPlugin(middleware: EmbeddedGateway['middleware']): EmbeddedGateway['fastify'] {
+  const plugin: EmbeddedGateway['fastify'] = (instance, _options, done) => {
+    instance.addHook('onRequest', (request, reply, next) => {
+      if (isOwnPath(pathOf(request.raw.url ?? ''))) reply.hijack();
+      middleware(request.raw, reply.raw, next);
+    });
+    done();
+  };
+  return Object.assign(plugin, { [Symbol.for('skip-override')]: true });
+}
+
+function alreadyRead(): Error {
+  return new Error('the body was read before the gateway got it: put it before what parses bodies');
+}
+
+async function close({ drain }: Gateway, opened: Opened): Promise<void> {
+  drain.begin();
+  const timer = new AbortController();
+  const late = sleep(DRAIN_MILLIS, undefined, { signal: timer.signal }).catch(() => undefined);
+  await Promise.race([drain.idle(), late]);
+  timer.abort();
+  await opened.close();
+}
+
+function once(work: () => Promise<void>): () => Promise<void> {
+  let running: Promise<void> | undefined;
+  return () => (running ??= work());
+}

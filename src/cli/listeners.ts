@@ -1,0 +1,84 @@
+import { resolve } from 'node:path';
+import { Certificate, CertificateError } from '../gateway/certificate.ts';
+import type { Gateway } from '../gateway/gateway.ts';
+import { listen, type Listening, type ServerOptions } from '../gateway/server.ts';
+import type { Config } from './config-table.ts';
+import { UsageError } from './usage-error.ts';
+
+/** What runs may go on for so long after a signal to stop: the contract gives 30 s for all of it (section 2). */
+const DRAIN_MILLIS = 28_000;
+
+/** Where a gateway listens. */
+export interface Listeners {
+  readonly url: string;
+  /** Of the listener for metrics and health, where there is one. */
+  readonly admin?: string;
+  stop(): Promise<void>;
+}
+
+/** The certificate of the configuration, if it has one. @throws UsageError when its files cannot be used. */
+export function openCertificate(config: Config): Certificate | undefined {
+  const { 'listen.tls.cert': cert, 'listen.tls.key': key } = config;
+  const clientCa = config['listen.tls.client_ca'];
+  if (cert === null || key === null) return undefined;
+  try {
+    return new Certificate({
+      cert: resolve(cert),
+      key: resolve(key),
+      clientCa: clientCa === null ? null : resolve(clientCa),
+    });
+  } catch (error) {
+    if (error instanceof CertificateError) throw new UsageError(error.message);
+    throw error;
+  }
+}
+
+/** Listens wherever the configuration says. @throws UsageError when it cannot. */
+export async function openListeners(
+  gateway: Gateway,
+  config: Config,
+  certificate: Certificate | undefined,
+): Promise<Listeners> {
+  const { 'listen.admin.port': port, 'listen.admin.host': host } = config;
+  const limits = {
+    headerBytes: config['limits.header'],
+    idleMillis: config['limits.request_timeout'],
+    drainMillis: DRAIN_MILLIS,
+  };
+  const admin =
+    port === null ? undefined : await open(gateway, { ...limits, host, port, site: 'admin' });
+  try {
+    const main = await open(gateway, {
+      ...limits,
+      host: config['listen.host'],
+      port: config['listen.port'],
+      ...(certificate === undefined ? {} : { certificate }),
+    });
+    return {
+      url: main.url,
+      ...(admin === undefined ? {} : { admin: admin.url }),
+      // The other one last: it can tell that this one stops.
+      stop: async () => {
+        await main.stop();
+        await admin?.stop();
+      },
+    };
+  } catch (error) {
+    await admin?.stop();
+    throw error;
+  }
+}
+
+async function open(gateway: Gateway, options: ServerOptions): Promise<Listening> {
+  try {
+    return await listen(gateway, options);
+  } catch (error) {
+    const { host, port } = options;
+    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
+    throw new UsageError(
+      code === 'EADDRINUSE'
+        ? `port ${port} of ${host} is in use by another program`
+        : `${host} port ${port} cannot be listened on (${code})`,
+    );
+  }
+}

@@ -1,0 +1,90 @@
+import { resolve } from 'node:path';
+import type { Logger } from 'pino';
+import { administrator } from '../gateway/key-ring.ts';
+import { PolicyArchive } from '../gateway/policy-archive.ts';
+import { Shadow } from '../gateway/shadow.ts';
+import { Tokens } from '../gateway/tokens/tokens.ts';
+import { type KeepTexts, type LoadedPolicy } from '../policy/load.ts';
+import { watchShadow } from '../policy/shadow-policy.ts';
+import type { PolicySnapshot } from '../policy/snapshot.ts';
+import { watchPolicy, type PolicyWatch } from '../policy/watch.ts';
+import { type DataFolder } from './data-folder.ts';
+import type { PolicyReloads } from './policy-reloads.ts';
+import { rulesCheck } from './commit-rules.ts';
+import { processEnvironment } from './config-environment.ts';
+import type { Start } from './start.ts';
+
+/** Keeps the texts of policies; that of the first one is kept when this resolves. */
+export async function openArchive(
+  { log, opened }: Start,
+  folder: DataFolder,
+  { texts }: LoadedPolicy,
+): Promise<PolicyArchive> {
+  const archive = new PolicyArchive(folder.audit, (error) =>
+    log.error({ err: error }, 'the text of the policy could not be kept'),
+  );
+  opened.add(() => archive.close());
+  await archive.sweep();
+  await archive.keep(texts);
+  return archive;
+}
+
+/** The policy, and the issuers of tokens, which change with it. */
+export function openPolicy(
+  { config, log, opened, metrics }: Start,
+  first: PolicySnapshot,
+  { archive, reloads }: { readonly archive: PolicyArchive; readonly reloads: PolicyReloads },
+): { readonly policy: PolicyWatch; readonly tokens: Tokens } {
+  const folder = resolve(config.policies);
+  warn(first, log);
+  const tokens = new Tokens(first.issuers, { log });
+  opened.add(() => tokens.close());
+  const onChange = (snapshot: PolicySnapshot): void => {
+    metrics.count('policyReloads', 'ok');
+    tokens.replace(snapshot.issuers);
+    reloads.taken(snapshot.digest);
+    log.info({ digest: snapshot.digest }, 'a new policy is in force');
+    warn(snapshot, log);
+  };
+  const onRefused = (findings: readonly string[]): void => {
+    metrics.count('policyReloads', 'refused');
+    reloads.refused(findings);
+    log.error({ findings }, 'the policy files were refused; the last good policy stays in force');
+  };
+  const keep: KeepTexts = (texts) => archive.keep(texts);
+  const watch = watchPolicy(folder, first, onChange, onRefused, {
+    keep,
+    check: rulesCheck(config, processEnvironment()),
+  });
+  opened.add(() => watch.close());
+  return { policy: watch, tokens };
+}
+
+/** The policy that is tried out, if there is one. */
+export async function openShadow(
+  { config, log, opened }: Start,
+  archive: PolicyArchive,
+): Promise<Shadow> {
+  const watch = await watchShadow(resolve(config.policies), {
+    keep: (texts) => archive.keep(texts),
+    onChange: (snapshot) => {
+      if (snapshot === undefined) log.info('no shadow policy is tried out any more');
+      else log.info({ digest: snapshot.digest }, 'a shadow policy is tried out');
+    },
+    onRefused: (findings) => log.error({ findings }, 'the shadow policy was refused'),
+  });
+  opened.add(() => watch.close());
+  return new Shadow(watch, log);
+}
+
+function warn(policy: PolicySnapshot, log: Logger): void {
+  if (!policy.sees(administrator, [], 'namespace')) {
+    log.warn('the policy gives role:admin nothing: no administrator can do anything');
+  } else if (!policy.decide(administrator, 'manage', []).allowed) {
+    log.warn('the policy does not let role:admin manage everything');
+  }
+  if (policy.remarks.length > 0) {
+    log.warn({ lines: policy.remarks.slice(0, 20) }, 'lines of the policy never decide anything');
+  }
+  if (policy.slow) log.warn('the model is not the shipped one: casbin decides, which is slow');
+}

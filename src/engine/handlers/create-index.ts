@@ -1,0 +1,81 @@
+import { randomUUID } from 'node:crypto';
+import type { Field } from 'apache-arrow';
+import type { Answer } from '../../protocol/backend.ts';
+import { CatalogError } from '../../protocol/errors.ts';
+import { jsonAnswer } from '../answers.ts';
+import type { Call, Handler } from '../handler.ts';
+import { checkIndexable, indexTypeOf } from '../index/index-kind.ts';
+import { checkName } from '../jobs/index-job.ts';
+import type { IndexSpec, TransactionRecord } from '../jobs/transaction.ts';
+import { branchParameter } from '../parameters.ts';
+import { textField } from '../query/fields.ts';
+import { fieldAt, fieldPlace } from '../table/field-place.ts';
+import type { Snapshot } from '../table/snapshot.ts';
+import type { BackfillColumnsParts } from './backfill-columns.ts';
+import { placeSummary } from './commit-summary.ts';
+import { requireEngineTable } from './table-parts.ts';
+
+const MOST_CHARACTERS = 255;
+
+/**
+ * CreateTableIndex and CreateTableScalarIndex: a job that builds the index. The answer comes
+ * when the job is written down; its id is a transaction's, too. Clients of LanceDB expect
+ * that an index takes the place of another of its name; to others the name is taken.
+ */
+export function createIndex(parts: BackfillColumnsParts): Handler {
+  return async (call) => {
+    const { object } = call.request;
+    const type = indexTypeOf(textField(call.body, 'index_type') ?? '');
+    const table = await parts.catalog.requireTable(object);
+    requireEngineTable(object, table.content);
+    const chain = await parts.tables.chain(table.content, branchParameter(call));
+    const snapshot = await parts.tables.snapshot(table.content, undefined, chain);
+    const { column, said } = columnOf(call, snapshot);
+    checkIndexable(type, column);
+    const job: IndexSpec = {
+      type: 'index',
+      column: column.name,
+      where: null,
+      name: nameOf(call, said),
+      uuid: randomUUID(),
+      indexType: type,
+      replace: call.request.dialect === 'lancedb',
+      branch: chain.branch,
+      branchKey: chain.key,
+    };
+    checkName(snapshot, job);
+    const answer = ({ id }: TransactionRecord): Answer =>
+      jsonAnswer(call, { transaction_id: id }, { commit: placeSummary('create_index') });
+    const seal = call.once.seal(answer);
+    const record = await parts.transactions.begin({ path: object, table, job, seal });
+    parts.runner.wake();
+    return answer(record);
+  };
+}
+
+interface IndexedColumn {
+  readonly column: Field;
+  /** The column as the request calls it. */
+  readonly said: string;
+}
+
+function columnOf({ body }: Call, { schema }: Snapshot): IndexedColumn {
+  const said = textField(body, 'column') ?? '';
+  const place = fieldPlace(said, schema);
+  if (place.fields.length === 1) return { column: fieldAt(place), said };
+  throw new CatalogError(
+    'Unsupported',
+    `an index of ${JSON.stringify(said)} is not built: it lies inside the column ${JSON.stringify(place.fields[0].name)}, and indices are made of whole columns`,
+  );
+}
+
+function nameOf({ body }: Call, column: string): string {
+  const name = textField(body, 'name') ?? `${column}_idx`;
+  const isFit =
+    name !== '' && name.length <= MOST_CHARACTERS && !/\p{Cc}|\p{Surrogate}/u.test(name);
+  if (isFit) return name;
+  throw new CatalogError(
+    'InvalidInput',
+    `the name of an index has 1 to ${MOST_CHARACTERS} characters, none of them a control character`,
+  );
+}

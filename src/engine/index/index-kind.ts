@@ -1,0 +1,81 @@
+import { DataType, type Field } from 'apache-arrow';
+import { typeName } from '../../arrow/types.ts';
+import { CatalogError } from '../../protocol/errors.ts';
+import type { IndexType } from '../table/snapshot.ts';
+
+const built: Readonly<Record<string, IndexType>> = {
+  BTREE: 'BTREE',
+  BITMAP: 'BITMAP',
+  LABELLIST: 'LABEL_LIST',
+};
+
+/** Kinds that the protocol knows and that are not built, each with what it is for. */
+const planned: Readonly<Record<string, string>> = {
+  IVFFLAT: 'vector search',
+  IVFSQ: 'vector search',
+  IVFPQ: 'vector search',
+  IVFRQ: 'vector search',
+  IVFHNSWFLAT: 'vector search',
+  IVFHNSWSQ: 'vector search',
+  IVFHNSWPQ: 'vector search',
+  VECTOR: 'vector search',
+  FTS: 'full text search',
+  INVERTED: 'full text search',
+  FM: 'search inside of texts',
+  FMINDEX: 'search inside of texts',
+  NGRAM: 'search inside of texts',
+  ZONEMAP: 'ranges of values, which are kept of every file without an index',
+  BLOOMFILTER: 'single values, which BTREE finds',
+};
+
+/**
+ * The kind of index that a request names, in whatever spelling.
+ * @throws CatalogError Unsupported for a kind that is not built, InvalidInput for one that nobody knows.
+ */
+export function indexTypeOf(text: string): IndexType {
+  const plain = text.toUpperCase().replaceAll('_', '');
+  const type = Object.hasOwn(built, plain) ? built[plain] : undefined;
+  if (type !== undefined) return type;
+  const purpose = Object.hasOwn(planned, plain) ? planned[plain] : undefined;
+  const known = 'there are BTREE, BITMAP and LABEL_LIST';
+  if (purpose === undefined) {
+    throw new CatalogError(
+      'InvalidInput',
+      `${JSON.stringify(text)} is no type of an index; ${known}`,
+    );
+  }
+  throw new CatalogError(
+    'Unsupported',
+    `an index of type ${text} is not built: it is for ${purpose}; ${known}`,
+  );
+}
+
+/**
+ * Refuses a column that an index of a type cannot be made of.
+ * @throws CatalogError InvalidInput.
+ */
+export function checkIndexable(type: IndexType, { name, type: column }: Field): void {
+  const key = type === 'LABEL_LIST' ? itemType(column) : column;
+  if (key !== undefined && keys.some((test) => test(key))) return;
+  const wanted = 'integers, floats, texts, booleans, dates or timestamps';
+  const of = type === 'LABEL_LIST' ? `lists of ${wanted}` : wanted;
+  throw new CatalogError(
+    'InvalidInput',
+    `an index of type ${type} is made of ${of}, and the column ${JSON.stringify(name)} is of type ${typeName(column)}`,
+  );
+}
+
+/** The type of what an index looks values up by: the column's values, or the items of its lists. */
+export function keyTypeOf(type: IndexType, column: DataType): DataType {
+  return type === 'LABEL_LIST' ? (itemType(column) ?? column) : column;
+}
+
+const keys: readonly ((type: DataType) => boolean)[] = [
+  (type) => DataType.isInt(type) || DataType.isFloat(type) || DataType.isBool(type),
+  (type) => DataType.isUtf8(type) || DataType.isLargeUtf8(type),
+  (type) => DataType.isDate(type) || DataType.isTimestamp(type) || DataType.isTime(type),
+];
+
+function itemType(type: DataType): DataType | undefined {
+  return DataType.isList(type) ? type.valueType : undefined;
+}

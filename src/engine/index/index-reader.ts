@@ -1,0 +1,171 @@
+import { join } from 'node:path';
+import { DataType, Field, Schema, type Data, type RecordBatch, type Uint32 } from 'apache-arrow';
+import { batchOfData } from '../../arrow/batch.ts';
+import { dataOf, isNull, sliceData } from '../../arrow/data.ts';
+import { extremesOf, mergeExtremes, type Extremes } from '../../arrow/extremes.ts';
+import { selectRows } from '../../sql/evaluate.ts';
+import { may, possibleStates } from '../../sql/possible.ts';
+import { rangeOf } from '../query/fragment-ranges.ts';
+import { LruCache } from '../lru-cache.ts';
+import { cachedColumns } from '../table/cached-columns.ts';
+import type { ColumnCache } from '../table/column-cache.ts';
+import type { OpenFiles } from '../table/open-files.ts';
+import type { LeafLookup } from './lookup.ts';
+import { decodePostings } from './postings.ts';
+import { rowsOfAll } from './row-set.ts';
+
+/** The ends of a file's pages. */
+interface Directory {
+  readonly pages: number;
+  /** The first key of each page, and behind it the last. */
+  readonly ends: Data;
+  /** Pages of values, which are in order over all pages; those of NaN and null come behind. */
+  readonly ordered: number;
+}
+
+/** Memory for directories, in bytes. */
+const DIRECTORY_BYTES = 16 * 2 ** 20;
+
+/** A test that so many pages, and this share of them, have to be read for is better asked of the rows. */
+const MANY_PAGES = 8;
+const PAGES_SHARE = 1 / 3;
+
+/** Rows are better read one after the other when a list of so many, and this share of all, is asked for. */
+const MANY_ROWS = 4096;
+const ROWS_SHARE = 1 / 2;
+
+/** Reads the files of indices, page by page. */
+export class IndexReader {
+  readonly #files: OpenFiles;
+  readonly #cache: ColumnCache;
+  readonly #directories = new LruCache<Directory>(DIRECTORY_BYTES);
+
+  constructor(files: OpenFiles, cache: ColumnCache) {
+    this.#files = files;
+    this.#cache = cache;
+  }
+
+  /**
+   * The rows of a fragment of which a test is true, ascending; null where it is better
+   * asked of all rows.
+   * @param of How many rows the fragment has, deleted ones included.
+   */
+  async rowsOf(folder: string, leaf: LeafLookup, of: number): Promise<Uint32Array | null> {
+    const path = join(folder, leaf.file.path);
+    const directory = await this.#directory(path, leaf);
+    const pages = pagesOf(directory, leaf);
+    const isMany = pages.length > MANY_PAGES && pages.length > PAGES_SHARE * directory.pages;
+    if (leaf.type === 'BTREE' && isMany) return null;
+    const lists: Uint32Array[] = [];
+    let count = 0;
+    for (const page of pages) {
+      for (const rows of await this.#pageRows(path, leaf, page)) {
+        lists.push(rows);
+        count += rows.length;
+      }
+      if (count > MANY_ROWS && count > ROWS_SHARE * of) return null;
+    }
+    return rowsOfAll(lists);
+  }
+
+  /** Reads what a file holds, so that the next who asks finds it in memory. */
+  async prewarm(path: string): Promise<void> {
+    const pages = await this.#files.use(path, async ({ file }) => file.batchRows.length);
+    for (let page = 0; page < pages; page++) {
+      await this.#columns(path, page, [0, 1]);
+      await this.#columns(path, page, [0, 1]);
+    }
+  }
+
+  async #pageRows(path: string, leaf: LeafLookup, page: number): Promise<readonly Uint32Array[]> {
+    const columns = await this.#columns(path, page, [0, 1]);
+    const [keys, rows] = [columns[0]!, columns[1]!];
+    const chosen = selectRows(leaf.test, keysBatch(leaf, keys));
+    if (DataType.isInt(rows.type)) {
+      const all = (rows as Data<Uint32>).values;
+      return [chosen.map((at) => all[at]!)];
+    }
+    const [values, offsets]: [Uint8Array, Int32Array] = [rows.values, rows.valueOffsets];
+    return Array.from(chosen, (at) =>
+      decodePostings(values.subarray(offsets[at], offsets[at + 1])),
+    );
+  }
+
+  async #directory(path: string, { type }: LeafLookup): Promise<Directory> {
+    const known = this.#directories.get(path);
+    if (known !== undefined) return known;
+    const last = await this.#files.use(path, async ({ file }) => file.batchRows.length - 1);
+    const [ends] = await this.#columns(path, last, [0]);
+    const ordered = type === 'LABEL_LIST' ? 0 : orderedPages(ends!, last);
+    const directory = { pages: last, ends: ends!, ordered };
+    this.#directories.set(path, directory, bytesOfData(ends!));
+    return directory;
+  }
+
+  async #columns(path: string, index: number, places: readonly number[]): Promise<readonly Data[]> {
+    const found = await this.#files.use(path, (file) =>
+      cachedColumns(
+        this.#cache,
+        file,
+        { index, range: undefined, places },
+        (length) => new Uint8Array(length),
+      ),
+    );
+    return places.map((place) => found.get(place)!);
+  }
+}
+
+function bytesOfData(data: Data): number {
+  return data.byteLength + 256;
+}
+
+function orderedPages(ends: Data, pages: number): number {
+  let ordered = 0;
+  while (ordered < pages && isValue(ends, 2 * ordered)) ordered++;
+  return ordered;
+}
+
+function isValue(keys: Data, row: number): boolean {
+  return !isNull(keys, row) && extremesOf(sliceData(keys, row, 1))?.nan !== true;
+}
+
+/** The pages with a key of which the test may be true. */
+function pagesOf({ pages, ends, ordered }: Directory, leaf: LeafLookup): readonly number[] {
+  const all = Array.from({ length: pages }, (_, page) => page);
+  if (leaf.type === 'LABEL_LIST') return all;
+  const states = possibleStates(leaf.test);
+  const { type } = ends;
+  const mayHold = (first: number, last: number) => {
+    const range = rangeOf(endsOf(ends, first, last), type);
+    return (states(() => range) & may.beTrue) !== 0;
+  };
+  const found: number[] = [];
+  const visit = (first: number, last: number): void => {
+    if (first > last || !mayHold(first, last)) return;
+    if (first === last) {
+      found.push(first);
+      return;
+    }
+    const middle = (first + last) >> 1;
+    visit(first, middle);
+    visit(middle + 1, last);
+  };
+  visit(0, ordered - 1);
+  return [...found, ...all.slice(ordered).filter((page) => mayHold(page, page))];
+}
+
+function endsOf(ends: Data, first: number, last: number): Extremes | undefined {
+  const low = extremesOf(sliceData(ends, 2 * first, 1));
+  const high = extremesOf(sliceData(ends, 2 * last + 1, 1));
+  return low === undefined || high === undefined ? undefined : mergeExtremes(low, high);
+}
+
+/** Keys as the rows of the column that the test reads; an item stands in a list of its own. */
+function keysBatch({ type, column }: LeafLookup, keys: Data): RecordBatch {
+  const schema = new Schema([new Field(column.name, column.type, true)]);
+  if (type !== 'LABEL_LIST') return batchOfData(schema, [keys], keys.length);
+  const { length } = keys;
+  const offsets = Int32Array.from({ length: length + 1 }, (_, at) => at);
+  const lists = dataOf(column.type, { length, nullCount: 0, offsets, children: [keys] });
+  return batchOfData(schema, [lists], length);
+}

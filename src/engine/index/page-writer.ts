@@ -1,0 +1,108 @@
+import { mkdirSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { Binary, Field, Schema, Uint32, type Data, type DataType } from 'apache-arrow';
+import { batchOfData } from '../../arrow/batch.ts';
+import { concatData } from '../../arrow/concat.ts';
+import { dataOf } from '../../arrow/data.ts';
+import { FileWriter } from '../../arrow/file-writer.ts';
+import { nullsOf } from '../../arrow/nulls.ts';
+import { takeData } from '../../arrow/take.ts';
+import { StreamedFile } from '../../store/streamed-file.ts';
+import { syncFolder } from '../disk.ts';
+import { INDICES, newIndexFile } from '../table/layout.ts';
+import { bytesData } from '../table/manifest-data.ts';
+import type { FragmentIndex, IndexDefinition } from '../table/snapshot.ts';
+
+/** What stands beside the keys of a file: of each key one row, or all its rows. */
+export type Payload = 'row' | 'postings';
+
+/**
+ * The schema of an index's file. Its batches are pages of keys with their rows; the
+ * last batch has the first and the last key of each page instead, and no rows.
+ */
+export function pageSchema(key: DataType, payload: Payload): Schema {
+  const rows = payload === 'row' ? new Uint32() : new Binary();
+  return new Schema([new Field('key', key, true), new Field('rows', rows, false)]);
+}
+
+/** Writes one file of an index, page by page. */
+export class PageWriter {
+  readonly #schema: Schema;
+  readonly #writer: FileWriter;
+  readonly #target: StreamedFile;
+  readonly #folder: string;
+  readonly #path: string;
+  readonly #ends: Data[] = [];
+
+  private constructor(schema: Schema, folder: string, path: string) {
+    this.#schema = schema;
+    this.#writer = new FileWriter(schema);
+    this.#folder = folder;
+    this.#path = path;
+    this.#target = StreamedFile.create(join(folder, path));
+  }
+
+  /** Begins a new file in a table's folder. */
+  static async create(folder: string, index: string, schema: Schema): Promise<PageWriter> {
+    const path = newIndexFile(index);
+    mkdirSync(dirname(join(folder, path)), { recursive: true });
+    const writer = new PageWriter(schema, folder, path);
+    await writer.#target.write([writer.#writer.begin()]);
+    return writer;
+  }
+
+  /** A page of keys that were sorted, each with its row. */
+  async rows(keys: Data, rows: Uint32Array): Promise<void> {
+    const values = rows.slice();
+    await this.#page(keys, dataOf(new Uint32(), { length: rows.length, nullCount: 0, values }));
+  }
+
+  /** A page of distinct keys, each with its encoded rows. */
+  async postings(keys: Data, postings: readonly Uint8Array[]): Promise<void> {
+    await this.#page(
+      keys,
+      bytesData(postings, (bytes) => bytes),
+    );
+  }
+
+  /** Ends the file. It and its name are on stable storage when this returns. */
+  async finish({ uuid, field }: IndexDefinition): Promise<FragmentIndex> {
+    await this.#directory();
+    await this.#target.write([this.#writer.end()]);
+    await this.#target.end();
+    await Promise.all([
+      this.#target.sync(),
+      syncFolder(join(this.#folder, INDICES, uuid)),
+      // The folders may have been made a moment ago, by this or by somebody else.
+      syncFolder(join(this.#folder, INDICES)),
+      syncFolder(this.#folder),
+    ]);
+    return { index: uuid, field, path: this.#path, bytes: this.#writer.bytes };
+  }
+
+  /** Gives the file up and removes it. */
+  async abandon(): Promise<void> {
+    await this.#target.abandon();
+    await rm(join(this.#folder, this.#path), { force: true });
+  }
+
+  async #page(keys: Data, payload: Data): Promise<void> {
+    // A copy, since a slice would keep the whole page in memory.
+    this.#ends.push(takeData(keys, Uint32Array.of(0, keys.length - 1)));
+    const pieces = this.#writer.batch(batchOfData(this.#schema, [keys, payload], keys.length));
+    await this.#target.write([Buffer.concat(pieces)]);
+  }
+
+  async #directory(): Promise<void> {
+    const [key, rows] = [this.#schema.fields[0]!.type, this.#schema.fields[1]!.type];
+    const keys = this.#ends.length === 0 ? nullsOf(key, 0) : concatData(this.#ends);
+    const count = keys.length;
+    const none =
+      rows instanceof Uint32
+        ? dataOf(new Uint32(), { length: count, nullCount: 0, values: new Uint32Array(count) })
+        : bytesData(Array.from({ length: count }), () => new Uint8Array());
+    const pieces = this.#writer.batch(batchOfData(this.#schema, [keys, none], count));
+    await this.#target.write([Buffer.concat(pieces)]);
+  }
+}

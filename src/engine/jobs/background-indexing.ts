@@ -1,0 +1,173 @@
+import { CatalogError } from '../../protocol/errors.ts';
+import type { Store } from '../../store/store.ts';
+import { decodeTable } from '../catalog/records-codec.ts';
+import type { Stored, TableRecord } from '../catalog/records.ts';
+import { runToMerge } from '../change/small-runs.ts';
+import { IndexFiles } from '../index/index-files.ts';
+import type { Running } from '../retention/running.ts';
+import type { Contents } from '../table/change.ts';
+import type { FragmentReader } from '../table/fragment-reader.ts';
+import { uncovered, withIndexFiles } from '../table/index-upkeep.ts';
+import type { Manifest } from '../table/manifest.ts';
+import type { Tables } from '../table/tables.ts';
+import type { Line } from './background-compaction.ts';
+import type { OnFault } from './job-runner.ts';
+
+export interface IndexingParts {
+  readonly store: Store;
+  readonly tables: Tables;
+  readonly reader: FragmentReader;
+  /** Keeps the files of an index from being collected while they are made. */
+  readonly running: Running;
+  /** So long after a version its rows are indexed, with those of the versions that came meanwhile. */
+  readonly delayMillis?: number;
+}
+
+const DELAY_MILLIS = 1000;
+/** So often a commit is tried again that others have made useless; the next one asks for it anew. */
+const TRIES = 3;
+
+/**
+ * Has the indices of tables cover the rows that came since they were made, one table at
+ * a time. Until then those rows are scanned: nobody waits for this, and no answer depends on it.
+ */
+export class BackgroundIndexing {
+  readonly #parts: IndexingParts;
+  readonly #waiting = new Map<string, Line>();
+  #onFault: OnFault = () => undefined;
+  #begun = false;
+  #stopping = false;
+  #timer: NodeJS.Timeout | undefined;
+  #working: Promise<void> | undefined;
+
+  constructor(parts: IndexingParts) {
+    this.#parts = parts;
+  }
+
+  /** Begins to index. Faults are told; nothing else is the worse for them. */
+  start(onFault: OnFault): void {
+    this.#onFault = onFault;
+    this.#begun = true;
+  }
+
+  /** Looks at a version that a table got. Does nothing before `start`. */
+  notice(line: Line, manifest: Manifest): void {
+    if (!this.#begun || this.#stopping || !hasTail(manifest)) return;
+    this.#waiting.set(`${line.table.content.id}/${line.chain.key}`, line);
+    this.#wait();
+  }
+
+  /** Indexes no more. What is being written is given up. */
+  async stop(): Promise<void> {
+    this.#stopping = true;
+    clearTimeout(this.#timer);
+    await this.#working;
+  }
+
+  #wait(): void {
+    if (this.#stopping || this.#timer !== undefined || this.#working !== undefined) return;
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined;
+      this.#working = this.#work().finally(() => {
+        this.#working = undefined;
+        if (this.#waiting.size > 0) this.#wait();
+      });
+    }, this.#parts.delayMillis ?? DELAY_MILLIS);
+    this.#timer.unref();
+  }
+
+  async #work(): Promise<void> {
+    const lines = [...this.#waiting.values()];
+    this.#waiting.clear();
+    for (const line of lines) {
+      if (this.#stopping) return;
+      await this.#parts.running
+        .during(() => this.#index(line))
+        .catch((error: unknown) => this.#onFault(error));
+    }
+  }
+
+  async #index(line: Line): Promise<void> {
+    const { tables } = this.#parts;
+    let fault: unknown;
+    for (let tries = 0; tries < TRIES && !this.#stopping; tries++) {
+      try {
+        const snapshot = await tables.snapshot(line.table.content, undefined, line.chain);
+        if (!hasTail(snapshot)) return;
+        const { indices = [] } = snapshot;
+        const all = indices.map((index) => new IndexFiles(this.#parts.reader, index));
+        await this.#cover(line, all);
+        return;
+      } catch (error) {
+        fault = error;
+      }
+    }
+    if (fault !== undefined && !(fault instanceof CatalogError)) throw fault;
+  }
+
+  async #cover(line: Line, all: readonly IndexFiles[]): Promise<void> {
+    const { tables } = this.#parts;
+    const { table, chain } = line;
+    const unnamed = (contents: Pick<Contents, 'fragments'>) =>
+      all.flatMap((files) => files.unnamedBy(contents));
+    let submitted = false;
+    try {
+      const snapshot = await tables.snapshot(table.content, undefined, chain);
+      for (const files of all) await files.cover(snapshot, () => this.#checkRunning());
+      const { manifest } = await tables.commit({
+        table,
+        chain,
+        current: () => this.#current(table),
+        change: (base) => covered(base, all),
+        writes: () => {
+          submitted = true;
+          return [];
+        },
+      });
+      await tables.discard(table.content, unnamed(manifest));
+    } catch (error) {
+      // What may have been committed may be named by a version.
+      if (!submitted) await tables.discard(table.content, unnamed({ fragments: [] }));
+      throw error;
+    }
+  }
+
+  #checkRunning(): void {
+    if (this.#stopping) throw givenUp('the service stops');
+  }
+
+  /** A table that was renamed is left alone until somebody writes it again. */
+  async #current({ key, content }: Stored<TableRecord>): Promise<Stored<TableRecord>> {
+    const value = await this.#parts.store.get(key);
+    const current = value === undefined ? undefined : decodeTable(value);
+    if (value === undefined || current?.id !== content.id) throw givenUp('the table is gone');
+    return { key, value, content: current };
+  }
+}
+
+/** Whether an index does not cover all rows. Rows that are about to be merged wait for that. */
+function hasTail(contents: Pick<Contents, 'indices' | 'fragments'>): boolean {
+  const { indices = [], fragments } = contents;
+  return (
+    indices.some((index) => uncovered(contents, index).length > 0) &&
+    runToMerge(fragments) === undefined
+  );
+}
+
+/** A version whose indices cover what was written; those that were dropped or made anew meanwhile do not. */
+function covered(base: Contents, all: readonly IndexFiles[]): Contents {
+  const live = all.filter(({ index }) =>
+    (base.indices ?? []).some(({ uuid, field }) => uuid === index.uuid && field === index.field),
+  );
+  const next = live.reduce(
+    (contents, { index, files }) => withIndexFiles(contents, index, files),
+    base,
+  );
+  const isMore = next.fragments.some((fragment, at) => fragment !== base.fragments[at]);
+  if (!isMore) throw givenUp('nothing is left to be indexed');
+  return next;
+}
+
+function givenUp(why: string): CatalogError {
+  return new CatalogError('ConcurrentModification', `the indexing was given up: ${why}`);
+}

@@ -1,0 +1,60 @@
+import { join } from 'node:path';
+import type { StoreEntry } from '../../store/store.ts';
+import { decodeBranch } from '../catalog/branch-codec.ts';
+import type { JournalState } from '../catalog/journal-state.ts';
+import { decodeDropped, decodeTable } from '../catalog/records-codec.ts';
+import type { TableKind, TableRecord } from '../catalog/records.ts';
+import { MAIN } from '../table/chain.ts';
+import { decodeVersion } from '../table/version-codec.ts';
+
+/** The head of a line of versions. */
+interface Head {
+  readonly tableId: string;
+  /** `main`, or a branch's id. */
+  readonly chain: string;
+  readonly version: bigint;
+}
+
+/** The head of a line of versions of a table whose files lie in a folder. */
+export interface PlacedHead extends Head {
+  readonly kind: TableKind;
+  readonly folder: string;
+  /** The name of its branch. */
+  readonly branch: string;
+}
+
+/**
+ * The newest version of each line of each table of a state.
+ * @param root The folder that holds a folder for each table.
+ */
+export async function headsOf(state: JournalState, root: string): Promise<readonly PlacedHead[]> {
+  const tables = new Map<string, TableRecord>();
+  const branches = new Map<string, string>();
+  const heads: Head[] = [];
+  for await (const entry of state.entries()) {
+    const { key, value } = entry;
+    const table = tableOf(entry);
+    if (table !== undefined) tables.set(table.id, table);
+    if (key.startsWith('H')) heads.push(headOf(entry));
+    if (key.startsWith('B')) branches.set(decodeBranch(value).id, key.slice(key.indexOf('/') + 1));
+  }
+  return heads.flatMap((head) => {
+    const table = tables.get(head.tableId);
+    const branch = head.chain === MAIN ? MAIN : branches.get(head.chain);
+    if (table === undefined || branch === undefined) return [];
+    const { kind, location } = table;
+    return [{ ...head, kind, branch, folder: location ?? join(root, table.id) }];
+  });
+}
+
+/** The record of a table that an entry is, one too that was dropped and can be brought back. */
+export function tableOf({ key, value }: StoreEntry): TableRecord | undefined {
+  if (key.startsWith('T')) return decodeTable(value);
+  return key.startsWith('D') ? decodeDropped(value).record : undefined;
+}
+
+function headOf({ key, value }: StoreEntry): Head {
+  const slash = key.indexOf('/');
+  const chain = decodeURIComponent(key.slice(slash + 1));
+  return { tableId: key.slice(1, slash), chain, version: decodeVersion(value).version };
+}

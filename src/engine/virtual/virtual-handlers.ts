@@ -1,0 +1,135 @@
+import { schemaToJson } from '../../arrow/json-schema.ts';
+import type { Answer } from '../../protocol/backend.ts';
+import { CatalogError } from '../../protocol/errors.ts';
+import { canonicalPath } from '../../protocol/identifier.ts';
+import { stringifyJson } from '../../protocol/json.ts';
+import type { OperationName } from '../../protocol/operation-name.ts';
+import { operationNames, operations } from '../../protocol/operations.ts';
+import type { VirtualTable } from '../../protocol/virtual-table.ts';
+import { jsonAnswer } from '../answers.ts';
+import type { Call, Handler, HandlerTable } from '../handler.ts';
+import { namedBranch } from '../parameters.ts';
+import { attended } from '../query/attended.ts';
+import { rowsAnswer, versionHeaders } from '../query/answer.ts';
+import { countRows } from '../query/count.ts';
+import { execute } from '../query/execute.ts';
+import { countField, textField } from '../query/fields.ts';
+import { planQuery } from '../query/plan.ts';
+import { parseQueryRequest } from '../query/request.ts';
+import { MAIN } from '../table/chain.ts';
+import { ONLY_VERSION, VirtualRows } from './virtual-rows.ts';
+
+type VirtualHandler = (table: VirtualTable, call: Call) => Promise<Answer>;
+
+const own: Readonly<Partial<Record<OperationName, VirtualHandler>>> = {
+  DescribeTable: describe,
+  QueryTable: query,
+  CountTableRows: count,
+};
+
+/** The same handlers, which answer for some virtual tables too: their other operations are refused. */
+export function withVirtualTables(
+  tables: readonly VirtualTable[],
+  handlers: HandlerTable,
+): HandlerTable {
+  const byPath = new Map(tables.map((table) => [canonicalPath(table.path), table]));
+  const guarded = operationNames.flatMap((name): [OperationName, Handler][] => {
+    const handler = handlers[name];
+    if (handler === undefined || operations[name].object !== 'table') return [];
+    return [[name, guard(name, handler)]];
+  });
+  return { ...handlers, ...Object.fromEntries(guarded) };
+
+  function guard(name: OperationName, handler: Handler): Handler {
+    return async (call) => {
+      const table = byPath.get(canonicalPath(call.request.object));
+      if (table === undefined) return handler(call);
+      const answer = own[name];
+      if (answer === undefined) throw notOf(name, table);
+      requireOnly(table, call);
+      return answer(table, call);
+    };
+  }
+}
+
+function notOf(name: OperationName, { path }: VirtualTable): CatalogError {
+  const known = Object.keys(own).join(', ');
+  return new CatalogError(
+    'Unsupported',
+    `${canonicalPath(path)} is a table of the service itself: it answers ${known}, not ${name}`,
+  );
+}
+
+/** There is one line of one version. */
+function requireOnly({ path }: VirtualTable, call: Call): void {
+  const name = canonicalPath(path);
+  const branch = namedBranch(call) ?? MAIN;
+  if (branch !== MAIN) {
+    throw new CatalogError(
+      'TableBranchNotFound',
+      `${name} has no branch ${JSON.stringify(branch)}`,
+    );
+  }
+  const tag = textField(call.body, 'tag');
+  if (tag !== null) {
+    throw new CatalogError('TableTagNotFound', `${name} has no tag ${JSON.stringify(tag)}`);
+  }
+  const version = countField(call.body, 'version') ?? ONLY_VERSION;
+  if (version !== ONLY_VERSION) {
+    throw new CatalogError('TableVersionNotFound', `${name} has no version ${version}`);
+  }
+}
+
+async function describe({ path, schema }: VirtualTable, call: Call): Promise<Answer> {
+  const vocabulary = call.request.dialect === 'lancedb' ? 'lance' : 'namespace';
+  return jsonAnswer(call, {
+    table: path.at(-1),
+    namespace: path.slice(0, -1),
+    properties: {},
+    is_only_declared: false,
+    version: ONLY_VERSION,
+    schema: schemaToJson(schema, vocabulary),
+    metadata: {},
+    managed_versioning: true,
+  });
+}
+
+async function query(table: VirtualTable, call: Call): Promise<Answer> {
+  const request = parseQueryRequest(call.body);
+  const rows = await VirtualRows.of(table);
+  const plan = planQuery(request, rows.snapshot);
+  const signal = call.request.signal();
+  return rowsAnswer({
+    schema: plan.schema,
+    batches: closing(rows, () => execute(plan, attended(rows, signal))),
+    version: ONLY_VERSION,
+    signal,
+  });
+}
+
+async function* closing<Item>(
+  rows: VirtualRows,
+  read: () => AsyncGenerator<Item>,
+): AsyncGenerator<Item> {
+  try {
+    yield* read();
+  } finally {
+    await rows.close();
+  }
+}
+
+async function count(table: VirtualTable, call: Call): Promise<Answer> {
+  const predicate = textField(call.body, 'predicate');
+  const rows = await VirtualRows.of(table);
+  try {
+    const source = attended(rows, call.request.signal());
+    return {
+      status: 200,
+      contentType: 'application/json',
+      headers: versionHeaders(ONLY_VERSION),
+      body: stringifyJson(await countRows(source, rows.snapshot, predicate)),
+    };
+  } finally {
+    await rows.close();
+  }
+}

@@ -1,0 +1,127 @@
+import type { OpenPart, VirtualPart, VirtualTable } from '../../protocol/virtual-table.ts';
+import type { RowRange } from '../../arrow/row-range.ts';
+import { slice } from '../../arrow/select.ts';
+import type { BatchRange, BatchSource, FragmentBatch } from '../table/fragment-reader.ts';
+import type { DataFile, Fragment, Snapshot } from '../table/snapshot.ts';
+import { StatisticsBytes } from '../table/statistics-bytes.ts';
+
+/** A virtual table has one version, whatever its rows. */
+export const ONLY_VERSION = 1n;
+
+/** The rows of a virtual table at one moment, in the shape of any other table, so that queries run on them as they are. */
+export class VirtualRows implements BatchSource {
+  readonly snapshot: Snapshot;
+  readonly #parts: ReadonlyMap<Fragment, VirtualPart>;
+  readonly #open = new Map<Fragment, Promise<OpenPart>>();
+
+  private constructor(snapshot: Snapshot, parts: ReadonlyMap<Fragment, VirtualPart>) {
+    this.snapshot = snapshot;
+    this.#parts = parts;
+  }
+
+  /** The rows of this moment. */
+  static async of(table: VirtualTable): Promise<VirtualRows> {
+    const { schema } = table;
+    const fieldIds = schema.fields.map((_, at) => at);
+    const parts = new Map<Fragment, VirtualPart>();
+    let rows = 0;
+    for (const part of await table.parts()) {
+      parts.set(fragmentOf(table, part, parts.size, rows), part);
+      rows += part.rows;
+    }
+    const snapshot: Snapshot = {
+      tableId: table.path.join('/'),
+      folder: '',
+      version: ONLY_VERSION,
+      timestampMillis: Date.now(),
+      schema,
+      fieldIds,
+      nextFieldId: fieldIds.length,
+      fragments: [...parts.keys()],
+      rows: BigInt(rows),
+      nextRowId: BigInt(rows),
+    };
+    return new VirtualRows(snapshot, parts);
+  }
+
+  async *batches(
+    snapshot: Snapshot,
+    fragment: Fragment,
+    columns: readonly string[],
+    _ahead = 0,
+    range?: BatchRange,
+  ): AsyncGenerator<FragmentBatch> {
+    const { batchRows } = await this.#opened(fragment);
+    const first = range?.first ?? 0;
+    const end = range === undefined ? batchRows.length : first + range.count;
+    for (let index = first; index < end; index++) {
+      yield await this.batch(snapshot, fragment, index, columns);
+    }
+  }
+
+  async batch(
+    _snapshot: Snapshot,
+    fragment: Fragment,
+    index: number,
+    columns: readonly string[],
+    rows?: RowRange,
+  ): Promise<FragmentBatch> {
+    const part = await this.#opened(fragment);
+    const start = part.batchRows.slice(0, index).reduce((sum, count) => sum + count, 0);
+    const batch = await part.read(index, columns);
+    return {
+      batch: rows === undefined ? batch : slice(batch, rows.start, rows.count),
+      index,
+      rowIds: { kind: 'range', first: fragment.firstRowId + BigInt(start) },
+      start,
+      live: null,
+      before: start,
+      skipped: rows?.start ?? 0,
+    };
+  }
+
+  /** Closes what was opened to read. */
+  async close(): Promise<void> {
+    const open = [...this.#open.values()];
+    this.#open.clear();
+    for (const part of open) await (await part.catch(() => undefined))?.close();
+  }
+
+  #opened(fragment: Fragment): Promise<OpenPart> {
+    const known = this.#open.get(fragment) ?? this.#parts.get(fragment)!.open();
+    this.#open.set(fragment, known);
+    return known;
+  }
+}
+
+function fragmentOf(table: VirtualTable, part: VirtualPart, at: number, before: number): Fragment {
+  const file: DataFile = {
+    path: `${at}`,
+    bytes: 0,
+    fields: table.schema.fields.map((_, id) => id),
+    statistics: statisticsOf(table, part),
+  };
+  return {
+    files: [file],
+    physicalRows: part.rows,
+    rows: part.rows,
+    firstRowId: BigInt(before),
+    storedRowIds: false,
+    deletions: null,
+  };
+}
+
+/** What is known of a part, as of any data file. How many batches it has is not known before it is opened. */
+function statisticsOf({ schema }: VirtualTable, { rows, bounds }: VirtualPart): Uint8Array {
+  const bytes = new StatisticsBytes();
+  bytes.putCount(1);
+  bytes.putCount(0);
+  bytes.putCount(schema.fields.length);
+  for (const { name } of schema.fields) {
+    const known = bounds.get(name);
+    bytes.putSized(() => {
+      if (known !== undefined) bytes.putExtremes({ rows, nulls: 0, nan: false, bounds: known });
+    });
+  }
+  return bytes.finish();
+}

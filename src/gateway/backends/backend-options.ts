@@ -1,0 +1,25 @@
+import type { OperationName } from '../../protocol/operation-name.ts';
+import type { ObjectPath } from '../../protocol/identifier.ts';
+import type { Pattern } from '../../policy/pattern.ts';
+import type { BodyLimits } from './bounded-body.ts';
+
+/** What a remote catalog is and how it is spoken to. Times in milliseconds. */
+export interface RemoteOptions {
+  readonly name: string;
+  /** Where it is; a path of it stands before all others. */
+  readonly url: URL;
+  readonly namespaces: readonly Pattern[];
+  /** What its own names lack of ours: `[]` where they are the same. */
+  readonly prefix: ObjectPath;
+  /** Sent in `x-api-key`, or as `Authorization` when it begins with `Bearer `. */
+  readonly credential: string | undefined;
+  /** Operations that it guards itself, though their objects or modes stand in the body. */
+  readonly trust: ReadonlySet<OperationName>;
+  /** A `total` of 0 is no limit. */
+  readonly timeouts: { readonly connect: number; readonly idle: number; readonly total: number };
+  readonly bodies: BodyLimits;
+  /** Most connections to it at a time. */
+  readonly connections: number;
+  /** After so many failures in a row nothing is sent for a while. */
+  readonly breaker: { readonly failures: number; readonly open: number };
+}

@@ -1,0 +1,149 @@
+import { patternMatches, type Pattern } from '../../policy/pattern.ts';
+import type { Answer, Backend, CatalogRequest } from '../../protocol/backend.ts';
+import { CatalogError } from '../../protocol/errors.ts';
+import { canonicalPath, type ObjectPath } from '../../protocol/identifier.ts';
+import type { Operation } from '../../protocol/operation.ts';
+import { namesObject } from '../../protocol/operations.ts';
+import type { Permit } from '../../protocol/permit.ts';
+import { namesIn, withMounted } from './mounted-names.ts';
+import { placeholderAnswer } from './placeholder-answer.ts';
+import type { RemoteBackend } from './remote-backend.ts';
+import { RoutedPermit } from './routed-permit.ts';
+
+/** A backend and the namespaces that it serves, unless one before it does. */
+export interface BackendRoute {
+  readonly backend: Backend;
+  readonly namespaces: readonly Pattern[];
+}
+
+/** What of a request decides which backend it is for. */
+export type Aim = Pick<CatalogRequest, 'operation' | 'object'>;
+
+/** The namespace that belongs to the gateway itself. */
+const RESERVED = 'system';
+
+/**
+ * Several backends as one: the first whose patterns match the object answers.
+ * What names no object on its route, and everything in `system`, is for the
+ * embedded engine, if there is one.
+ */
+export class BackendRouter implements Backend {
+  readonly name = 'backends';
+  readonly remotes: readonly RemoteBackend[];
+  readonly #routes: readonly BackendRoute[];
+  readonly #embedded: BackendRoute | undefined;
+  /** Where the fixed segments of each pattern lead: what a listing of the namespaces above can show. */
+  readonly #mounts: readonly ObjectPath[];
+
+  constructor(routes: readonly BackendRoute[], remotes: readonly RemoteBackend[]) {
+    const others: readonly Backend[] = remotes;
+    this.#routes = routes;
+    this.remotes = remotes;
+    this.#embedded = routes.find(({ backend }) => !others.includes(backend));
+    this.#mounts = routes.flatMap(({ namespaces }) => namespaces.map(fixedOf));
+  }
+
+  async handle(request: CatalogRequest, permit: Permit): Promise<Answer> {
+    const route = this.#routeOf(request);
+    this.#checkTarget(request, route);
+    const answer = await this.#answer(request, permit, route);
+    if (request.operation.name !== 'ListNamespaces') return answer;
+    return withMounted(answer, request, permit, namesIn(request.object, this.#mounts));
+  }
+
+  /** Name of the backend that a request is for; undefined when there is none. */
+  nameFor(aim: Aim): string | undefined {
+    return this.#routeOf(aim)?.backend.name;
+  }
+
+  /** What keeps all of it from serving: a remote backend that is away does not, while another answers. */
+  async health(): Promise<string | undefined> {
+    if (this.#embedded !== undefined) return this.#embedded.backend.health();
+    const faults = await Promise.all(this.#routes.map(({ backend }) => backend.health()));
+    return faults.includes(undefined) ? undefined : faults[0];
+  }
+
+  async weakness(): Promise<string | undefined> {
+    return this.#embedded?.backend.weakness();
+  }
+
+  async #answer(
+    request: CatalogRequest,
+    permit: Permit,
+    route: BackendRoute | undefined,
+  ): Promise<Answer> {
+    try {
+      if (route === undefined) throw nobody(request);
+      return await route.backend.handle(request, this.#permitFor(route, permit));
+    } catch (error) {
+      const answer = placeholderAnswer(request.operation);
+      if (answer === undefined || !isMissing(error) || !this.#isAbove(request.object)) throw error;
+      if (!permit.sees(request.object, 'namespace')) throw error;
+      return answer;
+    }
+  }
+
+  #permitFor(route: BackendRoute, permit: Permit): Permit {
+    if (route !== this.#embedded) return permit;
+    return new RoutedPermit(permit, (object) => this.#isOf(route, object));
+  }
+
+  /** Whether an object, or as a namespace something in it, is the route's to answer for. */
+  #isOf(route: BackendRoute, object: ObjectPath): boolean {
+    return this.#at(object) === route || object.length === 0;
+  }
+
+  #checkTarget({ target }: CatalogRequest, route: BackendRoute | undefined): void {
+    if (target === undefined || this.#at(target) === route) return;
+    throw new CatalogError(
+      'InvalidInput',
+      `${canonicalPath(target)} is served by another backend: a table cannot be renamed from one to another`,
+    );
+  }
+
+  #routeOf({ operation, object }: Aim): BackendRoute | undefined {
+    if (operation.object === 'root' || namesOne(operation)) return this.#at(object);
+    return (
+      this.#embedded ?? this.#at([]) ?? (this.#routes.length === 1 ? this.#routes[0] : undefined)
+    );
+  }
+
+  #at(object: ObjectPath): BackendRoute | undefined {
+    if (object[0] === RESERVED) return this.#embedded;
+    return this.#routes.find(({ namespaces }) =>
+      namespaces.some((pattern) => patternMatches(pattern, object)),
+    );
+  }
+
+  /** Whether a namespace has something in it that some backend serves, though itself it may lie nowhere. */
+  #isAbove(object: ObjectPath): boolean {
+    return object.length === 0 || namesIn(object, this.#mounts).length > 0;
+  }
+}
+
+/** Whether the route names the object that decides. The id of a transaction is none. */
+function namesOne(operation: Operation): boolean {
+  return namesObject(operation) && operation.object !== 'transaction';
+}
+
+/** The fixed names that a pattern begins with. */
+function fixedOf({ segments }: Pattern): ObjectPath {
+  const open = segments.indexOf(null);
+  const fixed = open < 0 ? segments : segments.slice(0, open);
+  return fixed.filter((segment) => segment !== null);
+}
+
+function isMissing(error: unknown): boolean {
+  return error instanceof CatalogError && error.row.name === 'NamespaceNotFound';
+}
+
+function nobody({ operation, object }: CatalogRequest): CatalogError {
+  if (operation.object !== 'root' && !namesOne(operation)) {
+    return new CatalogError(
+      'Unsupported',
+      `${operation.name} names its objects in the body, so it is not known which backend it is for`,
+    );
+  }
+  const name = operation.object === 'table' ? 'TableNotFound' : 'NamespaceNotFound';
+  return new CatalogError(name, `no backend serves ${canonicalPath(object)}`);
+}

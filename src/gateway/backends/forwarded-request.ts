@@ -1,0 +1,105 @@
+import { IncomingMessage, type ClientRequest } from 'node:http';
+import { Socket } from 'node:net';
+
+/** Stands where a proxied request would have its client's socket; it is never connected. */
+const nowhere = new Socket();
+
+/** What is sent to a backend. */
+export interface Forwarded {
+  readonly method: string;
+  readonly path: string;
+  readonly headers: Record<string, string>;
+  /** Bytes at hand, or bytes as the client sends them. */
+  readonly body: Uint8Array | AsyncIterable<Uint8Array> | null;
+}
+
+/** Who is told how a request fares on its way. */
+export interface Watcher {
+  /** A connection for it is there, or on its way. */
+  begun(outgoing: ClientRequest): void;
+  /** The head of its answer came. */
+  answered(message: IncomingMessage): void;
+}
+
+/**
+ * A request as `http-proxy` takes it, made of what was understood of the
+ * client's: that one itself is never handed over. It is asked for more of its
+ * body only when the backend took what it has.
+ */
+export class ForwardedRequest extends IncomingMessage {
+  readonly #pieces: AsyncIterator<Uint8Array> | undefined;
+  #whole: Uint8Array | null;
+  #waiting = false;
+  #fault: unknown;
+  watcher: Watcher | undefined;
+
+  constructor({ method, path, headers, body }: Forwarded) {
+    super(nowhere);
+    this.method = method;
+    this.url = path;
+    this.headers = headers;
+    // There is no parser that would say so, and an end without it is taken for an abort.
+    this.complete = true;
+    const streams = body !== null && !(body instanceof Uint8Array);
+    this.#whole = streams ? null : body;
+    this.#pieces = streams ? body[Symbol.asyncIterator]() : undefined;
+  }
+
+  /** Sends a body that is at hand with the head, in one piece, instead of having `http-proxy` pass it on. */
+  sendWhole(outgoing: ClientRequest): void {
+    const whole = this.#whole;
+    this.#whole = null;
+    // As Latin-1 a string stands for any bytes, those of the head included.
+    if (whole !== null)
+      outgoing.end(
+        Buffer.from(whole.buffer, whole.byteOffset, whole.byteLength).toString('latin1'),
+        'latin1',
+      );
+  }
+
+  /** Whether it waits for the client to send more. */
+  get waitsForClient(): boolean {
+    return this.#waiting;
+  }
+
+  /** What reading its body failed with. */
+  get fault(): unknown {
+    return this.#fault;
+  }
+
+  /** Has `http-proxy` end the request to the backend, wherever it is. */
+  abandon(): void {
+    this.emit('aborted');
+  }
+
+  override _read(): void {
+    if (this.#pieces !== undefined) {
+      void this.#pull(this.#pieces);
+      return;
+    }
+    if (this.#whole !== null) this.push(this.#whole);
+    this.#whole = null;
+    this.push(null);
+  }
+
+  /** There is no socket of its own to destroy. */
+  override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
+    done(error);
+  }
+
+  async #pull(pieces: AsyncIterator<Uint8Array>): Promise<void> {
+    this.#waiting = true;
+    try {
+      const next = await pieces.next();
+      this.#waiting = false;
+      this.push(next.done === true ? null : next.value);
+      // Messages of Node do not ask for more by themselves, as other streams do.
+      if (next.done !== true) this.read(0);
+    } catch (error) {
+      this.#waiting = false;
+      this.#fault = error;
+      // `http-proxy` listens, and tells whoever waits for the answer.
+      this.emit('error', error);
+    }
+  }
+}

@@ -1,0 +1,218 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Logger } from 'pino';
+import type { Answer, Backend, ByteStream, CatalogRequest } from '../../protocol/backend.ts';
+import { CatalogError } from '../../protocol/errors.ts';
+import type { Permit } from '../../protocol/permit.ts';
+import { BackendAway } from './backend-away.ts';
+import { boundedBody, type BodyLimits } from './bounded-body.ts';
+import type { RemoteOptions } from './backend-options.ts';
+import { CircuitBreaker, type Trial } from './circuit-breaker.ts';
+import { ExchangeFault } from './exchange-fault.ts';
+import type { Forwarded } from './forwarded-request.ts';
+import { Forwarder } from './forwarder.ts';
+import { answerOf } from './remote-answer.ts';
+import { guard, hasBody, type Guarded } from './remote-guard.ts';
+import { credentialHeader, headersOut } from './remote-headers.ts';
+import { RemoteMonitor } from './remote-monitor.ts';
+import { remotePath } from './remote-path.ts';
+import type { RemoteResponse } from './remote-response.ts';
+import { traceContextOf } from './trace-context.ts';
+import { TrustProbe } from './trust-probe.ts';
+import { nextVia } from './via.ts';
+
+/** A body up to this size is taken whole before it is sent, so that it can be sent again. */
+const REPEATABLE_BYTES = 64 * 1024;
+/** How often a read is sent when connections fail. */
+const MOST_SENDINGS = 3;
+/** How long a backend that cannot be reached is left alone before it is tried again for the same read. */
+const PAUSE_MILLIS = 50;
+
+/**
+ * A catalog elsewhere. It gets what was understood of a request, with the
+ * gateway's own credential in place of the caller's; it gets no permit, so
+ * `guard` refuses what only a permit could decide.
+ */
+export class RemoteBackend implements Backend, Guarded {
+  readonly options: RemoteOptions;
+  readonly #breaker: CircuitBreaker;
+  readonly #forwarder: Forwarder;
+  readonly #credential: Readonly<Record<string, string>>;
+  readonly #monitor: RemoteMonitor;
+
+  constructor(options: RemoteOptions, log: Logger) {
+    const { name, breaker, credential } = options;
+    this.options = options;
+    this.#breaker = new CircuitBreaker({ name, ...breaker });
+    this.#forwarder = new Forwarder(options);
+    this.#credential = credentialHeader(credential);
+    this.#monitor = new RemoteMonitor({
+      name,
+      log,
+      breaker: this.#breaker,
+      probe: new TrustProbe(options, this.#forwarder),
+      credential: credential !== undefined,
+    });
+  }
+
+  get name(): string {
+    return this.options.name;
+  }
+
+  get prefix(): RemoteOptions['prefix'] {
+    return this.options.prefix;
+  }
+
+  get trust(): RemoteOptions['trust'] {
+    return this.options.trust;
+  }
+
+  get checksBodies(): boolean {
+    return this.#monitor.distrust === undefined;
+  }
+
+  /** Why it gets only what needs no trust, beside what the configuration trusts it with. */
+  get distrust(): string | undefined {
+    return this.#monitor.distrust;
+  }
+
+  /** Begins to look after it. Resolves when it was looked at once, whatever came of it. */
+  start(): Promise<void> {
+    return this.#monitor.start();
+  }
+
+  async handle(request: CatalogRequest, permit: Permit): Promise<Answer> {
+    const via = nextVia(request.headers.via);
+    guard(request, permit, this);
+    const path = remotePath(request, this.prefix);
+    // A backend may act on a length alone, without the end of the body.
+    await request.ahead?.recorded();
+    const trial = this.#breaker.enter();
+    try {
+      const body = await bodyOf(request, this.options.bodies);
+      const headers = this.#headersOf(request, permit, via);
+      const method = request.method ?? 'POST';
+      return await this.#exchange({ method, path, headers, body }, request, trial);
+    } finally {
+      trial.undecided();
+    }
+  }
+
+  async health(): Promise<string | undefined> {
+    const { fault } = this.#monitor;
+    return fault === undefined ? undefined : `the backend ${this.name} ${fault}`;
+  }
+
+  async weakness(): Promise<undefined> {}
+
+  close(): void {
+    this.#monitor.stop();
+    this.#forwarder.close();
+  }
+
+  #headersOf(request: CatalogRequest, permit: Permit, via: string): Record<string, string> {
+    // One object from the beginning to the end: each copy would be made for each request.
+    const headers = Object.assign(
+      headersOut(request.headers),
+      traceContextOf(request, permit.decisionId),
+      this.#credential,
+    );
+    headers['x-request-id'] = request.requestId;
+    headers['via'] = via;
+    if (!hasBody(request)) {
+      delete headers['content-length'];
+      if (request.method !== 'GET') headers['content-length'] = '0';
+    }
+    return headers;
+  }
+
+  async #exchange(sent: Forwarded, request: CatalogRequest, trial: Trial): Promise<Answer> {
+    try {
+      const response = await this.#send(sent, request);
+      const answer = await this.#answer(response, request, trial);
+      const { body } = answer;
+      if (body === null || typeof body === 'string') return answer;
+      return { ...answer, body: this.#watched(body, request) };
+    } catch (error) {
+      if (error instanceof ExchangeFault && isBlamed(error)) trial.failed();
+      throw this.#told(error, request);
+    }
+  }
+
+  /** A read whose connection failed is sent again, as long as that takes no longer than one connection may. */
+  async #send(sent: Forwarded, { operation, signal }: CatalogRequest): Promise<RemoteResponse> {
+    const again = !operation.mutates && (sent.body === null || sent.body instanceof Uint8Array);
+    const until = performance.now() + this.options.timeouts.connect;
+    for (let count = 1; ; count += 1) {
+      try {
+        return await this.#forwarder.send(sent, signal());
+      } catch (error) {
+        const unsent = error instanceof ExchangeFault && isUnsent(error);
+        if (!again || !unsent || count === MOST_SENDINGS || performance.now() > until) throw error;
+        if (error.kind === 'unreached') await sleep(PAUSE_MILLIS);
+      }
+    }
+  }
+
+  async #answer(response: RemoteResponse, request: CatalogRequest, trial: Trial): Promise<Answer> {
+    try {
+      const answer = await answerOf(response, request, this.name);
+      trial.succeeded();
+      return answer;
+    } catch (error) {
+      // Something before the backend says that it has no backend.
+      const failed = response.status === 502 || response.status === 504;
+      if (!(error instanceof CatalogError)) throw error;
+      if (failed) trial.failed();
+      else trial.succeeded();
+      throw error;
+    }
+  }
+
+  /** A body as it comes, whose failure is one of the backend. */
+  #watched(body: ByteStream, request: CatalogRequest): ByteStream {
+    const failed = (error: unknown): unknown => {
+      if (error instanceof ExchangeFault && isBlamed(error)) this.#breaker.note(false);
+      return this.#told(error, request);
+    };
+    return {
+      async *[Symbol.asyncIterator]() {
+        try {
+          yield* body;
+        } catch (error) {
+          throw failed(error);
+        }
+      },
+    };
+  }
+
+  /** What the caller is told of a failure. */
+  #told(error: unknown, { operation }: CatalogRequest): unknown {
+    if (!(error instanceof ExchangeFault) || error.kind === 'client') return error;
+    const unsure = operation.mutates && error.kind !== 'unreached' && error.kind !== 'busy';
+    const doubt = unsure ? '; whether the change took effect is not known' : '';
+    return new BackendAway(`the backend ${this.name} ${error.message}${doubt}`, '1');
+  }
+}
+
+/** Whether the fault is the backend's: not where its client left, nor where all connections are in use. */
+function isBlamed({ kind }: ExchangeFault): boolean {
+  return kind !== 'client' && kind !== 'busy';
+}
+
+/** Whether the backend read nothing of the request for certain, or nothing of a read matters. */
+function isUnsent({ kind }: ExchangeFault): boolean {
+  return kind === 'unreached' || kind === 'stale';
+}
+
+/** What is sent as a body: a small one of JSON is taken whole, any other passes as it comes. */
+async function bodyOf(request: CatalogRequest, limits: BodyLimits): Promise<Forwarded['body']> {
+  if (!hasBody(request)) return null;
+  const body = boundedBody(request, limits);
+  const length = Number(request.headers['content-length'] ?? Infinity);
+  if (request.operation.body === 'arrow' || length > REPEATABLE_BYTES) return body;
+  const whole = request.body.atHand?.();
+  if (whole !== undefined) return whole;
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of body) chunks.push(chunk);
+  return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
+}

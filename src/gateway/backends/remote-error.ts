@@ -1,0 +1,62 @@
+import { CatalogError, errorTable, type ErrorName } from '../../protocol/errors.ts';
+import { isJsonObject, parseJson } from '../../protocol/json.ts';
+import type { ObjectKind, Operation } from '../../protocol/operation.ts';
+import { BackendAway } from './backend-away.ts';
+
+/** The code of a text that is an error of the protocol; undefined for any other text. */
+export function protocolCode(text: string): number | undefined {
+  const code = memberOf(text, 'code');
+  return errorTable.find((row) => row.code === code)?.code;
+}
+
+function memberOf(text: string, name: string): unknown {
+  if (!text.trimStart().startsWith('{')) return undefined;
+  try {
+    const value = parseJson(text);
+    return isJsonObject(value) ? value[name] : undefined;
+  } catch (error) {
+    if (error instanceof CatalogError) return undefined;
+    throw error;
+  }
+}
+
+const missing: Readonly<Record<ObjectKind, ErrorName>> = {
+  namespace: 'NamespaceNotFound',
+  table: 'TableNotFound',
+  root: 'NamespaceNotFound',
+  transaction: 'TransactionNotFound',
+  none: 'Unsupported',
+};
+
+const names: Readonly<Record<number, ErrorName>> = {
+  403: 'PermissionDenied',
+  405: 'Unsupported',
+  406: 'Unsupported',
+  408: 'ServiceUnavailable',
+  409: 'InvalidTableState',
+  412: 'ConcurrentModification',
+  429: 'Throttling',
+  501: 'Unsupported',
+  502: 'ServiceUnavailable',
+  503: 'ServiceUnavailable',
+  504: 'ServiceUnavailable',
+};
+
+/** What a refusal in other words than the protocol's is to the caller. */
+export function remoteError(
+  backend: string,
+  operation: Operation,
+  status: number,
+  retryAfter: string | undefined,
+): CatalogError {
+  const name = nameOf(operation, status);
+  const message = `the backend ${backend} answered ${status}, without an error of the protocol`;
+  return name === 'ServiceUnavailable' || name === 'Throttling'
+    ? new BackendAway(message, retryAfter, name)
+    : new CatalogError(name, message);
+}
+
+function nameOf(operation: Operation, status: number): ErrorName {
+  if (status === 404) return missing[operation.object];
+  return names[status] ?? (status < 500 ? 'InvalidInput' : 'Internal');
+}

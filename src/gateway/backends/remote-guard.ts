@@ -1,0 +1,145 @@
+import type { CatalogRequest } from '../../protocol/backend.ts';
+import { branchOfRoute, mayNameBranch } from '../../protocol/branch.ts';
+import { CatalogError } from '../../protocol/errors.ts';
+import { canonicalPath, type ObjectPath } from '../../protocol/identifier.ts';
+import type { Action } from '../../protocol/operation.ts';
+import type { OperationName } from '../../protocol/operation-name.ts';
+import { namesObject } from '../../protocol/operations.ts';
+import type { Permit } from '../../protocol/permit.ts';
+
+/** What is known of a backend that cannot be given a permit. */
+export interface Guarded {
+  readonly name: string;
+  readonly prefix: ObjectPath;
+  readonly trust: ReadonlySet<OperationName>;
+  /** Whether it was seen to refuse a body that names another object than the route. */
+  readonly checksBodies: boolean;
+}
+
+type Rule = (request: CatalogRequest, permit: Permit, backend: Guarded) => void;
+
+/**
+ * Refuses what a remote backend would decide without asking: it gets the route
+ * and the headers as they were judged, but what stands in the body only it
+ * reads. Operations that the configuration trusts it with are let through, but
+ * for a branch: of that the backend knows no lines.
+ * @throws CatalogError Unsupported where nobody could be let through; PermissionDenied
+ */
+export function guard(request: CatalogRequest, permit: Permit, backend: Guarded): void {
+  branchesOfBody(request, permit, backend);
+  if (backend.trust.has(request.operation.name)) return;
+  for (const rule of rules) rule(request, permit, backend);
+}
+
+const rules: readonly Rule[] = [
+  objectsOfBody,
+  commits,
+  modesOfBody,
+  locations,
+  listings,
+  mismatches,
+];
+
+function objectsOfBody({ operation }: CatalogRequest, _: Permit, backend: Guarded): void {
+  const { object, objectsInBody } = operation;
+  const named = object === 'root' || (namesObject(operation) && object !== 'transaction');
+  if (named && objectsInBody === undefined) return;
+  throw untrusted(operation.name, backend, 'its objects stand in the body');
+}
+
+/**
+ * Nobody asks again once the body has named a branch, also one that differs from that of
+ * the query: so the lines that decide must come to the same on any.
+ */
+function branchesOfBody(request: CatalogRequest, permit: Permit, { name }: Guarded): void {
+  const { operation, object, query } = request;
+  if (!mayNameBranch(operation)) return;
+  if (!hasBody(request)) {
+    if (branchOfRoute(operation, query) === null) permit.require(operation.name, object);
+  } else if (!permit.holdsOnBranches(operation.name, object)) {
+    throw new CatalogError(
+      'PermissionDenied',
+      `${permit.principal.subject} may not ${operation.name} on ${canonicalPath(object)} on every branch, and which one the body names is not asked by the backend ${name}`,
+    );
+  }
+}
+
+/** A new version is a file that somebody staged; who may name which, only its backend can tell. */
+function commits({ operation }: CatalogRequest, _: Permit, backend: Guarded): void {
+  if (operation.name !== 'CreateTableVersion') return;
+  throw untrusted(operation.name, backend, 'what it commits stands in the body');
+}
+
+/** Of a description the body can ask credentials for; who holds all rights that these could give may have any. */
+function modesOfBody(request: CatalogRequest, permit: Permit, backend: Guarded): void {
+  const { operation, object } = request;
+  if (operation.modeIn !== 'body') return;
+  if (operation.name !== 'DescribeTable') {
+    throw untrusted(operation.name, backend, 'its mode stands in the body');
+  }
+  if (!hasBody(request)) return;
+  for (const action of ['QueryTable', 'CreateTableVersion'] as const) {
+    if (!permit.holdsOnBranches(action, object)) {
+      throw unguarded(action, object, request, backend, 'its body can ask for credentials');
+    }
+  }
+}
+
+const placing = ['x-service-table-location', 'x-lance-table-location'];
+
+function locations({ operation, headers }: CatalogRequest, _: Permit, backend: Guarded): void {
+  const chosen = placing.find((header) => headers[header] !== undefined);
+  if (chosen === undefined || !operation.headers.includes(chosen)) return;
+  throw untrusted(operation.name, backend, `${chosen} chooses where the table lies`);
+}
+
+function listings(request: CatalogRequest, permit: Permit, backend: Guarded): void {
+  const { operation, object } = request;
+  if (operation.access !== 'list' || permit.holdsBelow('see', object)) return;
+  const what = `${permit.principal.subject} may not see everything below ${canonicalPath(object)}`;
+  throw new CatalogError(
+    'PermissionDenied',
+    `${what}, and what the backend ${backend.name} lists cannot be filtered`,
+  );
+}
+
+/** Whoever may do the same to everything gains nothing by naming something else in the body. */
+function mismatches(request: CatalogRequest, permit: Permit, backend: Guarded): void {
+  const { operation } = request;
+  if (backend.checksBodies || operation.body === 'arrow' || !hasBody(request)) return;
+  const actions: readonly Action[] =
+    operation.name === 'DescribeTable'
+      ? ['DescribeTable', 'QueryTable', 'CreateTableVersion']
+      : [operation.name];
+  const lacking = actions.find((action) => !permit.holdsBelow(action, backend.prefix));
+  if (lacking === undefined) return;
+  const why = 'the backend was not seen to refuse a body that names another object than the route';
+  throw unguarded(lacking, backend.prefix, request, backend, why);
+}
+
+/** Whether anything may stand in the body (RFC 9112 section 6, RFC 9113 section 8.1). */
+export function hasBody({ headers, method, unmeasured }: CatalogRequest): boolean {
+  if (method === 'GET') return false;
+  if (unmeasured === true) return true;
+  const length = headers['content-length'];
+  return headers['transfer-encoding'] !== undefined || (length !== undefined && Number(length) > 0);
+}
+
+function untrusted(name: OperationName, backend: Guarded, why: string): CatalogError {
+  return new CatalogError(
+    'Unsupported',
+    `${name} is not forwarded to the backend ${backend.name}: ${why}, and it is not trusted with that`,
+  );
+}
+
+function unguarded(
+  lacking: Action,
+  object: ObjectPath,
+  request: CatalogRequest,
+  backend: Guarded,
+  why: string,
+): CatalogError {
+  const below = object === request.object ? '' : ' and all below';
+  const who = `${request.operation.name} is forwarded to the backend ${backend.name} only for those who may ${lacking} on ${canonicalPath(object)}${below}`;
+  return new CatalogError('PermissionDenied', `${who}: ${why}`);
+}

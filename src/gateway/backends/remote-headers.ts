@@ -1,0 +1,71 @@
+import type { IncomingHttpHeaders } from 'node:http';
+
+/** What of a request's headers a backend gets; everything else stays here, credentials first. */
+const passedOn: ReadonlySet<string> = new Set([
+  'accept',
+  'content-length',
+  'content-range',
+  'content-type',
+  'phalanx-version',
+  'range',
+  'user-agent',
+]);
+
+/** Context, freshness, and the fields of a request that stand in headers. */
+const passedOnPrefixes = ['x-service-', 'x-lance-', 'x-lancedb-'];
+
+/** What of an answer's headers a client gets. */
+const passedBack: ReadonlySet<string> = new Set([
+  'accept-ranges',
+  'allow',
+  'content-encoding',
+  'content-range',
+  'etag',
+  'last-modified',
+  'phalanx-version',
+  'retry-after',
+]);
+
+const passedBackPrefixes = ['x-lance-', 'x-lancedb-'];
+
+/** The headers of a request that a backend gets. */
+export function headersOut(headers: IncomingHttpHeaders): Record<string, string> {
+  return chosen(headers, passedOn, passedOnPrefixes);
+}
+
+/** The headers of a backend's answer that the client gets, save the type and length of its body. */
+export function headersBack(headers: IncomingHttpHeaders): Record<string, string> {
+  return chosen(headers, passedBack, passedBackPrefixes);
+}
+
+function chosen(
+  headers: IncomingHttpHeaders,
+  names: ReadonlySet<string>,
+  prefixes: readonly string[],
+): Record<string, string> {
+  const kept: Record<string, string> = {};
+  const hop = hopOf(headers.connection);
+  for (const name in headers) {
+    const value = headers[name];
+    if (typeof value !== 'string') continue;
+    if (!names.has(name) && !prefixes.some((prefix) => name.startsWith(prefix))) continue;
+    if (hop === undefined || !hop.has(name)) kept[name] = value;
+  }
+  return kept;
+}
+
+/** The headers that are for this hop alone, since `Connection` names them (RFC 9110 section 7.6.1). */
+function hopOf(connection: string | undefined): ReadonlySet<string> | undefined {
+  if (connection === undefined || connection === 'keep-alive' || connection === 'close') {
+    return undefined;
+  }
+  return new Set(connection.split(',').map((name) => name.trim().toLowerCase()));
+}
+
+/** The header that carries a backend's own credential. */
+export function credentialHeader(credential: string | undefined): Readonly<Record<string, string>> {
+  if (credential === undefined) return {};
+  return credential.startsWith('Bearer ')
+    ? { authorization: credential }
+    : { 'x-api-key': credential };
+}

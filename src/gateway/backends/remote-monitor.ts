@@ -1,0 +1,117 @@
+import type { Logger } from 'pino';
+import type { CircuitBreaker } from './circuit-breaker.ts';
+import type { Probe, TrustProbe } from './trust-probe.ts';
+
+/** How long a backend that is well is left alone between two looks, and one that is not. */
+const WELL_MILLIS = 10_000;
+const AWAY_MILLIS = 2_000;
+
+export interface MonitorOptions {
+  readonly name: string;
+  readonly probe: TrustProbe;
+  readonly breaker: CircuitBreaker;
+  readonly log: Logger;
+  /** Whether the gateway has a credential of its own there. */
+  readonly credential: boolean;
+}
+
+/**
+ * Looks at a backend from time to time: whether it answers, and whether it
+ * refuses what a backend must refuse that is given no permit. Until it was
+ * seen to, it is taken for one that does not.
+ */
+export class RemoteMonitor {
+  readonly #options: MonitorOptions;
+  #fault: string | undefined = 'was not asked yet';
+  #distrust: string | undefined = 'it was not asked yet';
+  #said: string | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #stopped = false;
+
+  constructor(options: MonitorOptions) {
+    this.#options = options;
+  }
+
+  /** Why it cannot answer; undefined while it can. */
+  get fault(): string | undefined {
+    return this.#fault;
+  }
+
+  /** Why its word on bodies is not enough; undefined when it is. */
+  get distrust(): string | undefined {
+    return this.#distrust;
+  }
+
+  /** Looks at once, and from then on again and again. Resolves after the first look. */
+  async start(): Promise<void> {
+    await this.#look();
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    clearTimeout(this.#timer);
+  }
+
+  async #look(): Promise<void> {
+    const was = this.#fault;
+    const mismatch = await this.#options.probe.mismatch();
+    this.#fault = faultOf(mismatch);
+    if (typeof mismatch.status === 'string') this.#options.breaker.note(false);
+    else if (this.#fault === undefined) await this.#judge(mismatch, was !== undefined);
+    this.#tell();
+    if (this.#stopped) return;
+    const pause = this.#fault === undefined ? WELL_MILLIS : AWAY_MILLIS;
+    this.#timer = setTimeout(() => void this.#look(), pause);
+    this.#timer.unref();
+  }
+
+  async #judge(mismatch: Probe, returned: boolean): Promise<void> {
+    this.#options.breaker.note(true);
+    const distrust = mismatchFault(mismatch);
+    // Made-up credentials are asked about once: somebody may count them.
+    if (distrust === undefined && (returned || this.#distrust !== undefined)) {
+      this.#distrust = await this.#identityFault();
+    } else {
+      this.#distrust = distrust;
+    }
+  }
+
+  async #identityFault(): Promise<string | undefined> {
+    const { probe, credential } = this.#options;
+    const other = await probe.otherIdentity();
+    if (other.status === 401)
+      return 'it takes an identity from the body before that of the headers';
+    const alone = credential ? await probe.bodyIdentity() : { status: 401 };
+    return alone.status === 401 || alone.status === 400
+      ? undefined
+      : `it answered ${alone.status} to a request whose only credential stood in the body`;
+  }
+
+  /** Says what changed. */
+  #tell(): void {
+    const { name, log } = this.#options;
+    const { fault, distrust } = this;
+    const now = fault ?? distrust;
+    if (now === this.#said && now !== undefined) return;
+    const first = this.#said === undefined;
+    this.#said = now;
+    if (fault !== undefined) log.warn({ backend: name, fault }, 'a backend cannot answer');
+    else if (distrust !== undefined) {
+      log.warn({ backend: name, distrust }, 'a backend gets only what needs no trust');
+    } else if (first) return;
+    else log.info({ backend: name }, 'a backend answers, and refuses what it must');
+  }
+}
+
+function faultOf({ status }: Probe): string | undefined {
+  if (typeof status === 'string') return status;
+  if (status === 401) return "does not accept the gateway's own credential";
+  return status >= 500 ? `answers ${status}` : undefined;
+}
+
+function mismatchFault({ status }: Probe): string | undefined {
+  if (status === 400) return undefined;
+  return status === 403
+    ? 'its credential may not describe what it serves, so it could not be asked'
+    : `it answered ${status} to a body that names another table than the route`;
+}

@@ -1,0 +1,62 @@
+import type { CatalogRequest } from '../../protocol/backend.ts';
+import { CatalogError } from '../../protocol/errors.ts';
+import type { ObjectPath } from '../../protocol/identifier.ts';
+import type { Route } from '../../protocol/operation.ts';
+
+const DELIMITER = '$';
+
+/** Its listing answers identifiers, joined by what the client chose. */
+const listsIdentifiers = 'ListAllTables';
+
+/**
+ * The target of a request as a backend gets it: made anew from what was
+ * understood, so that both read the same. Identifiers are joined with `$`; of
+ * the query only what the operation knows is left, in the order of its row.
+ * @param prefix Segments that the backend's own names lack.
+ * @throws CatalogError InvalidInput for a name that could be read in two ways there.
+ */
+export function remotePath(request: CatalogRequest, prefix: ObjectPath): string {
+  const { dialect } = request;
+  const path = routeOf(request).path.replace(/\{(\w+)\}/g, (_, name: string) =>
+    encodeURIComponent(parameterOf(request, name, prefix)),
+  );
+  const query = queryOf(request);
+  return `${path}${dialect === 'lancedb' ? '/' : ''}${query === '' ? '' : `?${query}`}`;
+}
+
+function routeOf({ operation, method, target }: CatalogRequest): Route {
+  const fits = (route: Route): boolean =>
+    (method === undefined || route.method === method) &&
+    route.path.includes('{target}') === (target !== undefined);
+  return operation.routes.find(fits) ?? operation.routes[0]!;
+}
+
+function parameterOf(request: CatalogRequest, name: string, prefix: ObjectPath): string {
+  if (name === 'id') return identifierOf(request.object, prefix);
+  if (name === 'target') return identifierOf(request.target ?? [], prefix);
+  return (name === 'index_name' ? request.indexName : request.parameters?.get(name)) ?? '';
+}
+
+function identifierOf(path: ObjectPath, prefix: ObjectPath): string {
+  const own = path.slice(prefix.length);
+  const bad = own.find((segment) => segment.includes(DELIMITER));
+  if (bad === undefined) return own.length === 0 ? DELIMITER : own.join(DELIMITER);
+  throw new CatalogError(
+    'InvalidInput',
+    `the name ${JSON.stringify(bad)} holds "$", so a backend could read it in two ways`,
+  );
+}
+
+function queryOf({ operation, query, delimiter }: CatalogRequest): string {
+  const pairs: string[] = [];
+  if (operation.name === listsIdentifiers && delimiter !== DELIMITER) {
+    pairs.push(`delimiter=${encodeURIComponent(delimiter)}`);
+  }
+  for (const name of operation.query) {
+    if (name === 'delimiter') continue;
+    for (const value of query.get(name) ?? []) {
+      pairs.push(`${encodeURIComponent(name)}=${encodeURIComponent(value)}`);
+    }
+  }
+  return pairs.join('&');
+}

@@ -1,0 +1,63 @@
+import { CatalogError } from '../../protocol/errors.ts';
+import { canonicalPath, type ObjectPath } from '../../protocol/identifier.ts';
+import type { Action } from '../../protocol/operation.ts';
+import type { Permit, VisibleNames } from '../../protocol/permit.ts';
+import type { Principal } from '../../protocol/principal.ts';
+
+/**
+ * The permit of a request to one of several backends. What another of them
+ * serves is not to be found there: it is neither shown nor touched, even if
+ * something of that name once came to lie there.
+ */
+export class RoutedPermit implements Permit {
+  readonly #permit: Permit;
+  readonly #serves: (object: ObjectPath) => boolean;
+
+  constructor(permit: Permit, serves: (object: ObjectPath) => boolean) {
+    this.#permit = permit;
+    this.#serves = serves;
+  }
+
+  get principal(): Principal {
+    return this.#permit.principal;
+  }
+
+  get decisionId(): string {
+    return this.#permit.decisionId;
+  }
+
+  require(action: Action, object: ObjectPath, branch?: string): void {
+    this.#permit.require(action, object, branch);
+    if (this.#serves(object)) return;
+    throw new CatalogError(
+      'InvalidInput',
+      `${canonicalPath(object)} is served by another backend than what the route names`,
+    );
+  }
+
+  holds(action: Action, object: ObjectPath, branch?: string): boolean {
+    return this.#serves(object) && this.#permit.holds(action, object, branch);
+  }
+
+  holdsOnBranches(action: Action, object: ObjectPath): boolean {
+    return this.#serves(object) && this.#permit.holdsOnBranches(action, object);
+  }
+
+  sees(object: ObjectPath, kind: 'namespace' | 'table'): boolean {
+    return this.#serves(object) && this.#permit.sees(object, kind);
+  }
+
+  holdsBelow(action: Action | 'see', object: ObjectPath): boolean {
+    return this.#serves(object) && this.#permit.holdsBelow(action, object);
+  }
+
+  show<Entry>(
+    entries: readonly Entry[],
+    object: (entry: Entry) => ObjectPath,
+    kind: 'namespace' | 'table',
+    name: (entry: Entry) => string,
+  ): VisibleNames {
+    const own = entries.filter((entry) => this.#serves(object(entry)));
+    return this.#permit.show(own, object, kind, name);
+  }
+}

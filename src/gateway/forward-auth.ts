@@ -1,0 +1,120 @@
+import { grown } from './passage.ts';
+import { CatalogError } from '../protocol/errors.ts';
+import { admit } from './admit.ts';
+import { authorize } from './authorize.ts';
+import { conclude } from './conclude.ts';
+import type { Gateway } from './gateway.ts';
+import { identify } from './identify.ts';
+import { limit } from './limit.ts';
+import { linger } from './linger.ts';
+import type { Incoming } from './message.ts';
+import { errorBody, refusal, success, type Outcome } from './outcome.ts';
+import { route } from './route.ts';
+import { send } from './send.ts';
+import type { Authorized, Known, Received } from './steps.ts';
+import { refuseUnseen } from './unseen.ts';
+
+/** Where proxies ask, and what stands before a path that they ask about. */
+const PREFIX = '/authorize';
+const METHOD = /^[A-Z]{1,32}$/;
+
+/** Whether a path is one under which proxies ask. */
+export function isAuthorize(path: string): boolean {
+  return path === PREFIX || path.startsWith(`${PREFIX}/`);
+}
+
+/**
+ * Decides about a request that a proxy describes and will send to its backend itself
+ * (contract section 3): 200, 401, or 403 for whatever else, since nginx makes an error
+ * of its own from any other status.
+ */
+export async function handleDescribed(gateway: Gateway, received: Received): Promise<void> {
+  if (!isTrusted(gateway, received.incoming)) return refuseStranger(gateway, received);
+  const outcome = await pass(gateway, { ...received, described: true });
+  try {
+    await conclude(gateway, told(outcome));
+  } finally {
+    outcome.known.release?.();
+  }
+}
+
+async function pass(gateway: Gateway, received: Received): Promise<Outcome> {
+  let known: Known = received;
+  try {
+    describe(received.incoming);
+    const routed = (known = route(admit(received, gateway.drain.stopping)));
+    const found = identify(routed, gateway.identification);
+    const identified = (known = found instanceof Promise ? await found : found);
+    const policy = gateway.policy.current();
+    const limited = (known = await limit(identified, policy, gateway.quota));
+    const authorized = (known = authorize(limited, policy, gateway.shadow));
+    refuseUnseen(authorized);
+    const recorded = (known = await gateway.recorder.attempt(authorized));
+    // An attempt at a change is on disk before the proxy is told to go on.
+    await recorded.body.released;
+    return success(
+      grown(recorded, { answer: { status: 200, headers: named(authorized), body: null } }),
+    );
+  } catch (error) {
+    return refusal(known, error);
+  }
+}
+
+/** Whom the backend behind the proxy may take the caller for. */
+function named({ principal }: Authorized): Readonly<Record<string, string>> {
+  return { 'x-arrowgate-subject': principal.subject };
+}
+
+/** Gives a request the verb and the target that it describes; everything after reads nothing else. */
+function describe(incoming: Incoming): void {
+  const below = (incoming.url ?? '').replace(/^\/+/, '/').slice(PREFIX.length);
+  // Such a proxy sends the verb as it is.
+  if (below.startsWith('/') && below !== '/') {
+    incoming.url = below;
+    return;
+  }
+  const method = forwarded(incoming, 'x-forwarded-method');
+  const target = forwarded(incoming, 'x-forwarded-uri');
+  if (!METHOD.test(method) || !target.startsWith('/')) {
+    throw new CatalogError(
+      'InvalidInput',
+      'X-Forwarded-Method is not a method, or X-Forwarded-Uri does not begin with a slash',
+    );
+  }
+  Object.assign(incoming, { method, url: target });
+}
+
+function forwarded({ rawHeaders, headers }: Incoming, name: string): string {
+  const times = rawHeaders.filter((each, at) => at % 2 === 0 && each.toLowerCase() === name);
+  const value = headers[name];
+  if (times.length === 1 && typeof value === 'string') return value;
+  throw new CatalogError(
+    'InvalidInput',
+    'the request is described by one X-Forwarded-Method and one X-Forwarded-Uri, or by the path below /authorize/',
+  );
+}
+
+function told(outcome: Outcome): Outcome {
+  const { answer } = outcome;
+  const status = answer.status === 200 || answer.status === 401 ? answer.status : 403;
+  return { ...outcome, answer: { ...answer, status } };
+}
+
+/** The proxy itself has to be trusted, whomever it speaks for. */
+function isTrusted({ trustedProxies }: Gateway, { socket }: Incoming): boolean {
+  return trustedProxies.has((socket.remoteAddress ?? '').replace(/^::ffff:/, ''));
+}
+
+async function refuseStranger(gateway: Gateway, received: Received): Promise<void> {
+  const error = new CatalogError('PermissionDenied', 'only proxies that are trusted may ask here');
+  linger(received.incoming, gateway.linger);
+  await send(
+    received.response,
+    {
+      status: 403,
+      contentType: 'application/json',
+      body: errorBody(error, received.requestId),
+    },
+    { 'x-request-id': received.requestId },
+  );
+}

@@ -1,0 +1,43 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { constants, type Http2ServerRequest, type Http2ServerResponse } from 'node:http2';
+
+/** A request of either version of HTTP. Its `socket` is a `TLSSocket` where the connection is encrypted, also over HTTP/2. */
+export type Incoming = IncomingMessage | Http2ServerRequest;
+
+/** The answer to a request of either version of HTTP. */
+export type Outgoing = ServerResponse | Http2ServerResponse;
+
+/** Whether an answer goes out over HTTP/2, where it is one stream among many of its connection. */
+export function isHttp2(outgoing: Outgoing): outgoing is Http2ServerResponse {
+  return 'stream' in outgoing;
+}
+
+/** Whether nobody can be told anything any more. */
+export function isGone(outgoing: Outgoing): boolean {
+  if (!isHttp2(outgoing)) return outgoing.destroyed;
+  return outgoing.stream.destroyed || outgoing.stream.closed;
+}
+
+/** Whether the answer was handed over whole. A stream of HTTP/2 that its client reset is "finished" all the same. */
+export function isWhole(outgoing: Outgoing): boolean {
+  if (!isHttp2(outgoing)) return outgoing.writableFinished;
+  return outgoing.writableEnded && outgoing.stream.rstCode === constants.NGHTTP2_NO_ERROR;
+}
+
+/** Whether a request ended before all of its body was there. */
+export function isBrokenOff(incoming: Incoming): boolean {
+  if (!('stream' in incoming)) return !incoming.complete;
+  return incoming.aborted || incoming.stream.rstCode !== constants.NGHTTP2_NO_ERROR;
+}
+
+/** Whether a body follows the head though no header says so: over HTTP/2 neither a length nor a coding has to. */
+export function isUnmeasured(incoming: Incoming): boolean {
+  if (!('stream' in incoming) || incoming.headers['content-length'] !== undefined) return false;
+  return !incoming.stream.endAfterHeaders;
+}
+
+/** Breaks an answer off so that it cannot pass for a whole one: the stream of HTTP/2, else the connection. */
+export function cut(outgoing: Outgoing): void {
+  if (isHttp2(outgoing)) outgoing.stream.close(constants.NGHTTP2_INTERNAL_ERROR);
+  else outgoing.destroy();
+}

@@ -1,0 +1,142 @@
+import {
+  ROOT_CONTEXT,
+  SpanKind,
+  SpanStatusCode,
+  trace,
+  TraceFlags,
+  type Context,
+  type Span,
+  type SpanContext,
+  type Tracer,
+} from '@opentelemetry/api';
+import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
+import { resourceFromAttributes } from '@opentelemetry/resources';
+import {
+  AlwaysOnSampler,
+  BasicTracerProvider,
+  BatchSpanProcessor,
+  ParentBasedSampler,
+} from '@opentelemetry/sdk-trace-base';
+import { CountedExporter } from './counted-exporter.ts';
+import type { Incoming } from './message.ts';
+import { pathOf } from './route.ts';
+import { parseTraceparent, traceparentOf } from './traceparent.ts';
+import type { Judged, RequestTrace, TracedDetails, TracedStep, Traces } from './traces.ts';
+
+/** Spans that wait to be sent; what comes beyond is lost, never waited for. */
+const QUEUE = 4096;
+const BATCH = 512;
+const DELAY_MILLIS = 1000;
+const EXPORT_MILLIS = 5000;
+/** How long a stop waits for a collector. */
+const CLOSE_MILLIS = 3000;
+
+export interface OtlpOptions {
+  /** Address of the collector; `/v1/traces` is added where it is not there. */
+  readonly endpoint: string;
+  readonly version: string;
+  /** Told how many spans were exported or lost. */
+  readonly counted: (result: 'exported' | 'lost', spans: number) => void;
+}
+
+/** Sends traces to a collector over OTLP. A collector that is away slows nothing. */
+export function otlpTraces(options: OtlpOptions): Traces {
+  const exporter = new OTLPTraceExporter({
+    url: urlOf(options.endpoint),
+    timeoutMillis: EXPORT_MILLIS,
+  });
+  const processor = new BatchSpanProcessor(new CountedExporter(exporter, options.counted), {
+    maxQueueSize: QUEUE,
+    maxExportBatchSize: BATCH,
+    scheduledDelayMillis: DELAY_MILLIS,
+    exportTimeoutMillis: EXPORT_MILLIS,
+  });
+  const provider = new BasicTracerProvider({
+    resource: resourceFromAttributes({
+      'service.name': 'arrowgate',
+      'service.version': options.version,
+    }),
+    sampler: new ParentBasedSampler({ root: new AlwaysOnSampler() }),
+    spanProcessors: [processor],
+  });
+  const tracer = provider.getTracer('arrowgate', options.version);
+  return {
+    begin: (incoming, { requestId }) => new SpannedRequest(tracer, incoming, requestId),
+    close: () => within(CLOSE_MILLIS, provider.shutdown()),
+  };
+}
+
+class SpannedRequest implements RequestTrace {
+  readonly #tracer: Tracer;
+  readonly #span: Span;
+  readonly #inside: Context;
+  #step: Span | undefined;
+
+  constructor(tracer: Tracer, incoming: Incoming, requestId: string) {
+    this.#tracer = tracer;
+    const attributes = {
+      'http.request.method': incoming.method ?? '',
+      'url.path': pathOf(incoming.url ?? ''),
+      'network.protocol.version': incoming.httpVersion,
+      'arrowgate.request_id': requestId,
+    };
+    const options = { kind: SpanKind.SERVER, attributes };
+    this.#span = tracer.startSpan(incoming.method ?? 'request', options, parentOf(incoming));
+    this.#inside = trace.setSpan(ROOT_CONTEXT, this.#span);
+  }
+
+  get traceparent(): string {
+    return traceparentOf((this.#step ?? this.#span).spanContext());
+  }
+
+  step(name: TracedStep, { backend }: TracedDetails = {}): void {
+    this.#step?.end();
+    this.#step = this.#tracer.startSpan(name, {}, this.#inside);
+    if (backend !== undefined) this.#step.setAttribute('arrowgate.backend', backend);
+  }
+
+  judged({ decision, decisionId, operation, object, backend, status, code }: Judged): void {
+    this.#span.setAttributes({
+      'arrowgate.decision': decision,
+      'arrowgate.decision_id': decisionId,
+      'arrowgate.backend': backend,
+      'http.response.status_code': status,
+      ...(operation === undefined ? {} : { 'arrowgate.operation': operation }),
+      ...(object === undefined ? {} : { 'arrowgate.object': object }),
+      ...(code === null ? {} : { 'arrowgate.error_code': code }),
+    });
+    if (operation !== undefined) this.#span.updateName(operation);
+    if (status >= 500) this.#span.setStatus({ code: SpanStatusCode.ERROR });
+  }
+
+  end(): void {
+    this.#step?.end();
+    this.#span.end();
+  }
+}
+
+/** The context of the trace that the client began, if it began one. */
+function parentOf({ headers }: Incoming): Context {
+  const parent = parseTraceparent(headers['traceparent']);
+  if (parent === undefined) return ROOT_CONTEXT;
+  const spanContext: SpanContext = {
+    traceId: parent.traceId,
+    spanId: parent.spanId,
+    traceFlags: parent.sampled ? TraceFlags.SAMPLED : TraceFlags.NONE,
+    isRemote: true,
+  };
+  return trace.setSpanContext(ROOT_CONTEXT, spanContext);
+}
+
+function urlOf(endpoint: string): string {
+  return /\/v1\/traces\/?$/.test(endpoint) ? endpoint : `${endpoint.replace(/\/+$/, '')}/v1/traces`;
+}
+
+async function within(milliseconds: number, work: Promise<void>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, milliseconds);
+  });
+  await Promise.race([work.catch(() => undefined), late]);
+  clearTimeout(timer);
+}

@@ -1,0 +1,61 @@
+import type { RequestBody } from './body.ts';
+import type { Incoming, Outgoing } from './message.ts';
+import type { Answered, Received } from './steps.ts';
+import type { RequestTrace } from './traces.ts';
+
+/** What each step after the first adds. */
+type Later = Omit<Answered, keyof Received>;
+
+/** What a request begins with. */
+export type Beginning = Omit<Received, 'described' | 'trace'>;
+
+/**
+ * A request on its way through the gateway. Each step adds what it finds out to this
+ * one object, in which everything has its place from the beginning: to copy the
+ * request at each step costs more than most steps do. What a step may rely on, the
+ * types of `steps.ts` say.
+ */
+export class Passage implements Beginning {
+  readonly incoming: Incoming;
+  readonly response: Outgoing;
+  readonly body: RequestBody;
+  readonly requestId: string;
+  readonly clientRequestId: string | undefined;
+  readonly decisionId: string;
+  readonly sourceIp: string;
+  readonly arrivedMicros: bigint;
+  readonly arrivedNanos: bigint;
+  readonly signal: () => AbortSignal;
+  readonly described: boolean = false;
+  readonly trace: RequestTrace | undefined = undefined;
+  readonly route: Later['route'] | undefined = undefined;
+  readonly context: Later['context'] | undefined = undefined;
+  readonly principal: Later['principal'] | undefined = undefined;
+  readonly limits: Later['limits'] | undefined = undefined;
+  readonly release: Later['release'] | undefined = undefined;
+  readonly permit: Later['permit'] | undefined = undefined;
+  readonly rule: Later['rule'] | undefined = undefined;
+  readonly attempt: Later['attempt'] | undefined = undefined;
+  readonly answer: Later['answer'] | undefined = undefined;
+
+  constructor(beginning: Beginning) {
+    this.incoming = beginning.incoming;
+    this.response = beginning.response;
+    this.body = beginning.body;
+    this.requestId = beginning.requestId;
+    this.clientRequestId = beginning.clientRequestId;
+    this.decisionId = beginning.decisionId;
+    this.sourceIp = beginning.sourceIp;
+    this.arrivedMicros = beginning.arrivedMicros;
+    this.arrivedNanos = beginning.arrivedNanos;
+    this.signal = beginning.signal;
+  }
+}
+
+/** The same request, of which a step has found out more. */
+export function grown<Before extends Received, Found extends Partial<Answered>>(
+  before: Before,
+  found: Found,
+): Before & Found {
+  return Object.assign(before, found);
+}

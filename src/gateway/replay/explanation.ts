@@ -1,0 +1,67 @@
+import type { DecidedRecord, DecidedRequest } from '../../audit/decided-request.ts';
+import { variablesOf } from '../../policy/condition-variables.ts';
+import { explain, type NearMiss } from '../../policy/explain.ts';
+import { lineOfRule, linesOfText } from '../../policy/line-text.ts';
+import type { LoadedPolicy } from '../../policy/load.ts';
+import { parseCanonicalPath } from '../../protocol/identifier.ts';
+import { circumstancesOfRecord } from './recorded-circumstances.ts';
+import { questionOf, type RecordedQuestion } from './recorded-question.ts';
+import { replayedVerdict } from './replayed-verdict.ts';
+
+/** An old decision, and what the policy of then says of it. */
+export interface RecordedExplanation {
+  readonly time: string;
+  readonly subject: string | null;
+  readonly operation: string | null;
+  readonly object: string | null;
+  readonly decision: DecidedRecord['decision'];
+  readonly rule: string | null;
+  /** The line that decided, as it was written then. */
+  readonly line: string | null;
+  readonly policy_digest: string | null;
+  /** One phrase or sentence; null where there is nothing to say. */
+  readonly why: string | null;
+  /** For a refusal: the allow that came nearest. */
+  readonly nearest: NearMiss | null;
+}
+
+/** Explains a request of the log by the policy that decided it, as its text was kept. */
+export async function explainRecorded(
+  request: DecidedRequest,
+  before: (digest: string) => Promise<LoadedPolicy | undefined>,
+): Promise<RecordedExplanation> {
+  const record = request.record();
+  const { operation, object, decision, rule, policy_digest, principal } = record;
+  const told = { operation, object, decision, rule, policy_digest };
+  const shared = { ...told, time: record.time, subject: principal?.subject ?? null };
+  const question = questionOf(record);
+  if ('why' in question) return { ...shared, line: null, why: question.why, nearest: null };
+  const policy = policy_digest === null ? undefined : await before(policy_digest);
+  if (policy === undefined) {
+    const why = 'the text of that policy was not kept, or this version does not understand it';
+    return { ...shared, line: null, why, nearest: null };
+  }
+  const number = rule === null ? undefined : lineOfRule(rule);
+  const line = number === undefined ? null : (linesOfText(policy.texts.policy)[number - 1] ?? null);
+  return { ...shared, line, ...reasonOf(record, question, policy, request) };
+}
+
+function reasonOf(
+  { decision }: DecidedRecord,
+  question: RecordedQuestion,
+  policy: LoadedPolicy,
+  request: DecidedRequest,
+): Pick<RecordedExplanation, 'why' | 'nearest'> {
+  const { worst, best } = circumstancesOfRecord(request.surroundings(), variablesOf(policy));
+  // What was redacted is taken to have been what was decided by.
+  const circumstances = decision === 'allow' ? (best ?? worst) : worst;
+  const found = replayedVerdict(question, policy.snapshot, circumstances);
+  if (found.allowed !== (decision === 'allow')) {
+    return { why: 'it was not the policy that refused the request', nearest: null };
+  }
+  if (found.allowed) return { why: found.reason, nearest: null };
+  const { principal } = question;
+  const asked = [found.action, parseCanonicalPath(found.object)] as const;
+  const { nearest } = explain(policy, principal, ...asked, circumstances);
+  return { why: `${found.reason} on ${found.object}`, nearest };
+}

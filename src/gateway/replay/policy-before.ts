@@ -1,0 +1,52 @@
+import { stat } from 'node:fs/promises';
+import { keptPolicy } from '../../audit/kept-policies.ts';
+import { buildPolicy, type LoadedPolicy } from '../../policy/load.ts';
+import { PolicyError } from '../../policy/policy-error.ts';
+import { digestOf, readPolicyTexts } from '../../policy/policy-folder.ts';
+
+const DIGEST = /^[0-9a-f]{64}$/;
+
+/** The kept text of a policy is not the text that its digest is of. */
+export class KeptPolicyError extends Error {}
+
+/** Policies that were in force before, as their texts were kept beside the audit log. */
+export class PoliciesBefore {
+  readonly #audit: string;
+  readonly #loaded = new Map<string, Promise<LoadedPolicy | undefined>>();
+
+  /** @param audit `<data>/private/audit`. */
+  constructor(audit: string) {
+    this.#audit = audit;
+  }
+
+  /**
+   * The policy of a digest; undefined where it was not kept, or is one that this version does
+   * not understand.
+   * @throws KeptPolicyError when its text was changed.
+   */
+  of(digest: string): Promise<LoadedPolicy | undefined> {
+    let loaded = this.#loaded.get(digest);
+    if (loaded === undefined) this.#loaded.set(digest, (loaded = this.#load(digest)));
+    return loaded;
+  }
+
+  async #load(digest: string): Promise<LoadedPolicy | undefined> {
+    const folder = keptPolicy(this.#audit, digest);
+    if (!DIGEST.test(digest) || !(await exists(folder))) return undefined;
+    try {
+      const texts = await readPolicyTexts(folder);
+      if (digestOf(texts) === digest) return await buildPolicy(texts);
+    } catch (error) {
+      if (error instanceof PolicyError) return undefined;
+      throw error;
+    }
+    throw new KeptPolicyError(`${folder} does not hold the policy any more that its name says`);
+  }
+}
+
+async function exists(folder: string): Promise<boolean> {
+  return stat(folder).then(
+    () => true,
+    () => false,
+  );
+}

@@ -1,0 +1,116 @@
+import type { DecidedRequest } from '../../audit/decided-request.ts';
+
+/** What a proposed policy would give to somebody, or take away. */
+export interface Change {
+  readonly subject: string;
+  readonly action: string;
+  readonly object: string;
+  /** The line that decided, and the digest of its policy. */
+  readonly was: { readonly rule: string | null; readonly policy: string | null };
+  /** The line of the proposed policy that decides, and what it comes to. */
+  readonly now: { readonly rule: string | null; readonly reason: string };
+  /** Whether the body, which was never read, may ask for more. */
+  readonly partly: boolean;
+}
+
+/** What became of a request under a proposed policy. */
+export type Replayed =
+  | { readonly kind: 'same' }
+  | { readonly kind: 'lose' | 'gain'; readonly change: Change }
+  | { readonly kind: 'skipped'; readonly why: string };
+
+/** Requests that change in the same way. */
+export interface ChangedRequests extends Change {
+  readonly kind: 'lose' | 'gain';
+  readonly requests: number;
+  /** Times of the first and the last of them. */
+  readonly first: string;
+  readonly last: string;
+  /** The decision of the last. */
+  readonly example: string;
+}
+
+/** Requests that could not be decided again. */
+export interface SkippedRequests {
+  readonly why: string;
+  readonly requests: number;
+  readonly example: string;
+}
+
+/** What a replay has found so far. */
+export class ReplayReport {
+  #requests = 0;
+  #same = 0;
+  readonly #changed = new Map<string, Counted<ChangedRequests>>();
+  /** The same by the change itself, which many requests share. */
+  readonly #byChange = new WeakMap<Change, Counted<ChangedRequests>>();
+  readonly #skipped = new Map<string, Counted<SkippedRequests>>();
+
+  get requests(): number {
+    return this.#requests;
+  }
+
+  /** How many were decided as before. */
+  get same(): number {
+    return this.#same;
+  }
+
+  /** Losses first; of each kind what concerns most requests. */
+  get changed(): readonly ChangedRequests[] {
+    const order = (one: ChangedRequests): number => (one.kind === 'lose' ? 0 : 1);
+    return [...this.#changed.values()].sort(
+      (one, other) => order(one) - order(other) || other.requests - one.requests,
+    );
+  }
+
+  get skipped(): readonly SkippedRequests[] {
+    return [...this.#skipped.values()].sort((one, other) => other.requests - one.requests);
+  }
+
+  count(kind: 'lose' | 'gain'): number {
+    return this.changed.reduce((sum, one) => sum + (one.kind === kind ? one.requests : 0), 0);
+  }
+
+  add(replayed: Replayed, request: DecidedRequest): void {
+    this.#requests += 1;
+    if (replayed.kind === 'same') this.#same += 1;
+    else if (replayed.kind === 'skipped') this.#skip(replayed.why, request);
+    else this.#change(replayed.kind, replayed.change, request);
+  }
+
+  #skip(why: string, { decisionId }: DecidedRequest): void {
+    const known = this.#skipped.get(why);
+    if (known === undefined)
+      this.#skipped.set(why, { why, requests: 1, example: copied(decisionId) });
+    else known.requests += 1;
+  }
+
+  #change(kind: 'lose' | 'gain', change: Change, { time, decisionId }: DecidedRequest): void {
+    const known = this.#byChange.get(change) ?? this.#entry(kind, change);
+    known.requests += 1;
+    if (known.first === '' || time < known.first) known.first = copied(time);
+    if (time >= known.last) {
+      known.last = copied(time);
+      known.example = copied(decisionId);
+    }
+  }
+
+  #entry(kind: 'lose' | 'gain', change: Change): Counted<ChangedRequests> {
+    const { subject, action, object, was, now } = change;
+    const key = JSON.stringify([kind, subject, action, object, was, now.rule]);
+    let entry = this.#changed.get(key);
+    if (entry === undefined) {
+      entry = { ...change, kind, requests: 0, first: '', last: '', example: '' };
+      this.#changed.set(key, entry);
+    }
+    this.#byChange.set(change, entry);
+    return entry;
+  }
+}
+
+type Counted<Shown> = { -readonly [Key in keyof Shown]: Shown[Key] };
+
+/** A text of its own: a part of a long one would keep all of it in memory. */
+function copied(text: string): string {
+  return Buffer.from(text).toString();
+}

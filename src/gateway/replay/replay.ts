@@ -1,0 +1,116 @@
+import type { DecidedRecord, DecidedRequest } from '../../audit/decided-request.ts';
+import { variablesOf, type ConditionVariables } from '../../policy/condition-variables.ts';
+import type { LoadedPolicy } from '../../policy/load.ts';
+import type { PolicySnapshot } from '../../policy/snapshot.ts';
+import { branchOfRoute } from '../../protocol/branch.ts';
+import { circumstancesKey, circumstancesOfRecord } from './recorded-circumstances.ts';
+import { questionOf, type RecordedQuestion } from './recorded-question.ts';
+import { replayedVerdict, type ReplayedVerdict } from './replayed-verdict.ts';
+import { ReplayReport, type Replayed } from './replay-report.ts';
+
+/** So many kinds of requests are remembered with what became of them. */
+const KEPT_KINDS = 200_000;
+
+export interface ReplayOptions {
+  /** The policy that is proposed. */
+  readonly proposed: LoadedPolicy;
+  /** A policy of before, by its digest; undefined where it is not kept. */
+  readonly before: (digest: string) => Promise<LoadedPolicy | undefined>;
+}
+
+/**
+ * Decides requests of the audit log by a proposed policy, and compares that with what
+ * was decided. Requests that are alike are decided once.
+ */
+export class Replay {
+  readonly report = new ReplayReport();
+  readonly #options: ReplayOptions;
+  readonly #variables: ConditionVariables;
+  readonly #kinds = new Map<string, Replayed>();
+
+  constructor(options: ReplayOptions) {
+    this.#options = options;
+    this.#variables = variablesOf(options.proposed);
+  }
+
+  /** @throws RecordFault for a record that cannot be read */
+  async add(requests: readonly DecidedRequest[]): Promise<void> {
+    for (const request of requests) {
+      const key = request.key + circumstancesKey(request, this.#variables);
+      const known = this.#kinds.get(key) ?? (await this.#decide(key, request));
+      this.report.add(known, request);
+    }
+  }
+
+  async #decide(key: string, request: DecidedRequest): Promise<Replayed> {
+    const replayed = await this.#replay(request.record(), request);
+    if (this.#kinds.size >= KEPT_KINDS) this.#kinds.clear();
+    this.#kinds.set(key, replayed);
+    return replayed;
+  }
+
+  async #replay(record: DecidedRecord, request: DecidedRequest): Promise<Replayed> {
+    const question = questionOf(record);
+    if ('why' in question) return { kind: 'skipped', why: question.why };
+    const { snapshot } = this.#options.proposed;
+    const found = verdictUnder(question, snapshot, request, this.#variables);
+    if ('why' in found) return { kind: 'skipped', why: found.why };
+    if (found.allowed === (record.decision === 'allow')) return { kind: 'same' };
+    if (found.allowed && !(await this.#wasOfPolicy(record, question, request))) {
+      return { kind: 'skipped', why: 'it was not the policy that refused the request' };
+    }
+    return { kind: found.allowed ? 'gain' : 'lose', change: changeOf(record, question, found) };
+  }
+
+  /** Whether the policy of then, where it is kept, refused the request: others may refuse one, too. */
+  async #wasOfPolicy(
+    { policy_digest }: DecidedRecord,
+    question: RecordedQuestion,
+    request: DecidedRequest,
+  ): Promise<boolean> {
+    const before = policy_digest === null ? undefined : await this.#options.before(policy_digest);
+    if (before === undefined) return true;
+    const found = verdictUnder(question, before.snapshot, request, variablesOf(before));
+    return 'why' in found || !found.allowed;
+  }
+}
+
+/** What a policy says of a request; why nothing can be said, where a redacted value decides. */
+function verdictUnder(
+  question: RecordedQuestion,
+  snapshot: PolicySnapshot,
+  request: DecidedRequest,
+  variables: ConditionVariables,
+): ReplayedVerdict | { readonly why: string } {
+  const { worst, best, hidden } = circumstancesOfRecord(request.surroundings(), variables);
+  const found = replayedVerdict(question, snapshot, worst);
+  if (best === undefined || replayedVerdict(question, snapshot, best).allowed === found.allowed) {
+    return found;
+  }
+  const keys = hidden.map((key) => `ctx.${key}`).join(' and ');
+  return { why: `a condition looks at ${keys}, which is redacted in the log` };
+}
+
+function changeOf(
+  record: DecidedRecord,
+  { asking, rights }: RecordedQuestion,
+  found: ReplayedVerdict,
+) {
+  const refused = record.decision === 'allow' ? undefined : rights.at(-1);
+  const { name, objectsInBody } = asking.operation;
+  // A body that nobody has read may name more objects, or a branch.
+  const isOpen = branchOfRoute(asking.operation, asking.query) === null;
+  return {
+    subject: record.principal?.subject ?? '',
+    action: found.allowed ? (refused?.action ?? name) : found.action,
+    object: found.allowed && refused !== undefined ? pathOf(record) : found.object,
+    was: { rule: record.rule, policy: record.policy_digest },
+    now: { rule: found.rule, reason: found.reason },
+    partly: found.allowed && refused === undefined && (objectsInBody !== undefined || isOpen),
+  };
+}
+
+/** The object that was asked for last. */
+function pathOf({ rights, object }: DecidedRecord): string {
+  return rights.at(-1)?.objects.at(-1) ?? object ?? '';
+}

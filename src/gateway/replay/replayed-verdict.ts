@@ -1,0 +1,66 @@
+import type { Circumstances } from '../../policy/circumstances.ts';
+import type { PolicySnapshot } from '../../policy/snapshot.ts';
+import { CatalogError } from '../../protocol/errors.ts';
+import { canonicalPath } from '../../protocol/identifier.ts';
+import type { Action } from '../../protocol/operation.ts';
+import { judgeNeed } from '../need-verdict.ts';
+import { needsOf } from '../needs.ts';
+import { SnapshotPermit } from '../permit.ts';
+import { refuseUnseen } from '../unseen.ts';
+import type { RecordedQuestion } from './recorded-question.ts';
+
+/** What a policy says of a request of the log. */
+export interface ReplayedVerdict {
+  readonly allowed: boolean;
+  /** The line that decides: of the refusal, or of the operation itself. */
+  readonly rule: string | null;
+  readonly reason: string;
+  /** What was refused; of an allowed request its operation and object. */
+  readonly action: Action;
+  /** Canonical path. */
+  readonly object: string;
+}
+
+/** Decides a request of the log as the gateway would, from what its record says. */
+export function replayedVerdict(
+  question: RecordedQuestion,
+  policy: PolicySnapshot,
+  circumstances: Circumstances,
+): ReplayedVerdict {
+  const { principal, asking, rights, described } = question;
+  const permit = new SnapshotPermit(policy, principal, '', circumstances);
+  const own = { action: asking.operation.name, object: canonicalPath(asking.object) };
+  let first: { readonly rule: string | null; readonly reason: string } | undefined;
+  for (const need of needsOf(asking)) {
+    const { enough, rule, reason } = judgeNeed(need, permit);
+    const place = need.judged === 'anywhere' ? own.object : canonicalPath(need.object);
+    if (!enough) return { allowed: false, rule, reason, action: need.action, object: place };
+    first ??= { rule, reason };
+  }
+  for (const { action, object, branch } of rights) {
+    const { allowed, rule, reason } = permit.verdict(action, object, branch);
+    if (!allowed) return { allowed, rule, reason, action, object: canonicalPath(object) };
+  }
+  const unseen = described ? unseenReason(question, permit) : undefined;
+  if (unseen !== undefined) return { allowed: false, rule: null, reason: unseen, ...own };
+  return { allowed: true, rule: first?.rule ?? null, reason: first?.reason ?? '', ...own };
+}
+
+/** Why a request that is only described is refused although the policy allows it. */
+function unseenReason(
+  { asking, rights }: RecordedQuestion,
+  permit: SnapshotPermit,
+): string | undefined {
+  const [first] = rights;
+  try {
+    // The only right that such a request asks for is that on the target of its route.
+    refuseUnseen({
+      route: first === undefined ? asking : { ...asking, target: first.object },
+      permit,
+    });
+    return undefined;
+  } catch (error) {
+    if (error instanceof CatalogError) return error.message;
+    throw error;
+  }
+}

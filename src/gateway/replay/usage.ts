@@ -1,0 +1,130 @@
+import type { DecidedRecord, DecidedRequest } from '../../audit/decided-request.ts';
+import { variablesOf, type ConditionVariables } from '../../policy/condition-variables.ts';
+import { linesOfText, lineOfRule } from '../../policy/line-text.ts';
+import type { LoadedPolicy } from '../../policy/load.ts';
+import { RoleGraph } from '../../policy/role-graph.ts';
+import { EVERYONE } from '../../policy/subject.ts';
+import { judgeNeed } from '../need-verdict.ts';
+import { needsOf } from '../needs.ts';
+import { SnapshotPermit } from '../permit.ts';
+import { circumstancesKey, circumstancesOfRecord } from './recorded-circumstances.ts';
+import { questionOf, type RecordedQuestion } from './recorded-question.ts';
+
+/** So many kinds of requests are remembered as looked at. */
+const KEPT_KINDS = 200_000;
+
+export interface UsageOptions {
+  /** The policy whose lines are looked at. */
+  readonly policy: LoadedPolicy;
+  /** A policy of before, by its digest; undefined where it is not kept. */
+  readonly before: (digest: string) => Promise<LoadedPolicy | undefined>;
+}
+
+/** Notes which lines of a policy the requests of the audit log used. */
+export class Usage {
+  readonly #options: UsageOptions;
+  readonly #variables: ConditionVariables;
+  readonly #graph: RoleGraph;
+  readonly #numbers = new Map<string, number[]>();
+  readonly #subjects: ReadonlyMap<number, string>;
+  readonly #kinds = new Set<string>();
+  readonly #closures = new Map<string, ReadonlySet<string>>();
+  /** Numbers of the `p` and `g` lines that decided something, or led to a line that did. */
+  readonly lines = new Set<number>();
+  /** Names that somebody who asked went by: its own, its groups and roles to any depth. */
+  readonly names = new Set<string>();
+  readonly credentials = new Set<string>();
+  /** Policies that decided, and whose text was not kept. */
+  readonly unknown = new Set<string>();
+  #requests = 0;
+
+  constructor(options: UsageOptions) {
+    const { policy } = options;
+    this.#options = options;
+    this.#variables = variablesOf(policy);
+    this.#graph = new RoleGraph(policy.roles);
+    this.#subjects = new Map(policy.policies.map(({ line, subject }) => [line, subject]));
+    for (const [at, text] of linesOfText(policy.texts.policy).entries()) {
+      const numbers = this.#numbers.get(text);
+      if (numbers === undefined) this.#numbers.set(text, [at + 1]);
+      else numbers.push(at + 1);
+    }
+  }
+
+  get requests(): number {
+    return this.#requests;
+  }
+
+  /** @throws RecordFault for a record that cannot be read */
+  async add(requests: readonly DecidedRequest[]): Promise<void> {
+    for (const request of requests) {
+      this.#requests += 1;
+      const key = request.key + circumstancesKey(request, this.#variables);
+      if (this.#kinds.has(key)) continue;
+      if (this.#kinds.size >= KEPT_KINDS) this.#kinds.clear();
+      this.#kinds.add(key);
+      await this.#note(request.record(), request);
+    }
+  }
+
+  async #note(record: DecidedRecord, request: DecidedRequest): Promise<void> {
+    if (record.credential !== null) this.credentials.add(record.credential);
+    if (record.principal === null) return;
+    const { subject, groups, roles } = record.principal;
+    const own = [subject, ...groups, ...roles, EVERYONE];
+    for (const name of this.#graph.closure(own)) this.names.add(name);
+    if (record.rule !== null && record.policy_digest !== null) {
+      const lines = await this.#linesOf(record.rule, record.policy_digest);
+      for (const line of lines) this.#use(line, own);
+    }
+    const question = questionOf(record);
+    if ('why' in question) return;
+    for (const line of this.#further(question, request)) this.#use(line, own);
+  }
+
+  /** The lines, as they are now, of what decided then. */
+  async #linesOf(rule: string, digest: string): Promise<readonly number[]> {
+    const line = lineOfRule(rule);
+    if (line === undefined) return [];
+    const { policy, before } = this.#options;
+    if (digest === policy.snapshot.digest) return [line];
+    const then = await before(digest);
+    if (then === undefined) {
+      this.unknown.add(digest);
+      return [];
+    }
+    const text = linesOfText(then.texts.policy)[line - 1];
+    return (text === undefined ? undefined : this.#numbers.get(text)) ?? [];
+  }
+
+  /** The lines that decide what was asked for beside the operation itself: a record names one alone. */
+  #further(question: RecordedQuestion, request: DecidedRequest): readonly number[] {
+    const { principal, asking, rights } = question;
+    const { worst } = circumstancesOfRecord(request.surroundings(), this.#variables);
+    const permit = new SnapshotPermit(this.#options.policy.snapshot, principal, '', worst);
+    const verdicts = [
+      ...needsOf(asking)
+        .slice(1)
+        .map((need) => judgeNeed(need, permit)),
+      ...rights.map(({ action, object, branch }) => permit.verdict(action, object, branch)),
+    ];
+    return verdicts.flatMap(({ rule }) => (rule === null ? [] : (lineOfRule(rule) ?? [])));
+  }
+
+  /** Notes a line, and the memberships that lead to it. */
+  #use(line: number, own: readonly string[]): void {
+    this.lines.add(line);
+    const subject = this.#subjects.get(line);
+    if (subject === undefined || own.includes(subject)) return;
+    const reached = this.#graph.closure(own);
+    for (const { line: number, member, role } of this.#options.policy.roles) {
+      if (reached.has(member) && this.#closure(role).has(subject)) this.lines.add(number);
+    }
+  }
+
+  #closure(name: string): ReadonlySet<string> {
+    let known = this.#closures.get(name);
+    if (known === undefined) this.#closures.set(name, (known = this.#graph.closure([name])));
+    return known;
+  }
+}

@@ -1,0 +1,134 @@
+import type { Principal } from '../protocol/principal.ts';
+import { inertLines } from './inert.ts';
+import type { LoadedPolicy } from './load.ts';
+import type { Finding } from './policy-error.ts';
+import { POLICY_FILE, ruleName } from './policy-line.ts';
+import type { PolicyLine, RoleLine } from './policy-line.ts';
+import { RoleGraph } from './role-graph.ts';
+import { EVERYONE } from './subject.ts';
+import { buildTries, coveringEntries } from './trie.ts';
+import type { TrieNode } from './trie.ts';
+
+/** What is wrong with a policy that can be loaded, and what is merely odd about it. */
+export interface Lint {
+  /** Lines that can never decide anything. */
+  readonly findings: readonly Finding[];
+  /** Lines that others make superfluous, and dangers of the whole. */
+  readonly warnings: readonly Finding[];
+}
+
+/** How many steps of a chain of roles casbin follows unless it is told otherwise. */
+const CASBIN_STEPS = 10;
+
+/** The one who is meant to be able to do everything (contract section 2). */
+const administrator: Principal = {
+  subject: 'user:admin',
+  groups: [],
+  roles: ['role:admin'],
+  credential: { kind: 'key', id: 'administrator' },
+};
+
+/** Reads a policy as a whole. Under a foreign model only its roles and the administrator are looked at. */
+export function lintPolicy(policy: LoadedPolicy): Lint {
+  const { policies, roles } = policy;
+  const graph = new RoleGraph(roles);
+  const warnings = [
+    ...lockout(policy),
+    ...shadowed(policies, graph),
+    ...emptyRoles(policy, graph),
+    ...deepChains(roles, graph),
+  ];
+  return { findings: inertLines(policies), warnings: warnings.sort(byLine) };
+}
+
+function byLine(one: Finding, other: Finding): number {
+  return (one.line ?? 0) - (other.line ?? 0);
+}
+
+function lockout({ snapshot }: LoadedPolicy): readonly Finding[] {
+  if (snapshot.decide(administrator, 'manage', []).allowed) return [];
+  const text = 'role:admin may not manage everything: nobody may be able to repair what goes wrong';
+  return [{ file: POLICY_FILE, text }];
+}
+
+/** Lines that another line makes superfluous. */
+function shadowed(policies: readonly PolicyLine[], graph: RoleGraph): readonly Finding[] {
+  const tries = buildTries(policies);
+  const roots = new Map<string, readonly TrieNode[]>();
+  return policies.flatMap((line) => {
+    let own = roots.get(line.subject);
+    if (own === undefined) roots.set(line.subject, (own = rootsOf(line.subject, tries, graph)));
+    const text = shadowText(line, own);
+    return text === undefined ? [] : [{ file: POLICY_FILE, line: line.line, text }];
+  });
+}
+
+/** The trees of all whose lines apply to whoever the subject's lines apply to. */
+function rootsOf(
+  subject: string,
+  tries: ReadonlyMap<string, TrieNode>,
+  graph: RoleGraph,
+): readonly TrieNode[] {
+  const names = graph.closure([subject, EVERYONE]);
+  return [...names].map((name) => tries.get(name)).filter((trie) => trie !== undefined);
+}
+
+function shadowText(line: PolicyLine, roots: readonly TrieNode[]): string | undefined {
+  const covering: PolicyLine[] = [];
+  for (const root of roots) {
+    for (const { lines, conditional = [] } of coveringEntries(root, line.pattern)) {
+      for (const other of [...lines, ...conditional]) {
+        if (other !== line && covers(other, line)) covering.push(other);
+      }
+    }
+  }
+  const denying = covering.find(({ effect }) => effect === 'deny' && effect !== line.effect);
+  if (denying !== undefined) return `it allows nothing: ${ruleName(denying.line)} denies all of it`;
+  const same = covering.find((other) => other.effect === line.effect && isFirst(other, line));
+  if (same === undefined) return undefined;
+  const verb = line.effect === 'allow' ? 'allows' : 'denies';
+  return `it adds nothing: ${ruleName(same.line)} ${verb} all of it`;
+}
+
+/** Whether whatever the line is about is the other's too, as far as subject and pattern go already. */
+function covers(other: PolicyLine, line: PolicyLine): boolean {
+  if (!line.rights.within(other.rights)) return false;
+  return other.condition === undefined || other.condition === line.condition;
+}
+
+/** Of two lines that say the same the first one counts. */
+function isFirst(other: PolicyLine, line: PolicyLine): boolean {
+  const alike =
+    other.subject === line.subject &&
+    line.rights === other.rights &&
+    line.condition === other.condition &&
+    JSON.stringify(line.pattern) === JSON.stringify(other.pattern);
+  return !alike || other.line < line.line;
+}
+
+/** Memberships in what no line is about. */
+function emptyRoles(
+  { policies, roles, snapshot }: LoadedPolicy,
+  graph: RoleGraph,
+): readonly Finding[] {
+  if (snapshot.slow) return [];
+  const subjects = new Set(policies.map(({ subject }) => subject));
+  const empty = new Map<string, boolean>();
+  return roles.flatMap(({ line, role }) => {
+    let isEmpty = empty.get(role);
+    if (isEmpty === undefined) {
+      isEmpty = ![...graph.closure([role])].some((name) => subjects.has(name));
+      empty.set(role, isEmpty);
+    }
+    if (!isEmpty) return [];
+    return [{ file: POLICY_FILE, line, text: `it gives nothing: no line is about ${role}` }];
+  });
+}
+
+function deepChains(roles: readonly RoleLine[], graph: RoleGraph): readonly Finding[] {
+  const { start, steps } = graph.longest();
+  if (steps <= CASBIN_STEPS) return [];
+  const line = roles.find(({ member }) => member === start)?.line;
+  const text = `the roles of ${start} are a chain of ${steps} steps: casbin by itself would follow ${CASBIN_STEPS} of them`;
+  return [{ file: POLICY_FILE, text, ...(line === undefined ? {} : { line }) }];
+}

@@ -1,0 +1,84 @@
+import type { ObjectPath } from '../protocol/identifier.ts';
+import { ANY } from './pattern.ts';
+import { nextNodes } from './trie.ts';
+import type { Entry, TrieNode } from './trie.ts';
+
+/** How many places a principal's lines are kept merged for; the others are merged each time. */
+const KEPT_PLACES = 256;
+
+/** What has been kept so far. */
+interface Kept {
+  places: number;
+}
+
+/**
+ * The trees of a principal, walked as one: a place on the way is merged when it is first come to,
+ * and where a decision goes often it costs one step for each segment, however many trees there are.
+ */
+export class MergedTrie {
+  readonly #start: Place;
+
+  constructor(roots: readonly TrieNode[]) {
+    this.#start = new Place(roots, [], { places: 0 });
+  }
+
+  /** The entries of all patterns that match the object. */
+  matching(path: ObjectPath): readonly Entry[] {
+    let place = this.#start;
+    for (const segment of path) {
+      if (place.isEnd) return place.below;
+      place = place.next(segment);
+    }
+    return place.here;
+  }
+}
+
+class Place {
+  readonly #nodes: readonly TrieNode[];
+  readonly #kept: Kept;
+  readonly #named = new Map<string, Place>();
+  #other: Place | undefined;
+  /** The entries for everything from here on. */
+  readonly below: readonly Entry[];
+  /** Those, and the entries for exactly this. */
+  readonly here: readonly Entry[];
+
+  constructor(nodes: readonly TrieNode[], above: readonly Entry[], kept: Kept) {
+    this.#nodes = nodes;
+    this.#kept = kept;
+    this.below = joined(above, nodes, 'below');
+    this.here = joined(this.below, nodes, 'exact');
+  }
+
+  /** Whether no line tells apart what lies further down. */
+  get isEnd(): boolean {
+    return this.#nodes.length === 0;
+  }
+
+  next(segment: string): Place {
+    const known = this.#named.get(segment);
+    if (known !== undefined) return known;
+    if (!this.#nodes.some(({ literals }) => literals?.has(segment) === true)) {
+      return (this.#other ??= this.#merge(ANY));
+    }
+    const place = this.#merge(segment);
+    if (this.#kept.places < KEPT_PLACES) {
+      this.#kept.places += 1;
+      this.#named.set(segment, place);
+    }
+    return place;
+  }
+
+  #merge(segment: string | typeof ANY): Place {
+    return new Place(nextNodes(this.#nodes, segment), this.below, this.#kept);
+  }
+}
+
+function joined(
+  entries: readonly Entry[],
+  nodes: readonly TrieNode[],
+  kind: 'below' | 'exact',
+): readonly Entry[] {
+  const own = nodes.map((node) => node[kind]).filter((entry) => entry !== undefined);
+  return own.length === 0 ? entries : [...entries, ...own];
+}

@@ -1,0 +1,101 @@
+import { stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { loadPolicy, reloadPolicy, type KeepTexts } from './load.ts';
+import { PolicyError } from './policy-error.ts';
+import type { PolicySnapshot } from './snapshot.ts';
+import { watchStill } from './still-folder.ts';
+
+/** The folder, inside of the policy's, of a policy that is tried out. */
+export const SHADOW_FOLDER = 'shadow';
+
+/** Where the policy comes from that is tried out beside the one in force. */
+export interface ShadowSource {
+  /** The last good one; undefined where there is none. */
+  current(): PolicySnapshot | undefined;
+  /** What is wrong with its files as they are now. */
+  refused(): string | undefined;
+}
+
+/** A shadow policy that follows its folder. */
+export interface ShadowWatch extends ShadowSource {
+  close(): void;
+}
+
+export interface ShadowOptions {
+  /** Keeps its texts before it is asked about anything. */
+  readonly keep?: KeepTexts;
+  readonly onChange: (snapshot: PolicySnapshot | undefined) => void;
+  readonly onRefused: (findings: readonly string[]) => void;
+}
+
+/**
+ * Follows `shadow/` in a policy folder. It may come and go at any time. One that is
+ * refused changes nothing: the last good one stays.
+ * @param folder The policy's.
+ */
+export async function watchShadow(folder: string, options: ShadowOptions): Promise<ShadowWatch> {
+  const follower = new Follower(join(folder, SHADOW_FOLDER), options);
+  await follower.look();
+  const watch = watchStill(follower.folder, () => follower.look());
+  return {
+    current: () => follower.current,
+    refused: () => (follower.refused.length === 0 ? undefined : follower.refused.join('\n')),
+    close: () => {
+      follower.closed = true;
+      watch.close();
+    },
+  };
+}
+
+class Follower {
+  readonly folder: string;
+  readonly #options: ShadowOptions;
+  current: PolicySnapshot | undefined;
+  refused: readonly string[] = [];
+  closed = false;
+
+  constructor(folder: string, options: ShadowOptions) {
+    this.folder = folder;
+    this.#options = options;
+  }
+
+  async look(): Promise<void> {
+    try {
+      const found = await this.#load();
+      if (!this.closed) this.#accept(found);
+    } catch (error) {
+      const findings = error instanceof PolicyError ? error.findings : [`policy: ${String(error)}`];
+      if (!this.closed) this.#refuse(findings.map((finding) => `${SHADOW_FOLDER}/${finding}`));
+    }
+  }
+
+  async #load(): Promise<PolicySnapshot | undefined> {
+    if (!(await exists(this.folder))) return undefined;
+    const { keep } = this.#options;
+    if (this.current === undefined) return loadPolicy(this.folder, { keep });
+    return reloadPolicy(this.folder, this.current, { keep });
+  }
+
+  #accept(found: PolicySnapshot | undefined): void {
+    this.refused = [];
+    if (found === this.current) return;
+    this.current = found;
+    this.#options.onChange(found);
+  }
+
+  #refuse(findings: readonly string[]): void {
+    const known = findings.join('\n') === this.refused.join('\n');
+    this.refused = findings;
+    if (!known) this.#options.onRefused(findings);
+  }
+}
+
+async function exists(folder: string): Promise<boolean> {
+  try {
+    await stat(folder);
+    return true;
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return false;
+    throw error;
+  }
+}

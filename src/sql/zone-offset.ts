@@ -1,0 +1,85 @@
+/** Whole seconds that clocks of a zone are ahead of UTC at a moment, which is seconds since 1970. */
+export type ZoneOffset = (moment: number) => number;
+
+/** Offsets of a zone change at most once within so many seconds: eight days. */
+const STRETCH = 691_200;
+/** The last moment that a date of the language can stand for; clocks do not change beyond. */
+const LAST = 8_640_000_000_000;
+const MOST_KEPT = 100_000;
+
+/** What is known of a stretch: the offset until a moment, and from then on. */
+interface Known {
+  readonly until: number;
+  readonly before: number;
+  readonly after: number;
+}
+
+/**
+ * The offsets of a zone: a fixed one such as `+05:30`, or one of the IANA time
+ * zone database. Undefined for what is no zone.
+ */
+export function zoneOffset(zone: string): ZoneOffset | undefined {
+  const fixed = /^([+-])(\d{2}):?(\d{2})?$/.exec(zone);
+  if (fixed !== null) {
+    const seconds = secondsOf(fixed[1], fixed[2], fixed[3], undefined);
+    return () => seconds;
+  }
+  const read = readerOf(zone);
+  return read === undefined ? undefined : remembered(read);
+}
+
+function secondsOf(
+  sign: string | undefined,
+  hours: string | undefined,
+  minutes: string | undefined,
+  seconds: string | undefined,
+): number {
+  const size = Number(hours ?? 0) * 3600 + Number(minutes ?? 0) * 60 + Number(seconds ?? 0);
+  return sign === '-' ? -size : size;
+}
+
+/** Asks the database that comes with the runtime, which takes microseconds each time. */
+function readerOf(zone: string): ZoneOffset | undefined {
+  const format = formatOf(zone);
+  if (format === undefined) return undefined;
+  return (moment) => {
+    const text = format.format(Math.max(-LAST, Math.min(LAST, moment)) * 1000);
+    const found = /GMT(?:([+-])(\d{1,2}):(\d{2})(?::(\d{2}))?)?$/.exec(text);
+    return secondsOf(found?.[1], found?.[2], found?.[3], found?.[4]);
+  };
+}
+
+function formatOf(zone: string): Intl.DateTimeFormat | undefined {
+  try {
+    return new Intl.DateTimeFormat('en-US', { timeZone: zone, timeZoneName: 'longOffset' });
+  } catch {
+    return undefined;
+  }
+}
+
+/** Asks for few moments of each stretch, and once more for each change of clocks. */
+function remembered(read: ZoneOffset): ZoneOffset {
+  const stretches = new Map<number, Known>();
+  return (moment) => {
+    const index = Math.floor(moment / STRETCH);
+    let known = stretches.get(index);
+    if (known === undefined) {
+      if (stretches.size >= MOST_KEPT) stretches.clear();
+      known = stretch(read, index * STRETCH);
+      stretches.set(index, known);
+    }
+    return moment < known.until ? known.before : known.after;
+  };
+}
+
+function stretch(read: ZoneOffset, start: number): Known {
+  const [before, after] = [read(start), read(start + STRETCH - 1)];
+  if (before === after) return { until: start, before, after };
+  let [low, high] = [start, start + STRETCH - 1];
+  while (high - low > 1) {
+    const middle = Math.floor((low + high) / 2);
+    if (read(middle) === before) low = middle;
+    else high = middle;
+  }
+  return { until: high, before, after };
+}

@@ -1,0 +1,116 @@
+import { unitsLeft, weigh, type Weighed } from './gcra.ts';
+import type { Quota, QuotaAnswer, QuotaAsk, QuotaReading } from './quota.ts';
+
+/** So many counters are kept; when there are more, those go that were used longest ago. */
+const MOST_COUNTERS = 100_000;
+/** What is left of them then. */
+const LEFT_COUNTERS = 90_000;
+
+/** One ask with what its counters say. */
+interface Judged {
+  readonly ask: QuotaAsk;
+  readonly weighed: Weighed | undefined;
+  readonly used: number;
+  readonly busy: boolean;
+}
+
+/** Counters in the memory of this process. */
+export class MemoryQuota implements Quota {
+  /** In the order of their last use. A counter that the clock has passed is as good as none. */
+  readonly #counters = new Map<string, number>();
+  readonly #slots = new Map<string, number>();
+  readonly #most: number;
+  readonly #now: () => number;
+
+  /**
+   * @param most How many counters are kept.
+   * @param now A clock that never goes back, in microseconds.
+   */
+  constructor(most = MOST_COUNTERS, now = () => performance.now() * 1000) {
+    this.#most = most;
+    this.#now = now;
+  }
+
+  /** How many counters are kept now. */
+  get size(): number {
+    return this.#counters.size;
+  }
+
+  async take(asks: readonly QuotaAsk[]): Promise<QuotaAnswer> {
+    const now = this.#now();
+    const judged = asks.map((ask) => this.#judge(ask, now));
+    const granted = judged.every(({ weighed, busy }) => !busy && (weighed?.waitMicros ?? 0) === 0);
+    if (granted) for (const one of judged) this.#charge(one);
+    if (this.#counters.size > this.#most) this.#forget(now);
+    return {
+      granted,
+      readings: judged.map((one) => readingOf(one, granted, now)),
+      release: granted ? this.#releaseOf(asks) : () => undefined,
+    };
+  }
+
+  fault(): undefined {}
+
+  async close(): Promise<void> {
+    this.#counters.clear();
+  }
+
+  #judge(ask: QuotaAsk, now: number): Judged {
+    const { key, rate, concurrency } = ask;
+    const used = this.#slots.get(key) ?? 0;
+    return {
+      ask,
+      weighed: rate === null ? undefined : weigh(ask, rate, this.#counters.get(key), now),
+      used,
+      busy: concurrency !== null && used >= concurrency,
+    };
+  }
+
+  #charge({ ask, weighed, used }: Judged): void {
+    if (weighed !== undefined && ask.cost > 0) {
+      this.#counters.delete(ask.key);
+      this.#counters.set(ask.key, weighed.after);
+    }
+    if (ask.concurrency !== null) this.#slots.set(ask.key, used + 1);
+  }
+
+  #releaseOf(asks: readonly QuotaAsk[]): () => void {
+    let held = asks.filter(({ concurrency }) => concurrency !== null);
+    return () => {
+      for (const { key } of held) this.#leave(key);
+      held = [];
+    };
+  }
+
+  #leave(key: string): void {
+    const left = (this.#slots.get(key) ?? 0) - 1;
+    if (left > 0) this.#slots.set(key, left);
+    else this.#slots.delete(key);
+  }
+
+  /** Whoever is forgotten may take a whole burst again: a flood of names is worth less than memory without end. */
+  #forget(now: number): void {
+    const left = Math.ceil((this.#most * LEFT_COUNTERS) / MOST_COUNTERS);
+    for (const [key, counter] of this.#counters) if (counter <= now) this.#counters.delete(key);
+    for (const key of this.#counters.keys()) {
+      if (this.#counters.size <= left) return;
+      this.#counters.delete(key);
+    }
+  }
+}
+
+function readingOf(
+  { ask, weighed, used, busy }: Judged,
+  granted: boolean,
+  now: number,
+): QuotaReading {
+  const { rate, concurrency } = ask;
+  const counter = weighed === undefined ? now : granted ? weighed.after : weighed.before;
+  return {
+    waitMicros: weighed?.waitMicros ?? 0,
+    left: rate === null ? null : unitsLeft(rate, counter, now),
+    fullMicros: Math.ceil(Math.max(0, counter - now)),
+    slotsLeft: concurrency === null ? null : Math.max(0, concurrency - used - (granted ? 1 : 0)),
+    busy,
+  };
+}

@@ -1,0 +1,90 @@
+/** Microseconds since 2025 stay exact in the numbers of Lua to a hundredth of one. */
+const EPOCH_SECONDS = 1_735_689_600;
+
+/**
+ * The script behind limits in Redis; its time is that of the server, so gateways need
+ * not agree on one. Its keys are, for each ask, the counter of a rate and the slots of
+ * those that run: a sorted set of leases by the time at which they end.
+ *
+ * `take` lease, life of a lease in microseconds, and for each ask: microseconds of one
+ * unit (0 without a rate), burst, cost, slots (0 for any number). Answers whether all
+ * are granted, and for each ask: microseconds to wait, units left, microseconds until
+ * it is whole, slots left, whether too many run. Nothing is taken unless all are granted.
+ *
+ * `keep` life, and a lease for each ask: they end so much later from now on.
+ * `give` a lease for each ask: they end now.
+ */
+export const QUOTA_SCRIPT = `
+local time = redis.call('TIME')
+local now = (tonumber(time[1]) - ${EPOCH_SECONDS}) * 1000000 + tonumber(time[2])
+local count = #KEYS / 2
+local verb = ARGV[1]
+
+local function lease(i, name, life)
+  local key = KEYS[2 * i]
+  redis.call('ZADD', key, string.format('%.0f', now + life), name)
+  redis.call('PEXPIRE', key, math.ceil(life / 500))
+end
+
+if verb == 'give' then
+  for i = 1, count do redis.call('ZREM', KEYS[2 * i], ARGV[1 + i]) end
+  return 1
+end
+
+if verb == 'keep' then
+  for i = 1, count do lease(i, ARGV[2 + i], tonumber(ARGV[2])) end
+  return 1
+end
+
+local name, life = ARGV[2], tonumber(ARGV[3])
+local granted = 1
+local asks = {}
+for i = 1, count do
+  local at = 4 * i
+  local ask = {
+    interval = tonumber(ARGV[at]), burst = tonumber(ARGV[at + 1]),
+    cost = tonumber(ARGV[at + 2]), slots = tonumber(ARGV[at + 3]),
+    wait = 0, before = now, after = now, used = 0, busy = 0,
+  }
+  if ask.interval > 0 then
+    local span = ask.interval * ask.burst
+    local counter = tonumber(redis.call('GET', KEYS[2 * i - 1]) or now)
+    ask.before = math.max(now, math.min(counter, now + span))
+    ask.after = ask.before + ask.interval * ask.cost
+    local wait = ask.after - now - span
+    if ask.cost > 0 and wait > 0.1 then ask.wait = math.ceil(wait) end
+  end
+  if ask.slots > 0 then
+    redis.call('ZREMRANGEBYSCORE', KEYS[2 * i], '-inf', string.format('%.0f', now))
+    ask.used = redis.call('ZCARD', KEYS[2 * i])
+    if ask.used >= ask.slots then ask.busy = 1 end
+  end
+  if ask.wait > 0 or ask.busy == 1 then granted = 0 end
+  asks[i] = ask
+end
+
+local answer = {granted}
+for i = 1, count do
+  local ask = asks[i]
+  local counter = ask.before
+  if granted == 1 then
+    counter = ask.after
+    if ask.interval > 0 and ask.cost > 0 then
+      local life = math.ceil((counter - now) / 1000) + 1
+      redis.call('SET', KEYS[2 * i - 1], string.format('%.3f', counter), 'PX', string.format('%.0f', life))
+    end
+    if ask.slots > 0 then
+      lease(i, name, life)
+      ask.used = ask.used + 1
+    end
+  end
+  local left = 0
+  if ask.interval > 0 then
+    left = math.max(0, math.floor(ask.burst - (counter - now - 0.1) / ask.interval))
+  end
+  for _, value in ipairs({
+    ask.wait, left, math.ceil(counter - now), math.max(0, ask.slots - ask.used), ask.busy,
+  }) do answer[#answer + 1] = string.format('%.0f', value) end
+end
+return answer
+`;

@@ -1,0 +1,51 @@
+import { send } from '../service/http.ts';
+import { answeredBy } from './engine-kind.ts';
+import { declare, groupsOf, marksOf, newestOf, staged } from './managed-client.ts';
+import type { TableKind } from './table-kind.ts';
+
+/** The table that gets a version whenever the one of this name does. */
+const twinOf = (table: string) => `${table}twin`;
+
+interface Made {
+  readonly version: { readonly version: number };
+}
+
+/** Two tables that Lance clients write, each version of the one in a batch with one of the other. */
+export const managedBatchKind: TableKind = {
+  name: 'pair of managed tables',
+  changes: ['append'],
+
+  async create(url, table) {
+    for (const name of [table, twinOf(table)]) await declare(url, name);
+  },
+
+  async change(url, table, { group }) {
+    const newest = await newestOf(url, table);
+    if (newest === undefined) return { kind: 'refused' };
+    const entries: object[] = [];
+    for (const name of [table, twinOf(table)]) {
+      const entry = await staged(url, name, { version: newest + 1, group });
+      if (entry === undefined) return { kind: 'refused' };
+      entries.push(entry);
+    }
+    // Both ways of committing several versions at once.
+    if (group % 2 === 0) {
+      const reply = await send(url, 'POST /v1/table/version/batch-create', { body: { entries } });
+      return answeredBy(reply, ({ versions }) => (versions as Made['version'][])[0]!.version);
+    }
+    const operations = entries.map((entry) => ({ create_table_version: entry }));
+    const reply = await send(url, 'POST /v1/table/batch-commit', { body: { operations } });
+    return answeredBy(reply, ({ results }) => {
+      const [first] = results as { create_table_version: Made }[];
+      return first!.create_table_version.version.version;
+    });
+  },
+
+  async read(url, table) {
+    const [groups, others] = [await groupsOf(url, table), await groupsOf(url, twinOf(table))];
+    if (groups.join() !== others.join()) {
+      throw new Error(`a batch is there by halves: ${groups.join()} and ${others.join()}`);
+    }
+    return marksOf(groups);
+  },
+};

@@ -1,0 +1,244 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import { conditionalModel } from '../policy/conditions.ts';
+import { admin, ask, json, start, type Harness, type Reply, type Setup } from './harness.ts';
+
+let harness: Harness;
+
+afterEach(() => harness.close());
+
+const POLICY = `p, role:admin, /**, *, allow
+p, role:reader, /prod/**, read, allow
+p, role:describer, /prod/**, describe, allow
+p, role:reader, /prod/hr/**, *, deny
+`;
+
+async function open(setup: Setup = {}): Promise<void> {
+  harness = await start({ policy: POLICY, trustedProxies: ['127.0.0.0/8'], ...setup });
+}
+
+/** Asks as nginx and Traefik do. */
+function asked(line: string, headers: object = admin): Promise<Reply> {
+  const [method = '', uri = ''] = line.split(' ');
+  const described = { 'X-Forwarded-Method': method, 'X-Forwarded-Uri': uri };
+  return ask(harness, '/authorize', { method: 'GET', headers: { ...described, ...headers } });
+}
+
+async function of(role: string): Promise<object> {
+  return { 'x-api-key': await harness.key({ roles: [role] }) };
+}
+
+describe('what a proxy asks about', () => {
+  it('is allowed or denied by the policy, in the verb and target that it describes', async () => {
+    await open();
+    const reader = await of('role:reader');
+    const allowed = await asked('POST /v1/table/prod$t/query', reader);
+    expect([allowed.status, allowed.text]).toEqual([200, '']);
+    expect(allowed.headers).toMatchObject({
+      'x-arrowgate-decision': 'allow',
+      'x-arrowgate-subject': 'user:alice',
+    });
+    const denied = await asked('POST /v1/table/prod$t/drop?delimiter=$', reader);
+    expect([denied.status, json(denied)['code']]).toEqual([403, 15]);
+    expect(denied.headers['x-arrowgate-reason']).toBe('the policy does not allow DropTable');
+    expect((await asked('POST /v1/table/prod$hr$t/query', reader)).status).toBe(403);
+    expect((await asked('POST /v1/table/prod.hr.t/query?delimiter=.', reader)).status).toBe(403);
+    expect(harness.events.filter((event) => event.startsWith('handle'))).toEqual([]);
+  });
+
+  it('may stand in the path, with its own verb', async () => {
+    await open();
+    const reader = await of('role:reader');
+    const other = { 'X-Forwarded-Method': 'POST', 'X-Forwarded-Uri': '/v1/table/prod$t/query' };
+    const below = (path: string, more: object = {}) =>
+      ask(harness, `/authorize${path}`, { method: 'POST', headers: { ...reader, ...more } });
+    expect((await below('/v1/table/prod$t/query')).status).toBe(200);
+    expect((await below('/v1/table/prod$t/drop', other)).status).toBe(403);
+    expect((await below('/v1/table/prod$t/query?delimiter=')).status).toBe(403);
+  });
+
+  it('is 401 without a credential that is known', async () => {
+    await open();
+    const reply = await asked('POST /v1/table/prod$t/query', { 'x-api-key': 'wrong' });
+    expect(reply.status).toBe(401);
+    expect(reply.headers['www-authenticate']).toBe('Bearer realm="arrowgate"');
+    expect(reply.headers['x-arrowgate-decision']).toBe('unauthenticated');
+  });
+
+  it.each([
+    ['POST /v1/nothing', 0],
+    ['DELETE /v1/table/t/query', 0],
+    ['POST /v1/table/a%2Fb%00/query', 13],
+    ['POST /v1/table/t/query?delimiter=.&delimiter=$', 13],
+    ['POST v1/table/t/query', 13],
+    ['post /v1/table/t/query', 13],
+    ['POST http://elsewhere/v1/table/t/query', 13],
+  ])('is 403 where it is no request that could pass: %s', async (line, code) => {
+    await open();
+    const reply = await asked(line);
+    expect([reply.status, json(reply)['code']]).toEqual([403, code]);
+    expect(reply.headers['x-arrowgate-decision']).toBe('invalid');
+  });
+
+  it.each<[string, object]>([
+    ['nothing', {}],
+    ['no target', { 'X-Forwarded-Method': 'POST' }],
+    ['no verb', { 'X-Forwarded-Uri': '/v1/table/t/query' }],
+    [
+      'two targets',
+      {
+        'X-Forwarded-Method': 'POST',
+        'X-Forwarded-Uri': ['/v1/table/t/query', '/v1/table/u/query'],
+      },
+    ],
+    [
+      'two verbs',
+      { 'X-Forwarded-Method': ['POST', 'GET'], 'X-Forwarded-Uri': '/v1/table/t/query' },
+    ],
+  ])('is 403 with %s', async (_, headers) => {
+    await open();
+    const reply = await ask(harness, '/authorize/', {
+      method: 'GET',
+      headers: { ...admin, ...headers },
+    });
+    expect([reply.status, json(reply)['error']]).toEqual([
+      403,
+      'the request is described by one X-Forwarded-Method and one X-Forwarded-Uri, or by the path below /authorize/',
+    ]);
+  });
+});
+
+describe('what cannot be decided without the body or the answer', () => {
+  it.each([
+    ['GET /v1/table', 'the answer of ListAllTables has to be filtered'],
+    ['GET /v1/namespace/$/list', 'the answer of ListNamespaces has to be filtered'],
+    ['GET /v1/namespace/$/table/list', 'the answer of ListTables has to be filtered'],
+    [
+      'POST /v1/table/batch-commit',
+      'the body of BatchCommitTables names the objects that it is about',
+    ],
+    [
+      'POST /v1/table/version/batch-create',
+      'the body of BatchCreateTableVersions names the objects that it is about',
+    ],
+    ['POST /v1/table/t/rename', 'the body of RenameTable names the objects that it is about'],
+    ['POST /v1/namespace/n/create', 'the body of CreateNamespace says what else it does'],
+    ['POST /v1/namespace/n/drop', 'the body of DropNamespace says what else it does'],
+    ['POST /v1/table/t/declare', 'the body of DeclareTable says what else it does'],
+    ['POST /v1/table/t/register', 'the body of RegisterTable says what else it does'],
+  ])('is refused even to an administrator: %s', async (line, reason) => {
+    await open();
+    const reply = await asked(line);
+    expect([reply.status, json(reply)['error']]).toEqual([403, `${reason}, and is not seen here`]);
+    expect(reply.headers['x-arrowgate-decision']).toBe('deny');
+  });
+
+  it('is a description that may ask for credentials, without the right to read', async () => {
+    await open();
+    const line = 'POST /v1/table/prod$t/describe';
+    expect((await asked(line, await of('role:reader'))).status).toBe(200);
+    const refused = await asked(line, await of('role:describer'));
+    expect([refused.status, refused.headers['x-arrowgate-reason']]).toEqual([
+      403,
+      'the body of DescribeTable may ask for credentials, which needs the right to read, and is not seen here',
+    ]);
+    expect((await asked('POST /v1/table/prod$t/exists', await of('role:describer'))).status).toBe(
+      200,
+    );
+  });
+});
+
+describe('a branch that the body may name', () => {
+  it('leaves only what is allowed on all of them', async () => {
+    await open({
+      model: conditionalModel,
+      policy: `p, user:dev, /**, *, allow, branch == dev
+p, user:main, /**, *, allow, branch == main
+p, user:other, /**, *, allow,
+p, user:other, /**, *, deny, branch == dev
+p, user:all, /**, *, allow,
+`,
+    });
+    const statuses = async (line: string): Promise<readonly number[]> => {
+      const found: number[] = [];
+      for (const user of ['dev', 'main', 'other', 'all']) {
+        const key = await harness.key({ subject: `user:${user}`, roles: [] });
+        found.push((await asked(line, { 'x-api-key': key })).status);
+      }
+      return found;
+    };
+    const none = [403, 403, 403, 200];
+    expect(await statuses('POST /v1/table/prod$t/query')).toEqual(none);
+    expect(await statuses('POST /v1/table/prod$t/query?branch=dev')).toEqual(none);
+    expect(await statuses('POST /v1/table/prod$t/describe')).toEqual(none);
+    expect(await statuses('POST /v1/table/prod$t/branches/create')).toEqual(none);
+    expect(await statuses('POST /v1/table/prod$t/insert?branch=dev')).toEqual([200, 403, 403, 200]);
+    expect(await statuses('POST /v1/table/prod$t/insert')).toEqual([403, 200, 200, 200]);
+  });
+});
+
+describe('limits', () => {
+  it('answer 403, and say that it is a limit', async () => {
+    await open({ limits: 'limits: [{ name: l, rate: 1/h }]\n' });
+    const line = 'POST /v1/table/prod$t/query';
+    expect((await asked(line)).status).toBe(200);
+    const reply = await asked(line);
+    expect([reply.status, json(reply)['code']]).toEqual([403, 21]);
+    expect(reply.headers).toMatchObject({
+      'x-arrowgate-decision': 'limited',
+      'retry-after': expect.stringMatching(/^3[56]\d\d$/),
+      'ratelimit-policy': '"l";q=1;w=3600',
+    });
+  });
+});
+
+describe('the audit log', () => {
+  it('has what was asked, as it was described, without a backend', async () => {
+    await open();
+    await asked('POST /v1/table/prod$t/drop');
+    await asked('POST /v1/table/prod$t/nothing');
+    expect(harness.audit.records).toMatchObject([
+      {
+        phase: 'attempt',
+        operation: 'DropTable',
+        object: '/prod/t',
+        decision: 'allow',
+        backend: null,
+      },
+      { phase: 'outcome', operation: 'DropTable', status: 200, bytes_out: 0n, backend: null },
+      { phase: 'attempt', operation: null, decision: 'invalid' },
+      { phase: 'outcome', operation: null, status: 403, code: 0 },
+    ]);
+    expect(harness.events.slice(0, 2)).toEqual([
+      'attempt DropTable durable',
+      'outcome DropTable durable',
+    ]);
+  });
+
+  it('refuses changes while it cannot be written', async () => {
+    await open();
+    harness.audit.broken = () => true;
+    const change = await asked('POST /v1/table/prod$t/insert');
+    expect([change.status, json(change)['code']]).toEqual([403, 17]);
+    expect(change.headers['x-arrowgate-decision']).toBe('unavailable');
+    expect((await asked('POST /v1/table/prod$t/query')).status).toBe(200);
+  });
+});
+
+describe('a stranger', () => {
+  it('learns nothing and leaves no record', async () => {
+    await open({ trustedProxies: ['10.0.0.0/8'] });
+    const reply = await asked('POST /v1/table/prod$t/query', {
+      ...admin,
+      'X-Forwarded-For': '10.0.0.1',
+    });
+    expect([reply.status, json(reply)]).toEqual([
+      403,
+      {
+        error: 'only proxies that are trusted may ask here',
+        code: 15,
+        instance: reply.headers['x-request-id'],
+      },
+    ]);
+    expect(harness.audit.records).toEqual([]);
+  });
+});

@@ -1,0 +1,95 @@
+import { once } from 'node:events';
+import { readdir } from 'node:fs/promises';
+import { request } from 'node:http';
+import { join } from 'node:path';
+import { afterEach, describe, expect, it } from 'vitest';
+import { eventually } from '../support/eventually.ts';
+import { childrenOf } from '../support/processes.ts';
+import { RedisServer } from '../support/redis-server.ts';
+import { ADMIN_KEY, Service } from '../support/service.ts';
+import { ARROW_STREAM, send, type Reply } from './http.ts';
+import { goodRows } from './table-bodies.ts';
+
+const LIMITS = `limits:
+  - { name: one, operations: [append], per: all, concurrency: 1, on_store_failure: closed }
+  - { name: few, operations: [TableExists], rate: 9/h }
+`;
+
+const cleanups: (() => Promise<unknown>)[] = [];
+
+afterEach(async () => {
+  for (const clean of cleanups.splice(0).reverse()) await clean();
+});
+
+/** A service with the limits and a table. */
+async function start(...flags: readonly string[]): Promise<Service> {
+  const service = await Service.start({ flags, limits: LIMITS });
+  cleanups.push(() => service.stop());
+  const created = await send(service.url, 'POST /v1/table/t/create', { body: goodRows });
+  expect(created.status).toBe(200);
+  return service;
+}
+
+/** Begins to insert rows and never comes to their end: what is told to send them has the only slot. */
+async function hang(url: string): Promise<void> {
+  const outgoing = request(new URL('/v1/table/t/insert', url), {
+    method: 'POST',
+    agent: false,
+    headers: { 'x-api-key': ADMIN_KEY, expect: '100-continue', ...ARROW_STREAM },
+  });
+  outgoing.on('error', () => undefined);
+  outgoing.flushHeaders();
+  await once(outgoing, 'continue');
+  outgoing.write(goodRows.subarray(0, 100));
+  cleanups.push(async () => outgoing.destroy());
+}
+
+function insert(url: string): Promise<Reply> {
+  return send(url, 'POST /v1/table/t/insert', { body: goodRows });
+}
+
+async function auditLogs({ data }: Service): Promise<number> {
+  return (await readdir(join(data, 'private', 'audit'))).length;
+}
+
+describe('a slot whose process was killed', () => {
+  it('comes back to the other gateways on its Redis; while Redis hangs, nothing passes', async () => {
+    const redis = await RedisServer.start();
+    cleanups.push(() => redis.stop());
+    const first = await start('--redis', redis.url);
+    const second = await Service.beside(first, { flags: ['--redis', redis.url] });
+    cleanups.push(() => second.end('SIGKILL'));
+    await hang(first.url);
+    expect((await insert(second.url)).status).toBe(429);
+    await first.end('SIGKILL');
+    await eventually(async () => expect((await insert(second.url)).status).toBe(200));
+    redis.pause();
+    const refused = await insert(second.url);
+    redis.resume();
+    expect([refused.status, refused.json['error']]).toEqual([
+      503,
+      'the limit one cannot be counted now, so nothing passes it',
+    ]);
+  });
+});
+
+describe('the processes of a service', () => {
+  it('count a limit together, and get the slots back of one that was killed', async () => {
+    const service = await start('--processes', '2');
+    const replies = await Promise.all(
+      Array.from({ length: 20 }, () => send(service.url, 'POST /v1/table/t/exists', { body: {} })),
+    );
+    expect(replies.filter(({ status }) => status === 200)).toHaveLength(9);
+    expect(replies.filter(({ status }) => status === 429)).toHaveLength(11);
+    await hang(service.url);
+    expect((await insert(service.url)).status).toBe(429);
+    // One after the other, so that somebody always has the port: each process that serves begins a log.
+    const begun = await auditLogs(service);
+    const [first = 0, second = 0] = await childrenOf(service.pid);
+    process.kill(first, 'SIGKILL');
+    await eventually(async () => expect(await auditLogs(service)).toBe(begun + 1));
+    await eventually(async () => expect([200, 429]).toContain((await insert(service.url)).status));
+    process.kill(second, 'SIGKILL');
+    await eventually(async () => expect((await insert(service.url)).status).toBe(200));
+  }, 120_000);
+});
