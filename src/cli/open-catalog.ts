@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
-import { openEngine, type Engine, type RulesOptions } from '../engine/engine.ts';
+import { openEngine, type Engine } from '../engine/engine.ts';
+import type { RulesOptions } from '../engine/rules/rules-options.ts';
 import { logTable } from '../audit/log-table.ts';
 import { openStore } from '../store/open-store.ts';
 import type { Config } from './config-table.ts';

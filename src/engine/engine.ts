@@ -41,8 +41,9 @@ import { LateWork } from './late-work.ts';
 import { AnswerSweep } from './once/answer-sweep.ts';
 import { Repeats } from './once/repeats.ts';
 import { withRecall } from './recall.ts';
-import { judging, noRules, type Judging, type RuleSource } from './rules/commit-judge.ts';
+import { judging, noRules, type Judging } from './rules/commit-judge.ts';
 import { backfillJudge } from './rules/job-judge.ts';
+import type { RulesOptions } from './rules/rules-options.ts';
 import { Branches } from './table/branches.ts';
 import { RecordReader } from './catalog/reader.ts';
 import { Horizon } from './retention/horizon.ts';
@@ -88,13 +89,6 @@ export interface EngineOptions {
   readonly rules?: RulesOptions;
   /** Tables that the service answers for itself. */
   readonly virtual?: readonly VirtualTable[];
-}
-
-/** Commit rules, and what they need of the world. */
-export interface RulesOptions {
-  readonly source: () => RuleSource;
-  /** The key by which what a webhook is told is signed, by the name of its variable. */
-  readonly secret: (name: string) => string | undefined;
 }
 
 const REPEAT_MILLIS = 900_000;

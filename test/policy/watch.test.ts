@@ -190,15 +190,6 @@ describe('a reload is refused, the last good policy stays and a better one is ta
     expect(changes).toEqual([]);
   });
 
-  it('with a limits.yaml, which would have no effect', async () => {
-    await start();
-    await writeFile(join(folder, 'limits.yaml'), 'limits: []\n');
-    const finding =
-      'limits.yaml: this version does not read it, so what it says would not be in force';
-    await until(() => expect(refusals).toEqual([[finding]]));
-    await expect(loadPolicy(folder)).rejects.toThrow(finding);
-  });
-
   it('with commit rules that are refused', async () => {
     await start();
     await writeFile(join(folder, 'commits.yaml'), 'rules: []\nlimits: []\n');

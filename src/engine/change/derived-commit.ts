@@ -6,7 +6,8 @@ import { sealOf, type Seal } from '../catalog/seal.ts';
 import { MAIN_CHAIN, type Chain } from '../table/chain.ts';
 import type { ProposedVersion } from '../table/proposed-version.ts';
 import type { Fragment, Snapshot } from '../table/snapshot.ts';
-import type { Committed, Tables } from '../table/tables.ts';
+import type { Tables } from '../table/tables.ts';
+import type { Committed } from '../table/version-commits.ts';
 import type { Wrote } from './removal.ts';
 
 /** The rows of a table's next version, and what is told about them. */

@@ -1,7 +1,7 @@
 import type { CommitSummary } from '../../protocol/commit-summary.ts';
 import { sameSchema } from '../table/schema-match.ts';
 import { fragmentKey, type Fragment } from '../table/snapshot.ts';
-import type { Committed } from '../table/tables.ts';
+import type { Committed } from '../table/version-commits.ts';
 
 /** What a commit of a table's rows did, for the audit record. */
 export function commitSummary(kind: string, { base, manifest }: Committed): CommitSummary {

@@ -11,7 +11,7 @@ import { byQueryMode } from '../parameters.ts';
 import { overwritten } from '../table/change.ts';
 import { checkColumns, openIncoming } from '../table/incoming.ts';
 import { requireFree, reserveLocation, resolveLocation } from '../table/locations.ts';
-import type { Committed } from '../table/tables.ts';
+import type { Committed } from '../table/version-commits.ts';
 import { versionJudge } from '../rules/version-judge.ts';
 import { commitSummary } from './commit-summary.ts';
 import { creationOptions, type CreationOptions } from './creation-options.ts';

@@ -7,7 +7,7 @@ import { flagField, textField, type Fields } from '../query/fields.ts';
 import type { Contents } from '../table/change.ts';
 import { changedAt, fieldAt, fieldPlace } from '../table/field-place.ts';
 import { columnsOf, withColumns } from '../table/table-columns.ts';
-import type { Committed } from '../table/tables.ts';
+import type { Committed } from '../table/version-commits.ts';
 import { mergedMetadata, metadataOf, type MetadataChange } from './metadata-change.ts';
 import {
   commitSchemaChange,

@@ -11,7 +11,7 @@ import { appended, overwritten, type Change } from '../table/change.ts';
 import type { WrittenFile } from '../table/fragment-writer.ts';
 import { openIncoming, type Incoming } from '../table/incoming.ts';
 import { sameSchema } from '../table/schema-match.ts';
-import type { Committed } from '../table/tables.ts';
+import type { Committed } from '../table/version-commits.ts';
 import { versionJudge } from '../rules/version-judge.ts';
 import { commitSummary } from './commit-summary.ts';
 import { overwriting } from './overwriting.ts';

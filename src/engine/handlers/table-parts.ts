@@ -6,7 +6,8 @@ import { tookNoEffect } from '../catalog/commit-loop.ts';
 import type { TableRecord } from '../catalog/records.ts';
 import type { WrittenFile } from '../table/fragment-writer.ts';
 import type { TableRoots } from '../table/locations.ts';
-import type { Committed, Tables, VersionCommit } from '../table/tables.ts';
+import type { Tables } from '../table/tables.ts';
+import type { Committed, VersionCommit } from '../table/version-commits.ts';
 
 /** What the handlers that write tables work with. */
 export interface TableParts {

@@ -7,12 +7,11 @@ import { versionKey } from '../catalog/keys.ts';
 import { requireDurable } from '../catalog/not-durable.ts';
 import { unchanged } from '../catalog/reader.ts';
 import type { Stored, TableRecord, VersionRecord } from '../catalog/records.ts';
-import type { Seal } from '../catalog/seal.ts';
 import { ManagedVersions } from '../managed/managed-versions.ts';
 import { Attempts } from './attempts.ts';
 import { Branches, branchNotFound } from './branches.ts';
 import { MAIN, MAIN_CHAIN, type Chain } from './chain.ts';
-import { appended, empty, type Change } from './change.ts';
+import { appended, empty } from './change.ts';
 import type { WrittenFile } from './fragment-writer.ts';
 import { withLiveIndices } from './index-upkeep.ts';
 import { discard, ingest } from './ingest.ts';
@@ -20,7 +19,7 @@ import { KeyedMutex } from './keyed-mutex.ts';
 import type { Manifest } from './manifest.ts';
 import { ManifestSnapshots } from './manifest-snapshots.ts';
 import { ManifestStore } from './manifest-store.ts';
-import type { JudgeVersion } from './proposed-version.ts';
+import type { Committed, VersionCommit } from './version-commits.ts';
 import type { Snapshot } from './snapshot.ts';
 import { makeTableFolder, removeTableFolder } from './table-folder.ts';
 import type { OnCommit, TablesOptions } from './tables-options.ts';
@@ -29,32 +28,6 @@ import { tableReplaced, versionNotFound } from './version-refusals.ts';
 import { removeVersions, type Removal, type RemovalParts } from './version-removal.ts';
 import { Waste } from '../retention/waste.ts';
 import { VersionStore, type VersionPage } from './version-store.ts';
-
-/** What a commit made: the version, and what it was built on. */
-export interface Committed {
-  readonly record: VersionRecord;
-  readonly base: Manifest | undefined;
-  readonly manifest: Manifest;
-}
-
-/** A commit of a table's next version. */
-export interface VersionCommit {
-  readonly table: Stored<TableRecord>;
-  /** The line that gets the version; the main one unless it is given. */
-  readonly chain?: Chain;
-  readonly change: Change;
-  /** What must be on stable storage before the version exists: the files that it names. */
-  readonly flushes?: Flushes;
-  /** Reads the table's record again. */
-  readonly current: () => Promise<Stored<TableRecord>>;
-  /** What else must hold in the same step; asked again before each attempt. */
-  readonly checks?: () => Promise<readonly Check[]>;
-  /** What else is written in the same step, given the table's record. */
-  readonly writes?: (table: Stored<TableRecord>) => readonly Write[];
-  readonly seal?: Seal<Committed> | undefined;
-  /** Asked before each attempt, once the version is computed. */
-  readonly judge?: JudgeVersion | undefined;
-}
 
 /** A version's record, and a key that it was found under. */
 type FoundVersion = Pick<Stored<VersionRecord>, 'key' | 'content'>;

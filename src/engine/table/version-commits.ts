@@ -1,0 +1,34 @@
+import type { Flushes } from '../../store/flushes.ts';
+import type { Check, Write } from '../../store/store.ts';
+import type { Stored, TableRecord, VersionRecord } from '../catalog/records.ts';
+import type { Seal } from '../catalog/seal.ts';
+import type { JudgeVersion } from './proposed-version.ts';
+import type { Chain } from './chain.ts';
+import type { Change } from './change.ts';
+import type { Manifest } from './manifest.ts';
+
+/** What a commit made: the version, and what it was built on. */
+export interface Committed {
+  readonly record: VersionRecord;
+  readonly base: Manifest | undefined;
+  readonly manifest: Manifest;
+}
+
+/** A commit of a table's next version. */
+export interface VersionCommit {
+  readonly table: Stored<TableRecord>;
+  /** The line that gets the version; the main one unless it is given. */
+  readonly chain?: Chain;
+  readonly change: Change;
+  /** What must be on stable storage before the version exists: the files that it names. */
+  readonly flushes?: Flushes;
+  /** Reads the table's record again. */
+  readonly current: () => Promise<Stored<TableRecord>>;
+  /** What else must hold in the same step; asked again before each attempt. */
+  readonly checks?: () => Promise<readonly Check[]>;
+  /** What else is written in the same step, given the table's record. */
+  readonly writes?: (table: Stored<TableRecord>) => readonly Write[];
+  readonly seal?: Seal<Committed> | undefined;
+  /** Asked before each attempt, once the version is computed. */
+  readonly judge?: JudgeVersion | undefined;
+}
