@@ -77,8 +77,11 @@ describe('every request', () => {
     }
   });
 
-  it('is numbered without a gap', () => {
-    expect(lines.map(({ sequence }) => sequence)).toEqual(lines.map((_, index) => index + 1));
+  it('is numbered without a gap, in the log of the service and in that of each command', () => {
+    for (const instance of new Set(lines.map((line) => line['instance']))) {
+      const own = lines.filter((line) => line['instance'] === instance);
+      expect(own.map(({ sequence }) => sequence)).toEqual(own.map((_, index) => index + 1));
+    }
   });
 
   it('says who asked, from where and with what', () => {

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { digestOf } from '../../src/policy/policy-folder.ts';
 import { conditionalModel } from '../policy/conditions.ts';
-import { Service, type Printed } from '../support/service.ts';
+import { Service, type AuditLine, type Printed } from '../support/service.ts';
 import { ARROW_STREAM, send } from './http.ts';
 import { noVector } from './table-bodies.ts';
 
@@ -123,6 +123,11 @@ beforeAll(async () => {
 
 afterAll(() => service.stop());
 
+/** The last record about an operation. */
+function latest(records: readonly AuditLine[], operation: string): AuditLine {
+  return records.findLast((record) => record['operation'] === operation)!;
+}
+
 describe('policy replay', () => {
   it('finds exactly what is decided otherwise once the policy is changed', async () => {
     const records = await service.audit();
@@ -131,7 +136,7 @@ describe('policy replay', () => {
     const used = digestOf({ model: conditionalModel, policy: after });
     const digests = async () => {
       await send(service.url, 'POST /v1/table/ns$t/describe', { body: {} });
-      return (await service.audit()).at(-1)!['policy_digest'];
+      return latest(await service.audit(), 'DescribeTable')['policy_digest'];
     };
     await expect.poll(digests, { timeout: 20_000, interval: 100 }).toBe(used);
     then = await verdicts();
@@ -265,7 +270,7 @@ describe('a shadow policy beside a running one', () => {
       });
     const seen = async () => {
       expect((await ask()).status).toBe(403);
-      return (await service.audit()).at(-1)!['shadow'];
+      return latest(await service.audit(), 'InsertIntoTable')['shadow'];
     };
     const digest = digestOf({ model: conditionalModel, policy: before });
     const differs = { decision: 'allow', rule: 'policy.csv:4', policy_digest: digest };

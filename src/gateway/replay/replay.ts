@@ -8,6 +8,9 @@ import { questionOf, type RecordedQuestion } from './recorded-question.ts';
 import { replayedVerdict, type ReplayedVerdict } from './replayed-verdict.ts';
 import { ReplayReport, type Replayed } from './replay-report.ts';
 
+/** What became of a request; or that it was none, but an act of an administrator. */
+type Found = Replayed | 'act';
+
 /** So many kinds of requests are remembered with what became of them. */
 const KEPT_KINDS = 200_000;
 
@@ -26,7 +29,7 @@ export class Replay {
   readonly report = new ReplayReport();
   readonly #options: ReplayOptions;
   readonly #variables: ConditionVariables;
-  readonly #kinds = new Map<string, Replayed>();
+  readonly #kinds = new Map<string, Found>();
 
   constructor(options: ReplayOptions) {
     this.#options = options;
@@ -38,12 +41,13 @@ export class Replay {
     for (const request of requests) {
       const key = request.key + circumstancesKey(request, this.#variables);
       const known = this.#kinds.get(key) ?? (await this.#decide(key, request));
-      this.report.add(known, request);
+      if (known !== 'act') this.report.add(known, request);
     }
   }
 
-  async #decide(key: string, request: DecidedRequest): Promise<Replayed> {
-    const replayed = await this.#replay(request.record(), request);
+  async #decide(key: string, request: DecidedRequest): Promise<Found> {
+    const record = request.record();
+    const replayed = isAct(record) ? 'act' : await this.#replay(record, request);
     if (this.#kinds.size >= KEPT_KINDS) this.#kinds.clear();
     this.#kinds.set(key, replayed);
     return replayed;
@@ -113,4 +117,9 @@ function changeOf(
 /** The object that was asked for last. */
 function pathOf({ rights, object }: DecidedRecord): string {
   return rights.at(-1)?.objects.at(-1) ?? object ?? '';
+}
+
+/** Acts of administrators come from no address, and no policy decides them. */
+function isAct({ source_ip }: DecidedRecord): boolean {
+  return source_ip === null;
 }

@@ -55,6 +55,11 @@ export function changes(
     m: vectorFromArray([7n, 7n], new Int64()),
   });
   return {
+    CreateTableIndex: change(`${t}/create_index`, { column: 'n', index_type: 'BTREE' }),
+    CreateTableScalarIndex: change(`${t}/create_scalar_index`, {
+      column: 'n',
+      index_type: 'BITMAP',
+    }),
     CreateNamespace: change('/v1/namespace/a$b/create', { properties: { p: '1' } }),
     DropNamespace: change('/v1/namespace/empty/drop'),
     CreateTable: change('/v1/table/a$new/create?mode=overwrite', numbers(7n)),

@@ -153,20 +153,20 @@ export const objects: readonly RefusalGroup[] = [
       [
         'POST /v1/table/system$audit/create',
         { body: goodRows },
-        '400 allow 13',
-        'the namespace "system" is reserved: nothing is created in it',
+        '406 allow 0',
+        '/system/audit is a table of the service itself: it answers DescribeTable, QueryTable, CountTableRows, not CreateTable',
       ],
       [
         'POST /v1/table/system$audit/create?mode=overwrite',
         { body: goodRows },
-        '400 allow 13',
-        'the namespace "system" is reserved: nothing is created in it',
+        '406 allow 0',
+        '/system/audit is a table of the service itself: it answers DescribeTable, QueryTable, CountTableRows, not CreateTable',
       ],
       [
         'POST /v1/namespace/system/drop',
         { body: { behavior: 'cascade' } },
-        '404/400 allow 1',
-        'namespace /system does not exist',
+        '400 allow 13',
+        'the namespace "system" is reserved: it cannot be dropped',
       ],
       [
         'POST /v1/namespace/a$b/create?delimiter=.',
