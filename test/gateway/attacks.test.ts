@@ -493,7 +493,13 @@ describe('ten thousand guessed keys', () => {
     expect(wrong).toBeGreaterThanOrEqual(60);
     expect(statuses.filter((status) => status === '429').length).toBe(10_000 - wrong);
     expect(wrong).toBeLessThan(1_000);
-    const limited = await ask(harness, QUERY, { headers: { 'x-api-key': good } });
+    // One more failure is forgiven each second: it is used up before the good key is sent.
+    const oneMore = { headers: { 'x-api-key': guesses[0]! } };
+    let limited = await ask(harness, QUERY, { headers: { 'x-api-key': good } });
+    for (let tries = 0; limited.status !== 429 && tries < 20; tries++) {
+      await ask(harness, QUERY, oneMore);
+      limited = await ask(harness, QUERY, { headers: { 'x-api-key': good } });
+    }
     expect([limited.status, json(limited)['code']]).toEqual([429, 21]);
     expect(json(limited)['error']).toBe(
       'too many credentials from this address or its network were wrong',
