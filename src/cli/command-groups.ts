@@ -47,7 +47,7 @@ export const commandGroups: readonly CommandGroup[] = [
   },
   {
     name: 'commits',
-    about: 'the rules that commits are judged by',
+    about: 'the rules of commits.yaml',
     alone: false,
     load: async () => (await import('./commits.ts')).addCommits,
   },
