@@ -1,7 +1,6 @@
-import { randomUUID } from 'node:crypto';
-import { open, readFile, rename, rm, unlink } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { open, readFile, rm } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { replaceText } from '../store/replaced-file.ts';
 import { FORMAT, KeyFileError, parseKeys } from './key-document.ts';
 import type { StoredKey } from './keys.ts';
 
@@ -58,36 +57,11 @@ async function takeLock(lock: string): Promise<void> {
   throw new KeyFileError(`${lock} is held; if no other command is changing keys, remove it`);
 }
 
-/** Writes a file of mode 0600 under another name and renames it: a reader sees the old content or the new. */
+/** Puts a text in place of a file of mode 0600: a reader sees the old content or the new. @throws KeyFileError */
 export async function replaceFile(path: string, text: string): Promise<void> {
-  const temporary = `${path}.${randomUUID()}.tmp`;
-  try {
-    await writeSynced(temporary, text);
-    await rename(temporary, path);
-    await syncFolder(dirname(path));
-  } catch (error) {
-    await unlink(temporary).catch(() => undefined);
+  await replaceText(path, text).catch((error: unknown) => {
     throw new KeyFileError(`${path} cannot be written (${codeOf(error)})`);
-  }
-}
-
-async function writeSynced(path: string, text: string): Promise<void> {
-  const handle = await open(path, 'wx', 0o600);
-  try {
-    await handle.writeFile(text, 'utf8');
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
-}
-
-async function syncFolder(path: string): Promise<void> {
-  const handle = await open(path, 'r');
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
+  });
 }
 
 function codeOf(error: unknown): string {

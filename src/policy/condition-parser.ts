@@ -5,8 +5,7 @@ import { conflictIn } from './condition-conflict.ts';
 import { tokensOf } from './condition-tokens.ts';
 import type { Token } from './condition-tokens.ts';
 import type { DayTerm, Term } from './term.ts';
-import { days, isZone } from './zone-clock.ts';
-import type { Day } from './zone-clock.ts';
+import { isTimeZone, weekdays, type Weekday } from '../rules/zone-clock.ts';
 
 /** Either the condition (none if the text is blank), or one sentence that says what is wrong. */
 export type ConditionResult =
@@ -152,7 +151,7 @@ class TermReader {
     const token = this.#peek();
     if (token === undefined || (token.kind === 'word' && token.text === 'and')) return null;
     this.#at++;
-    if (token.kind === 'word' && isZone(token.text)) return token.text;
+    if (token.kind === 'word' && isTimeZone(token.text)) return token.text;
     throw new ConditionFault(
       `unknown time zone ${JSON.stringify(token.text)}: write UTC or a name such as Europe/Berlin`,
     );
@@ -209,18 +208,19 @@ function minutesOf(window: string): readonly [number, number] {
   throw new ConditionFault(`the window ${window} is empty: the whole day is 00:00..24:00`);
 }
 
-function daysOf(text: string): readonly Day[] {
+function daysOf(text: string): readonly Weekday[] {
   const [first, last = first, ...more] = text.split('..').map((name) => nameOfDay(name, text));
   if (first === undefined || last === undefined || more.length > 0) throw noDays(text);
-  const span = (days.indexOf(last) - days.indexOf(first) + days.length) % days.length;
+  const span =
+    (weekdays.indexOf(last) - weekdays.indexOf(first) + weekdays.length) % weekdays.length;
   return Array.from(
     { length: span + 1 },
-    (_, step) => days[(days.indexOf(first) + step) % days.length]!,
+    (_, step) => weekdays[(weekdays.indexOf(first) + step) % weekdays.length]!,
   );
 }
 
-function nameOfDay(name: string, text: string): Day {
-  const day = days.find((known) => known === name);
+function nameOfDay(name: string, text: string): Weekday {
+  const day = weekdays.find((known) => known === name);
   if (day === undefined) throw noDays(text);
   return day;
 }

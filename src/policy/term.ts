@@ -1,8 +1,7 @@
 import { blockHolds, parseAddress } from './address.ts';
 import type { AddressBlock } from './address.ts';
 import type { Circumstances } from './circumstances.ts';
-import { localTime } from './zone-clock.ts';
-import type { Day } from './zone-clock.ts';
+import { wallTime, type Weekday } from '../rules/zone-clock.ts';
 
 /** `ip in 10.0.0.0/8, …` */
 export interface AddressTerm {
@@ -25,7 +24,7 @@ export interface TimeTerm {
 export interface DayTerm {
   readonly kind: 'day';
   readonly text: string;
-  readonly days: ReadonlySet<Day>;
+  readonly days: ReadonlySet<Weekday>;
   readonly zone: string;
 }
 
@@ -50,7 +49,7 @@ export function outcomeOf(term: Term, circumstances: Circumstances): Outcome {
   if (term.kind === 'value') return valueOutcome(term, circumstances);
   const { time } = circumstances;
   if (time === undefined) return 'missing';
-  const { day, minute } = localTime(term.zone, time);
+  const { day, minute } = wallTime(term.zone, time);
   return term.kind === 'time' ? isWithin(term, minute) : term.days.has(day);
 }
 
@@ -91,7 +90,7 @@ export function shownValue(
     return (term.key === null ? branch : context.get(term.key)) ?? undefined;
   }
   if (time === undefined) return undefined;
-  const { day, minute } = localTime(term.zone, time);
+  const { day, minute } = wallTime(term.zone, time);
   const [hours, minutes] = [Math.floor(minute / 60), minute % 60];
   return `${day} ${[hours, minutes].map((n) => String(n).padStart(2, '0')).join(':')} ${term.zone}`;
 }

@@ -1,4 +1,4 @@
-/** The days of a week, as rules name them. */
+/** The days of a week, as conditions and rules name them. */
 export const weekdays = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] as const;
 
 export type Weekday = (typeof weekdays)[number];
@@ -25,12 +25,15 @@ export function isTimeZone(zone: string): boolean {
 
 /** The local time of a zone, at a moment in milliseconds since 1970. */
 export function wallTime(zone: string, millis: number): WallTime {
-  const parts = clockOf(zone).formatToParts(millis);
-  const part = (type: string) => parts.find((one) => one.type === type)?.value ?? '';
-  const day = part('weekday').toLowerCase();
+  const parts = new Map(
+    clockOf(zone)
+      .formatToParts(millis)
+      .map(({ type, value }) => [type, value]),
+  );
+  const day = parts.get('weekday')!.toLowerCase();
   return {
-    day: weekdays.find((name) => name === day) ?? 'mon',
-    minute: Number(part('hour')) * 60 + Number(part('minute')),
+    day: weekdays.find((name) => name === day)!,
+    minute: Number(parts.get('hour')) * 60 + Number(parts.get('minute')),
   };
 }
 

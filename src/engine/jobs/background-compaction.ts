@@ -1,7 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { CatalogError } from '../../protocol/errors.ts';
 import type { Store } from '../../store/store.ts';
-import { decodeTable } from '../catalog/records-codec.ts';
 import type { Stored, TableRecord } from '../catalog/records.ts';
 import { mergeRun } from '../change/compaction.ts';
 import { runToMerge } from '../change/small-runs.ts';
@@ -12,6 +11,7 @@ import type { FragmentReader } from '../table/fragment-reader.ts';
 import type { Manifest } from '../table/manifest.ts';
 import { fragmentKey, type Fragment, type Snapshot } from '../table/snapshot.ts';
 import type { Tables } from '../table/tables.ts';
+import { currentTable, givenUp } from './current-table.ts';
 import type { OnFault } from './job-runner.ts';
 
 export interface CompactionParts {
@@ -140,7 +140,7 @@ export class BackgroundCompaction {
       await tables.commit({
         table,
         chain,
-        current: () => this.#current(table),
+        current: () => currentTable(this.#parts.store, table),
         change: (base) => ({ ...base, fragments: replaced(base, run, made) }),
         writes: () => {
           submitted = true;
@@ -162,14 +162,6 @@ export class BackgroundCompaction {
 
   #checkRunning(): void {
     if (this.#stopping) throw givenUp('the service stops');
-  }
-
-  /** A table that was renamed is left alone until somebody writes it again. */
-  async #current({ key, content }: Stored<TableRecord>): Promise<Stored<TableRecord>> {
-    const value = await this.#parts.store.get(key);
-    const current = value === undefined ? undefined : decodeTable(value);
-    if (value === undefined || current?.id !== content.id) throw givenUp('the table is gone');
-    return { key, value, content: current };
   }
 }
 
@@ -197,8 +189,4 @@ function isSame(one: Fragment, other: Fragment | undefined): boolean {
     one.files.length === other.files.length &&
     one.files.every(({ path }, at) => path === other.files[at]?.path)
   );
-}
-
-function givenUp(why: string): CatalogError {
-  return new CatalogError('ConcurrentModification', `the merge was given up: ${why}`);
 }

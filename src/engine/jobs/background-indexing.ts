@@ -1,7 +1,5 @@
 import { CatalogError } from '../../protocol/errors.ts';
 import type { Store } from '../../store/store.ts';
-import { decodeTable } from '../catalog/records-codec.ts';
-import type { Stored, TableRecord } from '../catalog/records.ts';
 import { runToMerge } from '../change/small-runs.ts';
 import { IndexFiles } from '../index/index-files.ts';
 import type { Running } from '../retention/running.ts';
@@ -11,6 +9,7 @@ import { uncovered, withIndexFiles } from '../table/index-upkeep.ts';
 import type { Manifest } from '../table/manifest.ts';
 import type { Tables } from '../table/tables.ts';
 import type { Line } from './background-compaction.ts';
+import { currentTable, givenUp } from './current-table.ts';
 import type { OnFault } from './job-runner.ts';
 
 export interface IndexingParts {
@@ -117,7 +116,7 @@ export class BackgroundIndexing {
       const { manifest } = await tables.commit({
         table,
         chain,
-        current: () => this.#current(table),
+        current: () => currentTable(this.#parts.store, table),
         change: (base) => covered(base, all),
         writes: () => {
           submitted = true;
@@ -134,14 +133,6 @@ export class BackgroundIndexing {
 
   #checkRunning(): void {
     if (this.#stopping) throw givenUp('the service stops');
-  }
-
-  /** A table that was renamed is left alone until somebody writes it again. */
-  async #current({ key, content }: Stored<TableRecord>): Promise<Stored<TableRecord>> {
-    const value = await this.#parts.store.get(key);
-    const current = value === undefined ? undefined : decodeTable(value);
-    if (value === undefined || current?.id !== content.id) throw givenUp('the table is gone');
-    return { key, value, content: current };
   }
 }
 
@@ -166,8 +157,4 @@ function covered(base: Contents, all: readonly IndexFiles[]): Contents {
   const isMore = next.fragments.some((fragment, at) => fragment !== base.fragments[at]);
   if (!isMore) throw givenUp('nothing is left to be indexed');
   return next;
-}
-
-function givenUp(why: string): CatalogError {
-  return new CatalogError('ConcurrentModification', `the indexing was given up: ${why}`);
 }

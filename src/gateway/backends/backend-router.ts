@@ -6,7 +6,7 @@ import type { Operation } from '../../protocol/operation.ts';
 import { namesObject } from '../../protocol/operations.ts';
 import type { Permit } from '../../protocol/permit.ts';
 import { namesIn, withMounted } from './mounted-names.ts';
-import { placeholderAnswer } from './placeholder-answer.ts';
+import { mountPointAnswer } from './mount-point-answer.ts';
 import type { RemoteBackend } from './remote-backend.ts';
 import { RoutedPermit } from './routed-permit.ts';
 
@@ -76,7 +76,7 @@ export class BackendRouter implements Backend {
       if (route === undefined) throw nobody(request);
       return await route.backend.handle(request, this.#permitFor(route, permit));
     } catch (error) {
-      const answer = placeholderAnswer(request.operation);
+      const answer = mountPointAnswer(request.operation);
       if (answer === undefined || !isMissing(error) || !this.#isAbove(request.object)) throw error;
       if (!permit.sees(request.object, 'namespace')) throw error;
       return answer;

@@ -21,6 +21,6 @@ const answers: Readonly<Partial<Record<OperationName, Answer>>> = {
  * backend serves lies in it: it is empty but for that. Undefined for operations
  * that need a namespace of some backend.
  */
-export function placeholderAnswer({ name }: Operation): Answer | undefined {
+export function mountPointAnswer({ name }: Operation): Answer | undefined {
   return answers[name];
 }
