@@ -1,5 +1,5 @@
 import type { Answer, Backend, ByteStream, CatalogRequest } from '../protocol/backend.ts';
-import { isUnmeasured } from './message.ts';
+import { isUnmeasured, whenGone } from './message.ts';
 import { grown } from './passage.ts';
 import type { Answered, Recorded } from './steps.ts';
 
@@ -54,6 +54,7 @@ function requestOf(recorded: Recorded): CatalogRequest {
     clientRequestId,
     ...(trace === undefined ? {} : { traceparent: trace.traceparent }),
     signal: recorded.signal,
+    whenGone: (listener) => whenGone(recorded.response, listener),
     ...(isUnmeasured(recorded.incoming) && { unmeasured: true }),
     body: recorded.body,
     ahead: route.operation.staged === true ? recorded.body.ahead() : undefined,

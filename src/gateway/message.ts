@@ -18,6 +18,19 @@ export function isGone(outgoing: Outgoing): boolean {
   return outgoing.stream.destroyed || outgoing.stream.closed;
 }
 
+/**
+ * Has a listener called once when the client goes away before it has its answer, soon where it
+ * has gone already. The answer takes that back.
+ */
+export function whenGone(outgoing: Outgoing, listener: () => void): () => void {
+  const end = (): void => {
+    if (!isWhole(outgoing)) listener();
+  };
+  if (isGone(outgoing)) queueMicrotask(end);
+  else outgoing.on('close', end);
+  return () => outgoing.off('close', end);
+}
+
 /** Whether the answer was handed over whole. A stream of HTTP/2 that its client reset is "finished" all the same. */
 export function isWhole(outgoing: Outgoing): boolean {
   if (!isHttp2(outgoing)) return outgoing.writableFinished;

@@ -32,6 +32,11 @@ export interface CatalogRequest {
   readonly clientRequestId?: string | undefined;
   /** What is aborted when the client goes away; made when it is asked for first. */
   readonly signal: () => AbortSignal;
+  /**
+   * Has a listener called once when the client goes away, soon where it has gone already;
+   * the answer takes that back. For who needs no signal: one is dear to make.
+   */
+  readonly whenGone?: (listener: () => void) => () => void;
   /** True where a body follows whose length no header says, as over HTTP/2. */
   readonly unmeasured?: boolean;
   /** Of a change, it does not come to its end before the attempt is recorded. */

@@ -18,23 +18,27 @@ export function boundedBody(request: Asked, limits: BodyLimits): AsyncIterable<U
   const arrow = operation.body === 'arrow';
   const most = arrow ? limits.arrow : limits.json;
   if (most === null) return body;
-  const refusal = new CatalogError(
-    'InvalidInput',
-    arrow ? `the body is longer than ${most} bytes` : `a JSON body may have at most ${most} bytes`,
-  );
-  if (Number(headers['content-length'] ?? 0) > most) throw refusal;
+  // Made only for who gets it: an error is dear, most of all its stack.
+  const refusal = (): CatalogError =>
+    new CatalogError(
+      'InvalidInput',
+      arrow
+        ? `the body is longer than ${most} bytes`
+        : `a JSON body may have at most ${most} bytes`,
+    );
+  if (Number(headers['content-length'] ?? 0) > most) throw refusal();
   return upTo(body, most, refusal);
 }
 
 async function* upTo(
   body: AsyncIterable<Uint8Array>,
   most: number,
-  refusal: CatalogError,
+  refusal: () => CatalogError,
 ): AsyncGenerator<Uint8Array> {
   let bytes = 0;
   for await (const chunk of body) {
     bytes += chunk.byteLength;
-    if (bytes > most) throw refusal;
+    if (bytes > most) throw refusal();
     yield chunk;
   }
 }

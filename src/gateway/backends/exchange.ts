@@ -2,10 +2,26 @@ import type { ClientRequest, IncomingMessage } from 'node:http';
 import { TLSSocket } from 'node:tls';
 import type { RemoteOptions } from './backend-options.ts';
 import { ExchangeFault } from './exchange-fault.ts';
-import type { ForwardedRequest, Watcher } from './forwarded-request.ts';
+import type { Watcher } from './forwarded-request.ts';
 import { RemoteResponse } from './remote-response.ts';
 
 type Timeouts = RemoteOptions['timeouts'];
+
+/** Has a listener called once when the client goes away; the answer takes that back. */
+export type WhenGone = (listener: () => void) => () => void;
+
+/** A request on its way to a backend, as its exchange sees it. */
+export interface SentRequest {
+  watcher: Watcher | undefined;
+  /** Whether it waits for the client to send more. */
+  readonly waitsForClient: boolean;
+  /** What reading its body failed with. */
+  readonly fault: unknown;
+  /** Sends a body that is at hand with the head. */
+  sendWhole(outgoing: ClientRequest): void;
+  /** Ends it, wherever it is. */
+  abandon(): void;
+}
 
 /**
  * One request to a backend and its answer, with an end in any case: when no
@@ -15,28 +31,26 @@ type Timeouts = RemoteOptions['timeouts'];
 export class Exchange implements Watcher {
   /** Resolves with the head of the answer. Rejects with an `ExchangeFault`, or whatever reading the request's body failed with. */
   readonly head: Promise<RemoteResponse>;
-  readonly #request: ForwardedRequest;
+  readonly #request: SentRequest;
   readonly #timeouts: Timeouts;
-  readonly #signal: AbortSignal;
+  readonly #stay: () => void;
   readonly #connecting: NodeJS.Timeout;
   readonly #total: NodeJS.Timeout | undefined;
-  readonly #gone = (): void => this.#fail(new ExchangeFault('client', 'lost its client'));
   #settle: { resolve(response: RemoteResponse): void; reject(error: unknown): void } | undefined;
   #outgoing: ClientRequest | undefined;
   #response: RemoteResponse | undefined;
   #connected = false;
 
-  constructor(request: ForwardedRequest, timeouts: Timeouts, signal: AbortSignal) {
+  constructor(request: SentRequest, timeouts: Timeouts, whenGone: WhenGone) {
     this.#request = request;
     this.#timeouts = timeouts;
-    this.#signal = signal;
     this.head = new Promise((resolve, reject) => {
       this.#settle = { resolve, reject };
     });
     request.watcher = this;
     this.#connecting = setTimeout(() => this.#unconnected(), timeouts.connect);
     if (timeouts.total > 0) this.#total = setTimeout(() => this.#overdue(), timeouts.total);
-    signal.addEventListener('abort', this.#gone, { once: true });
+    this.#stay = whenGone(() => this.#fail(new ExchangeFault('client', 'lost its client')));
   }
 
   begun(outgoing: ClientRequest): void {
@@ -115,7 +129,7 @@ export class Exchange implements Watcher {
   #end(): void {
     clearTimeout(this.#connecting);
     clearTimeout(this.#total);
-    this.#signal.removeEventListener('abort', this.#gone);
+    this.#stay();
     if (this.#outgoing?.writableEnded === false) this.#outgoing.destroy();
   }
 }

@@ -7,6 +7,7 @@ import { BackendAway } from './backend-away.ts';
 import { boundedBody, type BodyLimits } from './bounded-body.ts';
 import type { RemoteOptions } from './backend-options.ts';
 import { CircuitBreaker, type Trial } from './circuit-breaker.ts';
+import type { WhenGone } from './exchange.ts';
 import { ExchangeFault } from './exchange-fault.ts';
 import type { Forwarded } from './forwarded-request.ts';
 import { Forwarder } from './forwarder.ts';
@@ -139,12 +140,14 @@ export class RemoteBackend implements Backend, Guarded {
   }
 
   /** A read whose connection failed is sent again, as long as that takes no longer than one connection may. */
-  async #send(sent: Forwarded, { operation, signal }: CatalogRequest): Promise<RemoteResponse> {
+  async #send(sent: Forwarded, request: CatalogRequest): Promise<RemoteResponse> {
+    const { operation } = request;
+    const whenGone = request.whenGone ?? aborts(request.signal());
     const again = !operation.mutates && (sent.body === null || sent.body instanceof Uint8Array);
     const until = performance.now() + this.options.timeouts.connect;
     for (let count = 1; ; count += 1) {
       try {
-        return await this.#forwarder.send(sent, signal());
+        return await this.#forwarder.send(sent, whenGone);
       } catch (error) {
         const unsent = error instanceof ExchangeFault && isUnsent(error);
         if (!again || !unsent || count === MOST_SENDINGS || performance.now() > until) throw error;
@@ -192,6 +195,15 @@ export class RemoteBackend implements Backend, Guarded {
     const doubt = unsure ? '; whether the change took effect is not known' : '';
     return new BackendAway(`the backend ${this.name} ${error.message}${doubt}`, '1');
   }
+}
+
+/** The same of a client whose going away aborts a signal. */
+function aborts(signal: AbortSignal): WhenGone {
+  return (listener) => {
+    if (signal.aborted) queueMicrotask(listener);
+    else signal.addEventListener('abort', listener, { once: true });
+    return () => signal.removeEventListener('abort', listener);
+  };
 }
 
 /** Whether the fault is the backend's: not where its client left, nor where all connections are in use. */

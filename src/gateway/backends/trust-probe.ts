@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { RemoteOptions } from './backend-options.ts';
+import type { WhenGone } from './exchange.ts';
 import { ExchangeFault } from './exchange-fault.ts';
 import type { Forwarder } from './forwarder.ts';
 import { credentialHeader } from './remote-headers.ts';
@@ -11,7 +12,8 @@ export interface Probe {
 }
 
 const ANSWER_BYTES = 64 * 1024;
-const never = new AbortController().signal;
+/** Nobody waits for the answer who could go away. */
+const always: WhenGone = () => () => undefined;
 
 /**
  * Asks a backend harmless questions that it should refuse, all about tables
@@ -73,7 +75,7 @@ export class TrustProbe {
     };
     const path = `/v1/table/${encodeURIComponent(route.join('$'))}/describe`;
     try {
-      const response = await this.#forwarder.send({ method: 'POST', path, headers, body }, never);
+      const response = await this.#forwarder.send({ method: 'POST', path, headers, body }, always);
       await response.whole(ANSWER_BYTES);
       return { status: response.status };
     } catch (error) {
