@@ -6,7 +6,7 @@ import { FileWriter } from '../arrow/file-writer.ts';
 import { validateColumns } from '../arrow/validate.ts';
 import { readLines } from '../store/line-reader.ts';
 import { hashAfter, type ChainHead } from './chain.ts';
-import { encodeRecord, placeText } from './record-codec.ts';
+import { placeText, recordText } from './record-codec.ts';
 import { batchOfRecords, recordAt, recordFields } from './record-columns.ts';
 import { decodeRecord } from './record-decoding.ts';
 import type { LoggedRecord } from './record.ts';
@@ -115,7 +115,7 @@ export function follow(
   let head = from;
   for (let row = 0; row < batch.numRows; row++) {
     const record = recordAt(batch, row);
-    const fields = placeText(record.instance, record.sequence) + encodeRecord(record).toString();
+    const fields = placeText(record.instance, record.sequence) + recordText(record);
     const hash = hashAfter(head.hash, Buffer.from(fields));
     const count = head.count + 1n;
     if (hash !== record.hash || record.sequence !== count) return { head, broken: record };
