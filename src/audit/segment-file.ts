@@ -115,13 +115,18 @@ export function follow(
   let head = from;
   for (let row = 0; row < batch.numRows; row++) {
     const record = recordAt(batch, row);
-    const fields = placeText(record.instance, record.sequence) + recordText(record);
-    const hash = hashAfter(head.hash, Buffer.from(fields));
+    const hash = hashOfRecord(head, record);
     const count = head.count + 1n;
     if (hash !== record.hash || record.sequence !== count) return { head, broken: record };
     head = { count, hash };
   }
   return { head };
+}
+
+/** The hash of a record that stands behind a place of the chain. */
+export function hashOfRecord({ hash }: ChainHead, record: LoggedRecord): string {
+  const fields = placeText(record.instance, record.sequence) + recordText(record);
+  return hashAfter(hash, Buffer.from(fields));
 }
 
 /** An open segment; its caller closes it. */

@@ -151,7 +151,9 @@ describe('an audit log', () => {
       fc.asyncProperty(places, async ({ line, at }) => {
         const text = log.lines[line]!;
         const index = Math.floor(at * text.length);
-        const other = text[index] === 'x' ? 'y' : 'x';
+        // A number stays a number, so that it may look as if the record belonged elsewhere.
+        const [one, two] = /\d/.test(text[index]!) ? '79' : 'xy';
+        const other = text[index] === one ? two! : one!;
         await replace(
           log,
           log.lines.with(line, text.slice(0, index) + other + text.slice(index + 1)),
@@ -291,9 +293,7 @@ describe('a log whose finished files were sealed', () => {
         const other = Buffer.from(bytes);
         other[index]! ^= 0x21;
         await writeFile(path, other);
-        // A byte of its number makes a record look as if it belonged elsewhere.
-        const kind = expect.stringMatching(/^(edited|removed|reordered)$/);
-        expect((await verify(log)).findings).toMatchObject([{ kind, file: path }]);
+        expect((await verify(log)).findings).toMatchObject([{ kind: 'edited', file: path }]);
       }),
       { numRuns: 20 },
     );
