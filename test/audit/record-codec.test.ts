@@ -126,6 +126,11 @@ describe('a line that is no record', () => {
     ['empty', '', 'the line is not JSON'],
     ['a list', '[]', 'the line is not a JSON object'],
     [
+      'of another version',
+      line.replace('"rights":', '"duties":'),
+      'an audit record has no field "rights": another version of the program wrote it, and this one cannot read it',
+    ],
+    [
       'without a field',
       line.replace('"request_id":"r1",', ''),
       'the field "request_id" of an audit record is not a text',
