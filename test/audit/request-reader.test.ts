@@ -72,11 +72,8 @@ describe('the requests of a log', () => {
     const later = await openAuditLog({ folder, rotateBytes: 2 ** 20 });
     await later.write(outcome!, true);
     await later.close();
-    const all = (await read(folder)).map((one) => [one.decisionId, one.phase]);
-    expect(all.sort()).toEqual([
-      ['lost', 'outcome'],
-      ['other', 'outcome'],
-    ]);
+    const all = (await read(folder)).map((one) => `${one.decisionId} ${one.phase}`);
+    expect(all.toSorted()).toEqual(['lost outcome', 'other outcome']);
   });
 
   it('are those of the period alone', async () => {

@@ -153,7 +153,7 @@ describe('a sealed segment of an audit log', () => {
     ]);
   });
 
-  it('says of a byte that was changed nothing but that', async () => {
+  it('is found out when a byte is another, wherever it is', async () => {
     const log = await sealedLog();
     const [, part] = log.parts as [Part, Part];
     const bytes = await readFile(part.path);
@@ -165,9 +165,9 @@ describe('a sealed segment of an audit log', () => {
           const other = Buffer.from(bytes);
           other[at]! ^= mask;
           await writeFile(part.path, other);
-          expect((await log.verify()).findings).toMatchObject([
-            { kind: 'edited', file: part.path },
-          ]);
+          // A byte of the number of its rows hides some of them.
+          const kind = expect.stringMatching(/^(edited|removed)$/);
+          expect((await log.verify()).findings).toMatchObject([{ kind, file: part.path }]);
         },
       ),
       { numRuns: 40 },

@@ -295,7 +295,9 @@ describe('a log whose finished files were sealed', () => {
         const other = Buffer.from(bytes);
         other[index]! ^= 0x21;
         await writeFile(path, other);
-        expect((await verify(log)).findings).toMatchObject([{ kind: 'edited', file: path }]);
+        // A byte of the number of its rows hides some of them.
+        const kind = expect.stringMatching(/^(edited|removed)$/);
+        expect((await verify(log)).findings).toMatchObject([{ kind, file: path }]);
       }),
       { numRuns: 20 },
     );

@@ -30,7 +30,7 @@ describe('verdicts that processes share', () => {
       return refused;
     };
     const all = Array.from({ length: 5 }, () => process(notes).ask('commit', 1000, judge));
-    expect(await Promise.all(all)).toEqual(Array(5).fill(refused));
+    expect(await Promise.all(all)).toEqual(Array.from({ length: 5 }, () => refused));
     expect(await process(notes).ask('commit', 1000, judge)).toEqual(refused);
     expect(asked).toBe(1);
     expect(await process(notes).ask('another', 1000, async () => allowed)).toEqual(allowed);
