@@ -1,6 +1,6 @@
-// The audit log: what it costs a request, and how fast it is verified and searched.
+// The audit log: what it costs a request, and how fast it is verified, searched and replayed.
 import { execFileSync, spawnSync } from 'node:child_process';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ADMIN_KEY, Service } from '../test/support/service.ts';
@@ -15,7 +15,14 @@ import { printResult, type Row } from './harness/table.ts';
 const MAIN = new URL('../dist/cli/main.js', import.meta.url).pathname;
 /** Loaded before the program: takes the log away, as no configuration can. */
 const WITHOUT = new URL('audit/without-log.mjs', import.meta.url).href;
+const MODEL = new URL('../policies/model.conf', import.meta.url).pathname;
 const SUBJECT = 'user:u7';
+/** What is proposed: what the log was allowed by, without reading one table. */
+const PROPOSED = `p, role:reader, /prod/**, describe, allow
+p, role:reader, /prod/**, read, allow
+p, role:reader, /prod/**, append, allow
+p, group:data, /prod/t7, QueryTable, deny
+`;
 
 const options = readOptions();
 const records = options.quick ? 40_000 : 1_000_000;
@@ -79,7 +86,7 @@ function append(url: string): LoadRequest {
 async function readingRows(): Promise<readonly Row[]> {
   const data = join(folder, 'data');
   const log = await writeLog(data, records);
-  return [await verifyRow(data, log), await searchRow(data, log)];
+  return [await verifyRow(data, log), await searchRow(data, log), await replayRow(data, log)];
 }
 
 async function verifyRow(data: string, { text }: WrittenLog): Promise<Row> {
@@ -114,9 +121,37 @@ async function searchRow(data: string, { text, day: [since, until] }: WrittenLog
   return { work: 'search', unit: 'ms', samples, target: '≤ 0.20 of 10 million' };
 }
 
+async function replayRow(data: string, { text }: WrittenLog): Promise<Row> {
+  const policies = join(folder, 'proposed');
+  await mkdir(policies);
+  await cp(MODEL, join(policies, 'model.conf'));
+  await writeFile(join(policies, 'policy.csv'), PROPOSED);
+  const replay = () =>
+    program('policy', 'replay', '--data', data, '--policies', policies, '--json');
+  const { requests, same, changed, skipped } = JSON.parse(replay()) as Record<string, unknown>;
+  if (requests !== records / 2 || same === requests || !isEmpty(skipped) || isEmpty(changed)) {
+    throw new Error('the requests were not replayed');
+  }
+  const samples = await measureRounds(
+    [
+      { name: 'policy replay', measure: () => timed(async () => replay()) },
+      { name: 'sha256sum', measure: () => timed(async () => execFileSync('sha256sum', [text])) },
+    ],
+    options.rounds,
+  );
+  return { work: 'replay', unit: 'ms', samples };
+}
+
+function isEmpty(list: unknown): boolean {
+  return Array.isArray(list) && list.length === 0;
+}
+
 function command(name: string, data: string, ...flags: readonly string[]): string {
-  const args = [MAIN, 'audit', name, '--data', data, ...flags];
-  const { status, stdout, stderr } = spawnSync(process.execPath, args, {
+  return program('audit', name, '--data', data, ...flags);
+}
+
+function program(...args: readonly string[]): string {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [MAIN, ...args], {
     encoding: 'utf8',
     maxBuffer: 2 ** 30,
   });
@@ -130,7 +165,8 @@ function notes(): readonly string[] {
   return [
     `Requests over 16 connections for ${seconds} s a round, with durable records of changes and without any log,`,
     `which only this benchmark can take away. Below that a log of ${count} records of ${DAYS} days and 100 subjects,`,
-    "written by the gateway's own writer and sealed, against the same lines as one text file. Commands",
+    "written by the gateway's own writer and sealed, against the same lines as one text file; the replay is",
+    'of all of its requests, by a policy that takes one right away. Commands',
     'count with the start of their process; both sides read what the system has in memory.',
   ];
 }

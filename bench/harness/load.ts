@@ -1,9 +1,9 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { createRequire } from 'node:module';
+import { fileURLToPath } from 'node:url';
 import { LOAD_CORE, pinned } from './core.ts';
 
-const AUTOCANNON = createRequire(import.meta.url).resolve('autocannon');
+const LOAD_SIDE = fileURLToPath(new URL('load-side.mjs', import.meta.url));
 const CONNECTIONS = 16;
 
 /** A request that is sent over and over. */
@@ -17,10 +17,10 @@ export interface LoadRequest {
 }
 
 interface LoadReport {
-  readonly requests: { readonly total: number };
+  readonly sent: number;
+  /** Seconds. */
   readonly duration: number;
-  readonly non2xx: number;
-  readonly errors: number;
+  readonly failed: number;
 }
 
 /**
@@ -29,25 +29,16 @@ interface LoadReport {
  * @throws Error when an answer is not one of success.
  */
 export async function requestsPerSecond(load: LoadRequest, seconds: number): Promise<number> {
-  const headers = Object.entries(load.headers ?? {}).flatMap(([name, value]) => [
-    '-H',
-    `${name}=${value}`,
-  ]);
-  const output = ['--json', '--no-progress'];
-  const pace = ['-c', String(CONNECTIONS), '-d', String(seconds)];
-  const text = load.body === undefined ? [] : ['-b', load.body];
-  const body = load.bodyFile === undefined ? text : ['-i', load.bodyFile];
-  const args = [AUTOCANNON, ...output, ...pace, '-m', load.method, ...headers, ...body, load.url];
-  const child = spawn(...pinned(LOAD_CORE, process.execPath, args), {
-    stdio: ['ignore', 'pipe', 'ignore'],
+  const options = { ...load, connections: CONNECTIONS, duration: seconds };
+  const command = [LOAD_SIDE, JSON.stringify(options)];
+  const child = spawn(...pinned(LOAD_CORE, process.execPath, command), {
+    stdio: ['ignore', 'pipe', 'inherit'],
   });
   const closed = once(child, 'close');
   const chunks: Buffer[] = [];
   for await (const chunk of child.stdout) chunks.push(chunk as Buffer);
   await closed;
-  const { requests, duration, non2xx, errors } = JSON.parse(
-    Buffer.concat(chunks).toString(),
-  ) as LoadReport;
-  if (non2xx + errors > 0) throw new Error(`${load.url}: ${non2xx + errors} requests failed`);
-  return requests.total / duration;
+  const report = JSON.parse(Buffer.concat(chunks).toString()) as LoadReport;
+  if (report.failed > 0) throw new Error(`${load.url}: ${report.failed} requests failed`);
+  return report.sent / report.duration;
 }

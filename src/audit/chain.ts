@@ -1,6 +1,6 @@
 import { createHash, hash } from 'node:crypto';
 import type { Framing, Line } from '../store/line-log.ts';
-import { placeText } from './record-codec.ts';
+import { placeBegin } from './record-codec.ts';
 
 /** SHA-256 in base64url is so long. */
 export const HASH_LENGTH = 43;
@@ -9,7 +9,13 @@ const HASH_END = '"}';
 /** How long what stands after the fields of a record is. */
 export const TAIL_LENGTH = HASH_BEGIN.length + HASH_LENGTH + HASH_END.length;
 /** What stands between a record's hash and the next record. */
-const BETWEEN = Buffer.from(`${HASH_END}\n`);
+const BETWEEN = `${HASH_END}\n`;
+/** No record's number and the comma after it are longer. */
+const NUMBER_LENGTH = 20;
+/** Memory that is kept for the next lines, in bytes. */
+const KEPT_BYTES = 2 ** 20;
+/** Bytes of UTF-8 that a character of a text takes at most. */
+const WIDEST = 3;
 
 /** What stands after the fields of a record: its hash, and the end of the line without its newline. */
 export function tailOf(hash: string): string {
@@ -30,7 +36,7 @@ export function beginning(instance: string): ChainHead {
 
 /** The hash of a record that follows the one of the hash given: over that hash and the line up to its own. */
 export function hashAfter(previous: string, fields: Uint8Array): string {
-  return hashOf(Buffer.concat([Buffer.from(previous), BETWEEN, fields]));
+  return hashOf(Buffer.concat([Buffer.from(previous + BETWEEN), fields]));
 }
 
 /**
@@ -51,6 +57,7 @@ export class Chain implements Framing {
   readonly #onKept: (head: ChainHead) => void;
   #head: ChainHead;
   #kept: ChainHead;
+  #room = Buffer.alloc(0);
 
   /** @param onKept Told the head whenever everything up to it is on stable storage. */
   constructor(instance: string, onKept: (head: ChainHead) => void) {
@@ -60,34 +67,39 @@ export class Chain implements Framing {
     this.#kept = this.#head;
   }
 
-  /** Written once into the memory that goes to the file: what is hashed stands there in a row. */
+  /**
+   * The lines of records, whose bytes are the text of their fields. Written once into
+   * the memory that goes to the file: what is hashed stands there in a row.
+   */
   frame(place: bigint, lines: readonly Line[]): Uint8Array {
-    const room = this.#roomFor(place, lines);
-    let at = room.write(this.#head.hash, 0, 'latin1');
-    BETWEEN.copy(room, at);
-    at += BETWEEN.length;
+    const begun = placeBegin(this.#instance);
+    const around = begun.length + NUMBER_LENGTH + TAIL_LENGTH + 1;
+    let room = this.#roomOf(roomFor(lines, around));
+    let { hash } = this.#head;
+    let at = room.write(hash + BETWEEN, 0, 'latin1');
     const start = at;
     let hashedFrom = 0;
-    let count = place;
+    let number = Number(place);
     for (const { bytes } of lines) {
-      at += room.write(placeText(this.#instance, count), at, 'latin1');
-      room.set(bytes, at);
-      at += bytes.byteLength;
-      const hash = hashOf(room.subarray(hashedFrom, at));
+      if (room.length - at < WIDEST * bytes.length + around) {
+        room = Buffer.concat([room], 2 * room.length + WIDEST * bytes.length);
+      }
+      at += room.write(`${begun}${number},${bytes.toString()}`, at);
+      hash = hashOf(room.subarray(hashedFrom, at));
       hashedFrom = at + HASH_BEGIN.length;
-      at += room.write(`${tailOf(hash)}\n`, at, 'latin1');
-      this.#head = { count, hash };
-      count += 1n;
+      at += room.write(HASH_BEGIN + hash + BETWEEN, at, 'latin1');
+      number += 1;
     }
+    this.#head = { count: BigInt(number - 1), hash };
     return room.subarray(start, at);
   }
 
-  /** Memory for lines and for the hash before them. */
-  #roomFor(place: bigint, lines: readonly Line[]): Buffer {
-    const last = placeText(this.#instance, place + BigInt(lines.length));
-    const around = last.length + TAIL_LENGTH + 1;
-    const bytes = lines.reduce((sum, line) => sum + line.bytes.byteLength, 0);
-    return Buffer.allocUnsafe(HASH_LENGTH + BETWEEN.length + bytes + lines.length * around);
+  /** The same memory again and again, where little of it is asked for: fresh memory costs more than what is done in it. */
+  #roomOf(bytes: number): Buffer {
+    if (bytes > KEPT_BYTES) return Buffer.allocUnsafeSlow(bytes);
+    if (bytes > this.#room.length)
+      this.#room = Buffer.allocUnsafeSlow(Math.min(2 * bytes, KEPT_BYTES));
+    return this.#room;
   }
 
   kept(): void {
@@ -98,4 +110,16 @@ export class Chain implements Framing {
   dropped(): void {
     this.#head = this.#kept;
   }
+}
+
+/** Memory for lines and for the hash before them, as long as all characters are of one byte. */
+function roomFor(lines: readonly Line[], around: number): number {
+  let room = HASH_LENGTH + BETWEEN.length + lines.length * around;
+  let longest = 0;
+  for (const { bytes } of lines) {
+    room += bytes.length;
+    if (bytes.length > longest) longest = bytes.length;
+  }
+  // Before the last one there has to be room for the longest of wide characters.
+  return room + (WIDEST - 1) * longest;
 }

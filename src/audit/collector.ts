@@ -1,5 +1,5 @@
 import type { ReadableLogRecord } from '@opentelemetry/sdk-logs';
-import { encodeRecord, placeText } from './record-codec.ts';
+import { placeText, recordText } from './record-codec.ts';
 import type { AuditRecord } from './record.ts';
 import { microsOf } from './time.ts';
 import type { AuditLog } from './writer.ts';
@@ -108,7 +108,7 @@ function logOf(instance: string, record: AuditRecord) {
 /** Its place in the chain is not known yet. */
 function bodyOf(instance: string, record: AuditRecord): string {
   const begun = placeText(instance, 0n).replace('"sequence":0,', '');
-  return `${begun}${encodeRecord(record).toString()}}`;
+  return `${begun}${recordText(record)}}`;
 }
 
 /** Looks at what came of each sending. */

@@ -1,11 +1,17 @@
 import type { CommitSummary } from '../protocol/commit-summary.ts';
+import { RepeatedText } from './repeated-text.ts';
 import type { AskedRights, AuditPrincipal, AuditRecord, ShadowVerdict } from './record.ts';
 
 const USER_AGENT_LENGTH = 256;
 
 /** How the line of a record begins: with its place in the log, which is known only when it is written. */
 export function placeText(instance: string, sequence: bigint): string {
-  return `{"instance":${text(instance)},"sequence":${sequence},`;
+  return `${placeBegin(instance)}${sequence},`;
+}
+
+/** The same up to the number. */
+export function placeBegin(instance: string): string {
+  return `{"instance":${text(instance)},"sequence":`;
 }
 
 /**
@@ -13,25 +19,52 @@ export function placeText(instance: string, sequence: bigint): string {
  * (`Chain`). Every field is there, always in this order; what is absent is null.
  * Integers are JSON integers of any size.
  */
-export function encodeRecord(record: AuditRecord): Buffer {
-  return Buffer.from(
-    `"phase":${text(record.phase)},"time":${text(record.time)}` +
-      `,"duration_us":${integer(record.duration_us)}` +
-      `,"request_id":${text(record.request_id)},"decision_id":${text(record.decision_id)}` +
-      `,"principal":${knownPrincipal(record.principal)},"subject":${text(record.subject)}` +
-      `,"credential":${text(record.credential)},"source_ip":${text(record.source_ip)}` +
-      `,"user_agent":${text(record.user_agent?.slice(0, USER_AGENT_LENGTH))}` +
-      `,"operation":${text(record.operation)},"object":${text(record.object)}` +
-      `,"objects":${texts(record.objects ?? [])}` +
-      `,"mode":${text(record.mode)},"branch":${text(record.branch)}` +
-      `,"backend":${text(record.backend)},"decision":${text(record.decision)}` +
-      `,"rule":${text(record.rule)},"policy_digest":${text(record.policy_digest)}` +
-      `,"rights":${rightsText(record.rights)},"shadow":${shadowText(record.shadow)}` +
-      `,"status":${integer(record.status)},"code":${integer(record.code)}` +
-      `,"bytes_in":${integer(record.bytes_in)},"bytes_out":${integer(record.bytes_out)}` +
-      `,"context":${contextText(record.context)},"commit":${commitText(record.commit)}`,
+export function recordText(record: AuditRecord): string {
+  return (
+    `"phase":"${record.phase}","time":${text(record.time)}` +
+    `,"duration_us":${integer(record.duration_us)}` +
+    `,"request_id":${text(record.request_id)},"decision_id":${text(record.decision_id)}` +
+    `${caller.text(record)}${question.text(record)}` +
+    `,"rights":${rightsText(record.rights)},"shadow":${shadowText(record.shadow)}` +
+    `,"status":${integer(record.status)},"code":${integer(record.code)}` +
+    `,"bytes_in":${integer(record.bytes_in)},"bytes_out":${integer(record.bytes_out)}` +
+    `,"context":${contextText(record.context)},"commit":${commitText(record.commit)}`
   );
 }
+
+/** Who asks, and from where. */
+const caller = new RepeatedText(
+  (one, other) =>
+    one.principal === other.principal &&
+    one.subject === other.subject &&
+    one.credential === other.credential &&
+    one.source_ip === other.source_ip &&
+    one.user_agent === other.user_agent,
+  (record) =>
+    `,"principal":${principalText(record.principal)},"subject":${text(record.subject)}` +
+    `,"credential":${text(record.credential)},"source_ip":${text(record.source_ip)}` +
+    `,"user_agent":${text(record.user_agent?.slice(0, USER_AGENT_LENGTH))}`,
+);
+
+/** What is asked, and what was decided. */
+const question = new RepeatedText(
+  (one, other) =>
+    one.operation === other.operation &&
+    one.object === other.object &&
+    one.objects === other.objects &&
+    one.mode === other.mode &&
+    one.branch === other.branch &&
+    one.backend === other.backend &&
+    one.decision === other.decision &&
+    one.rule === other.rule &&
+    one.policy_digest === other.policy_digest,
+  (record) =>
+    `,"operation":${text(record.operation)},"object":${text(record.object)}` +
+    `,"objects":${texts(record.objects ?? [])}` +
+    `,"mode":${text(record.mode)},"branch":${text(record.branch)}` +
+    `,"backend":${text(record.backend)},"decision":"${record.decision}"` +
+    `,"rule":${text(record.rule)},"policy_digest":${text(record.policy_digest)}`,
+);
 
 /** What JSON writes as it is. */
 const PLAIN = /^[\w !#$%&'()*+,./:;<=>?@[\]^`{|}~-]*$/;
@@ -45,22 +78,13 @@ function integer(value: bigint | number | null | undefined): string {
   return String(value ?? null);
 }
 
-/** The same names come with every request of a caller. */
-const principals = new WeakMap<AuditPrincipal, string>();
-
-function knownPrincipal(principal: AuditPrincipal | null): string {
-  if (principal === null) return 'null';
-  let known = principals.get(principal);
-  if (known === undefined) principals.set(principal, (known = principalText(principal)));
-  return known;
-}
-
 function contextText(context: AuditRecord['context']): string {
   for (const _ in context) return JSON.stringify(context);
   return '{}';
 }
 
-function principalText(principal: AuditPrincipal): string {
+function principalText(principal: AuditPrincipal | null): string {
+  if (principal === null) return 'null';
   const { subject, groups, roles, scopes } = principal;
   const named = `"subject":${text(subject)},"groups":${texts(groups)},"roles":${texts(roles)}`;
   return `{${named},"scopes":${JSON.stringify(scopes ?? null)}}`;

@@ -75,10 +75,22 @@ export const decisions: readonly Decision[] = [
   'unavailable',
 ];
 
+/** Fields that some version of the program did not write. */
+const LATER = ['rights', 'shadow'];
+
 function objectOf(line: string): JsonObject {
   const value = jsonOf(line);
   if (!isJsonObject(value)) throw new RecordFault('the line is not a JSON object');
+  const missing = LATER.find((name) => !(name in value));
+  if (missing !== undefined) throw otherVersion(`an audit record has no field "${missing}"`);
   return value;
+}
+
+/** What another version of the program wrote, and this one cannot read. */
+export function otherVersion(what: string): RecordFault {
+  return new RecordFault(
+    `${what}: another version of the program wrote it, and this one cannot read it`,
+  );
 }
 
 function jsonOf(line: string): JsonValue {

@@ -18,28 +18,40 @@ type Requests = readonly DecidedRequest[];
 /**
  * Every request of an audit folder whose record is of the period, each once: by its
  * outcome, or by its attempt where it has no outcome. Comes in pieces, instance by
- * instance.
+ * instance; those without an outcome come last.
  */
 export async function* readRequests(folder: string, period: Period = {}): AsyncGenerator<Requests> {
+  const halves = new Halves();
   for (const instance of await instancesOf(folder)) {
-    const attempts = new Map<string, DecidedRequest>();
     for (const file of await filesOf(folder, instance)) {
       for await (const records of recordsIn(file, period)) {
-        const ended = records.filter((record) => isEnd(record, attempts));
+        const ended = records.filter((record) => halves.isEnd(record));
         yield ended.filter((record) => isWithin(record, period));
       }
     }
-    yield [...attempts.values()].filter((record) => isWithin(record, period));
   }
+  yield halves.unanswered().filter((record) => isWithin(record, period));
 }
 
-function isEnd(record: DecidedRequest, attempts: Map<string, DecidedRequest>): boolean {
-  if (record.phase === 'outcome') {
-    attempts.delete(record.decisionId);
-    return true;
+/** Brings attempts and outcomes together: a later start may have written the outcome, into an instance of its own. */
+class Halves {
+  readonly #attempts = new Map<string, DecidedRequest>();
+  /** Decisions whose outcome came by before their attempt. */
+  readonly #early = new Set<string>();
+
+  isEnd(record: DecidedRequest): boolean {
+    const { phase, decisionId } = record;
+    if (phase === 'outcome') {
+      if (!this.#attempts.delete(decisionId)) this.#early.add(decisionId);
+      return true;
+    }
+    if (!this.#early.delete(decisionId)) this.#attempts.set(decisionId, record);
+    return false;
   }
-  attempts.set(record.decisionId, record);
-  return false;
+
+  unanswered(): Requests {
+    return [...this.#attempts.values()];
+  }
 }
 
 function isWithin({ time }: DecidedRequest, { since, until }: Period): boolean {

@@ -2,22 +2,26 @@ import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { access, readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
-import { ArrowError } from '../arrow/errors.ts';
 import { text as textKind } from '../arrow/value-column.ts';
-import type { AuditFinding, Tampering } from './audit-finding.ts';
+import type { AuditFinding } from './audit-finding.ts';
 import type { ChainHead } from './chain.ts';
 import type { Marks } from './chain-reader.ts';
 import type { LogFile } from './log-folder.ts';
-import { RecordFault } from './record-decoding.ts';
+import { isAbsent } from './log-part.ts';
+import type { LoggedRecord } from './record.ts';
 import { isSealSigned, parseSeal, type Seal } from './seal.ts';
-import { follow, openSegment } from './segment-file.ts';
+import { follow, hashOfRecord, openSegment } from './segment-file.ts';
+import { isDamage, numbersOfSegment } from './segment-numbers.ts';
 import type { PublicKey } from './signing-key.ts';
 import { StatementFault } from './statement.ts';
+import { judgeBreak, removedText, type Judged } from './tampering.ts';
 
 /** What a check of a segment is given beside its file. */
 export interface SegmentPlace {
   readonly instance: string;
   readonly file: LogFile;
+  /** All files of the instance. */
+  readonly files: readonly LogFile[];
   /** Where the chain stands before it. */
   readonly from: ChainHead;
   readonly marks: Marks;
@@ -37,11 +41,11 @@ export interface CheckedSegment {
  */
 export async function checkSegment(place: SegmentPlace): Promise<CheckedSegment> {
   const seal = await goodSeal(place);
-  if (seal === undefined) return checkRecords(place, 'edited', 'its seal is not valid');
+  if (seal === undefined) return checkRecords(place, 'its seal is not valid');
   if (seal.retired !== '') return retired(place, seal);
   if (!(await exists(place.file.path))) return missing(place, seal);
   if ((await digestOf(place.file.path)) !== seal.sha256) {
-    return checkRecords(place, 'edited', 'its bytes are not those that were sealed');
+    return checkRecords(place, 'its bytes are not those that were sealed', seal);
   }
   await markHashes(place, seal);
   return { head: seal.after };
@@ -106,46 +110,49 @@ async function markHashes({ file, from, marks }: SegmentPlace, seal: Seal): Prom
 /** Looks at every record for the first that is bad. If none is, the segment itself is to blame. */
 async function checkRecords(
   place: SegmentPlace,
-  kind: Tampering,
   why: string,
+  seal?: Seal,
 ): Promise<CheckedSegment> {
   const { instance, file, from } = place;
-  const found = await firstBad(place).catch((error: unknown): Bad => {
-    if (isDamage(error)) return { head: from, text: 'the file cannot be read any more' };
-    throw error;
+  const { head, bad } = await firstBad(place).catch((error: unknown): FirstBad => {
+    if (!isDamage(error)) throw error;
+    return { head: from, bad: { kind: 'edited', text: 'the file cannot be read any more' } };
   });
-  const sequence = found.head.count + 1n;
-  const text =
-    found.text ?? `the segment of records ${from.count + 1n} to ${found.head.count}: ${why}`;
-  return {
-    head: found.head,
-    finding: {
-      kind: found.kind ?? kind,
-      instance,
-      file: file.path,
-      line: null,
-      sequence: found.text === undefined ? from.count + 1n : sequence,
-      text,
-    },
-  };
+  const whole = `the segment of records ${from.count + 1n} to ${head.count}: ${why}`;
+  const [first, judged] =
+    bad !== undefined
+      ? [head.count + 1n, bad]
+      : (cutOff(head, seal) ?? [from.count + 1n, { kind: 'edited', text: whole } as const]);
+  const finding = { ...judged, instance, file: file.path, line: null, sequence: first };
+  return { head, finding };
 }
 
-interface Bad {
+/** The records that were taken from the end of a segment whose others are as they were. */
+function cutOff(
+  { count }: ChainHead,
+  seal: Seal | undefined,
+): readonly [bigint, Judged] | undefined {
+  if (seal === undefined || count >= seal.after.count) return undefined;
+  return [count + 1n, { kind: 'removed', text: removedText(count + 1n, seal.after.count) }];
+}
+
+interface FirstBad {
+  /** How far the chain holds. */
   readonly head: ChainHead;
-  readonly kind?: Tampering;
-  /** Undefined when every record follows from the one before. */
-  readonly text?: string;
+  /** What was done to the record behind it; undefined when there is none. */
+  readonly bad?: Judged;
 }
 
-async function firstBad({ file, from }: SegmentPlace): Promise<Bad> {
-  const segment = await openSegment(file.path);
+/** Follows the chain through the records up to the first that breaks it. */
+async function firstBad(place: SegmentPlace): Promise<FirstBad> {
+  const segment = await openSegment(place.file.path);
   try {
-    let head = from;
+    let head = place.from;
     for (let index = 0; index < segment.file.batchRows.length; index++) {
       const walked = follow(head, await segment.file.readBatch(index));
       head = walked.head;
       if (walked.broken !== undefined)
-        return { head, ...judge(head.count + 1n, walked.broken.sequence) };
+        return { head, bad: await judge(place, head, walked.broken) };
     }
     return { head };
   } finally {
@@ -153,17 +160,20 @@ async function firstBad({ file, from }: SegmentPlace): Promise<Bad> {
   }
 }
 
-function judge(expected: bigint, found: bigint): Omit<Bad, 'head'> {
-  if (found === expected) return { kind: 'edited', text: `record ${expected} was edited` };
-  if (found < expected) {
-    return { kind: 'reordered', text: `record ${found} stands where ${expected} belongs` };
-  }
-  return { kind: 'removed', text: `record ${expected} is not there, ${found} is` };
-}
-
-function isDamage(error: unknown): boolean {
-  if (error instanceof ArrowError || error instanceof RecordFault) return true;
-  return error instanceof RangeError || error instanceof TypeError || hasCode(error, 'ENOENT');
+function judge(
+  { files, file, from }: SegmentPlace,
+  head: ChainHead,
+  broken: LoggedRecord,
+): Promise<Judged> {
+  const expected = head.count + 1n;
+  return judgeBreak({
+    files,
+    expected,
+    found: broken.sequence,
+    followsAsExpected: () => hashOfRecord(head, { ...broken, sequence: expected }) === broken.hash,
+    next: async () =>
+      (await numbersOfSegment(file.path))[Number(expected - from.count)] ?? undefined,
+  });
 }
 
 async function digestOf(path: string): Promise<string> {
@@ -177,12 +187,8 @@ async function exists(path: string): Promise<boolean> {
   return access(path).then(
     () => true,
     (error: unknown) => {
-      if (hasCode(error, 'ENOENT')) return false;
+      if (isAbsent(error)) return false;
       throw error;
     },
   );
-}
-
-function hasCode(error: unknown, code: string): boolean {
-  return error instanceof Error && 'code' in error && error.code === code;
 }

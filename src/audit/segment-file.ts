@@ -6,9 +6,9 @@ import { FileWriter } from '../arrow/file-writer.ts';
 import { validateColumns } from '../arrow/validate.ts';
 import { readLines } from '../store/line-reader.ts';
 import { hashAfter, type ChainHead } from './chain.ts';
-import { encodeRecord, placeText } from './record-codec.ts';
+import { placeText, recordText } from './record-codec.ts';
 import { batchOfRecords, recordAt, recordFields } from './record-columns.ts';
-import { decodeRecord } from './record-decoding.ts';
+import { decodeRecord, otherVersion } from './record-decoding.ts';
 import type { LoggedRecord } from './record.ts';
 import { ScratchReads } from './scratch-reads.ts';
 
@@ -115,13 +115,18 @@ export function follow(
   let head = from;
   for (let row = 0; row < batch.numRows; row++) {
     const record = recordAt(batch, row);
-    const fields = placeText(record.instance, record.sequence) + encodeRecord(record).toString();
-    const hash = hashAfter(head.hash, Buffer.from(fields));
+    const hash = hashOfRecord(head, record);
     const count = head.count + 1n;
     if (hash !== record.hash || record.sequence !== count) return { head, broken: record };
     head = { count, hash };
   }
   return { head };
+}
+
+/** The hash of a record that stands behind a place of the chain. */
+export function hashOfRecord({ hash }: ChainHead, record: LoggedRecord): string {
+  const fields = placeText(record.instance, record.sequence) + recordText(record);
+  return hashAfter(hash, Buffer.from(fields));
 }
 
 /** An open segment; its caller closes it. */
@@ -132,7 +137,7 @@ export interface OpenSegment {
   close(): Promise<void>;
 }
 
-/** Opens a segment's file. @throws ArrowError when it is damaged */
+/** Opens a segment's file. @throws ArrowError when it is damaged, RecordFault for one of another version of the program */
 export async function openSegment(path: string): Promise<OpenSegment> {
   const handle = await open(path, 'r');
   try {
@@ -144,7 +149,7 @@ export async function openSegment(path: string): Promise<OpenSegment> {
       return new Uint8Array(bytes.buffer, bytes.byteOffset, bytesRead);
     };
     return {
-      file: checked(await openFile({ size, read })),
+      file: checked(withColumns(await openFile({ size, read }), path)),
       scratch: new ScratchReads(handle.fd, size),
       close: () => handle.close(),
     };
@@ -152,6 +157,14 @@ export async function openSegment(path: string): Promise<OpenSegment> {
     await handle.close();
     throw error;
   }
+}
+
+/** Records are read by the places of their columns, which other versions of the program may have elsewhere. */
+function withColumns(file: ArrowFile, path: string): ArrowFile {
+  const { fields } = file.schema;
+  const isSame = recordFields.every(({ name }, at) => fields[at]?.name === name);
+  if (isSame && fields.length === recordFields.length) return file;
+  throw otherVersion(`the segment ${path} has other columns`);
 }
 
 /**

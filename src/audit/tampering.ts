@@ -1,12 +1,33 @@
-import type { ChainHead } from './chain.ts';
-import type { BrokenLine } from './chain-reader.ts';
-import type { LogFile } from './log-folder.ts';
 import { readLines } from '../store/line-reader.ts';
 import type { AuditFinding, Tampering } from './audit-finding.ts';
+import { hashAfter, tailOf, TAIL_LENGTH, type ChainHead } from './chain.ts';
+import type { BrokenLine } from './chain-reader.ts';
+import type { LogFile } from './log-folder.ts';
+import { isDamage, numbersOfSegment } from './segment-numbers.ts';
 
 /** How a line of the log begins; the instance is not looked at. */
-const PLACE = /^\{"instance":"[^"]*","sequence":(\d{1,19}),/;
+const PLACE = /^(\{"instance":"[^"]*","sequence":)(\d{1,19}),/;
 const PLACE_LENGTH = 200;
+
+/** What was done to a record, in a sentence. */
+export interface Judged {
+  readonly kind: Tampering;
+  readonly text: string;
+}
+
+/** The first record that does not follow from the one before it. */
+export interface BrokenRecord {
+  /** The files of its instance. */
+  readonly files: readonly LogFile[];
+  /** The number that belongs there. */
+  readonly expected: bigint;
+  /** The number that it gives itself; it may lie, or not be one. */
+  readonly found: bigint | undefined;
+  /** Whether it would follow if it gave itself the number that belongs there. */
+  readonly followsAsExpected: () => boolean;
+  /** The number that the record behind it gives itself. */
+  readonly next: () => Promise<bigint | undefined>;
+}
 
 /** Says what was done to the first line that does not follow from the one before it. */
 export async function describeBreak(
@@ -16,34 +37,44 @@ export async function describeBreak(
   broken: BrokenLine,
 ): Promise<AuditFinding> {
   const expected = head.count + 1n;
-  const { kind, text } = await judge(files, expected, broken);
-  const { file, line } = broken;
+  const { file, line, bytes } = broken;
+  const { kind, text } = await judgeBreak({
+    files,
+    expected,
+    found: placeOf(bytes),
+    followsAsExpected: () => follows(head, bytes.toString('latin1')),
+    next: () => placeAt(file, line + 1),
+  });
   return { kind, instance, file: file.path, line, sequence: expected, text };
 }
 
-interface Judged {
-  readonly kind: Tampering;
-  readonly text: string;
-}
-
-async function judge(
-  files: readonly LogFile[],
-  expected: bigint,
-  { bytes, file, line }: BrokenLine,
-): Promise<Judged> {
-  const found = placeOf(bytes);
+/** Tells a record that was edited from one that stands where another was removed, or that was moved. */
+export async function judgeBreak(broken: BrokenRecord): Promise<Judged> {
+  const { files, expected, found } = broken;
   const edited: Judged = { kind: 'edited', text: `record ${expected} was edited` };
-  if (found === undefined || found === expected) return edited;
+  if (found === undefined || found === expected || broken.followsAsExpected()) return edited;
   const moved: Judged = {
     kind: 'reordered',
     text: `record ${found} stands where ${expected} belongs`,
   };
   if (await holds(files, expected)) return moved;
-  if ((await placeAt(file, line + 1)) === expected + 1n) return edited;
+  if ((await broken.next()) === expected + 1n) return edited;
   if (found < expected) return moved;
-  const last = found - 1n;
-  const gone = last === expected ? `record ${expected} was` : `records ${expected} to ${last} were`;
-  return { kind: 'removed', text: `${gone} removed` };
+  return { kind: 'removed', text: removedText(expected, found - 1n) };
+}
+
+/** That the records from one to another are gone. */
+export function removedText(first: bigint, last: bigint): string {
+  return first === last
+    ? `record ${first} was removed`
+    : `records ${first} to ${last} were removed`;
+}
+
+/** Whether a line follows once it has the number that belongs there. */
+function follows({ count, hash }: ChainHead, line: string): boolean {
+  const numbered = line.replace(PLACE, `$1${count + 1n},`);
+  const fields = numbered.slice(0, -TAIL_LENGTH);
+  return numbered === fields + tailOf(hashAfter(hash, Buffer.from(fields, 'latin1')));
 }
 
 /** Which record stands in a line of a file. */
@@ -56,14 +87,30 @@ async function placeAt(file: LogFile, line: number): Promise<bigint | undefined>
 
 /** Whether the record stands anywhere. */
 async function holds(files: readonly LogFile[], sequence: bigint): Promise<boolean> {
-  for (const { path } of files) {
-    for await (const { bytes } of readLines(path)) if (placeOf(bytes) === sequence) return true;
+  for (const file of files) {
+    if (await holdsIn(file, sequence)) return true;
   }
   return false;
 }
 
+async function holdsIn({ kind, path }: LogFile, sequence: bigint): Promise<boolean> {
+  if (kind === 'segment') return segmentHolds(path, sequence);
+  for await (const { bytes } of readLines(path)) if (placeOf(bytes) === sequence) return true;
+  return false;
+}
+
+async function segmentHolds(path: string, sequence: bigint): Promise<boolean> {
+  try {
+    return (await numbersOfSegment(path)).includes(sequence);
+  } catch (error) {
+    // What cannot be read does not say that the record is there.
+    if (isDamage(error)) return false;
+    throw error;
+  }
+}
+
 /** The number that a line gives its record; it may lie. */
 export function placeOf(line: Buffer): bigint | undefined {
-  const digits = PLACE.exec(line.toString('latin1', 0, PLACE_LENGTH))?.[1];
+  const digits = PLACE.exec(line.toString('latin1', 0, PLACE_LENGTH))?.[2];
   return digits === undefined ? undefined : BigInt(digits);
 }

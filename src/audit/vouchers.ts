@@ -40,25 +40,34 @@ export async function readVouchers(
   const good: Checkpoint[] = [];
   const notes: string[] = [];
   for (const place of places) {
+    const strange: Checkpoint[] = [];
     for (const text of await place.all()) {
-      const read = trusted(text, keys);
+      const read = checkpointIn(text);
       if (typeof read === 'string') notes.push(`${place.name}: ${read}`);
-      else good.push(read);
+      else if (isCheckpointSigned(read, keys)) good.push(read);
+      else strange.push(read);
     }
+    for (const some of grouped(strange).values()) notes.push(`${place.name}: ${unsigned(some)}`);
   }
   return new Vouchers(good, keys, notes);
 }
 
-function trusted(text: string, keys: readonly PublicKey[]): Checkpoint | string {
+function checkpointIn(text: string): Checkpoint | string {
   try {
-    const checkpoint = parseCheckpoint(text);
-    if (isCheckpointSigned(checkpoint, keys)) return checkpoint;
-    const { instance, count } = checkpoint;
-    return `the checkpoint of ${instance} at ${count} was signed by none of the keys`;
+    return parseCheckpoint(text);
   } catch (error) {
     if (error instanceof StatementFault) return error.message;
     throw error;
   }
+}
+
+/** A place has as many checkpoints of an instance as it has seconds: one sentence for all of them. */
+function unsigned(checkpoints: readonly Checkpoint[]): string {
+  const sorted = checkpoints.toSorted(byCount);
+  const [{ instance, count }, last] = [sorted[0]!, sorted.at(-1)!];
+  return sorted.length === 1
+    ? `the checkpoint of ${instance} at ${count} was signed by none of the keys`
+    : `${sorted.length} checkpoints of ${instance}, at ${count} to ${last.count}, were signed by none of the keys`;
 }
 
 function grouped(checkpoints: readonly Checkpoint[]): ReadonlyMap<string, readonly Checkpoint[]> {

@@ -5,7 +5,7 @@ import { LineLog } from '../store/line-log.ts';
 import { Chain } from './chain.ts';
 import { Checkpoints, type CheckpointsOptions } from './checkpoints.ts';
 import { noteOwner } from './instance-owner.ts';
-import { encodeRecord } from './record-codec.ts';
+import { recordText } from './record-codec.ts';
 import type { AuditRecord } from './record.ts';
 
 /** Where audit records go. */
@@ -68,7 +68,7 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> 
   });
   return {
     instance,
-    write: (record, durable) => lines.append({ bytes: encodeRecord(record) }, durable),
+    write: (record, durable) => lines.append({ bytes: recordText(record) }, durable),
     healthy: () => lines.fault,
     weakness: () => checkpoints?.fault(),
     close: async () => {

@@ -1,6 +1,6 @@
 import { StreamWriter } from '../arrow/stream-writer.ts';
 import { tailOf } from '../audit/chain.ts';
-import { encodeRecord, placeText } from '../audit/record-codec.ts';
+import { placeText, recordText } from '../audit/record-codec.ts';
 import { batchOfRequests, requestSchema } from '../audit/request-columns.ts';
 import type { FoundRequest } from '../audit/request-search.ts';
 import { UsageError } from './usage-error.ts';
@@ -42,7 +42,7 @@ const formats: Readonly<Record<string, () => RequestFormat>> = {
 /** The line of the record as it stands in the log, and when its request came. */
 function jsonLine({ record, began }: FoundRequest): string {
   const { instance, sequence, hash } = record;
-  const line = placeText(instance, sequence) + encodeRecord(record).toString() + tailOf(hash);
+  const line = placeText(instance, sequence) + recordText(record) + tailOf(hash);
   return `${line.slice(0, -1)},"began":${JSON.stringify(began)}}\n`;
 }
 

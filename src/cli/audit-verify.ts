@@ -67,11 +67,14 @@ function jsonOf({ records, unsigned, findings, ...rest }: AuditVerified): string
 }
 
 function textOf({ instances, records, unsigned, findings, notes }: AuditVerified): string {
-  const faults = findings.length === 0 ? 'nothing is wrong' : `${findings.length} findings`;
+  const faults =
+    findings.length === 0
+      ? 'nothing is wrong'
+      : `${findings.length} ${findings.length === 1 ? 'finding' : 'findings'}`;
   return [
     ...findings.map(findingText),
     ...notes,
-    `looked at ${records} records of ${instances} instances, ${unsigned} of them not signed yet: ${faults}`,
+    `looked at ${records} records of ${instances} ${instances === 1 ? 'instance' : 'instances'}, ${unsigned} of them not signed yet: ${faults}`,
   ].join('\n');
 }
 

@@ -1,6 +1,6 @@
 import { Command, CommanderError } from 'commander';
 import { RecordFault } from '../audit/record-decoding.ts';
-import { KeptPolicyError } from '../gateway/replay/policy-before.ts';
+import { KeptPolicyError } from '../gateway/replay/kept-policy-error.ts';
 import { KeyFileError } from '../gateway/key-document.ts';
 import { PolicyError } from '../policy/policy-error.ts';
 import { CatalogError } from '../protocol/errors.ts';

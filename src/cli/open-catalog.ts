@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import { openEngine, type Engine } from '../engine/engine.ts';
 import type { RulesOptions } from '../engine/rules/rules-options.ts';
 import { logTable } from '../audit/log-table.ts';
+import { openNotes } from '../store/open-notes.ts';
 import { openStore } from '../store/open-store.ts';
 import type { Config } from './config-table.ts';
 import type { DataFolder } from './data-folder.ts';
@@ -15,12 +16,15 @@ export async function openCatalog(
   opened: Opened,
   rules?: RulesOptions,
 ): Promise<Engine> {
-  const store = await openStore({
+  const place = {
     redis: config['coordination.redis'],
     catalog: config['coordination.catalog'],
     folder: folder.store,
-  });
+  };
+  const store = await openStore(place);
   opened.add(() => store.close());
+  const bound = rules && { ...rules, verdicts: await openNotes(place, 'verdicts') };
+  opened.add(async () => bound?.verdicts.close());
   const engine = await openEngine({
     data: folder.root,
     store,
@@ -34,7 +38,7 @@ export async function openCatalog(
     arrowBody: config['limits.arrow_body'],
     page: config['limits.page'],
     repeatMillis: config['idempotence.window'],
-    ...(rules !== undefined && { rules }),
+    ...(bound !== undefined && { rules: bound }),
     virtual: [logTable(folder.audit)],
   });
   opened.add(() => engine.close());

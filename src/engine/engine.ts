@@ -244,7 +244,8 @@ function timesOf({ repeatMillis = REPEAT_MILLIS, clock = Date.now }: EngineOptio
 }
 
 function judgingOf({ rules, clock = Date.now }: EngineOptions): Judging {
-  return judging(rules?.source ?? (() => noRules), rules?.secret ?? (() => undefined), clock);
+  const [source, secret] = [rules?.source ?? (() => noRules), rules?.secret ?? (() => undefined)];
+  return judging(source, secret, clock, rules?.verdicts);
 }
 
 /** What does each kind of job; files that it writes are not collected meanwhile. */

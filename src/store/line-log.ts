@@ -4,15 +4,18 @@ import { AppendFile } from './append-file.ts';
 
 /** One line to be kept. */
 export interface Line {
-  /** Its bytes, with the newline at the end. */
-  readonly bytes: Uint8Array;
+  /** Its bytes, with the newline at the end; or a text that its framing makes bytes of. */
+  readonly bytes: Uint8Array | string;
   /** Orders ascend within a file: a line whose order does not begins a new one. */
   readonly order?: bigint;
 }
 
 /** What is put around the bytes of lines, which may depend on the lines before. */
 export interface Framing {
-  /** Lines that follow one another, as they stand in the file; the first has this place of the log, from 1 and without gaps. */
+  /**
+   * Lines that follow one another, as they stand in the file; the first has this place of the log,
+   * from 1 and without gaps. The bytes are good until it is called again.
+   */
   frame(place: bigint, lines: readonly Line[]): Uint8Array;
   /** Every line that was framed is on stable storage. */
   kept(): void;
@@ -101,7 +104,7 @@ export class LineLog {
   append(line: Line, durable: boolean): Promise<void> | undefined;
   append(line: Line, durable: boolean): Promise<void> | undefined {
     if (this.#closed) return Promise.reject(new Error('the log is closed'));
-    const full = this.#bytes + line.bytes.byteLength > KEEP_BYTES;
+    const full = this.#bytes + sizeOf(line) > KEEP_BYTES;
     if (durable || (full && this.#failure === undefined)) return this.#addAwaited(line);
     if (full) this.#lost += 1;
     else this.#add(line);
@@ -135,7 +138,7 @@ export class LineLog {
 
   #add(entry: Entry): void {
     this.#lines.push(entry);
-    this.#bytes += entry.bytes.byteLength;
+    this.#bytes += sizeOf(entry);
   }
 
   #schedule(millis: number): void {
@@ -202,7 +205,7 @@ export class LineLog {
   #framed(piece: readonly Entry[]): Uint8Array {
     const place = this.#synced + BigInt(this.#written + 1);
     const { framing } = this.#options;
-    return framing?.frame(place, piece) ?? Buffer.concat(piece.map(({ bytes }) => bytes));
+    return framing?.frame(place, piece) ?? Buffer.concat(piece.map(bytesOf));
   }
 
   /** As many of the next lines as go into the file in one write: at least one. */
@@ -212,7 +215,7 @@ export class LineLog {
     let count = 0;
     for (let bytes = 0; count < lines.length && bytes < room; count += 1) {
       if (count > 0 && !follows(lines[count]!, lines[count - 1]!.order)) break;
-      bytes += lines[count]!.bytes.byteLength;
+      bytes += sizeOf(lines[count]!);
     }
     return lines.slice(0, count);
   }
@@ -251,9 +254,9 @@ export class LineLog {
     this.#written = 0;
     this.#synced += BigInt(written);
     this.#options.framing?.kept();
-    for (const { bytes, waiter } of this.#lines.splice(0, written)) {
-      this.#bytes -= bytes.byteLength;
-      waiter?.resolve();
+    for (const line of this.#lines.splice(0, written)) {
+      this.#bytes -= sizeOf(line);
+      line.waiter?.resolve();
     }
   }
 
@@ -267,7 +270,7 @@ export class LineLog {
     const lines = this.#lines;
     this.#lines = lines.filter(({ waiter }) => waiter === undefined);
     this.#written = 0;
-    this.#bytes = this.#lines.reduce((sum, { bytes }) => sum + bytes.byteLength, 0);
+    this.#bytes = this.#lines.reduce((sum, line) => sum + sizeOf(line), 0);
     for (const { waiter } of lines) waiter?.reject(new Error(this.#failure));
     if (!this.#closed) this.#schedule(RETRY_MILLIS);
   }
@@ -286,6 +289,15 @@ export class LineLog {
       await rm(path, { force: true });
     }
   }
+}
+
+function bytesOf({ bytes }: Line): Uint8Array {
+  return typeof bytes === 'string' ? Buffer.from(bytes) : bytes;
+}
+
+/** How much memory a line takes, in bytes. */
+function sizeOf({ bytes }: Line): number {
+  return bytes.length;
 }
 
 function follows({ order }: Line, last: bigint | undefined): boolean {

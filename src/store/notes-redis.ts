@@ -10,10 +10,14 @@ const FIRST_MILLIS = 5000;
  * other keys. It opens without Redis as well, and works as soon as Redis answers.
  * @throws StoreError address.
  */
-export async function openNotesRedis(url: string, catalog: string): Promise<Notes> {
+export async function openNotesRedis(
+  url: string,
+  catalog: string,
+  purpose: string,
+): Promise<Notes> {
   const link = await connectRedis(parseRedisAddress(url));
   await link.untilReady(FIRST_MILLIS);
-  return new NotesRedis(link, `{arrowgate:${catalog}}:notes`);
+  return new NotesRedis(link, `{arrowgate:${catalog}}:${purpose}`);
 }
 
 class NotesRedis implements Notes {
@@ -27,6 +31,14 @@ class NotesRedis implements Notes {
 
   async keep(name: string, text: string): Promise<void> {
     await this.#link.client.hset(this.#key, name, text);
+  }
+
+  async claim(name: string, text: string): Promise<boolean> {
+    return (await this.#link.client.hsetnx(this.#key, name, text)) === 1;
+  }
+
+  async get(name: string): Promise<string | undefined> {
+    return (await this.#link.client.hget(this.#key, name)) ?? undefined;
   }
 
   async remove(name: string): Promise<void> {

@@ -15,6 +15,13 @@ export interface Notes {
    * @param name Of `A-Za-z0-9-`.
    */
   keep(name: string, text: string): Promise<void>;
+  /**
+   * Keeps a text where the name has none: of several that do so at once, one.
+   * @returns Whether it was kept.
+   */
+  claim(name: string, text: string): Promise<boolean>;
+  /** The text of a name; undefined where there is none. */
+  get(name: string): Promise<string | undefined>;
   /** Removes the text of a name, if there is one. */
   remove(name: string): Promise<void>;
   /** Every note, in the order of the names. */

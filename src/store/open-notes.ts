@@ -4,7 +4,16 @@ import { openNotesRedis } from './notes-redis.ts';
 import type { Notes } from './notes.ts';
 import type { StoreOptions } from './open-store.ts';
 
-/** Opens the notes beside the store that was chosen. @throws StoreError address */
-export async function openNotes({ redis, catalog, folder }: StoreOptions): Promise<Notes> {
-  return redis === null ? openNotesFolder(join(folder, 'notes')) : openNotesRedis(redis, catalog);
+/**
+ * Opens the notes beside the store that was chosen.
+ * @param purpose What they are for: each has notes of its own.
+ * @throws StoreError address
+ */
+export async function openNotes(
+  { redis, catalog, folder }: StoreOptions,
+  purpose: 'notes' | 'verdicts' = 'notes',
+): Promise<Notes> {
+  return redis === null
+    ? openNotesFolder(join(folder, purpose))
+    : openNotesRedis(redis, catalog, purpose);
 }

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Chain } from '../../src/audit/chain.ts';
-import { encodeRecord } from '../../src/audit/record-codec.ts';
+import { recordText } from '../../src/audit/record-codec.ts';
 import { decodeRecord, RecordFault } from '../../src/audit/record-decoding.ts';
 import type { AuditRecord } from '../../src/audit/record.ts';
 import { record } from './records.ts';
@@ -9,7 +9,7 @@ import { record } from './records.ts';
 /** The line of the only record of a log, as the seventh. */
 function lineOf(given: AuditRecord): string {
   const chain = new Chain('20260131T235959Z-9f86d081', () => undefined);
-  return Buffer.from(chain.frame(7n, [{ bytes: encodeRecord(given) }])).toString();
+  return Buffer.from(chain.frame(7n, [{ bytes: recordText(given) }])).toString();
 }
 
 function hashIn(line: string): string {
@@ -125,6 +125,11 @@ describe('a line that is no record', () => {
     ['torn', line.slice(0, 40), 'the line is not JSON'],
     ['empty', '', 'the line is not JSON'],
     ['a list', '[]', 'the line is not a JSON object'],
+    [
+      'of another version',
+      line.replace('"rights":', '"duties":'),
+      'an audit record has no field "rights": another version of the program wrote it, and this one cannot read it',
+    ],
     [
       'without a field',
       line.replace('"request_id":"r1",', ''),

@@ -66,6 +66,16 @@ describe('the requests of a log', () => {
     expect(idsOf(await read(folder)).sort()).toEqual(['a', 'b', 'lost']);
   });
 
+  it('are each there once where a later start wrote the outcome', async () => {
+    const [[lost, outcome], other] = [pair('lost', 1), pair('other', 2)];
+    const folder = await written([lost!, ...other]);
+    const later = await openAuditLog({ folder, rotateBytes: 2 ** 20 });
+    await later.write(outcome!, true);
+    await later.close();
+    const all = (await read(folder)).map((one) => `${one.decisionId} ${one.phase}`);
+    expect(all.toSorted()).toEqual(['lost outcome', 'other outcome']);
+  });
+
   it('are those of the period alone', async () => {
     const folder = await written(
       [1, 2, 3, 4].flatMap((minute) => pair(`r${minute}`, minute)),

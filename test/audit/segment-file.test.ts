@@ -1,9 +1,11 @@
 import { appendFile, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as fc from 'fast-check';
-import { tableFromIPC } from 'apache-arrow';
+import { Schema, tableFromIPC } from 'apache-arrow';
 import { describe, expect, it } from 'vitest';
+import { FileWriter } from '../../src/arrow/file-writer.ts';
 import { beginning } from '../../src/audit/chain.ts';
+import { recordFields } from '../../src/audit/record-columns.ts';
 import { recordsOfSegment, UnfitSegment, writeSegment } from '../../src/audit/segment-file.ts';
 import type { AuditRecord, LoggedRecord } from '../../src/audit/record.ts';
 import { openAuditLog } from '../../src/audit/writer.ts';
@@ -103,6 +105,16 @@ describe('a sealed segment', () => {
     await appendFile(path, '{"instance":"');
     await writeSegment(path, `${path}.arrow`, beginning(instance));
     expect(await recordsIn(`${path}.arrow`)).toEqual(records);
+  });
+
+  it('of another version of the program is not read as if it were of this one', async () => {
+    const path = join(await newFolder(), '00000001.arrow');
+    const fields = recordFields.filter(({ name }) => name !== 'shadow');
+    const writer = new FileWriter(new Schema([...fields]));
+    await writeFile(path, Buffer.concat([writer.begin(), writer.end()]));
+    await expect(recordsIn(path)).rejects.toThrow(
+      `the segment ${path} has other columns: another version of the program wrote it, and this one cannot read it`,
+    );
   });
 
   it('is not made of a file in which the chain does not hold', async () => {

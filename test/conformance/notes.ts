@@ -18,6 +18,25 @@ export function notesConformance(open: () => Promise<Notes>): void {
     await again.close();
   });
 
+  it('lets one of several claim a name, until it is removed', async () => {
+    const [one, other] = [await open(), await open()];
+    expect(await one.get('seat')).toBeUndefined();
+    const tries = ['a', 'b', 'c', 'd'].map((text, at) =>
+      (at % 2 ? one : other).claim('seat', text),
+    );
+    const won = (await Promise.all(tries)).indexOf(true);
+    expect((await Promise.all(tries)).filter(Boolean)).toHaveLength(1);
+    expect(await one.get('seat')).toBe('abcd'[won]);
+    await other.keep('seat', 'kept');
+    expect(await one.claim('seat', 'x')).toBe(false);
+    expect(await one.get('seat')).toBe('kept');
+    await one.remove('seat');
+    expect(await other.claim('seat', 'y')).toBe(true);
+    await other.remove('seat');
+    await one.close();
+    await other.close();
+  });
+
   it('removes a name, and nothing where there is none', async () => {
     const notes = await open();
     await notes.keep('gone', 'x');

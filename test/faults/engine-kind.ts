@@ -1,7 +1,7 @@
 import { Table, tableFromIPC, tableToIPC, vectorFromArray } from 'apache-arrow';
 import { range } from '../service/insert-ledger.ts';
-import { send, type Reply } from '../service/http.ts';
-import type { Answered, GroupChange, TableKind } from './table-kind.ts';
+import { send, type Reply, type Sent } from '../service/http.ts';
+import { changeHeaders, type Answered, type GroupChange, type TableKind } from './table-kind.ts';
 
 /** How many rows a group has: some files are small, some have several batches. */
 function rowsIn(group: number): number {
@@ -17,28 +17,31 @@ function groupBody(group: number, rows: number): Uint8Array {
   return tableToIPC(new Table(columns), 'stream');
 }
 
-/** Tells the audit log which group a change is of. */
-export function groupHeader(group: number): Readonly<Record<string, string>> {
-  return { 'x-service-ctx-group': String(group) };
-}
-
 const changes: Readonly<
-  Record<GroupChange['kind'], (url: string, table: string, group: number) => Promise<Reply>>
+  Record<
+    GroupChange['kind'],
+    (
+      url: string,
+      table: string,
+      group: number,
+      headers: NonNullable<Sent['headers']>,
+    ) => Promise<Reply>
+  >
 > = {
-  append: (url, table, group) =>
+  append: (url, table, group, headers) =>
     send(url, `POST /v1/table/${table}/insert`, {
       body: groupBody(group, rowsIn(group)),
-      headers: groupHeader(group),
+      headers,
     }),
-  mark: (url, table, group) =>
+  mark: (url, table, group, headers) =>
     send(url, `POST /v1/table/${table}/update`, {
       body: { predicate: `"group" = ${group}`, updates: [['mark', 'mark + 1']] },
-      headers: groupHeader(group),
+      headers,
     }),
-  remove: (url, table, group) =>
+  remove: (url, table, group, headers) =>
     send(url, `POST /v1/table/${table}/delete`, {
       body: { predicate: `"group" = ${group}` },
-      headers: groupHeader(group),
+      headers,
     }),
 };
 
@@ -46,7 +49,6 @@ const changes: Readonly<
 export const engineKind: TableKind = {
   name: 'engine table',
   changes: ['append', 'mark', 'remove'],
-  tellsGroup: true,
 
   async create(url, table) {
     const body = groupBody(0, 0);
@@ -54,8 +56,9 @@ export const engineKind: TableKind = {
     if (reply.status !== 200) throw new Error(`${table} was not created: ${reply.text}`);
   },
 
-  async change(url, table, { kind, group }) {
-    return answeredBy(await changes[kind](url, table, group));
+  async change(url, table, change) {
+    const { kind, group } = change;
+    return answeredBy(await changes[kind](url, table, group, changeHeaders(table, change)));
   },
 
   async read(url, table) {

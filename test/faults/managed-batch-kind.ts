@@ -1,7 +1,7 @@
 import { send } from '../service/http.ts';
 import { answeredBy } from './engine-kind.ts';
 import { declare, groupsOf, marksOf, newestOf, staged } from './managed-client.ts';
-import type { TableKind } from './table-kind.ts';
+import { changeHeaders, type TableKind } from './table-kind.ts';
 
 /** The table that gets a version whenever the one of this name does. */
 const twinOf = (table: string) => `${table}twin`;
@@ -19,7 +19,9 @@ export const managedBatchKind: TableKind = {
     for (const name of [table, twinOf(table)]) await declare(url, name);
   },
 
-  async change(url, table, { group }) {
+  async change(url, table, change) {
+    const { group } = change;
+    const headers = changeHeaders(table, change);
     const newest = await newestOf(url, table);
     if (newest === undefined) return { kind: 'refused' };
     const entries: object[] = [];
@@ -30,11 +32,14 @@ export const managedBatchKind: TableKind = {
     }
     // Both ways of committing several versions at once.
     if (group % 2 === 0) {
-      const reply = await send(url, 'POST /v1/table/version/batch-create', { body: { entries } });
+      const reply = await send(url, 'POST /v1/table/version/batch-create', {
+        body: { entries },
+        headers,
+      });
       return answeredBy(reply, ({ versions }) => (versions as Made['version'][])[0]!.version);
     }
     const operations = entries.map((entry) => ({ create_table_version: entry }));
-    const reply = await send(url, 'POST /v1/table/batch-commit', { body: { operations } });
+    const reply = await send(url, 'POST /v1/table/batch-commit', { body: { operations }, headers });
     return answeredBy(reply, ({ results }) => {
       const [first] = results as { create_table_version: Made }[];
       return first!.create_table_version.version.version;

@@ -1,7 +1,7 @@
 import { send } from '../service/http.ts';
 import { answeredBy } from './engine-kind.ts';
 import { declare, groupsOf, newestOf, post, staged, writeRef } from './managed-client.ts';
-import type { Answered, GroupChange, TableKind } from './table-kind.ts';
+import { changeHeaders, type Answered, type GroupChange, type TableKind } from './table-kind.ts';
 
 /** The branch of a group. */
 const nameOf = (group: number) => `g${group}`;
@@ -9,34 +9,41 @@ const nameOf = (group: number) => `g${group}`;
 async function commit(
   url: string,
   table: string,
-  group: number,
+  change: GroupChange,
   version: number,
 ): Promise<Answered> {
+  const { group } = change;
+  const headers = changeHeaders(table, change);
   const body = await staged(url, table, { version, group, branch: nameOf(group) });
   if (body === undefined) return { kind: 'refused' };
   return answeredBy(
-    await send(url, `POST /v1/table/${table}/version/create`, { body }),
+    await send(url, `POST /v1/table/${table}/version/create`, { body, headers }),
     () => undefined,
   );
 }
 
 const changes: Readonly<
-  Record<GroupChange['kind'], (url: string, table: string, group: number) => Promise<Answered>>
+  Record<
+    GroupChange['kind'],
+    (url: string, table: string, change: GroupChange) => Promise<Answered>
+  >
 > = {
   // The copy that a branch begins with has the number of what it came from.
-  append: (url, table, group) => commit(url, table, group, 1),
+  append: (url, table, change) => commit(url, table, change, 1),
 
-  async mark(url, table, group) {
+  async mark(url, table, change) {
+    const { group } = change;
     // Whoever began the branch may have been cut off before it was written down.
     await writeRef(url, table, nameOf(group));
     const newest = await newestOf(url, table, nameOf(group));
     if (newest === undefined) return { kind: 'refused' };
-    return commit(url, table, group, newest + 1);
+    return commit(url, table, change, newest + 1);
   },
 
-  async remove(url, table, group) {
-    const body = { name: nameOf(group) };
-    const reply = await send(url, `POST /v1/table/${table}/branches/delete`, { body });
+  async remove(url, table, change) {
+    const body = { name: nameOf(change.group) };
+    const headers = changeHeaders(table, change);
+    const reply = await send(url, `POST /v1/table/${table}/branches/delete`, { body, headers });
     return answeredBy(reply, () => undefined);
   },
 };
@@ -56,8 +63,8 @@ export const managedBranchKind: TableKind = {
     );
   },
 
-  async change(url, table, { kind, group }) {
-    return changes[kind](url, table, group);
+  async change(url, table, change) {
+    return changes[change.kind](url, table, change);
   },
 
   async read(url, table) {

@@ -2,7 +2,7 @@ import { range } from '../service/insert-ledger.ts';
 import { send } from '../service/http.ts';
 import { answeredBy } from './engine-kind.ts';
 import { declare, post, staged } from './managed-client.ts';
-import type { Answered, GroupChange, TableKind } from './table-kind.ts';
+import { changeHeaders, type Answered, type GroupChange, type TableKind } from './table-kind.ts';
 
 /** The tag of a group. */
 const nameOf = (group: number) => `g${group}`;
@@ -14,25 +14,36 @@ interface Named {
 }
 
 const changes: Readonly<
-  Record<GroupChange['kind'], (url: string, table: string, group: number) => Promise<Answered>>
+  Record<
+    GroupChange['kind'],
+    (url: string, table: string, change: GroupChange) => Promise<Answered>
+  >
 > = {
-  append: (url, table, group) =>
-    put(url, `${table}/tags/create`, { tag: nameOf(group), version: 1 }),
+  append: (url, table, change) =>
+    put(url, table, change, 'create', { tag: nameOf(change.group), version: 1 }),
 
-  async mark(url, table, group) {
-    const body = { tag: nameOf(group) };
+  async mark(url, table, change) {
+    const body = { tag: nameOf(change.group) };
     const asked = await send(url, `POST /v1/table/${table}/tags/version`, { body });
     if (asked.status !== 200) return { kind: 'refused' };
     const version = 1 + Number(asked.json['version']);
     if (version > VERSIONS) return { kind: 'refused' };
-    return put(url, `${table}/tags/update`, { ...body, version });
+    return put(url, table, change, 'update', { ...body, version });
   },
 
-  remove: (url, table, group) => put(url, `${table}/tags/delete`, { tag: nameOf(group) }),
+  remove: (url, table, change) => put(url, table, change, 'delete', { tag: nameOf(change.group) }),
 };
 
-async function put(url: string, path: string, body: object): Promise<Answered> {
-  return answeredBy(await send(url, `POST /v1/table/${path}`, { body }), () => undefined);
+async function put(
+  url: string,
+  table: string,
+  change: GroupChange,
+  action: string,
+  body: object,
+): Promise<Answered> {
+  const headers = changeHeaders(table, change);
+  const line = `POST /v1/table/${table}/tags/${action}`;
+  return answeredBy(await send(url, line, { body, headers }), () => undefined);
 }
 
 /** A table of Lance clients with tags: each is a group, marked by moving it on. */
@@ -50,8 +61,8 @@ export const managedTagKind: TableKind = {
     await post(url, 'version/batch-create', { entries });
   },
 
-  async change(url, table, { kind, group }) {
-    return changes[kind](url, table, group);
+  async change(url, table, change) {
+    return changes[change.kind](url, table, change);
   },
 
   async read(url, table) {

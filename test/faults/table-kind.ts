@@ -15,17 +15,27 @@ export interface GroupChange {
   readonly group: number;
 }
 
+/** Tells the audit log which change of which table a request makes: a batch names no table in its route. */
+export function changeHeaders(
+  table: string,
+  { kind, group }: GroupChange,
+): Readonly<Record<string, string>> {
+  return {
+    'x-service-ctx-table': table,
+    'x-service-ctx-change': kind,
+    'x-service-ctx-group': String(group),
+  };
+}
+
 /** A kind of table, as the writers of the fault tests see it. */
 export interface TableKind {
   readonly name: string;
   /** What can be done to its rows. */
   readonly changes: readonly ChangeKind[];
-  /** Whether each change tells the audit log its group. */
-  readonly tellsGroup?: boolean;
   /** No group is added while so many are there; any number when absent. */
   readonly most?: number;
   create(url: string, table: string): Promise<void>;
-  /** Sends a change. Rejects when the connection is lost. */
+  /** Sends a change, with its `changeHeaders`. Rejects when the connection is lost. */
   change(url: string, table: string, change: GroupChange): Promise<Answered>;
   /** The marks of each group that is there. @throws Error when one is there by halves. */
   read(url: string, table: string): Promise<ReadonlyMap<number, number>>;

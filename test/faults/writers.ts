@@ -39,12 +39,11 @@ export class Writers {
 
   /** Groups of rows that were made or marked more often than the audit log has attempts at that. */
   async unrecorded(url: string, audit: readonly LoggedRecord[]): Promise<readonly string[]> {
-    if (this.#kind.tellsGroup !== true) return [];
-    const attempts = attemptsOn(`/${this.#table}`, audit);
+    const attempts = attemptsOn(this.#table, audit);
     return [...(await this.#kind.read(url, this.#table))].flatMap(([group, marks]) => {
       const own = attempts.filter((attempt) => attempt.group === group);
-      const marked = own.filter(({ operation }) => operation === 'UpdateTable').length;
-      const isRecorded = own.length > marked && marks <= marked;
+      const marked = own.filter(({ change }) => change === 'mark').length;
+      const isRecorded = own.some(({ change }) => change === 'append') && marks <= marked;
       return isRecorded
         ? []
         : [`${this.#table}: group ${group} has no record of its ${marks} marks`];
@@ -85,14 +84,14 @@ export class Writers {
 
 interface Attempted {
   readonly group: number;
-  readonly operation: unknown;
+  readonly change: string | undefined;
 }
 
-function attemptsOn(object: string, audit: readonly LoggedRecord[]): readonly Attempted[] {
+function attemptsOn(table: string, audit: readonly LoggedRecord[]): readonly Attempted[] {
   return audit
-    .filter((line) => line.phase === 'attempt' && line.object === object)
-    .map(({ context, operation }) => {
-      return { group: Number(context['group'] ?? NaN), operation };
+    .filter((line) => line.phase === 'attempt' && line.context['table'] === table)
+    .map(({ context }) => {
+      return { group: Number(context['group'] ?? NaN), change: context['change'] };
     });
 }
 

@@ -8,6 +8,7 @@ import { LANCEDB, send, type Reply, type Sent } from './http.ts';
 import { access } from './refusals/access.ts';
 import { arrowBodies } from './refusals/arrow-bodies.ts';
 import { branches } from './refusals/branches.ts';
+import { commitRules, RULES } from './refusals/commit-rules.ts';
 import { jsonBodies } from './refusals/json-bodies.ts';
 import { objects } from './refusals/objects.ts';
 import { paths } from './refusals/paths.ts';
@@ -35,7 +36,7 @@ const keys = new Map<string, string>();
 let before: unknown;
 
 beforeAll(async () => {
-  service = await Service.start({ policy: POLICY });
+  service = await Service.start({ policy: POLICY, commits: RULES });
   for (const name of principals) keys.set(name, await service.key(name, name));
   await made('POST /v1/namespace/ns/create', { body: {} });
   await made('POST /v1/namespace/ns$inner/create', { body: {} });
@@ -48,6 +49,12 @@ beforeAll(async () => {
   }
   await made('POST /v1/table/ns$t/tags/create', { body: { tag: 'v1', version: 1 } });
   await made('POST /v1/table/ns$declared/declare', { body: {} });
+  await made('POST /v1/namespace/ruled/create', { body: {} });
+  for (const name of ['kept', 'few', 'same']) {
+    await made(`POST /v1/table/ruled$${name}/create`, { body: goodRows });
+  }
+  await made('POST /v1/table/ruled$kept/tags/create', { body: { tag: 'gold', version: 1 } });
+  await made('POST /v1/table/ruled$kept/branches/create', { body: { name: 'dev' } });
   before = await state();
 });
 
@@ -61,14 +68,14 @@ async function made(line: string, sent: Sent): Promise<void> {
 async function state(): Promise<unknown> {
   const lines = [
     'GET /v1/table',
-    ...['$', 'ns', 'ns$inner'].flatMap((id) => [
+    ...['$', 'ns', 'ns$inner', 'ruled'].flatMap((id) => [
       `GET /v1/namespace/${id}/list`,
       `GET /v1/namespace/${id}/table/list`,
       `POST /v1/namespace/${id}/describe`,
     ]),
     'POST /v1/table/ns$t/branches/list',
     'POST /v1/table/ns$t/tags/list',
-    ...['ns$t', 'one', 'plain'].flatMap((id) => [
+    ...['ns$t', 'one', 'plain', 'ruled$kept', 'ruled$few', 'ruled$same'].flatMap((id) => [
       `POST /v1/table/${id}/describe`,
       `POST /v1/table/${id}/version/list`,
       `GET /v1/table/${id}/count_rows`,
@@ -127,6 +134,7 @@ const refusals = [
   objects,
   arrowBodies,
   branches,
+  commitRules,
   tablePlaces,
 ].flat();
 

@@ -11,7 +11,7 @@ const newFolder = testFolders();
 const numbered: Framing = {
   frame: (place, lines) =>
     Buffer.concat(
-      lines.flatMap(({ bytes }, index) => [Buffer.from(`${place + BigInt(index)}:`), bytes]),
+      lines.map(({ bytes }, index) => Buffer.from(`${place + BigInt(index)}:${bytes.toString()}`)),
     ),
   kept: () => undefined,
   dropped: () => undefined,
@@ -19,7 +19,7 @@ const numbered: Framing = {
 
 const bare: Framing = {
   ...numbered,
-  frame: (_place, lines) => Buffer.concat(lines.map(({ bytes }) => bytes)),
+  frame: (_place, lines) => Buffer.from(lines.map(({ bytes }) => bytes.toString()).join('')),
 };
 
 function openLog(folder: string, options: Partial<LineLogOptions> = {}): LineLog {

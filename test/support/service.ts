@@ -187,6 +187,7 @@ export class Service {
     const child = spawn(process.execPath, [MAIN, ...args, ...this.#folders(args)], {
       cwd: this.folder,
       stdio: ['ignore', 'pipe', 'pipe'],
+      env: { ...process.env, ...this.options.variables },
     });
     const [out, err, [code]] = await Promise.all([
       textOf(child.stdout),

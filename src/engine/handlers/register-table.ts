@@ -8,7 +8,8 @@ import type { Call, Handler } from '../handler.ts';
 import { choiceField, propertiesField } from '../parameters.ts';
 import { textField } from '../query/fields.ts';
 import { requireFree, reserveLocation, resolveDataset } from '../table/locations.ts';
-import { judgeLeaving, judgeRegistering } from '../rules/place-judge.ts';
+import { judgeLeaving } from '../rules/place-judge.ts';
+import { judgeRegistering, judgeRegisteringAgain } from '../rules/register-judge.ts';
 import { placeSummary } from './commit-summary.ts';
 import { backFill, type BackFillParts } from '../managed/back-fill.ts';
 import { requireLanceTable } from '../managed/version-creation.ts';
@@ -80,10 +81,12 @@ async function registerAgain(
 ): Promise<Answer> {
   const { object } = call.request;
   requireLanceTable(object, existing.content);
-  await judgeRegistering(call.rules, object, existing.content.location ?? '');
+  const location = existing.content.location ?? '';
+  const placed = { path: object, record: existing.content };
+  await judgeRegisteringAgain(call.rules, parts.tables, placed, location);
   const given = call.body['properties'] === undefined ? {} : { properties: propertiesField(call) };
   const table = { ...existing.content, kind: 'lance', ...given } as const;
-  const { checks, writes } = await backFill(parts, table.id, existing.content.location ?? '');
+  const { checks, writes } = await backFill(parts, table.id, location);
   const answer = registered(call, table);
   const seal = call.once.seal(() => answer);
   await parts.catalog.createTableCommit(object, table, checks, writes, existing, seal);

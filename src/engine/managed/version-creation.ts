@@ -101,11 +101,12 @@ export class VersionPlan {
     requireNext(request, target.next);
     const staged = await readStaged(locationOf(table), place, request);
     await requireFree(table, request, place);
+    const base = await this.#baseOf(table, request, target);
     await this.#judge?.({
       path: request.path,
       table,
       branch: request.branch,
-      base: await this.#judgedBase(table, request, target),
+      base,
       manifest: staged.manifest,
       file: join(locationOf(table), place.staging),
     });
@@ -122,14 +123,14 @@ export class VersionPlan {
       table,
       record,
       staging: place.staging,
-      summary: await lanceSummary(locationOf(table), target.base, staged.manifest),
+      summary: await lanceSummary(locationOf(table), base, staged.manifest),
       checks: [unchanged(stored), ...target.checks],
       writes: [...(claims ? [written(stored)] : []), ...writes],
     };
   }
 
   /** What a version is compared with: a branch begins with what it came from, what belongs to no chain with the newest. */
-  async #judgedBase(
+  async #baseOf(
     table: TableRecord,
     { branch, version }: VersionRequest,
     { base, line }: Target,

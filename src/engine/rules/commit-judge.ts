@@ -9,11 +9,13 @@ import { brokenBy } from '../../rules/requirements.ts';
 import { rulesOn } from '../../rules/rule-scope.ts';
 import { askWebhook, type WebhookVerdict } from '../../rules/webhook.ts';
 import { webhookSummary } from '../../rules/webhook-summary.ts';
+import type { Notes } from '../../store/notes.ts';
 import { FragmentReader } from '../table/fragment-reader.ts';
 import type { Snapshot } from '../table/snapshot.ts';
 import { checkFault } from './check-rows.ts';
 import { JudgedRows, type KnownFaults } from './judged-rows.ts';
 import { uniqueFault } from './unique-rows.ts';
+import { SharedVerdicts } from './shared-verdicts.ts';
 import { VerdictMemory } from './verdict-memory.ts';
 
 /** Where rules come from: the policy in force. */
@@ -34,6 +36,8 @@ export interface Judging {
   /** What became of the commits of the last minute. */
   readonly refusals: VerdictMemory<RuleRefusal | null>;
   readonly webhooks: VerdictMemory<WebhookVerdict>;
+  /** The same for all processes; absent where there is one. */
+  readonly shared?: SharedVerdicts;
 }
 
 /** How long the verdict on a commit is remembered, in milliseconds. */
@@ -49,6 +53,7 @@ export function judging(
   source: () => RuleSource,
   secret: Judging['secret'],
   clock: () => number,
+  verdicts?: Notes,
 ): Judging {
   return {
     source,
@@ -56,6 +61,7 @@ export function judging(
     clock,
     refusals: new VerdictMemory(REMEMBERED_MILLIS, clock),
     webhooks: new VerdictMemory(REMEMBERED_MILLIS, clock),
+    ...(verdicts && { shared: new SharedVerdicts(verdicts, REMEMBERED_MILLIS, clock) }),
   };
 }
 
@@ -206,13 +212,23 @@ export class CommitJudge {
     const verdict = await this.#asked.ask(own, () =>
       id === undefined
         ? ask()
-        : this.#judging.webhooks.ask(`${this.#rules.digest} ${own} ${id}`, ask),
+        : this.#askOnce(`${this.#rules.digest} ${own} ${id}`, webhook.timeoutMillis, ask),
     );
     if (verdict.kind === 'allowed') return undefined;
     if (verdict.kind === 'refused') return `its webhook says no${said(verdict.reason)}`;
     return webhook.onFailure === 'open'
       ? undefined
       : `its webhook gives no verdict: ${verdict.why}`;
+  }
+
+  /** Asks what no process has asked within the last minute. */
+  #askOnce(
+    key: string,
+    patience: number,
+    ask: () => Promise<WebhookVerdict>,
+  ): Promise<WebhookVerdict> {
+    const { webhooks, shared } = this.#judging;
+    return webhooks.ask(key, () => shared?.ask(key, patience, ask) ?? ask());
   }
 }
 

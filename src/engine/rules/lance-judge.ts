@@ -35,8 +35,12 @@ export function lanceJudge(rules: CommitJudge): JudgeStaged {
   };
 }
 
-/** Of versions of one commit, those before do not have their final names yet. */
-async function stateBefore(
+/**
+ * The state of a version that is recorded. Of versions of one commit, those before do not have
+ * their final names yet.
+ * @throws CatalogError TableSchemaValidationError when its manifest cannot be read
+ */
+export async function stateBefore(
   location: string,
   { version, manifest, staging }: VersionRecord,
 ): Promise<TableState> {

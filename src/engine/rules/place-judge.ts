@@ -5,7 +5,6 @@ import { rowsOf, versionChange } from '../../rules/table-change.ts';
 import type { Check } from '../../store/store.ts';
 import type { TableRecord } from '../catalog/records.ts';
 import { readManifestFile } from '../lance/manifest-file.ts';
-import { lanceVersions } from '../lance/versions.ts';
 import { locationOf } from '../managed/managed-versions.ts';
 import { MAIN_CHAIN, type Chain } from '../table/chain.ts';
 import type { Snapshot } from '../table/snapshot.ts';
@@ -80,25 +79,6 @@ export async function judgePlacing(
   const keeper = 'elsewhere';
   const operation = 'DeclareTable';
   await rules.judge({ table: path, operation, action: 'declare', keeper, change: null, location });
-}
-
-/** Judges that Lance clients' versions become those of a table. @throws RuleRefusal */
-export async function judgeRegistering(
-  rules: CommitJudge,
-  path: ObjectPath,
-  location: string,
-): Promise<void> {
-  if (!rules.covers(path)) return;
-  const state = await newestIn(location);
-  const change = state === undefined ? null : versionChange(null, state, 'apart');
-  await rules.judge({ table: path, action: 'register', keeper: 'elsewhere', change, location });
-}
-
-async function newestIn(location: string): Promise<TableState | undefined> {
-  const newest = (await lanceVersions(location)).at(-1);
-  return newest === undefined
-    ? undefined
-    : lanceState((await readManifestFile(newest.manifest)).manifest);
 }
 
 /**

@@ -1,13 +1,11 @@
 import { stat } from 'node:fs/promises';
 import { keptPolicy } from '../../audit/kept-policies.ts';
 import { buildPolicy, type LoadedPolicy } from '../../policy/load.ts';
+import { KeptPolicyError } from './kept-policy-error.ts';
 import { PolicyError } from '../../policy/policy-error.ts';
 import { digestOf, readPolicyTexts } from '../../policy/policy-folder.ts';
 
 const DIGEST = /^[0-9a-f]{64}$/;
-
-/** The kept text of a policy is not the text that its digest is of. */
-export class KeptPolicyError extends Error {}
 
 /** Policies that were in force before, as their texts were kept beside the audit log. */
 export class PoliciesBefore {

@@ -1,9 +1,13 @@
 import { createHmac } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
 import { Int64, vectorFromArray } from 'apache-arrow';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { openNotesFolder } from '../../../src/store/notes-folder.ts';
 import { EngineTable, refusalOf, streamOf } from '../../support/engine-table.ts';
+import { openOther } from '../../support/engine.ts';
+import { ask } from '../../support/request.ts';
 import { Rulebook } from '../../support/ruled-engine.ts';
 
 /** Commits that another program has the last word on. */
@@ -98,6 +102,22 @@ describe('a webhook', () => {
     expect(asked).toHaveLength(1);
     expect(await refusalOf(insert('another'))).toBe(says('its webhook says no'));
     expect(asked).toHaveLength(2);
+  });
+
+  it('is asked once for a commit that its client tries again at another gateway', async () => {
+    judgeBy();
+    const notes = await openNotesFolder(join(table.engine.data, 'verdicts'));
+    const bound = { source: rules.source, secret: rules.secret, verdicts: notes };
+    const others = [
+      await openOther(table.engine, { rules: bound }),
+      await openOther(table.engine, { rules: bound }),
+    ];
+    reply = json({ allow: false });
+    const sent = { body: streamOf({ id: vectorFromArray([7n], new Int64()) }), id: 'wandering' };
+    const tries = others.map(({ backend }) => ask(backend, 'POST /v1/table/t/insert', sent));
+    for (const one of tries) expect(await refusalOf(one)).toBe(says('its webhook says no'));
+    expect(asked).toHaveLength(1);
+    for (const other of others) await other.close();
   });
 
   it('is not asked where another rule refuses', async () => {

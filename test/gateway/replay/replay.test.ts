@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Chain } from '../../../src/audit/chain.ts';
-import { encodeRecord } from '../../../src/audit/record-codec.ts';
+import { recordText } from '../../../src/audit/record-codec.ts';
 import type { AuditRecord } from '../../../src/audit/record.ts';
 import { RequestLine } from '../../../src/audit/request-line.ts';
 import { timeOf } from '../../../src/audit/time.ts';
@@ -115,7 +115,7 @@ function recordOf(request: Request, policy: LoadedPolicy): AuditRecord {
 
 function lineOf(given: AuditRecord): RequestLine {
   const chain = new Chain('20260131T235959Z-9f86d081', () => undefined);
-  const line = chain.frame(1n, [{ bytes: encodeRecord(given) }]);
+  const line = chain.frame(1n, [{ bytes: recordText(given) }]);
   return new RequestLine(Buffer.from(line).toString());
 }
 

@@ -1,0 +1,79 @@
+import { join } from 'node:path';
+import { createHash } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import { SharedVerdicts } from '../../../src/engine/rules/shared-verdicts.ts';
+import type { WebhookVerdict } from '../../../src/rules/webhook.ts';
+import type { Notes } from '../../../src/store/notes.ts';
+import { openNotesFolder } from '../../../src/store/notes-folder.ts';
+import { eventually } from '../../support/eventually.ts';
+import { testFolders } from '../../support/folder.ts';
+
+/** Processes that are sent the same commit, each with a memory of its own. */
+
+const newFolder = testFolders();
+const MINUTE = 60_000;
+const allowed: WebhookVerdict = { kind: 'allowed' };
+const refused: WebhookVerdict = { kind: 'refused', reason: 'no' };
+
+const open = async () => openNotesFolder(join(await newFolder(), 'verdicts'));
+const process = (notes: Notes, clock: () => number = Date.now) =>
+  new SharedVerdicts(notes, MINUTE, clock);
+const noteOf = (key: string) => createHash('sha256').update(key).digest('hex');
+
+describe('verdicts that processes share', () => {
+  it('are asked for by one, and told to the others, at once or later', async () => {
+    const notes = await open();
+    let asked = 0;
+    const judge = async (): Promise<WebhookVerdict> => {
+      asked += 1;
+      await new Promise((resolve) => setTimeout(resolve, 60));
+      return refused;
+    };
+    const all = Array.from({ length: 5 }, () => process(notes).ask('commit', 1000, judge));
+    expect(await Promise.all(all)).toEqual(Array.from({ length: 5 }, () => refused));
+    expect(await process(notes).ask('commit', 1000, judge)).toEqual(refused);
+    expect(asked).toBe(1);
+    expect(await process(notes).ask('another', 1000, async () => allowed)).toEqual(allowed);
+  });
+
+  it('are forgotten after a minute', async () => {
+    const notes = await open();
+    let now = 1_000_000;
+    const clock = () => now;
+    expect(await process(notes, clock).ask('commit', 1000, async () => refused)).toEqual(refused);
+    now += MINUTE - 1;
+    expect(await process(notes, clock).ask('commit', 1000, async () => allowed)).toEqual(refused);
+    now += 1;
+    expect(await process(notes, clock).ask('commit', 1000, async () => allowed)).toEqual(allowed);
+  });
+
+  it('are none where a process ended while it asked: nobody asks again', async () => {
+    const notes = await open();
+    await notes.claim(noteOf('commit'), JSON.stringify({ at: Date.now() - 9000, verdict: null }));
+    expect(await process(notes).ask('commit', 1000, async () => allowed)).toEqual({
+      kind: 'failed',
+      why: 'another process asked it and did not say what it answered',
+    });
+  });
+
+  it('are none where nothing can be written down: nobody asks', async () => {
+    const notes = await open();
+    const full = new Error('the disk is full');
+    const away = { ...notes, all: async () => [], claim: () => Promise.reject(full) } as Notes;
+    expect(await process(away).ask('commit', 1000, async () => allowed)).toEqual({
+      kind: 'failed',
+      why: 'it cannot be known whether it was asked already',
+    });
+  });
+
+  it('that a process left behind are removed at the next start', async () => {
+    const notes = await open();
+    const [old, fresh] = [Date.now() - 3 * MINUTE, Date.now()];
+    await notes.keep('old', JSON.stringify({ at: old, verdict: allowed }));
+    await notes.keep('fresh', JSON.stringify({ at: fresh, verdict: allowed }));
+    process(notes);
+    await eventually(async () => {
+      expect((await notes.all()).map(({ name }) => name)).toEqual(['fresh']);
+    });
+  });
+});
