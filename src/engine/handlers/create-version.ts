@@ -46,7 +46,9 @@ function waiting(parts: ManagedParts, { recorded }: Call): ManagedParts {
     });
     return committer.commit(...change);
   };
-  return { ...parts, committer: { commit, catchUp: async () => committer.catchUp?.() } };
+  const catchUp = async (): Promise<void> => committer.catchUp?.();
+  const settle = async (key: string): Promise<void> => committer.settle?.(key);
+  return { ...parts, committer: { commit, catchUp, settle } };
 }
 
 function created(call: Call, { table, record, summary }: PlannedVersion): Answer {
@@ -79,7 +81,9 @@ export async function committedVersions(
       const writes = versions.flatMap((version) => version.writes);
       if (writes.length === 0) return { kind: 'done', result: versions };
       const checks = versions.flatMap((version) => version.checks);
-      return { kind: 'commit', checks, writes, result: versions, decided: () => settle(versions) };
+      const made = { kind: 'commit', checks, writes, result: versions } as const;
+      // Some of several names without the line would be a part of a batch to a rebuild.
+      return versions.length > 1 ? made : { ...made, decided: () => settle(versions) };
     });
     await settle(planned);
     letGo(held);
