@@ -16,7 +16,7 @@ import { encodeVersion } from '../table/version-codec.ts';
 import { versionWrites } from '../table/version-commit.ts';
 import type { KnownManifests } from './known-manifests.ts';
 import { lanceSummary, repeatedSummary } from './lance-summary.ts';
-import { exists, finaliseManifest, holdStaged, sameBytes } from './managed-manifests.ts';
+import { exists, holdStaged, sameBytes } from './managed-manifests.ts';
 import { managedLine, type LineParts, type ManagedLine } from './managed-line.ts';
 import { finishVersion, locationOf } from './managed-versions.ts';
 import { finalNames, stagedPlace, type StagedPlace } from './place.ts';
@@ -257,18 +257,6 @@ function following(table: TableRecord, { line, record }: Planned): Target {
     checks: [],
     writes: (next) => versionWrites(table.id, next, line.chain.key),
   };
-}
-
-/** Gives the manifests of versions that were committed their final names. */
-export async function settleVersions(planned: readonly PlannedVersion[]): Promise<void> {
-  for (const { table, record, staging } of planned) {
-    const location = locationOf(table);
-    if (!(await finaliseManifest(location, record))) {
-      throw new Error(`the manifest of version ${record.version} is gone from ${location}`);
-    }
-    // A retry may have staged the same bytes again.
-    if (staging !== record.claimed) removeIfPresent(join(location, staging));
-  }
 }
 
 /** Lets go of staged manifests, when their commit was refused or they have their final names. */

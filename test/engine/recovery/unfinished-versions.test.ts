@@ -1,4 +1,4 @@
-import { mkdir, writeFile } from 'node:fs/promises';
+import { link, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Int64, vectorFromArray } from 'apache-arrow';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -85,6 +85,18 @@ describe('a version whose process stopped after its commit', () => {
     await managed.commit(3n);
     expect(await rebuilt()).toEqual([[1], [1, 2, 3], [1]]);
     expect(await managed.versions()).toEqual([1, 2, 3]);
+  });
+
+  it('is not lost either where its manifest got the final name before the journal its line', async () => {
+    const staged = await managed.stage(2n);
+    await cutOff('POST /v1/table/t/version/create', { body: body(2, staged) });
+    const final = join('_versions', versionFile(2n, 'V2'));
+    const isHeld = (name: string) => name.startsWith(`${final}-`) && !staged.endsWith(name);
+    const [held = ''] = (await managed.files()).filter(isHeld);
+    await link(join(managed.location, held), join(managed.location, final));
+    await managed.commit(3n);
+    expect(await rebuilt()).toEqual([[1], [1, 2, 3], [1]]);
+    expect((await managed.files()).filter(isHeld)).toEqual([]);
   });
 
   it('is not lost either where the next commit waits for the record of its attempt', async () => {
