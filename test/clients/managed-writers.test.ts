@@ -220,6 +220,13 @@ describe.each(['embedded', 'redis'] as const)('writers on the %s store', (store)
     await expectOverwritten(overwritten);
   }, 240_000);
 
+  it('leave nothing that is not as the catalog says', async () => {
+    const flags = redis === undefined ? [] : ['--redis', redis.url];
+    const { code, out } = await service.command('catalog', 'verify', ...flags);
+    expect(out).toContain('nothing is wrong');
+    expect(code).toBe(0);
+  });
+
   async function expectAppended({ acknowledged, unanswered }: Killed): Promise<void> {
     const table = await client.openTable('killed');
     const ids = (await idsOf(table)).slice(1);

@@ -1,5 +1,5 @@
 import type { Check, CommitResult, Write } from '../../store/store.ts';
-import type { Committer } from './commit-loop.ts';
+import type { Committer, Decided } from './commit-loop.ts';
 
 /**
  * Commits, and knows of what the store shows whether the journal has it: what this
@@ -17,8 +17,12 @@ export class SettlingCommitter implements Required<Committer> {
     this.#committer = committer;
   }
 
-  async commit(checks: readonly Check[], writes: readonly Write[]): Promise<CommitResult> {
-    const work = this.#committer.commit(checks, writes);
+  async commit(
+    checks: readonly Check[],
+    writes: readonly Write[],
+    decided?: Decided,
+  ): Promise<CommitResult> {
+    const work = this.#committer.commit(checks, writes, decided);
     const made = work.then(
       ({ kind }) => kind === 'committed',
       () => false,

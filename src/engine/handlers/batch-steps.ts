@@ -14,11 +14,8 @@ import { tablePlace } from '../catalog/table-place.ts';
 import { keptManagedVersions } from '../managed/kept-managed-versions.ts';
 import { removeManifests } from '../managed/managed-manifests.ts';
 import { locationOf } from '../managed/managed-versions.ts';
-import {
-  requireLanceTable,
-  settleVersions,
-  type VersionPlan,
-} from '../managed/version-creation.ts';
+import { requireLanceTable, type VersionPlan } from '../managed/version-creation.ts';
+import { settleVersions } from '../managed/version-names.ts';
 import { propertiesOf } from '../parameters.ts';
 import { flagField, textField, type Fields } from '../query/fields.ts';
 import { makeLocation, releaseLocation, reserveLocation } from '../table/locations.ts';

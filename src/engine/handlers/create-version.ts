@@ -11,11 +11,11 @@ import { branchParameter } from '../parameters.ts';
 import { integerField, textField, type Fields } from '../query/fields.ts';
 import {
   letGo,
-  settleVersions,
   VersionPlan,
   type PlannedVersion,
   type VersionRequest,
 } from '../managed/version-creation.ts';
+import { finishNames, nameVersions } from '../managed/version-names.ts';
 import { lanceJudge } from '../rules/lance-judge.ts';
 import type { JudgeStaged } from '../managed/staged-version.ts';
 import { versionEntry } from './table-versions.ts';
@@ -46,7 +46,9 @@ function waiting(parts: ManagedParts, { recorded }: Call): ManagedParts {
     });
     return committer.commit(...change);
   };
-  return { ...parts, committer: { commit, catchUp: async () => committer.catchUp?.() } };
+  const catchUp = async (): Promise<void> => committer.catchUp?.();
+  const settle = async (key: string): Promise<void> => committer.settle?.(key);
+  return { ...parts, committer: { commit, catchUp, settle } };
 }
 
 function created(call: Call, { table, record, summary }: PlannedVersion): Answer {
@@ -66,10 +68,10 @@ export async function committedVersions(
   const { committer } = parts;
   const now = Date.now();
   const held = new Set<string>();
-  const settled = new Set<readonly PlannedVersion[]>();
-  const settle = async (versions: readonly PlannedVersion[]): Promise<void> => {
-    if (!settled.has(versions)) await settleVersions(versions);
-    settled.add(versions);
+  const named = new Set<readonly PlannedVersion[]>();
+  const name = async (versions: readonly PlannedVersion[]): Promise<void> => {
+    if (!named.has(versions)) await nameVersions(versions);
+    named.add(versions);
   };
   try {
     const planned = await commitLoop<readonly PlannedVersion[]>({ committer, seal }, async () => {
@@ -79,9 +81,12 @@ export async function committedVersions(
       const writes = versions.flatMap((version) => version.writes);
       if (writes.length === 0) return { kind: 'done', result: versions };
       const checks = versions.flatMap((version) => version.checks);
-      return { kind: 'commit', checks, writes, result: versions, decided: () => settle(versions) };
+      const made = { kind: 'commit', checks, writes, result: versions } as const;
+      // Some of several names without the line would be a part of a batch to a rebuild.
+      return versions.length > 1 ? made : { ...made, decided: () => name(versions) };
     });
-    await settle(planned);
+    await name(planned);
+    finishNames(planned);
     letGo(held);
     return planned;
   } catch (error) {

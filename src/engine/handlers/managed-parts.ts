@@ -1,6 +1,7 @@
 import type { Store } from '../../store/store.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { Committer } from '../catalog/commit-loop.ts';
+import type { KnownManifests } from '../managed/known-manifests.ts';
 import type { Branches } from '../table/branches.ts';
 import type { TableRoots } from '../table/locations.ts';
 import type { Tables } from '../table/tables.ts';
@@ -17,4 +18,6 @@ export interface ManagedParts {
   readonly tags: Tags;
   readonly tables: Tables;
   readonly locations: TableRoots;
+  /** Manifests that need not be read again. */
+  readonly manifests?: KnownManifests;
 }

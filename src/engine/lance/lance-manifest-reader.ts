@@ -113,6 +113,7 @@ const dataFileFields: FieldReaders<DataFileDraft> = {
   // A list of numbers stands packed in one field, or each in a field of its own.
   2: (file, pbf) => file.fields.push(...(pbf.type === BYTES ? packed(pbf) : [smallField(pbf)])),
   6: (file, pbf) => (file.bytes = countField(pbf) || null),
+  7: (file, pbf) => (file.isElsewhere = numberField(pbf) >= 0n),
 };
 
 function packed(pbf: PbfReader): readonly number[] {
@@ -136,6 +137,7 @@ interface DeletionDraft {
   version: bigint;
   id: bigint;
   rows: bigint;
+  isElsewhere?: boolean;
 }
 
 const deletionFields: FieldReaders<DeletionDraft> = {
@@ -143,12 +145,14 @@ const deletionFields: FieldReaders<DeletionDraft> = {
   2: (file, pbf) => (file.version = numberField(pbf)),
   3: (file, pbf) => (file.id = numberField(pbf)),
   4: (file, pbf) => (file.rows = countField(pbf)),
+  7: (file, pbf) => (file.isElsewhere = numberField(pbf) >= 0n),
 };
 
 function deletionsOf(pbf: PbfReader): LanceDeletions {
-  const none = { kind: 0n, version: 0n, id: 0n, rows: 0n };
-  const { kind, version, id, rows } = innerMessage(pbf, deletionFields, none);
-  return { name: `${version}-${id}.${kind === 0n ? 'arrow' : 'bin'}`, rows };
+  const none: DeletionDraft = { kind: 0n, version: 0n, id: 0n, rows: 0n };
+  const { kind, version, id, rows, isElsewhere } = innerMessage(pbf, deletionFields, none);
+  const name = `${version}-${id}.${kind === 0n ? 'arrow' : 'bin'}`;
+  return { name, rows, ...(isElsewhere === true && { isElsewhere }) };
 }
 
 const NANOS_PER_MILLI = 1_000_000;

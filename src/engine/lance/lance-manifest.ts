@@ -5,6 +5,8 @@ export interface LanceDataFile {
   readonly fields: readonly number[];
   /** Null where the writer did not say. */
   readonly bytes: bigint | null;
+  /** It lies in the folder of another table or branch. */
+  readonly isElsewhere?: boolean;
 }
 
 /** What a manifest says of rows that are deleted. */
@@ -12,6 +14,8 @@ export interface LanceDeletions {
   /** What names the file: another file is another set of rows. */
   readonly name: string;
   readonly rows: bigint;
+  /** It lies in the folder of another table or branch. */
+  readonly isElsewhere?: boolean;
 }
 
 /** Some rows of a Lance table. */

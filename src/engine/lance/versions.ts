@@ -4,6 +4,9 @@ import { isDetached, parseVersionFile } from './version-file.ts';
 
 /** The folder of a Lance table, or of one of its branches, in which each version has a manifest. */
 export const LANCE_VERSIONS = '_versions';
+/** The folders beside it, of data and of lists of deleted rows. */
+export const LANCE_DATA = 'data';
+export const LANCE_DELETIONS = '_deletions';
 
 /** A version of a Lance table: its number, and the path of its manifest. */
 export interface LanceVersion {

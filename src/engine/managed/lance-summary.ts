@@ -8,16 +8,24 @@ import { isAbsent } from './place.ts';
 
 const KIND = 'create_version';
 
+/** The version that another one follows. */
+export interface LanceBase {
+  /** Undefined for the first. */
+  readonly record: VersionRecord | undefined;
+  /** Its manifest, where it was read already. */
+  readonly known: LanceManifest | undefined;
+}
+
 /**
  * What the commit of a Lance client did, for the audit record, as its manifest
  * and the one before say.
  */
 export async function lanceSummary(
   location: string,
-  base: VersionRecord | undefined,
+  { record: base, known }: LanceBase,
   next: LanceManifest,
 ): Promise<CommitSummary> {
-  const before = base === undefined ? undefined : await readBase(location, base);
+  const before = known ?? (base === undefined ? undefined : await readBase(location, base));
   const fragments = before?.fragments ?? [];
   return {
     kind: KIND,

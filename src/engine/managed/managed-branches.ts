@@ -2,7 +2,7 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { CatalogError } from '../../protocol/errors.ts';
 import type { TableRecord } from '../catalog/records.ts';
-import { LANCE_VERSIONS, namesIn } from '../lance/versions.ts';
+import { LANCE_DATA, LANCE_DELETIONS, LANCE_VERSIONS, namesIn } from '../lance/versions.ts';
 import { parseVersionFile } from '../lance/version-file.ts';
 import type { NamedBranch } from '../table/branches.ts';
 import { branchRefs, removeBranchRef, tagRefs } from './lance-refs.ts';
@@ -57,10 +57,10 @@ export async function requireUnneeded(table: TableRecord, name: string): Promise
 const parts: ReadonlySet<string> = new Set([
   LANCE_VERSIONS,
   '_transactions',
-  '_deletions',
+  LANCE_DELETIONS,
   '_indices',
   '_refs',
-  'data',
+  LANCE_DATA,
 ]);
 
 /** Removes the files of a branch whose records are gone. */

@@ -11,32 +11,50 @@ import { isAbsent, ownership } from './place.ts';
 /** What a file system answers that makes no second names, or none of files that are someone else's. */
 const NO_LINKS: ReadonlySet<string> = new Set(['EPERM', 'EACCES', 'ENOTSUP', 'EMLINK', 'ENOSYS']);
 
+type Names = Pick<VersionRecord, 'manifest' | 'staging' | 'claimed'>;
+
 /**
  * Gives the manifest of a committed version its final name, durably; does
- * nothing where it has it. Other bytes under that name are never overwritten.
- * @param settle Sees to it that the journal has the version, before the name says
- * that there is one; absent where that is known.
+ * nothing where it has it alone. Other bytes under that name are never overwritten.
+ * @param settle Sees to it that the journal has the version, before its other names
+ * go: while it has those, that is not certain. Absent where it is.
  * @returns Whether the manifest is there: Lance clients remove old ones on their own.
  * @throws Error when other bytes have the name.
  */
 export async function finaliseManifest(
   location: string,
-  { manifest, staging, claimed }: Pick<VersionRecord, 'manifest' | 'staging' | 'claimed'>,
+  names: Names,
   settle?: () => Promise<void>,
 ): Promise<boolean> {
+  const { manifest, staging } = names;
   // The versions that a table was registered with never had another name.
   if (manifest === staging || !(await isOwn(location, staging))) return isOwn(location, manifest);
-  if (settle !== undefined && !(await isOwn(location, manifest))) await settle();
-  const staged = join(location, staging);
+  await settle?.();
+  const isThere = await nameManifest(location, names);
+  if (isThere) removeOtherNames(location, names);
+  return isThere;
+}
+
+/** Gives the manifest of a version that the store has its final name beside the others, durably. The same answer and faults. */
+export async function nameManifest(
+  location: string,
+  { manifest, staging }: Names,
+): Promise<boolean> {
+  if (manifest === staging || !(await isOwn(location, staging))) return isOwn(location, manifest);
   try {
-    await place(staged, join(location, manifest));
-    for (const name of [staging, claimed ?? staging]) removeIfPresent(join(location, name));
+    await place(join(location, staging), join(location, manifest));
     return true;
   } catch (error) {
     // Somebody has finished it meanwhile: then the staging name is gone.
     if (isAbsent(error)) return isOwn(location, manifest);
     throw error;
   }
+}
+
+/** Removes the other names of a manifest: the journal has its version. */
+export function removeOtherNames(location: string, { manifest, staging, claimed }: Names): void {
+  if (manifest === staging) return;
+  for (const name of [staging, claimed ?? staging]) removeIfPresent(join(location, name));
 }
 
 /** Removes the manifests of versions whose records are gone. */

@@ -9,12 +9,14 @@ import { absent, unchanged } from '../catalog/reader.ts';
 import { encodeTable } from '../catalog/records-codec.ts';
 import { removeIfPresent } from '../disk.ts';
 import type { Stored, TableRecord, VersionRecord } from '../catalog/records.ts';
+import type { LanceManifest } from '../lance/lance-manifest.ts';
 import { branchNotFound, chainOf } from '../table/branches.ts';
 import { MAIN, MAIN_CHAIN, type Chain } from '../table/chain.ts';
 import { encodeVersion } from '../table/version-codec.ts';
 import { versionWrites } from '../table/version-commit.ts';
+import type { KnownManifests } from './known-manifests.ts';
 import { lanceSummary, repeatedSummary } from './lance-summary.ts';
-import { exists, finaliseManifest, holdStaged, sameBytes } from './managed-manifests.ts';
+import { exists, holdStaged, sameBytes } from './managed-manifests.ts';
 import { managedLine, type LineParts, type ManagedLine } from './managed-line.ts';
 import { finishVersion, locationOf } from './managed-versions.ts';
 import { finalNames, stagedPlace, type StagedPlace } from './place.ts';
@@ -50,6 +52,7 @@ export interface PlannedVersion {
 /** What versions are made with. */
 export interface CreationParts extends LineParts {
   readonly catalog: Pick<Catalog, 'requireTable'>;
+  readonly manifests?: KnownManifests;
 }
 
 /** The versions that one commit makes, one after the other. */
@@ -114,6 +117,7 @@ export class VersionPlan {
     this.#held.add(join(locationOf(table), held));
     await holdStaged(locationOf(table), place.staging, held, target.base === undefined);
     const record = this.#recordOf(request, place, staged);
+    this.#parts.manifests?.remember(record, staged.manifest);
     const writes = target.writes(record);
     if (target.line !== undefined) {
       this.#heads.set(lineKey(table, request), { line: target.line, record });
@@ -123,10 +127,15 @@ export class VersionPlan {
       table,
       record,
       staging: place.staging,
-      summary: await lanceSummary(locationOf(table), base, staged.manifest),
+      summary: await this.#summary(table, base, staged.manifest),
       checks: [unchanged(stored), ...target.checks],
       writes: [...(claims ? [written(stored)] : []), ...writes],
     };
+  }
+
+  async #summary(table: TableRecord, base: VersionRecord | undefined, next: LanceManifest) {
+    const known = base === undefined ? undefined : this.#parts.manifests?.of(base);
+    return lanceSummary(locationOf(table), { record: base, known }, next);
   }
 
   /** What a version is compared with: a branch begins with what it came from, what belongs to no chain with the newest. */
@@ -249,18 +258,6 @@ function following(table: TableRecord, { line, record }: Planned): Target {
     checks: [],
     writes: (next) => versionWrites(table.id, next, line.chain.key),
   };
-}
-
-/** Gives the manifests of versions that were committed their final names. */
-export async function settleVersions(planned: readonly PlannedVersion[]): Promise<void> {
-  for (const { table, record, staging } of planned) {
-    const location = locationOf(table);
-    if (!(await finaliseManifest(location, record))) {
-      throw new Error(`the manifest of version ${record.version} is gone from ${location}`);
-    }
-    // A retry may have staged the same bytes again.
-    if (staging !== record.claimed) removeIfPresent(join(location, staging));
-  }
 }
 
 /** Lets go of staged manifests, when their commit was refused or they have their final names. */

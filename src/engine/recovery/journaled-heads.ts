@@ -23,6 +23,13 @@ export interface PlacedHead extends Head {
   readonly branch: string;
 }
 
+/** A table that is declared, and that Lance clients may have begun to write. */
+export interface DeclaredTable {
+  readonly key: string;
+  readonly record: TableRecord;
+  readonly folder: string;
+}
+
 /**
  * The newest version of each line of each table of a state.
  * @param root The folder that holds a folder for each table.
@@ -45,6 +52,18 @@ export async function headsOf(state: JournalState, root: string): Promise<readon
     const { kind, location } = table;
     return [{ ...head, kind, branch, folder: location ?? join(root, table.id) }];
   });
+}
+
+/** The tables of a state that have no version as far as it knows, but a folder for some. */
+export async function declaredTables(state: JournalState): Promise<readonly DeclaredTable[]> {
+  const found: DeclaredTable[] = [];
+  for await (const { key, value } of state.entries()) {
+    if (!key.startsWith('T')) continue;
+    const record = decodeTable(value);
+    const { kind, location } = record;
+    if (kind === 'declared' && location !== null) found.push({ key, record, folder: location });
+  }
+  return found;
 }
 
 /** The record of a table that an entry is, one too that was dropped and can be brought back. */

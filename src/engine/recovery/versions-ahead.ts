@@ -8,7 +8,9 @@ import { versionsBeyond } from '../managed/versions-beyond.ts';
 import { manifestName, stagingName } from '../table/layout.ts';
 import { decodeManifest, type Manifest } from '../table/manifest.ts';
 import { versionWrites } from '../table/version-commit.ts';
-import { headsOf, type PlacedHead } from './journaled-heads.ts';
+import { encodeTable } from '../catalog/records-codec.ts';
+import { MAIN } from '../table/chain.ts';
+import { declaredTables, headsOf, type DeclaredTable, type PlacedHead } from './journaled-heads.ts';
 
 /** A version on disk that the journal does not know. */
 export interface VersionAhead {
@@ -48,7 +50,22 @@ export async function versionsAhead(state: JournalState, root: string): Promise<
       versions.push({ tableId, chain, version, writes: versionWrites(tableId, record, chain) });
     }
   }
+  for (const table of await declaredTables(state)) versions.push(...(await firstVersions(table)));
   return { versions, unsound };
+}
+
+/** The versions of a declared table: the first one makes it a table that Lance clients write. */
+async function firstVersions({
+  key,
+  record,
+  folder,
+}: DeclaredTable): Promise<readonly VersionAhead[]> {
+  const found = await versionsBeyond(folder, MAIN, 0n);
+  return found.map((one, index) => {
+    const claim = { key, value: encodeTable({ ...record, kind: 'lance' }) };
+    const writes = [...(index === 0 ? [claim] : []), ...versionWrites(record.id, one, MAIN)];
+    return { tableId: record.id, chain: MAIN, version: one.version, writes };
+  });
 }
 
 /** The versions that follow a head of a table that this engine writes. */

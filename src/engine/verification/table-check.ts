@@ -1,9 +1,10 @@
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { readIfPresent } from '../disk.ts';
 import { children } from '../catalog/children.ts';
-import { headKey, tagsOf, versionKey } from '../catalog/keys.ts';
+import { allVersionsOf, headKey, tagsOf, versionKey } from '../catalog/keys.ts';
 import type { TableRecord, VersionRecord } from '../catalog/records.ts';
 import { decodeTag } from '../catalog/tag-codec.ts';
+import { ownership } from '../managed/place.ts';
 import type { Outlook } from '../retention/horizon.ts';
 import { orphansOf, type Orphan } from '../retention/orphans.ts';
 import type { RetentionParts } from '../retention/parts.ts';
@@ -15,6 +16,7 @@ import { decodeVersion } from '../table/version-codec.ts';
 import { MAIN } from '../table/chain.ts';
 import { FileCheck } from './file-check.ts';
 import { saidBy, type Finding, type FindingKind } from './finding.ts';
+import { LanceCheck } from './lance-check.ts';
 
 /** A table that is looked at. */
 export interface Subject {
@@ -34,9 +36,9 @@ export interface TableReport {
 }
 
 /**
- * Accounts for every version, manifest and file of a table that this engine
- * writes. Versions may come and go meanwhile: one that is gone again by the time
- * that something of it is found wrong is not spoken of.
+ * Accounts for every version, manifest and file of a table. Versions may come and
+ * go meanwhile: one that is gone again by the time that something of it is found
+ * wrong is not spoken of.
  */
 export async function checkTable(
   parts: RetentionParts,
@@ -46,18 +48,21 @@ export async function checkTable(
   const check = new TableCheck(parts, subject);
   try {
     await check.location();
-    if (subject.record.kind === 'engine') await check.versions();
+    if (subject.record.kind !== 'declared') await check.versions();
     return await check.report(outlook);
   } finally {
     await check.close();
   }
 }
 
+type Fault = readonly [kind: FindingKind, file: string, fault: string];
+
 class TableCheck {
   readonly #parts: RetentionParts;
   readonly #subject: Subject;
   readonly #folder: string;
   readonly #files: FileCheck;
+  readonly #lance: LanceCheck;
   readonly #findings = new Map<string, Finding>();
   readonly #numbers = new Set<bigint>();
   #versions = 0;
@@ -67,6 +72,7 @@ class TableCheck {
     this.#subject = subject;
     this.#folder = parts.folder(subject.record);
     this.#files = new FileCheck(this.#folder);
+    this.#lance = new LanceCheck(this.#folder);
   }
 
   /** The hold on the table's folder. */
@@ -86,14 +92,19 @@ class TableCheck {
       await this.#version(version);
     }
     await this.#head();
-    await this.#tags();
+    // Clients may clean up a version that has a tag.
+    if (this.#isOwn()) await this.#tags();
+  }
+
+  #isOwn(): boolean {
+    return this.#subject.record.kind === 'engine';
   }
 
   async report(outlook: Outlook): Promise<TableReport> {
     const findings = [...this.#findings.values()];
-    const { versions, files, bytes } = { versions: this.#versions, ...sizesOf(this.#files) };
+    const { files, bytes } = this.#isOwn() ? this.#files : this.#lance;
     const orphans = await this.#orphans(outlook, findings);
-    return { versions, files, bytes, findings, orphans };
+    return { versions: this.#versions, files, bytes, findings, orphans };
   }
 
   async close(): Promise<void> {
@@ -101,8 +112,33 @@ class TableCheck {
   }
 
   async #version(version: KnownVersion): Promise<void> {
-    const { record } = version;
-    const faults: (readonly [FindingKind, string, string])[] = [];
+    const faults = await (this.#isOwn() ? this.#ownFaults(version) : this.#lanceFaults(version));
+    if (faults.length === 0 || !(await this.#isStill(version))) return;
+    for (const [kind, file, fault] of faults) this.#add(kind, file, fault);
+  }
+
+  async #lanceFaults({ key, record }: KnownVersion): Promise<readonly Fault[]> {
+    const found = await this.#lance.faultsOf(record, () => this.#isHead(key));
+    return [
+      ...found.manifest.map(({ file, fault }) => ['manifest', file, fault] as const),
+      ...found.files.map(({ file, fault }) => ['file', file, fault] as const),
+    ];
+  }
+
+  /** Whether a version is the newest one of its line, and its line is still there. */
+  async #isHead(key: string): Promise<boolean> {
+    const { id } = this.#subject.record;
+    const { store } = this.#parts;
+    const chain = decodeURIComponent(key.slice(allVersionsOf(id).length).split('/')[0] ?? '');
+    const head = await store.get(headKey(id, chain));
+    if (head === undefined) return false;
+    const { version, manifest } = decodeVersion(head);
+    if (versionKey(id, chain, version) !== key) return false;
+    return chain === MAIN || (await ownership(this.#folder, dirname(manifest))) !== 'absent';
+  }
+
+  async #ownFaults({ record }: KnownVersion): Promise<readonly Fault[]> {
+    const faults: Fault[] = [];
     const manifest = await this.#manifest(record, (fault) => {
       faults.push(['manifest', record.manifest, fault]);
     });
@@ -111,8 +147,7 @@ class TableCheck {
         faults.push(['file', file, fault]);
       }
     }
-    if (faults.length === 0 || !(await this.#isStill(version))) return;
-    for (const [kind, file, fault] of faults) this.#add(kind, file, fault);
+    return faults;
   }
 
   /** The manifest of a version; one that a crash kept from its final name has the one before. */
@@ -153,6 +188,7 @@ class TableCheck {
     const { id } = this.#subject.record;
     const { store } = this.#parts;
     const head = await store.get(headKey(id, MAIN));
+    if (head === undefined && this.#versions === 0 && !this.#isOwn()) return;
     if (head === undefined) return this.#add('head', null, 'the table has no newest version');
     const { version } = decodeVersion(head);
     const [again, record, beyond] = await store.getMany([
@@ -200,8 +236,4 @@ class TableCheck {
     const finding = { kind, table: this.#subject.name, file, fault };
     this.#findings.set(JSON.stringify(finding), finding);
   }
-}
-
-function sizesOf({ files, bytes }: FileCheck): { readonly files: number; readonly bytes: number } {
-  return { files, bytes };
 }

@@ -101,7 +101,7 @@ describe('a collection', () => {
 
 describe('a verification', () => {
   it('tells what is staged and no version, which is no fault', async () => {
-    await table.commit(1n);
+    await table.commit(1n, { rows: 0 });
     const file = await staged(2n, 0);
     await new Promise((resolve) => setTimeout(resolve, 150));
     const { orphans, findings } = await table.engine.upkeep!.verifier.verify();

@@ -1,4 +1,4 @@
-import { mkdir, writeFile } from 'node:fs/promises';
+import { link, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Int64, vectorFromArray } from 'apache-arrow';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -9,7 +9,8 @@ import { streamOf } from '../../support/engine-table.ts';
 import { openOther, type TestEngine } from '../../support/engine.ts';
 import { ManagedTable, manifestOf } from '../../support/managed-table.ts';
 import { MemoryStore } from '../../support/memory-store.ts';
-import { ask, type Sent } from '../../support/request.ts';
+import { anything } from '../../support/permit.ts';
+import { ask, requestOf, type Sent } from '../../support/request.ts';
 import { stoppingStore, type StoppingStore } from '../../support/stopping-store.ts';
 
 /**
@@ -86,6 +87,29 @@ describe('a version whose process stopped after its commit', () => {
     expect(await managed.versions()).toEqual([1, 2, 3]);
   });
 
+  it('is not lost either where its manifest got the final name before the journal its line', async () => {
+    const staged = await managed.stage(2n);
+    await cutOff('POST /v1/table/t/version/create', { body: body(2, staged) });
+    const final = join('_versions', versionFile(2n, 'V2'));
+    const isHeld = (name: string) => name.startsWith(`${final}-`) && !staged.endsWith(name);
+    const [held = ''] = (await managed.files()).filter(isHeld);
+    await link(join(managed.location, held), join(managed.location, final));
+    await managed.commit(3n);
+    expect(await rebuilt()).toEqual([[1], [1, 2, 3], [1]]);
+    expect((await managed.files()).filter(isHeld)).toEqual([]);
+  });
+
+  it('is not lost either where the next commit waits for the record of its attempt', async () => {
+    const staged = await managed.stage(2n);
+    await cutOff('POST /v1/table/t/version/create', { body: body(2, staged) });
+    const next = { body: body(3, await managed.stage(3n)) };
+    const request = requestOf('POST /v1/table/t/version/create', next);
+    const ahead = { bytes: request.body, recorded: async (): Promise<void> => undefined };
+    const made = await engine.backend.handle({ ...request, ahead }, anything());
+    expect(made.status).toBe(200);
+    expect(await rebuilt()).toEqual([[1], [1, 2, 3], [1]]);
+  });
+
   it('is not lost with the store once another process says that it was made', async () => {
     const staged = await managed.stage(2n);
     await cutOff('POST /v1/table/t/version/create', { body: body(2, staged) });
@@ -132,6 +156,37 @@ describe('a version whose process stopped after its commit', () => {
     );
     expect(await rebuilt()).toEqual([[1], [1, 2, 3], [1]]);
     expect(await rebuilt('?branch=dev', ['t'])).toEqual([[1, 2]]);
+  });
+
+  it('of a declared table is its first, where its manifest has the final name', async () => {
+    const first = await managed.further('first');
+    const folder = join(first.location, '_versions');
+    await mkdir(folder, { recursive: true });
+    for (const version of [1n, 2n, 4n]) {
+      await writeFile(join(folder, versionFile(version, 'V2')), manifestOf(version));
+    }
+    const none = await managed.further('none');
+    await mkdir(join(none.location, '_versions'), { recursive: true });
+    await writeFile(join(none.location, '_versions', versionFile(2n, 'V2')), manifestOf(2n));
+    const store = new MemoryStore();
+    const options = { data: engine.data, store, dryRun: false, force: false };
+    expect(await rebuild({ ...options, progress: () => undefined })).toMatchObject({
+      versionsAhead: 2,
+    });
+    const other = await openOther({ data: engine.data, store });
+    const about = async (name: string, action: string) =>
+      (await ask(other.backend, `POST /v1/table/${name}/${action}`)).json;
+    expect(await about('first', 'version/list')).toMatchObject({
+      versions: [{ version: 1 }, { version: 2 }],
+    });
+    expect(await about('first', 'describe')).toMatchObject({ version: 2 });
+    const staged = await first.stage(3n);
+    const made = { body: body(3, staged) };
+    expect((await ask(other.backend, 'POST /v1/table/first/version/create', made)).status).toBe(
+      200,
+    );
+    expect(await about('none', 'version/list')).toMatchObject({ versions: [] });
+    await other.close();
   });
 
   it('is lost with the store where nobody has seen it, and its number is free again', async () => {
