@@ -226,7 +226,7 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
       sweep.begin();
       keeper.start(onFault);
     },
-    readings: () => readingsOf(memory, following.compaction, threads),
+    readings: () => readingsOf(memory, following.compaction, reader, threads),
     close: async () => {
       await Promise.all([runner.stop(), following.stop(), keeper.stop()]);
       await sweep.close();

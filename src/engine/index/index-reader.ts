@@ -39,10 +39,16 @@ export class IndexReader {
   readonly #files: OpenFiles;
   readonly #cache: ColumnCache;
   readonly #directories = new LruCache<Directory>(DIRECTORY_BYTES);
+  #lookups = 0;
 
   constructor(files: OpenFiles, cache: ColumnCache) {
     this.#files = files;
     this.#cache = cache;
+  }
+
+  /** How often an index was asked for the rows of a fragment and found them. */
+  get lookups(): number {
+    return this.#lookups;
   }
 
   /**
@@ -65,6 +71,7 @@ export class IndexReader {
       }
       if (count > MANY_ROWS && count > ROWS_SHARE * of) return null;
     }
+    this.#lookups++;
     return rowsOfAll(lists);
   }
 
