@@ -55,6 +55,18 @@ describe('a log of lines', () => {
     await log.close();
   });
 
+  it('writes a line that comes while those that nobody waits for are synced', async () => {
+    const folder = await newFolder();
+    let late: Promise<void> | undefined;
+    const kept = (): void => void (late ??= log.append(line('late'), true));
+    const log = openLog(folder, { framing: { ...numbered, kept }, syncMillis: 1 });
+    await log.append(line('first'), false);
+    while (late === undefined) await new Promise((resolve) => setTimeout(resolve, 1));
+    await late;
+    expect(await contents(folder)).toEqual({ '1.log': '1:first\n2:late\n' });
+    await log.close();
+  });
+
   it('makes no file before its first line', async () => {
     const folder = await newFolder();
     await openLog(folder).close();
