@@ -36,7 +36,7 @@ export async function unindexedRows(
   const { indexes } = (await posting(backend)(table, 'index/list', body)) as unknown as {
     indexes: { num_unindexed_rows: number }[];
   };
-  return indexes.reduce((sum, one) => sum + Number(one.num_unindexed_rows), 0);
+  return indexes.reduce((sum, one) => sum + one.num_unindexed_rows, 0);
 }
 
 /** Waits until the indices of a table cover all its rows. */
