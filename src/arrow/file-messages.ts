@@ -9,7 +9,8 @@ import { corrupt } from './errors.ts';
 import type { Block } from './footer.ts';
 import { type BatchHeader, decodeMessage, type Message } from './message.ts';
 import { type RandomAccess, readRanges } from './random-access.ts';
-import { narrow, type RowRange } from './row-range.ts';
+import { narrowValues } from './narrowed-values.ts';
+import { narrow, type NarrowedBatch, type RowRange } from './row-range.ts';
 
 /** How many messages are asked for at once. */
 const requestsAtOnce = 32;
@@ -59,9 +60,8 @@ export class FileMessages {
     }));
     const rows = wanted.rows ?? { start: 0, count: header.rows };
     const part = narrow(header, columns, rows);
-    const needed = buffersOf(columns.map(({ place }) => place));
     const access = wanted.access ?? this.#access;
-    const buffers = await readBuffers(access, block, part.header, needed);
+    const buffers = await partBuffers(access, block, part, columns);
     const dictionary = (id: number, name: string): Vector => {
       const found = dictionaries.get(id);
       if (found === undefined) throw corrupt(`The file has no dictionary for column "${name}".`);
@@ -85,6 +85,25 @@ export class FileMessages {
       throw corrupt('A message of a file exceeds its block.');
     return message;
   }
+}
+
+/** The buffers of some columns of a narrowed batch: what depends on offsets when these are known. */
+async function partBuffers(
+  access: RandomAccess,
+  block: Block,
+  { header, columns }: NarrowedBatch,
+  places: readonly { readonly place: ColumnPlace }[],
+): Promise<(Uint8Array | undefined)[]> {
+  const late = columns.flatMap((column) => column.late ?? []);
+  const lateBuffers = late.map(({ values }) => values);
+  const needed = buffersOf(places.map(({ place }) => place));
+  const first = needed.filter((buffer) => !lateBuffers.includes(buffer));
+  const buffers = await readBuffers(access, block, header, first);
+  if (late.length === 0) return buffers;
+  for (const values of late) narrowValues(header, buffers, values);
+  const values = await readBuffers(access, block, header, lateBuffers);
+  for (const buffer of lateBuffers) buffers[buffer] = values[buffer];
+  return buffers;
 }
 
 /** The positions of all buffers of some columns. */

@@ -14,6 +14,7 @@ const readings: Readonly<Partial<Record<MetricName, keyof EngineReadings>>> = {
   cacheCapacity: 'cacheCapacity',
   commits: 'commits',
   compactions: 'compactions',
+  lookups: 'lookups',
   workers: 'workers',
   workerTasks: 'tasks',
 };

@@ -21,7 +21,7 @@ import { deleteFromTable } from './handlers/delete-from-table.ts';
 import { deregisterTable } from './handlers/deregister-table.ts';
 import { withFreshness } from './handlers/freshness.ts';
 import { historyHandlers } from './handlers/history.ts';
-import { indexFileHandlers } from './handlers/indices.ts';
+import { indexFileHandlers, indexHandlers, type Attend } from './handlers/indices.ts';
 import { insertIntoTable } from './handlers/insert-into-table.ts';
 import { mergeInsertIntoTable } from './handlers/merge-insert-into-table.ts';
 import { pastHandlers } from './handlers/past-versions.ts';
@@ -180,13 +180,15 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
   const judges = judgingOf(options);
   const judge = backfillJudge(judges, tables);
   const works = jobWorks({ store, tables, reader, judge }, running);
-  const runner = new JobRunner({ transactions, works });
+  const isAlive = (name: string) => presence.isAlive(name);
+  const runner = new JobRunner({ transactions, works, holder: presence.name, isAlive });
   const threads = new ThreadPool(options.workers ?? 0);
   const heavy = new HeavyWork(threads, memory);
   const keeper = new JournalKeeper({ folder: join(data, 'catalog'), store, committer });
   const tags = new Tags(store, committer);
   const branches = new Branches(store, committer);
-  const written = { catalog, store, committer, tables, tags, branches };
+  const attend: Attend = (...seen) => following.attend(...seen);
+  const written = { catalog, store, committer, tables, tags, branches, attend };
   const built = builtHandlers(options, { ...written, reader, heavy, transactions, runner });
   const past = pastHandlers({ store: recent.store, root, memory, manifests, reader, heavy });
   const answers = { store, committer, ...timesOf(options) };
@@ -215,7 +217,7 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
     horizon,
     removed,
     process: presence.name,
-    isAlive: (name) => presence.isAlive(name),
+    isAlive,
   };
   return {
     backend: new LeasedBackend(backend, running),
@@ -226,7 +228,7 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
       sweep.begin();
       keeper.start(onFault);
     },
-    readings: () => readingsOf(memory, following.compaction, threads),
+    readings: () => readingsOf(memory, following.compaction, reader, threads),
     close: async () => {
       await Promise.all([runner.stop(), following.stop(), keeper.stop()]);
       await sweep.close();
@@ -271,6 +273,7 @@ interface HandlerParts {
   readonly heavy: HeavyWork;
   readonly transactions: Transactions;
   readonly runner: JobRunner;
+  readonly attend: Attend;
 }
 
 /** Every operation that is built, on tables that exist. */
@@ -285,6 +288,7 @@ function builtHandlers(options: EngineOptions, parts: HandlerParts): HandlerTabl
       versions: new VersionStore(store),
       locations: rootsOf(options),
     }),
+    ...indexHandlers({ ...parts, pageLimit: page }),
     ...indexFileHandlers({ catalog, tables, reader }),
     ...historyHandlers({ ...parts, pageLimit: page }),
     ...workHandlers({ ...parts, page }),

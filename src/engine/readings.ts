@@ -1,4 +1,5 @@
 import type { BackgroundCompaction } from './jobs/background-compaction.ts';
+import type { FragmentReader } from './table/fragment-reader.ts';
 import type { MemoryBudget } from './table/memory-budget.ts';
 import type { ThreadPool } from './workers/thread-pool.ts';
 
@@ -11,6 +12,8 @@ export interface EngineReadings {
   readonly commits: number;
   /** Runs of small files that were merged. */
   readonly compactions: number;
+  /** How often an index found the rows of a file. */
+  readonly lookups: number;
   /** Threads that there may be, and the tasks that they have. */
   readonly workers: number;
   readonly tasks: number;
@@ -19,6 +22,7 @@ export interface EngineReadings {
 export function readingsOf(
   memory: MemoryBudget,
   compaction: BackgroundCompaction,
+  reader: FragmentReader,
   threads: ThreadPool,
 ): EngineReadings {
   return {
@@ -26,6 +30,7 @@ export function readingsOf(
     cacheCapacity: memory.bytes,
     commits: compaction.noticed,
     compactions: compaction.merged,
+    lookups: reader.lookups,
     workers: threads.size,
     tasks: threads.tasks,
   };

@@ -69,6 +69,7 @@ export const metricTable = {
   cacheCapacity: gauge('cache_capacity_bytes', [], 'Memory for what is read often (cache.bytes).'),
   commits: counter('table_versions_total', [], 'Versions of tables that the engine committed.'),
   compactions: counter('compactions_total', [], 'Runs of small files that were merged.'),
+  lookups: counter('index_lookups_total', [], 'Times that an index found the rows of a file.'),
   workers: gauge('workers', [], 'Threads for heavy work that there may be.'),
   workerTasks: gauge('worker_tasks', [], 'Tasks that threads work on or that wait for them.'),
   spans: counter('spans_total', ['result'], 'Spans of traces, by exported or lost.'),

@@ -166,16 +166,20 @@ export class LineLog {
     await Promise.resolve();
     try {
       if (this.#lines.length === 0) await this.#probe();
-      while (this.#written < this.#lines.length) {
-        await this.#writeAll();
-        if (this.#isSyncDue()) await this.#sync();
-      }
-      if (this.#closed || this.#syncDue) await this.#sync();
+      do {
+        while (this.#written < this.#lines.length) {
+          await this.#writeAll();
+          if (this.#isSyncDue()) await this.#sync();
+        }
+        if (this.#closed || this.#syncDue) await this.#sync();
+        // Whoever came during the sync found work under way and counts on it.
+      } while (this.#written < this.#lines.length);
       this.#failure = undefined;
     } catch (error) {
       await this.#fail(error);
     } finally {
       this.#working = undefined;
+      if (this.#failure !== undefined && !this.#closed) this.#schedule(RETRY_MILLIS);
     }
   }
 
@@ -272,7 +276,6 @@ export class LineLog {
     this.#written = 0;
     this.#bytes = this.#lines.reduce((sum, line) => sum + sizeOf(line), 0);
     for (const { waiter } of lines) waiter?.reject(new Error(this.#failure));
-    if (!this.#closed) this.#schedule(RETRY_MILLIS);
   }
 
   /** Finds out whether the disk takes anything, when there is nothing to write. */

@@ -1,5 +1,5 @@
 import { assert, asyncProperty, nat, tuple } from 'fast-check';
-import { Field, Int32, Int64, Utf8, vectorFromArray } from 'apache-arrow';
+import { Field, Int32, Int64, LargeUtf8, Utf8, vectorFromArray } from 'apache-arrow';
 import { describe, expect, it } from 'vitest';
 import { schemaOf } from '../../src/arrow/nested-type.ts';
 import { batchOf, slice } from '../../src/arrow/select.ts';
@@ -57,6 +57,47 @@ describe('a range of rows', () => {
     await file.readBatch(0, ['vector'], { rows: { start: 801, count: 2 } });
     const bytes = reads.reduce((sum, { length }) => sum + length, 0);
     expect(bytes).toBeLessThan(500);
+  });
+
+  it('reads of texts the offsets of the range, and their bytes', async () => {
+    const schema = schemaOf([
+      new Field('text', new Utf8(), true),
+      new Field('large', new LargeUtf8(), true),
+    ]);
+    const texts = Array.from({ length: ROWS }, (_, row) => (row % 5 ? `${row}`.repeat(99) : null));
+    const columns = [vectorFromArray(texts, new Utf8()), vectorFromArray(texts, new LargeUtf8())];
+    const { file, reads } = await openBytes(fileBytes(schema, [batchOf(schema, columns, ROWS)]));
+    reads.length = 0;
+    const part = await file.readBatch(0, ['text', 'large'], { rows: { start: 801, count: 3 } });
+    expect(part.getChild('text')!.toArray()).toEqual(texts.slice(801, 804));
+    expect(part.getChild('large')!.toArray()).toEqual(texts.slice(801, 804));
+    const bytes = reads.reduce((sum, { length }) => sum + length, 0);
+    expect(bytes).toBeLessThan(40_000);
+  });
+
+  it('of texts with damaged offsets is refused', async () => {
+    const schema = schemaOf([new Field('text', new Utf8(), false)]);
+    const bytes = fileBytes(schema, [
+      batchOf(
+        schema,
+        [
+          vectorFromArray(
+            Array.from({ length: 64 }, (_, row) => `${row}`),
+            new Utf8(),
+          ),
+        ],
+        64,
+      ),
+    ]);
+    const offset = Buffer.from(Int32Array.of(10, 12, 14, 16, 18).buffer);
+    const at = Buffer.from(bytes).indexOf(offset);
+    for (const damage of [-1, 5, 100_000]) {
+      const broken = bytes.slice();
+      new DataView(broken.buffer).setInt32(at + 16, damage, true);
+      const { file } = await openBytes(broken);
+      const read = file.readBatch(0, ['text'], { rows: { start: 10, count: 4 } });
+      await expect(read).rejects.toMatchObject({ kind: 'corrupt' });
+    }
   });
 
   it.each(['scalars', 'nested', 'dictionary-deltas'])(

@@ -32,6 +32,8 @@ const PLACES = [
   [/\/_refs\/branches\/[^/]+$/, 'branch note'],
   [/\/tree\/[^/]+$/, 'branch folder'],
   [/\/deletions(\/[^/]+)?$/, 'deletions'],
+  [/\/indices\/[^/]+\/[^/]+$/, 'index'],
+  [/\/indices(\/[^/]+)?$/, 'index folder'],
 ];
 
 function placeOf(path) {

@@ -55,6 +55,20 @@ describe('a log of lines', () => {
     await log.close();
   });
 
+  it('writes a line that comes while those that nobody waits for are synced', async () => {
+    const folder = await newFolder();
+    const late: Promise<void>[] = [];
+    const kept = (): void => {
+      if (late.length === 0) late.push(log.append(line('late'), true));
+    };
+    const log = openLog(folder, { framing: { ...numbered, kept }, syncMillis: 1 });
+    await log.append(line('first'), false);
+    while (late.length === 0) await new Promise((resolve) => setTimeout(resolve, 1));
+    await Promise.all(late);
+    expect(await contents(folder)).toEqual({ '1.log': '1:first\n2:late\n' });
+    await log.close();
+  });
+
   it('makes no file before its first line', async () => {
     const folder = await newFolder();
     await openLog(folder).close();

@@ -1,6 +1,7 @@
 import { EmbeddedBackend } from '../../src/engine/backend.ts';
 import type { Catalog } from '../../src/engine/catalog/catalog.ts';
 import { catalogHandlers } from '../../src/engine/handlers/catalog.ts';
+import { indexHandlers } from '../../src/engine/handlers/indices.ts';
 import { Tags } from '../../src/engine/table/tags.ts';
 import type { Backend } from '../../src/protocol/backend.ts';
 import { memoryCatalog } from './catalog.ts';
@@ -18,8 +19,12 @@ export interface CatalogBackend {
 export function catalogBackend(jsonBody = 4096): CatalogBackend {
   const { store, catalog } = memoryCatalog();
   const tables = new GivenTables();
+  const tags = new Tags(store, store);
   const backend = new EmbeddedBackend({
-    handlers: catalogHandlers(catalog, tables, new Tags(store, store), 5),
+    handlers: {
+      ...catalogHandlers(catalog, tables, tags, 5),
+      ...indexHandlers({ catalog, tables, tags, pageLimit: 5, attend: () => undefined }),
+    },
     jsonBody,
     health: async () => undefined,
     weakness: async () => undefined,

@@ -11,8 +11,9 @@ export interface TestEngine extends Engine {
   readonly store: Store;
 }
 
-/** How long a request that comes again is known, by which clock, and which commit rules are in force. */
-type Repeating = Pick<EngineOptions, 'repeatMillis' | 'clock' | 'rules'>;
+/** How long a request that comes again is known, by which clock, which commit rules are in force, and how long bodies may be. */
+type Repeating = Pick<EngineOptions, 'repeatMillis' | 'clock' | 'rules'> &
+  Partial<Pick<EngineOptions, 'arrowBody'>>;
 
 /** Opens the engine on a fresh folder, with the embedded store unless another is given; closing it removes the folder. */
 export async function freshEngine(

@@ -6,7 +6,7 @@ import { needOf, ROW_OFFSET } from '../query/computed-columns.ts';
 import { Pace } from '../query/pace.ts';
 import { allFiles } from '../query/plan.ts';
 import { readAhead } from '../query/read-ahead.ts';
-import { Scanner } from '../query/scan.ts';
+import { Scanner, type ScanFile } from '../query/scan.ts';
 import type { FragmentReader } from '../table/fragment-reader.ts';
 import type { Incoming } from '../table/incoming.ts';
 import { checkConforms, sameSchema } from '../table/schema-match.ts';
@@ -15,6 +15,7 @@ import { both } from './both.ts';
 import { withoutComputed } from './computed-rows.ts';
 import type { Derive } from './derived-commit.ts';
 import { FragmentMemo } from './fragment-memo.ts';
+import { withKeyLookups } from './key-search.ts';
 import { bindPairCondition, bindRowCondition, namesOf } from './merge-condition.ts';
 import { mergeKey } from './merge-key.ts';
 import { matchBatch, matchNames, type MatchedBatch, type MergePlan } from './merge-match.ts';
@@ -124,8 +125,7 @@ export class RowMerge {
     const need = needOf(base.schema, matchNames(this.#plan));
     const fresh = this.#memo.begin(base, files, need.placed.includes(ROW_OFFSET));
     const pace = new Pace();
-    // A row without a match is of no interest, unless it is to be deleted.
-    const read = this.#plan.remove ? fresh : this.#source.ranges.filesWithMatches(base, fresh);
+    const read = this.#plan.remove ? fresh : this.#mayMatch(base, fresh);
     const scanned = new Scanner(this.#reader, base).scan(read, need);
     for await (const { place, batch, release } of readAhead(scanned)) {
       this.#request.checkTime();
@@ -136,6 +136,12 @@ export class RowMerge {
     }
     const all = files.flatMap(({ fragment }) => this.#memo.of(fragment));
     return all.filter(({ keys, removed }) => keys.length + removed.length > 0);
+  }
+
+  /** A row without a match is of no interest, unless it is to be deleted. */
+  #mayMatch(base: Snapshot, files: readonly ScanFile[]): readonly ScanFile[] {
+    const { ranges, values } = this.#source;
+    return withKeyLookups(base, ranges.filesWithMatches(base, files), values);
   }
 }
 

@@ -10,6 +10,7 @@ import { GrowingWords } from './growing-words.ts';
 import { KeyIndex, NONE } from './key-index.ts';
 import { KeyBounds, type MayHave } from './key-bounds.ts';
 import { KeyRanges } from './key-ranges.ts';
+import { KeyValues } from './key-values.ts';
 import { KeyWriter } from './key-writer.ts';
 import { keyColumns } from './merge-key.ts';
 import { SpilledRows } from './spilled-rows.ts';
@@ -54,18 +55,25 @@ export class MergeSource {
   readonly #next = new GrowingWords();
   #atHand: RecordBatch[] = [];
   readonly #ranges: KeyRanges;
+  readonly #values: KeyValues;
 
   constructor(options: SourceOptions) {
     this.schema = options.schema;
     this.#options = options;
     this.#bounds = new KeyBounds(options.key.map(({ field }) => field.type));
     this.#ranges = new KeyRanges(options.key);
+    this.#values = new KeyValues(options.key);
     this.#rows = new SpilledRows(options.folder, options.schema, options.inMemory);
   }
 
   /** Between which values the rows' keys lie. */
   get ranges(): KeyRanges {
     return this.#ranges;
+  }
+
+  /** The rows' keys, to be looked up in indices. */
+  get values(): KeyValues {
+    return this.#values;
   }
 
   /** How many rows there are. */
@@ -154,6 +162,7 @@ export class MergeSource {
     this.#bounds.add(columns);
     const keys = new KeyWriter(columns);
     this.#ranges.add(batch);
+    this.#values.add(batch);
     for (let row = 0; row < batch.numRows; row++) {
       this.#addKey(keys.write(row) ? this.#index.add(keys) : NONE);
     }

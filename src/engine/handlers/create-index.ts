@@ -30,13 +30,13 @@ export function createIndex(parts: BackfillColumnsParts): Handler {
     requireEngineTable(object, table.content);
     const chain = await parts.tables.chain(table.content, branchParameter(call));
     const snapshot = await parts.tables.snapshot(table.content, undefined, chain);
-    const { column, said } = columnOf(call, snapshot);
+    const column = columnOf(call, snapshot);
     checkIndexable(type, column);
     const job: IndexSpec = {
       type: 'index',
       column: column.name,
       where: null,
-      name: nameOf(call, said),
+      name: nameOf(call, column),
       uuid: randomUUID(),
       indexType: type,
       replace: call.request.dialect === 'lancedb',
@@ -53,29 +53,23 @@ export function createIndex(parts: BackfillColumnsParts): Handler {
   };
 }
 
-interface IndexedColumn {
-  readonly column: Field;
-  /** The column as the request calls it. */
-  readonly said: string;
-}
-
-function columnOf({ body }: Call, { schema }: Snapshot): IndexedColumn {
+function columnOf({ body }: Call, { schema }: Snapshot): Field {
   const said = textField(body, 'column') ?? '';
   const place = fieldPlace(said, schema);
-  if (place.fields.length === 1) return { column: fieldAt(place), said };
+  if (place.fields.length === 1) return fieldAt(place);
   throw new CatalogError(
     'Unsupported',
     `an index of ${JSON.stringify(said)} is not built: it lies inside the column ${JSON.stringify(place.fields[0].name)}, and indices are made of whole columns`,
   );
 }
 
-function nameOf({ body }: Call, column: string): string {
-  const name = textField(body, 'name') ?? `${column}_idx`;
-  const isFit =
-    name !== '' && name.length <= MOST_CHARACTERS && !/\p{Cc}|\p{Surrogate}/u.test(name);
-  if (isFit) return name;
+/** Names stand in paths, where `.` and `..` are no names. */
+function nameOf({ body }: Call, column: Field): string {
+  const name = textField(body, 'name') ?? `${column.name}_idx`;
+  const hasLength = name !== '' && name.length <= MOST_CHARACTERS;
+  if (hasLength && !/\p{Cc}|\p{Surrogate}|^\.{1,2}$/u.test(name)) return name;
   throw new CatalogError(
     'InvalidInput',
-    `the name of an index has 1 to ${MOST_CHARACTERS} characters, none of them a control character`,
+    `the name of an index has 1 to ${MOST_CHARACTERS} characters, none of them a control character, and is not "." or ".."`,
   );
 }

@@ -4,9 +4,10 @@ import { CatalogError } from '../../protocol/errors.ts';
 import { canonicalPath } from '../../protocol/identifier.ts';
 import { emptyAnswer, jsonAnswer } from '../answers.ts';
 import type { Catalog } from '../catalog/catalog.ts';
-import type { TableRecord } from '../catalog/records.ts';
+import type { Stored, TableRecord } from '../catalog/records.ts';
 import type { Call, HandlerTable } from '../handler.ts';
 import { branchParameter, pageParameters } from '../parameters.ts';
+import type { Chain } from '../table/chain.ts';
 import type { FragmentReader } from '../table/fragment-reader.ts';
 import { indexFileOf, withoutIndex } from '../table/index-upkeep.ts';
 import type { IndexDefinition, Snapshot } from '../table/snapshot.ts';
@@ -24,7 +25,14 @@ export interface IndexParts {
   readonly tags: Tags;
   /** The most entries that a listing answers at once. */
   readonly pageLimit: number;
+  /** Told of the newest version of a table whose indices somebody asks about. */
+  readonly attend: Attend;
 }
+
+export type Attend = (
+  line: { readonly table: Stored<TableRecord>; readonly chain: Chain },
+  snapshot: Snapshot,
+) => void;
 
 /** What changes indices, or reads their files. */
 export interface IndexFileParts {
@@ -161,13 +169,16 @@ async function prewarm(parts: IndexFileParts, call: Call): Promise<Answer> {
 }
 
 /** The version that a request is about. */
-async function snapshotOf({ catalog, tables, tags }: IndexParts, call: Call): Promise<Snapshot> {
+async function snapshotOf(parts: IndexParts, call: Call): Promise<Snapshot> {
+  const { catalog, tables, tags } = parts;
   const { object } = call.request;
-  const { content } = await catalog.requireTable(object);
-  requireEngineTable(object, content);
-  const { branch, version } = await placeOf(tags, content, call);
-  const chain = await tables.chain(content, branch);
-  return tables.snapshot(content, version, chain);
+  const table = await catalog.requireTable(object);
+  requireEngineTable(object, table.content);
+  const { branch, version } = await placeOf(tags, table.content, call);
+  const chain = await tables.chain(table.content, branch);
+  const snapshot = await tables.snapshot(table.content, version, chain);
+  if (version === undefined) parts.attend({ table, chain }, snapshot);
+  return snapshot;
 }
 
 function requireIndex(

@@ -7,7 +7,6 @@ import { countField } from '../query/fields.ts';
 import type { Tags } from '../table/tags.ts';
 import { describeTable } from './describe-table.ts';
 import { dropTable } from './drop-table.ts';
-import { indexHandlers } from './indices.ts';
 import { listTags } from './list-tags.ts';
 import { tableStats } from './table-stats.ts';
 import { listTableVersions } from './table-versions.ts';
@@ -26,7 +25,6 @@ export function tableHandlers(
     DropTable: (call) => dropTable(catalog, tables, call),
     ListTableVersions: (call) => listTableVersions(catalog, tables, pageLimit, call),
     GetTableStats: (call) => tableStats(catalog, tables, tags, call),
-    ...indexHandlers({ catalog, tables, tags, pageLimit }),
     ListTableTags: (call) => listTags({ catalog, tags, pageLimit }, call),
   };
 }

@@ -14,7 +14,7 @@ import { keyTypeOf } from './index-kind.ts';
 import { PageWriter, pageSchema } from './page-writer.ts';
 import { encodePostings } from './postings.ts';
 
-/** A page has at most so many keys, and about so many bytes of rows. */
+/** A page has at most so many keys, and about so many bytes of them and of rows. */
 const PAGE_KEYS = 4096;
 const PAGE_BYTES = 2 ** 18;
 
@@ -85,14 +85,14 @@ function sortedRows(keys: Data): Uint32Array {
 
 async function writeSorted(work: IndexWork, writer: PageWriter): Promise<void> {
   const { keys, order } = await sortedKeys(work);
-  for (const rows of purePages(keys, order, PAGE_KEYS)) {
+  for (const rows of purePages(keys, order)) {
     work.onRows(0);
     await writer.rows(takeData(keys, rows), rows);
   }
 }
 
 /** Pages of rows of which all keys are values, or all NaN, or all null: their first and last key say what lies between. */
-function* purePages(keys: Data, order: Uint32Array, size: number): Generator<Uint32Array> {
+function* purePages(keys: Data, order: Uint32Array): Generator<Uint32Array> {
   const values = placeOfFirst(order, (row) => isNull(keys, row) || isNaN(keys, row));
   const numbers = placeOfFirst(order, (row) => isNull(keys, row));
   const runs = [
@@ -101,10 +101,20 @@ function* purePages(keys: Data, order: Uint32Array, size: number): Generator<Uin
     [numbers, order.length],
   ] as const;
   for (const [start, end] of runs) {
-    for (let at = start; at < end; at += size) {
-      yield order.subarray(at, Math.min(at + size, end));
+    for (let at = start, next = at; at < end; at = next) {
+      let bytes = 0;
+      while (next < end && next < at + PAGE_KEYS && bytes < PAGE_BYTES) {
+        bytes += keyBytes(keys, order[next++]!);
+      }
+      yield order.subarray(at, next);
     }
   }
+}
+
+/** About as many bytes as a key takes. */
+function keyBytes({ type, valueOffsets }: Data, row: number): number {
+  if (!DataType.isUtf8(type) && !DataType.isLargeUtf8(type)) return 8;
+  return 8 + Number(valueOffsets[row + 1]) - Number(valueOffsets[row]);
 }
 
 /** Where rows begin of which a test is true, as it is of all behind them. */
@@ -194,7 +204,7 @@ async function writePostings(
     const bytes = encodePostings(distinctOf(rows), physicalRows);
     page.firsts.push(run[0]!);
     page.postings.push(bytes);
-    page.bytes += bytes.length;
+    page.bytes += bytes.length + keyBytes(keys, run[0]!);
   }
   await flush();
 }

@@ -3,13 +3,17 @@ import { DataType, Field, Schema, type Data, type RecordBatch, type Uint32 } fro
 import { batchOfData } from '../../arrow/batch.ts';
 import { dataOf, isNull, sliceData } from '../../arrow/data.ts';
 import { extremesOf, mergeExtremes, type Extremes } from '../../arrow/extremes.ts';
+import { takeData } from '../../arrow/take.ts';
 import { selectRows } from '../../sql/evaluate.ts';
 import { may, possibleStates } from '../../sql/possible.ts';
+import { valuesAsked } from '../../sql/values-asked.ts';
+import type { RangeValue } from '../../sql/value-range.ts';
 import { rangeOf } from '../query/fragment-ranges.ts';
 import { LruCache } from '../lru-cache.ts';
 import { cachedColumns } from '../table/cached-columns.ts';
 import type { ColumnCache } from '../table/column-cache.ts';
 import type { OpenFiles } from '../table/open-files.ts';
+import { placesOf } from './key-places.ts';
 import type { LeafLookup } from './lookup.ts';
 import { decodePostings } from './postings.ts';
 import { rowsOfAll } from './row-set.ts';
@@ -39,10 +43,16 @@ export class IndexReader {
   readonly #files: OpenFiles;
   readonly #cache: ColumnCache;
   readonly #directories = new LruCache<Directory>(DIRECTORY_BYTES);
+  #lookups = 0;
 
   constructor(files: OpenFiles, cache: ColumnCache) {
     this.#files = files;
     this.#cache = cache;
+  }
+
+  /** How often an index was asked for the rows of a fragment and found them. */
+  get lookups(): number {
+    return this.#lookups;
   }
 
   /**
@@ -54,17 +64,19 @@ export class IndexReader {
     const path = join(folder, leaf.file.path);
     const directory = await this.#directory(path, leaf);
     const pages = pagesOf(directory, leaf);
+    const asked = leaf.type === 'LABEL_LIST' ? undefined : valuesAsked(leaf.test);
     const isMany = pages.length > MANY_PAGES && pages.length > PAGES_SHARE * directory.pages;
-    if (leaf.type === 'BTREE' && isMany) return null;
+    if (leaf.type === 'BTREE' && isMany && asked === undefined) return null;
     const lists: Uint32Array[] = [];
     let count = 0;
     for (const page of pages) {
-      for (const rows of await this.#pageRows(path, leaf, page)) {
+      for (const rows of await this.#pageRows(path, leaf, page, asked)) {
         lists.push(rows);
         count += rows.length;
       }
       if (count > MANY_ROWS && count > ROWS_SHARE * of) return null;
     }
+    this.#lookups++;
     return rowsOfAll(lists);
   }
 
@@ -77,10 +89,16 @@ export class IndexReader {
     }
   }
 
-  async #pageRows(path: string, leaf: LeafLookup, page: number): Promise<readonly Uint32Array[]> {
+  /** @param asked The values of which a key must have one; undefined where that is not known. */
+  async #pageRows(
+    path: string,
+    leaf: LeafLookup,
+    page: number,
+    asked: readonly RangeValue[] | undefined,
+  ): Promise<readonly Uint32Array[]> {
     const columns = await this.#columns(path, page, [0, 1]);
     const [keys, rows] = [columns[0]!, columns[1]!];
-    const chosen = selectRows(leaf.test, keysBatch(leaf, keys));
+    const chosen = chosenOf(leaf, keys, asked && placesOf(keys, asked));
     if (DataType.isInt(rows.type)) {
       const all = (rows as Data<Uint32>).values;
       return [chosen.map((at) => all[at]!)];
@@ -158,6 +176,13 @@ function endsOf(ends: Data, first: number, last: number): Extremes | undefined {
   const low = extremesOf(sliceData(ends, 2 * first, 1));
   const high = extremesOf(sliceData(ends, 2 * last + 1, 1));
   return low === undefined || high === undefined ? undefined : mergeExtremes(low, high);
+}
+
+/** The keys of which the test is true, of some or of all. */
+function chosenOf(leaf: LeafLookup, keys: Data, places: Uint32Array | undefined): Uint32Array {
+  if (places === undefined) return selectRows(leaf.test, keysBatch(leaf, keys));
+  const chosen = selectRows(leaf.test, keysBatch(leaf, takeData(keys, places)));
+  return chosen.map((at) => places[at]!);
 }
 
 /** Keys as the rows of the column that the test reads; an item stands in a list of its own. */

@@ -21,18 +21,16 @@ export function labelTests(node: Bound): readonly Bound[] | undefined {
   if (node.kind !== 'call' || !Object.hasOwn(calls, node.name)) return undefined;
   const [list, value] = node.arguments;
   if (list === undefined || value?.kind !== 'literal' || value.value === null) return undefined;
-  if (list.fallible || list.kind === 'literal') return undefined;
+  // Of what is computed of a list its items alone do not tell.
+  if (list.kind !== 'column') return undefined;
+  const items = isList(value.value) ? itemsOf(value, value.value) : [value];
+  if (items === undefined) return undefined;
   if (calls[node.name] === 'one') return [node];
-  const items = itemsOf(value);
-  return items === undefined || items.length === 0
-    ? undefined
-    : items.map((item) => withValue(node, list, item));
+  return items.length === 0 ? undefined : items.map((item) => withValue(node, list, item));
 }
 
-/** The items of a literal list, each as a list of its own; undefined when one is null. */
-function itemsOf(literal: BoundLiteral): readonly BoundLiteral[] | undefined {
-  const { value } = literal;
-  if (!isList(value)) return undefined;
+/** The items of a literal list, each as a list of its own; undefined when one is null: an index has no nulls. */
+function itemsOf(literal: BoundLiteral, value: ListColumn): readonly BoundLiteral[] | undefined {
   const [start, end] = [value.starts[0] ?? 0, value.ends[0] ?? 0];
   const items: BoundLiteral[] = [];
   for (let at = start; at < end; at++) {

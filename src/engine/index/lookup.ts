@@ -56,6 +56,9 @@ async function rowsOf(lookup: Lookup, read: LeafReader): Promise<LookupResult | 
   return lookup.kind === 'and' ? rowsOfAnd(lookup.operands, read) : rowsOfOr(lookup.operands, read);
 }
 
+/** So few rows are sooner read than looked for in another index. */
+const FEW_ROWS = 64;
+
 /** Operands that an index does not answer leave more rows than there are. */
 async function rowsOfAnd(
   operands: readonly Lookup[],
@@ -64,6 +67,7 @@ async function rowsOfAnd(
   let result: LookupResult | null = null;
   let all = true;
   for (const operand of operands) {
+    if (result !== null && result.rows.length <= FEW_ROWS) return { ...result, exact: false };
     const found: LookupResult | null = await rowsOf(operand, read);
     all &&= found !== null && found.exact;
     if (found === null) continue;

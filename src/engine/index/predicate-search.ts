@@ -160,7 +160,9 @@ function resolved(search: Search, fragment: Fragment): FragmentLookup | undefine
   const found = search.operands.flatMap((operand) => resolved(operand, fragment) ?? []);
   const whole = search.whole && found.length === search.operands.length;
   if (found.length === 0 || (search.kind === 'or' && !whole)) return undefined;
-  const root: Lookup = { kind: search.kind, operands: found.map((each) => each.root) };
+  // What leaves few rows comes first: the others need not be looked up then.
+  const sorted = found.toSorted((one, other) => Number(other.narrow) - Number(one.narrow));
+  const root: Lookup = { kind: search.kind, operands: sorted.map((each) => each.root) };
   const narrow =
     search.kind === 'and' ? found.some((each) => each.narrow) : found.every((each) => each.narrow);
   return { root, exact: whole && found.every(({ exact }) => exact), narrow };

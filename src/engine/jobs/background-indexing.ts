@@ -6,7 +6,7 @@ import type { Running } from '../retention/running.ts';
 import type { Contents } from '../table/change.ts';
 import type { FragmentReader } from '../table/fragment-reader.ts';
 import { uncovered, withIndexFiles } from '../table/index-upkeep.ts';
-import type { Manifest } from '../table/manifest.ts';
+import type { Fragment } from '../table/snapshot.ts';
 import type { Tables } from '../table/tables.ts';
 import type { Line } from './background-compaction.ts';
 import { currentTable, givenUp } from './current-table.ts';
@@ -49,9 +49,9 @@ export class BackgroundIndexing {
     this.#begun = true;
   }
 
-  /** Looks at a version that a table got. Does nothing before `start`. */
-  notice(line: Line, manifest: Manifest): void {
-    if (!this.#begun || this.#stopping || !hasTail(manifest)) return;
+  /** Looks at the newest version of a table. Does nothing before `start`. */
+  notice(line: Line, contents: Indexed): void {
+    if (!this.#begun || this.#stopping || !hasTail(contents)) return;
     this.#waiting.set(`${line.table.content.id}/${line.chain.key}`, line);
     this.#wait();
   }
@@ -93,6 +93,7 @@ export class BackgroundIndexing {
       try {
         const snapshot = await tables.snapshot(line.table.content, undefined, line.chain);
         if (!hasTail(snapshot)) return;
+        await currentTable(this.#parts.store, line.table);
         const { indices = [] } = snapshot;
         const all = indices.map((index) => new IndexFiles(this.#parts.reader, index));
         await this.#cover(line, all);
@@ -112,7 +113,8 @@ export class BackgroundIndexing {
     let submitted = false;
     try {
       const snapshot = await tables.snapshot(table.content, undefined, chain);
-      for (const files of all) await files.cover(snapshot, () => this.#checkRunning());
+      const lasting = { ...snapshot, fragments: lastingFragments(snapshot) };
+      for (const files of all) await files.cover(lasting, () => this.#checkRunning());
       const { manifest } = await tables.commit({
         table,
         chain,
@@ -136,13 +138,21 @@ export class BackgroundIndexing {
   }
 }
 
-/** Whether an index does not cover all rows. Rows that are about to be merged wait for that. */
-function hasTail(contents: Pick<Contents, 'indices' | 'fragments'>): boolean {
-  const { indices = [], fragments } = contents;
-  return (
-    indices.some((index) => uncovered(contents, index).length > 0) &&
-    runToMerge(fragments) === undefined
-  );
+/** What of a version says what its indices cover. */
+type Indexed = Pick<Contents, 'indices' | 'fragments'>;
+
+/** Whether an index does not cover all rows that it is to cover. */
+function hasTail(contents: Indexed): boolean {
+  const { indices = [] } = contents;
+  if (indices.length === 0) return false;
+  const fragments = lastingFragments(contents);
+  return indices.some((index) => uncovered({ fragments }, index).length > 0);
+}
+
+/** Rows that are about to be merged wait for that: the merge makes a version, which is looked at in its turn. */
+function lastingFragments({ fragments }: Pick<Contents, 'fragments'>): readonly Fragment[] {
+  const run = new Set(runToMerge(fragments));
+  return run.size === 0 ? fragments : fragments.filter((fragment) => !run.has(fragment));
 }
 
 /** A version whose indices cover what was written; those that were dropped or made anew meanwhile do not. */

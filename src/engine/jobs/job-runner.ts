@@ -1,7 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import { CatalogError, errorRow } from '../../protocol/errors.ts';
 import { StoreError } from '../../store/errors.ts';
-import { claim, JobLost, JobStopped, type Job, type JobHold, type JobWork } from './job.ts';
+import {
+  claim,
+  JobLost,
+  JobStopped,
+  type IsGone,
+  type Job,
+  type JobHold,
+  type JobWork,
+} from './job.ts';
 import { moved, type JobSpec, type TransactionRecord } from './transaction.ts';
 import type { Transactions } from './transactions.ts';
 
@@ -14,6 +22,10 @@ export interface JobRunnerOptions {
   readonly works: Readonly<Record<JobSpec['type'], JobWork>>;
   /** A job whose process does not say so often that it lives is taken over. */
   readonly leaseMillis?: number;
+  /** The name of this process among those that may run the jobs; one of its own unless given. */
+  readonly holder?: string;
+  /** Whether the process of a name may still be alive; each may unless it is given. */
+  readonly isAlive?: (holder: string) => Promise<boolean>;
   /** How often jobs are looked for that other processes left. */
   readonly pollMillis?: number;
 }
@@ -31,7 +43,8 @@ const FORGET_MILLIS = 3600 * 1000;
 /**
  * Runs the jobs of a store's transactions, those that another process left too.
  * Several processes may run on one store: a job is run by the one that holds its
- * lease, and only it can end the job.
+ * lease, and only it can end the job. A lease is over when its time is, or when its
+ * holder is seen to be dead.
  */
 export class JobRunner {
   readonly #options: JobRunnerOptions;
@@ -51,7 +64,7 @@ export class JobRunner {
     this.#pollMillis = options.pollMillis ?? POLL_MILLIS;
     this.#hold = {
       transactions: options.transactions,
-      holder: randomUUID(),
+      holder: options.holder ?? randomUUID(),
       leaseMillis: options.leaseMillis ?? LEASE_MILLIS,
     };
   }
@@ -93,12 +106,26 @@ export class JobRunner {
 
   async #look(): Promise<void> {
     await this.#forget();
+    const isGone = this.#goneHolders();
     for (const id of await this.#options.transactions.open(LOOKED_AT)) {
       if (this.#stopping || this.#running.size >= AT_ONCE) return;
       if (this.#running.has(id)) continue;
-      const job = await claim(this.#hold, id);
+      // What is wrong with one job must not keep the others waiting.
+      const job = await claim(this.#hold, id, isGone).catch((error: unknown) => this.#tell(error));
       if (job !== undefined) this.#begin(job);
     }
+  }
+
+  /** Looks at each process once. */
+  #goneHolders(): IsGone {
+    const { isAlive } = this.#options;
+    if (isAlive === undefined) return async () => false;
+    const known = new Map<string, Promise<boolean>>();
+    return async (holder) => {
+      const alive = known.get(holder) ?? isAlive(holder);
+      known.set(holder, alive);
+      return !(await alive);
+    };
   }
 
   async #forget(): Promise<void> {

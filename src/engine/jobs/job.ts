@@ -122,17 +122,27 @@ export function isFree({ lease }: TransactionRecord, now: number): boolean {
 /** How often the process of a job may end before the job counts as failed. */
 const MOST_ATTEMPTS = 5;
 
+/** Whether the process of a holder has ended for certain, so that nothing has to be waited for. */
+export type IsGone = (holder: string) => Promise<boolean>;
+
 /**
  * Takes a job that nobody runs. Answers nothing when somebody does, and when it
  * is given up because it was begun too often.
  */
-export async function claim(hold: JobHold, id: string): Promise<Job | undefined> {
+export async function claim(
+  hold: JobHold,
+  id: string,
+  isGone: IsGone = async () => false,
+): Promise<Job | undefined> {
   const { transactions, holder, leaseMillis } = hold;
   const found: Stored<TransactionRecord> | undefined = await transactions.get(id);
   if (found === undefined || hasEnded(found.content)) return undefined;
+  const before = found.content.lease?.holder ?? '';
+  const gone = before !== '' && before !== holder && (await isGone(before));
   const record = await transactions.change(id, (current) => {
     const now = Date.now();
-    if (hasEnded(current) || !isFree(current, now)) return current;
+    const free = isFree(current, now) || (gone && current.lease?.holder === before);
+    if (hasEnded(current) || !free) return current;
     if (current.attempts >= MOST_ATTEMPTS) return givenUp(current);
     return moved(
       current,

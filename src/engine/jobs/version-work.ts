@@ -1,4 +1,5 @@
 import type { Manifest } from '../table/manifest.ts';
+import type { Snapshot } from '../table/snapshot.ts';
 import { BackgroundCompaction, type CompactionParts, type Line } from './background-compaction.ts';
 import { BackgroundIndexing } from './background-indexing.ts';
 import type { OnFault } from './job-runner.ts';
@@ -17,6 +18,14 @@ export class VersionWork {
   notice(line: Line, manifest: Manifest): void {
     this.compaction.notice(line, manifest);
     this.#indexing.notice(line, manifest);
+  }
+
+  /**
+   * Looks at the newest version of a table that somebody asks about. A process that ended may
+   * have left rows that no index covers, and a table that was renamed some, too.
+   */
+  attend(line: Line, snapshot: Snapshot): void {
+    this.#indexing.notice(line, snapshot);
   }
 
   /** Begins to work. Faults are told; nothing else is the worse for them. */

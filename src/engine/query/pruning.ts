@@ -30,7 +30,7 @@ export function prunedFiles(
 }
 
 /** Files with how indices find the rows that may pass; the pieces of one fragment share it. */
-function withLookups(files: readonly ScanFile[], search: Search): readonly ScanFile[] {
+export function withLookups(files: readonly ScanFile[], search: Search): readonly ScanFile[] {
   const lookups = new Map<Fragment, FragmentLookup | undefined>();
   return files.map((file) => {
     const { fragment, certain } = file;

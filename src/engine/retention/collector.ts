@@ -5,7 +5,14 @@ import type { DroppedRecord, Stored, TableRecord } from '../catalog/records.ts';
 import { entriesBelow, severalAtOnce } from './entries.ts';
 import type { Outlook } from './horizon.ts';
 import { isBehind } from './journal-tail.ts';
-import { lostFolders, orphansOf, removeLost, removeOrphans, type Orphan } from './orphans.ts';
+import {
+  lostFolders,
+  orphansOf,
+  removeEmptyIndices,
+  removeLost,
+  removeOrphans,
+  type Orphan,
+} from './orphans.ts';
 import type { RetentionParts } from './parts.ts';
 import { removeStagedOrphans, stagedOrphansOf } from './staged-orphans.ts';
 import { purgeDropped, removeTableFiles, resumePurge } from './purge.ts';
@@ -182,6 +189,9 @@ class Collection {
           ? sizeOf(orphans)
           : await removeOrphans(this.#parts, table, orphans);
       this.#freed = plus(this.#freed, freed);
+      if (this.#options.dryRun !== true) {
+        await removeEmptyIndices(this.#parts.folder(table), isOld);
+      }
     });
   }
 

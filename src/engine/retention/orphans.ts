@@ -10,6 +10,7 @@ import {
 } from '../catalog/keys.ts';
 import type { TableRecord } from '../catalog/records.ts';
 import { syncFolder } from '../disk.ts';
+import { INDICES } from '../table/layout.ts';
 import type { RetentionParts } from './parts.ts';
 import {
   entriesOf,
@@ -81,8 +82,16 @@ export async function removeOrphans(
 
 /** The folder of an index goes with its last file. */
 async function removeIfEmpty(folder: string, file: string): Promise<void> {
-  if (!file.startsWith('indices/')) return;
+  if (!file.startsWith(`${INDICES}/`)) return;
   await rmdir(join(folder, dirname(file))).catch(() => undefined);
+}
+
+/** Removes the folders of indices that have no file, and had none for long enough. */
+export async function removeEmptyIndices(folder: string, isOld: IsOld): Promise<void> {
+  for await (const { path, isFolder, writtenMillis } of entriesOf(join(folder, INDICES))) {
+    // Those that are not empty stay.
+    if (isFolder && isOld(writtenMillis)) await rmdir(path).catch(() => undefined);
+  }
 }
 
 interface OwnFile {
@@ -100,8 +109,8 @@ async function* ownFiles(folder: string): AsyncGenerator<OwnFile> {
     ['versions', 'manifests', MANIFEST_FILE],
   ];
   for (const [inner, kind, name] of places) yield* filesIn(folder, inner, kind, name);
-  for await (const index of entriesOf(join(folder, 'indices'))) {
-    const inner = join('indices', nameOf(index));
+  for await (const index of entriesOf(join(folder, INDICES))) {
+    const inner = join(INDICES, nameOf(index));
     if (index.isFolder) yield* filesIn(folder, inner, 'files', DATA_FILE);
   }
   for await (const branch of entriesOf(join(folder, 'tree'))) {

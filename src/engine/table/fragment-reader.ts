@@ -129,6 +129,11 @@ export class FragmentReader implements BatchSource {
     };
   }
 
+  /** How often an index found the rows of a fragment. */
+  get lookups(): number {
+    return this.#indexReader.lookups;
+  }
+
   async *batches(
     snapshot: Snapshot,
     fragment: Fragment,

@@ -1,5 +1,9 @@
+import { readSync } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
 import type { RandomAccess } from '../../arrow/random-access.ts';
+
+/** As many bytes are copied from the system's memory faster than another thread is woken to do it. */
+const SMALL_BYTES = 2 ** 16;
 
 /** Random access to bytes that are in memory. */
 export function bytesAccess(bytes: Uint8Array): RandomAccess {
@@ -47,9 +51,13 @@ async function readInto(
   name: string,
 ): Promise<void> {
   const { length } = bytes;
+  const small = length <= SMALL_BYTES;
   let filled = 0;
   while (filled < length) {
-    const { bytesRead } = await handle.read(bytes, filled, length - filled, offset + filled);
+    const [left, from] = [length - filled, offset + filled];
+    const bytesRead = small
+      ? readSync(handle.fd, bytes, filled, left, from)
+      : (await handle.read(bytes, filled, left, from)).bytesRead;
     if (bytesRead === 0) throw new Error(`${name} ends at byte ${offset + filled}`);
     filled += bytesRead;
   }

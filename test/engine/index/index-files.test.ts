@@ -1,8 +1,10 @@
-import { mkdir, readdir, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Int64, Utf8, vectorFromArray } from 'apache-arrow';
 import { afterEach, beforeEach, expect, it } from 'vitest';
+import { openFile } from '../../../src/arrow/file-reader.ts';
+import { bytesAccess } from '../../../src/engine/table/random-access.ts';
 import type { JsonValue } from '../../../src/protocol/json.ts';
 import { collect } from '../../support/dropped.ts';
 import { EngineTable, refusalOf, streamOf, type Columns } from '../../support/engine-table.ts';
@@ -105,6 +107,23 @@ it('keeps an index of a table that is overwritten, over the new rows', async () 
   await table.send('insert?mode=overwrite', { body: streamOf(rowsOf([7, 8])) });
   while (JSON.stringify(await listed()) !== '[["n_idx",["n"],0]]') await sleep(20);
   expect(await table.column('name', { filter: 'n = 8' })).toEqual(['8']);
+});
+
+it('has pages of few keys where keys are long, so that one is found without reading much', async () => {
+  const text = (row: number) => `${row} `.repeat(4000);
+  const rows = Array.from({ length: 80 }, (_, row) => row % 40);
+  const long = { text: vectorFromArray(rows.map(text), new Utf8()) };
+  await table.send('create?mode=overwrite', { body: streamOf(long) });
+  for (const index_type of ['BTREE', 'BITMAP']) {
+    await create({ column: 'text', index_type, name: index_type });
+    const path = (await indexFiles()).toSorted().at(-1)!;
+    const bytes = await readFile(join(table.engine.data, 'tables', path));
+    expect((await openFile(bytesAccess(bytes))).batchRows.length).toBeGreaterThan(2);
+    const found = await table.rows({ columns: ['_rowoffset'], filter: `text = '${text(7)}'` });
+    expect(found.map((row) => Number(row['_rowoffset']))).toEqual([7, 47]);
+    expect(await table.post('count_rows', { predicate: "text like '39 39%'" })).toBe(2);
+    await table.post(`index/${index_type}/drop`);
+  }
 });
 
 it('leaves no file behind that no version names', async () => {

@@ -241,6 +241,12 @@ export const objects: readonly RefusalGroup[] = [
       ],
       [
         'POST /v1/table/ns$t/create_index',
+        { body: { column: 'id', index_type: 'BTREE', name: '..' } },
+        '400 allow 13',
+        'the name of an index has 1 to 255 characters, none of them a control character, and is not "." or ".."',
+      ],
+      [
+        'POST /v1/table/ns$t/create_index',
         { body: { column: 'id', index_type: 'HASH' } },
         '400 allow 13',
         '"HASH" is no type of an index; there are BTREE, BITMAP and LABEL_LIST',

@@ -1,0 +1,104 @@
+import { Index, type Table } from '@lancedb/lancedb';
+import type * as Arrow from 'apache-arrow';
+import { checkRows } from '../data/question.ts';
+import type { RawSide } from '../data/raw-side.ts';
+import { arrow, randomNumbers } from '../data/rows.ts';
+import { measureRounds, timedEach } from '../harness/rounds.ts';
+import type { Row } from '../harness/table.ts';
+import type { IndexQuestions, IndexSides } from './question.ts';
+
+const TABLE = 'keys';
+const COLUMNS = ['key', 'name', 'value'];
+/** So many keys are looked up in a round, one after the other. */
+const LOOKUPS = 200;
+/** So many keys are asked for at once. */
+const MANY = 100;
+const POLL_MILLIS = 20;
+
+/** Keys that lie in no order, so that nothing but an index tells where one is. */
+export const scalarIndexQuestions: IndexQuestions = {
+  notes: [
+    'Keys: 400,000 rows of (int64, utf8, float64) in no order of their keys, which have a BTREE on',
+    'both sides. One key is asked for after the other, each with the whole row; then a hundred at once.',
+  ],
+  measure: measureKeys,
+};
+
+/** The rows that some keys have. */
+type Ask = (where: string) => Promise<Arrow.Table>;
+
+async function measureKeys({ raw, embedded, options }: IndexSides): Promise<readonly Row[]> {
+  const count = options.quick ? 40_000 : 400_000;
+  const keys = shuffled(count);
+  const rows = rowsOf(keys);
+  await raw.create(TABLE, rows);
+  await buildRaw(raw);
+  const table = await embedded.createTable(TABLE, rows);
+  await table.createIndex('key', { config: Index.btree() });
+  const sides = [
+    { name: raw.name, ask: (where: string) => raw.filter(TABLE, where, COLUMNS) },
+    { name: 'LanceDB embedded', ask: askLance(table) },
+  ];
+  const next = randomNumbers(7);
+  const anyKey = () => keys[Math.floor(next() * count)]!;
+  const one = await measureRounds(
+    sides.map(({ name, ask }) => ({ name, measure: () => lookUp(ask, 1, anyKey) })),
+    options.rounds,
+  );
+  const many = await measureRounds(
+    sides.map(({ name, ask }) => ({ name, measure: () => lookUp(ask, MANY, anyKey) })),
+    options.rounds,
+  );
+  return [
+    { work: 'look one key up by a BTREE', unit: 'ms', samples: one, target: '≤ 0.7' },
+    { work: `look ${MANY} keys up by a BTREE`, unit: 'ms', samples: many, target: '≤ 0.7' },
+  ];
+}
+
+async function buildRaw(raw: RawSide): Promise<void> {
+  await raw.ask(TABLE, 'create_scalar_index', { column: 'key', index_type: 'BTREE' });
+  for (;;) {
+    const { indexes } = JSON.parse((await raw.ask(TABLE, 'index/list', {})).toString()) as {
+      readonly indexes: readonly { readonly status: string }[];
+    };
+    if (indexes[0]?.status === 'done') return;
+    await new Promise((resolve) => setTimeout(resolve, POLL_MILLIS));
+  }
+}
+
+/** The time of one look-up. */
+function lookUp(ask: Ask, count: number, anyKey: () => bigint): Promise<number> {
+  const times = count === 1 ? LOOKUPS : LOOKUPS / 10;
+  return timedEach(times, async () => {
+    const keys = new Set(Array.from({ length: count }, anyKey));
+    const where = count === 1 ? `key = ${[...keys].join()}` : `key in (${[...keys].join()})`;
+    checkRows(await ask(where), keys.size);
+  });
+}
+
+function askLance(table: Table): Ask {
+  return (where) => table.query().where(where).toArrow();
+}
+
+/** The numbers below a count, in an order that is the same in every run. */
+function shuffled(count: number): BigInt64Array {
+  const keys = BigInt64Array.from({ length: count }, (_, at) => BigInt(at));
+  const next = randomNumbers(1);
+  for (let at = count - 1; at > 0; at--) {
+    const other = Math.floor(next() * (at + 1));
+    [keys[at], keys[other]] = [keys[other]!, keys[at]!];
+  }
+  return keys;
+}
+
+function rowsOf(keys: BigInt64Array): Arrow.Table {
+  const next = randomNumbers(2);
+  return new arrow.Table({
+    key: arrow.makeVector(keys),
+    name: arrow.vectorFromArray(
+      Array.from(keys, (key) => `name of key ${key}`),
+      new arrow.Utf8(),
+    ),
+    value: arrow.makeVector(Float64Array.from(keys, next)),
+  });
+}

@@ -1,0 +1,57 @@
+import { DataType, Precision, type Data } from 'apache-arrow';
+import { compareRangeValues, type RangeValue } from '../../sql/value-range.ts';
+
+/** Less than, equal to or greater than 0, as a key is to a value. */
+type Compare = (place: number, value: RangeValue) => number;
+
+/**
+ * Where in a page of ordered keys those stand that may equal one of some values, ascending;
+ * undefined where that is not told, as of keys that are not values at all.
+ */
+export function placesOf(keys: Data, values: readonly RangeValue[]): Uint32Array | undefined {
+  const compare = comparing(keys);
+  if (compare === undefined) return undefined;
+  const last = keys.length - 1;
+  const found = new Set<number>();
+  for (const value of values) {
+    // It has no order among others, and a page has either.
+    if (typeof value === 'number' && Number.isNaN(value)) continue;
+    if (compare(0, value) > 0 || compare(last, value) < 0) continue;
+    for (let at = firstOf(value, keys.length, compare); at <= last; at++) {
+      if (compare(at, value) !== 0) break;
+      found.add(at);
+    }
+  }
+  return Uint32Array.from(found).sort();
+}
+
+function firstOf(value: RangeValue, length: number, compare: Compare): number {
+  let low = 0;
+  let high = length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (compare(middle, value) < 0) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/** A page holds only values, only NaN or only nulls. */
+function comparing(keys: Data): Compare | undefined {
+  const { type } = keys;
+  if (keys.length === 0 || keys.nullCount > 0) return undefined;
+  if (DataType.isUtf8(type) || DataType.isLargeUtf8(type)) return comparingTexts(keys);
+  const isHalf = DataType.isFloat(type) && type.precision === Precision.HALF;
+  const isNumber = DataType.isInt(type) || DataType.isFloat(type) || DataType.isTimestamp(type);
+  if (isHalf || !isNumber || Number.isNaN(keys.values[0])) return undefined;
+  const numbers: ArrayLike<number | bigint> = keys.values;
+  return (place, value) => compareRangeValues(numbers[place]!, value);
+}
+
+function comparingTexts({ values, valueOffsets }: Data): Compare {
+  const bytes: Uint8Array = values;
+  return (place, value) => {
+    const [start, end] = [Number(valueOffsets[place]), Number(valueOffsets[place + 1])];
+    return Buffer.compare(bytes.subarray(start, end), value as Uint8Array);
+  };
+}
