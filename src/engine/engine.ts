@@ -222,6 +222,7 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
     upkeep: new Upkeep({ store, catalog, tables, reader, retention }),
     startWork: (onFault) => {
       runner.start(onFault);
+      reader.onDamage = onFault;
       following.start(onFault);
       sweep.begin();
       keeper.start(onFault);

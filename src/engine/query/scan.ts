@@ -17,6 +17,7 @@ import type {
   BatchSource,
   FragmentBatch,
   PickedRows,
+  VectorSource,
 } from '../table/fragment-reader.ts';
 import { idsOf, type RowIds } from '../table/row-ids.ts';
 import type { Fragment, Snapshot } from '../table/snapshot.ts';
@@ -34,6 +35,8 @@ export interface ScanFile {
   readonly rows?: number | undefined;
   /** Whether it is known without reading that each of the rows passes the filter. */
   readonly certain?: boolean | undefined;
+  /** Rows of the file that a vector index has chosen, all of which pass the filter: no others are read. */
+  readonly chosen?: Uint32Array | undefined;
   /** How an index finds the rows that may pass the filter; absent where none covers the file. */
   readonly lookup?: FragmentLookup | undefined;
 }
@@ -79,6 +82,11 @@ export class Scanner {
     this.#snapshot = snapshot;
   }
 
+  /** Reads the codes of vector indices; undefined where that is not done. */
+  get vectors(): VectorSource | undefined {
+    return this.#source.vectors;
+  }
+
   /**
    * The batches of some files in order, with the columns of the need; so many are read ahead.
    * Of files of which an index tells, only the rows that it finds.
@@ -110,8 +118,11 @@ export class Scanner {
   }
 
   /** The rows of a file that an index finds; null where none does. */
-  async candidates({ fragment, lookup, batches }: ScanFile): Promise<Candidates | null> {
-    const { indices } = this.#source;
+  async candidates({ fragment, lookup, batches, chosen }: ScanFile): Promise<Candidates | null> {
+    const { indices, vectors } = this.#source;
+    if (chosen !== undefined && vectors !== undefined) {
+      return vectors.candidates(this.#snapshot, fragment, chosen);
+    }
     if (lookup === undefined || indices === undefined) return null;
     const found = this.#found.get(lookup) ?? indices.candidates(this.#snapshot, fragment, lookup);
     this.#found.set(lookup, found);

@@ -7,6 +7,7 @@ import { fetchInOrder } from './found-rows-in-order.ts';
 import { gather, Places, rowsAtOnce } from './gather.ts';
 import type { Meters } from './meters.ts';
 import { NearestRows, type FoundRows } from './nearest-rows.ts';
+import { chosenFiles } from '../vector-index/indexed-search.ts';
 import { workAhead } from '../table/work-ahead.ts';
 import { Pace } from './pace.ts';
 import type { NearestPlan, QueryPlan } from './plan.ts';
@@ -16,16 +17,17 @@ import { offerNear } from './search-metric.ts';
 import { readingOrder, selectedRows } from './selected-rows.ts';
 import { WindowCutter } from './window.ts';
 
-/** The rows of a search: for each query vector in turn, the nearest first. The search is exact. */
+/**
+ * The rows of a search: for each query vector in turn, the nearest first. Distances are those of
+ * the vectors themselves, and so is the order; an index may only say which rows to look at.
+ */
 export async function* searchRows(
   plan: QueryPlan,
   nearest: NearestPlan,
   scanner: Scanner,
   meters: Meters,
 ): AsyncGenerator<RecordBatch> {
-  const places = new Places();
-  const search = { plan, nearest, scanner, places, meters };
-  const kept = await collect(search);
+  const { search, kept } = await nearestOf({ plan, nearest, scanner, meters });
   for (const [index, rows] of kept.entries()) {
     const queryIndex = nearest.batch ? index : null;
     const found = meters.timed('search', () => rows.found());
@@ -34,6 +36,26 @@ export async function* searchRows(
       ? fetchRows(search, found, queryIndex)
       : fetchInOrder(search, plan.sort, found, queryIndex);
   }
+}
+
+interface Collected {
+  readonly search: Search;
+  readonly kept: readonly NearestRows[];
+}
+
+/** By an index first. When what it found is not enough, every vector is compared. */
+async function nearestOf(asked: Omit<Search, 'places'>): Promise<Collected> {
+  const { plan, nearest } = asked;
+  if (nearest.index !== null) {
+    const chosen = await chosenFiles(asked, nearest.index);
+    if (chosen !== null) {
+      const search = { ...asked, places: new Places() };
+      const kept = await collect({ ...search, plan: { ...plan, files: chosen.files } });
+      if (!chosen.some || kept.every(({ size }) => size === nearest.keep)) return { search, kept };
+    }
+  }
+  const search = { ...asked, places: new Places() };
+  return { search, kept: await collect(search) };
 }
 
 /** One pass over the vectors, for all query vectors at once. */

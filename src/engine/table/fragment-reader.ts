@@ -7,6 +7,9 @@ import { IndexReader } from '../index/index-reader.ts';
 import { findRows, type FragmentLookup } from '../index/lookup.ts';
 import { stretchesOf } from '../index/stretches.ts';
 import { LruCache } from '../lru-cache.ts';
+import { holdsCodes } from '../vector-index/code-file.ts';
+import type { LoadedCodes } from '../vector-index/code-search.ts';
+import { CodeStore } from '../vector-index/code-store.ts';
 import { cachedColumns, type ColumnsFound } from './cached-columns.ts';
 import { ColumnCache } from './column-cache.ts';
 import { planColumns, plannedBatch, type ColumnPlan } from './column-plan.ts';
@@ -15,7 +18,7 @@ import { MemoryBudget } from './memory-budget.ts';
 import { OpenFiles, type OpenDataFile } from './open-files.ts';
 import { Lease, ReadMemory } from './read-memory.ts';
 import { countedFrom, type RowIds } from './row-ids.ts';
-import { fragmentKey, type Fragment, type Snapshot } from './snapshot.ts';
+import { fragmentKey, type Fragment, type FragmentIndex, type Snapshot } from './snapshot.ts';
 import { workAhead } from './work-ahead.ts';
 
 /** The name of the column that holds row ids in a file that stores them. */
@@ -72,8 +75,20 @@ export interface BatchSource {
   ): Promise<FragmentBatch>;
   /** What finds rows by indices; without it all rows are read. */
   readonly indices?: IndexSource | undefined;
+  /** What reads the codes of vector indices; without it every vector is compared. */
+  readonly vectors?: VectorSource | undefined;
   /** The same as the batch's `release`, for who sees the memory alone. Other memory is left alone. */
   giveBack?(memory: ArrayBufferLike): void;
+}
+
+/** Reads the codes of vector indices, and the rows that were chosen by them. */
+export interface VectorSource {
+  /** The codes of a file; null when it is damaged, which is told to whoever keeps the table. */
+  codes(folder: string, file: FragmentIndex): Promise<LoadedCodes | null>;
+  /** The deleted rows of a fragment, ascending. */
+  deletions(snapshot: Snapshot, fragment: Fragment): Promise<Uint32Array>;
+  /** Some rows of a fragment, ascending, by batches. */
+  candidates(snapshot: Snapshot, fragment: Fragment, rows: Uint32Array): Promise<Candidates>;
 }
 
 /** Finds rows of fragments by indices, and reads them. */
@@ -117,7 +132,11 @@ export class FragmentReader implements BatchSource {
   readonly #deletions = new LruCache<Uint32Array>(DELETIONS_BYTES);
   readonly #columnCache: ColumnCache;
   readonly #indexReader: IndexReader;
+  readonly #codes: CodeStore;
   readonly indices: IndexSource;
+  readonly vectors: VectorSource;
+  /** Is told of files of indices that cannot be used. */
+  onDamage: (error: Error) => void = () => undefined;
 
   /** @param budget Memory for columns that are read often; none unless given. */
   constructor(budget: MemoryBudget = new MemoryBudget(0)) {
@@ -126,6 +145,16 @@ export class FragmentReader implements BatchSource {
     this.indices = {
       candidates: (...asked) => this.#candidates(...asked),
       rows: (...asked) => this.#rows(...asked),
+    };
+    this.#codes = new CodeStore(this.#files, budget, (error) => this.onDamage(error));
+    this.vectors = {
+      codes: (folder, file) => this.#codes.codes(join(folder, file.path)),
+      deletions: (...asked) => this.deletions(...asked),
+      candidates: async (snapshot, fragment, rows) => {
+        const deleted = await this.deletions(snapshot, fragment);
+        const starts = await this.#first(snapshot, fragment, async (file) => file.starts);
+        return candidatesOf(rows, true, deleted, starts);
+      },
     };
   }
 
@@ -207,12 +236,15 @@ export class FragmentReader implements BatchSource {
   /** Closes every file that is not being read, and keeps no memory for the next reads. */
   async close(): Promise<void> {
     this.#memory.drop();
+    this.#codes.drop();
     await this.#files.close();
   }
 
   /** Reads what a file of an index holds, so that the next who asks finds it in memory. */
   async prewarm(path: string): Promise<void> {
-    await this.#indexReader.prewarm(path);
+    const isCodes = await this.#files.use(path, async (file) => holdsCodes(file));
+    if (isCodes) await this.#codes.codes(path);
+    else await this.#indexReader.prewarm(path);
   }
 
   async #candidates(
