@@ -19,7 +19,7 @@ export interface IndexUse {
 }
 
 /** Of most searches by that many errors at least 95 of 100 of the nearest are found. */
-const ERRORS = 1.6;
+const ERRORS = 1.4;
 /** Estimates of short vectors are rough. */
 const SHORT = 32;
 const ERRORS_OF_SHORT = 3;

@@ -193,7 +193,7 @@ async function searchAll(
     const error = covered.reduce((most, { queries }) => Math.max(most, queries[at]!.error), 0);
     const { keep, bounds } = search.nearest;
     const lower = bounds.lower === null ? null : bounds.lower - error;
-    for (let capacity = use.least + Math.max(4, use.least >> 2); ; capacity *= MORE) {
+    for (let capacity = use.least + Math.max(3, use.least >> 3); ; capacity *= MORE) {
       const heap = new NearestRows(capacity, { lower, upper: null });
       await searchFiles(search, use, vectors, covered, at, heap);
       const full = heap.size === capacity;
