@@ -17,11 +17,11 @@ import type {
   BatchSource,
   FragmentBatch,
   PickedRows,
-  VectorSource,
 } from '../table/fragment-reader.ts';
 import { idsOf, type RowIds } from '../table/row-ids.ts';
 import type { Fragment, Snapshot } from '../table/snapshot.ts';
 import { workAhead } from '../table/work-ahead.ts';
+import type { VectorSource } from '../vector-index/vector-source.ts';
 import { ROW_ID, type ColumnNeed } from './computed-columns.ts';
 import { countOf, moved, pick, rangeOf, rowAt, stretch, type Rows } from './rows.ts';
 

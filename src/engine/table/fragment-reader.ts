@@ -8,17 +8,18 @@ import { findRows, type FragmentLookup } from '../index/lookup.ts';
 import { stretchesOf } from '../index/stretches.ts';
 import { LruCache } from '../lru-cache.ts';
 import { holdsCodes } from '../vector-index/code-file.ts';
-import type { LoadedCodes } from '../vector-index/code-search.ts';
 import { CodeStore } from '../vector-index/code-store.ts';
+import { vectorSource, type VectorSource } from '../vector-index/vector-source.ts';
 import { cachedColumns, type ColumnsFound } from './cached-columns.ts';
 import { ColumnCache } from './column-cache.ts';
 import { planColumns, plannedBatch, type ColumnPlan } from './column-plan.ts';
 import { readDeletions } from './deletion-file.ts';
 import { MemoryBudget } from './memory-budget.ts';
 import { OpenFiles, type OpenDataFile } from './open-files.ts';
+import { idsOfBatch, liveRows, lowerBound } from './live-rows.ts';
 import { Lease, ReadMemory } from './read-memory.ts';
-import { countedFrom, type RowIds } from './row-ids.ts';
-import { fragmentKey, type Fragment, type FragmentIndex, type Snapshot } from './snapshot.ts';
+import type { RowIds } from './row-ids.ts';
+import { fragmentKey, type Fragment, type Snapshot } from './snapshot.ts';
 import { workAhead } from './work-ahead.ts';
 
 /** The name of the column that holds row ids in a file that stores them. */
@@ -81,16 +82,6 @@ export interface BatchSource {
   giveBack?(memory: ArrayBufferLike): void;
 }
 
-/** Reads the codes of vector indices, and the rows that were chosen by them. */
-export interface VectorSource {
-  /** The codes of a file; null when it is damaged, which is told to whoever keeps the table. */
-  codes(folder: string, file: FragmentIndex): Promise<LoadedCodes | null>;
-  /** The deleted rows of a fragment, ascending. */
-  deletions(snapshot: Snapshot, fragment: Fragment): Promise<Uint32Array>;
-  /** Some rows of a fragment, ascending, by batches. */
-  candidates(snapshot: Snapshot, fragment: Fragment, rows: Uint32Array): Promise<Candidates>;
-}
-
 /** Finds rows of fragments by indices, and reads them. */
 export interface IndexSource {
   /** The rows that a lookup finds; null when reading all rows is better. */
@@ -147,15 +138,10 @@ export class FragmentReader implements BatchSource {
       rows: (...asked) => this.#rows(...asked),
     };
     this.#codes = new CodeStore(this.#files, budget, (error) => this.onDamage(error));
-    this.vectors = {
-      codes: (folder, file) => this.#codes.codes(join(folder, file.path)),
+    this.vectors = vectorSource(this.#codes, {
       deletions: (...asked) => this.deletions(...asked),
-      candidates: async (snapshot, fragment, rows) => {
-        const deleted = await this.deletions(snapshot, fragment);
-        const starts = await this.#first(snapshot, fragment, async (file) => file.starts);
-        return candidatesOf(rows, true, deleted, starts);
-      },
-    };
+      starts: (...asked) => this.#first(...asked, async (file) => file.starts),
+    });
   }
 
   async *batches(
@@ -334,42 +320,4 @@ export class FragmentReader implements BatchSource {
     const batch = plannedBatch(plan, read, range?.count ?? rows);
     return { batch, release: () => lease.release() };
   }
-}
-
-/** The physical rows of a batch that are not among the deleted ones of its file; null when none is. */
-export function liveRows(deleted: Uint32Array, start: number, rows: number): Uint32Array | null {
-  let next = lowerBound(deleted, start);
-  const gone = lowerBound(deleted, start + rows) - next;
-  if (gone === 0) return null;
-  const live = new Uint32Array(rows - gone);
-  let count = 0;
-  for (let row = 0; row < rows; row++) {
-    if (deleted[next] === start + row) next++;
-    else live[count++] = row;
-  }
-  return live;
-}
-
-function lowerBound(sorted: Uint32Array, value: number): number {
-  let low = 0;
-  let high = sorted.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (sorted[middle]! < value) low = middle + 1;
-    else high = middle;
-  }
-  return low;
-}
-
-function idsOfBatch(
-  first: bigint,
-  stored: BigUint64Array | null,
-  live: Uint32Array | null,
-): RowIds {
-  if (stored === null && live === null) return { kind: 'range', first };
-  if (stored === null) {
-    return { kind: 'list', ids: countedFrom(first, live!.length, (place) => live![place]!) };
-  }
-  const ids = live === null ? stored : BigUint64Array.from(live, (row) => stored[row]!);
-  return { kind: 'list', ids };
 }

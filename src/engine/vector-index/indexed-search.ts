@@ -6,12 +6,12 @@ import type { NearestPlan, QueryPlan } from '../query/plan.ts';
 import { rowAt, countOf } from '../query/rows.ts';
 import type { ScanFile, Scanner } from '../query/scan.ts';
 import { selectedRows } from '../query/selected-rows.ts';
-import type { VectorSource } from '../table/fragment-reader.ts';
 import { indexFileOf } from '../table/index-upkeep.ts';
 import type { Fragment, FragmentIndex } from '../table/snapshot.ts';
 import { searchCodes } from './code-search.ts';
 import { encodeQuery, type EncodedQuery } from './encoded-query.ts';
 import { isCovered, type IndexUse } from './index-use.ts';
+import type { VectorSource } from './vector-source.ts';
 
 /** A search that may use an index. */
 export interface IndexedSearch {

@@ -58,7 +58,8 @@ async function near(id: number, more: object = {}): Promise<readonly number[]> {
   return (await table.column('id', body)).map(Number);
 }
 
-const rowsNear = (id: number) => [id, id - 1, id + 1].toSorted();
+const byNumber = (one: number, other: number) => one - other;
+const rowsNear = (id: number) => [id, id - 1, id + 1].toSorted(byNumber);
 
 async function stats(): Promise<{ num_indexed_rows: number; num_unindexed_rows: number }> {
   return (await table.post('index/v_idx/stats')) as never;
@@ -105,9 +106,9 @@ it('covers what comes later, which is scanned until then', async () => {
   await table.create(line(0, 300));
   await create();
   await table.send('insert', { body: streamOf(line(300, 200)) });
-  expect((await near(400)).toSorted()).toEqual(rowsNear(400));
+  expect((await near(400)).toSorted(byNumber)).toEqual(rowsNear(400));
   await untilCovered();
-  expect((await near(400)).toSorted()).toEqual(rowsNear(400));
+  expect((await near(400)).toSorted(byNumber)).toEqual(rowsNear(400));
   expect(await plan()).toMatch(/Index v_idx: v by l2, covers 2 of 2 files, 500 rows \[500 rows in/);
   expect(await near(400, { version: 2 })).toEqual([299, 298, 297]);
   expect(await plan({ version: 1 })).not.toContain('Index');
@@ -120,7 +121,7 @@ it('leaves out what it does not cover for whoever is in a hurry', async () => {
   const found = await near(400, { fast_search: true });
   const { num_unindexed_rows: left } = await stats();
   if (left > 0) expect(found).toEqual([299, 298, 297]);
-  expect((await near(400)).toSorted()).toEqual(rowsNear(400));
+  expect((await near(400)).toSorted(byNumber)).toEqual(rowsNear(400));
 });
 
 it('is made of an empty table, and covers its rows when they come', async () => {
@@ -129,7 +130,7 @@ it('is made of an empty table, and covers its rows when they come', async () => 
   expect(await near(3)).toEqual([]);
   await table.send('insert', { body: streamOf(line(0, 50)) });
   await untilCovered();
-  expect((await near(20)).toSorted()).toEqual(rowsNear(20));
+  expect((await near(20)).toSorted(byNumber)).toEqual(rowsNear(20));
   expect(await plan()).toContain('covers 1 of 1 files, 50 rows');
 });
 
@@ -137,19 +138,19 @@ it('stays right through deletes, updates, compaction, restore and renaming', asy
   await table.create(line(0, 200), line(200, 200));
   await create();
   await table.post('delete', { predicate: 'id % 2 = 1' });
-  expect((await near(100)).toSorted((one, other) => one - other)).toEqual([98, 100, 102]);
+  expect((await near(100)).toSorted(byNumber)).toEqual([98, 100, 102]);
   await table.post('update', { predicate: 'id = 100', updates: [['id', '1000']] });
-  expect((await near(100)).toSorted((one, other) => one - other)).toEqual([98, 102, 1000]);
+  expect((await near(100)).toSorted(byNumber)).toEqual([98, 102, 1000]);
   for (let one = 0; one < 6; one++) {
     await table.send('insert', { body: streamOf(line(2000 + 10 * one, 10)) });
   }
   await untilCovered();
-  expect((await near(2030)).toSorted()).toEqual(rowsNear(2030));
+  expect((await near(2030)).toSorted(byNumber)).toEqual(rowsNear(2030));
   await table.post('alter_columns', { alterations: [{ path: 'v', rename: 'w' }] });
-  expect((await near(2030)).toSorted()).toEqual(rowsNear(2030));
+  expect((await near(2030)).toSorted(byNumber)).toEqual(rowsNear(2030));
   expect(await plan()).toContain('Index v_idx: w by l2');
   await table.post('restore', { version: 3 });
-  expect((await near(101)).toSorted()).toEqual(rowsNear(101));
+  expect((await near(101)).toSorted(byNumber)).toEqual(rowsNear(101));
   await table.post('drop_columns', { columns: ['v'] });
   expect(await table.post('index/list')).toMatchObject({ indexes: [] });
 });
@@ -162,7 +163,7 @@ it('leaves no file behind that no version names', async () => {
   expect(await indexFiles()).toHaveLength(1);
   await table.post('index/v_idx/prewarm');
   await table.post('index/v_idx/drop');
-  expect((await near(20)).toSorted()).toEqual(rowsNear(20));
+  expect((await near(20)).toSorted(byNumber)).toEqual(rowsNear(20));
   await table.post('version/delete', { ranges: [{ start_version: 1, end_version: 3 }] });
   await collect(table.engine);
   expect(await indexFiles()).toEqual([]);
@@ -182,8 +183,8 @@ it.each([
   const bytes = await readFile(path!);
   damage(bytes);
   await writeFile(path!, bytes);
-  expect((await near(100)).toSorted()).toEqual(rowsNear(100));
-  expect((await near(101)).toSorted()).toEqual(rowsNear(101));
+  expect((await near(100)).toSorted(byNumber)).toEqual(rowsNear(100));
+  expect((await near(101)).toSorted(byNumber)).toEqual(rowsNear(101));
   expect(faults.map(({ message }) => message)).toEqual([
     expect.stringMatching(/^the file .*\.arrow of a vector index is not used: /),
   ]);
@@ -196,7 +197,7 @@ it('is not used when its file is cut short or gone', async () => {
   await create();
   const [path] = await indexFiles();
   await truncate(path!, 500);
-  expect((await near(100)).toSorted()).toEqual(rowsNear(100));
+  expect((await near(100)).toSorted(byNumber)).toEqual(rowsNear(100));
   expect(faults).toHaveLength(1);
 });
 
