@@ -64,6 +64,7 @@ import { Upkeep } from './upkeep.ts';
 import { withVirtualTables } from './virtual/virtual-handlers.ts';
 import { HeavyWork } from './workers/heavy-work.ts';
 import { ThreadPool } from './workers/thread-pool.ts';
+import { vectorsOnThreads } from './workers/vector-threads.ts';
 
 export interface EngineOptions {
   /** The data folder (contract section 9). */
@@ -159,7 +160,8 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
   const paths = virtual.map(({ path }) => path);
   const catalog = new Catalog(store, committer, paths);
   const memory = new MemoryBudget(options.cacheBytes);
-  const reader = new FragmentReader(memory);
+  const threads = new ThreadPool(options.workers ?? 0);
+  const reader = new FragmentReader(memory, vectorsOnThreads(threads));
   const removed = () => reader.closeRemoved();
   const running = new Running();
   const presence = await Presence.open(join(data, 'catalog', 'processes'), running);
@@ -181,7 +183,6 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
   const judge = backfillJudge(judges, tables);
   const works = jobWorks({ store, tables, reader, judge }, running);
   const runner = new JobRunner({ transactions, works });
-  const threads = new ThreadPool(options.workers ?? 0);
   const heavy = new HeavyWork(threads, memory);
   const keeper = new JournalKeeper({ folder: join(data, 'catalog'), store, committer });
   const tags = new Tags(store, committer);

@@ -33,7 +33,7 @@ export class IndexFiles {
       const { index } = this;
       const work = { source: this.#source, snapshot, fragment, index, onRows };
       const file = isVectorIndex(index)
-        ? await indexVectors({ ...work, index })
+        ? await (this.#source.vectors?.index ?? indexVectors)({ ...work, index })
         : await indexFragment(work);
       this.#files.set(key, file);
     }

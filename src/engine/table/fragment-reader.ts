@@ -7,6 +7,7 @@ import { IndexReader } from '../index/index-reader.ts';
 import { findRows, type FragmentLookup } from '../index/lookup.ts';
 import { stretchesOf } from '../index/stretches.ts';
 import { LruCache } from '../lru-cache.ts';
+import { indexVectors, type VectorIndexer } from '../vector-index/code-builder.ts';
 import { holdsCodes } from '../vector-index/code-file.ts';
 import { CodeStore } from '../vector-index/code-store.ts';
 import { vectorSource, type VectorSource } from '../vector-index/vector-source.ts';
@@ -129,8 +130,11 @@ export class FragmentReader implements BatchSource {
   /** Is told of files of indices that cannot be used. */
   onDamage: (error: Error) => void = () => undefined;
 
-  /** @param budget Memory for columns that are read often; none unless given. */
-  constructor(budget: MemoryBudget = new MemoryBudget(0)) {
+  /**
+   * @param budget Memory for columns that are read often; none unless given.
+   * @param indexer Makes the codes of vectors.
+   */
+  constructor(budget = new MemoryBudget(0), indexer: VectorIndexer = indexVectors) {
     this.#columnCache = new ColumnCache(budget);
     this.#indexReader = new IndexReader(this.#files, this.#columnCache);
     this.indices = {
@@ -138,10 +142,12 @@ export class FragmentReader implements BatchSource {
       rows: (...asked) => this.#rows(...asked),
     };
     this.#codes = new CodeStore(this.#files, budget, (error) => this.onDamage(error));
-    this.vectors = vectorSource(this.#codes, {
-      deletions: (...asked) => this.deletions(...asked),
-      starts: (...asked) => this.#first(...asked, async (file) => file.starts),
-    });
+    const rows = {
+      deletions: (...asked: [Snapshot, Fragment]) => this.deletions(...asked),
+      starts: (...asked: [Snapshot, Fragment]) =>
+        this.#first(...asked, async (file) => file.starts),
+    };
+    this.vectors = vectorSource(this.#codes, rows, indexer);
   }
 
   async *batches(
