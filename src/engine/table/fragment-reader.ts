@@ -222,6 +222,7 @@ export class FragmentReader implements BatchSource {
 
   /** Closes the files that have been removed and are not being read. */
   async closeRemoved(): Promise<void> {
+    this.#codes.rest();
     await this.#files.closeRemoved();
   }
 

@@ -7,6 +7,8 @@ import type { LoadedCodes, LoadedPortion } from './code-search.ts';
 
 /** Codes that were used so lately keep their place in memory. */
 const FRESH_MILLIS = 60_000;
+/** Codes that nobody has asked for so long are given up: their file may be gone. */
+const IDLE_MILLIS = 600_000;
 /** Codes may have this share of the memory for what is read often. */
 const SHARE = 3 / 4;
 
@@ -51,6 +53,14 @@ export class CodeStore {
       return null;
     } finally {
       this.#loading.delete(path);
+    }
+  }
+
+  /** Gives up the memory of codes that nobody asks for any more. */
+  rest(): void {
+    const now = performance.now();
+    for (const [path, entry] of this.#entries) {
+      if (now - entry.used > IDLE_MILLIS) this.#remove(path);
     }
   }
 

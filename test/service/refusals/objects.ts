@@ -241,6 +241,12 @@ export const objects: readonly RefusalGroup[] = [
       ],
       [
         'POST /v1/table/ns$t/create_index',
+        { body: { column: 'none', index_type: 'IVF_HNSW_SQ' } },
+        '404/400 allow 12',
+        'the table has no column "none"',
+      ],
+      [
+        'POST /v1/table/ns$t/create_index',
         { body: { column: 'id', index_type: 'HASH' } },
         '400 allow 13',
         '"HASH" is no type of an index; there are BTREE, BITMAP, LABEL_LIST and those of vectors, such as IVF_PQ',
