@@ -38,9 +38,9 @@ export function near(
       const one = v128.load(codes);
       const two = v128.load(codes, 16);
       const a = i8x16.swizzle(v128.load(table), v128.and(one, half));
-      const b = i8x16.swizzle(v128.load(table, 16), i8x16.shr_u(one, 4));
+      const b = i8x16.swizzle(v128.load(table, 16), v128.and(i16x8.shr_u(one, 4), half));
       const c = i8x16.swizzle(v128.load(table, 32), v128.and(two, half));
-      const d = i8x16.swizzle(v128.load(table, 48), i8x16.shr_u(two, 4));
+      const d = i8x16.swizzle(v128.load(table, 48), v128.and(i16x8.shr_u(two, 4), half));
       const sum = i8x16.add(i8x16.add(a, b), i8x16.add(c, d));
       even = i16x8.add(even, v128.and(sum, bytes));
       odd = i16x8.add(odd, i16x8.shr_u(sum, 8));

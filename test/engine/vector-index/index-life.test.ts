@@ -233,3 +233,44 @@ it('finds among vectors that are alike, without distance, endless or in heaps', 
     }
   }
 });
+
+it('is made on a thread where there is much, and given up when its job is cancelled', async () => {
+  const other = await EngineTable.open({ workers: 1, arrowBody: 2 ** 25 } as never);
+  const [size, count] = [100, 12_000];
+  const value = (row: number, at: number) => Math.sin(row * (at + 1));
+  const rows = Array.from({ length: count }, (_, row) =>
+    Array.from({ length: size }, (__, at) => value(row, at)),
+  );
+  try {
+    other.engine.startWork((error) => faults.push(error as Error));
+    await other.create({
+      id: vectorFromArray(
+        rows.map((_, row) => BigInt(row)),
+        new Int64(),
+      ),
+      v: vectorsOf(size, rows),
+    });
+    const own = table;
+    table = other;
+    try {
+      expect(await create({ name: 'v_idx' })).toMatchObject({ status: 'SUCCEEDED' });
+      const search = { vector: rows[77], k: 5, columns: ['id', '_distance'] };
+      const exact = await other.rows({ ...search, bypass_vector_index: true });
+      expect(await other.rows({ ...search, maximum_nprobes: 0 })).toEqual(exact);
+      const { transaction_id: id } = (await other.post('create_index', {
+        column: 'v',
+        index_type: 'IVF_SQ',
+        name: 'never',
+      })) as { transaction_id: string };
+      await ask(other.engine.backend, 'POST /v1/jobs/cancel', { body: { job_id: id } });
+      const left = async () => (await indexFiles()).length;
+      while ((await left()) > 1) await sleep(WAIT);
+      expect(await other.post('index/list')).toMatchObject({ indexes: [{ index_name: 'v_idx' }] });
+    } finally {
+      table = own;
+    }
+  } finally {
+    await other.close();
+  }
+  expect(faults).toEqual([]);
+});
