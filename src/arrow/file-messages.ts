@@ -9,7 +9,7 @@ import { corrupt } from './errors.ts';
 import type { Block } from './footer.ts';
 import { type BatchHeader, decodeMessage, type Message } from './message.ts';
 import { type RandomAccess, readRanges } from './random-access.ts';
-import { cutText, narrow, type RowRange } from './row-range.ts';
+import { narrow, type RowRange } from './row-range.ts';
 
 /** How many messages are asked for at once. */
 const requestsAtOnce = 32;
@@ -61,17 +61,7 @@ export class FileMessages {
     const part = narrow(header, columns, rows);
     const needed = buffersOf(columns.map(({ place }) => place));
     const access = wanted.access ?? this.#access;
-    const early = needed.filter((index) => !part.texts.includes(index));
-    const buffers = await readBuffers(access, block, part.header, early);
-    if (part.texts.length > 0) {
-      for (const text of part.texts) {
-        const offsets = buffers[text - 1];
-        if (offsets === undefined || offsets.length === 0) continue;
-        buffers[text - 1] = cutText(part.header, text, offsets);
-      }
-      const late = await readBuffers(access, block, part.header, part.texts);
-      for (const text of part.texts) buffers[text] = late[text];
-    }
+    const buffers = await readBuffers(access, block, part.header, needed);
     const dictionary = (id: number, name: string): Vector => {
       const found = dictionaries.get(id);
       if (found === undefined) throw corrupt(`The file has no dictionary for column "${name}".`);

@@ -160,8 +160,7 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
   const paths = virtual.map(({ path }) => path);
   const catalog = new Catalog(store, committer, paths);
   const memory = new MemoryBudget(options.cacheBytes);
-  const threads = new ThreadPool(options.workers ?? 0);
-  const reader = new FragmentReader(memory, vectorsOnThreads(threads));
+  const reader = new FragmentReader(memory, (work) => vectorsOnThreads(threads)(work));
   const removed = () => reader.closeRemoved();
   const running = new Running();
   const presence = await Presence.open(join(data, 'catalog', 'processes'), running);
@@ -183,6 +182,7 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
   const judge = backfillJudge(judges, tables);
   const works = jobWorks({ store, tables, reader, judge }, running);
   const runner = new JobRunner({ transactions, works });
+  const threads = new ThreadPool(options.workers ?? 0);
   const heavy = new HeavyWork(threads, memory);
   const keeper = new JournalKeeper({ folder: join(data, 'catalog'), store, committer });
   const tags = new Tags(store, committer);

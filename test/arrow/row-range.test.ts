@@ -59,16 +59,6 @@ describe('a range of rows', () => {
     expect(bytes).toBeLessThan(500);
   });
 
-  it('reads no more of texts than the range', async () => {
-    const { schema, batch } = table();
-    const { file, reads } = await openBytes(fileBytes(schema, [batch]));
-    reads.length = 0;
-    const part = await file.readBatch(0, ['name'], { rows: { start: 801, count: 2 } });
-    expect(plainRows([part])).toEqual([['383031'], ['383032']]);
-    const bytes = reads.reduce((sum, { length }) => sum + length, 0);
-    expect(bytes).toBeLessThan(300);
-  });
-
   it.each(['scalars', 'nested', 'dictionary-deltas'])(
     'of %s is exact for every type',
     async (name) => {

@@ -1,6 +1,5 @@
 import type { FileHandle } from 'node:fs/promises';
 import type { RandomAccess } from '../../arrow/random-access.ts';
-import { readQuickly } from './quick-reads.ts';
 
 /** Random access to bytes that are in memory. */
 export function bytesAccess(bytes: Uint8Array): RandomAccess {
@@ -48,7 +47,7 @@ async function readInto(
   name: string,
 ): Promise<void> {
   const { length } = bytes;
-  let filled = readQuickly(handle.fd, bytes, offset) ?? 0;
+  let filled = 0;
   while (filled < length) {
     const { bytesRead } = await handle.read(bytes, filled, length - filled, offset + filled);
     if (bytesRead === 0) throw new Error(`${name} ends at byte ${offset + filled}`);
