@@ -9,7 +9,7 @@ import {
 import type { RowRange } from '../../arrow/row-range.ts';
 import { batchOfData } from '../../arrow/batch.ts';
 import { schemaOf } from '../../arrow/nested-type.ts';
-import { withColumn } from '../../arrow/select.ts';
+import { project, withColumn } from '../../arrow/select.ts';
 import type { Candidates } from '../index/candidates.ts';
 import type { FragmentLookup } from '../index/lookup.ts';
 import type {
@@ -59,6 +59,8 @@ export interface Place {
    * out, lie before each. They are numbered among themselves, and `live` has these alone.
    */
   readonly ranks?: Uint32Array | undefined;
+  /** The rows with what was read of them, where they are few. */
+  readonly kept?: RecordBatch | undefined;
 }
 
 /** A batch with the columns that were asked for, and its place. */
@@ -70,6 +72,9 @@ export interface PlacedBatch {
   /** Gives the memory of the batch back: to be called once nothing looks at it, or never. */
   readonly release?: (() => void) | undefined;
 }
+
+/** Of batches of which an index has chosen so few rows, what was read is kept. */
+const KEPT_ROWS = 64;
 
 /** Reads the batches of a table at one version. */
 export class Scanner {
@@ -152,7 +157,8 @@ export class Scanner {
         ranks,
       };
       const { batch, rowIds } = await this.#picked(place, need, rows);
-      const known = { ...place, rowIds };
+      const kept = rows.length <= KEPT_ROWS ? batch : undefined;
+      const known = { ...place, rowIds, kept };
       const all = stretch(0, rows.length);
       return { place: known, batch: withPlaced(batch, known, need.placed, all), certain: exact };
     });
@@ -167,6 +173,8 @@ export class Scanner {
   /** Some rows of a batch that was passed before, with the columns of the need. */
   async read(place: Place, need: ColumnNeed, rows: Rows): Promise<RecordBatch> {
     if (place.ranks !== undefined) {
+      const kept = keptOf(place, need);
+      if (kept !== undefined) return withPlaced(pick(kept, rows), place, need.placed, rows);
       const row = rowAt(rows);
       const live = Uint32Array.from({ length: countOf(rows) }, (_, at) => place.live![row(at)]!);
       const { batch } = await this.#picked(place, need, live);
@@ -213,6 +221,12 @@ export class Scanner {
   ): Promise<FragmentBatch> {
     return this.#source.batch(this.#snapshot, fragment, index, stored, rows);
   }
+}
+
+/** What is known of a few rows without reading them again; undefined when it is not all. */
+function keptOf({ kept }: Place, { stored }: ColumnNeed): RecordBatch | undefined {
+  const has = (name: string) => kept?.schema.fields.some((field) => field.name === name) === true;
+  return kept !== undefined && stored.every(has) ? project(kept, stored) : undefined;
 }
 
 /** The range of rows that is worth being read alone. */

@@ -1,6 +1,6 @@
 import type { RecordBatch } from 'apache-arrow';
 import type { NearestSink } from '../../arrow/nearer.ts';
-import { needOf } from './computed-columns.ts';
+import { needOf, type ColumnNeed } from './computed-columns.ts';
 import { columnAt } from './column-path.ts';
 import { rowsBehind, withSearchColumns, type Search } from './found-rows.ts';
 import { fetchInOrder } from './found-rows-in-order.ts';
@@ -50,7 +50,9 @@ async function nearestOf(asked: Omit<Search, 'places'>): Promise<Collected> {
     const chosen = await chosenFiles(asked, nearest.index);
     if (chosen !== null) {
       const search = { ...asked, places: new Places() };
-      const kept = await collect({ ...search, plan: { ...plan, files: chosen.files } });
+      const judged = chosen.files.some((file) => file.chosen === undefined);
+      const filter = judged ? plan.filter : null;
+      const kept = await collect({ ...search, plan: { ...plan, files: chosen.files, filter } });
       if (!chosen.some || kept.every(({ size }) => size === nearest.keep)) return { search, kept };
     }
   }
@@ -62,10 +64,7 @@ async function nearestOf(asked: Omit<Search, 'places'>): Promise<Collected> {
 async function collect(search: Search): Promise<readonly NearestRows[]> {
   const { plan, nearest, scanner, places, meters } = search;
   const kept = nearest.vectors.map(() => new NearestRows(nearest.keep ?? Infinity, nearest.bounds));
-  const { first, late, lateAhead } = readingOrder(
-    plan,
-    needOf(plan.snapshot.schema, [nearest.column.column]),
-  );
+  const { first, late, lateAhead } = readingOrder(plan, searchNeed(plan, nearest));
   const pace = new Pace();
   const selected = selectedRows(plan, scanner, first, meters);
   const widened = workAhead(selected, lateAhead, async ({ found, rows }) => ({
@@ -88,6 +87,14 @@ async function collect(search: Search): Promise<readonly NearestRows[]> {
     whole.release?.();
   }
   return kept;
+}
+
+/** Of rows that an index has chosen everything is read at once, where most of them are answered. */
+function searchNeed({ snapshot, files, need }: QueryPlan, nearest: NearestPlan): ColumnNeed {
+  const rows = files.reduce((sum, { chosen }) => sum + (chosen?.length ?? Infinity), 0);
+  const most = 2 * (nearest.keep ?? 0) * nearest.vectors.length;
+  const whole = nearest.postfilter === null && rows <= most;
+  return needOf(snapshot.schema, [nearest.column.column, ...(whole ? need.stored : [])]);
 }
 
 /** Takes the rows of a batch, given where it lies in the table. */
