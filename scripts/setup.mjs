@@ -39,6 +39,7 @@ function build() {
   try {
     run(process.execPath, [TSC, '-p', 'tsconfig.build.json', '--outDir', next]);
     run(process.execPath, [ASC, ...kernelFlags(join(next, 'kernels/distance.wasm'))]);
+    run(process.execPath, [ASC, ...codesFlags(join(next, 'kernels/codes.wasm'))]);
     run(process.execPath, [BUNDLE, next]);
     rmSync(join(root, 'dist'), { recursive: true, force: true });
     renameSync(next, join(root, 'dist'));
@@ -61,6 +62,12 @@ function kernelFlags(output) {
   return ['kernels/distance.ts', '-O3', '--enable', 'simd', ...memory, '--outFile', output];
 }
 
+/** The kernels of codes work in the memory of whoever brings them into being: one for each file of codes. */
+function codesFlags(output) {
+  const memory = ['--importMemory', '--runtime', 'stub', '--noAssert'];
+  return ['kernels/codes.ts', '-O3', '--enable', 'simd', ...memory, '--outFile', output];
+}
+
 /** Does the work unless the stamp says that it was done for the same digest. */
 function step(title, stamp, digest, work) {
   if (existsSync(stamp) && readFileSync(stamp, 'utf8') === digest) return;
@@ -80,6 +87,7 @@ function sourcesDigest() {
     join(root, 'tsconfig.json'),
     join(root, 'tsconfig.build.json'),
     join(root, 'kernels/distance.ts'),
+    join(root, 'kernels/codes.ts'),
     BUNDLE,
     INSTALLED,
   ];

@@ -64,6 +64,7 @@ import { Upkeep } from './upkeep.ts';
 import { withVirtualTables } from './virtual/virtual-handlers.ts';
 import { HeavyWork } from './workers/heavy-work.ts';
 import { ThreadPool } from './workers/thread-pool.ts';
+import { vectorsOnThreads } from './workers/vector-threads.ts';
 
 export interface EngineOptions {
   /** The data folder (contract section 9). */
@@ -159,7 +160,7 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
   const paths = virtual.map(({ path }) => path);
   const catalog = new Catalog(store, committer, paths);
   const memory = new MemoryBudget(options.cacheBytes);
-  const reader = new FragmentReader(memory);
+  const reader = new FragmentReader(memory, (work) => vectorsOnThreads(threads)(work));
   const removed = () => reader.closeRemoved();
   const running = new Running();
   const presence = await Presence.open(join(data, 'catalog', 'processes'), running);
@@ -224,6 +225,7 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
     upkeep: new Upkeep({ store, catalog, tables, reader, retention }),
     startWork: (onFault) => {
       runner.start(onFault);
+      reader.onDamage = onFault;
       following.start(onFault);
       sweep.begin();
       keeper.start(onFault);

@@ -10,7 +10,8 @@ import type { IndexSpec, TransactionRecord } from '../jobs/transaction.ts';
 import { branchParameter } from '../parameters.ts';
 import { textField } from '../query/fields.ts';
 import { fieldAt, fieldPlace } from '../table/field-place.ts';
-import type { Snapshot } from '../table/snapshot.ts';
+import type { IndexType, Snapshot } from '../table/snapshot.ts';
+import { namesVectorIndex, vectorSpec } from '../vector-index/vector-kind.ts';
 import type { BackfillColumnsParts } from './backfill-columns.ts';
 import { placeSummary } from './commit-summary.ts';
 import { requireEngineTable } from './table-parts.ts';
@@ -25,20 +26,21 @@ const MOST_CHARACTERS = 255;
 export function createIndex(parts: BackfillColumnsParts): Handler {
   return async (call) => {
     const { object } = call.request;
-    const type = indexTypeOf(textField(call.body, 'index_type') ?? '');
+    const asked = textField(call.body, 'index_type') ?? '';
+    const scalar = namesVectorIndex(asked) ? null : indexTypeOf(asked);
     const table = await parts.catalog.requireTable(object);
     requireEngineTable(object, table.content);
     const chain = await parts.tables.chain(table.content, branchParameter(call));
     const snapshot = await parts.tables.snapshot(table.content, undefined, chain);
     const column = columnOf(call, snapshot);
-    checkIndexable(type, column);
+    const kind = scalar === null ? vectorSpec(call.body, column) : scalarSpec(scalar, column);
     const job: IndexSpec = {
       type: 'index',
       column: column.name,
       where: null,
       name: nameOf(call, column),
       uuid: randomUUID(),
-      indexType: type,
+      ...kind,
       replace: call.request.dialect === 'lancedb',
       branch: chain.branch,
       branchKey: chain.key,
@@ -51,6 +53,11 @@ export function createIndex(parts: BackfillColumnsParts): Handler {
     parts.runner.wake();
     return answer(record);
   };
+}
+
+function scalarSpec(indexType: IndexType, column: Field): Pick<IndexSpec, 'indexType'> {
+  checkIndexable(indexType, column);
+  return { indexType };
 }
 
 function columnOf({ body }: Call, { schema }: Snapshot): Field {

@@ -11,6 +11,7 @@ import type { Chain } from '../table/chain.ts';
 import type { FragmentReader } from '../table/fragment-reader.ts';
 import { indexFileOf, withoutIndex } from '../table/index-upkeep.ts';
 import type { IndexDefinition, Snapshot } from '../table/snapshot.ts';
+import { isVectorIndex, vectorDetails } from '../vector-index/vector-kind.ts';
 import type { Tables } from '../table/tables.ts';
 import type { Tags } from '../table/tags.ts';
 import { commitSummary } from './commit-summary.ts';
@@ -85,11 +86,11 @@ async function declaredList(
 
 function contentOf(index: IndexDefinition, snapshot: Snapshot): object {
   const { indexed, left, files, bytes } = coverageOf(index, snapshot);
-  const column = snapshot.schema.fields[snapshot.fieldIds.indexOf(index.field)]?.name ?? '';
+  const column = snapshot.schema.fields[snapshot.fieldIds.indexOf(index.field)];
   return {
     index_name: index.name,
     index_uuid: index.uuid,
-    columns: [column],
+    columns: [column?.name ?? ''],
     status: left === 0n ? 'done' : 'indexing',
     index_type: index.type,
     num_indexed_rows: indexed,
@@ -98,7 +99,11 @@ function contentOf(index: IndexDefinition, snapshot: Snapshot): object {
     num_segments: files,
     created_at: new Date(index.createdMillis).toISOString(),
     index_version: 1,
-    index_details: JSON.stringify({ type: index.type }),
+    index_details: JSON.stringify(
+      isVectorIndex(index) && column !== undefined
+        ? vectorDetails(index, column.type)
+        : { type: index.type },
+    ),
   };
 }
 
@@ -130,7 +135,7 @@ async function indexStats(parts: IndexParts, call: Call): Promise<Answer> {
     num_indexed_rows: indexed,
     num_unindexed_rows: left,
     index_type: index.type,
-    distance_type: null,
+    distance_type: index.distance ?? null,
     num_indices: 1,
   });
 }

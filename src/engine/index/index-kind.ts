@@ -11,14 +11,6 @@ const built: Readonly<Record<string, IndexType>> = {
 
 /** Kinds that the protocol knows and that are not built, each with what it is for. */
 const planned: Readonly<Record<string, string>> = {
-  IVFFLAT: 'vector search',
-  IVFSQ: 'vector search',
-  IVFPQ: 'vector search',
-  IVFRQ: 'vector search',
-  IVFHNSWFLAT: 'vector search',
-  IVFHNSWSQ: 'vector search',
-  IVFHNSWPQ: 'vector search',
-  VECTOR: 'vector search',
   FTS: 'full text search',
   INVERTED: 'full text search',
   FM: 'search inside of texts',
@@ -37,7 +29,7 @@ export function indexTypeOf(text: string): IndexType {
   const type = Object.hasOwn(built, plain) ? built[plain] : undefined;
   if (type !== undefined) return type;
   const purpose = Object.hasOwn(planned, plain) ? planned[plain] : undefined;
-  const known = 'there are BTREE, BITMAP and LABEL_LIST';
+  const known = 'there are BTREE, BITMAP, LABEL_LIST and those of vectors, such as IVF_PQ';
   if (purpose === undefined) {
     throw new CatalogError(
       'InvalidInput',

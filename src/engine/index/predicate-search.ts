@@ -4,6 +4,7 @@ import { columnsUsed } from '../../sql/columns.ts';
 import { likePrefix } from '../../sql/like-prefix.ts';
 import { indexFileOf } from '../table/index-upkeep.ts';
 import type { Fragment, IndexDefinition, Snapshot } from '../table/snapshot.ts';
+import { isVectorIndex } from '../vector-index/vector-kind.ts';
 import { labelTests } from './label-tests.ts';
 import type { FragmentLookup, Lookup } from './lookup.ts';
 
@@ -42,7 +43,7 @@ export function searchOf(
   const known = new Map<string, Indexed[]>();
   for (const index of indices) {
     const column = schema.fields[fieldIds.indexOf(index.field)];
-    if (column === undefined) continue;
+    if (column === undefined || isVectorIndex(index)) continue;
     known.set(column.name, [...(known.get(column.name) ?? []), { index, column }]);
   }
   const compiler = new Compiler(known, source);

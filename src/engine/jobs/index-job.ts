@@ -73,8 +73,8 @@ function definitionOf(spec: IndexSpec, { schema, fieldIds }: Contents): IndexDef
       `the table has no column ${JSON.stringify(spec.column)}`,
     );
   }
-  const { name, uuid, indexType: type } = spec;
-  return { name, uuid, type, field, createdMillis: Date.now() };
+  const { name, uuid, indexType: type, distance, asked } = spec;
+  return { name, uuid, type, field, createdMillis: Date.now(), distance, asked };
 }
 
 async function prepare({ tables, line, files, job }: Work): Promise<void> {

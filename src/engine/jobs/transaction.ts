@@ -1,5 +1,5 @@
 import type { ObjectPath } from '../../protocol/identifier.ts';
-import type { IndexType } from '../table/snapshot.ts';
+import type { IndexDefinition, IndexType } from '../table/snapshot.ts';
 
 /** How far a transaction has come, in the protocol's words. The last three are final. */
 export type TransactionStatus = 'QUEUED' | 'RUNNING' | 'SUCCEEDED' | 'FAILED' | 'CANCELED';
@@ -23,6 +23,9 @@ export interface IndexSpec {
   readonly name: string;
   readonly uuid: string;
   readonly indexType: IndexType;
+  /** Of an index over vectors: by what it compares them, and the kind that was asked for. */
+  readonly distance?: IndexDefinition['distance'];
+  readonly asked?: string | undefined;
   /** Whether it takes the place of an index of its name. */
   readonly replace: boolean;
   readonly branch: string;

@@ -60,6 +60,7 @@ function measured(source: BatchSource, meters: CountingMeters): BatchSource {
       count('read', found);
       return found;
     },
+    vectors: source.vectors,
     ...(source.indices && { indices: measuredIndices(source.indices, meters) }),
     giveBack: (memory) => source.giveBack?.(memory),
   };

@@ -6,6 +6,7 @@ import type { QueryPlan } from './plan.ts';
 import type { Projection } from './projection.ts';
 import { namesOf } from '../index/lookup.ts';
 import type { IndexDefinition, Snapshot } from '../table/snapshot.ts';
+import { isCovered } from '../vector-index/index-use.ts';
 import { scanExtent, type Share } from './scan-extent.ts';
 import type { SortKey } from './sort-plan.ts';
 
@@ -45,6 +46,7 @@ export function planSteps(plan: QueryPlan): readonly PlanStep[] {
   const readsEarly = plan.nearest !== null && plan.nearest.postfilter !== null;
   return [
     ...indexSteps(plan),
+    ...vectorIndexSteps(plan),
     scanStep(plan),
     ...filterSteps(plan),
     ...nearestSteps(plan),
@@ -154,9 +156,33 @@ function nearestSteps({ nearest }: QueryPlan): readonly PlanStep[] {
   const details = [
     `type ${typeName(column.field.type)}`,
     `lower bound ${bounds.lower ?? 'none'}, upper bound ${bounds.upper ?? 'none'}`,
-    'exact: every vector is compared',
+    nearest.index === null
+      ? 'exact: every vector is compared'
+      : 'compared: the vectors that the index finds near, and those that it does not cover',
   ];
   return [{ name: 'Nearest', text, details, measure: 'search' }];
+}
+
+/** The index that tells which rows may be the nearest. */
+function vectorIndexSteps({ nearest, files }: QueryPlan): readonly PlanStep[] {
+  if (nearest === null || nearest.index === null) return [];
+  const { index, fast, least } = nearest.index;
+  const fragments = [...new Set(files.map(({ fragment }) => fragment))];
+  const covered = fragments.filter((fragment) => isCovered(fragment, index));
+  const rows = covered.reduce((sum, fragment) => sum + fragment.rows, 0);
+  const share = `covers ${covered.length} of ${fragments.length} files, ${rows} rows`;
+  return [
+    {
+      name: `Index ${index.name}`,
+      text: `${nearest.column.text} by ${index.distance}, ${share}`,
+      details: [
+        `${index.name}: ${index.type} on ${nearest.column.text}`,
+        `at least ${least} rows are compared by their vectors`,
+        fast ? 'other rows are left out' : 'other rows are scanned',
+      ],
+      measure: 'index',
+    },
+  ];
 }
 
 function behindSteps({ nearest }: QueryPlan): readonly PlanStep[] {

@@ -30,6 +30,11 @@ export class NearestRows {
     this.#upper = bounds.upper === null ? null : Math.fround(bounds.upper);
   }
 
+  /** How many rows are kept. */
+  get size(): number {
+    return this.#size;
+  }
+
   /** Distances that are not below it are not kept any more. */
   get limit(): number {
     const upper = this.#upper ?? Infinity;

@@ -20,6 +20,7 @@ import { prunedFiles, rowsOfFile } from './pruning.ts';
 import type { ScanFile } from './scan.ts';
 import { metricFor, type SearchMetric } from './search-metric.ts';
 import { planSort, type SortPlan } from './sort-plan.ts';
+import { indexFor, indexUse, type IndexUse } from '../vector-index/index-use.ts';
 import { vectorColumn } from './vector-column.ts';
 import type { Window } from './window.ts';
 
@@ -35,6 +36,8 @@ export interface NearestPlan {
   readonly keep: number | null;
   /** Judges the rows that the search kept. */
   readonly postfilter: Formula | null;
+  /** The index that tells which rows may be the nearest; null when every vector is compared. */
+  readonly index: IndexUse | null;
 }
 
 /**
@@ -71,7 +74,7 @@ export function planQuery(request: QueryRequest, snapshot: Snapshot): QueryPlan 
   const fields = resultFields(schema, request.nearest);
   checkKept(request, snapshot);
   const now = momentNow();
-  const { filter: asked, nearest } = planFilters(request, rowFields, fields, now);
+  const { filter: asked, nearest } = planFilters(request, rowFields, fields, now, snapshot);
   const projections = planProjections(request.columns, schema, fields, extrasOf(request), now);
   const sort = planSort(request.order, schema, nearest === null ? rowFields : fields);
   const { scanned, filter } = planScan(snapshot, asked);
@@ -122,13 +125,14 @@ function planFilters(
   rowFields: readonly Field[],
   fields: readonly Field[],
   now: bigint,
+  snapshot: Snapshot,
 ): Filters {
   const { nearest, filter: text } = request;
   const behind = nearest !== null && !request.prefilter;
   const filter =
     text === null ? null : bindPredicate('filter', text, behind ? fields : rowFields, now);
   if (nearest === null) return { filter, nearest: null };
-  const planned = planNearest(nearest, request, rowFields);
+  const planned = planNearest(nearest, request, rowFields, snapshot);
   return behind
     ? { filter: null, nearest: { ...planned, postfilter: filter } }
     : { filter, nearest: planned };
@@ -138,17 +142,23 @@ function planNearest(
   nearest: NearestRequest,
   request: QueryRequest,
   fields: readonly Field[],
+  snapshot: Snapshot,
 ): NearestPlan {
   const lengths = nearest.vectors.map((vector) => vector.length);
   const column = vectorColumn(nearest.column, lengths, fields);
+  const index = indexFor(nearest, column, snapshot);
+  // As LanceDB: nobody asked for a distance, so it is that of the index.
+  const metric = metricFor(nearest.metric ?? index?.distance ?? null, column, nearest.vectors);
+  const keep = keptBy(request);
   return {
     column,
-    metric: metricFor(nearest.metric, column, nearest.vectors),
+    metric,
     batch: nearest.batch,
     vectors: nearest.vectors,
     bounds: { lower: nearest.lowerBound, upper: nearest.upperBound },
-    keep: keptBy(request),
+    keep,
     postfilter: null,
+    index: indexUse(index, nearest, keep, metric, snapshot),
   };
 }
 

@@ -23,6 +23,22 @@ export interface NearestRequest extends QueryVectors {
   readonly upperBound: number | null;
   /** The column to search; null for the table's only vector column. */
   readonly column: string | null;
+  /** How an index is used. */
+  readonly index: IndexSettings;
+}
+
+/** What a search says of indices. */
+export interface IndexSettings {
+  /** Whether every vector is compared, whatever indices there are. */
+  readonly bypass: boolean;
+  /** Whether rows that the index does not cover are left out. */
+  readonly fast: boolean;
+  /** How far to look; null for what the service finds right. */
+  readonly probes: number | null;
+  /** At least so many rows are compared by their own vectors. */
+  readonly ef: number | null;
+  /** So many times the rows that are wanted are compared by their own vectors. */
+  readonly refine: number | null;
 }
 
 /** A query in one plain form, whichever client asked. */
@@ -87,7 +103,24 @@ function nearestField(body: Fields): NearestRequest | null {
   const lowerBound = numberField(body, 'lower_bound');
   const upperBound = numberField(body, 'upper_bound');
   const column = textField(body, 'vector_column');
-  return vectors === null ? null : { ...vectors, metric, lowerBound, upperBound, column };
+  const index = indexSettings(body);
+  return vectors === null ? null : { ...vectors, metric, lowerBound, upperBound, column, index };
+}
+
+/** A greatest number of probes of 0 is none. */
+function indexSettings(body: Fields): IndexSettings {
+  const number = (name: string) => {
+    const value = integerField(body, name);
+    return value === null ? null : bounded(value);
+  };
+  const least = number('nprobes') ?? number('minimum_nprobes');
+  return {
+    bypass: flagField(body, 'bypass_vector_index', false),
+    fast: flagField(body, 'fast_search', false),
+    probes: number('maximum_nprobes') === 0 ? Infinity : least,
+    ef: number('ef'),
+    refine: number('refine_factor'),
+  };
 }
 
 function metricField(body: Fields): SearchMetric | null {

@@ -9,7 +9,7 @@ import {
 import type { RowRange } from '../../arrow/row-range.ts';
 import { batchOfData } from '../../arrow/batch.ts';
 import { schemaOf } from '../../arrow/nested-type.ts';
-import { withColumn } from '../../arrow/select.ts';
+import { project, withColumn } from '../../arrow/select.ts';
 import type { Candidates } from '../index/candidates.ts';
 import type { FragmentLookup } from '../index/lookup.ts';
 import type {
@@ -21,6 +21,7 @@ import type {
 import { idsOf, type RowIds } from '../table/row-ids.ts';
 import type { Fragment, Snapshot } from '../table/snapshot.ts';
 import { workAhead } from '../table/work-ahead.ts';
+import type { VectorSource } from '../vector-index/vector-source.ts';
 import { ROW_ID, type ColumnNeed } from './computed-columns.ts';
 import { countOf, moved, pick, rangeOf, rowAt, stretch, type Rows } from './rows.ts';
 
@@ -34,6 +35,8 @@ export interface ScanFile {
   readonly rows?: number | undefined;
   /** Whether it is known without reading that each of the rows passes the filter. */
   readonly certain?: boolean | undefined;
+  /** Rows of the file that a vector index has chosen, all of which pass the filter: no others are read. */
+  readonly chosen?: Uint32Array | undefined;
   /** How an index finds the rows that may pass the filter; absent where none covers the file. */
   readonly lookup?: FragmentLookup | undefined;
 }
@@ -56,6 +59,8 @@ export interface Place {
    * out, lie before each. They are numbered among themselves, and `live` has these alone.
    */
   readonly ranks?: Uint32Array | undefined;
+  /** The rows with what was read of them, where they are few. */
+  readonly kept?: RecordBatch | undefined;
 }
 
 /** A batch with the columns that were asked for, and its place. */
@@ -68,6 +73,9 @@ export interface PlacedBatch {
   readonly release?: (() => void) | undefined;
 }
 
+/** Of batches of which an index has chosen so few rows, what was read is kept. */
+const KEPT_ROWS = 64;
+
 /** Reads the batches of a table at one version. */
 export class Scanner {
   readonly #source: BatchSource;
@@ -77,6 +85,11 @@ export class Scanner {
   constructor(source: BatchSource, snapshot: Snapshot) {
     this.#source = source;
     this.#snapshot = snapshot;
+  }
+
+  /** Reads the codes of vector indices; undefined where that is not done. */
+  get vectors(): VectorSource | undefined {
+    return this.#source.vectors;
   }
 
   /**
@@ -110,8 +123,11 @@ export class Scanner {
   }
 
   /** The rows of a file that an index finds; null where none does. */
-  async candidates({ fragment, lookup, batches }: ScanFile): Promise<Candidates | null> {
-    const { indices } = this.#source;
+  async candidates({ fragment, lookup, batches, chosen }: ScanFile): Promise<Candidates | null> {
+    const { indices, vectors } = this.#source;
+    if (chosen !== undefined && vectors !== undefined) {
+      return vectors.candidates(this.#snapshot, fragment, chosen);
+    }
     if (lookup === undefined || indices === undefined) return null;
     const found = this.#found.get(lookup) ?? indices.candidates(this.#snapshot, fragment, lookup);
     this.#found.set(lookup, found);
@@ -141,7 +157,8 @@ export class Scanner {
         ranks,
       };
       const { batch, rowIds } = await this.#picked(place, need, rows);
-      const known = { ...place, rowIds };
+      const kept = rows.length <= KEPT_ROWS ? batch : undefined;
+      const known = { ...place, rowIds, kept };
       const all = stretch(0, rows.length);
       return { place: known, batch: withPlaced(batch, known, need.placed, all), certain: exact };
     });
@@ -156,6 +173,8 @@ export class Scanner {
   /** Some rows of a batch that was passed before, with the columns of the need. */
   async read(place: Place, need: ColumnNeed, rows: Rows): Promise<RecordBatch> {
     if (place.ranks !== undefined) {
+      const kept = keptOf(place, need);
+      if (kept !== undefined) return withPlaced(pick(kept, rows), place, need.placed, rows);
       const row = rowAt(rows);
       const live = Uint32Array.from({ length: countOf(rows) }, (_, at) => place.live![row(at)]!);
       const { batch } = await this.#picked(place, need, live);
@@ -202,6 +221,12 @@ export class Scanner {
   ): Promise<FragmentBatch> {
     return this.#source.batch(this.#snapshot, fragment, index, stored, rows);
   }
+}
+
+/** What is known of a few rows without reading them again; undefined when it is not all. */
+function keptOf({ kept }: Place, { stored }: ColumnNeed): RecordBatch | undefined {
+  const has = (name: string) => kept?.schema.fields.some((field) => field.name === name) === true;
+  return kept !== undefined && stored.every(has) ? project(kept, stored) : undefined;
 }
 
 /** The range of rows that is worth being read alone. */

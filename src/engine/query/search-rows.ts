@@ -1,12 +1,13 @@
 import type { RecordBatch } from 'apache-arrow';
 import type { NearestSink } from '../../arrow/nearer.ts';
-import { needOf } from './computed-columns.ts';
+import { needOf, type ColumnNeed } from './computed-columns.ts';
 import { columnAt } from './column-path.ts';
 import { rowsBehind, withSearchColumns, type Search } from './found-rows.ts';
 import { fetchInOrder } from './found-rows-in-order.ts';
 import { gather, Places, rowsAtOnce } from './gather.ts';
 import type { Meters } from './meters.ts';
 import { NearestRows, type FoundRows } from './nearest-rows.ts';
+import { chosenFiles } from '../vector-index/indexed-search.ts';
 import { workAhead } from '../table/work-ahead.ts';
 import { Pace } from './pace.ts';
 import type { NearestPlan, QueryPlan } from './plan.ts';
@@ -16,16 +17,17 @@ import { offerNear } from './search-metric.ts';
 import { readingOrder, selectedRows } from './selected-rows.ts';
 import { WindowCutter } from './window.ts';
 
-/** The rows of a search: for each query vector in turn, the nearest first. The search is exact. */
+/**
+ * The rows of a search: for each query vector in turn, the nearest first. Distances are those of
+ * the vectors themselves, and so is the order; an index may only say which rows to look at.
+ */
 export async function* searchRows(
   plan: QueryPlan,
   nearest: NearestPlan,
   scanner: Scanner,
   meters: Meters,
 ): AsyncGenerator<RecordBatch> {
-  const places = new Places();
-  const search = { plan, nearest, scanner, places, meters };
-  const kept = await collect(search);
+  const { search, kept } = await nearestOf({ plan, nearest, scanner, meters });
   for (const [index, rows] of kept.entries()) {
     const queryIndex = nearest.batch ? index : null;
     const found = meters.timed('search', () => rows.found());
@@ -36,14 +38,33 @@ export async function* searchRows(
   }
 }
 
+interface Collected {
+  readonly search: Search;
+  readonly kept: readonly NearestRows[];
+}
+
+/** By an index first. When what it found is not enough, every vector is compared. */
+async function nearestOf(asked: Omit<Search, 'places'>): Promise<Collected> {
+  const { plan, nearest } = asked;
+  if (nearest.index !== null) {
+    const chosen = await chosenFiles(asked, nearest.index);
+    if (chosen !== null) {
+      const search = { ...asked, places: new Places() };
+      const judged = chosen.files.some((file) => file.chosen === undefined);
+      const filter = judged ? plan.filter : null;
+      const kept = await collect({ ...search, plan: { ...plan, files: chosen.files, filter } });
+      if (!chosen.some || kept.every(({ size }) => size === nearest.keep)) return { search, kept };
+    }
+  }
+  const search = { ...asked, places: new Places() };
+  return { search, kept: await collect(search) };
+}
+
 /** One pass over the vectors, for all query vectors at once. */
 async function collect(search: Search): Promise<readonly NearestRows[]> {
   const { plan, nearest, scanner, places, meters } = search;
   const kept = nearest.vectors.map(() => new NearestRows(nearest.keep ?? Infinity, nearest.bounds));
-  const { first, late, lateAhead } = readingOrder(
-    plan,
-    needOf(plan.snapshot.schema, [nearest.column.column]),
-  );
+  const { first, late, lateAhead } = readingOrder(plan, searchNeed(plan, nearest));
   const pace = new Pace();
   const selected = selectedRows(plan, scanner, first, meters);
   const widened = workAhead(selected, lateAhead, async ({ found, rows }) => ({
@@ -66,6 +87,14 @@ async function collect(search: Search): Promise<readonly NearestRows[]> {
     whole.release?.();
   }
   return kept;
+}
+
+/** Of rows that an index has chosen everything is read at once, where most of them are answered. */
+function searchNeed({ snapshot, files, need }: QueryPlan, nearest: NearestPlan): ColumnNeed {
+  const rows = files.reduce((sum, { chosen }) => sum + (chosen?.length ?? Infinity), 0);
+  const most = 2 * (nearest.keep ?? 0) * nearest.vectors.length;
+  const whole = nearest.postfilter === null && rows <= most;
+  return needOf(snapshot.schema, [nearest.column.column, ...(whole ? need.stored : [])]);
 }
 
 /** Takes the rows of a batch, given where it lies in the table. */

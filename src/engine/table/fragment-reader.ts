@@ -7,14 +7,19 @@ import { IndexReader } from '../index/index-reader.ts';
 import { findRows, type FragmentLookup } from '../index/lookup.ts';
 import { stretchesOf } from '../index/stretches.ts';
 import { LruCache } from '../lru-cache.ts';
+import { indexVectors, type VectorIndexer } from '../vector-index/code-builder.ts';
+import { holdsCodes } from '../vector-index/code-file.ts';
+import { CodeStore } from '../vector-index/code-store.ts';
+import { vectorSource, type VectorSource } from '../vector-index/vector-source.ts';
 import { cachedColumns, type ColumnsFound } from './cached-columns.ts';
 import { ColumnCache } from './column-cache.ts';
 import { planColumns, plannedBatch, type ColumnPlan } from './column-plan.ts';
 import { readDeletions } from './deletion-file.ts';
 import { MemoryBudget } from './memory-budget.ts';
 import { OpenFiles, type OpenDataFile } from './open-files.ts';
+import { idsOfBatch, liveRows, lowerBound } from './live-rows.ts';
 import { Lease, ReadMemory } from './read-memory.ts';
-import { countedFrom, type RowIds } from './row-ids.ts';
+import type { RowIds } from './row-ids.ts';
 import { fragmentKey, type Fragment, type Snapshot } from './snapshot.ts';
 import { workAhead } from './work-ahead.ts';
 
@@ -72,6 +77,8 @@ export interface BatchSource {
   ): Promise<FragmentBatch>;
   /** What finds rows by indices; without it all rows are read. */
   readonly indices?: IndexSource | undefined;
+  /** What reads the codes of vector indices; without it every vector is compared. */
+  readonly vectors?: VectorSource | undefined;
   /** The same as the batch's `release`, for who sees the memory alone. Other memory is left alone. */
   giveBack?(memory: ArrayBufferLike): void;
 }
@@ -117,16 +124,30 @@ export class FragmentReader implements BatchSource {
   readonly #deletions = new LruCache<Uint32Array>(DELETIONS_BYTES);
   readonly #columnCache: ColumnCache;
   readonly #indexReader: IndexReader;
+  readonly #codes: CodeStore;
   readonly indices: IndexSource;
+  readonly vectors: VectorSource;
+  /** Is told of files of indices that cannot be used. */
+  onDamage: (error: Error) => void = () => undefined;
 
-  /** @param budget Memory for columns that are read often; none unless given. */
-  constructor(budget: MemoryBudget = new MemoryBudget(0)) {
+  /**
+   * @param budget Memory for columns that are read often; none unless given.
+   * @param indexer Makes the codes of vectors.
+   */
+  constructor(budget = new MemoryBudget(0), indexer: VectorIndexer = indexVectors) {
     this.#columnCache = new ColumnCache(budget);
     this.#indexReader = new IndexReader(this.#files, this.#columnCache);
     this.indices = {
       candidates: (...asked) => this.#candidates(...asked),
       rows: (...asked) => this.#rows(...asked),
     };
+    this.#codes = new CodeStore(this.#files, budget, (error) => this.onDamage(error));
+    const rows = {
+      deletions: (...asked: [Snapshot, Fragment]) => this.deletions(...asked),
+      starts: (...asked: [Snapshot, Fragment]) =>
+        this.#first(...asked, async (file) => file.starts),
+    };
+    this.vectors = vectorSource(this.#codes, rows, indexer);
   }
 
   /** How often an index found the rows of a fragment. */
@@ -206,18 +227,22 @@ export class FragmentReader implements BatchSource {
 
   /** Closes the files that have been removed and are not being read. */
   async closeRemoved(): Promise<void> {
+    this.#codes.rest();
     await this.#files.closeRemoved();
   }
 
   /** Closes every file that is not being read, and keeps no memory for the next reads. */
   async close(): Promise<void> {
     this.#memory.drop();
+    this.#codes.drop();
     await this.#files.close();
   }
 
   /** Reads what a file of an index holds, so that the next who asks finds it in memory. */
   async prewarm(path: string): Promise<void> {
-    await this.#indexReader.prewarm(path);
+    const isCodes = await this.#files.use(path, async (file) => holdsCodes(file));
+    if (isCodes) await this.#codes.codes(path);
+    else await this.#indexReader.prewarm(path);
   }
 
   async #candidates(
@@ -307,42 +332,4 @@ export class FragmentReader implements BatchSource {
     const batch = plannedBatch(plan, read, range?.count ?? rows);
     return { batch, release: () => lease.release() };
   }
-}
-
-/** The physical rows of a batch that are not among the deleted ones of its file; null when none is. */
-export function liveRows(deleted: Uint32Array, start: number, rows: number): Uint32Array | null {
-  let next = lowerBound(deleted, start);
-  const gone = lowerBound(deleted, start + rows) - next;
-  if (gone === 0) return null;
-  const live = new Uint32Array(rows - gone);
-  let count = 0;
-  for (let row = 0; row < rows; row++) {
-    if (deleted[next] === start + row) next++;
-    else live[count++] = row;
-  }
-  return live;
-}
-
-function lowerBound(sorted: Uint32Array, value: number): number {
-  let low = 0;
-  let high = sorted.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (sorted[middle]! < value) low = middle + 1;
-    else high = middle;
-  }
-  return low;
-}
-
-function idsOfBatch(
-  first: bigint,
-  stored: BigUint64Array | null,
-  live: Uint32Array | null,
-): RowIds {
-  if (stored === null && live === null) return { kind: 'range', first };
-  if (stored === null) {
-    return { kind: 'list', ids: countedFrom(first, live!.length, (place) => live![place]!) };
-  }
-  const ids = live === null ? stored : BigUint64Array.from(live, (row) => stored[row]!);
-  return { kind: 'list', ids };
 }

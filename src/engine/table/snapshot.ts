@@ -12,7 +12,7 @@ export interface DataFile {
 }
 
 /** What kinds of index are built. */
-export type IndexType = 'BTREE' | 'BITMAP' | 'LABEL_LIST';
+export type IndexType = 'BTREE' | 'BITMAP' | 'LABEL_LIST' | 'IVF_RQ' | 'IVF_FLAT';
 
 /** An index of a table. Which fragments it covers stands with these. */
 export interface IndexDefinition {
@@ -22,6 +22,10 @@ export interface IndexDefinition {
   /** Id of the column. */
   readonly field: number;
   readonly createdMillis: number;
+  /** By what an index over vectors compares them; others have none. */
+  readonly distance?: 'l2' | 'cosine' | 'dot' | 'hamming' | undefined;
+  /** The kind that was asked for, where another is built. */
+  readonly asked?: string | undefined;
 }
 
 /** What an index knows of one fragment's rows: a file of its own. */

@@ -4,6 +4,7 @@ import { readDeletions } from '../table/deletion-file.ts';
 import { OpenFiles } from '../table/open-files.ts';
 import type { DataFile, Fragment } from '../table/snapshot.ts';
 import { unlessMissing } from '../retention/tree.ts';
+import { checkCodes, holdsCodes } from '../vector-index/code-file.ts';
 import { saidBy } from './finding.ts';
 
 /** What a file is, as far as a manifest says anything of it; a text says why it is not known. */
@@ -62,6 +63,8 @@ export class FileCheck {
     }
     for (const index of fragment.indices ?? []) {
       const facts = await this.#dataFacts(index.path);
+      const damage = typeof facts === 'string' ? undefined : await this.#codeDamage(index.path);
+      if (damage !== undefined) faults.push({ file: index.path, fault: damage });
       const wrong =
         typeof facts === 'string' ? [facts] : differs('bytes', facts.bytes, index.bytes);
       for (const fault of wrong) faults.push({ file: index.path, fault });
@@ -95,6 +98,18 @@ export class FileCheck {
       return facts;
     } catch (error) {
       return `cannot be read: ${saidBy(error)}`;
+    }
+  }
+
+  /** Files of codes have checksums, which nobody looks at but who reads them. */
+  async #codeDamage(path: string): Promise<string | undefined> {
+    try {
+      await this.#open.use(join(this.#folder, path), async (opened) =>
+        holdsCodes(opened) ? checkCodes(opened) : undefined,
+      );
+      return undefined;
+    } catch (error) {
+      return `cannot be used: ${saidBy(error)}`;
     }
   }
 

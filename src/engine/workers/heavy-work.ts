@@ -3,12 +3,14 @@ import { layoutOf, widthOf } from '../../arrow/layout.ts';
 import type { QueryRequest } from '../query/request.ts';
 import { PORTION_BYTES } from '../query/gather.ts';
 import type { Formula } from '../query/formula.ts';
-import { allFiles, type QueryPlan } from '../query/plan.ts';
+import { allFiles, type NearestPlan, type QueryPlan } from '../query/plan.ts';
 import { prunedFiles } from '../query/pruning.ts';
 import type { ScanFile } from '../query/scan.ts';
 import { needOf } from '../query/computed-columns.ts';
 import type { MemoryBudget } from '../table/memory-budget.ts';
 import { MemoryReservation } from '../table/memory-reservation.ts';
+import { indexFileOf } from '../table/index-upkeep.ts';
+import { isCovered } from '../vector-index/index-use.ts';
 import { bytesOf, type Fragment, type Snapshot } from '../table/snapshot.ts';
 import { snapshotMessage } from './snapshot-message.ts';
 import type { ThreadPool } from './thread-pool.ts';
@@ -31,13 +33,30 @@ export class HeavyWork {
   }
 
   /** Whether a query should be run by `query`. What only passes rows on is no work. */
-  isHeavyQuery({ snapshot, files, filter, nearest, sort, need, filterNeed }: QueryPlan): boolean {
+  isHeavyQuery(plan: QueryPlan): boolean {
+    const { snapshot, files, filter, nearest, sort, need, filterNeed } = plan;
     if (this.#pool.size === 0) return false;
     if (sort !== null && snapshot.rows > MANY_ROWS) return true;
     if (filter === null && nearest === null) return false;
+    if (nearest?.index != null && this.#isLightSearch(plan, nearest)) return false;
     const searched = nearest === null ? [] : [nearest.column.column];
     const names = [...filterNeed.stored, ...searched, ...(filter === null ? [] : need.stored)];
     return this.#isMuch(snapshot, files, names);
+  }
+
+  /** An index has the vectors looked at that it does not cover, and its own codes, which are kept in memory. */
+  #isLightSearch(
+    { snapshot, files, filterNeed }: QueryPlan,
+    { index, column }: NearestPlan,
+  ): boolean {
+    if (index === null) return false;
+    const codes = files.map(({ fragment }) => indexFileOf(fragment, index.index)?.bytes ?? 0);
+    if (codes.reduce((sum, bytes) => sum + bytes, 0) > this.#lightBytes / 2) return false;
+    const tail = files.filter(({ fragment }) => !isCovered(fragment, index.index));
+    return (
+      !this.#isMuch(snapshot, tail, [column.column]) &&
+      !this.#isMuch(snapshot, files, filterNeed.stored)
+    );
   }
 
   /** Whether the rows of which a predicate is true should be counted by `count`. */

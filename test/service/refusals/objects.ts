@@ -236,8 +236,14 @@ export const objects: readonly RefusalGroup[] = [
       [
         'POST /v1/table/ns$t/create_index',
         { body: { column: 'id', index_type: 'IVF_PQ' } },
-        '406 allow 0',
-        'an index of type IVF_PQ is not built: it is for vector search; there are BTREE, BITMAP and LABEL_LIST',
+        '400 allow 13',
+        'an index of type IVF_PQ is made of vectors, fixed-size lists of floats, int8 or uint8, and the column "id" is of type int64',
+      ],
+      [
+        'POST /v1/table/ns$t/create_index',
+        { body: { column: 'none', index_type: 'IVF_HNSW_SQ' } },
+        '404/400 allow 12',
+        'the table has no column "none"',
       ],
       [
         'POST /v1/table/ns$t/create_index',
@@ -249,7 +255,7 @@ export const objects: readonly RefusalGroup[] = [
         'POST /v1/table/ns$t/create_index',
         { body: { column: 'id', index_type: 'HASH' } },
         '400 allow 13',
-        '"HASH" is no type of an index; there are BTREE, BITMAP and LABEL_LIST',
+        '"HASH" is no type of an index; there are BTREE, BITMAP, LABEL_LIST and those of vectors, such as IVF_PQ',
       ],
       [
         'POST /v1/table/ns$t/backfill_column',

@@ -1,0 +1,41 @@
+import { countedFrom, type RowIds } from './row-ids.ts';
+
+/** The physical rows of a batch that are not among the deleted ones of its file; null when none is. */
+export function liveRows(deleted: Uint32Array, start: number, rows: number): Uint32Array | null {
+  let next = lowerBound(deleted, start);
+  const gone = lowerBound(deleted, start + rows) - next;
+  if (gone === 0) return null;
+  const live = new Uint32Array(rows - gone);
+  let count = 0;
+  for (let row = 0; row < rows; row++) {
+    if (deleted[next] === start + row) next++;
+    else live[count++] = row;
+  }
+  return live;
+}
+
+/** The first place with a value that is not below another. */
+export function lowerBound(sorted: Uint32Array, value: number): number {
+  let low = 0;
+  let high = sorted.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (sorted[middle]! < value) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/** The ids of rows of a batch, which are stored or follow each other. */
+export function idsOfBatch(
+  first: bigint,
+  stored: BigUint64Array | null,
+  live: Uint32Array | null,
+): RowIds {
+  if (stored === null && live === null) return { kind: 'range', first };
+  if (stored === null) {
+    return { kind: 'list', ids: countedFrom(first, live!.length, (place) => live![place]!) };
+  }
+  const ids = live === null ? stored : BigUint64Array.from(live, (row) => stored[row]!);
+  return { kind: 'list', ids };
+}
