@@ -11,6 +11,7 @@ import { branchParameter } from '../parameters.ts';
 import { textField } from '../query/fields.ts';
 import { fieldAt, fieldPlace } from '../table/field-place.ts';
 import type { Snapshot } from '../table/snapshot.ts';
+import { textOptions } from '../text/text-options.ts';
 import type { BackfillColumnsParts } from './backfill-columns.ts';
 import { placeSummary } from './commit-summary.ts';
 import { requireEngineTable } from './table-parts.ts';
@@ -39,6 +40,7 @@ export function createIndex(parts: BackfillColumnsParts): Handler {
       name: nameOf(call, said),
       uuid: randomUUID(),
       indexType: type,
+      ...(type === 'FTS' && { text: textOptions(call.body) }),
       replace: call.request.dialect === 'lancedb',
       branch: chain.branch,
       branchKey: chain.key,

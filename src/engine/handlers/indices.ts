@@ -90,7 +90,7 @@ function contentOf(index: IndexDefinition, snapshot: Snapshot): object {
     num_segments: files,
     created_at: new Date(index.createdMillis).toISOString(),
     index_version: 1,
-    index_details: JSON.stringify({ type: index.type }),
+    index_details: JSON.stringify(index.text ?? { type: index.type }),
   };
 }
 

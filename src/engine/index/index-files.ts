@@ -2,6 +2,7 @@ import type { Contents } from '../table/change.ts';
 import type { BatchSource } from '../table/fragment-reader.ts';
 import { columnKey, uncovered } from '../table/index-upkeep.ts';
 import type { FragmentIndex, IndexDefinition, Snapshot } from '../table/snapshot.ts';
+import { indexTexts } from '../text/text-fragment-builder.ts';
 import { indexFragment } from './index-builder.ts';
 
 /** The files that are written for one index, and of which fragments they are. */
@@ -30,7 +31,8 @@ export class IndexFiles {
       if (this.#files.has(key)) continue;
       const { index } = this;
       const work = { source: this.#source, snapshot, fragment, index, onRows };
-      this.#files.set(key, await indexFragment(work));
+      const file = index.type === 'FTS' ? indexTexts(work) : indexFragment(work);
+      this.#files.set(key, await file);
     }
   }
 

@@ -42,7 +42,7 @@ export function searchOf(
   const known = new Map<string, Indexed[]>();
   for (const index of indices) {
     const column = schema.fields[fieldIds.indexOf(index.field)];
-    if (column === undefined) continue;
+    if (column === undefined || index.type === 'FTS') continue;
     known.set(column.name, [...(known.get(column.name) ?? []), { index, column }]);
   }
   const compiler = new Compiler(known, source);

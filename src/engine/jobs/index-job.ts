@@ -73,8 +73,9 @@ function definitionOf(spec: IndexSpec, { schema, fieldIds }: Contents): IndexDef
       `the table has no column ${JSON.stringify(spec.column)}`,
     );
   }
-  const { name, uuid, indexType: type } = spec;
-  return { name, uuid, type, field, createdMillis: Date.now() };
+  const { name, uuid, indexType: type, text } = spec;
+  const definition = { name, uuid, type, field, createdMillis: Date.now() };
+  return text === undefined ? definition : { ...definition, text };
 }
 
 async function prepare({ tables, line, files, job }: Work): Promise<void> {

@@ -61,6 +61,7 @@ function measured(source: BatchSource, meters: CountingMeters): BatchSource {
       return found;
     },
     ...(source.indices && { indices: measuredIndices(source.indices, meters) }),
+    ...(source.texts && { texts: source.texts }),
     giveBack: (memory) => source.giveBack?.(memory),
   };
 }

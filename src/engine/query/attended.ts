@@ -9,6 +9,7 @@ export function attended(source: BatchSource, signal: AbortSignal): BatchSource 
       return source.batch(...asked);
     },
     indices: source.indices,
+    texts: source.texts,
     giveBack: (memory) => source.giveBack?.(memory),
   };
 }

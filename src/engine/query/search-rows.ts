@@ -1,6 +1,6 @@
 import type { RecordBatch } from 'apache-arrow';
 import type { NearestSink } from '../../arrow/nearer.ts';
-import { needOf } from './computed-columns.ts';
+import { DISTANCE, needOf } from './computed-columns.ts';
 import { columnAt } from './column-path.ts';
 import { rowsBehind, withSearchColumns, type Search } from './found-rows.ts';
 import { fetchInOrder } from './found-rows-in-order.ts';
@@ -24,8 +24,9 @@ export async function* searchRows(
   meters: Meters,
 ): AsyncGenerator<RecordBatch> {
   const places = new Places();
-  const search = { plan, nearest, scanner, places, meters };
-  const kept = await collect(search);
+  const { postfilter } = nearest;
+  const search = { plan, postfilter, column: DISTANCE, scanner, places, meters };
+  const kept = await collect(search, nearest);
   for (const [index, rows] of kept.entries()) {
     const queryIndex = nearest.batch ? index : null;
     const found = meters.timed('search', () => rows.found());
@@ -37,8 +38,8 @@ export async function* searchRows(
 }
 
 /** One pass over the vectors, for all query vectors at once. */
-async function collect(search: Search): Promise<readonly NearestRows[]> {
-  const { plan, nearest, scanner, places, meters } = search;
+async function collect(search: Search, nearest: NearestPlan): Promise<readonly NearestRows[]> {
+  const { plan, scanner, places, meters } = search;
   const kept = nearest.vectors.map(() => new NearestRows(nearest.keep ?? Infinity, nearest.bounds));
   const { first, late, lateAhead } = readingOrder(
     plan,
@@ -79,14 +80,14 @@ function sinkOf(rows: NearestRows, offset: number): NearestSink {
 }
 
 /** Without a filter behind the search, rows that the window skips are not even read. */
-async function* fetchRows(
+export async function* fetchRows(
   search: Search,
   found: FoundRows,
   queryIndex: number | null,
 ): AsyncGenerator<RecordBatch> {
-  const { plan, nearest, scanner, places, meters } = search;
+  const { plan, postfilter, scanner, places, meters } = search;
   const { offset, limit } = plan.window;
-  const skipped = nearest.postfilter === null ? Math.min(offset, found.positions.length) : 0;
+  const skipped = postfilter === null ? Math.min(offset, found.positions.length) : 0;
   const cutter = new WindowCutter({ offset: offset - skipped, limit });
   const step = rowsAtOnce(plan.snapshot);
   meters.passed('window', { rowsIn: skipped });
@@ -94,6 +95,7 @@ async function* fetchRows(
     const positions = found.positions.subarray(start, start + step);
     const rows = await gather(scanner, places, positions, plan.need);
     const judged = withSearchColumns(
+      search,
       rows,
       found.distances.subarray(start, start + step),
       queryIndex,

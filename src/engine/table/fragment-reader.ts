@@ -13,6 +13,8 @@ import { planColumns, plannedBatch, type ColumnPlan } from './column-plan.ts';
 import { readDeletions } from './deletion-file.ts';
 import { MemoryBudget } from './memory-budget.ts';
 import { OpenFiles, type OpenDataFile } from './open-files.ts';
+import { TextReader } from '../text/text-reader.ts';
+import type { TextSource } from '../text/text-source.ts';
 import { Lease, ReadMemory } from './read-memory.ts';
 import { countedFrom, type RowIds } from './row-ids.ts';
 import { fragmentKey, type Fragment, type Snapshot } from './snapshot.ts';
@@ -72,6 +74,8 @@ export interface BatchSource {
   ): Promise<FragmentBatch>;
   /** What finds rows by indices; without it all rows are read. */
   readonly indices?: IndexSource | undefined;
+  /** What text indices know; without it there are no full-text searches. */
+  readonly texts?: TextSource | undefined;
   /** The same as the batch's `release`, for who sees the memory alone. Other memory is left alone. */
   giveBack?(memory: ArrayBufferLike): void;
 }
@@ -118,6 +122,7 @@ export class FragmentReader implements BatchSource {
   readonly #columnCache: ColumnCache;
   readonly #indexReader: IndexReader;
   readonly indices: IndexSource;
+  readonly texts: TextSource;
 
   /** @param budget Memory for columns that are read often; none unless given. */
   constructor(budget: MemoryBudget = new MemoryBudget(0)) {
@@ -127,6 +132,7 @@ export class FragmentReader implements BatchSource {
       candidates: (...asked) => this.#candidates(...asked),
       rows: (...asked) => this.#rows(...asked),
     };
+    this.texts = this.#textSource(new TextReader(this.#files, this.#columnCache));
   }
 
   async *batches(
@@ -213,6 +219,20 @@ export class FragmentReader implements BatchSource {
   /** Reads what a file of an index holds, so that the next who asks finds it in memory. */
   async prewarm(path: string): Promise<void> {
     await this.#indexReader.prewarm(path);
+  }
+
+  #textSource(reader: TextReader): TextSource {
+    return {
+      lengths: ({ folder }, { path }) => reader.lengths(folder, path),
+      postings: ({ folder }, { path }, token) => reader.postings(folder, path, token),
+      visitTokens: ({ folder }, { path }, ...asked) => reader.visitTokens(folder, path, ...asked),
+      deletions: (...asked) => this.deletions(...asked),
+      rows: async (snapshot, fragment, rows) => {
+        const deleted = await this.deletions(snapshot, fragment);
+        const starts = await this.#first(snapshot, fragment, async (file) => file.starts);
+        return candidatesOf(rows, true, deleted, starts);
+      },
+    };
   }
 
   async #candidates(

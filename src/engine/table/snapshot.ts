@@ -1,4 +1,5 @@
 import type { Schema } from 'apache-arrow';
+import type { TextOptions } from '../text/text-options.ts';
 
 /** One data file: an Arrow file that holds some columns of its fragment's rows. */
 export interface DataFile {
@@ -12,7 +13,7 @@ export interface DataFile {
 }
 
 /** What kinds of index are built. */
-export type IndexType = 'BTREE' | 'BITMAP' | 'LABEL_LIST';
+export type IndexType = 'BTREE' | 'BITMAP' | 'LABEL_LIST' | 'FTS';
 
 /** An index of a table. Which fragments it covers stands with these. */
 export interface IndexDefinition {
@@ -22,6 +23,8 @@ export interface IndexDefinition {
   /** Id of the column. */
   readonly field: number;
   readonly createdMillis: number;
+  /** How an index of type FTS makes tokens of texts. */
+  readonly text?: TextOptions | undefined;
 }
 
 /** What an index knows of one fragment's rows: a file of its own. */
