@@ -24,7 +24,7 @@ export class Tokenizer {
   readonly #steps: readonly ((token: string) => string)[];
   readonly #stops: ReadonlySet<string>;
   readonly #folds: boolean;
-  readonly #known = new Map<string, string>();
+  readonly #known = new Map<string, string | null>();
 
   constructor(options: TextOptions) {
     this.#base = baseOf(options);
@@ -42,12 +42,12 @@ export class Tokenizer {
   visit(text: string, visit: OnToken): void {
     this.#base(text, (piece, position) => {
       const token = this.#tokenOf(piece);
-      if (token !== '') visit(token, position);
+      if (token !== null) visit(token, position);
     });
   }
 
-  /** Empty for a piece that is left out. */
-  #tokenOf(piece: string): string {
+  /** Null for a piece that is left out. */
+  #tokenOf(piece: string): string | null {
     const known = this.#known.get(piece);
     if (known !== undefined) return known;
     const token = this.#made(piece);
@@ -56,11 +56,11 @@ export class Tokenizer {
     return token;
   }
 
-  #made(piece: string): string {
-    if (Buffer.byteLength(piece) >= this.#most) return '';
+  #made(piece: string): string | null {
+    if (Buffer.byteLength(piece) >= this.#most) return null;
     let token = piece;
     for (const step of this.#steps) token = step(token);
-    if (this.#stops.has(token)) return '';
+    if (this.#stops.has(token)) return null;
     return this.#folds ? foldToAscii(token) : token;
   }
 }
