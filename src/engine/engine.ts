@@ -63,6 +63,7 @@ import { VersionStore } from './table/version-store.ts';
 import { Upkeep } from './upkeep.ts';
 import { withVirtualTables } from './virtual/virtual-handlers.ts';
 import { HeavyWork } from './workers/heavy-work.ts';
+import { TextThreads } from './workers/text-threads.ts';
 import { ThreadPool } from './workers/thread-pool.ts';
 
 export interface EngineOptions {
@@ -175,14 +176,15 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
     removed,
     onCommit: (table, chain, manifest) => following.notice({ table, chain }, manifest),
   });
-  const following = new VersionWork({ store, tables, reader, running });
+  const pool = new ThreadPool(options.workers ?? 0);
+  const threads = new TextThreads(pool);
+  const following = new VersionWork({ store, tables, reader, running, threads });
   const transactions = new Transactions(store, committer);
   const judges = judgingOf(options);
   const judge = backfillJudge(judges, tables);
-  const works = jobWorks({ store, tables, reader, judge }, running);
+  const works = jobWorks({ store, tables, reader, judge, threads }, running);
   const runner = new JobRunner({ transactions, works });
-  const threads = new ThreadPool(options.workers ?? 0);
-  const heavy = new HeavyWork(threads, memory);
+  const heavy = new HeavyWork(pool, memory);
   const keeper = new JournalKeeper({ folder: join(data, 'catalog'), store, committer });
   const tags = new Tags(store, committer);
   const branches = new Branches(store, committer);
@@ -226,13 +228,13 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
       sweep.begin();
       keeper.start(onFault);
     },
-    readings: () => readingsOf(memory, following.compaction, threads),
+    readings: () => readingsOf(memory, following.compaction, pool),
     close: async () => {
       await Promise.all([runner.stop(), following.stop(), keeper.stop()]);
       await sweep.close();
       await running.settled();
       await presence.close();
-      await threads.close();
+      await pool.close();
       await reader.close();
       await journal.close();
     },

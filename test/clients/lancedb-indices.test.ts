@@ -118,13 +118,7 @@ describe('indices that are refused', () => {
       'vectors',
       () => table.createIndex('place', { config: Index.ivfPq() }),
       0,
-      'an index of type IVF_PQ is not built: it is for vector search; there are BTREE, BITMAP and LABEL_LIST',
-    ],
-    [
-      'words',
-      () => table.createIndex('kind', { config: Index.fts() }),
-      0,
-      'an index of type FTS is not built: it is for full text search; there are BTREE, BITMAP and LABEL_LIST',
+      'an index of type IVF_PQ is not built: it is for vector search; there are BTREE, BITMAP, LABEL_LIST and FTS',
     ],
     [
       'lists as values',

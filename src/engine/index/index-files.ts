@@ -2,17 +2,20 @@ import type { Contents } from '../table/change.ts';
 import type { BatchSource } from '../table/fragment-reader.ts';
 import { columnKey, uncovered } from '../table/index-upkeep.ts';
 import type { FragmentIndex, IndexDefinition, Snapshot } from '../table/snapshot.ts';
-import { indexTexts } from '../text/text-fragment-builder.ts';
+import type { TextThreads } from '../workers/text-threads.ts';
 import { indexFragment } from './index-builder.ts';
 
 /** The files that are written for one index, and of which fragments they are. */
 export class IndexFiles {
   readonly index: IndexDefinition;
   readonly #source: BatchSource;
+  readonly #threads: TextThreads;
   readonly #files = new Map<string, FragmentIndex>();
 
-  constructor(source: BatchSource, index: IndexDefinition) {
+  /** @param threads What builds text indices. */
+  constructor(source: BatchSource, index: IndexDefinition, threads: TextThreads) {
     this.#source = source;
+    this.#threads = threads;
     this.index = index;
   }
 
@@ -31,7 +34,7 @@ export class IndexFiles {
       if (this.#files.has(key)) continue;
       const { index } = this;
       const work = { source: this.#source, snapshot, fragment, index, onRows };
-      const file = index.type === 'FTS' ? indexTexts(work) : indexFragment(work);
+      const file = index.type === 'FTS' ? this.#threads.index(work) : indexFragment(work);
       this.#files.set(key, await file);
     }
   }

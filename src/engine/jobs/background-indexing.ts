@@ -8,6 +8,7 @@ import type { FragmentReader } from '../table/fragment-reader.ts';
 import { uncovered, withIndexFiles } from '../table/index-upkeep.ts';
 import type { Manifest } from '../table/manifest.ts';
 import type { Tables } from '../table/tables.ts';
+import type { TextThreads } from '../workers/text-threads.ts';
 import type { Line } from './background-compaction.ts';
 import { currentTable, givenUp } from './current-table.ts';
 import type { OnFault } from './job-runner.ts';
@@ -16,6 +17,8 @@ export interface IndexingParts {
   readonly store: Store;
   readonly tables: Tables;
   readonly reader: FragmentReader;
+  /** What builds text indices. */
+  readonly threads: TextThreads;
   /** Keeps the files of an index from being collected while they are made. */
   readonly running: Running;
   /** So long after a version its rows are indexed, with those of the versions that came meanwhile. */
@@ -94,7 +97,8 @@ export class BackgroundIndexing {
         const snapshot = await tables.snapshot(line.table.content, undefined, line.chain);
         if (!hasTail(snapshot)) return;
         const { indices = [] } = snapshot;
-        const all = indices.map((index) => new IndexFiles(this.#parts.reader, index));
+        const { reader, threads } = this.#parts;
+        const all = indices.map((index) => new IndexFiles(reader, index, threads));
         await this.#cover(line, all);
         return;
       } catch (error) {

@@ -7,6 +7,7 @@ import type { FragmentReader } from '../table/fragment-reader.ts';
 import { withIndex } from '../table/index-upkeep.ts';
 import type { IndexDefinition } from '../table/snapshot.ts';
 import type { Tables } from '../table/tables.ts';
+import type { TextThreads } from '../workers/text-threads.ts';
 import { chainOf, placeOf } from './backfill.ts';
 import type { Line } from './background-compaction.ts';
 import type { Job, JobWork } from './job.ts';
@@ -16,6 +17,8 @@ export interface IndexJobParts {
   readonly store: Store;
   readonly tables: Tables;
   readonly reader: FragmentReader;
+  /** What builds text indices. */
+  readonly threads: TextThreads;
 }
 
 /** So many times it is looked at which fragments came meanwhile; what comes later is indexed in the background. */
@@ -27,14 +30,14 @@ const PASSES = 4;
  */
 export function buildIndex(parts: IndexJobParts): JobWork {
   return async (job) => {
-    const { tables, store, reader } = parts;
+    const { tables, store, reader, threads } = parts;
     const spec = indexSpec(job);
     const current = () => placeOf(store, job);
     const { table } = await current();
     const chain = await chainOf(tables, table.content, spec);
     const line = { table, chain };
     const base = await tables.snapshot(table.content, undefined, chain);
-    const files = new IndexFiles(reader, definitionOf(spec, base));
+    const files = new IndexFiles(reader, definitionOf(spec, base), threads);
     const work: Work = { tables, line, current, files, job, spec, submitted: false };
     try {
       await prepare(work);

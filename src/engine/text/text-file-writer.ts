@@ -28,22 +28,23 @@ export class TextFileWriter {
     return new TextFileWriter(await PageWriter.create(folder, index, schema));
   }
 
-  /** Writes the rows of a table as a part. @param onPage Asked before each page; what it throws ends the work. */
-  async part(table: TokenTable, onPage: () => void): Promise<void> {
-    onPage();
+  /** Writes the rows of a table as a part. Whoever takes the pages may leave before each of them. */
+  async *part(table: TokenTable): AsyncGenerator<0> {
     await this.#pages.postings(nullsOf(new Utf8(), 1), [encodePart(table.header())]);
     let tokens: string[] = [];
     let postings: Uint8Array[] = [];
     let bytes = 0;
     const flush = async () => {
       if (tokens.length === 0) return;
-      onPage();
       await this.#pages.postings(keysOf(tokens), postings);
       [tokens, postings, bytes] = [[], [], 0];
     };
     for (const each of table.sorted()) {
       const encoded = encodePostings(each.postings);
-      if (bytes + encoded.length > PAGE_BYTES || tokens.length >= PAGE_TOKENS) await flush();
+      if (bytes + encoded.length > PAGE_BYTES || tokens.length >= PAGE_TOKENS) {
+        yield 0;
+        await flush();
+      }
       tokens.push(each.token);
       postings.push(encoded);
       bytes += encoded.length;

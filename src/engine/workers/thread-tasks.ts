@@ -6,7 +6,8 @@ import { planQuery } from '../query/plan.ts';
 import type { BatchSource } from '../table/fragment-reader.ts';
 import { inChunks } from './chunks.ts';
 import { snapshotOf } from './snapshot-message.ts';
-import type { Task } from './task.ts';
+import { indexTexts } from '../text/text-fragment-builder.ts';
+import type { Task, TextStep } from './task.ts';
 
 type Chunks = AsyncGenerator<Uint8Array<ArrayBuffer>>;
 type Run<Kind extends Task['kind']> = (
@@ -33,7 +34,38 @@ const runs: { readonly [Kind in Task['kind']]: Run<Kind> } = {
     const count = await countRows(attended(source, signal), snapshotOf(snapshot), predicate);
     yield new TextEncoder().encode(String(count));
   },
+  texts: async function* ({ index, snapshot: message }, source, signal) {
+    const snapshot = snapshotOf(message);
+    const [fragment] = snapshot.fragments;
+    if (fragment === undefined) throw new Error('there is no fragment whose texts to index');
+    const steps = indexTexts({ source: attended(source, signal), snapshot, fragment, index });
+    const file = yield* told(steps);
+    yield stepBytes({ file });
+  },
 };
+
+/** Steps as bytes, as they come. Leaving early ends the work. */
+async function* told<Result>(
+  steps: AsyncGenerator<number, Result>,
+): AsyncGenerator<Uint8Array<ArrayBuffer>, Result> {
+  let done = false;
+  try {
+    for (;;) {
+      const step = await steps.next();
+      if (step.done === true) {
+        done = true;
+        return step.value;
+      }
+      yield stepBytes({ rows: step.value });
+    }
+  } finally {
+    if (!done) await steps.return(undefined as Result);
+  }
+}
+
+function stepBytes(step: TextStep): Uint8Array<ArrayBuffer> {
+  return new TextEncoder().encode(JSON.stringify(step));
+}
 
 /** Does a task. @throws CatalogError for a refusal. */
 export function runTask(task: Task, source: BatchSource, signal: AbortSignal): Chunks {
