@@ -6,7 +6,17 @@ import { flagsOf, readOptions } from './harness/options.ts';
 import { systemLines } from './harness/system.ts';
 
 /** The questions, in the order in which they are asked; each is a file of this folder. */
-const QUESTIONS = ['data', 'busy', 'commit', 'decide', 'forward', 'gateway', 'audit', 'list'];
+const QUESTIONS = [
+  'data',
+  'busy',
+  'commit',
+  'decide',
+  'forward',
+  'gateway',
+  'audit',
+  'list',
+  'index',
+];
 
 const options = readOptions();
 const unknown = options.names.find((name) => !QUESTIONS.includes(name));

@@ -31,15 +31,15 @@ export class RawSide implements TableSide {
   }
 
   async drop(table: string): Promise<void> {
-    await this.#ask(table, 'drop', {});
+    await this.ask(table, 'drop', {});
   }
 
   async delete(table: string, where: string): Promise<void> {
-    await this.#ask(table, 'delete', { predicate: where });
+    await this.ask(table, 'delete', { predicate: where });
   }
 
   async update(table: string, where: string, column: string, value: string): Promise<void> {
-    await this.#ask(table, 'update', { predicate: where, updates: [[column, value]] });
+    await this.ask(table, 'update', { predicate: where, updates: [[column, value]] });
   }
 
   async merge(table: string, rows: Table): Promise<void> {
@@ -48,29 +48,35 @@ export class RawSide implements TableSide {
   }
 
   async scan(table: string): Promise<Table> {
-    return arrow.tableFromIPC(await this.#ask(table, 'query', {}));
+    return arrow.tableFromIPC(await this.ask(table, 'query', {}));
   }
 
   async filter(table: string, where: string, columns: readonly string[]): Promise<Table> {
     const body = { filter: where, columns: { column_names: columns } };
-    return arrow.tableFromIPC(await this.#ask(table, 'query', body));
+    return arrow.tableFromIPC(await this.ask(table, 'query', body));
   }
 
   async count(table: string, where: string): Promise<number> {
-    return Number((await this.#ask(table, 'count_rows', { predicate: where })).toString());
+    return Number((await this.ask(table, 'count_rows', { predicate: where })).toString());
   }
 
-  async nearest(table: string, { vector, where }: Search): Promise<Table> {
+  async nearest(table: string, { vector, where, bypass = false }: Search): Promise<Table> {
     const filter = where === undefined ? {} : { filter: where, prefilter: true };
-    const body = { vector: { single_vector: [...vector] }, k: 10, ...filter };
-    return arrow.tableFromIPC(await this.#ask(table, 'query', body));
+    const body = {
+      vector: { single_vector: [...vector] },
+      k: 10,
+      ...filter,
+      bypass_vector_index: bypass,
+    };
+    return arrow.tableFromIPC(await this.ask(table, 'query', body));
   }
 
   close(): void {
     this.#agent.destroy();
   }
 
-  async #ask(table: string, operation: string, body: object): Promise<Buffer> {
+  /** Any operation on a table. @throws Error for every answer but one of success. */
+  async ask(table: string, operation: string, body: object): Promise<Buffer> {
     const bytes = Buffer.from(JSON.stringify(body));
     return this.#send(`/v1/table/${table}/${operation}`, 'application/json', [bytes]);
   }

@@ -4,6 +4,8 @@ import type { Table } from 'apache-arrow';
 export interface Search {
   readonly vector: Float32Array;
   readonly where?: string;
+  /** Whether an index is left alone. */
+  readonly bypass?: boolean;
 }
 
 /** One way to work with tables: every answer is rows in memory that can be read at once. */

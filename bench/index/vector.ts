@@ -1,0 +1,116 @@
+import { Index, type Table, type VectorQuery } from '@lancedb/lancedb';
+import { queryVector, rowsFrom } from '../data/rows.ts';
+import { checkRows } from '../data/question.ts';
+import type { RawSide } from '../data/raw-side.ts';
+import { measureRounds, timed, timedEach } from '../harness/rounds.ts';
+import type { Row } from '../harness/table.ts';
+import type { IndexQuestions, IndexSides } from './question.ts';
+
+const TABLE = 'vectors';
+const INDEX = 'vector_idx';
+const NEAREST = 10;
+/** So many vectors are searched for in a round; of these answers the recall is measured, too. */
+const SEARCHES = 50;
+const POLL_MILLIS = 20;
+
+/** An index of random vectors, the hardest there are: none is much nearer than the others. */
+export const vectorIndexQuestions: IndexQuestions = {
+  notes: [
+    'Vectors: 400,000 rows of (int64, utf8, float64, 128 × float32), evenly random. Both sides build',
+    'IVF_PQ as it is asked for without any setting, and are searched for the nearest ten. Recall is',
+    'the share of the true nearest ten that is answered. "Refined" asks LanceDB for 200 probes and',
+    'ten times the rows, whose distances it computes from the vectors themselves.',
+  ],
+  measure: measureVectors,
+};
+
+async function measureVectors({ raw, embedded, options }: IndexSides): Promise<readonly Row[]> {
+  const rows = rowsFrom(0, options.quick ? 40_000 : 400_000);
+  await raw.create(TABLE, rows);
+  const table = await embedded.createTable(TABLE, rows);
+  const vectors = Array.from({ length: SEARCHES }, (_, at) => queryVector(1000 + at));
+  const ours = (bypass: boolean) => (vector: Float32Array) => askRaw(raw, vector, bypass);
+  const truth = await answersOf(vectors, ours(true));
+  const built = await measureRounds(
+    [
+      { name: 'arrowgate', measure: () => timed(() => buildRaw(raw)) },
+      { name: 'LanceDB embedded', measure: () => timed(() => buildLance(table)) },
+    ],
+    Math.min(options.rounds, 2),
+  );
+  const asked = [
+    { name: 'arrowgate', ask: ours(false) },
+    { name: 'LanceDB embedded', ask: askLance(table, (query) => query) },
+    {
+      name: 'LanceDB embedded, refined',
+      ask: askLance(table, (query) => query.nprobes(200).refineFactor(10)),
+    },
+  ];
+  const searched = await measureRounds(
+    asked.map(({ name, ask }) => ({
+      name,
+      measure: () => timedEach(SEARCHES, (time) => ask(vectors[time]!)),
+    })),
+    options.rounds,
+  );
+  const recalls = [];
+  for (const { name, ask } of asked) {
+    recalls.push({ name, values: [100 * recallOf(truth, await answersOf(vectors, ask))] });
+  }
+  return [
+    { work: 'build a vector index', unit: 'ms', samples: built, target: '≤ 0.6' },
+    { work: 'nearest ten by the index', unit: 'ms', samples: searched, target: '≤ 0.3' },
+    { work: 'recall of the nearest ten', unit: '%', samples: recalls },
+  ];
+}
+
+async function buildRaw(raw: RawSide): Promise<void> {
+  const body = { column: 'vector', index_type: 'IVF_PQ', metric_type: 'l2' };
+  await raw.ask(TABLE, `index/${INDEX}/drop`, {}).catch(() => undefined);
+  await raw.ask(TABLE, 'create_index', body);
+  for (;;) {
+    const { indexes } = JSON.parse((await raw.ask(TABLE, 'index/list', {})).toString()) as {
+      readonly indexes: readonly { readonly status: string }[];
+    };
+    if (indexes[0]?.status === 'done') return;
+    await new Promise((resolve) => setTimeout(resolve, POLL_MILLIS));
+  }
+}
+
+async function buildLance(table: Table): Promise<void> {
+  await table.createIndex('vector', { config: Index.ivfPq(), replace: true });
+}
+
+type Ask = (vector: Float32Array) => Promise<readonly number[]>;
+
+async function askRaw(
+  raw: RawSide,
+  vector: Float32Array,
+  bypass: boolean,
+): Promise<readonly number[]> {
+  const found = await raw.nearest(TABLE, { vector, bypass });
+  checkRows(found, NEAREST);
+  return Array.from(found.getChild('id') ?? [], Number);
+}
+
+function askLance(table: Table, set: (query: VectorQuery) => VectorQuery): Ask {
+  return async (vector) => {
+    const found = await set(table.query().nearestTo(vector).limit(NEAREST)).toArrow();
+    checkRows(found, NEAREST);
+    return Array.from(found.getChild('id') ?? [], Number);
+  };
+}
+
+async function answersOf(vectors: readonly Float32Array[], ask: Ask) {
+  const answers: (readonly number[])[] = [];
+  for (const vector of vectors) answers.push(await ask(vector));
+  return answers;
+}
+
+function recallOf(
+  truth: readonly (readonly number[])[],
+  answers: readonly (readonly number[])[],
+): number {
+  const hits = truth.flatMap((ids, at) => ids.filter((id) => answers[at]?.includes(id)));
+  return hits.length / (NEAREST * truth.length);
+}
