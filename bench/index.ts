@@ -8,10 +8,11 @@ import { RawSide } from './data/raw-side.ts';
 import { readOptions } from './harness/options.ts';
 import { printResult, type Row } from './harness/table.ts';
 import type { IndexQuestions } from './index/question.ts';
+import { textIndexQuestions } from './index/text.ts';
 import { vectorIndexQuestions } from './index/vector.ts';
 
 /** One of each kind of index; each is a file of its own. */
-const kinds: readonly IndexQuestions[] = [vectorIndexQuestions];
+const kinds: readonly IndexQuestions[] = [vectorIndexQuestions, textIndexQuestions];
 
 const options = readOptions();
 const folder = await mkdtemp(join(tmpdir(), 'arrowgate-bench-'));

@@ -3,7 +3,6 @@ import { CatalogError } from '../../protocol/errors.ts';
 import { momentNow } from '../../sql/scope.ts';
 import type { Snapshot } from '../table/snapshot.ts';
 import { planText, type TextPlan } from '../text/text-plan.ts';
-import type { TextQuery } from '../text/text-query.ts';
 import type { ColumnPath } from './column-path.ts';
 import {
   DISTANCE,
@@ -18,7 +17,7 @@ import {
 import { bindPredicate, type Formula } from './formula.ts';
 import type { DistanceBounds } from './nearest-rows.ts';
 import { columnsOf, planProjections, projectedSchema, type Projection } from './projection.ts';
-import type { NearestRequest, QueryRequest } from './request.ts';
+import type { NearestRequest, QueryRequest, TextRequest } from './request.ts';
 import { prunedFiles, rowsOfFile } from './pruning.ts';
 import type { ScanFile } from './scan.ts';
 import { metricFor, type SearchMetric } from './search-metric.ts';
@@ -148,13 +147,13 @@ function planFilters(
 }
 
 function planTextSearch(
-  text: TextQuery,
+  text: TextRequest,
   request: QueryRequest,
   snapshot: Snapshot,
   postfilter: Formula | null,
 ): TextPlan {
-  const { fastSearch } = request;
-  return { ...planText(text, snapshot), fastSearch, keep: keptBy(request), postfilter };
+  const { query, fastSearch } = text;
+  return { ...planText(query, snapshot), fastSearch, keep: keptBy(request), postfilter };
 }
 
 function planNearest(

@@ -27,6 +27,13 @@ export interface NearestRequest extends QueryVectors {
   readonly column: string | null;
 }
 
+/** A full-text search, as it was asked. */
+export interface TextRequest {
+  readonly query: TextQuery;
+  /** Whether rows are left out that no index of the search covers. */
+  readonly fastSearch: boolean;
+}
+
 /** A query in one plain form, whichever client asked. */
 export interface QueryRequest {
   /** Null for all columns. */
@@ -36,9 +43,7 @@ export interface QueryRequest {
   readonly prefilter: boolean;
   readonly nearest: NearestRequest | null;
   /** A full-text search; a query has one kind of search. */
-  readonly text: TextQuery | null;
-  /** Whether rows are left out that no index of the search covers. */
-  readonly fastSearch: boolean;
+  readonly text: TextRequest | null;
   readonly order: readonly OrderTerm[];
   /** Rows to answer, for each query vector; null for no limit. */
   readonly limit: number | null;
@@ -66,7 +71,6 @@ export function parseQueryRequest(body: Fields): QueryRequest {
     prefilter: flagField(body, 'prefilter', true),
     nearest,
     text,
-    fastSearch: flagField(body, 'fast_search', false),
     order: orderField(body),
     limit: limitField(body, nearest === null && text === null ? null : SEARCH_LIMIT),
     offset: bounded(countField(body, 'offset') ?? 0n),
@@ -75,9 +79,10 @@ export function parseQueryRequest(body: Fields): QueryRequest {
 }
 
 /** Clients merge the answers of two queries when they search for both. */
-function textSearchField(body: Fields, nearest: NearestRequest | null): TextQuery | null {
-  const text = fullTextField(body);
-  if (text === null || nearest === null) return text;
+function textSearchField(body: Fields, nearest: NearestRequest | null): TextRequest | null {
+  const query = fullTextField(body);
+  if (query === null) return null;
+  if (nearest === null) return { query, fastSearch: flagField(body, 'fast_search', false) };
   throw new CatalogError(
     'InvalidInput',
     'a query searches for vectors or for words: send vector and full_text_query in two queries and merge their answers',

@@ -84,5 +84,5 @@ export function stemmerOf(language: Language): (word: string) => string {
 
 function without(words: readonly string[], others: readonly string[]): readonly string[] {
   const left = new Set(others);
-  return words.filter((word) => !left.has(word));
+  return words.filter((word) => word !== '' && !left.has(word));
 }
