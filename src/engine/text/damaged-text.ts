@@ -3,7 +3,7 @@ export class DamagedText extends Error {
   readonly path: string;
 
   constructor(path: string) {
-    super(`the index file ${path} fails its checksum`);
+    super('a checksum of it does not fit');
     this.path = path;
   }
 }

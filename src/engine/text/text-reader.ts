@@ -80,6 +80,15 @@ export class TextReader {
     }
   }
 
+  /** Reads a whole file. @throws DamagedText for bytes that are not what was written. */
+  async check(path: string): Promise<void> {
+    const pages = await this.#files.use(path, async ({ file }) => file.batchRows.length - 1);
+    for (let page = 0; page < pages; page++) {
+      const [values] = await this.#columns(path, page, [1]);
+      for (let row = 0; row < values!.length; row++) this.#bytes(path, values!, row);
+    }
+  }
+
   async #directory(path: string): Promise<Directory> {
     const known = this.#directories.get(path);
     if (known !== undefined) return known;
