@@ -55,7 +55,7 @@ export class SearchedTable {
     const stats = (await this.table.post(`index/${name}/stats`)) as {
       num_unindexed_rows: number;
     };
-    return Number(stats.num_unindexed_rows);
+    return stats.num_unindexed_rows;
   }
 }
 

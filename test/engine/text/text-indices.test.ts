@@ -180,12 +180,12 @@ describe('a text index', () => {
     await searched.index('text');
     await searched.table.send('insert', { body: streamOf(rows(10)) });
     const query = { full_text_query: match('dog'), k: 3, vector: [], filter: 'id > 2' };
-    const plan = String(await searched.table.post('explain_plan', { query, verbose: true }));
+    const plan = await searched.table.post('explain_plan', { query, verbose: true });
     expect(plan).toContain('Full text: any of "dog" in text, keeps 3');
     expect(plan).toMatch(
       /text_idx: FTS on text, covers \d+ of 16 rows, \d+ are read for the search/,
     );
-    expect(String(await searched.table.post('analyze_plan', query))).toMatch(
+    expect(await searched.table.post('analyze_plan', query)).toMatch(
       /Full text: .* \[16 rows in, 3 rows out/,
     );
   });
