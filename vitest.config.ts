@@ -6,6 +6,8 @@ export default defineConfig({
     testTimeout: 60_000,
     hookTimeout: 60_000,
     pool: 'forks',
+    // Tests keep their state to themselves, and loading every module anew for each file takes minutes.
+    isolate: false,
     maxWorkers: 2,
   },
 });

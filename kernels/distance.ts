@@ -1,8 +1,9 @@
 // Which of many vectors may be near another, in AssemblyScript: WebAssembly with SIMD of 128 bits.
 //
-// Vectors of `size` floats of 32 bits lie one behind the other from `at` on. The places among
-// them of those that may be nearer than `limit` are written from `out` on, as integers of 32
-// bits; how many there are is the result. Sums are kept in sixteen lanes of 32 bits, so they are
+// Vectors of `size` floats of 32 bits lie one behind the other from `at` on. Of those whose places
+// among them stand from `list` on, as integers of 32 bits, the places of those that may be nearer
+// than `limit` are written from `out` on; how many there are is the result. Without a list (0) the
+// first `rows` are meant. Sums are kept in sixteen lanes of 32 bits, so they are
 // rough: `error` is the greatest error of a sum of products, relative to the sum of their sizes.
 // What is farther by more than that is left out, anything in doubt is not: a result that is no
 // number, or beyond the numbers. Whoever asks computes the distances themselves.
@@ -11,17 +12,20 @@
 export function l2(
   query: usize,
   at: usize,
+  list: usize,
   rows: i32,
   size: i32,
   out: usize,
   limit: f64,
   error: f64,
 ): i32 {
+  const step = (<usize>size) << 2;
   let found = 0;
-  for (let row = 0; row < rows; row++, at += (<usize>size) << 2) {
-    const distance = squaredDistance(query, at, size);
+  for (let one = 0; one < rows; one++) {
+    const row = placeOf(list, one);
+    const distance = squaredDistance(query, at + row * step, size);
     if (isFar(distance, distance - distance * error, limit)) continue;
-    store<i32>(out + (found++ << 2), row);
+    store<u32>(out + (found++ << 2), <u32>row);
   }
   return found;
 }
@@ -30,6 +34,7 @@ export function l2(
 export function dot(
   query: usize,
   at: usize,
+  list: usize,
   rows: i32,
   size: i32,
   out: usize,
@@ -37,12 +42,15 @@ export function dot(
   error: f64,
   length: f64,
 ): i32 {
+  const step = (<usize>size) << 2;
   let found = 0;
-  for (let row = 0; row < rows; row++, at += (<usize>size) << 2) {
-    const distance = 1 - product(query, at, size);
-    const doubt = error * length * Math.sqrt(2 * product(at, at, size));
+  for (let one = 0; one < rows; one++) {
+    const row = placeOf(list, one);
+    const start = at + row * step;
+    const distance = 1 - product(query, start, size);
+    const doubt = error * length * Math.sqrt(2 * product(start, start, size));
     if (isFar(distance, distance - doubt, limit)) continue;
-    store<i32>(out + (found++ << 2), row);
+    store<u32>(out + (found++ << 2), <u32>row);
   }
   return found;
 }
@@ -51,6 +59,7 @@ export function dot(
 export function cosine(
   query: usize,
   at: usize,
+  list: usize,
   rows: i32,
   size: i32,
   out: usize,
@@ -58,16 +67,23 @@ export function cosine(
   error: f64,
   length: f64,
 ): i32 {
+  const step = (<usize>size) << 2;
   let found = 0;
-  for (let row = 0; row < rows; row++, at += (<usize>size) << 2) {
-    const squares = product(at, at, size);
-    const distance = 1 - product(query, at, size) / (length * Math.sqrt(squares));
+  for (let one = 0; one < rows; one++) {
+    const row = placeOf(list, one);
+    const start = at + row * step;
+    const squares = product(start, start, size);
+    const distance = 1 - product(query, start, size) / (length * Math.sqrt(squares));
     // The squares of small numbers are lost in sums of 32 bits.
     const isRough = !(squares > 1e-30);
     if (!isRough && isFar(distance, distance - 4 * error, limit)) continue;
-    store<i32>(out + (found++ << 2), row);
+    store<u32>(out + (found++ << 2), <u32>row);
   }
   return found;
+}
+
+function placeOf(list: usize, one: i32): usize {
+  return list === 0 ? <usize>one : <usize>load<u32>(list + ((<usize>one) << 2));
 }
 
 /** Whether a distance is beyond the limit for sure, given the least that it may be. */

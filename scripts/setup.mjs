@@ -16,6 +16,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const BUNDLE = join(root, 'scripts/bundle.mjs');
 const INSTALLED = join(root, 'node_modules/.arrowgate-lock');
 const TSC = join(root, 'node_modules/typescript/bin/tsc');
 const ASC = join(root, 'node_modules/assemblyscript/bin/asc.js');
@@ -38,6 +39,7 @@ function build() {
   try {
     run(process.execPath, [TSC, '-p', 'tsconfig.build.json', '--outDir', next]);
     run(process.execPath, [ASC, ...kernelFlags(join(next, 'kernels/distance.wasm'))]);
+    run(process.execPath, [BUNDLE, next]);
     rmSync(join(root, 'dist'), { recursive: true, force: true });
     renameSync(next, join(root, 'dist'));
   } finally {
@@ -78,6 +80,7 @@ function sourcesDigest() {
     join(root, 'tsconfig.json'),
     join(root, 'tsconfig.build.json'),
     join(root, 'kernels/distance.ts'),
+    BUNDLE,
     INSTALLED,
   ];
   return digestOf(

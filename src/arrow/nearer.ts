@@ -19,8 +19,8 @@ interface Search {
   readonly rows: Uint32Array | null;
 }
 
-/** If fewer than one in so many rows is wanted, the others are left out. */
-const SPARSE = 12;
+/** If fewer than one in so many rows is wanted, the others are left out: rows one by one cost that much more. */
+const SPARSE = 20;
 /** So many rows are offered first, then twice as many, while there is no limit. */
 const FIRST_ROWS = 256;
 const MOST_ROWS = 2 ** 14;
@@ -80,9 +80,10 @@ function offerByKernel(
   const portions = new Portions(kernels, values, query.length);
   const nearer = kernels.search(metric, query);
   const count = rows?.length ?? column.length;
+  const next = portions.of(rows, count);
   for (let at = start; at < count;) {
-    const portion = rows === null ? portions.stretch(at, count) : portions.list(rows, at);
-    const places = nearer(portion.brought, sink.limit);
+    const portion = next(at);
+    const places = nearer(portion.count, portion.chosen, sink.limit);
     const found = portion.rowsAt(places);
     if (found.length > 0) sink.offer(distances(metric, query, column, found), found);
     at = portion.end;
@@ -91,10 +92,12 @@ function offerByKernel(
 
 /** Some rows that were brought to the kernels. */
 interface Portion {
-  readonly brought: number;
+  /** How many of them are to be looked at, and whether these were chosen. */
+  readonly count: number;
+  readonly chosen: boolean;
   /** The first of the rows to search that comes after it. */
   readonly end: number;
-  /** The rows to search that are at some places of those brought. */
+  /** The rows at some places of those brought. */
   rowsAt(places: Uint32Array): Uint32Array;
 }
 
@@ -112,29 +115,37 @@ class Portions {
     this.#most = kernels.rowsAtOnce(size);
   }
 
-  /** The next rows of all. */
-  stretch(at: number, count: number): Portion {
-    const end = Math.min(count, at + this.#most);
-    this.#bring(at, end, 0);
-    return { brought: end - at, end, rowsAt: (places) => places.map((place) => at + place) };
+  /** What brings the next rows, from one of those to search on. */
+  of(rows: Uint32Array | null, count: number): (at: number) => Portion {
+    if (rows === null) return (at) => this.#stretch(at, count);
+    const isSparse = count * SPARSE < rows[count - 1]! - rows[0]! + 1;
+    return (at) => (isSparse ? this.#scattered(rows, at) : this.#list(rows, at));
   }
 
-  /** The next rows of a list; if many of those between are among them, all of these. */
-  list(rows: Uint32Array, at: number): Portion {
+  /** The next rows of all. */
+  #stretch(at: number, count: number): Portion {
+    const end = Math.min(count, at + this.#most);
+    this.#bring(at, end, 0);
+    const rowsAt = (places: Uint32Array) => places.map((place) => at + place);
+    return { count: end - at, chosen: false, end, rowsAt };
+  }
+
+  /** The next rows of a list and those between them, of which the list is chosen. */
+  #list(rows: Uint32Array, at: number): Portion {
     const first = rows[at]!;
     const near = lowerBound(rows, at, first + this.#most);
     const span = rows[near - 1]! - first + 1;
-    if ((near - at) * SPARSE < span) return this.#scattered(rows, at);
     this.#bring(first, first + span, 0);
-    const wanted = (row: number) => rows[lowerBound(rows, at, row)] === row;
-    const rowsAt = (places: Uint32Array) => places.map((place) => first + place).filter(wanted);
-    return { brought: span, end: near, rowsAt };
+    this.#kernels.choose(rows.subarray(at, near), first);
+    const rowsAt = (places: Uint32Array) => places.map((place) => first + place);
+    return { count: near - at, chosen: true, end: near, rowsAt };
   }
 
   #scattered(rows: Uint32Array, at: number): Portion {
     const end = Math.min(rows.length, at + this.#most);
     for (let one = at; one < end; one++) this.#bring(rows[one]!, rows[one]! + 1, one - at);
-    return { brought: end - at, end, rowsAt: (places) => places.map((place) => rows[at + place]!) };
+    const rowsAt = (places: Uint32Array) => places.map((place) => rows[at + place]!);
+    return { count: end - at, chosen: false, end, rowsAt };
   }
 
   #bring(from: number, to: number, place: number): void {

@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { MODEL } from '../gateway/harness.ts';
 
-const MAIN = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url));
+const MAIN = fileURLToPath(new URL('../../dist/cli/main.js', import.meta.url));
 const ALL = 'p, role:admin, /**, *, allow\n';
 
 let folder: string;
@@ -41,7 +41,7 @@ interface Started {
 
 /** Starts the program in the test's folder, as a user would. */
 function launch(words: readonly string[], environment: Record<string, string> = {}): Started {
-  const child = spawn(process.execPath, ['--import', import.meta.resolve('tsx'), MAIN, ...words], {
+  const child = spawn(process.execPath, [MAIN, ...words], {
     cwd: folder,
     env: { PATH: process.env['PATH'], ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -284,6 +284,8 @@ describe('Several backends', () => {
       page_token: 'open',
     });
     expect(await list('?limit=2&page_token=open')).toEqual({ namespaces: ['plain', 'west'] });
+    expect(await list('?limit=-1')).toEqual({ namespaces: all });
+    expect(await list('?limit=0')).toEqual({ namespaces: [] });
     expect(await list('', reader)).toEqual({ namespaces: ['open', 'plain', 'west'] });
     expect((await bare('GET /v1/namespace/deep/list')).json).toEqual({ namespaces: ['er'] });
     expect((await ask('POST /v1/namespace/deep/exists')).status).toBe(200);
