@@ -9,10 +9,15 @@ import { readOptions } from './harness/options.ts';
 import { printResult, type Row } from './harness/table.ts';
 import type { IndexQuestions } from './index/question.ts';
 import { scalarIndexQuestions } from './index/scalar.ts';
+import { textIndexQuestions } from './index/text.ts';
 import { vectorIndexQuestions } from './index/vector.ts';
 
 /** One of each kind of index; each is a file of its own. */
-const kinds: readonly IndexQuestions[] = [vectorIndexQuestions, scalarIndexQuestions];
+const kinds: readonly IndexQuestions[] = [
+  vectorIndexQuestions,
+  scalarIndexQuestions,
+  textIndexQuestions,
+];
 
 const options = readOptions();
 const folder = await mkdtemp(join(tmpdir(), 'arrowgate-bench-'));

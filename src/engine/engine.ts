@@ -63,8 +63,8 @@ import { VersionStore } from './table/version-store.ts';
 import { Upkeep } from './upkeep.ts';
 import { withVirtualTables } from './virtual/virtual-handlers.ts';
 import { HeavyWork } from './workers/heavy-work.ts';
+import { indexerOn } from './workers/index-threads.ts';
 import { ThreadPool } from './workers/thread-pool.ts';
-import { vectorsOnThreads } from './workers/vector-threads.ts';
 
 export interface EngineOptions {
   /** The data folder (contract section 9). */
@@ -160,7 +160,7 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
   const paths = virtual.map(({ path }) => path);
   const catalog = new Catalog(store, committer, paths);
   const memory = new MemoryBudget(options.cacheBytes);
-  const reader = new FragmentReader(memory, (work) => vectorsOnThreads(threads)(work));
+  const reader = new FragmentReader(memory);
   const removed = () => reader.closeRemoved();
   const running = new Running();
   const presence = await Presence.open(join(data, 'catalog', 'processes'), running);
@@ -176,15 +176,16 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
     removed,
     onCommit: (table, chain, manifest) => following.notice({ table, chain }, manifest),
   });
-  const following = new VersionWork({ store, tables, reader, running });
+  const pool = new ThreadPool(options.workers ?? 0);
+  const indexer = indexerOn(pool);
+  const following = new VersionWork({ store, tables, reader, running, indexer });
   const transactions = new Transactions(store, committer);
   const judges = judgingOf(options);
   const judge = backfillJudge(judges, tables);
-  const works = jobWorks({ store, tables, reader, judge }, running);
+  const works = jobWorks({ store, tables, reader, judge, indexer }, running);
   const isAlive = (name: string) => presence.isAlive(name);
   const runner = new JobRunner({ transactions, works, holder: presence.name, isAlive });
-  const threads = new ThreadPool(options.workers ?? 0);
-  const heavy = new HeavyWork(threads, memory);
+  const heavy = new HeavyWork(pool, memory);
   const keeper = new JournalKeeper({ folder: join(data, 'catalog'), store, committer });
   const tags = new Tags(store, committer);
   const branches = new Branches(store, committer);
@@ -230,13 +231,13 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
       sweep.begin();
       keeper.start(onFault);
     },
-    readings: () => readingsOf(memory, following.compaction, reader, threads),
+    readings: () => readingsOf(memory, following.compaction, reader, pool),
     close: async () => {
       await Promise.all([runner.stop(), following.stop(), keeper.stop()]);
       await sweep.close();
       await running.settled();
       await presence.close();
-      await threads.close();
+      await pool.close();
       await reader.close();
       await journal.close();
     },

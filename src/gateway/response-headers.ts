@@ -1,8 +1,8 @@
 import type { Outcome } from './outcome.ts';
 import { rateLimitHeaders } from './rate-limit-headers.ts';
 
-/** What the server of this protocol version can do (wire-contract section 2): several vectors in one query. */
-const PROTOCOL_VERSION = '0.2.0';
+/** What the server of this protocol version can do (wire-contract section 2): several vectors in one query, and full-text searches by their structure. */
+const PROTOCOL_VERSION = '0.3.0';
 
 /** The headers that every answer to a protocol request carries (contract section 3). */
 export function responseHeaders(

@@ -81,6 +81,12 @@ describe('the quick start', () => {
     expect(lines).toEqual(ANSWERS);
   });
 
+  it('searches the films by words', async () => {
+    const { code, lines, errors } = await run('search', adminKey);
+    expect({ code, errors }).toEqual({ code: 0, errors: '' });
+    expect(lines).toEqual(SEARCHES);
+  });
+
   it('refuses a reader who loads', async () => {
     const { code, lines, errors } = await run('load', readerKey);
     expect({ code, lines }).toEqual({ code: 1, lines: [] });
@@ -122,4 +128,37 @@ const ANSWERS = [
   '  {"destination":"SAN","delay":184}',
   'adding a film',
   '  user:rita may not InsertIntoTable on /examples/movies',
+];
+
+const SEARCHES = [
+  'indices',
+  '  director_idx',
+  '  title_idx',
+  'any of two words, in titles and directors',
+  '  Empire: 8.49',
+  '  Star Wars Ep. V: The Empire Strikes Back: 7.15',
+  '  3 Strikes: 7.13',
+  'other forms of a word',
+  '  The Hunted: 8.23',
+  '  Good Will Hunting: 6.65',
+  '  Mouse Hunt: 6.65',
+  'a misspelt name',
+  '  Cape Fear: 4.88',
+  '  The Color of Money: 4.88',
+  '  Casino: 4.88',
+  'a phrase',
+  '  The Lord of the Rings: The Fellowship of the Ring: 11.79',
+  '  The Lord of the Rings: The Two Towers: 9.50',
+  '  The Lord of the Rings: The Return of the King: 9.50',
+  'names of people twice as much',
+  '  Crooklyn: 8.18',
+  '  Do the Right Thing: 8.18',
+  '  Girl 6: 8.18',
+  'good nights',
+  '  In the Heat of the Night: 8.1',
+  '  It Happened One Night: 8.3',
+  'words and likeness together',
+  '  Alien',
+  '  Aliens',
+  '  2001: A Space Odyssey',
 ];

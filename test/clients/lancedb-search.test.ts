@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Connection, Table, VectorQuery } from '@lancedb/lancedb';
 import { Service } from '../support/service.ts';
-import { arrow, connectTo, notBuilt, refusalOf, rowsOf, tableOf } from './lancedb.ts';
+import { arrow, connectTo, refusalOf, rowsOf, tableOf } from './lancedb.ts';
 
 let service: Service;
 let db: Connection;
@@ -206,12 +206,5 @@ describe('orderBy behind nearestTo', () => {
       [2, 1],
     ]);
     expect(await query.explainPlan(false)).toContain('Sort: kind descending nulls first');
-  });
-});
-
-describe('what is not built yet', () => {
-  it('says so', async () => {
-    const words = await refusalOf(table.search('a', 'fts').toArray());
-    expect(words).toMatchObject(notBuilt('full text search'));
   });
 });

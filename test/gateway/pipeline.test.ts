@@ -24,7 +24,7 @@ describe('an allowed request', () => {
       'x-request-id': 'mine-1',
       'x-arrowgate-decision': 'allow',
       'x-arrowgate-decision-id': expect.stringMatching(UUID),
-      'phalanx-version': '0.2.0',
+      'phalanx-version': '0.3.0',
       'content-type': 'application/json',
     });
     expect(reply.headers).not.toHaveProperty('x-arrowgate-reason');
@@ -161,7 +161,7 @@ p, role:analyst, /prod/hr/**, *, deny
     expect(reply.headers).toMatchObject({
       'x-arrowgate-decision': 'deny',
       'x-arrowgate-reason': 'the policy denies QueryTable',
-      'phalanx-version': '0.2.0',
+      'phalanx-version': '0.3.0',
     });
     const told = await ask(harness, path, { headers: admin });
     expect(told.headers['x-arrowgate-reason']).toBe('the policy denies QueryTable (policy.csv:2)');

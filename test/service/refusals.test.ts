@@ -108,7 +108,7 @@ function expectRefusal(reply: Reply, told: string, error: string, isLanceDb: boo
     'content-type': 'application/json',
     'x-arrowgate-decision': decision,
     'x-arrowgate-decision-id': expect.stringMatching(/^[0-9a-f-]{36}$/),
-    'phalanx-version': '0.2.0',
+    'phalanx-version': '0.3.0',
   });
   expect('x-arrowgate-reason' in reply.headers).toBe(decision === 'deny');
   expect('www-authenticate' in reply.headers).toBe(reply.status === 401);

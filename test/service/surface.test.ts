@@ -188,7 +188,7 @@ describe('a protocol answer', () => {
       const reply = await ask(line, { headers });
       expect(reply.status).toBe(200);
       expect(reply.headers).toMatchObject({
-        'phalanx-version': '0.2.0',
+        'phalanx-version': '0.3.0',
         'x-arrowgate-decision': 'allow',
         'x-arrowgate-decision-id': expect.stringMatching(/^[0-9a-f-]{36}$/),
       });

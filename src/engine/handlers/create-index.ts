@@ -8,9 +8,10 @@ import { checkIndexable, indexTypeOf } from '../index/index-kind.ts';
 import { checkName } from '../jobs/index-job.ts';
 import type { IndexSpec, TransactionRecord } from '../jobs/transaction.ts';
 import { branchParameter } from '../parameters.ts';
-import { textField } from '../query/fields.ts';
+import { textField, type Fields } from '../query/fields.ts';
 import { fieldAt, fieldPlace } from '../table/field-place.ts';
 import type { IndexType, Snapshot } from '../table/snapshot.ts';
+import { textOptions } from '../text/text-options.ts';
 import { namesVectorIndex, vectorSpec } from '../vector-index/vector-kind.ts';
 import type { BackfillColumnsParts } from './backfill-columns.ts';
 import { placeSummary } from './commit-summary.ts';
@@ -33,7 +34,8 @@ export function createIndex(parts: BackfillColumnsParts): Handler {
     const chain = await parts.tables.chain(table.content, branchParameter(call));
     const snapshot = await parts.tables.snapshot(table.content, undefined, chain);
     const column = columnOf(call, snapshot);
-    const kind = scalar === null ? vectorSpec(call.body, column) : scalarSpec(scalar, column);
+    const kind =
+      scalar === null ? vectorSpec(call.body, column) : plainSpec(scalar, call.body, column);
     const job: IndexSpec = {
       type: 'index',
       column: column.name,
@@ -55,9 +57,13 @@ export function createIndex(parts: BackfillColumnsParts): Handler {
   };
 }
 
-function scalarSpec(indexType: IndexType, column: Field): Pick<IndexSpec, 'indexType'> {
+function plainSpec(
+  indexType: IndexType,
+  body: Fields,
+  column: Field,
+): Pick<IndexSpec, 'indexType' | 'text'> {
   checkIndexable(indexType, column);
-  return { indexType };
+  return { indexType, ...(indexType === 'FTS' && { text: textOptions(body) }) };
 }
 
 function columnOf({ body }: Call, { schema }: Snapshot): Field {

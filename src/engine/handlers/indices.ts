@@ -102,7 +102,7 @@ function contentOf(index: IndexDefinition, snapshot: Snapshot): object {
     index_details: JSON.stringify(
       isVectorIndex(index) && column !== undefined
         ? vectorDetails(index, column.type)
-        : { type: index.type },
+        : (index.text ?? { type: index.type }),
     ),
   };
 }

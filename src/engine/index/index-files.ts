@@ -2,18 +2,18 @@ import type { Contents } from '../table/change.ts';
 import type { BatchSource } from '../table/fragment-reader.ts';
 import { columnKey, uncovered } from '../table/index-upkeep.ts';
 import type { FragmentIndex, IndexDefinition, Snapshot } from '../table/snapshot.ts';
-import { indexVectors } from '../vector-index/code-builder.ts';
-import { isVectorIndex } from '../vector-index/vector-kind.ts';
-import { indexFragment } from './index-builder.ts';
+import type { FragmentIndexer } from './fragment-indexer.ts';
 
 /** The files that are written for one index, and of which fragments they are. */
 export class IndexFiles {
   readonly index: IndexDefinition;
   readonly #source: BatchSource;
+  readonly #indexer: FragmentIndexer;
   readonly #files = new Map<string, FragmentIndex>();
 
-  constructor(source: BatchSource, index: IndexDefinition) {
+  constructor(source: BatchSource, index: IndexDefinition, indexer: FragmentIndexer) {
     this.#source = source;
+    this.#indexer = indexer;
     this.index = index;
   }
 
@@ -32,10 +32,7 @@ export class IndexFiles {
       if (this.#files.has(key)) continue;
       const { index } = this;
       const work = { source: this.#source, snapshot, fragment, index, onRows };
-      const file = isVectorIndex(index)
-        ? await (this.#source.vectors?.index ?? indexVectors)({ ...work, index })
-        : await indexFragment(work);
-      this.#files.set(key, file);
+      this.#files.set(key, await this.#indexer(work));
     }
   }
 

@@ -2,17 +2,18 @@ import { DataType, type Field } from 'apache-arrow';
 import { typeName } from '../../arrow/types.ts';
 import { CatalogError } from '../../protocol/errors.ts';
 import type { IndexType } from '../table/snapshot.ts';
+import { isTextColumn } from '../text/text-column.ts';
 
 const built: Readonly<Record<string, IndexType>> = {
   BTREE: 'BTREE',
   BITMAP: 'BITMAP',
   LABELLIST: 'LABEL_LIST',
+  FTS: 'FTS',
+  INVERTED: 'FTS',
 };
 
 /** Kinds that the protocol knows and that are not built, each with what it is for. */
 const planned: Readonly<Record<string, string>> = {
-  FTS: 'full text search',
-  INVERTED: 'full text search',
   FM: 'search inside of texts',
   FMINDEX: 'search inside of texts',
   NGRAM: 'search inside of texts',
@@ -29,7 +30,7 @@ export function indexTypeOf(text: string): IndexType {
   const type = Object.hasOwn(built, plain) ? built[plain] : undefined;
   if (type !== undefined) return type;
   const purpose = Object.hasOwn(planned, plain) ? planned[plain] : undefined;
-  const known = 'there are BTREE, BITMAP, LABEL_LIST and those of vectors, such as IVF_PQ';
+  const known = 'there are BTREE, BITMAP, LABEL_LIST, FTS and those of vectors, such as IVF_PQ';
   if (purpose === undefined) {
     throw new CatalogError(
       'InvalidInput',
@@ -46,7 +47,9 @@ export function indexTypeOf(text: string): IndexType {
  * Refuses a column that an index of a type cannot be made of.
  * @throws CatalogError InvalidInput.
  */
-export function checkIndexable(type: IndexType, { name, type: column }: Field): void {
+export function checkIndexable(type: IndexType, field: Field): void {
+  const { name, type: column } = field;
+  if (type === 'FTS') return checkText(field);
   const key = type === 'LABEL_LIST' ? itemType(column) : column;
   if (key !== undefined && keys.some((test) => test(key))) return;
   const wanted = 'integers, floats, texts, booleans, dates or timestamps';
@@ -54,6 +57,14 @@ export function checkIndexable(type: IndexType, { name, type: column }: Field): 
   throw new CatalogError(
     'InvalidInput',
     `an index of type ${type} is made of ${of}, and the column ${JSON.stringify(name)} is of type ${typeName(column)}`,
+  );
+}
+
+function checkText({ name, type }: Field): void {
+  if (isTextColumn(type)) return;
+  throw new CatalogError(
+    'InvalidInput',
+    `an index of type FTS is made of texts or lists of texts, and the column ${JSON.stringify(name)} is of type ${typeName(type)}`,
   );
 }
 

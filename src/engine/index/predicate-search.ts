@@ -43,7 +43,7 @@ export function searchOf(
   const known = new Map<string, Indexed[]>();
   for (const index of indices) {
     const column = schema.fields[fieldIds.indexOf(index.field)];
-    if (column === undefined || isVectorIndex(index)) continue;
+    if (column === undefined || isVectorIndex(index) || index.type === 'FTS') continue;
     known.set(column.name, [...(known.get(column.name) ?? []), { index, column }]);
   }
   const compiler = new Compiler(known, source);

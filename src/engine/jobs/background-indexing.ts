@@ -8,6 +8,7 @@ import type { FragmentReader } from '../table/fragment-reader.ts';
 import { uncovered, withIndexFiles } from '../table/index-upkeep.ts';
 import type { Fragment } from '../table/snapshot.ts';
 import type { Tables } from '../table/tables.ts';
+import type { FragmentIndexer } from '../index/fragment-indexer.ts';
 import type { Line } from './background-compaction.ts';
 import { currentTable, givenUp } from './current-table.ts';
 import type { OnFault } from './job-runner.ts';
@@ -16,6 +17,8 @@ export interface IndexingParts {
   readonly store: Store;
   readonly tables: Tables;
   readonly reader: FragmentReader;
+  /** What builds text indices. */
+  readonly indexer: FragmentIndexer;
   /** Keeps the files of an index from being collected while they are made. */
   readonly running: Running;
   /** So long after a version its rows are indexed, with those of the versions that came meanwhile. */
@@ -95,7 +98,8 @@ export class BackgroundIndexing {
         if (!hasTail(snapshot)) return;
         await currentTable(this.#parts.store, line.table);
         const { indices = [] } = snapshot;
-        const all = indices.map((index) => new IndexFiles(this.#parts.reader, index));
+        const { reader, indexer } = this.#parts;
+        const all = indices.map((index) => new IndexFiles(reader, index, indexer));
         await this.#cover(line, all);
         return;
       } catch (error) {

@@ -7,6 +7,7 @@ import type { FragmentReader } from '../table/fragment-reader.ts';
 import { withIndex } from '../table/index-upkeep.ts';
 import type { IndexDefinition } from '../table/snapshot.ts';
 import type { Tables } from '../table/tables.ts';
+import type { FragmentIndexer } from '../index/fragment-indexer.ts';
 import { chainOf, placeOf } from './backfill.ts';
 import type { Line } from './background-compaction.ts';
 import type { Job, JobWork } from './job.ts';
@@ -16,6 +17,8 @@ export interface IndexJobParts {
   readonly store: Store;
   readonly tables: Tables;
   readonly reader: FragmentReader;
+  /** What builds text indices. */
+  readonly indexer: FragmentIndexer;
 }
 
 /** So many times it is looked at which fragments came meanwhile; what comes later is indexed in the background. */
@@ -27,14 +30,14 @@ const PASSES = 4;
  */
 export function buildIndex(parts: IndexJobParts): JobWork {
   return async (job) => {
-    const { tables, store, reader } = parts;
+    const { tables, store, reader, indexer } = parts;
     const spec = indexSpec(job);
     const current = () => placeOf(store, job);
     const { table } = await current();
     const chain = await chainOf(tables, table.content, spec);
     const line = { table, chain };
     const base = await tables.snapshot(table.content, undefined, chain);
-    const files = new IndexFiles(reader, definitionOf(spec, base));
+    const files = new IndexFiles(reader, definitionOf(spec, base), indexer);
     const work: Work = { tables, line, current, files, job, spec, submitted: false };
     try {
       await prepare(work);
@@ -73,8 +76,8 @@ function definitionOf(spec: IndexSpec, { schema, fieldIds }: Contents): IndexDef
       `the table has no column ${JSON.stringify(spec.column)}`,
     );
   }
-  const { name, uuid, indexType: type, distance, asked } = spec;
-  return { name, uuid, type, field, createdMillis: Date.now(), distance, asked };
+  const { name, uuid, indexType: type, distance, asked, text } = spec;
+  return { name, uuid, type, field, createdMillis: Date.now(), distance, asked, text };
 }
 
 async function prepare({ tables, line, files, job }: Work): Promise<void> {

@@ -1,5 +1,6 @@
 import type { ObjectPath } from '../../protocol/identifier.ts';
 import type { IndexDefinition, IndexType } from '../table/snapshot.ts';
+import type { TextOptions } from '../text/text-options.ts';
 
 /** How far a transaction has come, in the protocol's words. The last three are final. */
 export type TransactionStatus = 'QUEUED' | 'RUNNING' | 'SUCCEEDED' | 'FAILED' | 'CANCELED';
@@ -26,6 +27,8 @@ export interface IndexSpec {
   /** Of an index over vectors: by what it compares them, and the kind that was asked for. */
   readonly distance?: IndexDefinition['distance'];
   readonly asked?: string | undefined;
+  /** How an index of type FTS makes tokens of texts. */
+  readonly text?: TextOptions | undefined;
   /** Whether it takes the place of an index of its name. */
   readonly replace: boolean;
   readonly branch: string;

@@ -62,6 +62,7 @@ function measured(source: BatchSource, meters: CountingMeters): BatchSource {
     },
     vectors: source.vectors,
     ...(source.indices && { indices: measuredIndices(source.indices, meters) }),
+    ...(source.texts && { texts: source.texts }),
     giveBack: (memory) => source.giveBack?.(memory),
   };
 }

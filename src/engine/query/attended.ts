@@ -10,6 +10,7 @@ export function attended(source: BatchSource, signal: AbortSignal): BatchSource 
     },
     indices: source.indices,
     vectors: source.vectors,
+    texts: source.texts,
     giveBack: (memory) => source.giveBack?.(memory),
   };
 }

@@ -6,6 +6,7 @@ export const ROW_OFFSET = new Field('_rowoffset', new Uint64(), true);
 
 /** Columns that a row gets from a search. */
 export const DISTANCE = new Field('_distance', new Float32(), true);
+export const SCORE = new Field('_score', new Float32(), true);
 export const QUERY_INDEX = new Field('query_index', new Int32(), false);
 
 /** The columns to read for some work: those in the files, and those that follow from a row's place. */

@@ -7,6 +7,7 @@ import { scanRows } from './scan-rows.ts';
 import { Scanner } from './scan.ts';
 import { searchRows } from './search-rows.ts';
 import { sortRows } from './sort-rows.ts';
+import { textRows } from '../text/text-rows.ts';
 
 /**
  * Runs a plan. Batches come as they are found, each with the schema of the
@@ -19,14 +20,16 @@ export async function* execute(
   source: BatchSource,
   meters: Meters = noMeters,
 ): AsyncGenerator<RecordBatch> {
-  for await (const rows of rowsOf(plan, new Scanner(source, plan.snapshot), meters)) {
+  for await (const rows of rowsOf(plan, source, meters)) {
     const count = rows.numRows;
     meters.passed('project', { rowsIn: count, rowsOut: count, batches: 1 });
     yield meters.timed('project', () => project(plan.projections, plan.schema, rows));
   }
 }
 
-function rowsOf(plan: QueryPlan, scanner: Scanner, meters: Meters): AsyncGenerator<RecordBatch> {
+function rowsOf(plan: QueryPlan, source: BatchSource, meters: Meters): AsyncGenerator<RecordBatch> {
+  const scanner = new Scanner(source, plan.snapshot);
+  if (plan.text !== null) return textRows(plan, plan.text, source, scanner, meters);
   if (plan.nearest !== null) return searchRows(plan, plan.nearest, scanner, meters);
   if (plan.sort !== null) return sortRows(plan, plan.sort, scanner, meters);
   return scanRows(plan, scanner, meters);

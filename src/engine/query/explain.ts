@@ -1,6 +1,6 @@
 import type { Schema } from 'apache-arrow';
 import { typeName } from '../../arrow/types.ts';
-import { needBeyond, needOf, type ColumnNeed } from './computed-columns.ts';
+import { NO_COLUMNS, needBeyond, needOf, type ColumnNeed } from './computed-columns.ts';
 import type { StepName } from './meters.ts';
 import type { QueryPlan } from './plan.ts';
 import type { Projection } from './projection.ts';
@@ -9,6 +9,8 @@ import type { IndexDefinition, Snapshot } from '../table/snapshot.ts';
 import { isCovered } from '../vector-index/index-use.ts';
 import { scanExtent, type Share } from './scan-extent.ts';
 import type { SortKey } from './sort-plan.ts';
+import { indexFileOf } from '../table/index-upkeep.ts';
+import { textOfQuery } from '../text/text-query.ts';
 
 /** A step of a plan in words: what it does, and what is told of it when more is asked for. */
 export interface PlanStep {
@@ -43,13 +45,15 @@ function stepLines({ name, text, details }: PlanStep, indent: string, verbose: b
 
 /** The steps of a plan in the order of their work. */
 export function planSteps(plan: QueryPlan): readonly PlanStep[] {
-  const readsEarly = plan.nearest !== null && plan.nearest.postfilter !== null;
+  const search = plan.nearest ?? plan.text;
+  const readsEarly = search !== null && search.postfilter !== null;
   return [
     ...indexSteps(plan),
     ...vectorIndexSteps(plan),
     scanStep(plan),
     ...filterSteps(plan),
     ...nearestSteps(plan),
+    ...textSteps(plan),
     ...(readsEarly ? readSteps(plan) : []),
     ...behindSteps(plan),
     ...sortSteps(plan),
@@ -110,21 +114,33 @@ function scanStep(plan: QueryPlan): PlanStep {
 }
 
 /** What is read of every batch of the files. */
-function scanNeed({ snapshot, filter, filterNeed, nearest, sort, need }: QueryPlan): ColumnNeed {
+function scanNeed({
+  snapshot,
+  filter,
+  filterNeed,
+  nearest,
+  text,
+  sort,
+  need,
+}: QueryPlan): ColumnNeed {
   if (filter !== null) return filterNeed;
+  if (text !== null) return NO_COLUMNS;
   if (nearest !== null) return needOf(snapshot.schema, [nearest.column.column]);
   return sort === null ? need : sort.need;
 }
 
 /** What is read later, of the rows that are still there. */
 function readNeed(plan: QueryPlan): readonly string[] {
-  const { snapshot, nearest, sort, need } = plan;
+  const { snapshot, nearest, text, sort, need } = plan;
   const first = scanNeed(plan);
   const searched = nearest === null ? [] : [nearest.column.column];
   const keys = needOf(snapshot.schema, [...searched, ...(sort?.columns ?? [])]);
   const late = needBeyond(keys, first).stored;
   // Rows that were searched or sorted are fetched anew.
-  const rows = nearest === null && sort === null ? needBeyond(need, first).stored : need.stored;
+  const rows =
+    nearest === null && text === null && sort === null
+      ? needBeyond(need, first).stored
+      : need.stored;
   return [...new Set([...late, ...rows])];
 }
 
@@ -185,8 +201,33 @@ function vectorIndexSteps({ nearest, files }: QueryPlan): readonly PlanStep[] {
   ];
 }
 
-function behindSteps({ nearest }: QueryPlan): readonly PlanStep[] {
-  const postfilter = nearest?.postfilter ?? null;
+function textSteps({ text, snapshot }: QueryPlan): readonly PlanStep[] {
+  if (text === null) return [];
+  const { texts, fastSearch, keep } = text;
+  return [
+    {
+      name: 'Full text',
+      text: `${textOfQuery(text.query)}, keeps ${keep ?? 'all'}`,
+      details: texts.map(({ index, column }) => coverageText(index, column, snapshot, fastSearch)),
+      measure: 'search',
+    },
+  ];
+}
+
+function coverageText(
+  index: IndexDefinition,
+  column: string,
+  { fragments, rows }: Snapshot,
+  fastSearch: boolean,
+): string {
+  const covered = fragments.filter((fragment) => indexFileOf(fragment, index) !== undefined);
+  const left = Number(rows) - covered.reduce((sum, fragment) => sum + fragment.rows, 0);
+  const others = fastSearch ? 'left out' : 'read for the search';
+  return `${index.name}: FTS on ${column}, covers ${Number(rows) - left} of ${rows} rows, ${left} are ${others}`;
+}
+
+function behindSteps(plan: QueryPlan): readonly PlanStep[] {
+  const postfilter = (plan.nearest ?? plan.text)?.postfilter ?? null;
   if (postfilter === null) return [];
   const text = `${postfilter.text} (behind the search)`;
   const details = [`reads ${listOf(postfilter.columns)}`];

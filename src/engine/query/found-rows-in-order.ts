@@ -30,7 +30,7 @@ export async function* fetchInOrder(
     const positions = Float64Array.from(some, (at) => found.positions[at]!);
     const distances = Float32Array.from(some, (at) => found.distances[at]!);
     const rows = await gather(scanner, places, positions, plan.need);
-    yield withSearchColumns(rows, distances, queryIndex);
+    yield withSearchColumns(search, rows, distances, queryIndex);
   }
 }
 
@@ -41,8 +41,8 @@ async function inOrder(
   { positions, distances }: FoundRows,
   queryIndex: number | null,
 ): Promise<Uint32Array> {
-  const { plan, nearest, scanner, places, meters } = search;
-  const judged = nearest.postfilter?.columns ?? [];
+  const { plan, postfilter, scanner, places, meters } = search;
+  const judged = postfilter?.columns ?? [];
   const need = needOf(plan.snapshot.schema, [...sort.columns, ...judged]);
   const step = rowsAtOnce(plan.snapshot);
   const keys: RecordBatch[] = [];
@@ -50,7 +50,12 @@ async function inOrder(
   for (let start = 0; start < positions.length; start += step) {
     const some = positions.subarray(start, start + step);
     const rows = await gather(scanner, places, some, need);
-    const batch = withSearchColumns(rows, distances.subarray(start, start + step), queryIndex);
+    const batch = withSearchColumns(
+      search,
+      rows,
+      distances.subarray(start, start + step),
+      queryIndex,
+    );
     const passing = rowsBehind(search, batch);
     const row = rowAt(passing);
     for (let at = 0; at < countOf(passing); at++) kept.push(start + row(at));

@@ -2,6 +2,7 @@ import type { Field, Schema } from 'apache-arrow';
 import { CatalogError } from '../../protocol/errors.ts';
 import { momentNow } from '../../sql/scope.ts';
 import type { Snapshot } from '../table/snapshot.ts';
+import { planText, type TextPlan } from '../text/text-plan.ts';
 import type { ColumnPath } from './column-path.ts';
 import {
   DISTANCE,
@@ -9,13 +10,14 @@ import {
   QUERY_INDEX,
   ROW_ID,
   ROW_OFFSET,
+  SCORE,
   withComputed,
   type ColumnNeed,
 } from './computed-columns.ts';
 import { bindPredicate, type Formula } from './formula.ts';
 import type { DistanceBounds } from './nearest-rows.ts';
 import { columnsOf, planProjections, projectedSchema, type Projection } from './projection.ts';
-import type { NearestRequest, QueryRequest } from './request.ts';
+import type { NearestRequest, QueryRequest, TextRequest } from './request.ts';
 import { prunedFiles, rowsOfFile } from './pruning.ts';
 import type { ScanFile } from './scan.ts';
 import { metricFor, type SearchMetric } from './search-metric.ts';
@@ -54,6 +56,7 @@ export interface QueryPlan {
   /** What the filter reads. */
   readonly filterNeed: ColumnNeed;
   readonly nearest: NearestPlan | null;
+  readonly text: TextPlan | null;
   readonly sort: SortPlan | null;
   /** For each query vector, where there are any. */
   readonly window: Window;
@@ -71,14 +74,14 @@ export interface QueryPlan {
 export function planQuery(request: QueryRequest, snapshot: Snapshot): QueryPlan {
   const { schema } = snapshot;
   const rowFields = withComputed(schema, [ROW_ID, ROW_OFFSET]);
-  const fields = resultFields(schema, request.nearest);
+  const fields = resultFields(schema, request);
   checkKept(request, snapshot);
   const now = momentNow();
-  const { filter: asked, nearest } = planFilters(request, rowFields, fields, now, snapshot);
+  const { filter: asked, nearest, text } = planFilters(request, snapshot, rowFields, fields, now);
   const projections = planProjections(request.columns, schema, fields, extrasOf(request), now);
-  const sort = planSort(request.order, schema, nearest === null ? rowFields : fields);
+  const sort = planSort(request.order, schema, fields);
   const { scanned, filter } = planScan(snapshot, asked);
-  const asTheyLie = filter === null && nearest === null && sort === null;
+  const asTheyLie = filter === null && nearest === null && text === null && sort === null;
   const { files, window } = planWindow(scanned, request, asTheyLie);
   return {
     snapshot,
@@ -87,10 +90,14 @@ export function planQuery(request: QueryRequest, snapshot: Snapshot): QueryPlan 
     filter,
     filterNeed: needOf(schema, filter?.columns ?? []),
     nearest,
+    text,
     sort,
     window,
     projections,
-    need: needOf(schema, [...columnsOf(projections), ...(nearest?.postfilter?.columns ?? [])]),
+    need: needOf(schema, [
+      ...columnsOf(projections),
+      ...((nearest ?? text)?.postfilter?.columns ?? []),
+    ]),
     schema: projectedSchema(projections, schema),
   };
 }
@@ -105,37 +112,54 @@ export function allFiles(snapshot: Snapshot): readonly ScanFile[] {
   });
 }
 
-function resultFields(schema: Schema, nearest: NearestRequest | null): readonly Field[] {
+function resultFields(schema: Schema, { nearest, text }: QueryRequest): readonly Field[] {
+  if (text !== null) return withComputed(schema, [ROW_ID, ROW_OFFSET, SCORE]);
   if (nearest === null) return withComputed(schema, [ROW_ID, ROW_OFFSET]);
   const found = nearest.batch ? [DISTANCE, QUERY_INDEX] : [DISTANCE];
   return withComputed(schema, [ROW_ID, ROW_OFFSET, ...found]);
 }
 
-function extrasOf({ nearest, withRowId }: QueryRequest) {
-  return { distance: nearest !== null, queryIndex: nearest?.batch === true, rowId: withRowId };
+function extrasOf({ nearest, text, withRowId }: QueryRequest) {
+  const queryIndex = nearest?.batch === true;
+  return { distance: nearest !== null, score: text !== null, queryIndex, rowId: withRowId };
 }
 
 interface Filters {
   readonly filter: Formula | null;
   readonly nearest: NearestPlan | null;
+  readonly text: TextPlan | null;
 }
 
 function planFilters(
   request: QueryRequest,
+  snapshot: Snapshot,
   rowFields: readonly Field[],
   fields: readonly Field[],
   now: bigint,
-  snapshot: Snapshot,
 ): Filters {
-  const { nearest, filter: text } = request;
-  const behind = nearest !== null && !request.prefilter;
-  const filter =
-    text === null ? null : bindPredicate('filter', text, behind ? fields : rowFields, now);
-  if (nearest === null) return { filter, nearest: null };
-  const planned = planNearest(nearest, request, rowFields, snapshot);
-  return behind
-    ? { filter: null, nearest: { ...planned, postfilter: filter } }
-    : { filter, nearest: planned };
+  const { nearest, text, filter: said } = request;
+  const behind = (nearest !== null || text !== null) && !request.prefilter;
+  const judge =
+    said === null ? null : bindPredicate('filter', said, behind ? fields : rowFields, now);
+  const [filter, postfilter] = behind ? [null, judge] : [judge, null];
+  return {
+    filter,
+    nearest:
+      nearest === null
+        ? null
+        : { ...planNearest(nearest, request, rowFields, snapshot), postfilter },
+    text: text === null ? null : planTextSearch(text, request, snapshot, postfilter),
+  };
+}
+
+function planTextSearch(
+  text: TextRequest,
+  request: QueryRequest,
+  snapshot: Snapshot,
+  postfilter: Formula | null,
+): TextPlan {
+  const { query, fastSearch } = text;
+  return { ...planText(query, snapshot), fastSearch, keep: keptBy(request), postfilter };
 }
 
 function planNearest(

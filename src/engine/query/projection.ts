@@ -3,7 +3,7 @@ import { batchOf } from '../../arrow/select.ts';
 import { CatalogError } from '../../protocol/errors.ts';
 import { columnAt, columnPath, topLevel, type ColumnPath } from './column-path.ts';
 import type { Selection } from './columns-field.ts';
-import { DISTANCE, QUERY_INDEX, ROW_ID } from './computed-columns.ts';
+import { DISTANCE, QUERY_INDEX, ROW_ID, SCORE } from './computed-columns.ts';
 import { bindFormula, valuesOf, type Formula } from './formula.ts';
 
 /** One column of an answer: one that the rows have, or the value of a formula. */
@@ -14,13 +14,14 @@ export type Projection =
 /** What is answered beside the columns that were selected. */
 export interface Extras {
   readonly distance: boolean;
+  readonly score: boolean;
   readonly queryIndex: boolean;
   readonly rowId: boolean;
 }
 
 /**
  * The columns of an answer: those selected, or all of the table; `query_index`
- * before them, `_distance` and then `_rowid` after them.
+ * before them, `_distance` or `_score` and then `_rowid` after them.
  * @param fields The columns that a selection may use.
  * @throws CatalogError TableColumnNotFound; InvalidInput for a bad expression and for two columns of one name.
  */
@@ -89,6 +90,7 @@ function extraFields(extras: Extras): readonly Field[] {
   const flags: readonly (readonly [boolean, Field])[] = [
     [extras.queryIndex, QUERY_INDEX],
     [extras.distance, DISTANCE],
+    [extras.score, SCORE],
     [extras.rowId, ROW_ID],
   ];
   return flags.flatMap(([wanted, field]) => (wanted ? [field] : []));
@@ -114,7 +116,7 @@ function withExtras(
   return [
     ...[QUERY_INDEX].filter(missing).map(asItIs),
     ...chosen.filter(({ field }) => rowId.length === 0 || field !== ROW_ID),
-    ...[DISTANCE].filter(missing).map(asItIs),
+    ...[DISTANCE, SCORE].filter(missing).map(asItIs),
     ...rowId,
   ];
 }

@@ -10,6 +10,8 @@ import {
   type Fields,
 } from './fields.ts';
 import { orderField, type OrderTerm } from './order-field.ts';
+import { fullTextField } from '../text/text-field.ts';
+import type { TextQuery } from '../text/text-query.ts';
 import { searchMetrics, type SearchMetric } from './search-metric.ts';
 import { vectorField, type QueryVectors } from './vector-field.ts';
 
@@ -41,6 +43,13 @@ export interface IndexSettings {
   readonly refine: number | null;
 }
 
+/** A full-text search, as it was asked. */
+export interface TextRequest {
+  readonly query: TextQuery;
+  /** Whether rows are left out that no index of the search covers. */
+  readonly fastSearch: boolean;
+}
+
 /** A query in one plain form, whichever client asked. */
 export interface QueryRequest {
   /** Null for all columns. */
@@ -49,6 +58,8 @@ export interface QueryRequest {
   /** Whether the filter comes before the nearest are chosen, or after. */
   readonly prefilter: boolean;
   readonly nearest: NearestRequest | null;
+  /** A full-text search; a query has one kind of search. */
+  readonly text: TextRequest | null;
   readonly order: readonly OrderTerm[];
   /** Rows to answer, for each query vector; null for no limit. */
   readonly limit: number | null;
@@ -58,7 +69,7 @@ export interface QueryRequest {
 }
 
 /** A search that says nothing of a limit gets this many. */
-const NEAREST_LIMIT = 10;
+const SEARCH_LIMIT = 10;
 
 /**
  * The query in a request's body, in either client's form. Unknown keys are
@@ -67,26 +78,31 @@ const NEAREST_LIMIT = 10;
  * what is not built.
  */
 export function parseQueryRequest(body: Fields): QueryRequest {
-  refuseFullText(body);
   checkIgnored(body);
   const nearest = nearestField(body);
+  const text = textSearchField(body, nearest);
   return Object.freeze({
     columns: columnsField(body),
     filter: textField(body, 'filter'),
     prefilter: flagField(body, 'prefilter', true),
     nearest,
+    text,
     order: orderField(body),
-    limit: limitField(body, nearest === null ? null : NEAREST_LIMIT),
+    limit: limitField(body, nearest === null && text === null ? null : SEARCH_LIMIT),
     offset: bounded(countField(body, 'offset') ?? 0n),
     withRowId: flagField(body, 'with_row_id', false),
   });
 }
 
-function refuseFullText(body: Fields): void {
-  const value = body['full_text_query'];
-  if (value !== undefined && value !== null) {
-    throw new CatalogError('Unsupported', 'full text search is not built yet');
-  }
+/** Clients merge the answers of two queries when they search for both. */
+function textSearchField(body: Fields, nearest: NearestRequest | null): TextRequest | null {
+  const query = fullTextField(body);
+  if (query === null) return null;
+  if (nearest === null) return { query, fastSearch: flagField(body, 'fast_search', false) };
+  throw new CatalogError(
+    'InvalidInput',
+    'a query searches for vectors or for words: send vector and full_text_query in two queries and merge their answers',
+  );
 }
 
 /** Settings that matter to an index alone still have a type. */

@@ -22,7 +22,7 @@ import { idsOf, type RowIds } from '../table/row-ids.ts';
 import type { Fragment, Snapshot } from '../table/snapshot.ts';
 import { workAhead } from '../table/work-ahead.ts';
 import type { VectorSource } from '../vector-index/vector-source.ts';
-import { ROW_ID, type ColumnNeed } from './computed-columns.ts';
+import { NO_COLUMNS, ROW_ID, type ColumnNeed } from './computed-columns.ts';
 import { countOf, moved, pick, rangeOf, rowAt, stretch, type Rows } from './rows.ts';
 
 /** A data file to scan, or some of its batches, and how many rows of the table lie before the file. */
@@ -162,6 +162,11 @@ export class Scanner {
       const all = stretch(0, rows.length);
       return { place: known, batch: withPlaced(batch, known, need.placed, all), certain: exact };
     });
+  }
+
+  /** Where rows of a file lie that were found by other means; they are numbered among themselves. */
+  async *chosen(file: ScanFile, candidates: Candidates): AsyncGenerator<Place> {
+    for await (const { place } of this.#chosen(file, candidates, NO_COLUMNS, 0)) yield place;
   }
 
   #picked(place: Place, { stored }: ColumnNeed, rows: Uint32Array): Promise<PickedRows> {

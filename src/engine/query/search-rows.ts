@@ -1,6 +1,6 @@
 import type { RecordBatch } from 'apache-arrow';
 import type { NearestSink } from '../../arrow/nearer.ts';
-import { needOf, type ColumnNeed } from './computed-columns.ts';
+import { DISTANCE, needOf, type ColumnNeed } from './computed-columns.ts';
 import { columnAt } from './column-path.ts';
 import { rowsBehind, withSearchColumns, type Search } from './found-rows.ts';
 import { fetchInOrder } from './found-rows-in-order.ts';
@@ -27,7 +27,7 @@ export async function* searchRows(
   scanner: Scanner,
   meters: Meters,
 ): AsyncGenerator<RecordBatch> {
-  const { search, kept } = await nearestOf({ plan, nearest, scanner, meters });
+  const { search, kept } = await nearestOf({ plan, scanner, meters }, nearest);
   for (const [index, rows] of kept.entries()) {
     const queryIndex = nearest.batch ? index : null;
     const found = meters.timed('search', () => rows.found());
@@ -44,25 +44,37 @@ interface Collected {
 }
 
 /** By an index first. When what it found is not enough, every vector is compared. */
-async function nearestOf(asked: Omit<Search, 'places'>): Promise<Collected> {
-  const { plan, nearest } = asked;
+async function nearestOf(
+  { plan, scanner, meters }: Pick<Search, 'plan' | 'scanner' | 'meters'>,
+  nearest: NearestPlan,
+): Promise<Collected> {
+  const { postfilter } = nearest;
+  const begin = (): Search => ({
+    plan,
+    postfilter,
+    column: DISTANCE,
+    scanner,
+    places: new Places(),
+    meters,
+  });
   if (nearest.index !== null) {
-    const chosen = await chosenFiles(asked, nearest.index);
+    const chosen = await chosenFiles({ plan, nearest, scanner, meters }, nearest.index);
     if (chosen !== null) {
-      const search = { ...asked, places: new Places() };
+      const search = begin();
       const judged = chosen.files.some((file) => file.chosen === undefined);
       const filter = judged ? plan.filter : null;
-      const kept = await collect({ ...search, plan: { ...plan, files: chosen.files, filter } });
+      const some = { ...search, plan: { ...plan, files: chosen.files, filter } };
+      const kept = await collect(some, nearest);
       if (!chosen.some || kept.every(({ size }) => size === nearest.keep)) return { search, kept };
     }
   }
-  const search = { ...asked, places: new Places() };
-  return { search, kept: await collect(search) };
+  const search = begin();
+  return { search, kept: await collect(search, nearest) };
 }
 
 /** One pass over the vectors, for all query vectors at once. */
-async function collect(search: Search): Promise<readonly NearestRows[]> {
-  const { plan, nearest, scanner, places, meters } = search;
+async function collect(search: Search, nearest: NearestPlan): Promise<readonly NearestRows[]> {
+  const { plan, scanner, places, meters } = search;
   const kept = nearest.vectors.map(() => new NearestRows(nearest.keep ?? Infinity, nearest.bounds));
   const { first, late, lateAhead } = readingOrder(plan, searchNeed(plan, nearest));
   const pace = new Pace();
@@ -108,14 +120,14 @@ function sinkOf(rows: NearestRows, offset: number): NearestSink {
 }
 
 /** Without a filter behind the search, rows that the window skips are not even read. */
-async function* fetchRows(
+export async function* fetchRows(
   search: Search,
   found: FoundRows,
   queryIndex: number | null,
 ): AsyncGenerator<RecordBatch> {
-  const { plan, nearest, scanner, places, meters } = search;
+  const { plan, postfilter, scanner, places, meters } = search;
   const { offset, limit } = plan.window;
-  const skipped = nearest.postfilter === null ? Math.min(offset, found.positions.length) : 0;
+  const skipped = postfilter === null ? Math.min(offset, found.positions.length) : 0;
   const cutter = new WindowCutter({ offset: offset - skipped, limit });
   const step = rowsAtOnce(plan.snapshot);
   meters.passed('window', { rowsIn: skipped });
@@ -123,6 +135,7 @@ async function* fetchRows(
     const positions = found.positions.subarray(start, start + step);
     const rows = await gather(scanner, places, positions, plan.need);
     const judged = withSearchColumns(
+      search,
       rows,
       found.distances.subarray(start, start + step),
       queryIndex,

@@ -47,13 +47,14 @@ export async function* selectedRows(
 }
 
 /** Whether every file is read to its end, whatever is found. */
-function readsAll({ nearest, sort, window }: QueryPlan): boolean {
-  return nearest !== null || sort !== null || window.limit === null;
+function readsAll({ nearest, text, sort, window }: QueryPlan): boolean {
+  return nearest !== null || text !== null || sort !== null || window.limit === null;
 }
 
 /** How many batches of a file are read ahead. What is only passed on waits for the client: memory for it is not filled early. */
 function aheadOf(plan: QueryPlan): number {
-  const passesOn = plan.filter === null && plan.nearest === null && plan.sort === null;
+  const passesOn =
+    plan.filter === null && plan.nearest === null && plan.text === null && plan.sort === null;
   return readsAll(plan) && !passesOn ? AHEAD : 0;
 }
 

@@ -7,7 +7,6 @@ import { IndexReader } from '../index/index-reader.ts';
 import { findRows, type FragmentLookup } from '../index/lookup.ts';
 import { stretchesOf } from '../index/stretches.ts';
 import { LruCache } from '../lru-cache.ts';
-import { indexVectors, type VectorIndexer } from '../vector-index/code-builder.ts';
 import { holdsCodes } from '../vector-index/code-file.ts';
 import { CodeStore } from '../vector-index/code-store.ts';
 import { vectorSource, type VectorSource } from '../vector-index/vector-source.ts';
@@ -18,6 +17,8 @@ import { readDeletions } from './deletion-file.ts';
 import { MemoryBudget } from './memory-budget.ts';
 import { OpenFiles, type OpenDataFile } from './open-files.ts';
 import { idsOfBatch, liveRows, lowerBound } from './live-rows.ts';
+import { TextReader } from '../text/text-reader.ts';
+import type { TextSource } from '../text/text-source.ts';
 import { Lease, ReadMemory } from './read-memory.ts';
 import type { RowIds } from './row-ids.ts';
 import { fragmentKey, type Fragment, type Snapshot } from './snapshot.ts';
@@ -79,6 +80,8 @@ export interface BatchSource {
   readonly indices?: IndexSource | undefined;
   /** What reads the codes of vector indices; without it every vector is compared. */
   readonly vectors?: VectorSource | undefined;
+  /** What text indices know; without it there are no full-text searches. */
+  readonly texts?: TextSource | undefined;
   /** The same as the batch's `release`, for who sees the memory alone. Other memory is left alone. */
   giveBack?(memory: ArrayBufferLike): void;
 }
@@ -127,14 +130,12 @@ export class FragmentReader implements BatchSource {
   readonly #codes: CodeStore;
   readonly indices: IndexSource;
   readonly vectors: VectorSource;
+  readonly texts: TextSource;
   /** Is told of files of indices that cannot be used. */
   onDamage: (error: Error) => void = () => undefined;
 
-  /**
-   * @param budget Memory for columns that are read often; none unless given.
-   * @param indexer Makes the codes of vectors.
-   */
-  constructor(budget = new MemoryBudget(0), indexer: VectorIndexer = indexVectors) {
+  /** @param budget Memory for columns that are read often; none unless given. */
+  constructor(budget = new MemoryBudget(0)) {
     this.#columnCache = new ColumnCache(budget);
     this.#indexReader = new IndexReader(this.#files, this.#columnCache);
     this.indices = {
@@ -147,7 +148,8 @@ export class FragmentReader implements BatchSource {
       starts: (...asked: [Snapshot, Fragment]) =>
         this.#first(...asked, async (file) => file.starts),
     };
-    this.vectors = vectorSource(this.#codes, rows, indexer);
+    this.vectors = vectorSource(this.#codes, rows);
+    this.texts = this.#textSource(new TextReader(this.#files, this.#columnCache));
   }
 
   /** How often an index found the rows of a fragment. */
@@ -243,6 +245,20 @@ export class FragmentReader implements BatchSource {
     const isCodes = await this.#files.use(path, async (file) => holdsCodes(file));
     if (isCodes) await this.#codes.codes(path);
     else await this.#indexReader.prewarm(path);
+  }
+
+  #textSource(reader: TextReader): TextSource {
+    return {
+      lengths: ({ folder }, { path }) => reader.lengths(folder, path),
+      postings: ({ folder }, { path }, token) => reader.postings(folder, path, token),
+      visitTokens: ({ folder }, { path }, ...asked) => reader.visitTokens(folder, path, ...asked),
+      deletions: (...asked) => this.deletions(...asked),
+      rows: async (snapshot, fragment, rows) => {
+        const deleted = await this.deletions(snapshot, fragment);
+        const starts = await this.#first(snapshot, fragment, async (file) => file.starts);
+        return candidatesOf(rows, true, deleted, starts);
+      },
+    };
   }
 
   async #candidates(

@@ -1,4 +1,5 @@
 import type { Schema } from 'apache-arrow';
+import type { TextOptions } from '../text/text-options.ts';
 
 /** One data file: an Arrow file that holds some columns of its fragment's rows. */
 export interface DataFile {
@@ -12,7 +13,7 @@ export interface DataFile {
 }
 
 /** What kinds of index are built. */
-export type IndexType = 'BTREE' | 'BITMAP' | 'LABEL_LIST' | 'IVF_RQ' | 'IVF_FLAT';
+export type IndexType = 'BTREE' | 'BITMAP' | 'LABEL_LIST' | 'FTS' | 'IVF_RQ' | 'IVF_FLAT';
 
 /** An index of a table. Which fragments it covers stands with these. */
 export interface IndexDefinition {
@@ -26,6 +27,8 @@ export interface IndexDefinition {
   readonly distance?: 'l2' | 'cosine' | 'dot' | 'hamming' | undefined;
   /** The kind that was asked for, where another is built. */
   readonly asked?: string | undefined;
+  /** How an index of type FTS makes tokens of texts. */
+  readonly text?: TextOptions | undefined;
 }
 
 /** What an index knows of one fragment's rows: a file of its own. */

@@ -12,9 +12,6 @@ import { vectorValues, type VectorValues } from './vector-values.ts';
 /** A fragment whose vectors are to be indexed. */
 export type VectorWork = IndexWork & { readonly index: VectorIndex };
 
-/** Makes the codes of fragments. */
-export type VectorIndexer = (work: VectorWork) => Promise<FragmentIndex>;
-
 /** Others get a turn when so many numbers were worked on, if it is time. */
 const NUMBERS_AT_ONCE = 2 ** 15;
 

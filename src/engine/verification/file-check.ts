@@ -2,7 +2,10 @@ import { lstat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { readDeletions } from '../table/deletion-file.ts';
 import { OpenFiles } from '../table/open-files.ts';
-import type { DataFile, Fragment } from '../table/snapshot.ts';
+import { ColumnCache } from '../table/column-cache.ts';
+import { MemoryBudget } from '../table/memory-budget.ts';
+import type { DataFile, Fragment, IndexDefinition } from '../table/snapshot.ts';
+import { TextReader } from '../text/text-reader.ts';
 import { unlessMissing } from '../retention/tree.ts';
 import { checkCodes, holdsCodes } from '../vector-index/code-file.ts';
 import { saidBy } from './finding.ts';
@@ -51,8 +54,11 @@ export class FileCheck {
     return this.#bytes;
   }
 
-  /** What is wrong with the files of a fragment. */
-  async faultsOf(fragment: Fragment): Promise<readonly FileFault[]> {
+  /** What is wrong with the files of a fragment. @param indices Those of the version: what is checksummed is compared. */
+  async faultsOf(
+    fragment: Fragment,
+    indices: readonly IndexDefinition[] = [],
+  ): Promise<readonly FileFault[]> {
     const faults: FileFault[] = [];
     for (const [position, file] of fragment.files.entries()) {
       const ids = fragment.storedRowIds && position === 0 ? 1 : 0;
@@ -62,7 +68,8 @@ export class FileCheck {
       }
     }
     for (const index of fragment.indices ?? []) {
-      const facts = await this.#dataFacts(index.path);
+      const isText = indices.some(({ uuid, type }) => uuid === index.index && type === 'FTS');
+      const facts = await this.#dataFacts(index.path, isText);
       const damage = typeof facts === 'string' ? undefined : await this.#codeDamage(index.path);
       if (damage !== undefined) faults.push({ file: index.path, fault: damage });
       const wrong =
@@ -81,19 +88,21 @@ export class FileCheck {
     await this.#open.close();
   }
 
-  #dataFacts(path: string): Promise<Facts<DataFacts>> {
-    const known = this.#data.get(path) ?? this.#readData(join(this.#folder, path));
+  #dataFacts(path: string, isText = false): Promise<Facts<DataFacts>> {
+    const known = this.#data.get(path) ?? this.#readData(join(this.#folder, path), isText);
     this.#data.set(path, known);
     return known;
   }
 
-  async #readData(path: string): Promise<Facts<DataFacts>> {
+  async #readData(path: string, isText: boolean): Promise<Facts<DataFacts>> {
     const stats = await unlessMissing(lstat(path));
     if (stats === undefined) return 'is missing';
     try {
       const facts = await this.#open.use(path, ({ file, size }) =>
         Promise.resolve({ bytes: size, rows: file.rows, columns: file.schema.fields.length }),
       );
+      if (isText)
+        await new TextReader(this.#open, new ColumnCache(new MemoryBudget(0))).check(path);
       this.#bytes += facts.bytes;
       return facts;
     } catch (error) {

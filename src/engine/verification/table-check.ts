@@ -143,7 +143,7 @@ class TableCheck {
       faults.push(['manifest', record.manifest, fault]);
     });
     for (const fragment of manifest?.fragments ?? []) {
-      for (const { file, fault } of await this.#files.faultsOf(fragment)) {
+      for (const { file, fault } of await this.#files.faultsOf(fragment, manifest?.indices)) {
         faults.push(['file', file, fault]);
       }
     }

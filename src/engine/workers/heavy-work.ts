@@ -12,11 +12,15 @@ import { MemoryReservation } from '../table/memory-reservation.ts';
 import { indexFileOf } from '../table/index-upkeep.ts';
 import { isCovered } from '../vector-index/index-use.ts';
 import { bytesOf, type Fragment, type Snapshot } from '../table/snapshot.ts';
+import { unindexed, type TextPlan } from '../text/text-plan.ts';
 import { snapshotMessage } from './snapshot-message.ts';
 import type { ThreadPool } from './thread-pool.ts';
 
 /** To sort more rows would keep others waiting for long. */
 const MANY_ROWS = 50_000;
+
+/** To look for words in so many bytes of texts is light work. */
+const LIGHT_TEXT = 2 ** 20;
 
 /** Decides which work leaves the main thread, and has it done by others. */
 export class HeavyWork {
@@ -34,9 +38,10 @@ export class HeavyWork {
 
   /** Whether a query should be run by `query`. What only passes rows on is no work. */
   isHeavyQuery(plan: QueryPlan): boolean {
-    const { snapshot, files, filter, nearest, sort, need, filterNeed } = plan;
+    const { snapshot, files, filter, nearest, text, sort, need, filterNeed } = plan;
     if (this.#pool.size === 0) return false;
     if (sort !== null && snapshot.rows > MANY_ROWS) return true;
+    if (text !== null && this.#isMuchText(snapshot, text)) return true;
     if (filter === null && nearest === null) return false;
     if (nearest?.index != null && this.#isLightSearch(plan, nearest)) return false;
     const searched = nearest === null ? [] : [nearest.column.column];
@@ -84,6 +89,14 @@ export class HeavyWork {
     const pieces: Uint8Array[] = [];
     for await (const piece of await this.#pool.run(task, signal)) pieces.push(piece);
     return BigInt(Buffer.concat(pieces).toString());
+  }
+
+  /** Texts that no index covers are cut into words for each search. */
+  #isMuchText(snapshot: Snapshot, text: TextPlan): boolean {
+    if (text.fastSearch) return false;
+    const names = text.texts.map(({ column }) => column);
+    const bytes = columnBytes(snapshot.schema, unindexed(text, snapshot), names);
+    return bytes > Math.min(this.#lightBytes, LIGHT_TEXT);
   }
 
   #isMuch({ schema }: Snapshot, files: readonly ScanFile[], names: readonly string[]): boolean {

@@ -1,17 +1,16 @@
+import type { FragmentIndex, IndexDefinition } from '../table/snapshot.ts';
 import type { QueryRequest } from '../query/request.ts';
-import type { FragmentIndex } from '../table/snapshot.ts';
-import type { VectorIndex } from '../vector-index/vector-kind.ts';
 import type { SnapshotMessage } from './snapshot-message.ts';
 
 /** Work that a thread can do, as plain data: what was asked, and the version of the table that it is asked of. */
 export type Task =
   | { readonly kind: 'query'; readonly request: QueryRequest; readonly snapshot: SnapshotMessage }
   | { readonly kind: 'count'; readonly predicate: string; readonly snapshot: SnapshotMessage }
-  /** Index the vectors of the only fragment. */
-  | { readonly kind: 'vectors'; readonly index: VectorIndex; readonly snapshot: SnapshotMessage };
+  /** Index the only fragment. */
+  | { readonly kind: 'index'; readonly index: IndexDefinition; readonly snapshot: SnapshotMessage };
 
-/** What a thread tells of vectors that it indexes, as JSON: rows that are done, and at last the file. */
-export type VectorStep = { readonly rows: number } | { readonly file: FragmentIndex };
+/** What a thread tells of a fragment that it indexes, as JSON: rows that are done, and at last the file. */
+export type IndexStep = { readonly rows: number } | { readonly file: FragmentIndex };
 
 /** What a thread is told. A task is known by its number. */
 export type ToThread =

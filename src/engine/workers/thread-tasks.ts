@@ -6,8 +6,8 @@ import { planQuery } from '../query/plan.ts';
 import type { BatchSource } from '../table/fragment-reader.ts';
 import { inChunks } from './chunks.ts';
 import { snapshotOf } from './snapshot-message.ts';
+import { indexSteps } from './index-steps.ts';
 import type { Task } from './task.ts';
-import { vectorSteps } from './vector-steps.ts';
 
 type Chunks = AsyncGenerator<Uint8Array<ArrayBuffer>>;
 type Run<Kind extends Task['kind']> = (
@@ -34,11 +34,12 @@ const runs: { readonly [Kind in Task['kind']]: Run<Kind> } = {
     const count = await countRows(attended(source, signal), snapshotOf(snapshot), predicate);
     yield new TextEncoder().encode(String(count));
   },
-  vectors: async function* ({ index, snapshot: message }, source, signal) {
+  index: async function* ({ index, snapshot: message }, source, signal) {
     const snapshot = snapshotOf(message);
     const [fragment] = snapshot.fragments;
-    if (fragment === undefined) throw new Error('there is no fragment whose vectors to index');
-    for await (const step of vectorSteps({ source, snapshot, fragment, index }, signal)) {
+    if (fragment === undefined) throw new Error('there is no fragment to index');
+    const work = { source: attended(source, signal), snapshot, fragment, index };
+    for await (const step of indexSteps(work, signal)) {
       yield new TextEncoder().encode(JSON.stringify(step));
     }
   },

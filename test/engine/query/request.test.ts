@@ -14,6 +14,7 @@ const nothing = {
   filter: null,
   prefilter: true,
   nearest: null,
+  text: null,
   order: [],
   limit: null,
   offset: 0,
@@ -56,6 +57,11 @@ describe('the body of a query', () => {
     const more = ['with_row_id', 'lower_bound', 'upper_bound', 'ef', 'nprobes', 'full_text_query'];
     const body = Object.fromEntries([...names, ...more].map((name) => [name, null]));
     expect(parseQueryRequest(body)).toEqual(nothing);
+  });
+
+  it('may search for words', () => {
+    const { text, limit } = parsed('{"full_text_query":{"query":"a"},"fast_search":true}');
+    expect([text?.query.kind, text?.fastSearch, limit]).toEqual(['match', true, 10]);
   });
 
   it('cannot be changed afterwards', () => {
@@ -222,7 +228,11 @@ describe('a body that is refused', () => {
       'InvalidInput',
       'order_by[0].ascending must be true or false, not the number 1',
     ],
-    ['{"full_text_query":{"query":"puppy"}}', 'Unsupported', 'full text search is not built yet'],
+    [
+      '{"vector":[1],"full_text_query":{"query":"puppy"}}',
+      'InvalidInput',
+      'a query searches for vectors or for words: send vector and full_text_query in two queries and merge their answers',
+    ],
   ];
   it.each(refusals)('%s', (body, name, sentence) => {
     const refusal = refusalOf(() => parsed(body));

@@ -92,7 +92,7 @@ describe('an index of vectors is refused, and nothing changes,', () => {
       'for inner words',
       { index_type: 'NGRAM' },
       0,
-      'an index of type NGRAM is not built: it is for search inside of texts; there are BTREE, BITMAP, LABEL_LIST and those of vectors, such as IVF_PQ',
+      'an index of type NGRAM is not built: it is for search inside of texts; there are BTREE, BITMAP, LABEL_LIST, FTS and those of vectors, such as IVF_PQ',
     ],
   ];
 

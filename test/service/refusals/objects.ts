@@ -253,9 +253,15 @@ export const objects: readonly RefusalGroup[] = [
       ],
       [
         'POST /v1/table/ns$t/create_index',
+        { body: { column: 'id', index_type: 'FTS' } },
+        '400 allow 13',
+        'an index of type FTS is made of texts or lists of texts, and the column "id" is of type int64',
+      ],
+      [
+        'POST /v1/table/ns$t/create_index',
         { body: { column: 'id', index_type: 'HASH' } },
         '400 allow 13',
-        '"HASH" is no type of an index; there are BTREE, BITMAP, LABEL_LIST and those of vectors, such as IVF_PQ',
+        '"HASH" is no type of an index; there are BTREE, BITMAP, LABEL_LIST, FTS and those of vectors, such as IVF_PQ',
       ],
       [
         'POST /v1/table/ns$t/backfill_column',
@@ -307,8 +313,26 @@ export const objects: readonly RefusalGroup[] = [
       [
         'POST /v1/table/ns$t/query',
         { body: { vector: [], full_text_query: { query: 'x' } } },
-        '406 allow 0',
-        'full text search is not built yet',
+        '404 allow 6',
+        'the table has no text index: a full-text search needs one of type FTS',
+      ],
+      [
+        'POST /v1/table/ns$t/query',
+        { body: { vector: [], full_text_query: { query: 'x', columns: ['id'] } } },
+        '404 allow 6',
+        'the column "id" has no text index: a full-text search needs one of type FTS',
+      ],
+      [
+        'POST /v1/table/ns$t/query',
+        { body: { vector: [], full_text_query: { query: 'x', columns: ['none'] } } },
+        '404/400 allow 12',
+        'the table has no column "none"',
+      ],
+      [
+        'POST /v1/table/ns$t/query',
+        { body: { vector: [1], full_text_query: { query: 'x' } } },
+        '400 allow 13',
+        'a query searches for vectors or for words: send vector and full_text_query in two queries and merge their answers',
       ],
       [
         'POST /v1/table/ns$t/describe',

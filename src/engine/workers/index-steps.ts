@@ -1,16 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { indexVectors, type VectorWork } from '../vector-index/code-builder.ts';
-import type { FragmentIndex } from '../table/snapshot.ts';
-import type { VectorStep } from './task.ts';
+import { indexHere } from '../index/fragment-indexer.ts';
+import type { IndexWork } from '../index/index-builder.ts';
+import type { IndexStep } from './task.ts';
 
 /** So often it is told how many rows are done. */
 const TELL_MILLIS = 100;
 
-/** Indexes vectors until the signal, and tells how far it has come; leaving early ends the work, too. */
-export async function* vectorSteps(
-  work: Omit<VectorWork, 'onRows'>,
+/** Indexes a fragment until the signal, and tells how far it has come; leaving early ends the work, too. */
+export async function* indexSteps(
+  work: Omit<IndexWork, 'onRows'>,
   signal: AbortSignal,
-): AsyncGenerator<VectorStep> {
+): AsyncGenerator<IndexStep> {
   let rows = 0;
   let left = false;
   const onRows = (more: number): void => {
@@ -18,7 +18,7 @@ export async function* vectorSteps(
     if (left) throw new Error('nobody waits for the index any more');
     rows += more;
   };
-  const indexing: Promise<FragmentIndex> = indexVectors({ ...work, onRows });
+  const indexing = indexHere({ ...work, onRows });
   const ended = indexing.then(
     () => true,
     () => true,

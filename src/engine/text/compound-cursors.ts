@@ -1,0 +1,171 @@
+import { END, type Cursor } from './cursor.ts';
+
+/** What all of some cursors find, with the sum of their scores. */
+export class AllCursor implements Cursor {
+  row: number;
+  readonly bound: number;
+  readonly count: number;
+  readonly #parts: readonly Cursor[];
+
+  /** @param parts At least one. */
+  constructor(parts: readonly Cursor[]) {
+    // The one that finds the least leads.
+    this.#parts = parts.toSorted((one, other) => one.count - other.count);
+    this.bound = parts.reduce((sum, part) => sum + part.bound, 0);
+    this.count = this.#parts[0]!.count;
+    this.row = this.#agreed(this.#parts[0]!.row);
+  }
+
+  next(): number {
+    return (this.row = this.#agreed(this.#parts[0]!.next()));
+  }
+
+  seek(row: number): number {
+    if (this.row >= row) return this.row;
+    return (this.row = this.#agreed(this.#parts[0]!.seek(row)));
+  }
+
+  score(): number {
+    return this.#parts.reduce((sum, part) => sum + part.score(), 0);
+  }
+
+  demand(): void {
+    // All parts are needed for each row.
+  }
+
+  /** The first row from one of the first part on that all parts have. */
+  #agreed(from: number): number {
+    let row = from;
+    for (let at = 1; at < this.#parts.length && row !== END;) {
+      const other = this.#parts[at]!.seek(row);
+      if (other === row) {
+        at++;
+        continue;
+      }
+      row = this.#parts[0]!.seek(other);
+      at = 1;
+    }
+    return row;
+  }
+}
+
+/** What any of some cursors finds, with the best of their scores. */
+export class BestCursor implements Cursor {
+  row: number;
+  readonly bound: number;
+  readonly count: number;
+  readonly #parts: readonly Cursor[];
+
+  constructor(parts: readonly Cursor[]) {
+    this.#parts = parts;
+    this.bound = Math.max(0, ...parts.map(({ bound }) => bound));
+    this.count = parts.reduce((count, part) => count + part.count, 0);
+    this.row = this.#nearest();
+  }
+
+  next(): number {
+    for (const part of this.#parts) if (part.row === this.row) part.next();
+    return (this.row = this.#nearest());
+  }
+
+  seek(row: number): number {
+    if (this.row >= row) return this.row;
+    for (const part of this.#parts) part.seek(row);
+    return (this.row = this.#nearest());
+  }
+
+  score(): number {
+    let best = -Infinity;
+    for (const part of this.#parts) {
+      if (part.row === this.row) best = Math.max(best, part.score());
+    }
+    return best;
+  }
+
+  demand(score: number): void {
+    for (const part of this.#parts) part.demand(score);
+  }
+
+  #nearest(): number {
+    return this.#parts.reduce((nearest, { row }) => Math.min(nearest, row), END);
+  }
+}
+
+/** Those rows of a cursor that pass a test, which may look at where other cursors stand. */
+export class FilteredCursor implements Cursor {
+  row: number;
+  readonly bound: number;
+  readonly count: number;
+  readonly #base: Cursor;
+  readonly #passes: (row: number) => boolean;
+
+  constructor(base: Cursor, passes: (row: number) => boolean) {
+    this.#base = base;
+    this.#passes = passes;
+    this.bound = base.bound;
+    this.count = base.count;
+    this.row = this.#passing(base.row);
+  }
+
+  next(): number {
+    return (this.row = this.#passing(this.#base.next()));
+  }
+
+  seek(row: number): number {
+    if (this.row >= row) return this.row;
+    return (this.row = this.#passing(this.#base.seek(row)));
+  }
+
+  score(): number {
+    return this.#base.score();
+  }
+
+  demand(score: number): void {
+    this.#base.demand(score);
+  }
+
+  #passing(from: number): number {
+    let row = from;
+    while (row !== END && !this.#passes(row)) row = this.#base.next();
+    return row;
+  }
+}
+
+/** The rows of a cursor, with so many times the score that another gives those that it finds too. */
+export class AdjustedCursor implements Cursor {
+  readonly bound: number;
+  readonly count: number;
+  readonly #base: Cursor;
+  readonly #other: Cursor;
+  readonly #times: number;
+
+  constructor(base: Cursor, other: Cursor, times: number) {
+    this.#base = base;
+    this.#other = other;
+    this.#times = times;
+    this.count = base.count;
+    this.bound = base.bound + Math.max(0, times * other.bound);
+  }
+
+  get row(): number {
+    return this.#base.row;
+  }
+
+  next(): number {
+    return this.#base.next();
+  }
+
+  seek(row: number): number {
+    return this.#base.seek(row);
+  }
+
+  score(): number {
+    const { row } = this.#base;
+    const score = this.#base.score();
+    return this.#other.seek(row) === row ? score + this.#times * this.#other.score() : score;
+  }
+
+  demand(): void {
+    // A row that scores little with one may score enough with both.
+  }
+}

@@ -1,0 +1,88 @@
+import { stopwords as arabic } from '@orama/stopwords/arabic';
+import { stopwords as danish } from '@orama/stopwords/danish';
+import { stopwords as dutch } from '@orama/stopwords/dutch';
+import { stopwords as finnish } from '@orama/stopwords/finnish';
+import { stopwords as french } from '@orama/stopwords/french';
+import { stopwords as german } from '@orama/stopwords/german';
+import { stopwords as greek } from '@orama/stopwords/greek';
+import { stopwords as italian } from '@orama/stopwords/italian';
+import { stopwords as norwegian } from '@orama/stopwords/norwegian';
+import { stopwords as portuguese } from '@orama/stopwords/portuguese';
+import { stopwords as romanian } from '@orama/stopwords/romanian';
+import { stopwords as russian } from '@orama/stopwords/russian';
+import { stopwords as swedish } from '@orama/stopwords/swedish';
+import { stopwords as tamil } from '@orama/stopwords/tamil';
+import { newStemmer } from 'snowball-stemmers';
+import { kept, short } from './stop-words.ts';
+
+/** The languages that LanceDB knows. */
+export const languages = [
+  'Arabic',
+  'Danish',
+  'Dutch',
+  'English',
+  'Finnish',
+  'French',
+  'German',
+  'Greek',
+  'Hungarian',
+  'Italian',
+  'Norwegian',
+  'Portuguese',
+  'Romanian',
+  'Russian',
+  'Spanish',
+  'Swedish',
+  'Tamil',
+  'Turkish',
+] as const;
+
+export type Language = (typeof languages)[number];
+
+/** Words that carry no meaning of their own. */
+const stopWords: Readonly<Record<Language, readonly string[]>> = {
+  Arabic: without(arabic, kept.Arabic),
+  Danish: danish,
+  Dutch: dutch,
+  English: short.English,
+  Finnish: finnish,
+  French: without(french, kept.French),
+  German: german,
+  Greek: greek,
+  Hungarian: short.Hungarian,
+  Italian: italian,
+  Norwegian: norwegian,
+  Portuguese: portuguese,
+  Romanian: without(romanian, kept.Romanian),
+  Russian: russian,
+  Spanish: short.Spanish,
+  Swedish: without(swedish, kept.Swedish),
+  Tamil: tamil,
+  Turkish: short.Turkish,
+};
+
+/** The language of a name, whatever its case. */
+export function languageOf(name: string): Language | undefined {
+  return languages.find((language) => language.toLowerCase() === name.toLowerCase());
+}
+
+/** The words that are left out of texts in a language. */
+export function stopWordsOf(language: Language): readonly string[] {
+  return stopWords[language];
+}
+
+/** Whether words of a language can be reduced to their stems. */
+export function hasStemmer(language: Language): boolean {
+  return language !== 'Greek';
+}
+
+/** What reduces a word in lower case to its stem: Snowball's algorithm for the language. */
+export function stemmerOf(language: Language): (word: string) => string {
+  const stemmer = newStemmer(language.toLowerCase());
+  return (word) => stemmer.stem(word);
+}
+
+function without(words: readonly string[], others: readonly string[]): readonly string[] {
+  const left = new Set(others);
+  return words.filter((word) => word !== '' && !left.has(word));
+}

@@ -1,0 +1,195 @@
+import { join } from 'node:path';
+import type { Data } from 'apache-arrow';
+import { isNull } from '../../arrow/data.ts';
+import { LruCache } from '../lru-cache.ts';
+import { cachedColumns } from '../table/cached-columns.ts';
+import type { ColumnCache } from '../table/column-cache.ts';
+import type { OpenFiles } from '../table/open-files.ts';
+import { DamagedText } from './damaged-text.ts';
+import { mergedParts, mergedPostings } from './merged-numbers.ts';
+import { decodePart, type PartHeader } from './part-header.ts';
+import { decodePostings, isIntact, type Postings } from './postings.ts';
+
+/** Some pages of a file: the tokens of a part. */
+interface PartPages {
+  /** The page with the lengths of the part's texts. */
+  readonly header: number;
+  /** The first token of each page behind it. */
+  readonly firsts: readonly string[];
+}
+
+interface Directory {
+  readonly parts: readonly PartPages[];
+  readonly lengths: PartHeader;
+}
+
+/** Memory for directories and the lengths of texts, in bytes. */
+const DIRECTORY_BYTES = 32 * 2 ** 20;
+
+/** A token of an index, and whether those behind it are wanted too. */
+export type TokenVisitor = (token: string) => 'on' | 'enough';
+
+/** Reads the files of text indices, page by page. What fails its checksum is refused. */
+export class TextReader {
+  readonly #files: OpenFiles;
+  readonly #cache: ColumnCache;
+  readonly #directories = new LruCache<Directory>(DIRECTORY_BYTES);
+  /** Which rows of a page in memory have passed their checksum. */
+  readonly #intact = new WeakMap<Data, Uint8Array>();
+
+  constructor(files: OpenFiles, cache: ColumnCache) {
+    this.#files = files;
+    this.#cache = cache;
+  }
+
+  /** How long the texts of a file's rows are. @throws DamagedText */
+  async lengths(folder: string, file: string): Promise<PartHeader> {
+    return (await this.#directory(join(folder, file))).lengths;
+  }
+
+  /** The rows of a token; undefined where none has it. @throws DamagedText */
+  async postings(folder: string, file: string, token: string): Promise<Postings | undefined> {
+    const path = join(folder, file);
+    const { parts } = await this.#directory(path);
+    const lists: Postings[] = [];
+    for (const part of parts) {
+      const page = pageOf(part, token);
+      if (page === undefined) continue;
+      const [keys, values] = await this.#columns(path, page, [0, 1]);
+      const row = rowOf(keys!, token);
+      if (row !== undefined) lists.push(decodePostings(this.#bytes(path, values!, row)));
+    }
+    return lists.length === 0 ? undefined : mergedPostings(lists);
+  }
+
+  /** Visits the tokens of each part from one on, in order. @throws DamagedText */
+  async visitTokens(
+    folder: string,
+    file: string,
+    from: string,
+    visit: TokenVisitor,
+  ): Promise<void> {
+    const path = join(folder, file);
+    const { parts } = await this.#directory(path);
+    for (const { header, firsts } of parts) {
+      let at = Math.max(0, placeOfLast(firsts, from));
+      for (let isEnough = false; at < firsts.length && !isEnough; at++) {
+        const [keys] = await this.#columns(path, header + 1 + at, [0]);
+        isEnough = visitKeys(keys!, from, visit) === 'enough';
+      }
+    }
+  }
+
+  /** Reads a whole file. @throws DamagedText for bytes that are not what was written. */
+  async check(path: string): Promise<void> {
+    const pages = await this.#files.use(path, async ({ file }) => file.batchRows.length - 1);
+    for (let page = 0; page < pages; page++) {
+      const [values] = await this.#columns(path, page, [1]);
+      for (let row = 0; row < values!.length; row++) this.#bytes(path, values!, row);
+    }
+  }
+
+  async #directory(path: string): Promise<Directory> {
+    const known = this.#directories.get(path);
+    if (known !== undefined) return known;
+    const last = await this.#files.use(path, async ({ file }) => file.batchRows.length - 1);
+    const [ends] = await this.#columns(path, last, [0]);
+    const parts = partsOf(ends!, last);
+    const headers: PartHeader[] = [];
+    for (const { header } of parts) {
+      const [values] = await this.#columns(path, header, [1]);
+      headers.push(decodePart(this.#bytes(path, values!, 0)));
+    }
+    const lengths = mergedParts(headers);
+    const directory = { parts, lengths };
+    this.#directories.set(path, directory, 256 + 2 * ends!.byteLength + lengths.lengths.byteLength);
+    return directory;
+  }
+
+  /** The bytes of a row, which begin with their checksum. */
+  #bytes(path: string, values: Data, row: number): Uint8Array {
+    const all: Uint8Array = values.values;
+    const offsets: Int32Array = values.valueOffsets;
+    const bytes = all.subarray(offsets[row], offsets[row + 1]);
+    const intact = this.#intact.get(values) ?? new Uint8Array(values.length);
+    if (intact[row] === 0) {
+      if (!isIntact(bytes)) throw new DamagedText(path);
+      intact[row] = 1;
+      this.#intact.set(values, intact);
+    }
+    return bytes;
+  }
+
+  async #columns(path: string, index: number, places: readonly number[]): Promise<readonly Data[]> {
+    const found = await this.#files.use(path, (file) =>
+      cachedColumns(
+        this.#cache,
+        file,
+        { index, range: undefined, places },
+        (length) => new Uint8Array(length),
+      ),
+    );
+    return places.map((place) => found.get(place)!);
+  }
+}
+
+/** A page without a key begins a part. */
+function partsOf(ends: Data, pages: number): readonly PartPages[] {
+  const token = tokenReader(ends);
+  const parts: { header: number; firsts: string[] }[] = [];
+  for (let page = 0; page < pages; page++) {
+    if (isNull(ends, 2 * page)) parts.push({ header: page, firsts: [] });
+    else parts.at(-1)?.firsts.push(token(2 * page));
+  }
+  return parts;
+}
+
+/** The page that has a token if any has. */
+function pageOf({ header, firsts }: PartPages, token: string): number | undefined {
+  const at = placeOfLast(firsts, token);
+  return at < 0 ? undefined : header + 1 + at;
+}
+
+/** The place of the last text that is not behind another. */
+function placeOfLast(texts: readonly string[], other: string): number {
+  let low = 0;
+  let high = texts.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (texts[middle]! <= other) low = middle + 1;
+    else high = middle;
+  }
+  return low - 1;
+}
+
+function rowOf(keys: Data, token: string): number | undefined {
+  const row = firstFrom(keys, token);
+  return row < keys.length && tokenReader(keys)(row) === token ? row : undefined;
+}
+
+/** The first key that is not before a token. */
+function firstFrom(keys: Data, token: string): number {
+  const key = tokenReader(keys);
+  let low = 0;
+  let high = keys.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (key(middle) < token) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+function visitKeys(keys: Data, from: string, visit: TokenVisitor): 'on' | 'enough' {
+  const key = tokenReader(keys);
+  for (let row = firstFrom(keys, from); row < keys.length; row++) {
+    if (visit(key(row)) === 'enough') return 'enough';
+  }
+  return 'on';
+}
+
+function tokenReader({ values, valueOffsets }: Data): (row: number) => string {
+  const bytes = Buffer.from(values.buffer, values.byteOffset, values.byteLength);
+  const offsets: Int32Array = valueOffsets;
+  return (row) => bytes.toString('utf8', offsets[row], offsets[row + 1]);
+}

@@ -1,0 +1,86 @@
+import type { RecordBatch } from 'apache-arrow';
+import { SCORE } from '../query/computed-columns.ts';
+import { fetchInOrder } from '../query/found-rows-in-order.ts';
+import { Places } from '../query/gather.ts';
+import type { Meters } from '../query/meters.ts';
+import type { FoundRows } from '../query/nearest-rows.ts';
+import { Pace } from '../query/pace.ts';
+import { allFiles, type QueryPlan } from '../query/plan.ts';
+import type { Scanner } from '../query/scan.ts';
+import { fetchRows } from '../query/search-rows.ts';
+import type { BatchSource } from '../table/fragment-reader.ts';
+import { allowedRows } from './allowed-rows.ts';
+import type { TextPlan } from './text-plan.ts';
+import { findTexts, rowPlaces, type ScoredRows } from './text-search.ts';
+import type { TextSource } from './text-source.ts';
+
+/** The rows of a full-text search, the one with the highest score first. */
+export async function* textRows(
+  plan: QueryPlan,
+  text: TextPlan,
+  source: BatchSource,
+  scanner: Scanner,
+  meters: Meters,
+): AsyncGenerator<RecordBatch> {
+  const { texts } = source;
+  if (texts === undefined) throw new Error('a full-text search needs a source with texts');
+  const found = await search(plan, text, source, texts, scanner, meters);
+  meters.passed('search', { rowsOut: found.positions.length });
+  const places = new Places();
+  const rows = await placed(plan, found, texts, scanner, places);
+  const searched = { plan, postfilter: text.postfilter, column: SCORE, scanner, places, meters };
+  yield* plan.sort === null
+    ? fetchRows(searched, rows, null)
+    : fetchInOrder(searched, plan.sort, rows, null);
+}
+
+async function search(
+  plan: QueryPlan,
+  text: TextPlan,
+  source: BatchSource,
+  texts: TextSource,
+  scanner: Scanner,
+  meters: Meters,
+): Promise<ScoredRows> {
+  const { snapshot } = plan;
+  const allowed = await allowedRows(plan, scanner, meters);
+  const pace = new Pace();
+  const deletions = (fragment: QueryPlan['snapshot']['fragments'][number]) =>
+    texts.deletions(snapshot, fragment);
+  const place = { source, snapshot, fastSearch: text.fastSearch };
+  const work = findTexts(text, place, { allowed, deletions }, () => pace.turn());
+  meters.passed('search', { rowsIn: Number(snapshot.rows), batches: 1 });
+  return meters.awaited('search', work);
+}
+
+/** Rows with the places where they are read, fragment by fragment; their order stays as it was. */
+async function placed(
+  { snapshot }: QueryPlan,
+  { positions, scores }: ScoredRows,
+  texts: TextSource,
+  scanner: Scanner,
+  places: Places,
+): Promise<FoundRows> {
+  const placeOf = rowPlaces(snapshot);
+  const byFragment = new Map<number, number[]>();
+  for (const [at, position] of positions.entries()) {
+    const { fragment } = placeOf(position);
+    byFragment.set(fragment, [...(byFragment.get(fragment) ?? []), at]);
+  }
+  const files = allFiles(snapshot);
+  const moved = new Float64Array(positions.length);
+  for (const fragment of [...byFragment.keys()].sort((one, other) => one - other)) {
+    const found = byFragment.get(fragment)!;
+    const rowOf = (at: number) => placeOf(positions[at]!).row;
+    found.sort((one, other) => rowOf(one) - rowOf(other));
+    const file = files[fragment]!;
+    const rows = Uint32Array.from(found, rowOf);
+    let next = 0;
+    const candidates = await texts.rows(snapshot, file.fragment, rows);
+    for await (const place of scanner.chosen(file, candidates)) {
+      places.add(place);
+      for (let at = 0; at < place.rows; at++) moved[found[next++]!] = place.offset + at;
+    }
+  }
+  return { positions: moved, distances: scores };
+}

@@ -1,0 +1,150 @@
+import { placeIn } from '../index/row-set.ts';
+import { NearestRows } from '../query/nearest-rows.ts';
+import type { Fragment, Snapshot } from '../table/snapshot.ts';
+import { fragmentKey } from '../table/snapshot.ts';
+import type { AllowedRows } from './allowed-rows.ts';
+import { findWords, type TextPlace, type WordsFound } from './column-texts.ts';
+import { END, nothing, type Cursor } from './cursor.ts';
+import { queryCursor, type QueryWords } from './query-cursor.ts';
+import { searchWords, type SearchWords } from './search-words.ts';
+import type { TextPlan } from './text-plan.ts';
+import { leavesOf, type LeafQuery } from './text-query.ts';
+
+/** Rows that a search found, the one with the highest score first. */
+export interface ScoredRows {
+  /** Positions among the rows of all fragments' files, deleted ones included. */
+  readonly positions: Float64Array;
+  readonly scores: Float32Array;
+}
+
+/** Rows that are not searched, though they are there. */
+export interface ExcludedRows {
+  readonly allowed: AllowedRows | null;
+  /** The deleted rows of a fragment, ascending. */
+  deletions(fragment: Fragment): Promise<Uint32Array>;
+}
+
+/** The rows that a query finds, as many as the plan keeps; of equals those that lie first in the table. */
+export async function findTexts(
+  plan: TextPlan,
+  place: TextPlace,
+  excluded: ExcludedRows,
+  turn: () => Promise<void>,
+): Promise<ScoredRows> {
+  const { allowed } = excluded;
+  const words = await wordsOfAll(plan, place);
+  const kept = new NearestRows(plan.keep ?? Infinity, { lower: null, upper: null });
+  let first = 0;
+  for (const fragment of place.snapshot.fragments) {
+    const bits = allowed === null ? null : allowed.get(fragmentKey(fragment));
+    const cursor =
+      bits === undefined ? nothing : queryCursor(plan.query, fragment, (leaf) => words.get(leaf)!);
+    if (cursor.row !== END) {
+      const gone = await excluded.deletions(fragment);
+      const passes = (row: number) => isThere(row, gone) && isAllowed(row, bits ?? null);
+      collect(cursor, passes, new OfferedRows(kept, first));
+    }
+    first += fragment.physicalRows;
+    await turn();
+  }
+  const { positions, distances } = kept.found();
+  return { positions, scores: distances.map((distance) => -distance) };
+}
+
+/** The words of all queries, found column by column. */
+async function wordsOfAll(
+  { query, texts }: TextPlan,
+  place: TextPlace,
+): Promise<ReadonlyMap<LeafQuery, QueryWords>> {
+  const words = new Map<LeafQuery, QueryWords>();
+  for (const text of texts) {
+    const leaves = leavesOf(query).filter(({ column }) => column === text.column);
+    const searched: readonly SearchWords[] = leaves.map((leaf) => searchWords(leaf, text));
+    const found: WordsFound = await findWords(place, text, searched);
+    for (const each of searched) words.set(each.leaf, { words: each, found });
+  }
+  return words;
+}
+
+function isThere(row: number, gone: Uint32Array): boolean {
+  return gone.length === 0 || gone[placeIn(gone, row)] !== row;
+}
+
+function isAllowed(row: number, bits: Uint8Array | null): boolean {
+  return bits === null || ((bits[row >> 3]! >> (row & 7)) & 1) === 1;
+}
+
+function collect(cursor: Cursor, passes: (row: number) => boolean, rows: OfferedRows): void {
+  let { least } = rows;
+  cursor.demand(least);
+  for (let { row } = cursor; row !== END; row = cursor.next()) {
+    const score = cursor.score();
+    if (score <= least || !passes(row)) continue;
+    if (!rows.add(row, score)) continue;
+    ({ least } = rows);
+    cursor.demand(least);
+  }
+  rows.flush();
+}
+
+/** So many rows are offered at once. */
+const AT_ONCE = 64;
+
+/** Hands rows of a fragment over in portions. */
+class OfferedRows {
+  readonly #kept: NearestRows;
+  readonly #first: number;
+  readonly #rows = new Uint32Array(AT_ONCE);
+  readonly #distances = new Float32Array(AT_ONCE);
+  #count = 0;
+
+  /** @param first Position of the fragment's first row. */
+  constructor(kept: NearestRows, first: number) {
+    this.#kept = kept;
+    this.#first = first;
+  }
+
+  /** Rows that score no higher are not kept. */
+  get least(): number {
+    return -this.#kept.limit;
+  }
+
+  /** Adds a row. Answers whether `least` may be another now. */
+  add(row: number, score: number): boolean {
+    this.#rows[this.#count] = row;
+    this.#distances[this.#count++] = -score;
+    if (this.#count < AT_ONCE) return false;
+    this.flush();
+    return true;
+  }
+
+  flush(): void {
+    const [rows, distances] = [this.#rows, this.#distances];
+    this.#kept.offer(
+      distances.subarray(0, this.#count),
+      rows.subarray(0, this.#count),
+      this.#first,
+    );
+    this.#count = 0;
+  }
+}
+
+/** A row by the fragment that has it, and its position in the fragment's files. */
+export interface RowPlace {
+  readonly fragment: number;
+  readonly row: number;
+}
+
+/** Finds out where rows lie, given their positions among the rows of all fragments' files. */
+export function rowPlaces({ fragments }: Snapshot): (position: number) => RowPlace {
+  const starts: number[] = [];
+  let sum = 0;
+  for (const { physicalRows } of fragments) {
+    starts.push(sum);
+    sum += physicalRows;
+  }
+  return (position) => {
+    const fragment = placeIn(starts, position + 1) - 1;
+    return { fragment, row: position - starts[fragment]! };
+  };
+}

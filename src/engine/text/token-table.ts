@@ -1,0 +1,172 @@
+import { GrowingNumbers } from './growing-numbers.ts';
+import { narrowed, type Postings } from './postings.ts';
+import type { PartHeader } from './part-header.ts';
+import type { RowTexts } from './text-column.ts';
+import type { Tokenizer } from './tokenizer.ts';
+
+/** Between two texts of a list so many positions are free: no phrase goes from one to the other. */
+const GAP = 1000;
+
+/** A token with the rows that have it. */
+export interface TokenRows {
+  readonly token: string;
+  readonly postings: Postings;
+}
+
+/** Which of the tokens are gathered. */
+export type TokenTest = (token: string) => boolean;
+
+const everyToken: TokenTest = () => true;
+
+/**
+ * Gathers the tokens of rows that follow each other: which rows have each, how often, and
+ * where. What it holds grows with the tokens, so who has many rows empties it now and then.
+ */
+export class TokenTable {
+  readonly #tokenizer: Tokenizer;
+  readonly #withPositions: boolean;
+  readonly #test: TokenTest;
+  readonly #first: number;
+  readonly #ids = new Map<string, number>();
+  readonly #tokens = new GrowingNumbers();
+  readonly #rows = new GrowingNumbers();
+  readonly #positions = new GrowingNumbers();
+  readonly #lengths = new GrowingNumbers();
+  #texts = 0;
+  #sum = 0;
+
+  /**
+   * @param first Position of the first row in its fragment's files.
+   * @param test Other tokens count for the lengths of texts alone.
+   */
+  constructor(
+    tokenizer: Tokenizer,
+    withPositions: boolean,
+    first: number,
+    test: TokenTest = everyToken,
+  ) {
+    this.#tokenizer = tokenizer;
+    this.#withPositions = withPositions;
+    this.#first = first;
+    this.#test = test;
+  }
+
+  /** How many tokens it holds, each as often as it was found. */
+  get held(): number {
+    return this.#tokens.length;
+  }
+
+  /** How many different ones. */
+  get distinct(): number {
+    return this.#ids.size;
+  }
+
+  get rows(): number {
+    return this.#lengths.length;
+  }
+
+  /** Adds the next row. */
+  add(texts: RowTexts): void {
+    const row = this.#first + this.#lengths.length;
+    let [count, next] = [0, 0];
+    for (const text of texts ?? []) {
+      const start = next;
+      this.#tokenizer.visit(text, (token, position) => {
+        count++;
+        next = start + position + GAP;
+        this.#addToken(token, row, start + position);
+      });
+    }
+    this.#lengths.add(count);
+    this.#sum += count;
+    if (texts !== null) this.#texts++;
+  }
+
+  #addToken(token: string, row: number, position: number): void {
+    let id = this.#ids.get(token);
+    if (id === undefined) {
+      id = this.#test(token) ? this.#kept() : -1;
+      this.#ids.set(token, id);
+    }
+    if (id < 0) return;
+    this.#tokens.add(id);
+    this.#rows.add(row);
+    if (this.#withPositions) this.#positions.add(position);
+  }
+
+  #keptCount = 0;
+
+  #kept(): number {
+    return this.#keptCount++;
+  }
+
+  /** How long the rows' texts are. */
+  header(): PartHeader {
+    const lengths = this.#lengths.values;
+    let most = 0;
+    for (const length of lengths) if (length > most) most = length;
+    return {
+      first: this.#first,
+      texts: this.#texts,
+      tokens: this.#sum,
+      lengths: narrowed(lengths, most),
+    };
+  }
+
+  /** The tokens with their rows, in the order of their text. */
+  *sorted(): Generator<TokenRows> {
+    const entries = [...this.#ids].filter(([, id]) => id >= 0);
+    entries.sort(([one], [other]) => (one < other ? -1 : 1));
+    const { starts, order } = this.#byToken(entries.map(([, id]) => id));
+    for (const [rank, [token]] of entries.entries()) {
+      const places = order.subarray(starts[rank], starts[rank + 1]);
+      yield { token, postings: this.#postings(places) };
+    }
+  }
+
+  /** Where each token was found, as they were added, one token after the other. */
+  #byToken(ids: readonly number[]): { starts: Uint32Array; order: Uint32Array } {
+    const ranks = new Uint32Array(this.#keptCount);
+    for (const [rank, id] of ids.entries()) ranks[id] = rank;
+    const tokens = this.#tokens.values;
+    const starts = new Uint32Array(ids.length + 1);
+    for (const id of tokens) starts[ranks[id]! + 1]!++;
+    for (let rank = 0; rank < ids.length; rank++) starts[rank + 1]! += starts[rank]!;
+    const next = starts.slice();
+    const order = new Uint32Array(tokens.length);
+    for (let at = 0; at < tokens.length; at++) order[next[ranks[tokens[at]!]!]!++] = at;
+    return { starts, order };
+  }
+
+  #postings(places: Uint32Array): Postings {
+    const found = this.#rows.values;
+    const lengths = this.#lengths.values;
+    const rows = new Uint32Array(places.length);
+    const counts = new Uint32Array(places.length);
+    let [length, mostCount, leastLength] = [0, 0, Infinity];
+    for (const place of places) {
+      const row = found[place]!;
+      if (length === 0 || rows[length - 1] !== row) {
+        rows[length++] = row;
+        leastLength = Math.min(leastLength, lengths[row - this.#first]!);
+      }
+      mostCount = Math.max(mostCount, ++counts[length - 1]!);
+    }
+    return {
+      rows: rows.slice(0, length),
+      counts: narrowed(counts.subarray(0, length), mostCount),
+      positions: this.#withPositions ? this.#positionsAt(places) : null,
+      mostCount,
+      leastLength,
+    };
+  }
+
+  #positionsAt(places: Uint32Array): Postings['positions'] {
+    const all = this.#positions.values;
+    const positions = places.map((place) => all[place]!);
+    return narrowed(
+      positions,
+      positions.reduce((most, position) => Math.max(most, position), 0),
+    );
+  }
+}

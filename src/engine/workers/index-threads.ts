@@ -1,0 +1,37 @@
+import type { FragmentIndexer } from '../index/fragment-indexer.ts';
+import { indexHere } from '../index/fragment-indexer.ts';
+import type { IndexWork } from '../index/index-builder.ts';
+import { bytesOf, type FragmentIndex, type IndexType } from '../table/snapshot.ts';
+import { snapshotMessage } from './snapshot-message.ts';
+import type { IndexStep } from './task.ts';
+import type { ThreadPool } from './thread-pool.ts';
+
+/** A fragment of so many bytes is indexed sooner than a thread has begun. */
+const LIGHT_BYTES = 2 ** 22;
+
+/** Kinds of index that take long: cutting texts into words, and making codes of vectors. */
+const heavy: ReadonlySet<IndexType> = new Set(['FTS', 'IVF_RQ', 'IVF_FLAT']);
+
+/** Indexes fragments on threads, where there are some and it takes long. */
+export function indexerOn(pool: ThreadPool): FragmentIndexer {
+  return (work) => {
+    const { fragment, index } = work;
+    const isHeavy = pool.size > 0 && heavy.has(index.type) && bytesOf(fragment) > LIGHT_BYTES;
+    return isHeavy ? onThread(pool, work) : indexHere(work);
+  };
+}
+
+async function onThread(
+  pool: ThreadPool,
+  { snapshot, fragment, index, onRows }: IndexWork,
+): Promise<FragmentIndex> {
+  const message = snapshotMessage({ ...snapshot, fragments: [fragment] });
+  const task = { kind: 'index', snapshot: message, index } as const;
+  // Whoever stops taking what the thread tells stops the thread's work.
+  for await (const bytes of await pool.run(task, new AbortController().signal)) {
+    const step = JSON.parse(new TextDecoder().decode(bytes)) as IndexStep;
+    if ('file' in step) return step.file;
+    onRows(step.rows);
+  }
+  throw new Error('a thread has indexed a fragment and named no file');
+}

@@ -1,0 +1,92 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { ColumnCache } from '../../../src/engine/table/column-cache.ts';
+import { MemoryBudget } from '../../../src/engine/table/memory-budget.ts';
+import { OpenFiles } from '../../../src/engine/table/open-files.ts';
+import { TextFileWriter } from '../../../src/engine/text/text-file-writer.ts';
+import { defaultTextOptions } from '../../../src/engine/text/text-options.ts';
+import { TextReader } from '../../../src/engine/text/text-reader.ts';
+import { TokenTable } from '../../../src/engine/text/token-table.ts';
+import { Tokenizer } from '../../../src/engine/text/tokenizer.ts';
+
+let folder: string;
+let files: OpenFiles;
+let reader: TextReader;
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'texts-'));
+  files = new OpenFiles();
+  reader = new TextReader(files, new ColumnCache(new MemoryBudget(2 ** 20)));
+});
+
+afterEach(async () => {
+  await files.close();
+  await rm(folder, { recursive: true });
+});
+
+/** Writes texts as parts of a file, and answers its path. */
+async function written(
+  ...parts: readonly (readonly (readonly string[] | null)[])[]
+): Promise<string> {
+  const uuid = '11111111-2222-3333-4444-555555555555';
+  const writer = await TextFileWriter.create(folder, uuid);
+  const tokenizer = new Tokenizer({ ...defaultTextOptions, stem: false });
+  let first = 0;
+  for (const texts of parts) {
+    const table = new TokenTable(tokenizer, true, first);
+    for (const text of texts) table.add(text);
+    for await (const page of writer.part(table)) expect(page).toBe(0);
+    first += texts.length;
+  }
+  const index = { name: 'i', uuid, type: 'FTS', field: 0, createdMillis: 0 } as const;
+  return (await writer.finish(index)).path;
+}
+
+const one = [['red dog'], ['dog and dog', 'cat'], null, []];
+const many = Array.from({ length: 9000 }, (_, at) => [`word${at} dog ${'long '.repeat(at % 300)}`]);
+
+it('gives back what was written, of one part or of several', async () => {
+  const path = await written(one, many, [['cat']]);
+  const { texts, tokens, lengths } = await reader.lengths(folder, path);
+  expect([texts, lengths.length, [...lengths.subarray(0, 5)]]).toEqual([
+    9004,
+    9005,
+    [2, 3, 0, 0, 2],
+  ]);
+  expect(tokens).toBe(Array.from(lengths).reduce((sum, length) => sum + length, 0));
+  const dogs = (await reader.postings(folder, path, 'dog'))!;
+  expect([...dogs.rows.subarray(0, 4)]).toEqual([0, 1, 4, 5]);
+  expect([...dogs.counts.subarray(0, 4)]).toEqual([1, 2, 1, 1]);
+  expect([...dogs.positions!.subarray(0, 4)]).toEqual([1, 0, 2, 1]);
+  expect([dogs.rows.length, dogs.mostCount, dogs.leastLength]).toEqual([9002, 2, 2]);
+  const cats = (await reader.postings(folder, path, 'cat'))!;
+  expect([[...cats.rows], [...cats.positions!]]).toEqual([
+    [1, 9004],
+    [1002, 0],
+  ]);
+  expect([...(await reader.postings(folder, path, 'long'))!.counts.subarray(0, 3)]).toEqual([
+    1, 2, 3,
+  ]);
+  for (const at of [0, 1, 4095, 4096, 8999]) {
+    expect((await reader.postings(folder, path, `word${at}`))?.rows).toEqual(
+      Uint32Array.of(at + 4),
+    );
+  }
+  for (const token of ['', 'a', 'word', 'word9000', 'zebra', '\u{10ffff}']) {
+    expect(await reader.postings(folder, path, token)).toBeUndefined();
+  }
+  await reader.check(join(folder, path));
+});
+
+it('visits tokens in order from one on', async () => {
+  const path = await written(one, many);
+  const visited: string[] = [];
+  await reader.visitTokens(folder, path, 'word899', (token) => {
+    visited.push(token);
+    return token.startsWith('word899') ? 'on' : 'enough';
+  });
+  const numbers = Array.from({ length: 10 }, (_, at) => `word899${at}`);
+  expect(visited).toEqual(['word899', ...numbers, 'word9']);
+});
