@@ -160,7 +160,7 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
   const paths = virtual.map(({ path }) => path);
   const catalog = new Catalog(store, committer, paths);
   const memory = new MemoryBudget(options.cacheBytes);
-  const reader = new FragmentReader(memory, (work) => vectorsOnThreads(threads)(work));
+  const reader = new FragmentReader(memory);
   const removed = () => reader.closeRemoved();
   const running = new Running();
   const presence = await Presence.open(join(data, 'catalog', 'processes'), running);
@@ -176,13 +176,14 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
     removed,
     onCommit: (table, chain, manifest) => following.notice({ table, chain }, manifest),
   });
-  const following = new VersionWork({ store, tables, reader, running });
+  const threads = new ThreadPool(options.workers ?? 0);
+  const vectors = vectorsOnThreads(threads);
+  const following = new VersionWork({ store, tables, reader, running, vectors });
   const transactions = new Transactions(store, committer);
   const judges = judgingOf(options);
   const judge = backfillJudge(judges, tables);
-  const works = jobWorks({ store, tables, reader, judge }, running);
+  const works = jobWorks({ store, tables, reader, judge, vectors }, running);
   const runner = new JobRunner({ transactions, works });
-  const threads = new ThreadPool(options.workers ?? 0);
   const heavy = new HeavyWork(threads, memory);
   const keeper = new JournalKeeper({ folder: join(data, 'catalog'), store, committer });
   const tags = new Tags(store, committer);

@@ -2,7 +2,7 @@ import type { Contents } from '../table/change.ts';
 import type { BatchSource } from '../table/fragment-reader.ts';
 import { columnKey, uncovered } from '../table/index-upkeep.ts';
 import type { FragmentIndex, IndexDefinition, Snapshot } from '../table/snapshot.ts';
-import { indexVectors } from '../vector-index/code-builder.ts';
+import { indexVectors, type VectorIndexer } from '../vector-index/code-builder.ts';
 import { isVectorIndex } from '../vector-index/vector-kind.ts';
 import { indexFragment } from './index-builder.ts';
 
@@ -10,9 +10,12 @@ import { indexFragment } from './index-builder.ts';
 export class IndexFiles {
   readonly index: IndexDefinition;
   readonly #source: BatchSource;
+  readonly #vectors: VectorIndexer;
   readonly #files = new Map<string, FragmentIndex>();
 
-  constructor(source: BatchSource, index: IndexDefinition) {
+  /** @param vectors What makes the codes of vectors. */
+  constructor(source: BatchSource, index: IndexDefinition, vectors: VectorIndexer = indexVectors) {
+    this.#vectors = vectors;
     this.#source = source;
     this.index = index;
   }
@@ -33,7 +36,7 @@ export class IndexFiles {
       const { index } = this;
       const work = { source: this.#source, snapshot, fragment, index, onRows };
       const file = isVectorIndex(index)
-        ? await (this.#source.vectors?.index ?? indexVectors)({ ...work, index })
+        ? await this.#vectors({ ...work, index })
         : await indexFragment(work);
       this.#files.set(key, file);
     }

@@ -8,6 +8,7 @@ import type { FragmentReader } from '../table/fragment-reader.ts';
 import { uncovered, withIndexFiles } from '../table/index-upkeep.ts';
 import type { Manifest } from '../table/manifest.ts';
 import type { Tables } from '../table/tables.ts';
+import type { VectorIndexer } from '../vector-index/code-builder.ts';
 import type { Line } from './background-compaction.ts';
 import { currentTable, givenUp } from './current-table.ts';
 import type { OnFault } from './job-runner.ts';
@@ -16,6 +17,8 @@ export interface IndexingParts {
   readonly store: Store;
   readonly tables: Tables;
   readonly reader: FragmentReader;
+  /** What makes the codes of vectors, if not this thread. */
+  readonly vectors?: VectorIndexer;
   /** Keeps the files of an index from being collected while they are made. */
   readonly running: Running;
   /** So long after a version its rows are indexed, with those of the versions that came meanwhile. */
@@ -94,7 +97,9 @@ export class BackgroundIndexing {
         const snapshot = await tables.snapshot(line.table.content, undefined, line.chain);
         if (!hasTail(snapshot)) return;
         const { indices = [] } = snapshot;
-        const all = indices.map((index) => new IndexFiles(this.#parts.reader, index));
+        const all = indices.map(
+          (index) => new IndexFiles(this.#parts.reader, index, this.#parts.vectors),
+        );
         await this.#cover(line, all);
         return;
       } catch (error) {

@@ -7,6 +7,7 @@ import type { FragmentReader } from '../table/fragment-reader.ts';
 import { withIndex } from '../table/index-upkeep.ts';
 import type { IndexDefinition } from '../table/snapshot.ts';
 import type { Tables } from '../table/tables.ts';
+import type { VectorIndexer } from '../vector-index/code-builder.ts';
 import { chainOf, placeOf } from './backfill.ts';
 import type { Line } from './background-compaction.ts';
 import type { Job, JobWork } from './job.ts';
@@ -16,6 +17,8 @@ export interface IndexJobParts {
   readonly store: Store;
   readonly tables: Tables;
   readonly reader: FragmentReader;
+  /** What makes the codes of vectors, if not this thread. */
+  readonly vectors?: VectorIndexer;
 }
 
 /** So many times it is looked at which fragments came meanwhile; what comes later is indexed in the background. */
@@ -34,7 +37,7 @@ export function buildIndex(parts: IndexJobParts): JobWork {
     const chain = await chainOf(tables, table.content, spec);
     const line = { table, chain };
     const base = await tables.snapshot(table.content, undefined, chain);
-    const files = new IndexFiles(reader, definitionOf(spec, base));
+    const files = new IndexFiles(reader, definitionOf(spec, base), parts.vectors);
     const work: Work = { tables, line, current, files, job, spec, submitted: false };
     try {
       await prepare(work);

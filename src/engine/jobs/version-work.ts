@@ -1,6 +1,6 @@
 import type { Manifest } from '../table/manifest.ts';
 import { BackgroundCompaction, type CompactionParts, type Line } from './background-compaction.ts';
-import { BackgroundIndexing } from './background-indexing.ts';
+import { BackgroundIndexing, type IndexingParts } from './background-indexing.ts';
 import type { OnFault } from './job-runner.ts';
 
 /** What is done in the background about the versions that tables get: small files are merged, indices follow. */
@@ -8,7 +8,7 @@ export class VersionWork {
   readonly compaction: BackgroundCompaction;
   readonly #indexing: BackgroundIndexing;
 
-  constructor(parts: CompactionParts) {
+  constructor(parts: CompactionParts & IndexingParts) {
     this.compaction = new BackgroundCompaction(parts);
     this.#indexing = new BackgroundIndexing(parts);
   }

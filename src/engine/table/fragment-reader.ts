@@ -7,7 +7,6 @@ import { IndexReader } from '../index/index-reader.ts';
 import { findRows, type FragmentLookup } from '../index/lookup.ts';
 import { stretchesOf } from '../index/stretches.ts';
 import { LruCache } from '../lru-cache.ts';
-import { indexVectors, type VectorIndexer } from '../vector-index/code-builder.ts';
 import { holdsCodes } from '../vector-index/code-file.ts';
 import { CodeStore } from '../vector-index/code-store.ts';
 import { vectorSource, type VectorSource } from '../vector-index/vector-source.ts';
@@ -130,11 +129,8 @@ export class FragmentReader implements BatchSource {
   /** Is told of files of indices that cannot be used. */
   onDamage: (error: Error) => void = () => undefined;
 
-  /**
-   * @param budget Memory for columns that are read often; none unless given.
-   * @param indexer Makes the codes of vectors.
-   */
-  constructor(budget = new MemoryBudget(0), indexer: VectorIndexer = indexVectors) {
+  /** @param budget Memory for columns that are read often; none unless given. */
+  constructor(budget: MemoryBudget = new MemoryBudget(0)) {
     this.#columnCache = new ColumnCache(budget);
     this.#indexReader = new IndexReader(this.#files, this.#columnCache);
     this.indices = {
@@ -147,7 +143,7 @@ export class FragmentReader implements BatchSource {
       starts: (...asked: [Snapshot, Fragment]) =>
         this.#first(...asked, async (file) => file.starts),
     };
-    this.vectors = vectorSource(this.#codes, rows, indexer);
+    this.vectors = vectorSource(this.#codes, rows);
   }
 
   async *batches(

@@ -1,14 +1,11 @@
 import { join } from 'node:path';
 import { candidatesOf, type Candidates } from '../index/candidates.ts';
 import type { Fragment, FragmentIndex, Snapshot } from '../table/snapshot.ts';
-import type { VectorIndexer } from './code-builder.ts';
 import type { LoadedCodes } from './code-search.ts';
 import type { CodeStore } from './code-store.ts';
 
 /** Reads the codes of vector indices, and the rows that were chosen by them. */
 export interface VectorSource {
-  /** Makes the codes of a fragment. */
-  readonly index: VectorIndexer;
   /** The codes of a file; null when it is damaged, which is told to whoever keeps the table. */
   codes(folder: string, file: FragmentIndex): Promise<LoadedCodes | null>;
   /** The deleted rows of a fragment, ascending. */
@@ -25,13 +22,8 @@ interface FragmentRows {
 }
 
 /** Codes that a store keeps, of fragments whose rows somebody else knows. */
-export function vectorSource(
-  codes: CodeStore,
-  rows: FragmentRows,
-  index: VectorIndexer,
-): VectorSource {
+export function vectorSource(codes: CodeStore, rows: FragmentRows): VectorSource {
   return {
-    index,
     codes: (folder, file) => codes.codes(join(folder, file.path)),
     deletions: (snapshot, fragment) => rows.deletions(snapshot, fragment),
     candidates: async (snapshot, fragment, chosen) => {
