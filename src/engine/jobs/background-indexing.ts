@@ -17,7 +17,7 @@ export interface IndexingParts {
   readonly store: Store;
   readonly tables: Tables;
   readonly reader: FragmentReader;
-  /** What builds text indices. */
+  /** What writes index files. */
   readonly indexer: FragmentIndexer;
   /** Keeps the files of an index from being collected while they are made. */
   readonly running: Running;

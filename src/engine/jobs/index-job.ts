@@ -17,7 +17,7 @@ export interface IndexJobParts {
   readonly store: Store;
   readonly tables: Tables;
   readonly reader: FragmentReader;
-  /** What builds text indices. */
+  /** What writes index files. */
   readonly indexer: FragmentIndexer;
 }
 
