@@ -183,8 +183,8 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
   const judges = judgingOf(options);
   const judge = backfillJudge(judges, tables);
   const works = jobWorks({ store, tables, reader, judge, indexer }, running);
-  const isAlive = (name: string) => presence.isAlive(name);
-  const runner = new JobRunner({ transactions, works, holder: presence.name, isAlive });
+  const isGone = (name: string) => presence.isGone(name);
+  const runner = new JobRunner({ transactions, works, holder: presence.name, isGone });
   const heavy = new HeavyWork(pool, memory);
   const keeper = new JournalKeeper({ folder: join(data, 'catalog'), store, committer });
   const tags = new Tags(store, committer);
@@ -219,7 +219,7 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
     horizon,
     removed,
     process: presence.name,
-    isAlive,
+    isAlive: (name) => presence.isAlive(name),
   };
   return {
     backend: new LeasedBackend(backend, running),

@@ -24,8 +24,8 @@ export interface JobRunnerOptions {
   readonly leaseMillis?: number;
   /** The name of this process among those that may run the jobs; one of its own unless given. */
   readonly holder?: string;
-  /** Whether the process of a name may still be alive; each may unless it is given. */
-  readonly isAlive?: (holder: string) => Promise<boolean>;
+  /** Whether the process of a name is known to be dead; none is unless it is given. */
+  readonly isGone?: IsGone;
   /** How often jobs are looked for that other processes left. */
   readonly pollMillis?: number;
 }
@@ -118,13 +118,12 @@ export class JobRunner {
 
   /** Looks at each process once. */
   #goneHolders(): IsGone {
-    const { isAlive } = this.#options;
-    if (isAlive === undefined) return async () => false;
+    const { isGone = async () => false } = this.#options;
     const known = new Map<string, Promise<boolean>>();
-    return async (holder) => {
-      const alive = known.get(holder) ?? isAlive(holder);
-      known.set(holder, alive);
-      return !(await alive);
+    return (holder) => {
+      const gone = known.get(holder) ?? isGone(holder);
+      known.set(holder, gone);
+      return gone;
     };
   }
 

@@ -45,6 +45,8 @@ export class Presence {
   readonly name = `${randomUUID()}.json`;
   readonly #running: Running;
   readonly #mark: ProcessMark;
+  /** The names of processes that were seen to be dead, and whose files are gone. */
+  readonly #dead = new Set<string>();
   #timer: NodeJS.Timeout | undefined;
   #writing: Promise<void> = Promise.resolve();
 
@@ -73,6 +75,15 @@ export class Presence {
     if (name === this.name) return true;
     const path = join(this.#folder, name);
     return (await this.#others()).some((other) => other.path === path);
+  }
+
+  /**
+   * Whether the process of a name was seen to be dead from here. Of one whose file is not
+   * there nothing is known: it may have come to be a moment ago, on another machine.
+   */
+  async isGone(name: string): Promise<boolean> {
+    await this.#others();
+    return this.#dead.has(name);
   }
 
   /** Waits until the other processes have said how things are after now; those that do not are not waited for long. */
@@ -114,8 +125,12 @@ export class Presence {
       const path = join(this.#folder, name);
       const sign = await readSign(path);
       if (sign === undefined) continue;
-      if (await mayLive(sign, this.#mark)) found.push({ path, sign });
-      else await Promise.all([path, `${path}.new`].map((left) => rm(left, { force: true })));
+      if (await mayLive(sign, this.#mark)) {
+        found.push({ path, sign });
+        continue;
+      }
+      this.#dead.add(name);
+      await Promise.all([path, `${path}.new`].map((left) => rm(left, { force: true })));
     }
     return found;
   }

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
-import { tableKey } from '../../../src/engine/catalog/keys.ts';
+import { tableKey, transactionKey } from '../../../src/engine/catalog/keys.ts';
 import { encodeTable } from '../../../src/engine/catalog/records-codec.ts';
 import { type Job, type JobWork } from '../../../src/engine/jobs/job.ts';
 import { JobRunner } from '../../../src/engine/jobs/job-runner.ts';
@@ -139,6 +139,39 @@ describe('a job', () => {
     expect(late).toEqual([
       expect.objectContaining({ message: expect.stringMatching(/taken over/) }),
     ]);
+  });
+
+  it('is taken over at once from a process that is known to be dead, and from no other', async () => {
+    const [first, second] = [await begin(), await begin()];
+    for (const [id, holder] of [
+      [first, 'dead'],
+      [second, 'alive'],
+    ] as const) {
+      const lease = { holder, untilMillis: Date.now() + LONG };
+      await transactions.change(id, (record) => ({ ...record, status: 'RUNNING', lease }));
+    }
+    const works = { backfill: end, index: end };
+    const isGone = async (holder: string) => holder === 'dead';
+    const runner = new JobRunner({ transactions, works, pollMillis: 10, isGone });
+    runners.push(runner);
+    runner.start(() => undefined);
+    expect(await until(first, 'SUCCEEDED')).toMatchObject({ attempts: 1 });
+    expect(await until(second, 'RUNNING')).toMatchObject({ lease: { holder: 'alive' } });
+    await transactions.change(second, (record) => ({ ...record, status: 'CANCELED', lease: null }));
+  });
+
+  it('waits for no other of which something is wrong', async () => {
+    const broken = await begin();
+    const key = transactionKey(broken);
+    const before = await store.get(key);
+    await store.commit([], [{ key, value: Buffer.from('{') }]);
+    const id = await begin();
+    const faults: unknown[] = [];
+    runnerOf(end, LONG, faults);
+    expect(await until(id, 'SUCCEEDED')).toMatchObject({ version: '7' });
+    expect(faults[0]).toBeInstanceOf(SyntaxError);
+    await store.commit([], [{ key, value: before! }]);
+    await until(broken, 'SUCCEEDED');
   });
 
   it('is cancelled under way, and cannot end any more', async () => {
