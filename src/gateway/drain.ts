@@ -19,7 +19,7 @@ export class Drain {
   /** Counts work as running until it settles. It must not reject. */
   track(work: Promise<void>): void {
     this.#running.add(work);
-    void work.finally(() => this.#running.delete(work));
+    void work.then(() => this.#running.delete(work));
   }
 
   /** Resolves when nothing runs any more. */

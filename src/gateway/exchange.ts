@@ -9,6 +9,7 @@ import { handlePlain } from './plain.ts';
 import { pathOf } from './route.ts';
 import type { Site } from './site.ts';
 import type { Received } from './steps.ts';
+import type { Traces } from './traces.ts';
 
 export interface ExchangeOptions {
   /** Whether the client waits to be told to send its body. */
@@ -17,19 +18,18 @@ export interface ExchangeOptions {
 }
 
 /** One request and its answer. Never rejects: what nobody foresaw is logged and breaks the answer off. */
-export async function exchange(
+export function exchange(
   gateway: Gateway,
   incoming: Incoming,
   outgoing: Outgoing,
   { waiting, site }: ExchangeOptions,
 ): Promise<void> {
   const received = receive(incoming, outgoing, waiting, gateway.trustedProxies);
-  try {
-    await handlerOf(pathOf(incoming.url ?? ''), site)(gateway, received);
-  } catch (error) {
+  const handled = handlerOf(pathOf(incoming.url ?? ''), site)(gateway, received);
+  return handled.catch((error: unknown) => {
     gateway.log.error({ err: error, requestId: received.requestId }, 'an answer failed');
     cut(outgoing);
-  }
+  });
 }
 
 type Handler = (gateway: Gateway, received: Received) => Promise<void>;
@@ -41,9 +41,14 @@ function handlerOf(path: string, site: Site): Handler {
 }
 
 /** A request to the protocol, with its trace where one is kept. */
-async function followed(gateway: Gateway, received: Received): Promise<void> {
-  if (gateway.traces === undefined) return handle(gateway, received);
-  const trace = gateway.traces.begin(received.incoming, received);
+function followed(gateway: Gateway, received: Received): Promise<void> {
+  return gateway.traces === undefined
+    ? handle(gateway, received)
+    : traced(gateway, gateway.traces, received);
+}
+
+async function traced(gateway: Gateway, traces: Traces, received: Received): Promise<void> {
+  const trace = traces.begin(received.incoming, received);
   try {
     await handle(gateway, grown(received, { trace }));
   } finally {

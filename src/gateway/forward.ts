@@ -9,31 +9,35 @@ import type { Answered, Recorded } from './steps.ts';
  * awaited, so that a failure before them is still answered as one.
  */
 export async function forward(recorded: Recorded, backend: Backend): Promise<Answered> {
-  const answer = await handled(recorded, backend);
+  let answer: Answer;
+  if (!recorded.incoming.complete) await arrival();
+  try {
+    answer = await backend.handle(requestOf(recorded), recorded.permit);
+  } finally {
+    // An attempt that could not be recorded is what is told, whatever came of it.
+    const { released } = recorded.body;
+    if (released !== undefined) await released;
+  }
   const { body } = answer;
   if (body === null || typeof body === 'string') return grown(recorded, { answer });
   return grown(recorded, { answer: { ...answer, body: await primed(body) } });
 }
 
-/** An attempt that could not be recorded is what is told, whatever came of it. */
-async function handled(recorded: Recorded, backend: Backend): Promise<Answer> {
-  if (!recorded.incoming.complete) await arrival();
-  try {
-    return await backend.handle(requestOf(recorded), recorded.permit);
-  } finally {
-    const { released } = recorded.body;
-    if (released !== undefined) await released;
-  }
-}
+let arriving: Promise<void> | undefined;
 
 /**
  * Resolves when what came with the head of a request is parsed too: a body that is
- * there whole costs a fraction of one that is read as a stream.
+ * there whole costs a fraction of one that is read as a stream. All that came in
+ * one turn wait together.
  */
 function arrival(): Promise<void> {
-  return new Promise((resolve) => {
-    setImmediate(resolve);
+  arriving ??= new Promise((resolve) => {
+    setImmediate(() => {
+      arriving = undefined;
+      resolve();
+    });
   });
+  return arriving;
 }
 
 function requestOf(recorded: Recorded): CatalogRequest {

@@ -41,6 +41,8 @@ export const METRICS_TYPE = Registry.PROMETHEUS_CONTENT_TYPE;
 export class Metrics {
   readonly #process = new Registry();
   readonly #requests = new Map<string, Requests>();
+  /** What was counted last: the next request is mostly of the same kind. */
+  #last: { readonly of: Ended; readonly entry: Requests } | undefined;
   readonly #counts = new Map<MetricName, Map<string, number>>();
   readonly #flushes = new Tally();
   readonly #sources = new Map<MetricName, Source>();
@@ -99,7 +101,15 @@ export class Metrics {
     return [...own, ...ofProcess.map(kept)];
   }
 
-  #entry({ operation, decision, backend, status }: Ended): Requests {
+  #entry(request: Ended): Requests {
+    const last = this.#last;
+    if (last !== undefined && isAlike(last.of, request)) return last.entry;
+    const entry = this.#found(request);
+    this.#last = { of: request, entry };
+    return entry;
+  }
+
+  #found({ operation, decision, backend, status }: Ended): Requests {
     const kind = `${Math.floor(status / 100)}xx`;
     const key = `${operation} ${decision} ${kind} ${backend}`;
     const known = this.#requests.get(key);
@@ -129,6 +139,16 @@ export class Metrics {
     const counts = this.#counts.get(name) ?? new Map<string, number>();
     return [...counts].map(([value, count]) => ({ labels: { [label]: value }, value: count }));
   }
+}
+
+/** Whether two requests are certainly counted together. */
+function isAlike(one: Ended, other: Ended): boolean {
+  return (
+    one.operation === other.operation &&
+    one.status === other.status &&
+    one.decision === other.decision &&
+    one.backend === other.backend
+  );
 }
 
 /** A sample that may have a name of its own, as the parts of a histogram have. */

@@ -10,7 +10,8 @@ export interface NeedVerdict extends Verdict {
 /** Judges a right that the route shows by the policy of a permit. */
 export function judgeNeed(need: Need, permit: SnapshotPermit): NeedVerdict {
   const verdict = verdictOn(need, permit);
-  return { ...verdict, enough: isEnough(need, verdict) };
+  const { allowed, rule, reason } = verdict;
+  return { allowed, rule, reason, enough: isEnough(need, verdict) };
 }
 
 function verdictOn(need: Need, permit: SnapshotPermit): Verdict {
