@@ -54,7 +54,8 @@ export const truth: ValueKind<boolean> = kindOf(
 export const int32: ValueKind<number> = kindOf(
   new Int32(),
   (values) => {
-    const numbers = Int32Array.from(values, (value) => value ?? 0);
+    const numbers = new Int32Array(values.length);
+    values.forEach((value, row) => (numbers[row] = value ?? 0));
     return dataOf(new Int32(), { ...nullsOf(values), values: numbers });
   },
   (data, row) => data.values[row],
@@ -99,6 +100,7 @@ export function struct<Value extends object>(parts: {
   readonly [Name in keyof Value & string]: ValueKind<NonNullable<Value[Name]>>;
 }): ValueKind<Value> {
   const names = Object.keys(parts) as (keyof Value & string)[];
+  const columns = names.map((name) => ({ name, kind: parts[name] }));
   const type = new Struct(names.map((name) => new Field(name, parts[name].type, true)));
   return kindOf<Value>(
     type,
@@ -109,8 +111,12 @@ export function struct<Value extends object>(parts: {
       return dataOf(type, { ...nullsOf(values), children });
     },
     (data, row) => {
-      const read = names.map((name, at) => [name, parts[name].read(data.children[at]!, row)]);
-      return Object.fromEntries(read) as Value;
+      const value: Partial<Value> = {};
+      for (const [at, { name, kind }] of columns.entries()) {
+        // A part may be null: the type of the value says which.
+        value[name] = kind.read(data.children[at]!, row) as Value[typeof name];
+      }
+      return value as Value;
     },
   );
 }
@@ -119,7 +125,8 @@ function signedKind(type: Int64 | TimestampMicrosecond): ValueKind<bigint> {
   return kindOf(
     type,
     (values) => {
-      const numbers = BigInt64Array.from(values, (value) => value ?? 0n);
+      const numbers = new BigInt64Array(values.length);
+      values.forEach((value, row) => (numbers[row] = value ?? 0n));
       return dataOf(type, { ...nullsOf(values), values: numbers });
     },
     (data, row) => data.values[row],
@@ -131,7 +138,8 @@ function wordKind(type: Dictionary<Utf8, Int32>): ValueKind<string> {
     type,
     (values) => {
       const places = new Map<string, number>();
-      const indices = Int32Array.from(values, (value) => placeOf(places, value));
+      const indices = new Int32Array(values.length);
+      values.forEach((value, row) => (indices[row] = placeOf(places, value)));
       const dictionary = new Vector([textsOf([...places.keys()])]);
       return dataOf(type, { ...nullsOf(values), values: indices, dictionary });
     },
@@ -158,6 +166,19 @@ function placeOf(places: Map<string, number>, value: string | null): number {
 }
 
 function textsOf(values: readonly (string | null)[]): Data {
+  const offsets = offsetsOf(values, ({ length }) => length);
+  const length = offsets.at(-1)!;
+  if (length > JOINED) return widerTextsOf(values);
+  const whole = Buffer.from(values.join(''));
+  // Of ASCII each text has as many bytes as it is long, so that all are encoded together.
+  if (whole.byteLength !== length) return widerTextsOf(values);
+  return dataOf(new Utf8(), { ...nullsOf(values), offsets, values: new Uint8Array(whole) });
+}
+
+/** Texts that are longer together are encoded one by one. */
+const JOINED = 2 ** 26;
+
+function widerTextsOf(values: readonly (string | null)[]): Data {
   const bytes = values.map((value) => (value === null ? null : Buffer.from(value)));
   const offsets = offsetsOf(bytes, ({ length }) => length);
   const joined = new Uint8Array(offsets.at(-1)!);

@@ -1,6 +1,7 @@
 import type { CommitSummary } from '../protocol/commit-summary.ts';
 import { isJsonObject, parseJson, type JsonValue } from '../protocol/json.ts';
 import type { Scope } from '../protocol/principal.ts';
+import { plainRecord } from './plain-line.ts';
 import type {
   AskedRights,
   AuditPrincipal,
@@ -25,6 +26,8 @@ export class RecordFault extends Error {
  * @throws RecordFault naming the field, or saying that the line is no JSON object.
  */
 export function decodeRecord(line: string): LoggedRecord {
+  const plain = plainRecord(line, knownPrincipal);
+  if (plain !== undefined) return plain;
   const fields = objectOf(line);
   return {
     instance: text(fields, 'instance'),
@@ -84,6 +87,17 @@ function jsonOf(line: string): JsonValue {
   } catch {
     throw new RecordFault('the line is not JSON');
   }
+}
+
+/** Who asked last, as its JSON said: mostly the next who asks. */
+let asked: { readonly json: string; readonly principal: AuditPrincipal | null } = {
+  json: 'null',
+  principal: null,
+};
+
+function knownPrincipal(json: string): AuditPrincipal | null {
+  if (json !== asked.json) asked = { json, principal: principalOf(jsonOf(json)) };
+  return asked.principal;
 }
 
 function principalOf(value: JsonValue | undefined): AuditPrincipal | null {

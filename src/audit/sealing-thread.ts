@@ -1,4 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads';
+import { yieldThread } from './yield-thread.ts';
 import type { ChainHead } from './chain.ts';
 import { UnfitSegment, writeSegment, type WrittenSegment } from './segment-file.ts';
 
@@ -23,4 +24,5 @@ async function result({ lines, path, before }: SealingTask): Promise<SealingResu
   }
 }
 
+yieldThread();
 parentPort?.postMessage(await result(workerData as SealingTask), []);

@@ -13,13 +13,16 @@ export function timeOf(micros: bigint): string {
 const MICROS = 1_000_000n;
 /** The second that was written last: the next time is mostly of the same. */
 let last = { second: -1n, text: '1969-12-31T23:59:59' };
+/** The second that was read last. */
+let read = { seconds: '1970-01-01T00:00:00', millis: 0 };
 
 /** Microseconds since 1970 of a time as `timeOf` writes it. @throws RangeError for any other text */
 export function microsOf(time: string): bigint {
   const [, seconds, fraction] = TIME.exec(time) ?? [];
-  const millis = Date.parse(`${seconds}Z`);
+  const millis = seconds === read.seconds ? read.millis : Date.parse(`${seconds}Z`);
   if (fraction === undefined || Number.isNaN(millis)) {
     throw new RangeError(`${JSON.stringify(time)} is no time with microseconds in UTC`);
   }
+  if (seconds !== undefined) read = { seconds, millis };
   return BigInt(millis) * 1000n + BigInt(fraction);
 }
