@@ -56,6 +56,11 @@ export class Exchange implements Watcher {
   begun(outgoing: ClientRequest): void {
     this.#outgoing = outgoing;
     outgoing.on('timeout', () => this.#idle());
+    // Nobody asked for it, and without a listener Node says nothing of it at all.
+    outgoing.on('upgrade', (_, socket) => {
+      socket.destroy();
+      this.#fail(new ExchangeFault('broken', 'switched to another protocol'));
+    });
     this.#request.sendWhole(outgoing);
     const { socket } = outgoing;
     if (outgoing.reusedSocket || socket === null) {

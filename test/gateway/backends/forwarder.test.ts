@@ -1,0 +1,198 @@
+import { once } from 'node:events';
+import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { RemoteOptions } from '../../../src/gateway/backends/backend-options.ts';
+import { ExchangeFault } from '../../../src/gateway/backends/exchange-fault.ts';
+import type { Forwarded } from '../../../src/gateway/backends/forwarded-request.ts';
+import { Forwarder } from '../../../src/gateway/backends/forwarder.ts';
+
+const stays = () => () => undefined;
+const WHOLE = 1024;
+const quiet: RemoteOptions['timeouts'] = { connect: 60_000, idle: 60_000, total: 0 };
+
+/** What a backend does with a request, by the path of the request. */
+const acts: Readonly<Record<string, (socket: Socket, request: string) => void>> = {
+  '/echo': (socket, request) => {
+    const body = Buffer.from(request, 'latin1').toString('base64');
+    socket.write(`HTTP/1.1 200 OK\r\ncontent-length: ${body.length}\r\n\r\n${body}`);
+  },
+  '/dies': (socket) => socket.destroy(),
+  '/no-http': (socket) => socket.end('this is not HTTP\r\n\r\n'),
+  '/switches': (socket) =>
+    socket.write('HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n'),
+  '/silent': () => undefined,
+  '/continues': (socket) =>
+    socket.write('HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n'),
+  '/half': (socket) => {
+    socket.write('HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhello');
+    setTimeout(() => socket.destroy(), 20);
+  },
+  '/hangs': (socket) => socket.write('HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhello'),
+  '/two-lengths': (socket) =>
+    socket.write('HTTP/1.1 200 OK\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nab'),
+};
+
+const sockets = new Set<Socket>();
+let server: Server;
+
+beforeAll(async () => {
+  server = createServer((socket) => {
+    sockets.add(socket);
+    socket.on('error', () => undefined);
+    let text = '';
+    socket.on('data', (chunk) => {
+      text += chunk.toString('latin1');
+      const head = text.indexOf('\r\n\r\n');
+      const length = Number(/content-length: (\d+)/i.exec(text)?.[1] ?? 0);
+      if (head < 0 || text.length < head + 4 + length) return;
+      const request = text;
+      text = '';
+      acts[/ (\S+) /.exec(request)?.[1] ?? '']?.(socket, request);
+    });
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+});
+
+afterAll(async () => {
+  server.close();
+  for (const socket of sockets) socket.destroy();
+  await once(server, 'close');
+});
+
+function optionsOf(more: Partial<RemoteOptions> = {}): RemoteOptions {
+  return {
+    name: 'far',
+    url: new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}`),
+    namespaces: [],
+    prefix: [],
+    credential: undefined,
+    trust: new Set(),
+    timeouts: quiet,
+    bodies: { json: WHOLE, arrow: null },
+    connections: 4,
+    breaker: { failures: 5, open: 1_000 },
+    ...more,
+  };
+}
+
+function requestOf(path: string, more: Partial<Forwarded> = {}): Forwarded {
+  return { method: 'GET', path, headers: { 'x-request-id': 'r1' }, body: null, ...more };
+}
+
+/** The kind of fault that an exchange ends with, or the status of its answer. */
+async function outcomeOf(forwarder: Forwarder, path: string): Promise<string | number> {
+  try {
+    const response = await forwarder.send(requestOf(path), stays);
+    await response.whole(WHOLE);
+    return response.status;
+  } catch (error) {
+    if (error instanceof ExchangeFault) return error.kind;
+    throw error;
+  }
+}
+
+const outcomes: Readonly<Record<string, string | number>> = {
+  '/echo': 200,
+  '/dies': 'broken',
+  '/no-http': 'broken',
+  '/switches': 'broken',
+  '/silent': 'silent',
+  '/continues': 204,
+  '/half': 'broken',
+  '/hangs': 'silent',
+  '/two-lengths': 'broken',
+};
+
+describe.each([
+  { way: 'by itself', proxiesAll: false },
+  { way: 'through http-proxy', proxiesAll: true },
+])('a request that is sent $way', ({ proxiesAll }) => {
+  it.each(Object.entries(outcomes))('ends where %s with %s', async (path, outcome) => {
+    const timeouts = outcome === 'silent' ? { ...quiet, idle: 100 } : quiet;
+    const forwarder = new Forwarder(optionsOf({ timeouts }), proxiesAll);
+    expect(await outcomeOf(forwarder, path)).toBe(outcome);
+    forwarder.close();
+  });
+
+  it('has its method, path, headers and body, and the host of the backend', async () => {
+    const forwarder = new Forwarder(optionsOf(), proxiesAll);
+    const body = Buffer.from([0, 255, 13, 10, 128]);
+    const headers = { 'content-length': '5', 'x-service-ctx-team': 'west' };
+    const sent = requestOf('/echo', { method: 'POST', headers, body });
+    const response = await forwarder.send(sent, stays);
+    const said = Buffer.from(String(await response.whole(WHOLE)), 'base64').toString('latin1');
+    const [head = '', rest] = said.split('\r\n\r\n');
+    const [first, ...lines] = head.split('\r\n');
+    expect(first).toBe('POST /echo HTTP/1.1');
+    expect(lines.map((line) => line.toLowerCase()).toSorted()).toEqual([
+      'connection: keep-alive',
+      'content-length: 5',
+      `host: ${optionsOf().url.host}`,
+      'x-service-ctx-team: west',
+    ]);
+    expect(rest).toBe(body.toString('latin1'));
+    forwarder.close();
+  });
+
+  it('uses a connection again, and says when that turned out to be closed', async () => {
+    const forwarder = new Forwarder(optionsOf(), proxiesAll);
+    const before = sockets.size;
+    expect(await outcomeOf(forwarder, '/echo')).toBe(200);
+    expect(await outcomeOf(forwarder, '/echo')).toBe(200);
+    expect(sockets.size).toBe(before + 1);
+    expect(await outcomeOf(forwarder, '/dies')).toBe('stale');
+    forwarder.close();
+  });
+
+  it('is given up when its client goes away', async () => {
+    const forwarder = new Forwarder(optionsOf(), proxiesAll);
+    let leave = (): void => undefined;
+    const sending = forwarder.send(requestOf('/silent'), (listener) => {
+      leave = listener;
+      return () => undefined;
+    });
+    setTimeout(() => leave(), 20);
+    await expect(sending).rejects.toMatchObject({ kind: 'client' });
+    forwarder.close();
+  });
+
+  it('is not answered for a client that has gone already', async () => {
+    const forwarder = new Forwarder(optionsOf(), proxiesAll);
+    const sending = forwarder.send(requestOf('/silent'), (listener) => {
+      queueMicrotask(listener);
+      return () => undefined;
+    });
+    await expect(sending).rejects.toMatchObject({ kind: 'client' });
+    forwarder.close();
+  });
+
+  it('waits no longer for a free connection than for a new one', async () => {
+    const timeouts = { connect: 50, idle: 60_000, total: 0 };
+    const forwarder = new Forwarder(optionsOf({ timeouts, connections: 1 }), proxiesAll);
+    let leave = (): void => undefined;
+    const first = forwarder.send(requestOf('/silent'), (listener) => {
+      leave = listener;
+      return () => undefined;
+    });
+    const second = forwarder.send(requestOf('/echo'), stays);
+    await expect(second).rejects.toMatchObject({ kind: 'busy' });
+    leave();
+    await expect(first).rejects.toMatchObject({ kind: 'client' });
+    forwarder.close();
+  });
+
+  it('finds nobody where nobody listens', async () => {
+    const url = new URL('http://127.0.0.1:1');
+    const forwarder = new Forwarder(optionsOf({ url }), proxiesAll);
+    expect(await outcomeOf(forwarder, '/echo')).toBe('unreached');
+    forwarder.close();
+  });
+
+  it('takes no longer in all than it may', async () => {
+    const timeouts = { connect: 60_000, idle: 60_000, total: 50 };
+    const forwarder = new Forwarder(optionsOf({ timeouts }), proxiesAll);
+    expect(await outcomeOf(forwarder, '/silent')).toBe('silent');
+    forwarder.close();
+  });
+});
