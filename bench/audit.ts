@@ -44,6 +44,8 @@ async function costRows(): Promise<readonly Row[]> {
       await side.create('events', rowsFrom(0, 10));
       side.close();
     }
+    await requireLog(withLog, true);
+    await requireLog(without, false);
     return [
       await costRow('DescribeTable', withLog, without, describe),
       await costRow('appends of 10 rows', withLog, without, append),
@@ -52,6 +54,12 @@ async function costRows(): Promise<readonly Row[]> {
     await withLog.stop();
     await without.stop();
   }
+}
+
+/** @throws Error when a side writes a log and must not, or does not and must. */
+async function requireLog(service: Service, wanted: boolean): Promise<void> {
+  const records = await service.audit();
+  if (records.length > 0 !== wanted) throw new Error(`a side has ${records.length} audit records`);
 }
 
 async function costRow(
