@@ -5,6 +5,7 @@ import { concat, take } from '../../arrow/select.ts';
 import { candidatesOf, type CandidateBatch, type Candidates } from '../index/candidates.ts';
 import { IndexReader } from '../index/index-reader.ts';
 import { findRows, type FragmentLookup } from '../index/lookup.ts';
+import { placeIn } from '../index/row-set.ts';
 import { stretchesOf } from '../index/stretches.ts';
 import { LruCache } from '../lru-cache.ts';
 import { cachedColumns, type ColumnsFound } from './cached-columns.ts';
@@ -14,7 +15,7 @@ import { readDeletions } from './deletion-file.ts';
 import { MemoryBudget } from './memory-budget.ts';
 import { OpenFiles, type OpenDataFile } from './open-files.ts';
 import { TextReader } from '../text/text-reader.ts';
-import type { TextSource } from '../text/text-source.ts';
+import { textSource, type TextSource } from '../text/text-source.ts';
 import { Lease, ReadMemory } from './read-memory.ts';
 import { countedFrom, type RowIds } from './row-ids.ts';
 import { fragmentKey, type Fragment, type Snapshot } from './snapshot.ts';
@@ -132,7 +133,10 @@ export class FragmentReader implements BatchSource {
       candidates: (...asked) => this.#candidates(...asked),
       rows: (...asked) => this.#rows(...asked),
     };
-    this.texts = this.#textSource(new TextReader(this.#files, this.#columnCache));
+    this.texts = textSource(new TextReader(this.#files, this.#columnCache), {
+      deletions: (...asked) => this.deletions(...asked),
+      starts: (...asked) => this.#first(...asked, async (file) => file.starts),
+    });
   }
 
   async *batches(
@@ -171,7 +175,7 @@ export class FragmentReader implements BatchSource {
     const { start, rows } = await this.#frame(snapshot, fragment, index);
     const deleted = await this.deletions(snapshot, fragment);
     const live = liveRows(deleted, start, rows);
-    const before = start - lowerBound(deleted, start);
+    const before = start - placeIn(deleted, start);
     const range = live === null ? asked : undefined;
     const [ids, { batch, release }] = await Promise.all([
       this.#storedIds(snapshot, fragment, index),
@@ -219,20 +223,6 @@ export class FragmentReader implements BatchSource {
   /** Reads what a file of an index holds, so that the next who asks finds it in memory. */
   async prewarm(path: string): Promise<void> {
     await this.#indexReader.prewarm(path);
-  }
-
-  #textSource(reader: TextReader): TextSource {
-    return {
-      lengths: ({ folder }, { path }) => reader.lengths(folder, path),
-      postings: ({ folder }, { path }, token) => reader.postings(folder, path, token),
-      visitTokens: ({ folder }, { path }, ...asked) => reader.visitTokens(folder, path, ...asked),
-      deletions: (...asked) => this.deletions(...asked),
-      rows: async (snapshot, fragment, rows) => {
-        const deleted = await this.deletions(snapshot, fragment);
-        const starts = await this.#first(snapshot, fragment, async (file) => file.starts);
-        return candidatesOf(rows, true, deleted, starts);
-      },
-    };
   }
 
   async #candidates(
@@ -326,8 +316,8 @@ export class FragmentReader implements BatchSource {
 
 /** The physical rows of a batch that are not among the deleted ones of its file; null when none is. */
 export function liveRows(deleted: Uint32Array, start: number, rows: number): Uint32Array | null {
-  let next = lowerBound(deleted, start);
-  const gone = lowerBound(deleted, start + rows) - next;
+  let next = placeIn(deleted, start);
+  const gone = placeIn(deleted, start + rows) - next;
   if (gone === 0) return null;
   const live = new Uint32Array(rows - gone);
   let count = 0;
@@ -336,17 +326,6 @@ export function liveRows(deleted: Uint32Array, start: number, rows: number): Uin
     else live[count++] = row;
   }
   return live;
-}
-
-function lowerBound(sorted: Uint32Array, value: number): number {
-  let low = 0;
-  let high = sorted.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (sorted[middle]! < value) low = middle + 1;
-    else high = middle;
-  }
-  return low;
 }
 
 function idsOfBatch(

@@ -25,11 +25,13 @@ export class TextThreads {
   async #onThread({ snapshot, fragment, index, onRows }: IndexWork): Promise<FragmentIndex> {
     const message = snapshotMessage({ ...snapshot, fragments: [fragment] });
     const task = { kind: 'texts', snapshot: message, index } as const;
+    let file: FragmentIndex | undefined;
     for await (const bytes of await this.#pool.run(task, new AbortController().signal)) {
       const step = JSON.parse(new TextDecoder().decode(bytes)) as TextStep;
-      if ('file' in step) return step.file;
-      onRows(step.rows);
+      if ('file' in step) file = step.file;
+      else onRows(step.rows);
     }
+    if (file !== undefined) return file;
     throw new Error('a thread has indexed texts and named no file');
   }
 }
