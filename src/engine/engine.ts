@@ -31,9 +31,8 @@ import { renameTable } from './handlers/rename-table.ts';
 import { schemaHandlers } from './handlers/schema.ts';
 import { tableObjectHandlers } from './handlers/table-objects.ts';
 import { workHandlers } from './handlers/work.ts';
-import { buildIndex, type IndexJobParts } from './jobs/index-job.ts';
-import { backfill, type BackfillParts } from './jobs/backfill.ts';
-import { JobRunner, type JobRunnerOptions, type OnFault } from './jobs/job-runner.ts';
+import { JobRunner, type OnFault } from './jobs/job-runner.ts';
+import { jobWorks } from './jobs/job-works.ts';
 import { Transactions } from './jobs/transactions.ts';
 import { VersionWork } from './jobs/version-work.ts';
 import { LateBackend } from './late-backend.ts';
@@ -251,18 +250,6 @@ function timesOf({ repeatMillis = REPEAT_MILLIS, clock = Date.now }: EngineOptio
 function judgingOf({ rules, clock = Date.now }: EngineOptions): Judging {
   const [source, secret] = [rules?.source ?? (() => noRules), rules?.secret ?? (() => undefined)];
   return judging(source, secret, clock, rules?.verdicts);
-}
-
-/** What does each kind of job; files that it writes are not collected meanwhile. */
-function jobWorks(
-  parts: BackfillParts & IndexJobParts,
-  running: Running,
-): JobRunnerOptions['works'] {
-  const [filling, building] = [backfill(parts), buildIndex(parts)];
-  return {
-    backfill: (job) => running.during(() => filling(job)),
-    index: (job) => running.during(() => building(job)),
-  };
 }
 
 interface HandlerParts {

@@ -1,3 +1,4 @@
+import type { Fragment, Snapshot } from '../table/snapshot.ts';
 import { placeIn, rowsWithout } from './row-set.ts';
 
 /** Some rows of a batch of a fragment, none of them deleted. */
@@ -20,6 +21,14 @@ export interface Candidates {
   readonly exact: boolean;
   readonly count: number;
   readonly batches: readonly CandidateBatch[];
+}
+
+/** What is known of a fragment's rows. */
+export interface RowFacts {
+  /** The deleted rows, ascending. */
+  deletions(snapshot: Snapshot, fragment: Fragment): Promise<Uint32Array>;
+  /** The first row of each batch. */
+  starts(snapshot: Snapshot, fragment: Fragment): Promise<readonly number[]>;
 }
 
 /**

@@ -5,6 +5,7 @@ import { concat, take } from '../../arrow/select.ts';
 import { candidatesOf, type CandidateBatch, type Candidates } from '../index/candidates.ts';
 import { IndexReader } from '../index/index-reader.ts';
 import { findRows, type FragmentLookup } from '../index/lookup.ts';
+import { placeIn } from '../index/row-set.ts';
 import { stretchesOf } from '../index/stretches.ts';
 import { LruCache } from '../lru-cache.ts';
 import { holdsCodes } from '../vector-index/code-file.ts';
@@ -16,9 +17,9 @@ import { planColumns, plannedBatch, type ColumnPlan } from './column-plan.ts';
 import { readDeletions } from './deletion-file.ts';
 import { MemoryBudget } from './memory-budget.ts';
 import { OpenFiles, type OpenDataFile } from './open-files.ts';
-import { idsOfBatch, liveRows, lowerBound } from './live-rows.ts';
+import { idsOfBatch, liveRows } from './live-rows.ts';
 import { TextReader } from '../text/text-reader.ts';
-import type { TextSource } from '../text/text-source.ts';
+import { textSource, type TextSource } from '../text/text-source.ts';
 import { Lease, ReadMemory } from './read-memory.ts';
 import type { RowIds } from './row-ids.ts';
 import { fragmentKey, type Fragment, type Snapshot } from './snapshot.ts';
@@ -149,7 +150,7 @@ export class FragmentReader implements BatchSource {
         this.#first(...asked, async (file) => file.starts),
     };
     this.vectors = vectorSource(this.#codes, rows);
-    this.texts = this.#textSource(new TextReader(this.#files, this.#columnCache));
+    this.texts = textSource(new TextReader(this.#files, this.#columnCache), rows);
   }
 
   /** How often an index found the rows of a fragment. */
@@ -193,7 +194,7 @@ export class FragmentReader implements BatchSource {
     const { start, rows } = await this.#frame(snapshot, fragment, index);
     const deleted = await this.deletions(snapshot, fragment);
     const live = liveRows(deleted, start, rows);
-    const before = start - lowerBound(deleted, start);
+    const before = start - placeIn(deleted, start);
     const range = live === null ? asked : undefined;
     const [ids, { batch, release }] = await Promise.all([
       this.#storedIds(snapshot, fragment, index),
@@ -245,20 +246,6 @@ export class FragmentReader implements BatchSource {
     const isCodes = await this.#files.use(path, async (file) => holdsCodes(file));
     if (isCodes) await this.#codes.codes(path);
     else await this.#indexReader.prewarm(path);
-  }
-
-  #textSource(reader: TextReader): TextSource {
-    return {
-      lengths: ({ folder }, { path }) => reader.lengths(folder, path),
-      postings: ({ folder }, { path }, token) => reader.postings(folder, path, token),
-      visitTokens: ({ folder }, { path }, ...asked) => reader.visitTokens(folder, path, ...asked),
-      deletions: (...asked) => this.deletions(...asked),
-      rows: async (snapshot, fragment, rows) => {
-        const deleted = await this.deletions(snapshot, fragment);
-        const starts = await this.#first(snapshot, fragment, async (file) => file.starts);
-        return candidatesOf(rows, true, deleted, starts);
-      },
-    };
   }
 
   async #candidates(

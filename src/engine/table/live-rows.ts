@@ -1,9 +1,10 @@
+import { placeIn } from '../index/row-set.ts';
 import { countedFrom, type RowIds } from './row-ids.ts';
 
 /** The physical rows of a batch that are not among the deleted ones of its file; null when none is. */
 export function liveRows(deleted: Uint32Array, start: number, rows: number): Uint32Array | null {
-  let next = lowerBound(deleted, start);
-  const gone = lowerBound(deleted, start + rows) - next;
+  let next = placeIn(deleted, start);
+  const gone = placeIn(deleted, start + rows) - next;
   if (gone === 0) return null;
   const live = new Uint32Array(rows - gone);
   let count = 0;
@@ -12,18 +13,6 @@ export function liveRows(deleted: Uint32Array, start: number, rows: number): Uin
     else live[count++] = row;
   }
   return live;
-}
-
-/** The first place with a value that is not below another. */
-export function lowerBound(sorted: Uint32Array, value: number): number {
-  let low = 0;
-  let high = sorted.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (sorted[middle]! < value) low = middle + 1;
-    else high = middle;
-  }
-  return low;
 }
 
 /** The ids of rows of a batch, which are stored or follow each other. */

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { candidatesOf, type Candidates } from '../index/candidates.ts';
+import { candidatesOf, type Candidates, type RowFacts } from '../index/candidates.ts';
 import type { Fragment, FragmentIndex, Snapshot } from '../table/snapshot.ts';
 import type { LoadedCodes } from './code-search.ts';
 import type { CodeStore } from './code-store.ts';
@@ -14,15 +14,8 @@ export interface VectorSource {
   candidates(snapshot: Snapshot, fragment: Fragment, rows: Uint32Array): Promise<Candidates>;
 }
 
-/** What is known of the rows of fragments. */
-interface FragmentRows {
-  deletions(snapshot: Snapshot, fragment: Fragment): Promise<Uint32Array>;
-  /** The first row of each batch. */
-  starts(snapshot: Snapshot, fragment: Fragment): Promise<readonly number[]>;
-}
-
 /** Codes that a store keeps, of fragments whose rows somebody else knows. */
-export function vectorSource(codes: CodeStore, rows: FragmentRows): VectorSource {
+export function vectorSource(codes: CodeStore, rows: RowFacts): VectorSource {
   return {
     codes: (folder, file) => codes.codes(join(folder, file.path)),
     deletions: (snapshot, fragment) => rows.deletions(snapshot, fragment),

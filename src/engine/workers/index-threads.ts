@@ -27,11 +27,13 @@ async function onThread(
 ): Promise<FragmentIndex> {
   const message = snapshotMessage({ ...snapshot, fragments: [fragment] });
   const task = { kind: 'index', snapshot: message, index } as const;
+  let file: FragmentIndex | undefined;
   // Whoever stops taking what the thread tells stops the thread's work.
   for await (const bytes of await pool.run(task, new AbortController().signal)) {
     const step = JSON.parse(new TextDecoder().decode(bytes)) as IndexStep;
-    if ('file' in step) return step.file;
-    onRows(step.rows);
+    if ('file' in step) file = step.file;
+    else onRows(step.rows);
   }
+  if (file !== undefined) return file;
   throw new Error('a thread has indexed a fragment and named no file');
 }

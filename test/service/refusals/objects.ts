@@ -313,13 +313,13 @@ export const objects: readonly RefusalGroup[] = [
       [
         'POST /v1/table/ns$t/query',
         { body: { vector: [], full_text_query: { query: 'x' } } },
-        '404 allow 6',
+        '404/400 allow 6',
         'the table has no text index: a full-text search needs one of type FTS',
       ],
       [
         'POST /v1/table/ns$t/query',
         { body: { vector: [], full_text_query: { query: 'x', columns: ['id'] } } },
-        '404 allow 6',
+        '404/400 allow 6',
         'the column "id" has no text index: a full-text search needs one of type FTS',
       ],
       [
