@@ -201,7 +201,7 @@ describe('a refusal', () => {
       code: 13,
     });
     expect(outcomes('CreateTableIndex', 'user:admin')).toMatchObject([
-      { decision: 'allow', status: 406, code: 0, commit: null },
+      { decision: 'allow', status: 400, code: 13, commit: null },
     ]);
     expect(outcomes('UpdateTable', 'user:admin')).toMatchObject([
       { decision: 'allow', status: 200, commit: { kind: 'update', rows_added: 0 } },

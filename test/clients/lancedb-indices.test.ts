@@ -116,9 +116,9 @@ describe('indices that are refused', () => {
   const calls: readonly (readonly [string, () => Promise<void>, number, string])[] = [
     [
       'vectors',
-      () => table.createIndex('place', { config: Index.ivfPq() }),
+      () => table.createIndex('kind', { config: Index.ivfPq() }),
       13,
-      'an index of type IVF_PQ is made of vectors, fixed-size lists of floats, int8 or uint8, and the column "place" is of type utf8',
+      'an index of type IVF_PQ is made of vectors, fixed-size lists of floats, int8 or uint8, and the column "kind" is of type utf8',
     ],
     [
       'lists as values',

@@ -90,6 +90,9 @@ async function command(...args: readonly string[]): Promise<string> {
   return out;
 }
 
+/** What stands behind the id of a key, underscores of its own included. */
+const secretOf = (key: string) => key.split('_').slice(2).join('_');
+
 describe('secrets', () => {
   it('are used where they belong', async () => {
     const judged = await ask('POST /v1/table/judged/create', {
@@ -110,7 +113,7 @@ describe('secrets', () => {
     const token = await tokenOf(await signingKey('one'), goodClaims());
     const wrong = `${key.slice(0, -6)}AAAAAA`;
     const basic = Buffer.from('bob:a-password-of-bob').toString('base64');
-    secrets.push(key.split('_')[2]!, wrong.split('_')[2]!, token.split('.')[2]!, basic);
+    secrets.push(secretOf(key), secretOf(wrong), token.split('.')[2]!, basic);
     secrets.push('a-value-of-the-context', 'a-cookie', 'a-proxy-password', 'a-parameter');
     const describe = 'POST /v1/table/far$t/describe';
     await ask(describe, { key });
