@@ -43,6 +43,7 @@ async function answers(): Promise<readonly Row[]> {
     const tables = question.client ? [raw, embedded, client] : [raw, embedded];
     const sides = tables.map((side) => ({
       name: side.name,
+      warmups: question.warmups ?? 1,
       measure: () => question.measure(side),
     }));
     const samples = await measureRounds(sides, options.rounds);

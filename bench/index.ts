@@ -1,6 +1,6 @@
 // Indices: built and asked, the project over HTTP against LanceDB embedded in the client's process.
 import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect } from '@lancedb/lancedb';
 import { ADMIN_KEY, Service } from '../test/support/service.ts';
@@ -18,6 +18,9 @@ const kinds: readonly IndexQuestions[] = [
   scalarIndexQuestions,
   textIndexQuestions,
 ];
+
+// With a thread for each of two cores, LanceDB 0.31 waits for itself when it indexes many texts.
+process.env['LANCE_CPU_THREADS'] ??= String(Math.max(4, availableParallelism()));
 
 const options = readOptions();
 const folder = await mkdtemp(join(tmpdir(), 'arrowgate-bench-'));

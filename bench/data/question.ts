@@ -8,6 +8,8 @@ export interface DataQuestion {
   readonly target: string;
   /** Whether LanceDB's client of remote catalogs is measured on the project, too. */
   readonly client: boolean;
+  /** How often it is done before it is measured. */
+  readonly warmups?: number;
   /** Milliseconds. @throws Error for an answer that is not the right one. */
   measure(side: TableSide): Promise<number>;
 }

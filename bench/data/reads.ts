@@ -1,5 +1,5 @@
 import type { Table } from 'apache-arrow';
-import { timed, timedEach } from '../harness/rounds.ts';
+import { SHORT_WARMUPS, timed, timedEach } from '../harness/rounds.ts';
 import { checkRows, type DataQuestion } from './question.ts';
 import { queryVector } from './rows.ts';
 import type { TableSide } from './table-side.ts';
@@ -31,6 +31,7 @@ export function readQuestions(table: string, rows: Table): readonly DataQuestion
       work: 'filter that keeps 10 %, two columns',
       target: '≤ 0.60',
       client: true,
+      warmups: SHORT_WARMUPS,
       measure: (side) =>
         timedEach(SHORT_TIMES, async () =>
           checkRows(await side.filter(table, TENTH, ['id', 'name']), tenth),
@@ -40,6 +41,7 @@ export function readQuestions(table: string, rows: Table): readonly DataQuestion
       work: 'count with predicate',
       target: '≤ 1.00',
       client: false,
+      warmups: SHORT_WARMUPS,
       measure: (side) =>
         timedEach(SHORT_TIMES, async () =>
           checkRows({ numRows: await side.count(table, TENTH) }, tenth),
@@ -49,12 +51,14 @@ export function readQuestions(table: string, rows: Table): readonly DataQuestion
       work: 'nearest 10, no index',
       target: '≤ 0.30',
       client: true,
+      warmups: SHORT_WARMUPS,
       measure: (side) => nearest(side),
     },
     {
       work: 'nearest 10, prefiltered to 10 %',
       target: '≤ 0.30',
       client: false,
+      warmups: SHORT_WARMUPS,
       measure: (side) => nearest(side, TENTH),
     },
   ];

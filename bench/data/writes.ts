@@ -1,5 +1,5 @@
 import type { Table } from 'apache-arrow';
-import { timed, timedEach } from '../harness/rounds.ts';
+import { SHORT_WARMUPS, timed, timedEach } from '../harness/rounds.ts';
 import { onFreshTable, type DataQuestion } from './question.ts';
 import { rowsFrom } from './rows.ts';
 
@@ -31,6 +31,7 @@ export function writeQuestions(rows: Table): readonly DataQuestion[] {
       work: `append of ${FEW_ROWS} rows`,
       target: '≤ 1.00',
       client: true,
+      warmups: SHORT_WARMUPS,
       measure: (side) =>
         onFreshTable(side, TABLE, few, () => timedEach(FEW_TIMES, () => side.append(TABLE, few))),
     },

@@ -3,7 +3,7 @@ import type * as Arrow from 'apache-arrow';
 import { checkRows } from '../data/question.ts';
 import type { RawSide } from '../data/raw-side.ts';
 import { arrow, randomNumbers } from '../data/rows.ts';
-import { measureRounds, timedEach } from '../harness/rounds.ts';
+import { measureRounds, SHORT_WARMUPS, timedEach } from '../harness/rounds.ts';
 import type { Row } from '../harness/table.ts';
 import type { IndexQuestions, IndexSides } from './question.ts';
 
@@ -42,11 +42,19 @@ async function measureKeys({ raw, embedded, options }: IndexSides): Promise<read
   const next = randomNumbers(7);
   const anyKey = () => keys[Math.floor(next() * count)]!;
   const one = await measureRounds(
-    sides.map(({ name, ask }) => ({ name, measure: () => lookUp(ask, 1, anyKey) })),
+    sides.map(({ name, ask }) => ({
+      name,
+      warmups: SHORT_WARMUPS,
+      measure: () => lookUp(ask, 1, anyKey),
+    })),
     options.rounds,
   );
   const many = await measureRounds(
-    sides.map(({ name, ask }) => ({ name, measure: () => lookUp(ask, MANY, anyKey) })),
+    sides.map(({ name, ask }) => ({
+      name,
+      warmups: SHORT_WARMUPS,
+      measure: () => lookUp(ask, MANY, anyKey),
+    })),
     options.rounds,
   );
   return [

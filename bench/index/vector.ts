@@ -2,7 +2,7 @@ import { Index, type Table, type VectorQuery } from '@lancedb/lancedb';
 import { queryVector, rowsFrom } from '../data/rows.ts';
 import { checkRows } from '../data/question.ts';
 import type { RawSide } from '../data/raw-side.ts';
-import { measureRounds, timed, timedEach } from '../harness/rounds.ts';
+import { measureRounds, SHORT_WARMUPS, timed, timedEach } from '../harness/rounds.ts';
 import type { Row } from '../harness/table.ts';
 import type { IndexQuestions, IndexSides } from './question.ts';
 
@@ -11,6 +11,8 @@ const INDEX = 'vector_idx';
 const NEAREST = 10;
 /** So many vectors are searched for in a round; of these answers the recall is measured, too. */
 const SEARCHES = 50;
+/** An index of so many rows takes a minute to build, and does not get faster. */
+const BUILDS = 1;
 /** So many where each takes half a second. */
 const FEW_SEARCHES = 5;
 const POLL_MILLIS = 20;
@@ -35,10 +37,10 @@ async function measureVectors({ raw, embedded, options }: IndexSides): Promise<r
   const truth = await answersOf(vectors, ours(true));
   const built = await measureRounds(
     [
-      { name: 'arrowgate', measure: () => timed(() => buildRaw(raw)) },
-      { name: 'LanceDB embedded', measure: () => timed(() => buildLance(table)) },
+      { name: 'arrowgate', warmups: 0, measure: () => timed(() => buildRaw(raw)) },
+      { name: 'LanceDB embedded', warmups: 0, measure: () => timed(() => buildLance(table)) },
     ],
-    Math.min(options.rounds, 2),
+    BUILDS,
   );
   const asked: readonly Asked[] = [
     { name: 'arrowgate', ask: ours(false) },
@@ -52,6 +54,7 @@ async function measureVectors({ raw, embedded, options }: IndexSides): Promise<r
   const searched = await measureRounds(
     asked.map(({ name, ask, searches = SEARCHES }) => ({
       name,
+      warmups: searches === SEARCHES ? SHORT_WARMUPS : 1,
       measure: () => timedEach(searches, (time) => ask(vectors[time]!)),
     })),
     options.rounds,
