@@ -110,7 +110,7 @@ function changeOf(
     object: found.allowed && refused !== undefined ? pathOf(record) : found.object,
     was: { rule: record.rule, policy: record.policy_digest },
     now: { rule: found.rule, reason: found.reason },
-    partly: found.allowed && refused === undefined && (objectsInBody !== undefined || isOpen),
+    partly: found.allowed && (isOpen || (refused === undefined && objectsInBody !== undefined)),
   };
 }
 
