@@ -1,7 +1,17 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Int64, Table, tableFromIPC, tableToIPC, Utf8, vectorFromArray } from 'apache-arrow';
+import {
+  Field,
+  FixedSizeList,
+  Float32,
+  Int64,
+  Table,
+  tableFromIPC,
+  tableToIPC,
+  Utf8,
+  vectorFromArray,
+} from 'apache-arrow';
 import { afterEach, describe, expect, it } from 'vitest';
 import { send } from '../service/http.ts';
 import { Service } from '../support/service.ts';
@@ -12,13 +22,21 @@ const FILTERS = ['id = 77', 'id >= 8990', "kind = 'kind 3' and id < 40", 'id is 
 
 /** What is under way when the service is killed, and at which step of it. */
 interface Kill extends Pick<KillPlan, 'step' | 'when' | 'count'> {
-  readonly work: 'build' | 'append';
+  readonly work: keyof typeof builds | 'append';
 }
 
+/** The indices that are built, one of each kind. */
+const builds = {
+  keys: { column: 'id', index_type: 'BTREE' },
+  words: { column: 'kind', index_type: 'FTS' },
+  vectors: { column: 'place', index_type: 'IVF_PQ', metric_type: 'l2' },
+} as const;
+
 const kills: readonly Kill[] = [
-  { work: 'build', step: 'write index', when: 'within', count: 2 },
-  { work: 'build', step: 'make manifest', when: 'after', count: 1 },
-  { work: 'build', step: 'rename manifest', when: 'before', count: 1 },
+  { work: 'keys', step: 'write index', when: 'within', count: 2 },
+  { work: 'words', step: 'write index', when: 'within', count: 1 },
+  { work: 'vectors', step: 'write index', when: 'within', count: 1 },
+  { work: 'keys', step: 'make manifest', when: 'after', count: 1 },
   { work: 'append', step: 'flush index', when: 'before', count: 1 },
 ];
 
@@ -39,7 +57,11 @@ const rows = (first: number, count: number): Uint8Array => {
     ids.map((at) => `kind ${at % 7}`),
     new Utf8(),
   );
-  return tableToIPC(new Table({ id, kind }), 'stream');
+  const place = vectorFromArray(
+    ids.map((at) => [at, at * at, 1 / (at + 1), 7]),
+    new FixedSizeList(4, new Field('item', new Float32())),
+  );
+  return tableToIPC(new Table({ id, kind, place }), 'stream');
 };
 
 /** The ids that a filter finds. */
@@ -47,6 +69,22 @@ async function found(filter: string): Promise<string> {
   const body = { vector: [], k: 100_000, columns: ['id'], filter };
   const { bytes } = await answer('POST /v1/table/t/query', body);
   return tableFromIPC(bytes).getChild('id')!.toArray().join();
+}
+
+/** What each kind of search finds by its index, as far as it is there. */
+async function searches(indices: readonly string[]): Promise<void> {
+  const body = { k: 1, columns: ['id'] };
+  if (indices.includes('words')) {
+    const { bytes } = await answer('POST /v1/table/t/query', {
+      ...body,
+      k: 100_000,
+      full_text_query: { string_query: { query: '3' } },
+    });
+    expect(tableFromIPC(bytes).numRows).toBe((await found("kind = 'kind 3'")).split(',').length);
+  }
+  const vector = { single_vector: [77, 77 * 77, 1 / 78, 7] };
+  const { bytes } = await answer('POST /v1/table/t/query', { ...body, vector });
+  expect(tableFromIPC(bytes).getChild('id')!.toArray().join()).toBe('77');
 }
 
 interface Listed {
@@ -64,17 +102,21 @@ async function listed(): Promise<readonly Listed[]> {
 async function killed({ work, step, when, count }: Kill, at: number, next: Kill | undefined) {
   await send(service.url, 'GET /healthz?armed', { key: null });
   const ended = service.ended();
-  const build = { column: 'id', index_type: 'BTREE', name: `i${at}` };
   const sent =
-    work === 'build'
-      ? send(service.url, 'POST /v1/table/t/create_scalar_index', { body: build })
-      : send(service.url, 'POST /v1/table/t/insert', { body: rows(ROWS, 50) });
+    work === 'append'
+      ? send(service.url, 'POST /v1/table/t/insert', { body: rows(ROWS, 50) })
+      : send(service.url, 'POST /v1/table/t/create_index', {
+          body: { ...builds[work], name: nameOf(work, at) },
+        });
   await sent.catch(() => undefined);
   await ended;
   nodeFlags.splice(0, Infinity, ...flags(next));
   await service.restart();
   return `${when} ${step}, the ${count}th`;
 }
+
+const nameOf = (work: Kill['work'], at: number): string =>
+  kills.findIndex((kill) => kill.work === work) === at ? work : `${work} again`;
 
 function flags(kill: Kill | undefined): readonly string[] {
   return flagsOf(kill && { ...kill, since: 'armed' }, 0);
@@ -114,7 +156,9 @@ describe('a service that is killed while an index is built', () => {
       expect(await Promise.all(FILTERS.map(found)), where).toEqual(right);
       const names = kills
         .slice(0, at + 1)
-        .flatMap((one, n) => (one.work === 'build' ? [`i${n}`] : []));
+        .flatMap(({ work }, n) => (work === 'append' ? [] : [nameOf(work, n)]))
+        .toSorted();
+      await searches(names);
       expect(
         (await listed()).map((one) => one.index_name),
         where,
