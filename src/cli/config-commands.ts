@@ -3,6 +3,7 @@ import { configOf, flaggedPaths, withConfig } from './command-config.ts';
 import { configPaths, settingOf, variablesOf, type ConfigPath } from './config-table.ts';
 import { rulesReport } from './commit-rules.ts';
 import { processEnvironment } from './config-environment.ts';
+import { keyFindings } from './key-findings.ts';
 import { columns } from './output.ts';
 import type { Run } from './run.ts';
 
@@ -19,7 +20,8 @@ export function addConfig(program: Command, run: Run): void {
     .action(async (flags: JsonFlag, command: Command) => {
       const loaded = configOf(command, true);
       const values = Object.entries(loaded).flatMap(shownEntry);
-      const { findings, notes } = await rulesReport(loaded, processEnvironment());
+      const { findings: broken, notes } = await rulesReport(loaded, processEnvironment());
+      const findings = [...(await keyFindings(loaded)), ...broken];
       if (findings.length > 0) run.code = 1;
       const rules = {
         ...(findings.length > 0 && { findings }),

@@ -1,0 +1,36 @@
+import { resolve } from 'node:path';
+import { readSigningKey, SigningKeyError } from '../audit/signing-key.ts';
+import type { Config } from './config-table.ts';
+import { openCertificate } from './listeners.ts';
+import { UsageError } from './usage-error.ts';
+
+/** What is wrong with the certificate and the signing key of a configuration, as far as it names them. */
+export async function keyFindings(config: Config): Promise<readonly string[]> {
+  const path = config['audit.signing_key'];
+  const found = [
+    certificateFault(config),
+    path === null ? undefined : await signingKeyFault(resolve(path)),
+  ];
+  return found.filter((fault) => fault !== undefined);
+}
+
+function certificateFault(config: Config): string | undefined {
+  try {
+    const certificate = openCertificate(config);
+    certificate?.close();
+    return certificate?.fault;
+  } catch (error) {
+    if (error instanceof UsageError) return error.message;
+    throw error;
+  }
+}
+
+async function signingKeyFault(path: string): Promise<string | undefined> {
+  try {
+    await readSigningKey(path);
+    return undefined;
+  } catch (error) {
+    if (error instanceof SigningKeyError) return error.message;
+    throw error;
+  }
+}
