@@ -1,10 +1,10 @@
 import { Index, type Table } from '@lancedb/lancedb';
 import type * as Arrow from 'apache-arrow';
 import { checkRows } from '../data/question.ts';
-import type { RawSide } from '../data/raw-side.ts';
 import { arrow, randomNumbers } from '../data/rows.ts';
 import { measureRounds, SHORT_WARMUPS, timedEach } from '../harness/rounds.ts';
 import type { Row } from '../harness/table.ts';
+import { builtIndex } from './built-index.ts';
 import type { IndexQuestions, IndexSides } from './question.ts';
 
 const TABLE = 'keys';
@@ -13,7 +13,6 @@ const COLUMNS = ['key', 'name', 'value'];
 const LOOKUPS = 200;
 /** So many keys are asked for at once. */
 const MANY = 100;
-const POLL_MILLIS = 20;
 
 /** Keys that lie in no order, so that nothing but an index tells where one is. */
 export const scalarIndexQuestions: IndexQuestions = {
@@ -32,7 +31,7 @@ async function measureKeys({ raw, embedded, options }: IndexSides): Promise<read
   const keys = shuffled(count);
   const rows = rowsOf(keys);
   await raw.create(TABLE, rows);
-  await buildRaw(raw);
+  await builtIndex(raw, TABLE, { column: 'key', index_type: 'BTREE' });
   const table = await embedded.createTable(TABLE, rows);
   await table.createIndex('key', { config: Index.btree() });
   const sides = [
@@ -61,17 +60,6 @@ async function measureKeys({ raw, embedded, options }: IndexSides): Promise<read
     { work: 'look one key up by a BTREE', unit: 'ms', samples: one, target: '≤ 0.7' },
     { work: `look ${MANY} keys up by a BTREE`, unit: 'ms', samples: many, target: '≤ 0.7' },
   ];
-}
-
-async function buildRaw(raw: RawSide): Promise<void> {
-  await raw.ask(TABLE, 'create_scalar_index', { column: 'key', index_type: 'BTREE' });
-  for (;;) {
-    const { indexes } = JSON.parse((await raw.ask(TABLE, 'index/list', {})).toString()) as {
-      readonly indexes: readonly { readonly status: string }[];
-    };
-    if (indexes[0]?.status === 'done') return;
-    await new Promise((resolve) => setTimeout(resolve, POLL_MILLIS));
-  }
 }
 
 /** The time of one look-up. */

@@ -4,10 +4,10 @@ import { checkRows } from '../data/question.ts';
 import type { RawSide } from '../data/raw-side.ts';
 import { measureRounds, SHORT_WARMUPS, timed, timedEach } from '../harness/rounds.ts';
 import type { Row } from '../harness/table.ts';
+import { builtIndex } from './built-index.ts';
 import type { IndexQuestions, IndexSides } from './question.ts';
 
 const TABLE = 'vectors';
-const INDEX = 'vector_idx';
 const NEAREST = 10;
 /** So many vectors are searched for in a round; of these answers the recall is measured, too. */
 const SEARCHES = 50;
@@ -15,7 +15,6 @@ const SEARCHES = 50;
 const BUILDS = 1;
 /** So many where each takes half a second. */
 const FEW_SEARCHES = 5;
-const POLL_MILLIS = 20;
 
 /** An index of random vectors, the hardest there are: none is much nearer than the others. */
 export const vectorIndexQuestions: IndexQuestions = {
@@ -37,7 +36,14 @@ async function measureVectors({ raw, embedded, options }: IndexSides): Promise<r
   const truth = await answersOf(vectors, ours(true));
   const built = await measureRounds(
     [
-      { name: 'arrowgate', warmups: 0, measure: () => timed(() => buildRaw(raw)) },
+      {
+        name: 'arrowgate',
+        warmups: 0,
+        measure: () =>
+          timed(() =>
+            builtIndex(raw, TABLE, { column: 'vector', index_type: 'IVF_PQ', metric_type: 'l2' }),
+          ),
+      },
       { name: 'LanceDB embedded', warmups: 0, measure: () => timed(() => buildLance(table)) },
     ],
     BUILDS,
@@ -69,19 +75,6 @@ async function measureVectors({ raw, embedded, options }: IndexSides): Promise<r
     { work: 'nearest ten by the index', unit: 'ms', samples: searched, target: '≤ 0.3' },
     { work: 'recall of the nearest ten', unit: '%', samples: recalls },
   ];
-}
-
-async function buildRaw(raw: RawSide): Promise<void> {
-  const body = { column: 'vector', index_type: 'IVF_PQ', metric_type: 'l2' };
-  await raw.ask(TABLE, `index/${INDEX}/drop`, {}).catch(() => undefined);
-  await raw.ask(TABLE, 'create_index', body);
-  for (;;) {
-    const { indexes } = JSON.parse((await raw.ask(TABLE, 'index/list', {})).toString()) as {
-      readonly indexes: readonly { readonly status: string }[];
-    };
-    if (indexes[0]?.status === 'done') return;
-    await new Promise((resolve) => setTimeout(resolve, POLL_MILLIS));
-  }
 }
 
 async function buildLance(table: Table): Promise<void> {

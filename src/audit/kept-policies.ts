@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { makeFolder, syncFolder } from '../store/folder.ts';
+import { exists, makeFolder, syncFolder } from '../store/folder.ts';
 import { POLICIES_FOLDER } from './log-folder.ts';
 
 /** What is not a policy of this folder yet: it is being written, or a crash left it. */
@@ -74,15 +74,5 @@ async function writeFile(path: string, text: string): Promise<void> {
     await file.sync();
   } finally {
     await file.close();
-  }
-}
-
-async function exists(path: string): Promise<boolean> {
-  try {
-    await stat(path);
-    return true;
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return false;
-    throw error;
   }
 }

@@ -1,5 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads';
-import { yieldThread } from './yield-thread.ts';
+import { giveWay } from '../store/niceness.ts';
 import type { ChainHead } from './chain.ts';
 import { UnfitSegment, writeSegment, type WrittenSegment } from './segment-file.ts';
 
@@ -24,5 +24,5 @@ async function result({ lines, path, before }: SealingTask): Promise<SealingResu
   }
 }
 
-yieldThread();
+giveWay();
 parentPort?.postMessage(await result(workerData as SealingTask), []);

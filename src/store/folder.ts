@@ -35,7 +35,8 @@ async function missingFolders(path: string): Promise<readonly string[]> {
   return missing;
 }
 
-async function exists(path: string): Promise<boolean> {
+/** Whether there is anything of a name. */
+export async function exists(path: string): Promise<boolean> {
   try {
     await stat(path);
     return true;

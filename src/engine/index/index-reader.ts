@@ -10,7 +10,7 @@ import { valuesAsked } from '../../sql/values-asked.ts';
 import type { RangeValue } from '../../sql/value-range.ts';
 import { rangeOf } from '../query/fragment-ranges.ts';
 import { LruCache } from '../lru-cache.ts';
-import { cachedColumns } from '../table/cached-columns.ts';
+import { indexColumns } from './index-columns.ts';
 import type { ColumnCache } from '../table/column-cache.ts';
 import type { OpenFiles } from '../table/open-files.ts';
 import { placesOf } from './key-places.ts';
@@ -120,16 +120,8 @@ export class IndexReader {
     return directory;
   }
 
-  async #columns(path: string, index: number, places: readonly number[]): Promise<readonly Data[]> {
-    const found = await this.#files.use(path, (file) =>
-      cachedColumns(
-        this.#cache,
-        file,
-        { index, range: undefined, places },
-        (length) => new Uint8Array(length),
-      ),
-    );
-    return places.map((place) => found.get(place)!);
+  #columns(path: string, index: number, places: readonly number[]): Promise<readonly Data[]> {
+    return indexColumns(this.#files, this.#cache, path, index, places);
   }
 }
 

@@ -1,18 +1,12 @@
-import { mkdirSync } from 'node:fs';
-import { rm } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
 import { Binary, Field, Schema, Uint32, type Data, type DataType } from 'apache-arrow';
 import { batchOfData } from '../../arrow/batch.ts';
 import { concatData } from '../../arrow/concat.ts';
 import { dataOf } from '../../arrow/data.ts';
-import { FileWriter } from '../../arrow/file-writer.ts';
 import { nullsOf } from '../../arrow/nulls.ts';
 import { takeData } from '../../arrow/take.ts';
-import { StreamedFile } from '../../store/streamed-file.ts';
-import { syncFolder } from '../disk.ts';
-import { INDICES, newIndexFile } from '../table/layout.ts';
 import { bytesData } from '../table/manifest-data.ts';
 import type { FragmentIndex, IndexDefinition } from '../table/snapshot.ts';
+import { IndexFile } from './index-file.ts';
 
 /** What stands beside the keys of a file: of each key one row, or all its rows. */
 export type Payload = 'row' | 'postings';
@@ -29,27 +23,17 @@ export function pageSchema(key: DataType, payload: Payload): Schema {
 /** Writes one file of an index, page by page. */
 export class PageWriter {
   readonly #schema: Schema;
-  readonly #writer: FileWriter;
-  readonly #target: StreamedFile;
-  readonly #folder: string;
-  readonly #path: string;
+  readonly #file: IndexFile;
   readonly #ends: Data[] = [];
 
-  private constructor(schema: Schema, folder: string, path: string) {
+  private constructor(schema: Schema, file: IndexFile) {
     this.#schema = schema;
-    this.#writer = new FileWriter(schema);
-    this.#folder = folder;
-    this.#path = path;
-    this.#target = StreamedFile.create(join(folder, path));
+    this.#file = file;
   }
 
   /** Begins a new file in a table's folder. */
   static async create(folder: string, index: string, schema: Schema): Promise<PageWriter> {
-    const path = newIndexFile(index);
-    mkdirSync(dirname(join(folder, path)), { recursive: true });
-    const writer = new PageWriter(schema, folder, path);
-    await writer.#target.write([writer.#writer.begin()]);
-    return writer;
+    return new PageWriter(schema, await IndexFile.create(folder, index, schema));
   }
 
   /** A page of keys that were sorted, each with its row. */
@@ -67,31 +51,20 @@ export class PageWriter {
   }
 
   /** Ends the file. It and its name are on stable storage when this returns. */
-  async finish({ uuid, field }: IndexDefinition): Promise<FragmentIndex> {
+  async finish(index: IndexDefinition): Promise<FragmentIndex> {
     await this.#directory();
-    await this.#target.write([this.#writer.end()]);
-    await this.#target.end();
-    await Promise.all([
-      this.#target.sync(),
-      syncFolder(join(this.#folder, INDICES, uuid)),
-      // The folders may have been made a moment ago, by this or by somebody else.
-      syncFolder(join(this.#folder, INDICES)),
-      syncFolder(this.#folder),
-    ]);
-    return { index: uuid, field, path: this.#path, bytes: this.#writer.bytes };
+    return this.#file.finish(index);
   }
 
   /** Gives the file up and removes it. */
-  async abandon(): Promise<void> {
-    await this.#target.abandon();
-    await rm(join(this.#folder, this.#path), { force: true });
+  abandon(): Promise<void> {
+    return this.#file.abandon();
   }
 
   async #page(keys: Data, payload: Data): Promise<void> {
     // A copy, since a slice would keep the whole page in memory.
     this.#ends.push(takeData(keys, Uint32Array.of(0, keys.length - 1)));
-    const pieces = this.#writer.batch(batchOfData(this.#schema, [keys, payload], keys.length));
-    await this.#target.write([Buffer.concat(pieces)]);
+    await this.#file.batch(batchOfData(this.#schema, [keys, payload], keys.length));
   }
 
   async #directory(): Promise<void> {
@@ -102,7 +75,6 @@ export class PageWriter {
       rows instanceof Uint32
         ? dataOf(new Uint32(), { length: count, nullCount: 0, values: new Uint32Array(count) })
         : bytesData(Array.from({ length: count }), () => new Uint8Array());
-    const pieces = this.#writer.batch(batchOfData(this.#schema, [keys, none], count));
-    await this.#target.write([Buffer.concat(pieces)]);
+    await this.#file.batch(batchOfData(this.#schema, [keys, none], count));
   }
 }

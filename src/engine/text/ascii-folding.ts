@@ -28,12 +28,11 @@ const letters: ReadonlyMap<string, string> = new Map(
   }),
 );
 
-// oxlint-disable-next-line no-control-regex
-const ASCII = /^[\x00-\x7f]*$/;
+const BEYOND_ASCII = /\P{ASCII}/u;
 
 /** A text with letters of ASCII in place of those that are made of one; other letters stay as they are. */
 export function foldToAscii(text: string): string {
-  if (ASCII.test(text)) return text;
+  if (!BEYOND_ASCII.test(text)) return text;
   let folded = '';
   for (const letter of text) folded += foldedLetter(letter);
   return folded;

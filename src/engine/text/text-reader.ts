@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import type { Data } from 'apache-arrow';
 import { isNull } from '../../arrow/data.ts';
 import { LruCache } from '../lru-cache.ts';
-import { cachedColumns } from '../table/cached-columns.ts';
+import { indexColumns } from '../index/index-columns.ts';
 import type { ColumnCache } from '../table/column-cache.ts';
 import type { OpenFiles } from '../table/open-files.ts';
 import { DamagedText } from './damaged-text.ts';
@@ -120,16 +120,8 @@ export class TextReader {
     return bytes;
   }
 
-  async #columns(path: string, index: number, places: readonly number[]): Promise<readonly Data[]> {
-    const found = await this.#files.use(path, (file) =>
-      cachedColumns(
-        this.#cache,
-        file,
-        { index, range: undefined, places },
-        (length) => new Uint8Array(length),
-      ),
-    );
-    return places.map((place) => found.get(place)!);
+  #columns(path: string, index: number, places: readonly number[]): Promise<readonly Data[]> {
+    return indexColumns(this.#files, this.#cache, path, index, places);
   }
 }
 

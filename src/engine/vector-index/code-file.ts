@@ -1,14 +1,8 @@
-import { mkdirSync } from 'node:fs';
-import { rm } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
 import { Binary, Field, Schema } from 'apache-arrow';
 import { batchOfData } from '../../arrow/batch.ts';
-import { FileWriter } from '../../arrow/file-writer.ts';
 import { xxhash32 } from '../../arrow/xxhash32.ts';
-import { StreamedFile } from '../../store/streamed-file.ts';
-import { syncFolder } from '../disk.ts';
+import { IndexFile } from '../index/index-file.ts';
 import type { SearchMetric } from '../query/search-metric.ts';
-import { INDICES, newIndexFile } from '../table/layout.ts';
 import { bytesData } from '../table/manifest-data.ts';
 import type { OpenDataFile } from '../table/open-files.ts';
 import type { FragmentIndex, IndexDefinition } from '../table/snapshot.ts';
@@ -32,25 +26,16 @@ export interface CodeDirectory {
 
 /** Writes the codes of one fragment. Each batch of the file is a portion. */
 export class CodeWriter {
-  readonly #writer = new FileWriter(schema);
-  readonly #target: StreamedFile;
-  readonly #folder: string;
-  readonly #path: string;
+  readonly #file: IndexFile;
   readonly #portions: { rows: number; checksum: number }[] = [];
 
-  private constructor(folder: string, path: string) {
-    this.#folder = folder;
-    this.#path = path;
-    this.#target = StreamedFile.create(join(folder, path));
+  private constructor(file: IndexFile) {
+    this.#file = file;
   }
 
   /** Begins a new file in a table's folder. */
   static async create(folder: string, index: string): Promise<CodeWriter> {
-    const path = newIndexFile(index);
-    mkdirSync(dirname(join(folder, path)), { recursive: true });
-    const writer = new CodeWriter(folder, path);
-    await writer.#target.write([writer.#writer.begin()]);
-    return writer;
+    return new CodeWriter(await IndexFile.create(folder, index, schema));
   }
 
   async portion(bytes: Uint8Array, rows: number): Promise<void> {
@@ -60,7 +45,7 @@ export class CodeWriter {
 
   /** Ends the file. It and its name are on stable storage when this returns. */
   async finish(
-    { uuid, field }: IndexDefinition,
+    index: IndexDefinition,
     known: Omit<CodeDirectory, 'portions'>,
   ): Promise<FragmentIndex> {
     const directory: CodeDirectory = { ...known, portions: this.#portions };
@@ -68,28 +53,17 @@ export class CodeWriter {
     const checksum = Buffer.alloc(4);
     checksum.writeUInt32LE(xxhash32(text));
     await this.#write(Buffer.concat([checksum, text]));
-    await this.#target.write([this.#writer.end()]);
-    await this.#target.end();
-    await Promise.all([
-      this.#target.sync(),
-      syncFolder(join(this.#folder, INDICES, uuid)),
-      // The folders may have been made a moment ago, by this or by somebody else.
-      syncFolder(join(this.#folder, INDICES)),
-      syncFolder(this.#folder),
-    ]);
-    return { index: uuid, field, path: this.#path, bytes: this.#writer.bytes };
+    return this.#file.finish(index);
   }
 
   /** Gives the file up and removes it. */
-  async abandon(): Promise<void> {
-    await this.#target.abandon();
-    await rm(join(this.#folder, this.#path), { force: true });
+  abandon(): Promise<void> {
+    return this.#file.abandon();
   }
 
   async #write(bytes: Uint8Array): Promise<void> {
     const data = bytesData([bytes], (one) => one);
-    const pieces = this.#writer.batch(batchOfData(schema, [data], 1));
-    await this.#target.write([Buffer.concat(pieces)]);
+    await this.#file.batch(batchOfData(schema, [data], 1));
   }
 }
 

@@ -3,7 +3,7 @@ import { parentPort } from 'node:worker_threads';
 import { hintCollection } from '../table/collection-hint.ts';
 import { FragmentReader } from '../table/fragment-reader.ts';
 import { faultMessage } from './fault.ts';
-import { giveWay } from './niceness.ts';
+import { giveWay } from '../../store/niceness.ts';
 import type { FromThread, Task, ToThread } from './task.ts';
 import { runTask } from './thread-tasks.ts';
 import { Turnstile } from './turnstile.ts';
