@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import type { ServerHttp2Session } from 'node:http2';
+import { constants, type Http2ServerResponse, type ServerHttp2Session } from 'node:http2';
 import type { Duplex } from 'node:stream';
 
 /** What is known of a connection of HTTP/1. */
@@ -8,6 +8,15 @@ interface Connection {
   latest: ServerResponse | undefined;
   /** The response that was awaited at the last look for slow clients, and the bytes moved until then. */
   looked: ServerResponse | undefined;
+  moved: number;
+}
+
+/** What is known of a connection of HTTP/2. */
+interface Session {
+  /** The responses to its requests that are under way. */
+  readonly streams: Set<Http2ServerResponse>;
+  /** Those that waited for the client at the last look, and the bytes moved on the whole until then. */
+  looked: ReadonlySet<Http2ServerResponse>;
   moved: number;
 }
 
@@ -20,7 +29,7 @@ const LEAST_BYTES = 64 * 1024;
  */
 export class Connections {
   readonly #connections = new Map<Duplex, Connection>();
-  readonly #sessions = new Set<ServerHttp2Session>();
+  readonly #sessions = new Map<ServerHttp2Session, Session>();
   /** Connections that are not encrypted yet, though they should be. */
   readonly #shaking = new Set<Duplex>();
 
@@ -38,7 +47,7 @@ export class Connections {
 
   /** Notes a new connection of HTTP/2 until it closes. */
   begun(session: ServerHttp2Session): void {
-    this.#sessions.add(session);
+    this.#sessions.set(session, { streams: new Set(), looked: new Set(), moved: 0 });
     session.once('close', () => this.#sessions.delete(session));
   }
 
@@ -46,6 +55,15 @@ export class Connections {
   answering(socket: Duplex, response: ServerResponse): void {
     const connection = this.#connections.get(socket);
     if (connection !== undefined) connection.latest = response;
+  }
+
+  /** Notes the response to a request of HTTP/2 until its stream closes. */
+  streaming(response: Http2ServerResponse): void {
+    const { stream } = response;
+    const streams =
+      stream.session && this.#sessions.get(stream.session as ServerHttp2Session)?.streams;
+    streams?.add(response);
+    stream.once('close', () => streams?.delete(response));
   }
 
   /** The response to the latest request of a connection. */
@@ -56,14 +74,16 @@ export class Connections {
   /** Closes connections on which no request is being read or answered; those of HTTP/2 take no new stream. */
   closeIdle(): void {
     for (const [socket, { latest }] of this.#connections) if (isIdle(latest)) socket.destroy();
-    for (const session of this.#sessions) if (!session.closed) session.close();
+    for (const session of this.#sessions.keys()) if (!session.closed) session.close();
   }
 
   /**
    * Cuts connections whose client has kept the same request waiting since the
    * last look, and moved next to nothing of it. One that waits for the gateway is left.
+   * Of a connection of HTTP/2 only the streams that waited are ended.
    */
   closeSlow(): void {
+    for (const [session, noted] of this.#sessions) endSlow(session, noted);
     for (const [socket, connection] of this.#connections) {
       const moved = movedOn(socket);
       const awaited = isAwaited(connection.latest) ? connection.latest : undefined;
@@ -76,9 +96,22 @@ export class Connections {
 
   closeAll(): void {
     for (const socket of this.#connections.keys()) socket.destroy();
-    for (const session of this.#sessions) session.destroy();
+    for (const session of this.#sessions.keys()) session.destroy();
     for (const socket of this.#shaking) socket.destroy();
   }
+}
+
+function endSlow(session: ServerHttp2Session, noted: Session): void {
+  if (session.destroyed) return;
+  const moved = movedOn(session.socket);
+  const awaited = new Set([...noted.streams].filter(isStreamAwaited));
+  if (moved - noted.moved < LEAST_BYTES) {
+    for (const response of awaited) {
+      if (noted.looked.has(response)) response.stream.close(constants.NGHTTP2_CANCEL);
+    }
+  }
+  noted.looked = awaited;
+  noted.moved = moved;
 }
 
 function isIdle(response: ServerResponse | undefined): boolean {
@@ -91,6 +124,11 @@ function isAwaited(response: ServerResponse | undefined): boolean {
   const { req } = response;
   const sending = !req.complete && req.readableLength === 0;
   return sending || response.writableLength > 0;
+}
+
+function isStreamAwaited({ req, stream }: Http2ServerResponse): boolean {
+  const sending = !req.complete && req.readableLength === 0;
+  return sending || stream.writableLength > 0;
 }
 
 function movedOn(socket: Duplex): number {

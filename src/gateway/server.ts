@@ -85,6 +85,7 @@ function taker({ gateway, connections, options }: Serving) {
   const site = options.site ?? 'all';
   return (incoming: Incoming, outgoing: Outgoing, waiting: boolean): void => {
     if (isHttp2(outgoing)) {
+      connections.streaming(outgoing);
       limitStill(outgoing, options.idleMillis);
       if (isTooLarge(incoming.rawHeaders, options.headerBytes)) return refuseHeaders(outgoing);
     } else {

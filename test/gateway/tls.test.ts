@@ -313,6 +313,26 @@ describe('over HTTP/2', () => {
     session.destroy();
   });
 
+  it('a stream whose client drips its body is ended, and no other', async () => {
+    await open({
+      idleMillis: 300,
+      handle: async (incoming) => {
+        for await (const chunk of incoming.body) void chunk;
+        return { status: 200, body: 'read' };
+      },
+    });
+    const session = await sessionTo();
+    const sent = session.request({ ':method': 'POST', ':path': INSERT, ...admin });
+    sent.on('error', () => undefined);
+    const drip = setInterval(() => sent.write('a'), 50);
+    await closeOf(sent);
+    clearInterval(drip);
+    await soon(() => expect(harness.audit.outcomes()).toMatchObject([{ status: 499 }]));
+    const next = await stream(session, { ':path': DESCRIBE, ...admin });
+    expect([next.status, next.text]).toEqual([200, 'read']);
+    session.destroy();
+  });
+
   it('a stop finishes the streams that run and takes no more', async () => {
     let finish: () => void = () => undefined;
     const running = new Promise<void>((resolve) => {
