@@ -1,10 +1,13 @@
 import type { Answer, Backend, CatalogRequest } from '../protocol/backend.ts';
 import { CatalogError } from '../protocol/errors.ts';
+import type { OperationName } from '../protocol/operation-name.ts';
 import type { Permit } from '../protocol/permit.ts';
 import { StoreError } from '../store/errors.ts';
-import { checkedBody, readBody, withBodyContext } from './body.ts';
+import type { Seen } from '../store/store.ts';
+import { bodyOf, checkedBody, textOf, withBodyContext } from './body.ts';
 import { fullDisk, isFullDisk } from './full-disk.ts';
-import type { Call, HandlerTable } from './handler.ts';
+import type { Call, Handler, HandlerTable } from './handler.ts';
+import { questionOf, type KnownAnswers } from './known-answers.ts';
 import { unrepeatable } from './once/once.ts';
 import type { Repeats } from './once/repeats.ts';
 import { namedBranch } from './parameters.ts';
@@ -16,6 +19,8 @@ export interface EmbeddedBackendOptions {
   readonly handlers: HandlerTable;
   /** What recognises requests that come again; without it none is. */
   readonly repeats?: Repeats;
+  /** Answers that may be given again; without it every one is made anew. */
+  readonly known?: KnownAnswers;
   /** What commits are judged with; without it there are no rules. */
   readonly judging?: Judging;
   /** The largest JSON body, in bytes. */
@@ -49,10 +54,16 @@ export class EmbeddedBackend implements Backend {
    * @throws CatalogError Unsupported for it, and whatever a handler refuses.
    */
   async handle(request: CatalogRequest, permit: Permit): Promise<Answer> {
+    return this.answer(request, permit);
+  }
+
+  /** The same, at once where nothing has to be waited for. */
+  answer(request: CatalogRequest, permit: Permit): Answer | Promise<Answer> {
     try {
-      return await this.#handle(request, permit);
+      const answer = this.#begin(request, permit);
+      return answer instanceof Promise ? answer.catch(refuse) : answer;
     } catch (error) {
-      throw told(error);
+      return refuse(error);
     }
   }
 
@@ -64,30 +75,85 @@ export class EmbeddedBackend implements Backend {
     return this.#options.weakness();
   }
 
-  async #handle(asked: CatalogRequest, permit: Permit): Promise<Answer> {
-    const { handlers, jsonBody, repeats } = this.#options;
-    const { name, body: kind } = asked.operation;
-    const handler = handlers[name];
+  #begin(asked: CatalogRequest, permit: Permit): Answer | Promise<Answer> {
     const { request, recorded } = readAhead(asked);
-    const read = kind === 'arrow' ? {} : readBody(request, jsonBody);
-    const sent = read instanceof Promise ? await read : read;
-    if (handler === undefined) throw new CatalogError('Unsupported', `${name} is not built yet`);
-    const answer = async (told: Omit<Call, 'once' | 'rules'>): Promise<Answer> => {
-      const rules = new CommitJudge(this.#judging, told.request, permit);
-      const call = { ...told, rules };
-      const made = repeats?.run(call, handler) ?? handler({ ...call, once: unrepeatable });
-      return named(rules, await made);
+    const told = { request, permit, recorded };
+    if (request.operation.body === 'arrow') return this.#made({ ...told, body: {} });
+    const text = textOf(request, this.#options.jsonBody);
+    if (typeof text === 'string') return this.#answered(told, text);
+    return text.then((late) => this.#answered(told, late));
+  }
+
+  #answered(told: Told, text: string): Answer | Promise<Answer> {
+    const { known } = this.#options;
+    const question = known && questionOf(told.request, text);
+    if (known === undefined || question === undefined) return this.#read(told, text);
+    return again(known, told, question) ?? this.#kept(known, told, text, question);
+  }
+
+  async #kept(known: KnownAnswers, told: Told, text: string, question: string): Promise<Answer> {
+    let basis: readonly Seen[] | undefined;
+    const rests = (seen: readonly Seen[]) => {
+      basis = seen;
     };
-    if (kind === 'arrow') return answer({ request, permit, body: sent, recorded });
+    const answer = await this.#read({ ...told, rests }, text);
+    if (basis !== undefined) known.keep(question, answer, basis);
+    return answer;
+  }
+
+  async #read(told: Told, text: string): Promise<Answer> {
+    const { request, permit } = told;
+    const sent = bodyOf(request, text);
+    this.#requireBuilt(request.operation.name);
     const body = checkedBody(request, sent);
-    const call = { request: withBodyContext(request, body), permit, body, recorded };
-    if (!isBranchOfBody(request)) return answer(call);
+    const call = { ...told, request: withBodyContext(request, body), body };
+    if (!isBranchOfBody(request)) return this.#made(call);
     const branch = namedBranch(call);
-    if (branch !== null || !permit.holds(name, request.object, MAIN)) {
-      permit.require(name, request.object, branch ?? MAIN);
-    }
-    const answered = await answer(call);
-    return branch === null ? answered : { branch, ...answered };
+    askForBranch(request, permit, branch);
+    const answer = await this.#made(call);
+    return branch === null ? answer : { branch, ...answer };
+  }
+
+  async #made(told: Told & Pick<Call, 'body'>): Promise<Answer> {
+    const { repeats } = this.#options;
+    const handler = this.#requireBuilt(told.request.operation.name);
+    const rules = new CommitJudge(this.#judging, told.request, told.permit);
+    const call = { ...told, rules };
+    const made = repeats?.run(call, handler) ?? handler({ ...call, once: unrepeatable });
+    return named(rules, await made);
+  }
+
+  #requireBuilt(name: OperationName): Handler {
+    const handler = this.#options.handlers[name];
+    if (handler === undefined) throw new CatalogError('Unsupported', `${name} is not built yet`);
+    return handler;
+  }
+}
+
+/** A request before its body is read. */
+type Told = Omit<Call, 'once' | 'rules' | 'body'>;
+
+/** The answer that was given before, where it would be the same. */
+function again(
+  known: KnownAnswers,
+  { request, permit }: Told,
+  question: string,
+): Answer | undefined {
+  const answer = known.find(question);
+  if (answer !== undefined && isBranchOfBody(request)) {
+    askForBranch(request, permit, answer.branch ?? null);
+  }
+  return answer;
+}
+
+/** Asks for the branch that only the body names; whoever decided by the route took it for `main`, if that was of any help. */
+function askForBranch(
+  { operation: { name }, object }: CatalogRequest,
+  permit: Permit,
+  branch: string | null,
+): void {
+  if (branch !== null || !permit.holds(name, object, MAIN)) {
+    permit.require(name, object, branch ?? MAIN);
   }
 }
 
@@ -109,6 +175,11 @@ function readAhead(request: CatalogRequest): {
     request: { ...request, body: ahead.bytes },
     recorded: () => ahead.recorded(),
   };
+}
+
+/** What no caller has to understand is put in words that one can. */
+async function refuse(error: unknown): Promise<never> {
+  throw told(error);
 }
 
 /** What a caller is told of a failure that is nobody's bad input. */

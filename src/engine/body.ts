@@ -9,23 +9,26 @@ import { checkModel } from '../protocol/models.ts';
 export type Body = Record<string, JsonValue>;
 
 /**
- * The JSON body of a request as it was sent: an object that agrees with the
- * route. Nothing sent, and `null`, are `{}`; the content type is not asked for,
- * since clients leave it out. At once where the body is there already.
+ * The text of a request's body; `{}` for nothing. At once where the body is there already.
  * @param limit The most bytes that are read.
- * @throws CatalogError InvalidInput for a body that is too large, not JSON, no
- * object, or at odds with the route.
+ * @throws CatalogError InvalidInput for a body that is too large, or no UTF-8.
  */
-export function readBody(request: CatalogRequest, limit: number): Body | Promise<Body> {
-  const { body } = request;
+export function textOf({ body }: CatalogRequest, limit: number): string | Promise<string> {
   const whole = body.atHand?.();
-  if (whole === undefined) return readText(body, limit).then((text) => agreed(request, text));
+  if (whole === undefined) return readText(body, limit);
   if (whole.byteLength > limit) throw tooLong(limit);
-  return agreed(request, decode(whole));
+  return decode(whole);
 }
 
-function agreed(request: CatalogRequest, text: string): Body {
-  const body = bodyOf(text);
+/**
+ * The JSON body of a request as it was sent: an object that agrees with the
+ * route. Nothing sent, and `null`, are `{}`; the content type is not asked for,
+ * since clients leave it out.
+ * @throws CatalogError InvalidInput for a body that is not JSON, no
+ * object, or at odds with the route.
+ */
+export function bodyOf(request: CatalogRequest, text: string): Body {
+  const body = objectOf(text);
   checkAgreement(request, body);
   return body;
 }
@@ -57,8 +60,8 @@ export function withBodyContext(request: CatalogRequest, body: Body): CatalogReq
   return { ...request, context };
 }
 
-function bodyOf(text: string): Body {
-  if (text === '{}' || text.trim() === '') return {};
+function objectOf(text: string): Body {
+  if (text === NOTHING || text.trim() === '') return {};
   const value = parseJson(text);
   if (value === null) return {};
   if (isJsonObject(value)) return value;
@@ -82,10 +85,19 @@ async function readText(body: AsyncIterable<Uint8Array>, limit: number): Promise
   return decode(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, bytes));
 }
 
+function isNothing(bytes: Uint8Array): boolean {
+  return (
+    bytes.byteLength === 0 || (bytes.byteLength === 2 && bytes[0] === 0x7b && bytes[1] === 0x7d)
+  );
+}
+
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
+/** What most reads send. */
+const NOTHING = '{}';
+
 function decode(bytes: Uint8Array): string {
-  if (bytes.byteLength === 0) return '';
+  if (isNothing(bytes)) return NOTHING;
   try {
     return utf8.decode(bytes);
   } catch {

@@ -35,6 +35,7 @@ import { JobRunner, type OnFault } from './jobs/job-runner.ts';
 import { jobWorks } from './jobs/job-works.ts';
 import { Transactions } from './jobs/transactions.ts';
 import { VersionWork } from './jobs/version-work.ts';
+import { KnownAnswers } from './known-answers.ts';
 import { LateBackend } from './late-backend.ts';
 import { LateWork } from './late-work.ts';
 import { AnswerSweep } from './once/answer-sweep.ts';
@@ -200,6 +201,7 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
       withRecall(withFreshness({ catalog, tables }, built), past),
     ),
     repeats: new Repeats(answers),
+    known: new KnownAnswers(store),
     judging: judges,
     jsonBody: options.jsonBody,
     health: healthOf(store, journal),

@@ -3,6 +3,7 @@ import type { JsonValue } from '../protocol/json.ts';
 import type { OperationName } from '../protocol/operation-name.ts';
 import type { Permit } from '../protocol/permit.ts';
 import type { Once } from './once/once.ts';
+import type { Seen } from '../store/store.ts';
 import type { CommitJudge } from './rules/commit-judge.ts';
 
 /** A request whose JSON body is read and checked. An Arrow body is still in the request, untouched. */
@@ -17,6 +18,12 @@ export interface Call<Body = Record<string, JsonValue>> {
    * is to be awaited before its commit. Absent where that was awaited before.
    */
   readonly recorded?: (() => Promise<void>) | undefined;
+  /**
+   * Of a read whose answer may be kept: to be told the records that it was made of, where
+   * it was made of nothing else but the request and what never changes, and would be the same
+   * for whoever may ask.
+   */
+  readonly rests?: ((basis: readonly Seen[]) => void) | undefined;
   /** How its change is made once: whatever commits takes its seal along. */
   readonly once: Once;
   /** Asked about whatever is committed, before it is. */

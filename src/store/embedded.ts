@@ -11,6 +11,7 @@ import {
   type Step,
   type Tables,
 } from './embedded-transaction.ts';
+import { EmbeddedWatch } from './embedded-watch.ts';
 import { StoreError } from './errors.ts';
 import { makeFolder, syncFolder } from './folder.ts';
 import { Gate } from './gate.ts';
@@ -21,9 +22,11 @@ import type {
   Check,
   CommitResult,
   Range,
+  Seen,
   Store,
   StoreEntry,
   StoreGuard,
+  Watch,
   Write,
 } from './store.ts';
 
@@ -61,18 +64,22 @@ class EmbeddedStore implements Store {
 
   async get(key: string): Promise<Uint8Array | undefined> {
     const bytes = keyBytes(key);
-    return (await this.#newest()).values.get(bytes);
+    return (this.#atOnce() ?? (await this.#newest())).values.get(bytes);
   }
 
   async getMany(keys: readonly string[]): Promise<readonly (Uint8Array | undefined)[]> {
     const bytes = keys.map(keyBytes);
-    const { values } = await this.#newest();
+    const { values } = this.#atOnce() ?? (await this.#newest());
     return bytes.map((key) => values.get(key));
+  }
+
+  watch(seen: readonly Seen[]): Watch {
+    return new EmbeddedWatch(() => this.#atOnce(), seen);
   }
 
   async range(range: Range): Promise<readonly StoreEntry[]> {
     const [start, end] = [boundBytes(range.start), boundBytes(range.end)];
-    const { values } = await this.#newest();
+    const { values } = this.#atOnce() ?? (await this.#newest());
     if (Buffer.compare(start, end) >= 0 || range.limit <= 0) return [];
     const span =
       range.reverse === true
@@ -137,6 +144,15 @@ class EmbeddedStore implements Store {
   /** The tables as every commit so far has left them, those of other processes too; at one moment for as long as nothing is awaited. */
   async #newest(): Promise<Tables> {
     const { root, tables } = await this.#current();
+    root.resetReadTxn();
+    return tables;
+  }
+
+  /** The same where nobody has to look at the file before; undefined where somebody has. */
+  #atOnce(): Tables | undefined {
+    this.#follow();
+    if (!this.#gate.isOpen) return undefined;
+    const { root, tables } = this.#file;
     root.resetReadTxn();
     return tables;
   }

@@ -18,6 +18,9 @@ export type Check =
   /** The store has not gone back: the number of its last change is no lower. */
   | { readonly kind: 'sequence'; readonly atLeast: bigint };
 
+/** Something that was read: what a key has, or how many there are. */
+export type Seen = Exclude<Check, { readonly kind: 'sequence' }>;
+
 /** A key set to a value, or removed when the value is null. */
 export interface Write {
   readonly key: string;
@@ -47,6 +50,12 @@ export type CommitResult =
   | { readonly kind: 'conflict'; readonly check: number }
   | { readonly kind: 'unknown'; readonly reason: string };
 
+/** Something that was read, to be looked at again. */
+export interface Watch {
+  /** Whether all of it holds still, at one moment; undefined where only a read can tell. */
+  holds(): boolean | undefined;
+}
+
 /**
  * Looks at a store that may have become another, through a view of it that works
  * meanwhile. While this throws, everything that is asked of the store throws the same.
@@ -63,6 +72,11 @@ export interface Store {
   /** The values of several keys, read at one moment. */
   getMany(keys: readonly string[]): Promise<readonly (Uint8Array | undefined)[]>;
   range(range: Range): Promise<readonly StoreEntry[]>;
+  /**
+   * Keeps an eye on what was read, which costs a fraction of reading it: for a store that
+   * answers without waiting. Absent, or undefined, where it cannot.
+   */
+  watch?(seen: readonly Seen[]): Watch | undefined;
   commit(checks: readonly Check[], writes: readonly Write[]): Promise<CommitResult>;
   /** Changes that are not yet forgotten, oldest first: what the catalog journal has still to write down. */
   changes(limit: number): Promise<readonly Change[]>;

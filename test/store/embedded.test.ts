@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { openEmbeddedStore } from '../../src/store/embedded.ts';
+import type { Seen } from '../../src/store/store.ts';
 import { storeSuite, type StoreUnderTest } from '../conformance/store.ts';
 import { Child, outputOnSmallDisk } from '../support/child.ts';
 import { testFolders } from '../support/folder.ts';
@@ -86,6 +87,111 @@ describe('the embedded store of several processes', () => {
       );
       await store.close();
     }
+  });
+});
+
+describe('a watch over the embedded store', () => {
+  const newFolder = testFolders();
+  const value = (key: string, text: string | null): Seen => {
+    return { kind: 'value', key, value: text === null ? null : Buffer.from(text) };
+  };
+  const set = (key: string, text: string | null) => {
+    return { key, value: text === null ? null : Buffer.from(text) };
+  };
+  const large = 'x'.repeat(100_000);
+  /** What is watched of a store that has `a`, `b` and `big`; what is written; whether it holds after that. */
+  const cases: readonly (readonly [string, Seen, ReturnType<typeof set>, boolean])[] = [
+    ['another key changes', value('a', '1'), set('b', '9'), true],
+    ['the value changes', value('a', '1'), set('a', '2'), false],
+    ['the value grows', value('a', '1'), set('a', '12'), false],
+    ['the value shrinks', value('b', '23'), set('b', '2'), false],
+    ['the value becomes empty', value('a', '1'), set('a', ''), false],
+    ['the value is written again', value('a', '1'), set('a', '1'), true],
+    ['the key goes', value('a', '1'), set('a', null), false],
+    ['a key comes', value('c', null), set('c', ''), false],
+    ['another key comes', value('c', null), set('d', '1'), true],
+    [
+      'a large value changes at its end',
+      value('big', large),
+      set('big', `${large.slice(1)}y`),
+      false,
+    ],
+    ['a large value stays', value('big', large), set('a', '2'), true],
+    [
+      'a key comes into a range',
+      { kind: 'count', start: 'a', end: 'c', count: 3 },
+      set('ab', ''),
+      false,
+    ],
+    [
+      'a key leaves a range',
+      { kind: 'count', start: 'a', end: 'c', count: 3 },
+      set('b', null),
+      false,
+    ],
+    [
+      'a key comes beside a range',
+      { kind: 'count', start: 'a', end: 'c', count: 3 },
+      set('c', ''),
+      true,
+    ],
+    [
+      'a key comes into an empty range',
+      { kind: 'count', start: 'x', end: 'y', count: 0 },
+      set('x', ''),
+      false,
+    ],
+  ];
+
+  it.each(cases)('when %s', async (_, seen, write, holds) => {
+    const folder = await newFolder();
+    const store = await openEmbeddedStore(folder);
+    await store.commit([], [set('a', '1'), set('b', '23'), set('big', large)]);
+    const watch = store.watch!([seen])!;
+    expect([watch.holds(), watch.holds()]).toEqual([true, true]);
+    await store.commit([], [write]);
+    expect(watch.holds()).toBe(holds);
+    // Several are watched as one.
+    expect(store.watch!([value('e', null), seen])!.holds()).toBe(holds);
+    await store.close();
+  });
+
+  it('sees what another process has committed as soon as that says so', async () => {
+    const folder = await newFolder();
+    const store = await openEmbeddedStore(folder);
+    const watch = store.watch!([value('total', null)])!;
+    expect(watch.holds()).toBe(true);
+    const child = new Child(CHILD, [folder, 'a', '100']);
+    for (let told = 1; told <= 100; told = child.lines.length + 1) {
+      await child.printed(told);
+      const last = `a/${String(child.lines.length - 1).padStart(6, '0')}`;
+      expect([watch.holds(), store.watch!([value(last, null)])!.holds()]).toEqual([false, false]);
+      expect(store.watch!([value(last, last)])!.holds()).toBe(true);
+    }
+    await child.end();
+    await store.close();
+  });
+
+  it('holds nothing that nobody has looked at, or that is away', async () => {
+    const folder = await newFolder();
+    const store = await openEmbeddedStore(folder);
+    const watch = store.watch!([value('a', null)])!;
+    store.guard(async () => undefined);
+    expect(watch.holds()).toBeUndefined();
+    await store.get('a');
+    expect(watch.holds()).toBe(true);
+    await rm(folder, { recursive: true });
+    await sleep(5);
+    expect(() => watch.holds()).toThrow('the file of the store is gone');
+    // Another file is another store: it has to be looked at before it is believed.
+    const next = await openEmbeddedStore(folder);
+    await next.commit([], [set('a', '1')]);
+    await sleep(5);
+    expect(watch.holds()).toBeUndefined();
+    await store.get('a');
+    expect(watch.holds()).toBe(false);
+    await Promise.all([store.close(), next.close()]);
+    expect(() => watch.holds()).toThrow('the store is closed');
   });
 });
 

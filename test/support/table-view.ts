@@ -3,7 +3,7 @@ import type { Stored, TableRecord, VersionRecord } from '../../src/engine/catalo
 import type { TableView } from '../../src/engine/handlers/table-view.ts';
 import { branchNotFound } from '../../src/engine/table/branches.ts';
 import { MAIN, MAIN_CHAIN, type Chain } from '../../src/engine/table/chain.ts';
-import type { Snapshot } from '../../src/engine/table/snapshot.ts';
+import type { FoundSnapshot, Snapshot } from '../../src/engine/table/snapshot.ts';
 import type { VersionPage } from '../../src/engine/table/version-store.ts';
 
 /** Tables of which the versions are given, for what is asked about tables without their rows. */
@@ -28,6 +28,11 @@ export class GivenTables implements TableView {
     const found = version === undefined ? all.at(-1) : all.find((one) => one.version === version);
     if (found !== undefined) return found;
     throw new CatalogError('TableVersionNotFound', `the table has no version ${version}`);
+  }
+
+  async found(table: TableRecord, version?: bigint): Promise<FoundSnapshot> {
+    const snapshot = await this.snapshot(table, version);
+    return { snapshot, record: await this.version(table, version) };
   }
 
   async version(table: TableRecord, version?: bigint): Promise<Stored<VersionRecord>> {

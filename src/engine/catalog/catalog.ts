@@ -44,6 +44,11 @@ export class Catalog {
     this.#virtual = new VirtualNames(virtual);
   }
 
+  /** The record of a namespace as the store has it: there is none of the root and of the service's own. */
+  async storedNamespace(path: ObjectPath): Promise<Stored<NamespaceRecord> | undefined> {
+    return this.#virtual.hasNamespace(path) ? undefined : this.#parts.reader.namespace(path);
+  }
+
   /** A namespace's record; the root has one that is always the same. */
   async namespace(path: ObjectPath): Promise<NamespaceRecord | undefined> {
     if (path.length === 0 || this.#virtual.hasNamespace(path)) return ROOT;

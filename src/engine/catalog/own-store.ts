@@ -3,9 +3,11 @@ import type {
   Check,
   CommitResult,
   Range,
+  Seen,
   Store,
   StoreEntry,
   StoreGuard,
+  Watch,
   Write,
 } from '../../store/store.ts';
 import { stranger } from './catalog-id.ts';
@@ -50,6 +52,13 @@ export class OwnStore implements Store {
     const entries = await this.#store.range(range);
     this.#require(await this.#store.get(CATALOG_KEY));
     return entries;
+  }
+
+  /** The id is watched beside the rest. */
+  watch(seen: readonly Seen[]): Watch | undefined {
+    const id = this.#seen;
+    if (id === undefined) return undefined;
+    return this.#store.watch?.([{ kind: 'value', key: CATALOG_KEY, value: id }, ...seen]);
   }
 
   commit(checks: readonly Check[], writes: readonly Write[]): Promise<CommitResult> {

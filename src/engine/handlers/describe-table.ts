@@ -6,6 +6,7 @@ import { jsonAnswer } from '../answers.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { TableRecord } from '../catalog/records.ts';
 import type { Call } from '../handler.ts';
+import { restOn } from './basis.ts';
 import { branchParameter } from '../parameters.ts';
 import { flagField } from '../query/fields.ts';
 import { lanceSnapshot } from '../lance/snapshot.ts';
@@ -27,15 +28,18 @@ export async function describeTable(
   tags: Tags,
   call: Call,
 ): Promise<Answer> {
-  if (flagField(call.body, 'vend_credentials', false)) askForCredentials(call);
+  const vends = flagField(call.body, 'vend_credentials', false);
+  if (vends) askForCredentials(call);
   const withUri = flagField(call.body, 'with_table_uri', false);
-  const table = (await catalog.requireTable(call.request.object)).content;
+  const stored = await catalog.requireTable(call.request.object);
+  const table = stored.content;
   const { branch, version } = await placeOf(tags, table, call);
   const chain = await tables.chain(table, branch);
   if (table.kind !== 'engine') {
     return jsonAnswer(call, await elsewhere(call, tables, table, { chain, version, withUri }));
   }
-  const snapshot = await tables.snapshot(table, version, chain);
+  const { snapshot, record } = await tables.found(table, version, chain);
+  if (!vends) restOn(call, stored, chain, record);
   return said.of(call, { table, snapshot, withUri });
 }
 

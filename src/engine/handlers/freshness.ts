@@ -1,4 +1,4 @@
-import type { Answer } from '../../protocol/backend.ts';
+import type { Answer, CatalogRequest } from '../../protocol/backend.ts';
 import { CatalogError } from '../../protocol/errors.ts';
 import type { OperationName } from '../../protocol/operation-name.ts';
 import type { Catalog } from '../catalog/catalog.ts';
@@ -30,6 +30,11 @@ const READS: readonly OperationName[] = [
 
 /** The version that a client's own write got, and the newest that it has read. */
 const HEADERS = ['x-lancedb-min-version', 'x-lancedb-min-read-version'] as const;
+
+/** Whether a client says what it has seen. */
+export function saysSeen(headers: CatalogRequest['headers']): boolean {
+  return HEADERS.some((name) => headers[name] !== undefined);
+}
 
 /**
  * The same handlers, which answer no read from a store that was put back to an

@@ -4,6 +4,7 @@ import { emptyAnswer, jsonAnswer, pageAnswer } from '../answers.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { CreateMode } from '../catalog/namespace-create.ts';
 import type { DroppedNamespace } from '../catalog/namespace-drop.ts';
+import { unchanged } from '../catalog/reader.ts';
 import { emptyPage } from '../catalog/page.ts';
 import type { NamespaceRecord } from '../catalog/records.ts';
 import type { InnerTable } from '../catalog/subtree.ts';
@@ -57,8 +58,8 @@ async function list(catalog: Catalog, pageLimit: number, call: Call): Promise<An
 }
 
 async function describe(catalog: Catalog, call: Call): Promise<Answer> {
-  const record = await catalog.requireNamespace(call.request.object);
-  return jsonAnswer(call, { properties: record.properties });
+  const { properties } = await required(catalog, call);
+  return jsonAnswer(call, { properties });
 }
 
 async function drop(catalog: Catalog, tables: TableView, call: Call): Promise<Answer> {
@@ -83,7 +84,18 @@ async function drop(catalog: Catalog, tables: TableView, call: Call): Promise<An
   return answer(await catalog.dropNamespace(request.object, options, permit, seal));
 }
 
+/** The namespace of a request, of which the answer is made alone. */
+async function required(
+  catalog: Catalog,
+  { request: { object }, rests }: Call,
+): Promise<NamespaceRecord> {
+  const stored = await catalog.storedNamespace(object);
+  if (stored === undefined) return catalog.requireNamespace(object);
+  rests?.([unchanged(stored)]);
+  return stored.content;
+}
+
 async function exists(catalog: Catalog, call: Call): Promise<Answer> {
-  await catalog.requireNamespace(call.request.object);
+  await required(catalog, call);
   return emptyAnswer(call);
 }

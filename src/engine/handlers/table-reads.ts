@@ -1,8 +1,10 @@
 import type { Catalog } from '../catalog/catalog.ts';
+import type { Stored, TableRecord } from '../catalog/records.ts';
 import type { Call } from '../handler.ts';
 import type { Fields } from '../query/fields.ts';
+import type { Chain } from '../table/chain.ts';
 import type { BatchSource } from '../table/fragment-reader.ts';
-import type { Snapshot } from '../table/snapshot.ts';
+import type { FoundSnapshot, Snapshot } from '../table/snapshot.ts';
 import type { HeavyWork } from '../workers/heavy-work.ts';
 import type { Tags } from '../table/tags.ts';
 import { placeOf } from './read-place.ts';
@@ -12,7 +14,7 @@ import { requireEngineTable } from './table-parts.ts';
 /** What the operations that read rows work with. */
 export interface TableReads {
   readonly catalog: Pick<Catalog, 'requireTable'>;
-  readonly tables: Pick<TableView, 'snapshot' | 'chain'>;
+  readonly tables: Pick<TableView, 'found' | 'chain'>;
   readonly tags: Pick<Tags, 'require'>;
   readonly reader: BatchSource;
   /** Work for other threads; all is done here when absent. */
@@ -27,14 +29,28 @@ export interface TableReads {
  * @throws CatalogError TableNotFound, TableVersionNotFound, TableTagNotFound,
  * TableBranchNotFound, or why the table's rows are not here.
  */
-export async function readTable(
+export async function readTable(reads: TableReads, call: Call, fields?: Fields): Promise<Snapshot> {
+  return (await findTable(reads, call, fields)).snapshot;
+}
+
+/** A table at a version, and by what it was found. */
+export interface FoundTable extends FoundSnapshot {
+  readonly table: Stored<TableRecord>;
+  readonly chain: Chain;
+}
+
+/** The same with what the table was found by. */
+export async function findTable(
   { catalog, tables, tags }: TableReads,
   call: Call,
   fields: Fields = call.body,
-): Promise<Snapshot> {
+): Promise<FoundTable> {
   const { object } = call.request;
-  const { content } = await catalog.requireTable(object);
+  const table = await catalog.requireTable(object);
+  const { content } = table;
   requireEngineTable(object, content);
   const { branch, version } = await placeOf(tags, content, call, fields);
-  return tables.snapshot(content, version, await tables.chain(content, branch));
+  const chain = await tables.chain(content, branch);
+  const { snapshot, record } = await tables.found(content, version, chain);
+  return { snapshot, record, table, chain };
 }

@@ -1,7 +1,7 @@
 import type { Answer } from '../../protocol/backend.ts';
 import { jsonAnswer } from '../answers.ts';
 import type { Catalog } from '../catalog/catalog.ts';
-import type { TableKind, TableRecord } from '../catalog/records.ts';
+import type { Stored, TableKind, TableRecord, VersionRecord } from '../catalog/records.ts';
 import type { Call } from '../handler.ts';
 import { lanceSnapshot } from '../lance/snapshot.ts';
 import { locationOf } from '../managed/managed-versions.ts';
@@ -9,6 +9,7 @@ import type { Chain } from '../table/chain.ts';
 import { bytesOf } from '../table/snapshot.ts';
 import type { Tags } from '../table/tags.ts';
 import { versionNotFound } from '../table/version-refusals.ts';
+import { restOn } from './basis.ts';
 import { placeOf } from './read-place.ts';
 import type { TableView } from './table-view.ts';
 
@@ -22,11 +23,13 @@ export async function tableStats(
   tags: Tags,
   call: Call,
 ): Promise<Answer> {
-  const table = (await catalog.requireTable(call.request.object)).content;
+  const stored = await catalog.requireTable(call.request.object);
+  const table = stored.content;
   const { branch, version } = await placeOf(tags, table, call);
   const chain = await tables.chain(table, branch);
   const read = { tables, table, chain, version };
-  const { fragments, numIndices } = await contentsOf[table.kind](read);
+  const { fragments, numIndices, record } = await contentsOf[table.kind](read);
+  if (record !== undefined) restOn(call, stored, chain, record);
   const total = (count: (fragment: Part) => number) =>
     fragments.reduce((sum, fragment) => sum + BigInt(count(fragment)), 0n);
   return jsonAnswer(call, {
@@ -46,6 +49,8 @@ interface Part {
 interface Contents {
   readonly fragments: readonly Part[];
   readonly numIndices: number;
+  /** By what they were found, where nothing else can have changed them. */
+  readonly record?: Stored<VersionRecord>;
 }
 
 const NOTHING: Contents = { fragments: [], numIndices: 0 };
@@ -68,9 +73,10 @@ const contentsOf: Readonly<Record<TableKind, (read: Read) => Promise<Contents>>>
     return lanceSnapshot(locationOf(table), content);
   },
   engine: async ({ tables, table, chain, version }) => {
-    const { fragments, indices = [] } = await tables.snapshot(table, version, chain);
+    const { snapshot, record } = await tables.found(table, version, chain);
+    const { fragments, indices = [] } = snapshot;
     const parts = fragments.map((fragment) => ({ rows: fragment.rows, bytes: bytesOf(fragment) }));
-    return { fragments: parts, numIndices: indices.length };
+    return { fragments: parts, numIndices: indices.length, record };
   },
 };
 

@@ -1,6 +1,6 @@
 import type { Stored, TableRecord, VersionRecord } from '../catalog/records.ts';
 import type { Chain } from '../table/chain.ts';
-import type { Snapshot } from '../table/snapshot.ts';
+import type { FoundSnapshot, Snapshot } from '../table/snapshot.ts';
 import type { VersionPage } from '../table/version-store.ts';
 
 /** What the operations on table metadata read of a table's data. */
@@ -15,6 +15,8 @@ export interface TableView {
    * @throws CatalogError TableVersionNotFound.
    */
   snapshot(table: TableRecord, version?: bigint, chain?: Chain): Promise<Snapshot>;
+  /** The same with the record by which the version was found. */
+  found(table: TableRecord, version?: bigint, chain?: Chain): Promise<FoundSnapshot>;
   /**
    * The record of a table's newest version, or of the one asked for.
    * @throws CatalogError TableVersionNotFound.

@@ -1,10 +1,12 @@
 import type { Answer } from '../../protocol/backend.ts';
 import { emptyAnswer } from '../answers.ts';
 import type { Catalog } from '../catalog/catalog.ts';
-import type { TableRecord } from '../catalog/records.ts';
+import type { Stored, TableRecord } from '../catalog/records.ts';
 import type { Call, HandlerTable } from '../handler.ts';
 import { countField } from '../query/fields.ts';
+import { MAIN_CHAIN } from '../table/chain.ts';
 import type { Tags } from '../table/tags.ts';
+import { restOn } from './basis.ts';
 import { describeTable } from './describe-table.ts';
 import { dropTable } from './drop-table.ts';
 import { listTags } from './list-tags.ts';
@@ -35,17 +37,20 @@ export async function tableExists(
   tables: TableView,
   call: Call,
 ): Promise<Answer> {
-  const table = (await catalog.requireTable(call.request.object)).content;
+  const table = await catalog.requireTable(call.request.object);
   const version = countField(call.body, 'version');
-  if (version !== null) await requireVersion(tables, table, version);
+  if (version === null) restOn(call, table, MAIN_CHAIN);
+  else await requireVersion(tables, table, version, call);
   return emptyAnswer(call);
 }
 
 async function requireVersion(
   tables: TableView,
-  table: TableRecord,
+  table: Stored<TableRecord>,
   version: bigint,
+  call: Call,
 ): Promise<void> {
-  if (table.kind === 'engine') await tables.snapshot(table, version);
-  else await tables.version(table, version);
+  if (table.content.kind !== 'engine') return void (await tables.version(table.content, version));
+  const { record } = await tables.found(table.content, version);
+  restOn(call, table, MAIN_CHAIN, record);
 }

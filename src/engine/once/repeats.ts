@@ -26,8 +26,8 @@ export class Repeats {
     const { request, permit } = call;
     const { operation, clientRequestId: id } = request;
     if (id === undefined || !operation.mutates) {
-      const { body, recorded, rules } = call;
-      return handler({ request, permit, body, recorded, rules, once: unrepeatable });
+      const { body, recorded, rests, rules } = call;
+      return handler({ request, permit, body, recorded, rests, rules, once: unrepeatable });
     }
     const key = answerKey(requestName(request, permit.principal.subject, id));
     const body = operation.body === 'arrow' ? new HashedBody(request.body) : null;

@@ -2,12 +2,17 @@ import type { Answer, Backend, ByteStream, CatalogRequest } from '../../protocol
 import type { Permit } from '../../protocol/permit.ts';
 import type { Lease, Running } from './running.ts';
 
+/** A backend that answers at once where it has to wait for nothing. */
+export interface PromptBackend extends Backend {
+  answer(request: CatalogRequest, permit: Permit): Answer | Promise<Answer>;
+}
+
 /** A backend whose requests count as under way until their answers are sent, or nobody wants them any more. */
 export class LeasedBackend implements Backend {
-  readonly #backend: Backend;
+  readonly #backend: PromptBackend;
   readonly #running: Running;
 
-  constructor(backend: Backend, running: Running) {
+  constructor(backend: PromptBackend, running: Running) {
     this.#backend = backend;
     this.#running = running;
   }
@@ -20,13 +25,15 @@ export class LeasedBackend implements Backend {
     const lease = this.#running.begin();
     let lasts = false;
     try {
-      const answer = await this.#backend.handle(request, permit);
+      const made = this.#backend.answer(request, permit);
+      const answer = made instanceof Promise ? await made : made;
       const { body } = answer;
       if (body === null || typeof body === 'string') return answer;
       lasts = true;
       return { ...answer, body: untilSent(body, lease, request.signal()) };
     } finally {
-      if (!lasts) await lease.end();
+      const ended = lasts ? undefined : lease.end();
+      if (ended !== undefined) await ended;
     }
   }
 

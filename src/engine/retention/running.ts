@@ -1,8 +1,8 @@
 /** Something under way that may look at any file that was needed when it began. */
 export interface Lease {
   readonly sinceMillis: number;
-  /** To be called when it is over. Resolves when the work that waited for it alone is done. */
-  end(): Promise<void>;
+  /** To be called when it is over. Resolves when the work that waited for it alone is done; undefined where none did. */
+  end(): Promise<void> | undefined;
 }
 
 /** Work that waits for what was under way when it was given. */
@@ -59,9 +59,12 @@ export class Running {
     await Promise.all(this.#tasks);
   }
 
-  async #end(lease: Lease): Promise<void> {
+  #end(lease: Lease): Promise<void> | undefined {
     this.#leases.delete(lease);
-    if (this.#waiting.size === 0) return;
+    return this.#waiting.size === 0 ? undefined : this.#endWaiting(lease);
+  }
+
+  async #endWaiting(lease: Lease): Promise<void> {
     const due = [...this.#waiting].filter(
       ({ leases }) => leases.delete(lease) && leases.size === 0,
     );

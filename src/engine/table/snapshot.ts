@@ -1,4 +1,5 @@
 import type { Schema } from 'apache-arrow';
+import type { Stored, VersionRecord } from '../catalog/records.ts';
 import type { TextOptions } from '../text/text-options.ts';
 
 /** One data file: an Arrow file that holds some columns of its fragment's rows. */
@@ -79,6 +80,12 @@ export interface Snapshot {
   /** The row id that the next row gets. */
   readonly nextRowId: bigint;
   readonly indices?: readonly IndexDefinition[] | undefined;
+}
+
+/** A table at one version, and the record that named the version: its own, or the head of a line. */
+export interface FoundSnapshot {
+  readonly snapshot: Snapshot;
+  readonly record: Stored<VersionRecord>;
 }
 
 /** What names a fragment for good: its first file. */

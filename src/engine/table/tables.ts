@@ -20,7 +20,7 @@ import type { Manifest } from './manifest.ts';
 import { ManifestSnapshots } from './manifest-snapshots.ts';
 import { ManifestStore } from './manifest-store.ts';
 import type { Committed, VersionCommit } from './version-commits.ts';
-import type { Snapshot } from './snapshot.ts';
+import type { FoundSnapshot, Snapshot } from './snapshot.ts';
 import { makeTableFolder, removeTableFolder } from './table-folder.ts';
 import type { OnCommit, TablesOptions } from './tables-options.ts';
 import { headCheck, versionWrites } from './version-commit.ts';
@@ -85,20 +85,26 @@ export class Tables {
    * @param chain The line of versions that is meant.
    * @throws CatalogError TableVersionNotFound.
    */
-  async snapshot(
+  async snapshot(table: TableRecord, version?: bigint, chain?: Chain): Promise<Snapshot> {
+    return (await this.found(table, version, chain)).snapshot;
+  }
+
+  /** The same with the record by which the version was found. */
+  async found(
     table: TableRecord,
     version?: bigint,
     chain: Chain = MAIN_CHAIN,
-  ): Promise<Snapshot> {
-    const stored = await this.#stored(table.id, version, chain);
+  ): Promise<FoundSnapshot> {
+    const record = await this.#stored(table.id, version, chain);
     try {
-      const known = this.#manifests.known(this.folder(table), stored.content);
-      return this.snapshotOf(table, known ?? (await this.#load(table, stored)));
+      const known = this.#manifests.known(this.folder(table), record.content);
+      const snapshot = this.snapshotOf(table, known ?? (await this.#load(table, record)));
+      return { snapshot, record };
     } catch (error) {
       // It may have been removed since its record was read: then the newest is another.
       const found = await this.#stored(table.id, version, chain);
-      if (found.content.version === stored.content.version) throw error;
-      return this.snapshot(table, version, chain);
+      if (found.content.version === record.content.version) throw error;
+      return this.found(table, version, chain);
     }
   }
 

@@ -1,5 +1,5 @@
 import { CatalogError } from '../../protocol/errors.ts';
-import type { Check, Store } from '../../store/store.ts';
+import type { Seen, Store } from '../../store/store.ts';
 import { children } from '../catalog/children.ts';
 import { commitLoop, type Committer, type Plan } from '../catalog/commit-loop.ts';
 import type { JudgeTable } from '../catalog/judge-table.ts';
@@ -15,12 +15,14 @@ import { checkTagName } from './tag-name.ts';
 export interface NamedTag {
   readonly name: string;
   readonly tag: TagRecord;
+  /** That it is still the same. */
+  readonly seen: Seen;
 }
 
 /** The tags of a table, and the checks that they are still the same. */
 export interface AllTags {
   readonly tags: readonly NamedTag[];
-  readonly checks: readonly Check[];
+  readonly checks: readonly Seen[];
 }
 
 /** What a change of a tag is about; each is read again before each attempt. */
@@ -67,8 +69,8 @@ export class Tags {
   async page(tableId: string, after: string, limit: number): Promise<readonly NamedTag[]> {
     const found: NamedTag[] = [];
     if (limit <= 0) return found;
-    for await (const { name, value } of children(this.#store, tagsOf(tableId), after)) {
-      found.push({ name, tag: decodeTag(value) });
+    for await (const { name, key, value } of children(this.#store, tagsOf(tableId), after)) {
+      found.push({ name, tag: decodeTag(value), seen: unchanged({ key, value }) });
       if (found.length === limit) break;
     }
     return found;
@@ -76,13 +78,10 @@ export class Tags {
 
   async all(tableId: string): Promise<AllTags> {
     const tags: NamedTag[] = [];
-    const checks: Check[] = [];
     for await (const { name, key, value } of children(this.#store, tagsOf(tableId))) {
-      tags.push({ name, tag: decodeTag(value) });
-      checks.push(unchanged({ key, value }));
+      tags.push({ name, tag: decodeTag(value), seen: unchanged({ key, value }) });
     }
-    checks.push({ kind: 'count', ...prefixRange(tagsOf(tableId)), count: tags.length });
-    return { tags, checks };
+    return { tags, checks: areAll(tableId, tags) };
   }
 
   /** @throws CatalogError TableTagAlreadyExists, InvalidInput for a name that no tag may have, and those of the change. */
@@ -143,6 +142,12 @@ export class Tags {
     const value = await this.#store.get(key);
     return value === undefined ? undefined : { key, value, content: decodeTag(value) };
   }
+}
+
+/** The checks that a table has these tags and no others. */
+export function areAll(tableId: string, tags: readonly NamedTag[]): readonly Seen[] {
+  const count = { kind: 'count', ...prefixRange(tagsOf(tableId)), count: tags.length } as const;
+  return [...tags.map(({ seen }) => seen), count];
 }
 
 async function targetOf(move: TagMove, table: TableRecord): Promise<Target> {

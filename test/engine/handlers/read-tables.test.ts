@@ -6,6 +6,7 @@ import { countTableRows } from '../../../src/engine/handlers/count-table-rows.ts
 import { queryTable } from '../../../src/engine/handlers/query-table.ts';
 import type { TableReads } from '../../../src/engine/handlers/table-reads.ts';
 import type { Call } from '../../../src/engine/handler.ts';
+import type { FoundSnapshot } from '../../../src/engine/table/snapshot.ts';
 import type { Answer } from '../../../src/protocol/backend.ts';
 import { CatalogError } from '../../../src/protocol/errors.ts';
 import type { JsonValue } from '../../../src/protocol/json.ts';
@@ -24,6 +25,20 @@ const VALUES = [2n ** 53n + 1n, 5n, -1n];
 let stored: StoredTable;
 let reads: TableReads;
 
+/** What the version was found by; nobody reads it here. */
+const RECORD: FoundSnapshot['record'] = {
+  key: 'V',
+  value: new Uint8Array(),
+  content: {
+    version: 7n,
+    timestampMillis: 0,
+    manifest: 'm',
+    staging: 's',
+    manifestBytes: 1,
+    metadata: {},
+  },
+};
+
 beforeAll(async () => {
   const column = vectorFromArray(VALUES, new Int64());
   stored = await storeTable(schema, [[batchOf(schema, [column], VALUES.length)]]);
@@ -40,8 +55,9 @@ beforeAll(async () => {
     },
     tables: {
       chain: (table, branch) => new GivenTables().chain(table, branch),
-      async snapshot(_table, version) {
-        if (version === undefined || version === 7n) return stored.snapshot;
+      async found(_table, version) {
+        const { snapshot } = stored;
+        if (version === undefined || version === 7n) return { snapshot, record: RECORD };
         throw new CatalogError('TableVersionNotFound', `the table has no version ${version}`);
       },
     },
@@ -125,7 +141,8 @@ describe('CountTableRows', () => {
 
   it('answers numbers beyond 2^53 exactly', async () => {
     const large = { ...stored.snapshot, rows: 2n ** 53n + 1n };
-    const tables = { ...reads.tables, snapshot: async () => large };
+    const found = async () => ({ snapshot: large, record: RECORD });
+    const tables = { ...reads.tables, found };
     const answer = await countTableRows({ ...reads, tables })(callOf({}));
     expect(answer.body).toBe('9007199254740993');
   });

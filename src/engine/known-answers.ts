@@ -1,0 +1,95 @@
+import type { Answer, CatalogRequest } from '../protocol/backend.ts';
+import type { OperationName } from '../protocol/operation-name.ts';
+import type { Seen, Store, Watch } from '../store/store.ts';
+import { saysSeen } from './handlers/freshness.ts';
+import { LruCache } from './lru-cache.ts';
+
+/** Memory for answers, and the most that one may take, in bytes. */
+const MEMORY_BYTES = 8 * 2 ** 20;
+const LARGEST_BYTES = 2 ** 18;
+/** What an answer takes beside its texts and its records: an estimate. */
+const ENTRY_BYTES = 1024;
+/** The most records that are looked at again. */
+const MOST_RECORDS = 64;
+/** The longest body that an answer is found by. */
+const LONGEST_BODY = 256;
+
+/** The reads of which answers are kept: they are asked often, and each is made of a few records. */
+const KEPT: ReadonlySet<OperationName> = new Set<OperationName>([
+  'DescribeTable',
+  'TableExists',
+  'CountTableRows',
+  'GetTableStats',
+  'DescribeTableVersion',
+  'ListTableTags',
+  'DescribeNamespace',
+  'NamespaceExists',
+]);
+
+interface Kept {
+  readonly answer: Answer;
+  readonly watch: Watch;
+}
+
+/**
+ * Answers of small reads with the records that they were made of. Other processes change
+ * what is newest, so nothing is believed: each time the store is asked, at one moment,
+ * whether every one of those records is there with the same bytes. If so the answer
+ * would be the same again, and nothing has to be made anew.
+ */
+export class KnownAnswers {
+  readonly #store: Pick<Store, 'watch'>;
+  readonly #kept = new LruCache<Kept>(MEMORY_BYTES);
+
+  constructor(store: Pick<Store, 'watch'>) {
+    this.#store = store;
+  }
+
+  /** The answer to a question, if the store still holds what it was made of. @param question As `questionOf` gives it. */
+  find(question: string): Answer | undefined {
+    const kept = this.#kept.get(question);
+    return kept !== undefined && holds(kept.watch) ? kept.answer : undefined;
+  }
+
+  /** Keeps an answer. @param basis The records that it was made of. */
+  keep(question: string, answer: Answer, basis: readonly Seen[]): void {
+    const bytes = bytesOf(question, answer, basis);
+    if (bytes > LARGEST_BYTES || basis.length > MOST_RECORDS) return;
+    const watch = this.#store.watch?.(basis);
+    if (watch !== undefined) this.#kept.set(question, { answer, watch }, bytes);
+  }
+}
+
+/** What keeps the store from answering, whoever reads from it is told. */
+function holds(watch: Watch): boolean {
+  try {
+    return watch.holds() === true;
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * A text that names everything that the answer to a request depends on beside the
+ * store; undefined for requests of which no answers are kept.
+ * @param text The body.
+ */
+export function questionOf(request: CatalogRequest, text: string): string | undefined {
+  const { operation, dialect, object, query, headers } = request;
+  if (!KEPT.has(operation.name) || text.length > LONGEST_BODY || saysSeen(headers))
+    return undefined;
+  // How names are joined is the only thing that most clients say there, and no answer depends on it.
+  if (query.size > 1 || (query.size === 1 && !query.has('delimiter'))) return undefined;
+  const name = object.length === 1 ? object[0]! : object.join('\0');
+  // Names hold no control characters.
+  return `${operation.name} ${dialect} ${name}\u0001${text}`;
+}
+
+function bytesOf(question: string, { body }: Answer, basis: readonly Seen[]): number {
+  const said = typeof body === 'string' ? body.length : 0;
+  let bytes = ENTRY_BYTES + 2 * (question.length + said);
+  for (const seen of basis) {
+    if (seen.kind === 'value') bytes += 2 * seen.key.length + 2 * (seen.value?.byteLength ?? 0);
+  }
+  return bytes;
+}
