@@ -76,8 +76,8 @@ export class EmbeddedBackend implements Backend {
   }
 
   #begin(asked: CatalogRequest, permit: Permit): Answer | Promise<Answer> {
-    const { request, recorded } = readAhead(asked);
-    const told = { request, permit, recorded };
+    const told = readAhead(asked, permit);
+    const { request } = told;
     if (request.operation.body === 'arrow') return this.#made({ ...told, body: {} });
     const text = textOf(request, this.#options.jsonBody);
     if (typeof text === 'string') return this.#answered(told, text);
@@ -106,7 +106,8 @@ export class EmbeddedBackend implements Backend {
     const sent = bodyOf(request, text);
     this.#requireBuilt(request.operation.name);
     const body = checkedBody(request, sent);
-    const call = { ...told, request: withBodyContext(request, body), body };
+    const { recorded, rests } = told;
+    const call = { request: withBodyContext(request, body), permit, body, recorded, rests };
     if (!isBranchOfBody(request)) return this.#made(call);
     const branch = namedBranch(call);
     askForBranch(request, permit, branch);
@@ -114,13 +115,12 @@ export class EmbeddedBackend implements Backend {
     return branch === null ? answer : { branch, ...answer };
   }
 
-  async #made(told: Told & Pick<Call, 'body'>): Promise<Answer> {
+  async #made({ request, permit, body, recorded, rests }: Asked): Promise<Answer> {
     const { repeats } = this.#options;
-    const handler = this.#requireBuilt(told.request.operation.name);
-    const rules = new CommitJudge(this.#judging, told.request, told.permit);
-    const call = { ...told, rules };
-    const made = repeats?.run(call, handler) ?? handler({ ...call, once: unrepeatable });
-    return named(rules, await made);
+    const handler = this.#requireBuilt(request.operation.name);
+    const rules = new CommitJudge(this.#judging, request, permit);
+    const call = { request, permit, body, recorded, rests, rules, once: unrepeatable };
+    return named(rules, await (repeats?.run(call, handler) ?? handler(call)));
   }
 
   #requireBuilt(name: OperationName): Handler {
@@ -130,8 +130,11 @@ export class EmbeddedBackend implements Backend {
   }
 }
 
+/** A request whose body is read. */
+type Asked = Omit<Call, 'once' | 'rules'>;
+
 /** A request before its body is read. */
-type Told = Omit<Call, 'once' | 'rules' | 'body'>;
+type Told = Omit<Asked, 'body'>;
 
 /** The answer that was given before, where it would be the same. */
 function again(
@@ -159,20 +162,19 @@ function askForBranch(
 
 /** The answer with the names of the rules that judged its commit. */
 function named(rules: CommitJudge, answer: Answer): Answer {
+  if (answer.commit === undefined) return answer;
   const { names } = rules;
-  if (names.length === 0 || answer.commit === undefined) return answer;
+  if (names.length === 0) return answer;
   return { ...answer, commit: { ...answer.commit, rules: names } };
 }
 
 /** A request whose body need not wait for its attempt, with what its commit waits for instead. */
-function readAhead(request: CatalogRequest): {
-  readonly request: CatalogRequest;
-  readonly recorded: Call['recorded'];
-} {
+function readAhead(request: CatalogRequest, permit: Permit): Told {
   const { ahead } = request;
-  if (ahead === undefined) return { request, recorded: undefined };
+  if (ahead === undefined) return { request, permit };
   return {
     request: { ...request, body: ahead.bytes },
+    permit,
     recorded: () => ahead.recorded(),
   };
 }

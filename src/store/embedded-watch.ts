@@ -32,7 +32,7 @@ function valueTest(key: Buffer, value: Uint8Array | null): Test {
   const expected = Buffer.from(value.buffer, value.byteOffset, value.byteLength);
   return (values) => {
     // Memory that the package uses again for the next value: its bytes are only compared.
-    const found = values.getBinaryFast(key);
+    const found: Uint8Array | undefined = values.getBinaryFast(key);
     return found !== undefined && expected.compare(found, 0, found.length) === 0;
   };
 }

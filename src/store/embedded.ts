@@ -11,6 +11,7 @@ import {
   type Step,
   type Tables,
 } from './embedded-transaction.ts';
+import { EmbeddedReads } from './embedded-reads.ts';
 import { EmbeddedWatch } from './embedded-watch.ts';
 import { StoreError } from './errors.ts';
 import { makeFolder, syncFolder } from './folder.ts';
@@ -51,6 +52,7 @@ class EmbeddedStore implements Store {
   readonly #folder: string;
   readonly #group = new Group<Step, CommitResult>((steps) => this.#transact(steps), MAX_BATCH);
   readonly #gate = new Gate();
+  readonly #reads = new EmbeddedReads();
   #file: OpenFile;
   /** When its name was last seen to stand for it. */
   #seenMillis = 0;
@@ -63,14 +65,13 @@ class EmbeddedStore implements Store {
   }
 
   async get(key: string): Promise<Uint8Array | undefined> {
-    const bytes = keyBytes(key);
-    return (this.#atOnce() ?? (await this.#newest())).values.get(bytes);
+    const { values } = this.#atOnce() ?? (await this.#newest());
+    return this.#reads.read(values, key);
   }
 
   async getMany(keys: readonly string[]): Promise<readonly (Uint8Array | undefined)[]> {
-    const bytes = keys.map(keyBytes);
     const { values } = this.#atOnce() ?? (await this.#newest());
-    return bytes.map((key) => values.get(key));
+    return keys.map((key) => this.#reads.read(values, key));
   }
 
   watch(seen: readonly Seen[]): Watch {

@@ -19,8 +19,11 @@ export function keyBytes(key: string): Buffer {
  * @throws StoreError key: too long or not valid Unicode.
  */
 export function boundBytes(bound: string): Buffer {
-  if (LONE_SURROGATE.test(bound)) throw new StoreError('key', 'a key is not valid Unicode');
   const bytes = Buffer.from(bound);
+  // As many bytes as characters are ASCII alone.
+  if (bytes.length !== bound.length && LONE_SURROGATE.test(bound)) {
+    throw new StoreError('key', 'a key is not valid Unicode');
+  }
   if (bytes.length > MAX_KEY_BYTES) {
     throw new StoreError('key', `a key has ${bytes.length} bytes, more than ${MAX_KEY_BYTES}`);
   }

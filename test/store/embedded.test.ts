@@ -90,6 +90,59 @@ describe('the embedded store of several processes', () => {
   });
 });
 
+describe('what is read of the embedded store', () => {
+  const newFolder = testFolders();
+
+  it('is the same object as long as it is the same, and stays as it was read', async () => {
+    const store = await openEmbeddedStore(await newFolder());
+    const put = (...values: readonly (string | null)[]) =>
+      store.commit(
+        [],
+        values.map((value, at) => ({
+          key: `k${at}`,
+          value: value === null ? null : Buffer.from(value),
+        })),
+      );
+    const large = 'x'.repeat(5000);
+    await put('1', 'second', '', large);
+    const keys = ['k0', 'k1', 'k2', 'k3', 'none'];
+    const first = await store.getMany(keys);
+    const texts = (values: typeof first) => values.map((value) => value && String(value));
+    expect(texts(first)).toEqual(['1', 'second', '', large, undefined]);
+    await put('1', 'second', '', large);
+    const again = await store.getMany(keys);
+    expect(texts(again)).toEqual(texts(first));
+    expect(again.map((value, at) => value === first[at])).toEqual([true, true, true, false, true]);
+    await put('2', null, 'third', large.slice(1));
+    expect(texts(await store.getMany(keys))).toEqual([
+      '2',
+      undefined,
+      'third',
+      large.slice(1),
+      undefined,
+    ]);
+    expect(await store.get('k0')).toEqual(Buffer.from('2'));
+    expect(texts(first)).toEqual(['1', 'second', '', large, undefined]);
+    await put('1', 'second');
+    expect(texts(await store.getMany(['k0', 'k1']))).toEqual(['1', 'second']);
+    await store.close();
+  });
+
+  it('is right of more keys than are remembered', async () => {
+    const store = await openEmbeddedStore(await newFolder());
+    const keys = Array.from({ length: 5000 }, (_, at) => `key${at}`);
+    await store.commit(
+      [],
+      keys.map((key) => ({ key, value: Buffer.from(key) })),
+    );
+    for (const round of [1, 2]) {
+      const values = await store.getMany([...keys, `none${round}`]);
+      expect(values.map((value) => value && String(value))).toEqual([...keys, undefined]);
+    }
+    await store.close();
+  });
+});
+
 describe('a watch over the embedded store', () => {
   const newFolder = testFolders();
   const value = (key: string, text: string | null): Seen => {

@@ -36,5 +36,6 @@ export class DecodedRecords<Content> {
 }
 
 function isSame(left: Uint8Array, right: Uint8Array): boolean {
+  if (left === right) return true;
   return left.byteLength === right.byteLength && Buffer.compare(left, right) === 0;
 }

@@ -5,7 +5,13 @@ import { canonicalPath, encodeSegment, type ObjectPath } from '../../protocol/id
  * names: names hold no control character, so the zero byte ends the parent.
  */
 function childKey(letter: string, path: ObjectPath): string {
-  return `${childrenPrefix(letter, path.slice(0, -1))}${path.at(-1) ?? ''}`;
+  return `${letter}${placeOf(path)}`;
+}
+
+/** What the key of anything at a path says beside its kind. */
+function placeOf(path: ObjectPath): string {
+  if (path.length === 1) return `/\u0000${path[0]!}`;
+  return `${canonicalPath(path.slice(0, -1))}\u0000${path.at(-1) ?? ''}`;
 }
 
 function childrenPrefix(letter: string, parent: ObjectPath): string {

@@ -42,9 +42,9 @@ export class OwnStore implements Store {
 
   /** The id is read at the same moment as the rest. */
   async getMany(keys: readonly string[]): Promise<readonly (Uint8Array | undefined)[]> {
-    const [id, ...values] = await this.#store.getMany([CATALOG_KEY, ...keys]);
-    this.#require(id);
-    return values;
+    const values = await this.#store.getMany([CATALOG_KEY, ...keys]);
+    this.#require(values[0]);
+    return values.slice(1);
   }
 
   /** The id is read afterwards: a store that is ours then was ours before. */
@@ -99,6 +99,7 @@ export class OwnStore implements Store {
 
   #require(value: Uint8Array | undefined): void {
     const seen = this.#seen;
+    if (value !== undefined && value === seen) return;
     if (value !== undefined && seen !== undefined && Buffer.compare(value, seen) === 0) return;
     const found = value === undefined ? undefined : Buffer.from(value).toString();
     if (found === this.#id) {

@@ -43,10 +43,9 @@ export class RecentRecords {
    * @param since A moment before it was read.
    */
   note(keys: readonly string[], values: readonly (Uint8Array | undefined)[], since: number): void {
-    for (const [index, key] of keys.entries()) {
-      if (!KEPT.has(key.charAt(0))) continue;
-      const known = this.#entries.get(key);
-      if (known === undefined || known.at <= since) this.#set(key, values[index] ?? null, since);
+    for (let index = 0; index < keys.length; index++) {
+      const key = keys[index]!;
+      if (KEPT.has(key.charAt(0))) this.#note(key, values[index] ?? null, since);
     }
   }
 
@@ -61,6 +60,13 @@ export class RecentRecords {
     return recalling((key) => this.#recall(key));
   }
 
+  /** What is known as it is stays, which is most of what is read. */
+  #note(key: string, value: Uint8Array | null, since: number): void {
+    const known = this.#entries.get(key);
+    if (known !== undefined && (known.at > since || isSame(known.value, value))) return;
+    this.#set(key, value, since);
+  }
+
   #recall(key: string): Uint8Array | undefined {
     if (key.startsWith(NAMESPACE)) return undefined;
     const value = this.#entries.get(key)?.value ?? undefined;
@@ -72,6 +78,12 @@ export class RecentRecords {
     const weight = ENTRY_BYTES + 2 * key.length + (value?.byteLength ?? 0);
     this.#entries.set(key, { value, at }, weight);
   }
+}
+
+function isSame(left: Uint8Array | null, right: Uint8Array | null): boolean {
+  if (left === right) return true;
+  if (left === null || right === null) return false;
+  return left.byteLength === right.byteLength && Buffer.compare(left, right) === 0;
 }
 
 function recalling(recall: (key: string) => Uint8Array | undefined): Store {

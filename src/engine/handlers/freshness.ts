@@ -53,7 +53,7 @@ export function withFreshness(parts: FreshnessParts, handlers: HandlerTable): Ha
 }
 
 function fresh(parts: FreshnessParts, handler: Handler): Handler {
-  return async (call) => {
+  const guarded: Handler = async (call) => {
     const answer = await handler(call);
     const seen = seenVersion(call);
     if (seen === undefined || isAsNew(answer, seen)) return answer;
@@ -65,6 +65,7 @@ function fresh(parts: FreshnessParts, handler: Handler): Handler {
     }
     return answer;
   };
+  return (call) => (saysSeen(call.request.headers) ? guarded : handler)(call);
 }
 
 /** The newest version that the client has seen; what is no number says nothing, nor does any on a read of the past. */

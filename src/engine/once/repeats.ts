@@ -6,7 +6,7 @@ import type { Call, Handler } from '../handler.ts';
 import { KeyedMutex } from '../table/keyed-mutex.ts';
 import { AskedRights } from './asked-rights.ts';
 import { HashedBody } from './hashed-body.ts';
-import { RepeatableOnce, unrepeatable, type AnswerStore } from './once.ts';
+import { RepeatableOnce, type AnswerStore } from './once.ts';
 import { askedDigest, requestName } from './request-digest.ts';
 
 /**
@@ -21,14 +21,14 @@ export class Repeats {
     this.#answers = answers;
   }
 
-  /** @throws CatalogError InvalidInput when the id was used for something else, and whatever the handler refuses. */
-  async run(call: Omit<Call, 'once'>, handler: Handler): Promise<Answer> {
+  /**
+   * @param call As of a request that nobody can repeat.
+   * @throws CatalogError InvalidInput when the id was used for something else, and whatever the handler refuses.
+   */
+  run(call: Call, handler: Handler): Promise<Answer> {
     const { request, permit } = call;
     const { operation, clientRequestId: id } = request;
-    if (id === undefined || !operation.mutates) {
-      const { body, recorded, rests, rules } = call;
-      return handler({ request, permit, body, recorded, rests, rules, once: unrepeatable });
-    }
+    if (id === undefined || !operation.mutates) return handler(call);
     const key = answerKey(requestName(request, permit.principal.subject, id));
     const body = operation.body === 'arrow' ? new HashedBody(request.body) : null;
     const asked = askedDigest(request, call.body);

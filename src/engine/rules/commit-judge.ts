@@ -91,25 +91,30 @@ export type CommitRequest = Pick<CatalogRequest, 'operation' | 'requestId' | 'cl
 /** Judges whatever one request commits, and remembers which rules did. */
 export class CommitJudge {
   readonly #judging: Judging;
-  readonly #rules: RuleSet;
+  #binding: RuleSet | undefined;
   readonly #request: CommitRequest;
   readonly #permit: Pick<Permit, 'principal' | 'decisionId'>;
   /** For each rule that judged, the tables that broke it and were let in. */
   readonly #judged = new Map<string, Set<string>>();
   readonly #faults: KnownFaults = new Map();
-  readonly #asked = new VerdictMemory<WebhookVerdict>(Infinity);
+  #asked: VerdictMemory<WebhookVerdict> | undefined;
 
-  /** @param rules Those that bind who asks, unless they are given. */
+  /** @param rules Those that bind who asks, unless they are given: of a change, those that do so now. */
   constructor(
     parts: Judging,
     request: CommitRequest,
     permit: Pick<Permit, 'principal' | 'decisionId'>,
-    rules = parts.source().binding(permit.principal),
+    rules = request.operation.mutates ? parts.source().binding(permit.principal) : undefined,
   ) {
     this.#judging = parts;
     this.#request = request;
     this.#permit = permit;
-    this.#rules = rules;
+    this.#binding = rules;
+  }
+
+  /** What only reads is judged by none, and most requests do. */
+  get #rules(): RuleSet {
+    return (this.#binding ??= this.#judging.source().binding(this.#permit.principal));
   }
 
   /** The names of the rules that judged; of a rule that was broken and only warns, with ` (warned)`. */
@@ -209,6 +214,7 @@ export class CommitJudge {
     const own = `${rule.name} ${canonicalPath(facts.table)} ${canonicalPath(facts.target ?? [])}`;
     const again = clientRequestId && `${subject} ${clientRequestId} ${facts.operation}`;
     const id = transaction ?? (again && `${again} ${countsOf(facts)}`);
+    this.#asked ??= new VerdictMemory<WebhookVerdict>(Infinity);
     const verdict = await this.#asked.ask(own, () =>
       id === undefined
         ? ask()

@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs';
 import { access, readFile, rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { join, sep } from 'node:path';
 import type { VersionRecord } from '../catalog/records.ts';
 import { renameIfAbsent, writeDurable } from '../disk.ts';
 import { filesOf, readVersion } from '../retention/version-walk.ts';
@@ -70,8 +70,8 @@ export class ManifestStore {
    * that there is one; absent where that is known.
    */
   async finalise(folder: string, record: VersionRecord, settle?: Settle): Promise<void> {
-    const path = join(folder, record.manifest);
-    const staging = join(folder, record.staging);
+    const path = inside(folder, record.manifest);
+    const staging = inside(folder, record.staging);
     if (this.#final.get(staging) !== undefined) return;
     if (settle !== undefined && !isThere(path) && isThere(staging)) await settle();
     try {
@@ -89,7 +89,7 @@ export class ManifestStore {
 
   /** The manifest of a committed version that has its final name, if it is remembered. */
   known(folder: string, { staging }: VersionRecord): Manifest | undefined {
-    const path = join(folder, staging);
+    const path = inside(folder, staging);
     return this.#final.get(path) && this.#cache.get(path)?.manifest;
   }
 
@@ -98,7 +98,7 @@ export class ManifestStore {
     const known = this.known(folder, record);
     if (known !== undefined) return known;
     await this.finalise(folder, record, settle);
-    const cached = this.#cache.get(join(folder, record.staging));
+    const cached = this.#cache.get(inside(folder, record.staging));
     if (cached !== undefined) return cached.manifest;
     const manifest = await decodeManifest(await readFile(join(folder, record.manifest)));
     this.keep(folder, record, manifest);
@@ -107,7 +107,7 @@ export class ManifestStore {
 
   /** The files that a committed version names beside its manifest, as paths in the table's folder. */
   async named(folder: string, record: VersionRecord): Promise<readonly string[]> {
-    const cached = this.#cache.get(join(folder, record.staging));
+    const cached = this.#cache.get(inside(folder, record.staging));
     if (cached !== undefined) return filesOf(cached.manifest);
     const manifest = await readVersion(folder, record);
     this.keep(folder, record, manifest);
@@ -118,7 +118,7 @@ export class ManifestStore {
   keep(folder: string, record: VersionRecord, manifest: Manifest): void {
     const bytes = record.manifestBytes * MEMORY_PER_BYTE;
     this.#budget.spend(bytes);
-    this.#cache.set(join(folder, record.staging), { manifest, bytes }, bytes);
+    this.#cache.set(inside(folder, record.staging), { manifest, bytes }, bytes);
   }
 }
 
@@ -141,6 +141,11 @@ async function checkSame(staging: string, path: string): Promise<void> {
   const [ours, theirs] = await Promise.all([readFile(staging), readFile(path)]);
   if (!ours.equals(theirs))
     throw new Error(`${path} exists and is not the manifest that was committed`);
+}
+
+/** The path of a file of a table. Its name was made here, with nothing in it to be resolved. */
+function inside(folder: string, name: string): string {
+  return `${folder}${sep}${name}`;
 }
 
 function isThere(path: string): boolean {

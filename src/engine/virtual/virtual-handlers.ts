@@ -1,7 +1,7 @@
 import { schemaToJson } from '../../arrow/json-schema.ts';
 import type { Answer } from '../../protocol/backend.ts';
 import { CatalogError } from '../../protocol/errors.ts';
-import { canonicalPath } from '../../protocol/identifier.ts';
+import { canonicalPath, type ObjectPath } from '../../protocol/identifier.ts';
 import { stringifyJson } from '../../protocol/json.ts';
 import type { OperationName } from '../../protocol/operation-name.ts';
 import { operationNames, operations } from '../../protocol/operations.ts';
@@ -32,7 +32,6 @@ export function withVirtualTables(
   tables: readonly VirtualTable[],
   handlers: HandlerTable,
 ): HandlerTable {
-  const byPath = new Map(tables.map((table) => [canonicalPath(table.path), table]));
   const guarded = operationNames.flatMap((name): [OperationName, Handler][] => {
     const handler = handlers[name];
     if (handler === undefined || operations[name].object !== 'table') return [];
@@ -42,7 +41,8 @@ export function withVirtualTables(
 
   function guard(name: OperationName, handler: Handler): Handler {
     return async (call) => {
-      const table = byPath.get(canonicalPath(call.request.object));
+      const { object } = call.request;
+      const table = tables.find(({ path }) => isSamePath(path, object));
       if (table === undefined) return handler(call);
       const answer = own[name];
       if (answer === undefined) throw notOf(name, table);
@@ -50,6 +50,11 @@ export function withVirtualTables(
       return answer(table, call);
     };
   }
+}
+
+function isSamePath(one: ObjectPath, other: ObjectPath): boolean {
+  if (one.length !== other.length) return false;
+  return one.every((segment, at) => segment === other[at]);
 }
 
 function notOf(name: OperationName, { path }: VirtualTable): CatalogError {
