@@ -88,7 +88,11 @@ export class EmbeddedBackend implements Backend {
     const { known } = this.#options;
     const question = known && questionOf(told.request, text);
     if (known === undefined || question === undefined) return this.#read(told, text);
-    return again(known, told, question) ?? this.#kept(known, told, text, question);
+    const found = known.find(question);
+    if (found instanceof Promise) {
+      return found.then((late) => again(told, late) ?? this.#kept(known, told, text, question));
+    }
+    return again(told, found) ?? this.#kept(known, told, text, question);
   }
 
   async #kept(known: KnownAnswers, told: Told, text: string, question: string): Promise<Answer> {
@@ -136,13 +140,8 @@ type Asked = Omit<Call, 'once' | 'rules'>;
 /** A request before its body is read. */
 type Told = Omit<Asked, 'body'>;
 
-/** The answer that was given before, where it would be the same. */
-function again(
-  known: KnownAnswers,
-  { request, permit }: Told,
-  question: string,
-): Answer | undefined {
-  const answer = known.find(question);
+/** An answer that was given before, for whoever may have it. */
+function again({ request, permit }: Told, answer: Answer | undefined): Answer | undefined {
   if (answer !== undefined && isBranchOfBody(request)) {
     askForBranch(request, permit, answer.branch ?? null);
   }

@@ -3,6 +3,7 @@ import type { OperationName } from '../protocol/operation-name.ts';
 import type { Seen, Store, Watch } from '../store/store.ts';
 import { saysSeen } from './handlers/freshness.ts';
 import { LruCache } from './lru-cache.ts';
+import { ReadWatch, valuesOf } from './read-watch.ts';
 
 /** Memory for answers, and the most that one may take, in bytes. */
 const MEMORY_BYTES = 8 * 2 ** 20;
@@ -29,6 +30,8 @@ const KEPT: ReadonlySet<OperationName> = new Set<OperationName>([
 interface Kept {
   readonly answer: Answer;
   readonly watch: Watch;
+  /** Whether it is worth a look: where that takes a journey, a second answer has to be like the first. */
+  readonly lasts: boolean;
 }
 
 /**
@@ -38,32 +41,44 @@ interface Kept {
  * would be the same again, and nothing has to be made anew.
  */
 export class KnownAnswers {
-  readonly #store: Pick<Store, 'watch'>;
+  readonly #store: Pick<Store, 'watch' | 'getMany'>;
   readonly #kept = new LruCache<Kept>(MEMORY_BYTES);
 
-  constructor(store: Pick<Store, 'watch'>) {
+  constructor(store: Pick<Store, 'watch' | 'getMany'>) {
     this.#store = store;
   }
 
   /** The answer to a question, if the store still holds what it was made of. @param question As `questionOf` gives it. */
-  find(question: string): Answer | undefined {
+  find(question: string): Answer | undefined | Promise<Answer | undefined> {
     const kept = this.#kept.get(question);
-    return kept !== undefined && holds(kept.watch) ? kept.answer : undefined;
+    if (kept === undefined || !kept.lasts) return undefined;
+    const held = holds(kept.watch);
+    if (typeof held === 'boolean') return held ? kept.answer : undefined;
+    return held.then((late) => (late ? kept.answer : undefined));
   }
 
   /** Keeps an answer. @param basis The records that it was made of. */
   keep(question: string, answer: Answer, basis: readonly Seen[]): void {
     const bytes = bytesOf(question, answer, basis);
     if (bytes > LARGEST_BYTES || basis.length > MOST_RECORDS) return;
-    const watch = this.#store.watch?.(basis);
-    if (watch !== undefined) this.#kept.set(question, { answer, watch }, bytes);
+    const prompt = this.#store.watch?.(basis);
+    const watch = prompt ?? this.#readAgain(basis);
+    if (watch === undefined) return;
+    const lasts = prompt !== undefined || this.#kept.get(question)?.answer.body === answer.body;
+    this.#kept.set(question, { answer, watch, lasts }, bytes);
+  }
+
+  #readAgain(basis: readonly Seen[]): Watch | undefined {
+    const values = valuesOf(basis);
+    return values && new ReadWatch(this.#store, values);
   }
 }
 
 /** What keeps the store from answering, whoever reads from it is told. */
-function holds(watch: Watch): boolean {
+function holds(watch: Watch): boolean | Promise<boolean> {
   try {
-    return watch.holds() === true;
+    const held = watch.holds() ?? false;
+    return typeof held === 'boolean' ? held : held.catch(() => false);
   } catch {
     return false;
   }

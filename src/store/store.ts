@@ -53,7 +53,7 @@ export type CommitResult =
 /** Something that was read, to be looked at again. */
 export interface Watch {
   /** Whether all of it holds still, at one moment; undefined where only a read can tell. */
-  holds(): boolean | undefined;
+  holds(): boolean | undefined | Promise<boolean>;
 }
 
 /**

@@ -9,6 +9,7 @@ import type { Seen, Store } from '../../src/store/store.ts';
 import { refusalOf } from '../support/catalog.ts';
 import { freshEngine, openOther, type TestEngine } from '../support/engine.ts';
 import { testFolders } from '../support/folder.ts';
+import { MemoryStore } from '../support/memory-store.ts';
 import { TestPermit } from '../support/permit.ts';
 import { ask, lancedb, type Sent } from '../support/request.ts';
 import { streamOf } from '../support/table-client.ts';
@@ -146,6 +147,69 @@ describe('an answer that is given again', () => {
       '17 ServiceUnavailable: the store of the catalog does not answer',
     );
     expect(made).toBe(1);
+  });
+});
+
+describe('an answer of a store that has to be waited for', () => {
+  it('is given again for one look, once it was the same twice', async () => {
+    const store = new MemoryStore();
+    const write = (key: string, text: string) =>
+      store.commit([], [{ key, value: Buffer.from(text) }]);
+    await write('C', 'catalog');
+    await write('T', '1');
+    const own = new OwnStore(store, 'catalog');
+    let reads = 0;
+    let made = 0;
+    const counted = {
+      getMany: (keys: readonly string[]) => {
+        reads += 1;
+        return own.getMany(keys);
+      },
+    };
+    const backend = new EmbeddedBackend({
+      handlers: {
+        DescribeTable: async (call) => {
+          const [table, absent] = await counted.getMany(['T', 'N']);
+          const [again] = await counted.getMany(['T']);
+          made += 1;
+          expect([again, absent]).toEqual([table, undefined]);
+          call.rests?.([
+            { kind: 'value', key: 'T', value: table! },
+            { kind: 'value', key: 'N', value: null },
+          ]);
+          return { status: 200, body: String(table) };
+        },
+      },
+      known: new KnownAnswers(counted),
+      jsonBody: 1000,
+      health: async () => undefined,
+      weakness: async () => undefined,
+    });
+    /** What is answered, how often the store was read for it and how often the answer was made. */
+    const asked = async () => {
+      const before = [reads, made] as const;
+      const { body } = await ask(backend, DESCRIBE);
+      return [body, reads - before[0], made - before[1]];
+    };
+    expect([await asked(), await asked(), await asked(), await asked()]).toEqual([
+      ['1', 2, 1],
+      ['1', 2, 1],
+      ['1', 1, 0],
+      ['1', 1, 0],
+    ]);
+    await write('T', '2');
+    expect([await asked(), await asked(), await asked()]).toEqual([
+      ['2', 3, 1],
+      ['2', 2, 1],
+      ['2', 1, 0],
+    ]);
+    await write('C', 'other');
+    expect(await refusalOf(asked())).toMatch(/^17 ServiceUnavailable: .* it carries other$/);
+    await write('C', 'catalog');
+    expect(await asked()).toEqual(['2', 1, 0]);
+    const refused = new TestPermit({ holds: () => false });
+    expect(await refusalOf(ask(backend, DESCRIBE, { permit: refused }))).toMatch(/^15 /);
+    expect(made).toBe(4);
   });
 });
 

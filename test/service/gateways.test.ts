@@ -95,6 +95,36 @@ describe.each(sharedStores)('two gateways on one data folder with %s', (store) =
     expect((await seen('POST /v1/namespace/ns/describe')).json['code']).toBe(1);
   });
 
+  it('answer small reads alike, however often they gave another answer before', async () => {
+    const changes: readonly (readonly [string, Sent['body']])[] = [
+      ['create', goodRows],
+      ['insert', goodRows],
+      ['tags/create', { tag: 'one', version: 1 }],
+      ['tags/update', { tag: 'one', version: 2 }],
+      ['delete', { predicate: 'true' }],
+      ['drop', {}],
+      ['create', noVector],
+    ];
+    const reads = ['describe', 'exists', 'count_rows', 'stats', 'version/describe', 'tags/list'];
+    const asked = async ({ url }: { readonly url: string }) => {
+      const replies = reads.map((read) => send(url, `POST /v1/table/r/${read}`, { body: {} }));
+      // A refusal has the request's id.
+      return (await Promise.all(replies)).map((reply) =>
+        reply.status === 200 ? reply.text : reply.json['code'],
+      );
+    };
+    let before: unknown;
+    for (const [action, body] of changes) {
+      await done(`POST /v1/table/r/${action}`, body);
+      const first = await asked(gateways.b);
+      expect([action, first]).not.toEqual([action, before]);
+      for (const side of ['b', 'b', 'a', 'b', 'a'] as const) {
+        expect([action, await asked(gateways[side])]).toEqual([action, first]);
+      }
+      before = first;
+    }
+  });
+
   it('take keys that were made and revoked beside them', async () => {
     const key = await gateways.a.key('someone', 'admin');
     const asked = () => send(gateways.b.url, 'GET /v1/table', { key });

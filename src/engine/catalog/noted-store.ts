@@ -1,7 +1,7 @@
-import type { Check, CommitResult, Store, Write } from '../../store/store.ts';
+import type { Check, CommitResult, Seen, Store, Watch, Write } from '../../store/store.ts';
 import type { Committer, Decided } from './commit-loop.ts';
 import { OwnStore } from './own-store.ts';
-import type { RecentRecords } from './recent-records.ts';
+import { isNoted, type RecentRecords } from './recent-records.ts';
 
 /** The store of this catalog; what is read from it is kept. */
 export class NotedStore extends OwnStore {
@@ -21,6 +21,19 @@ export class NotedStore extends OwnStore {
     const values = await super.getMany(keys);
     this.#recent.note(keys, values, since);
     return values;
+  }
+
+  /** What is looked at is not forgotten before what is not. */
+  override watch(seen: readonly Seen[]): Watch | undefined {
+    const watch = super.watch(seen);
+    if (watch === undefined) return undefined;
+    const kept = seen.flatMap((one) => (one.kind === 'value' && isNoted(one.key) ? [one.key] : []));
+    return {
+      holds: () => {
+        for (const key of kept) this.#recent.use(key);
+        return watch.holds();
+      },
+    };
   }
 }
 

@@ -12,6 +12,11 @@ const KEPT = new Set(['T', 'V', 'B', 'G']);
 /** That of namespaces, which a table's name is looked up beside: where a table is, none is. */
 const NAMESPACE = 'N';
 
+/** Whether what a key has is kept. */
+export function isNoted(key: string): boolean {
+  return KEPT.has(key.charAt(0));
+}
+
 interface Entry {
   /** Null for a record that was changed here, or is not there. */
   readonly value: Uint8Array | null;
@@ -45,14 +50,19 @@ export class RecentRecords {
   note(keys: readonly string[], values: readonly (Uint8Array | undefined)[], since: number): void {
     for (let index = 0; index < keys.length; index++) {
       const key = keys[index]!;
-      if (KEPT.has(key.charAt(0))) this.#note(key, values[index] ?? null, since);
+      if (isNoted(key)) this.#note(key, values[index] ?? null, since);
     }
+  }
+
+  /** A record was needed, though it was not read. */
+  use(key: string): void {
+    this.#entries.get(key);
   }
 
   /** Forgets what this process has changed, or may have. */
   changed(writes: readonly Write[]): void {
     const at = ++this.#changes;
-    for (const { key } of writes) if (KEPT.has(key.charAt(0))) this.#set(key, null, at);
+    for (const { key } of writes) if (isNoted(key)) this.#set(key, null, at);
   }
 
   /** The records as a store that only reads. A key that is not known is as if the store did not answer. */
