@@ -3,10 +3,9 @@ import { CatalogError } from '../protocol/errors.ts';
 import type { OperationName } from '../protocol/operation-name.ts';
 import type { Permit } from '../protocol/permit.ts';
 import { StoreError } from '../store/errors.ts';
-import type { Seen } from '../store/store.ts';
 import { bodyOf, checkedBody, textOf, withBodyContext } from './body.ts';
 import { fullDisk, isFullDisk } from './full-disk.ts';
-import type { Call, Handler, HandlerTable } from './handler.ts';
+import type { Basis, Call, Handler, HandlerTable } from './handler.ts';
 import { questionOf, type KnownAnswers } from './known-answers.ts';
 import { unrepeatable } from './once/once.ts';
 import type { Repeats } from './once/repeats.ts';
@@ -88,7 +87,7 @@ export class EmbeddedBackend implements Backend {
     const { known } = this.#options;
     const question = known && questionOf(told.request, text);
     if (known === undefined || question === undefined) return this.#read(told, text);
-    const found = known.find(question);
+    const found = known.find(question, told.request);
     if (found instanceof Promise) {
       return found.then((late) => again(told, late) ?? this.#kept(known, told, text, question));
     }
@@ -96,9 +95,9 @@ export class EmbeddedBackend implements Backend {
   }
 
   async #kept(known: KnownAnswers, told: Told, text: string, question: string): Promise<Answer> {
-    let basis: readonly Seen[] | undefined;
-    const rests = (seen: readonly Seen[]) => {
-      basis = seen;
+    let basis: Basis | undefined;
+    const rests = (told: Basis) => {
+      basis = told;
     };
     const answer = await this.#read({ ...told, rests }, text);
     if (basis !== undefined) known.keep(question, answer, basis);

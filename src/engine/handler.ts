@@ -18,16 +18,25 @@ export interface Call<Body = Record<string, JsonValue>> {
    * is to be awaited before its commit. Absent where that was awaited before.
    */
   readonly recorded?: (() => Promise<void>) | undefined;
-  /**
-   * Of a read whose answer may be kept: to be told the records that it was made of, where
-   * it was made of nothing else but the request and what never changes, and would be the same
-   * for whoever may ask.
-   */
-  readonly rests?: ((basis: readonly Seen[]) => void) | undefined;
+  /** Of a read whose answer may be kept: to be told what it was made of. */
+  readonly rests?: ((basis: Basis) => void) | undefined;
   /** How its change is made once: whatever commits takes its seal along. */
   readonly once: Once;
   /** Asked about whatever is committed, before it is. */
   readonly rules: CommitJudge;
+}
+
+/**
+ * What an answer was made of that would be the same for whoever may ask: records, the request,
+ * and what never changes.
+ */
+export interface Basis {
+  readonly records: readonly Seen[];
+  /**
+   * The newest version that it knows of, for clients that say which they have seen; null where
+   * that makes no difference, undefined where it has to be found out.
+   */
+  readonly newest: bigint | null | undefined;
 }
 
 /**

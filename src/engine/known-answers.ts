@@ -1,7 +1,8 @@
 import type { Answer, CatalogRequest } from '../protocol/backend.ts';
 import type { OperationName } from '../protocol/operation-name.ts';
 import type { Seen, Store, Watch } from '../store/store.ts';
-import { saysSeen } from './handlers/freshness.ts';
+import type { Basis } from './handler.ts';
+import { seenIn } from './handlers/freshness.ts';
 import { LruCache } from './lru-cache.ts';
 import { ReadWatch, valuesOf } from './read-watch.ts';
 
@@ -29,6 +30,7 @@ const KEPT: ReadonlySet<OperationName> = new Set<OperationName>([
 
 interface Kept {
   readonly answer: Answer;
+  readonly newest: Basis['newest'];
   readonly watch: Watch;
   /** Whether it is worth a look: where that takes a journey, a second answer has to be like the first. */
   readonly lasts: boolean;
@@ -48,30 +50,43 @@ export class KnownAnswers {
     this.#store = store;
   }
 
-  /** The answer to a question, if the store still holds what it was made of. @param question As `questionOf` gives it. */
-  find(question: string): Answer | undefined | Promise<Answer | undefined> {
+  /**
+   * The answer to a question, if the store still holds what it was made of and its client has seen nothing newer.
+   * @param question As `questionOf` gives it.
+   */
+  find(
+    question: string,
+    { headers }: Pick<CatalogRequest, 'headers'>,
+  ): Answer | undefined | Promise<Answer | undefined> {
     const kept = this.#kept.get(question);
-    if (kept === undefined || !kept.lasts) return undefined;
+    if (kept === undefined || !kept.lasts || !isNewEnough(kept, headers)) return undefined;
     const held = holds(kept.watch);
     if (typeof held === 'boolean') return held ? kept.answer : undefined;
     return held.then((late) => (late ? kept.answer : undefined));
   }
 
-  /** Keeps an answer. @param basis The records that it was made of. */
-  keep(question: string, answer: Answer, basis: readonly Seen[]): void {
-    const bytes = bytesOf(question, answer, basis);
-    if (bytes > LARGEST_BYTES || basis.length > MOST_RECORDS) return;
-    const prompt = this.#store.watch?.(basis);
-    const watch = prompt ?? this.#readAgain(basis);
+  /** Keeps an answer with what it was made of. */
+  keep(question: string, answer: Answer, { records, newest }: Basis): void {
+    const bytes = bytesOf(question, answer, records);
+    if (bytes > LARGEST_BYTES || records.length > MOST_RECORDS) return;
+    const prompt = this.#store.watch?.(records);
+    const watch = prompt ?? this.#readAgain(records);
     if (watch === undefined) return;
     const lasts = prompt !== undefined || this.#kept.get(question)?.answer.body === answer.body;
-    this.#kept.set(question, { answer, watch, lasts }, bytes);
+    this.#kept.set(question, { answer, newest, watch, lasts }, bytes);
   }
 
-  #readAgain(basis: readonly Seen[]): Watch | undefined {
-    const values = valuesOf(basis);
+  #readAgain(records: readonly Seen[]): Watch | undefined {
+    const values = valuesOf(records);
     return values && new ReadWatch(this.#store, values);
   }
+}
+
+/** Whether an answer may be given to a client that says what it has seen: others see to it that nothing newer was lost. */
+function isNewEnough({ newest }: Kept, headers: CatalogRequest['headers']): boolean {
+  if (newest === null) return true;
+  const seen = seenIn(headers);
+  return seen === undefined || (newest !== undefined && newest >= seen);
 }
 
 /** What keeps the store from answering, whoever reads from it is told. */
@@ -90,9 +105,10 @@ function holds(watch: Watch): boolean | Promise<boolean> {
  * @param text The body.
  */
 export function questionOf(request: CatalogRequest, text: string): string | undefined {
-  const { operation, dialect, object, query, headers } = request;
-  if (!KEPT.has(operation.name) || text.length > LONGEST_BODY || saysSeen(headers))
-    return undefined;
+  const { operation, dialect, object, query } = request;
+  if (!KEPT.has(operation.name) || text.length > LONGEST_BODY) return undefined;
+  // The root is made of no record.
+  if (object.length === 0) return undefined;
   // How names are joined is the only thing that most clients say there, and no answer depends on it.
   if (query.size > 1 || (query.size === 1 && !query.has('delimiter'))) return undefined;
   const name = object.length === 1 ? object[0]! : object.join('\0');
@@ -100,10 +116,10 @@ export function questionOf(request: CatalogRequest, text: string): string | unde
   return `${operation.name} ${dialect} ${name}\u0001${text}`;
 }
 
-function bytesOf(question: string, { body }: Answer, basis: readonly Seen[]): number {
+function bytesOf(question: string, { body }: Answer, records: readonly Seen[]): number {
   const said = typeof body === 'string' ? body.length : 0;
   let bytes = ENTRY_BYTES + 2 * (question.length + said);
-  for (const seen of basis) {
+  for (const seen of records) {
     if (seen.kind === 'value') bytes += 2 * seen.key.length + 2 * (seen.value?.byteLength ?? 0);
   }
   return bytes;

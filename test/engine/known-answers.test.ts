@@ -2,7 +2,7 @@ import { Int64, vectorFromArray } from 'apache-arrow';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { EmbeddedBackend } from '../../src/engine/backend.ts';
 import { OwnStore } from '../../src/engine/catalog/own-store.ts';
-import type { Call } from '../../src/engine/handler.ts';
+import type { Basis, Call } from '../../src/engine/handler.ts';
 import { KnownAnswers } from '../../src/engine/known-answers.ts';
 import { openEmbeddedStore } from '../../src/store/embedded.ts';
 import type { Seen, Store } from '../../src/store/store.ts';
@@ -20,6 +20,7 @@ describe('an answer that is given again', () => {
   const newFolder = testFolders();
   let store: Store;
   let made: number;
+  let newest: Basis['newest'];
   let basis: (call: Call) => readonly Seen[];
   let backend: EmbeddedBackend;
 
@@ -35,11 +36,12 @@ describe('an answer that is given again', () => {
     await write('T', 'table');
     const own = new OwnStore(store, 'catalog');
     made = 0;
+    newest = null;
     basis = () => [value('T', 'table')];
     const answer = async (call: Call) => {
       await own.get('T');
       made += 1;
-      call.rests?.(basis(call));
+      call.rests?.({ records: basis(call), newest });
       return { status: 200, body: `${made}` };
     };
     backend = new EmbeddedBackend({
@@ -94,18 +96,36 @@ describe('an answer that is given again', () => {
   });
 
   it.each([
-    ['whose client says what it has seen', DESCRIBE, { headers: { 'x-lancedb-min-version': '1' } }],
-    [
-      'whose client says what it has read',
-      DESCRIBE,
-      { headers: { 'x-lancedb-min-read-version': '1' } },
-    ],
     ['with parameters', `${DESCRIBE}?with_table_uri=false`, {}],
     ['with a long body', DESCRIBE, { body: { context: { note: 'x'.repeat(300) } } }],
     ['of rows', 'POST /v1/table/t/query', { body: { k: 1, vector: [] } }],
     ['of a change', 'POST /v1/table/t/update', { body: { updates: [['a', '1']] } }],
   ])('is not kept of a request %s', async (_, line, sent) => {
     expect(await times(3, line, sent)).toBe(3);
+  });
+
+  it('is given to a client that has seen nothing newer', async () => {
+    const seen = (version: string, read = 'x') => ({
+      headers: { 'x-lancedb-min-version': version, 'x-lancedb-min-read-version': read },
+    });
+    newest = 3n;
+    expect(await times(2)).toBe(1);
+    for (const sent of [seen('3'), seen('1', '3'), seen('no number')]) {
+      expect(await times(2, DESCRIBE, sent)).toBe(0);
+    }
+    for (const sent of [seen('4'), seen('1', '4'), seen('99999999999999999999')]) {
+      expect(await times(2, DESCRIBE, sent)).toBe(2);
+    }
+    expect(await times(2)).toBe(0);
+    newest = undefined;
+    await write('T', 'x');
+    await times(1);
+    basis = () => [value('T', 'x')];
+    expect(await times(3)).toBe(1);
+    expect(await times(2, DESCRIBE, seen('0'))).toBe(2);
+    newest = null;
+    await times(1, DESCRIBE, seen('0'));
+    expect(await times(2, DESCRIBE, seen('7'))).toBe(0);
   });
 
   it('is not kept where it would be dear to look whether it holds', async () => {
@@ -173,10 +193,11 @@ describe('an answer of a store that has to be waited for', () => {
           const [again] = await counted.getMany(['T']);
           made += 1;
           expect([again, absent]).toEqual([table, undefined]);
-          call.rests?.([
+          const records: readonly Seen[] = [
             { kind: 'value', key: 'T', value: table! },
             { kind: 'value', key: 'N', value: null },
-          ]);
+          ];
+          call.rests?.({ records, newest: null });
           return { status: 200, body: String(table) };
         },
       },
@@ -293,9 +314,9 @@ describe('small reads of two processes', () => {
       for (const [at, [line, sent = {}]] of changes.entries()) {
         await ask(both[at % 2]!.backend, line, sent);
         for (const [read, asked] of reads) {
-          // Of who says what it has seen no answer is kept.
-          const headers = { ...asked.headers, 'x-lancedb-min-version': '0' };
-          const { sent: _, ...expected } = await said(engine, read, { ...asked, headers });
+          // Of a body so long no answer is kept.
+          const body = { ...(asked.body as object), context: { note: 'x'.repeat(300) } };
+          const { sent: _, ...expected } = await said(engine, read, { ...asked, body });
           for (const one of [...both, ...both]) {
             expect([line, await said(one, read, asked)]).toMatchObject([line, expected]);
           }

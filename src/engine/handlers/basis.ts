@@ -1,6 +1,7 @@
 import { unchanged } from '../catalog/reader.ts';
 import type { Stored, TableRecord, VersionRecord } from '../catalog/records.ts';
-import type { Call } from '../handler.ts';
+import type { Basis, Call } from '../handler.ts';
+import { namesVersion } from '../parameters.ts';
 import { textField } from '../query/fields.ts';
 import type { Chain } from '../table/chain.ts';
 
@@ -10,12 +11,18 @@ import type { Chain } from '../table/chain.ts';
  * by a tag: what the tag names had to be asked of the permit too.
  */
 export function restOn(
-  { rests, body }: Call,
+  call: Call,
   table: Stored<TableRecord>,
   { checks }: Pick<Chain, 'checks'>,
   version?: Stored<VersionRecord>,
 ): void {
-  if (rests === undefined || textField(body, 'tag') !== null) return;
+  if (call.rests === undefined || textField(call.body, 'tag') !== null) return;
   const own = [unchanged(table), ...checks];
-  rests(version === undefined ? own : [...own, unchanged(version)]);
+  const records = version === undefined ? own : [...own, unchanged(version)];
+  call.rests({ records, newest: newestOf(call, version) });
+}
+
+/** What is asked of a version by its number is of no other. */
+function newestOf(call: Call, version: Stored<VersionRecord> | undefined): Basis['newest'] {
+  return namesVersion(call) ? null : version?.content.version;
 }

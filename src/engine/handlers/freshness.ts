@@ -31,9 +31,16 @@ const READS: readonly OperationName[] = [
 /** The version that a client's own write got, and the newest that it has read. */
 const HEADERS = ['x-lancedb-min-version', 'x-lancedb-min-read-version'] as const;
 
-/** Whether a client says what it has seen. */
-export function saysSeen(headers: CatalogRequest['headers']): boolean {
-  return HEADERS.some((name) => headers[name] !== undefined);
+/** The newest version that a client says it has seen; what is no number says nothing. */
+export function seenIn(headers: CatalogRequest['headers']): bigint | undefined {
+  let most: bigint | undefined;
+  for (const name of HEADERS) {
+    const text = headers[name];
+    if (typeof text !== 'string' || !/^\d{1,20}$/.test(text)) continue;
+    const version = BigInt(text);
+    if (most === undefined || version > most) most = version;
+  }
+  return most;
 }
 
 /**
@@ -53,10 +60,9 @@ export function withFreshness(parts: FreshnessParts, handlers: HandlerTable): Ha
 }
 
 function fresh(parts: FreshnessParts, handler: Handler): Handler {
-  const guarded: Handler = async (call) => {
+  const guarded = async (call: Call, seen: bigint): Promise<Answer> => {
     const answer = await handler(call);
-    const seen = seenVersion(call);
-    if (seen === undefined || isAsNew(answer, seen)) return answer;
+    if (isAsNew(answer, seen)) return answer;
     try {
       await requireSeen(parts, call, seen);
     } catch (error) {
@@ -65,17 +71,11 @@ function fresh(parts: FreshnessParts, handler: Handler): Handler {
     }
     return answer;
   };
-  return (call) => (saysSeen(call.request.headers) ? guarded : handler)(call);
-}
-
-/** The newest version that the client has seen; what is no number says nothing, nor does any on a read of the past. */
-function seenVersion(call: Call): bigint | undefined {
-  if (namesVersion(call)) return undefined;
-  const { request } = call;
-  const said = HEADERS.map((name) => request.headers[name]).flatMap((text) =>
-    typeof text === 'string' && /^\d{1,20}$/.test(text) ? [BigInt(text)] : [],
-  );
-  return said.length === 0 ? undefined : said.reduce((most, next) => (next > most ? next : most));
+  return (call) => {
+    const seen = seenIn(call.request.headers);
+    // A read of the past is of no other version than it names.
+    return seen === undefined || namesVersion(call) ? handler(call) : guarded(call, seen);
+  };
 }
 
 function isAsNew(answer: Answer, seen: bigint): boolean {

@@ -91,7 +91,7 @@ async function required(
 ): Promise<NamespaceRecord> {
   const stored = await catalog.storedNamespace(object);
   if (stored === undefined) return catalog.requireNamespace(object);
-  rests?.([unchanged(stored)]);
+  rests?.({ records: [unchanged(stored)], newest: null });
   return stored.content;
 }
 
