@@ -105,6 +105,26 @@ describe('scores', () => {
   });
 });
 
+describe('a search that finds very many rows', () => {
+  it('answers all of them, of every fragment in their order', async () => {
+    const count = 105_000;
+    const text = (id: number) => (id % 7 === 3 ? 'b a' : 'a');
+    const values = (first: number, length: number) =>
+      rows(
+        first,
+        Array.from({ length }, (_, at) => text(first + at)),
+      );
+    await searched.table.create(values(0, count));
+    await searched.table.send('insert', { body: streamOf(values(count, 1000)) });
+    await searched.index('text', { remove_stop_words: false });
+    await searched.table.post('delete', { predicate: 'id = 5' });
+    const found = await searched.search({ query: 'a b' }, { k: 2 * count });
+    const ids = Array.from({ length: count + 1000 }, (_, id) => id).filter((id) => id !== 5);
+    const best = ids.filter((id) => text(id) === 'b a');
+    expect(found.map(([id]) => id)).toEqual([...best, ...ids.filter((id) => text(id) === 'a')]);
+  });
+});
+
 describe('a text index', () => {
   it('follows deletes, updates, versions, branches and restores', async () => {
     await searched.table.create(rows(0), rows(10));
