@@ -2,7 +2,7 @@ import { CatalogError } from '../../protocol/errors.ts';
 import type { LeafQuery, MatchQuery } from './text-query.ts';
 import { defaultTextOptions } from './text-options.ts';
 import type { SearchedText } from './text-plan.ts';
-import { withinEdits } from './edit-distance.ts';
+import { NearWords } from './edit-distance.ts';
 import { fuzzyTokenizer, Tokenizer } from './tokenizer.ts';
 
 /** A word of a query, and where in it that stands. */
@@ -15,7 +15,7 @@ export interface SearchWord {
 export interface FuzzyWord extends SearchWord {
   /** What tokens that are near it begin with. */
   readonly prefix: string;
-  readonly isNear: (token: string) => boolean;
+  readonly near: NearWords;
 }
 
 /** The words that a query looks for in its column. */
@@ -56,8 +56,7 @@ function distinct(words: readonly SearchWord[]): readonly SearchWord[] {
 function fuzzyWord(word: SearchWord, { fuzziness, prefixLength }: MatchQuery): FuzzyWord {
   const { token } = word;
   const prefix = Array.from(token).slice(0, prefixLength).join('');
-  const isNear = withinEdits(token, fuzziness ?? editsFor(token));
-  return { ...word, prefix, isNear: (other) => other.startsWith(prefix) && isNear(other) };
+  return { ...word, prefix, near: new NearWords(token, fuzziness ?? editsFor(token)) };
 }
 
 /** How far a word may be away when nothing is said: no edit for one of two bytes, one up to five, then two. */

@@ -47,8 +47,9 @@ async function search(
   const pace = new Pace();
   const deletions = (fragment: QueryPlan['snapshot']['fragments'][number]) =>
     texts.deletions(snapshot, fragment);
-  const place = { source, snapshot, fastSearch: text.fastSearch };
-  const work = findTexts(text, place, { allowed, deletions }, () => pace.turn());
+  const turn = () => pace.turn();
+  const place = { source, snapshot, fastSearch: text.fastSearch, turn };
+  const work = findTexts(text, place, { allowed, deletions });
   meters.passed('search', { rowsIn: Number(snapshot.rows), batches: 1 });
   return meters.awaited('search', work);
 }

@@ -83,10 +83,30 @@ it('gives back what was written, of one part or of several', async () => {
 it('visits tokens in order from one on', async () => {
   const path = await written(one, many);
   const visited: string[] = [];
-  await reader.visitTokens(folder, path, 'word899', (token) => {
+  const turn = async () => undefined;
+  const visit = (token: string) => {
     visited.push(token);
-    return token.startsWith('word899') ? 'on' : 'enough';
-  });
+    return token.startsWith('word899') ? token : null;
+  };
+  await reader.visitTokens(folder, path, 'word899', { visit, turn });
   const numbers = Array.from({ length: 10 }, (_, at) => `word899${at}`);
   expect(visited).toEqual(['word899', ...numbers, 'word9']);
+});
+
+it('passes over tokens that are not wanted, within a page and over pages, and gives others their turn', async () => {
+  const path = await written(one, many);
+  const visited: string[] = [];
+  let turns = 0;
+  const turn = async () => {
+    turns++;
+  };
+  const next = ['cat', 'long', 'long\uffff', 'word5', 'word8999\uffff'];
+  const visit = (token: string) => {
+    visited.push(token);
+    return next[visited.length - 1] ?? null;
+  };
+  await reader.visitTokens(folder, path, '', { visit, turn });
+  // Of each part in turn: the second one goes on where the first has ended.
+  expect(visited).toEqual(['cat', 'dog', 'red', 'dog', 'word5', 'word9']);
+  expect(turns).toBeGreaterThan(1);
 });
