@@ -144,6 +144,17 @@ function ngramLength(body: Fields, end: 'min' | 'max'): number {
   throw fieldError(name, `from 1 to ${MOST_NGRAM}`, String(length));
 }
 
+/** How many characters the longest pieces have that are not left out again; each is a byte or more. */
+export function longestNgram({ max_ngram_length: most, max_token_length: length }: TextOptions) {
+  return length === null ? most : Math.min(most, length - 1);
+}
+
+/** How many pieces of a text begin with one character, at most. */
+export function piecesOfCharacter(options: TextOptions): number {
+  if (options.base_tokenizer !== 'ngram') return 1;
+  return Math.max(1, longestNgram(options) - options.min_ngram_length + 1);
+}
+
 function checkStemmer({ stem, language }: TextOptions): void {
   if (!stem || hasStemmer(language)) return;
   throw new CatalogError(

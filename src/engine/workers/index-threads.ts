@@ -2,6 +2,7 @@ import type { FragmentIndexer } from '../index/fragment-indexer.ts';
 import { indexHere } from '../index/fragment-indexer.ts';
 import type { IndexWork } from '../index/index-builder.ts';
 import { bytesOf, type FragmentIndex, type IndexType } from '../table/snapshot.ts';
+import { defaultTextOptions, piecesOfCharacter } from '../text/text-options.ts';
 import { snapshotMessage } from './snapshot-message.ts';
 import type { IndexStep } from './task.ts';
 import type { ThreadPool } from './thread-pool.ts';
@@ -16,7 +17,9 @@ const heavy: ReadonlySet<IndexType> = new Set(['FTS', 'IVF_RQ', 'IVF_FLAT']);
 export function indexerOn(pool: ThreadPool): FragmentIndexer {
   return (work) => {
     const { fragment, index } = work;
-    const isHeavy = pool.size > 0 && heavy.has(index.type) && bytesOf(fragment) > LIGHT_BYTES;
+    const pieces = piecesOfCharacter(index.text ?? defaultTextOptions);
+    const isMuch = bytesOf(fragment) * pieces > LIGHT_BYTES;
+    const isHeavy = pool.size > 0 && heavy.has(index.type) && isMuch;
     return isHeavy ? onThread(pool, work) : indexHere(work);
   };
 }

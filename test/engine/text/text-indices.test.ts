@@ -195,6 +195,28 @@ describe('a text index', () => {
     ]);
   });
 
+  it('is not asked for more words than a question has', async () => {
+    await searched.table.create(rows(0));
+    await searched.index('text', { with_position: true });
+    const words = (count: number) => Array.from({ length: count }, (_, at) => `w${at}`).join(' ');
+    expect(await searched.ids(match(`${words(1023)} dog`))).toEqual([0, 1, 4, 7]);
+    const tooMany = 'a full-text search may look for at most';
+    expect(await refused(searched.ids(match(words(1025))))).toBe(
+      `13 ${tooMany} 1024 different words at once`,
+    );
+    expect(await refused(searched.ids(match(words(1025), 'text', { fuzziness: 1 })))).toBe(
+      `13 ${tooMany} 1024 different words at once`,
+    );
+    expect(await refused(searched.ids(phrase('dog '.repeat(1025))))).toBe(
+      `13 ${tooMany} 1024 words at once`,
+    );
+    const lengths = { min_ngram_length: 1, max_ngram_length: 255, max_token_length: 900 };
+    await searched.index('text', { name: 'grams', base_tokenizer: 'ngram', ...lengths });
+    expect(await refused(searched.ids(match('a'.repeat(400))))).toBe(
+      `13 ${tooMany} 16384 words at once`,
+    );
+  });
+
   it('is told of in plans', async () => {
     await searched.table.create(rows(0));
     await searched.index('text');
