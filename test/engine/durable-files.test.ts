@@ -1,4 +1,4 @@
-import { readdirSync } from 'node:fs';
+import { readdirSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
@@ -15,6 +15,7 @@ import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import type { JsonValue } from '../../src/protocol/json.ts';
 import { EngineTable, streamOf, type Columns } from '../support/engine-table.ts';
 import { FlushedPaths } from '../support/flushed-paths.ts';
+import { ManagedTable } from '../support/managed-table.ts';
 import { ask } from '../support/request.ts';
 
 /* What is acknowledged is on stable storage: every file that came, and the names of those in their folders. */
@@ -129,4 +130,37 @@ it.each([
   missing();
   const create = async () => ended(await table.post('create_index', { index_type: type, column }));
   expect(await missingAfter(create)).toEqual([]);
+});
+
+/** Each folder on the way from a table's folder to a file, and the file itself, as they were flushed. */
+function flushedOnTheWay(location: string, key: string): readonly string[] {
+  const missed: string[] = [];
+  for (let path = `/${key}`; path.length >= location.length; path = dirname(path)) {
+    if (!flushed.has(path)) missed.push(path.slice(location.length));
+  }
+  return missed;
+}
+
+it('after each version of a Lance client, whose folders nobody else has flushed', async () => {
+  const managed = await ManagedTable.open(table.engine);
+  const { location } = managed;
+  const lines = [
+    [undefined, 1n],
+    [undefined, 2n],
+    ['b', 2n],
+  ] as const;
+  for (const [branch, version] of lines) {
+    const staged = branch === undefined ? {} : { branch };
+    const key = await managed.stage(version, staged);
+    flushed.forget();
+    const inode = statSync(`/${key}`).ino;
+    await managed.create(version, key, staged);
+    const folder = dirname(`/${key}`);
+    const names = readdirSync(folder).map((name) => join(folder, name));
+    expect(names.filter((name) => statSync(name).ino === inode)).toHaveLength(1);
+    const missed = flushedOnTheWay(location, key);
+    // Above a folder of versions nothing is new after the first of them.
+    const isFirst = version === (branch === undefined ? 1n : 2n);
+    expect(missed.filter((path) => isFirst || path.includes('_versions'))).toEqual([]);
+  }
 });
