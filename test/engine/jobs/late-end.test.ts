@@ -87,3 +87,18 @@ it.each(Object.keys(kinds))(
     }
   },
 );
+
+it('is not begun when it is cancelled while it is taken over', async () => {
+  const { id } = await kinds['builds an index']!();
+  const { store } = table.engine;
+  const transactions = new Transactions(store, store);
+  const hold = { transactions, holder: 'h', leaseMillis: 60_000 };
+  expect(await claim({ ...hold, holder: 'dead' }, id)).toBeDefined();
+  const end = { status: 'CANCELED', lease: null } as const;
+  const isGone = async () => {
+    await transactions.change(id, (record) => moved(record, end, 'no more'));
+    return true;
+  };
+  expect(await claim(hold, id, isGone)).toBeUndefined();
+  expect((await transactions.get(id))?.content).toMatchObject(end);
+});
