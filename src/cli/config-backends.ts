@@ -1,5 +1,5 @@
 import type { Kind, Reading } from './config-kinds.ts';
-import { duration, good, text, texts, whole } from './config-kinds.ts';
+import { good, text, texts, timeout, whole } from './config-kinds.ts';
 import { patternsFault, trustFault, urlFault } from './backend-faults.ts';
 
 /** The engine in this process, as the configuration names it. */
@@ -169,9 +169,9 @@ function readTimeouts(value: unknown, place: Place): HttpSetting['timeouts'] {
   const total = members['total'] ?? 0;
   const none = total === 0 || total === '0' || total === '0s';
   return {
-    connect: take(duration, members['connect'] ?? '2s', [...place, 'connect']),
-    idle: take(duration, members['idle'] ?? '60s', [...place, 'idle']),
-    total: none ? 0 : take(duration, total, [...place, 'total']),
+    connect: take(timeout, members['connect'] ?? '2s', [...place, 'connect']),
+    idle: take(timeout, members['idle'] ?? '60s', [...place, 'idle']),
+    total: none ? 0 : take(timeout, total, [...place, 'total']),
   };
 }
 
@@ -180,7 +180,7 @@ function readBreaker(value: unknown, place: Place): HttpSetting['breaker'] {
   onlyKnown(members, place, ['failures', 'open']);
   return {
     failures: take(whole(1, 1_000_000), members['failures'] ?? 5, [...place, 'failures']),
-    open: take(duration, members['open'] ?? '10s', [...place, 'open']),
+    open: take(timeout, members['open'] ?? '10s', [...place, 'open']),
   };
 }
 

@@ -111,6 +111,19 @@ export const duration: Kind<number> = kind(
   },
 );
 
+/** Timers of the system count no further than about 24 days and 20 hours: a longer one would end at once. */
+const LONGEST_TIMER = 24 * 86_400_000;
+
+/** A duration after which something is given up. */
+export const timeout: Kind<number> = {
+  ...duration,
+  read: (value) => {
+    const reading = duration.read(value);
+    if (reading.kind !== 'value' || reading.value <= LONGEST_TIMER) return reading;
+    return { kind: 'wrong', must: 'a duration of at most 24d' };
+  },
+};
+
 /** A whole number between two bounds. */
 export function whole(least: number, most: number): Kind<number> {
   const must = `a whole number from ${least} to ${most}`;

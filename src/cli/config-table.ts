@@ -12,6 +12,7 @@ import {
   sizeBetween,
   text,
   texts,
+  timeout,
   whole,
   type Kind,
 } from './config-kinds.ts';
@@ -180,7 +181,7 @@ export const settings = {
     'largest headers of a request',
   ),
   'limits.request_timeout': setting(
-    duration,
+    timeout,
     300_000,
     '300s',
     'how long nothing may move on a connection',

@@ -41,9 +41,13 @@ export function scopeOf(typed: string): Scope {
   return scope;
 }
 
+/** Longer than anything lasts, and no moment that far away is beyond what a date can say. */
+const LONGEST_DAYS = 365_250;
+
 /** Milliseconds of a duration that a flag gives. @throws UsageError */
 export function durationOf(flag: string, typed: string): number {
   const millis = parseDuration(typed);
-  if (millis !== undefined) return millis;
-  throw new UsageError(`${flag} is "${typed}", but must be a duration such as 24h or 90d`);
+  const must = millis === undefined ? 'a duration such as 24h or 90d' : `at most ${LONGEST_DAYS}d`;
+  if (millis !== undefined && millis <= LONGEST_DAYS * 86_400_000) return millis;
+  throw new UsageError(`${flag} is "${typed}", but must be ${must}`);
 }

@@ -24,7 +24,7 @@ export const processOutput: Output = {
 /** Rows as columns of equal width, two spaces apart. */
 export function columns(rows: readonly (readonly string[])[]): string {
   const widths = (rows[0] ?? []).map((_, column) =>
-    Math.max(...rows.map((row) => (row[column] ?? '').length)),
+    rows.reduce((most, row) => Math.max(most, (row[column] ?? '').length), 0),
   );
   return rows
     .map((row) =>

@@ -23,7 +23,7 @@ export interface Done<Result> {
 /**
  * Does something that belongs into the audit log: its attempt is on disk before
  * it begins, its outcome before it returns. Each command is an instance of the log.
- * @throws ServiceError when the log cannot be written; then nothing is done.
+ * @throws ServiceError when the log cannot be written: then nothing is done, or it says that it was.
  */
 export async function recorded<Result>(
   config: Config,
@@ -33,19 +33,27 @@ export async function recorded<Result>(
   const opened = new Opened();
   try {
     const log = await openLog(config, opened);
-    const records = new ActRecords({ ...act, subject: `user:${userName()}` });
-    await log.write(records.attempt(), true)?.catch(refuse);
-    try {
-      const { result, details, refused } = await work();
-      await log.write(records.outcome(refused === true ? 'failed' : 'done', details), true);
-      return result;
-    } catch (error) {
-      await log.write(records.outcome('failed'), true)?.catch(() => undefined);
-      throw error;
-    }
+    return await recordedIn(log, new ActRecords({ ...act, subject: `user:${userName()}` }), work);
   } finally {
     await opened.close();
   }
+}
+
+/** The same in a log that is open. What was done is never recorded as something that failed. */
+export async function recordedIn<Result>(
+  log: Pick<AuditLog, 'write'>,
+  records: ActRecords,
+  work: () => Promise<Done<Result>>,
+): Promise<Result> {
+  await log.write(records.attempt(), true)?.catch(refuse);
+  const { result, details, refused } = await work().catch(async (error: unknown) => {
+    await log.write(records.outcome('failed'), true)?.catch(() => undefined);
+    throw error;
+  });
+  await log
+    .write(records.outcome(refused === true ? 'failed' : 'done', details), true)
+    ?.catch(lost);
+  return result;
 }
 
 async function openLog(config: Config, opened: Opened): Promise<AuditLog> {
@@ -67,6 +75,11 @@ async function openLog(config: Config, opened: Opened): Promise<AuditLog> {
 function refuse(error: unknown): never {
   const why = error instanceof Error ? error.message : String(error);
   throw new ServiceError(`the audit log cannot be written, so nothing is changed: ${why}`);
+}
+
+function lost(error: unknown): never {
+  const why = error instanceof Error ? error.message : String(error);
+  throw new ServiceError(`it was done, but the audit log could not be written to say so: ${why}`);
 }
 
 /** Who runs the command, for the operating system. */

@@ -55,6 +55,11 @@ export class FileDescriptor {
     }
   }
 
+  /** Whether it is a file, not a folder, a pipe or a device. */
+  isPlain(): boolean {
+    return fstatSync(this.#descriptor).isFile();
+  }
+
   /** Bytes of the file now. */
   size(): number {
     return fstatSync(this.#descriptor).size;

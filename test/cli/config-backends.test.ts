@@ -122,6 +122,10 @@ describe('The list of backends', () => {
       west('    timeouts: { total: 5 }\n'),
       'F:7: backends[1].timeouts.total is 5, but must be a duration such as 300s, 15m or 24h',
     ],
+    ...['connect', 'idle', 'total'].map((name): [string, string] => [
+      west(`    timeouts: { ${name}: 25d }\n`),
+      `F:7: backends[1].timeouts.${name} is "25d", but must be a duration of at most 24d`,
+    ]),
     [
       west('    connections: 0\n'),
       'F:7: backends[1].connections is 0, but must be a whole number from 1 to 65535',

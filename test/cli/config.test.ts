@@ -159,6 +159,10 @@ describe('a configuration that cannot be used is refused in one sentence', () =>
       'F:1: limits.request_timeout is "0s", but must be a duration such as 300s, 15m or 24h',
     ],
     [
+      'limits: { request_timeout: 25d }\n',
+      'F:1: limits.request_timeout is "25d", but must be a duration of at most 24d',
+    ],
+    [
       'audit: { durable: none }\n',
       'F:1: audit.durable is "none", but must be one of mutations, all',
     ],

@@ -94,6 +94,10 @@ describe('keys create', () => {
       'arrowgate: the pattern "x/y" does not begin with "/": write /x/y',
     ],
     [
+      ['--subject', 'a', '--expires', '365251d'],
+      'arrowgate: --expires is "365251d", but must be at most 365250d',
+    ],
+    [
       ['--subject', 'a', '--expires', 'soon'],
       'arrowgate: --expires is "soon", but must be a duration such as 24h or 90d',
     ],

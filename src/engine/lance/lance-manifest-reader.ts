@@ -7,13 +7,13 @@ import type {
   LanceManifest,
 } from './lance-manifest.ts';
 import {
-  bytesField,
   countField,
   entryField,
   innerMessage,
   numberField,
   readMessage,
   smallField,
+  smallFields,
   textField,
   type Draft,
   type FieldReaders,
@@ -106,31 +106,14 @@ function noFile(): DataFileDraft {
   return { path: '', fields: [], bytes: null };
 }
 
-const BYTES = 2;
-
 const dataFileFields: FieldReaders<DataFileDraft> = {
   1: (file, pbf) => (file.path = textField(pbf)),
-  // A list of numbers stands packed in one field, or each in a field of its own.
-  2: (file, pbf) => file.fields.push(...(pbf.type === BYTES ? packed(pbf) : [smallField(pbf)])),
+  2: (file, pbf) => {
+    for (const number of smallFields(pbf)) file.fields.push(number);
+  },
   6: (file, pbf) => (file.bytes = countField(pbf) || null),
   7: (file, pbf) => (file.isElsewhere = numberField(pbf) >= 0n),
 };
-
-function packed(pbf: PbfReader): readonly number[] {
-  const numbers: number[] = [];
-  const bytes = bytesField(pbf);
-  let value = 0n;
-  let bits = 0n;
-  for (const byte of bytes) {
-    value |= BigInt(byte & 0x7f) << bits;
-    bits += 7n;
-    if (byte >= 0x80) continue;
-    numbers.push(Number(BigInt.asIntN(32, value)));
-    value = 0n;
-    bits = 0n;
-  }
-  return numbers;
-}
 
 interface DeletionDraft {
   kind: bigint;

@@ -75,6 +75,11 @@ const VARINT_BYTES = 10;
 /** An unsigned number of 64 bits with every digit: the package's own gives a double. */
 export function numberField(pbf: PbfReader): bigint {
   requireKind(pbf, VARINT);
+  return varint(pbf);
+}
+
+/** A number that goes on for more bytes than 64 bits need is none: to read it would take ever longer. */
+function varint(pbf: PbfReader): bigint {
   let value = 0n;
   for (let index = 0; index < VARINT_BYTES; index++) {
     const byte = pbf.buf[pbf.pos++];
@@ -88,6 +93,16 @@ export function numberField(pbf: PbfReader): bigint {
 /** A number of 32 bits with a sign. */
 export function smallField(pbf: PbfReader): number {
   return Number(BigInt.asIntN(32, numberField(pbf)));
+}
+
+/** Numbers of 32 bits of a list, which stand packed in one field, or each in a field of its own. */
+export function* smallFields(pbf: PbfReader): Generator<number> {
+  if (pbf.type !== BYTES) {
+    yield smallField(pbf);
+    return;
+  }
+  const list = new PbfReader(bytesField(pbf));
+  while (list.pos < list.length) yield Number(BigInt.asIntN(32, varint(list)));
 }
 
 /**

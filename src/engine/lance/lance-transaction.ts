@@ -1,8 +1,8 @@
-import { readFile, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import type { LanceManifest } from './lance-manifest.ts';
 import { LanceManifestError, readMessage, type FieldReaders } from './lance-message.ts';
 import { readManifestPart } from './manifest-file.ts';
+import { readPlain } from './plain-file.ts';
 
 /** What a Lance client says that it did (the field of `Transaction` in the format's `transaction.proto`). */
 const kinds = {
@@ -62,9 +62,7 @@ async function messageOf(
 ): Promise<Uint8Array | null> {
   if (transaction !== null) return readManifestPart(path, transaction);
   if (transactionFile === null || basename(transactionFile) !== transactionFile) return null;
-  const file = join(location, '_transactions', transactionFile);
-  const { size } = await stat(file);
-  return size > MOST_BYTES ? null : readFile(file);
+  return readPlain(join(location, '_transactions', transactionFile), MOST_BYTES);
 }
 
 function changeOf(message: Uint8Array): LanceChange | null {

@@ -1,9 +1,10 @@
-import { readFile, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isJsonObject, parseJson, type JsonValue } from '../../protocol/json.ts';
+import { readPlain } from '../lance/plain-file.ts';
 import { namesIn } from '../lance/versions.ts';
 import { MAIN } from '../table/chain.ts';
-import { isAbsent } from './place.ts';
+import { isAbsent, ownership } from './place.ts';
 
 /** What a Lance client writes down of a branch that it made. */
 export interface BranchRef {
@@ -52,11 +53,11 @@ async function readRefs<Ref>(
   kind: 'branches' | 'tags',
   refOf: (name: string, fields: Fields) => Ref,
 ): Promise<readonly Ref[]> {
-  const folder = join(location, REFS, kind);
+  const folder = join(REFS, kind);
   const refs: Ref[] = [];
-  for (const file of await namesIn(folder)) {
+  for (const file of await namesIn(join(location, folder))) {
     const name = nameOf(file);
-    const fields = name === undefined ? undefined : await readFields(join(folder, file));
+    const fields = name === undefined ? undefined : await readFields(location, join(folder, file));
     if (name !== undefined && fields !== undefined) refs.push(refOf(name, fields));
   }
   return refs;
@@ -82,9 +83,14 @@ function nameOf(file: string): string | undefined {
   }
 }
 
-async function readFields(path: string): Promise<Fields | undefined> {
+/** What clients write down of a branch or a tag has a few hundred bytes. */
+const MOST_BYTES = 2 ** 20;
+
+async function readFields(location: string, file: string): Promise<Fields | undefined> {
   try {
-    const value = parseJson(await readFile(path, 'utf8'));
+    if ((await ownership(location, file)) !== 'own') return undefined;
+    const bytes = await readPlain(join(location, file), MOST_BYTES);
+    const value = bytes === null ? null : parseJson(bytes.toString());
     return isJsonObject(value) ? value : undefined;
   } catch (error) {
     // Bytes that are no JSON come from no client that finished.

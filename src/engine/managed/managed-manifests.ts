@@ -1,11 +1,12 @@
 import { statSync } from 'node:fs';
-import { readFile, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { CatalogError } from '../../protocol/errors.ts';
 import { FileDescriptor } from '../../store/file-descriptor.ts';
 import { Flushes } from '../../store/flushes.ts';
 import type { VersionRecord } from '../catalog/records.ts';
 import { createDurable, linkDurable, removeIfPresent, syncFolder } from '../disk.ts';
+import { haveSameBytes, readPlain } from '../lance/plain-file.ts';
 import { isAbsent, ownership } from './place.ts';
 
 /** What a file system answers that makes no second names, or none of files that are someone else's. */
@@ -111,10 +112,7 @@ function foldersAbove(folder: string, outermost: string): readonly string[] {
 /** Whether two files of a table hold the same bytes; not when one is missing. */
 export async function sameBytes(location: string, one: string, other: string): Promise<boolean> {
   try {
-    const [left, right] = await Promise.all(
-      [one, other].map((name) => readFile(join(location, name))),
-    );
-    return left !== undefined && right !== undefined && left.equals(right);
+    return await haveSameBytes(join(location, one), join(location, other));
   } catch (error) {
     if (isAbsent(error)) return false;
     throw error;
@@ -133,13 +131,17 @@ export async function exists(path: string): Promise<boolean> {
 async function place(staged: string, path: string): Promise<void> {
   const outcome = await linkDurable(staged, path).catch(async (error: unknown) => {
     if (!NO_LINKS.has(codeOf(error))) throw error;
-    return createDurable(path, await readFile(staged));
+    return createDurable(path, await bytesOf(staged));
   });
   if (outcome === 'created') return;
-  const [ours, theirs] = await Promise.all([readFile(staged), readFile(path)]);
-  if (!ours.equals(theirs)) {
-    throw new Error(`${path} exists and is not the manifest that was committed`);
-  }
+  if (await haveSameBytes(staged, path)) return;
+  throw new Error(`${path} exists and is not the manifest that was committed`);
+}
+
+async function bytesOf(staged: string): Promise<Buffer> {
+  const bytes = await readPlain(staged, Number.MAX_SAFE_INTEGER);
+  if (bytes !== null) return bytes;
+  throw new Error(`${staged} is no file any more`);
 }
 
 function codeOf(error: unknown): string {

@@ -16,6 +16,8 @@ export interface TextPlace {
   readonly snapshot: Snapshot;
   /** Whether fragments that no index covers are left out. */
   readonly fastSearch: boolean;
+  /** Lets others have their turn, now and then. */
+  readonly turn: () => Promise<void>;
 }
 
 /** What is known of the searched words in the fragments of a table. */
@@ -45,7 +47,7 @@ export async function findWords(
   queries: readonly SearchWords[],
 ): Promise<WordsFound> {
   const opened = await openAll(place, text, queries);
-  const expansions = await expandAll(opened, queries);
+  const expansions = await expandAll(opened, queries, place.turn);
   const tokens = new Set([
     ...queries.flatMap(({ exact }) => exact.map(({ token }) => token)),
     ...[...expansions.values()].flat(),
@@ -58,6 +60,7 @@ export async function findWords(
     const found = new Map<string, Postings>();
     for (const token of tokens) {
       const list = await known.postings(token);
+      await place.turn();
       if (list === undefined) continue;
       found.set(token, list);
       rows.set(token, (rows.get(token) ?? 0) + list.rows.length);
@@ -125,7 +128,7 @@ async function openIndexed(
   return {
     header: texts.header,
     postings: (token) => instead((each) => each.postings(token)),
-    visitTokens: (from, visit) => instead((each) => each.visitTokens(from, visit)),
+    visitTokens: (from, visitor) => instead((each) => each.visitTokens(from, visitor)),
   };
 }
 
@@ -141,7 +144,7 @@ function scanOf({ column, index }: SearchedText, queries: readonly SearchWords[]
     column,
     tokenizer: new Tokenizer(options),
     withPositions: queries.some(({ leaf }) => leaf.kind === 'phrase'),
-    test: (token) => exact.has(token) || fuzzy.some(({ isNear }) => isNear(token)),
+    test: (token) => exact.has(token) || fuzzy.some((word) => isNear(word, token)),
   };
 }
 
@@ -149,12 +152,13 @@ function scanOf({ column, index }: SearchedText, queries: readonly SearchWords[]
 async function expandAll(
   opened: Opened,
   queries: readonly SearchWords[],
+  turn: TextPlace['turn'],
 ): Promise<ReadonlyMap<FuzzyWord, readonly string[]>> {
   const expansions = new Map<FuzzyWord, readonly string[]>();
   for (const { leaf, fuzzy } of queries) {
     let left = leaf.kind === 'match' ? leaf.maxExpansions : 0;
     for (const word of fuzzy) {
-      const near = await tokensNear(opened, word);
+      const near = await tokensNear(opened, word, turn);
       const kept = [...near].sort().slice(0, left);
       expansions.set(word, kept);
       left -= kept.length;
@@ -163,14 +167,22 @@ async function expandAll(
   return expansions;
 }
 
-async function tokensNear(opened: Opened, word: FuzzyWord): Promise<ReadonlySet<string>> {
-  const near = new Set<string>();
-  for (const texts of opened.values()) {
-    await texts.visitTokens(word.prefix, (token) => {
-      if (!token.startsWith(word.prefix)) return 'enough';
-      if (word.isNear(token)) near.add(token);
-      return 'on';
-    });
-  }
-  return near;
+async function tokensNear(
+  opened: Opened,
+  word: FuzzyWord,
+  turn: TextPlace['turn'],
+): Promise<ReadonlySet<string>> {
+  const found = new Set<string>();
+  const visit = (token: string): string | null => {
+    if (!token.startsWith(word.prefix)) return null;
+    const { isNear: isFound, next } = word.near.look(token);
+    if (isFound) found.add(token);
+    return next;
+  };
+  for (const texts of opened.values()) await texts.visitTokens(word.prefix, { visit, turn });
+  return found;
+}
+
+function isNear({ prefix, near }: FuzzyWord, token: string): boolean {
+  return token.startsWith(prefix) && near.look(token).isNear;
 }

@@ -1,29 +1,89 @@
+/** Whether a word is near another, and from where on words in order may be. */
+export interface EditsFound {
+  readonly isNear: boolean;
+  /** No word between the one that was looked at and this one is near. */
+  readonly next: string;
+}
+
+/** Behind all words that begin with what stands before it, but for those that go on with it. */
+const LAST_UNIT = '\uffff';
+
 /**
- * Tells whether words are within so many edits of another: letters that are put in, left
- * out or replaced (Levenshtein's distance, in characters).
+ * Finds words that are within so many edits of another: letters that are put in, left out or
+ * replaced (Levenshtein's distance, in characters). Of a word only what differs from the one
+ * before is compared, and only as far as it may still be near: words that come in order cost little.
  */
-export function withinEdits(word: string, most: number): (other: string) => boolean {
-  const letters = Array.from(word);
-  let before = new Uint32Array(letters.length + 1);
-  let now = new Uint32Array(letters.length + 1);
-  return (other) => {
-    // A letter has one unit or two.
-    if (other.length > 2 * (letters.length + most)) return false;
-    const others = Array.from(other);
-    if (Math.abs(others.length - letters.length) > most) return false;
-    for (let at = 0; at < before.length; at++) before[at] = at;
-    for (const [place, letter] of others.entries()) {
-      now[0] = place + 1;
-      let least = place + 1;
-      for (let at = 1; at < now.length; at++) {
-        const replaced = before[at - 1]! + (letters[at - 1] === letter ? 0 : 1);
-        const edits = Math.min(replaced, before[at]! + 1, now[at - 1]! + 1);
-        now[at] = edits;
-        if (edits < least) least = edits;
-      }
-      if (least > most) return false;
-      [before, now] = [now, before];
+export class NearWords {
+  readonly #letters: readonly string[];
+  readonly #most: number;
+  readonly #stride: number;
+  /** The edits between the first letters of both, a stretch for each letter of the other: no further apart than may be. */
+  #edits: Uint8Array;
+  /** The letters of the other that these are about. */
+  #known: readonly string[] = [];
+
+  constructor(word: string, most: number) {
+    this.#letters = Array.from(word);
+    this.#most = most;
+    this.#stride = 2 * most + 1;
+    this.#edits = new Uint8Array(64 * this.#stride);
+    for (let at = 0; at < this.#stride; at++) {
+      const length = at - most;
+      const isThere = length >= 0 && length <= this.#letters.length;
+      this.#edits[at] = isThere ? length : most + 1;
     }
-    return before[letters.length]! <= most;
-  };
+  }
+
+  look(other: string): EditsFound {
+    const letters = Array.from(other);
+    let length = sharedLength(letters, this.#known);
+    let least = 0;
+    while (length < letters.length && least <= this.#most) {
+      least = this.#add(letters[length]!, length);
+      length++;
+    }
+    this.#known = length === letters.length ? letters : letters.slice(0, length);
+    if (least > this.#most) return { isNear: false, next: this.#known.join('') + LAST_UNIT };
+    const at = this.#letters.length - length + this.#most;
+    const isFit = at >= 0 && at < this.#stride;
+    return { isNear: isFit && this.#edits[length * this.#stride + at]! <= this.#most, next: other };
+  }
+
+  /** Adds a letter of the other behind so many. Answers the least of the edits: those of longer words are no fewer. */
+  #add(letter: string, length: number): number {
+    const [most, stride, own] = [this.#most, this.#stride, this.#letters];
+    if ((length + 2) * stride > this.#edits.length) this.#grow();
+    const edits = this.#edits;
+    const before = length * stride;
+    const now = before + stride;
+    let least = most + 1;
+    for (let at = 0, place = length + 1 - most; at < stride; at++, place++) {
+      let fewest = most + 1;
+      if (place === 0) fewest = Math.min(fewest, length + 1);
+      if (place > 0 && place <= own.length) {
+        fewest = Math.min(fewest, edits[before + at]! + (own[place - 1] === letter ? 0 : 1));
+        if (at > 0) fewest = Math.min(fewest, edits[now + at - 1]! + 1);
+      }
+      if (place >= 0 && place <= own.length && at + 1 < stride) {
+        fewest = Math.min(fewest, edits[before + at + 1]! + 1);
+      }
+      edits[now + at] = fewest;
+      if (fewest < least) least = fewest;
+    }
+    return least;
+  }
+
+  #grow(): void {
+    const edits = new Uint8Array(2 * this.#edits.length);
+    edits.set(this.#edits);
+    this.#edits = edits;
+  }
+}
+
+/** How many letters two words have in common from the first on. */
+function sharedLength(one: readonly string[], other: readonly string[]): number {
+  const most = Math.min(one.length, other.length);
+  let length = 0;
+  while (length < most && one[length] === other[length]) length++;
+  return length;
 }

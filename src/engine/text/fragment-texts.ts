@@ -15,7 +15,7 @@ export interface FragmentTexts {
   /** The rows that have a token; undefined for none. */
   postings(token: string): Promise<Postings | undefined>;
   /** Visits the tokens from one on. */
-  visitTokens(from: string, visit: TokenVisitor): Promise<void>;
+  visitTokens(from: string, visitor: TokenVisitor): Promise<void>;
 }
 
 /** What an index knows of a fragment. @throws DamagedText */
@@ -27,7 +27,7 @@ export async function indexedTexts(
   return {
     header: await source.lengths(snapshot, file),
     postings: (token) => source.postings(snapshot, file, token),
-    visitTokens: (from, visit) => source.visitTokens(snapshot, file, from, visit),
+    visitTokens: (from, visitor) => source.visitTokens(snapshot, file, from, visitor),
   };
 }
 
@@ -65,9 +65,11 @@ export async function scannedTexts(
   return {
     header: table.header(),
     postings: async (token) => found.get(token),
-    visitTokens: async (from, visit) => {
+    visitTokens: async (from, { visit }) => {
+      let next: string | null = from;
       for (const token of found.keys()) {
-        if (token >= from && visit(token) === 'enough') return;
+        if (next === null) return;
+        if (token >= next) next = visit(token);
       }
     },
   };

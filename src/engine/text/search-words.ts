@@ -2,7 +2,7 @@ import { CatalogError } from '../../protocol/errors.ts';
 import type { LeafQuery, MatchQuery } from './text-query.ts';
 import { defaultTextOptions } from './text-options.ts';
 import type { SearchedText } from './text-plan.ts';
-import { withinEdits } from './edit-distance.ts';
+import { NearWords } from './edit-distance.ts';
 import { fuzzyTokenizer, Tokenizer } from './tokenizer.ts';
 
 /** A word of a query, and where in it that stands. */
@@ -15,7 +15,7 @@ export interface SearchWord {
 export interface FuzzyWord extends SearchWord {
   /** What tokens that are near it begin with. */
   readonly prefix: string;
-  readonly isNear: (token: string) => boolean;
+  readonly near: NearWords;
 }
 
 /** The words that a query looks for in its column. */
@@ -29,35 +29,52 @@ export interface SearchWords {
 
 /** A query with more words than this would be a document. */
 const MOST_WORDS = 1024;
+/** So many words are looked at for different ones. */
+const MOST_PIECES = 2 ** 14;
 
 /** @throws CatalogError InvalidInput for too many words. */
 export function searchWords(leaf: LeafQuery, { index }: SearchedText): SearchWords {
   const options = index.text ?? defaultTextOptions;
   const isFuzzy = leaf.kind === 'match' && leaf.fuzziness !== 0;
   const tokenizer = isFuzzy ? fuzzyTokenizer(options) : new Tokenizer(options);
-  const words: SearchWord[] = [];
-  tokenizer.visit(leaf.terms, (token, position) => words.push({ token, position }));
-  const kept = leaf.kind === 'phrase' ? words : distinct(words);
-  if (kept.length > MOST_WORDS) {
-    throw new CatalogError(
-      'InvalidInput',
-      `a full-text search may look for at most ${MOST_WORDS} words at once, not ${kept.length}`,
-    );
-  }
+  const kept = leaf.kind === 'phrase' ? allWords(tokenizer, leaf) : distinctWords(tokenizer, leaf);
   if (!isFuzzy) return { leaf, exact: kept, fuzzy: [] };
   return { leaf, exact: [], fuzzy: kept.map((word) => fuzzyWord(word, leaf)) };
 }
 
+function allWords(tokenizer: Tokenizer, { terms }: LeafQuery): readonly SearchWord[] {
+  const words: SearchWord[] = [];
+  tokenizer.visit(terms, (token, position) => {
+    words.push({ token, position });
+    if (words.length > MOST_WORDS) throw tooMany(MOST_WORDS, 'words');
+  });
+  return words;
+}
+
 /** A word that comes again is looked for once. */
-function distinct(words: readonly SearchWord[]): readonly SearchWord[] {
-  return [...new Map(words.toReversed().map((word) => [word.token, word])).values()].toReversed();
+function distinctWords(tokenizer: Tokenizer, { terms }: LeafQuery): readonly SearchWord[] {
+  const words = new Map<string, SearchWord>();
+  let pieces = 0;
+  tokenizer.visit(terms, (token, position) => {
+    if (!words.has(token)) words.set(token, { token, position });
+    if (words.size > MOST_WORDS) throw tooMany(MOST_WORDS, 'different words');
+    if (++pieces > MOST_PIECES) throw tooMany(MOST_PIECES, 'words');
+  });
+  return [...words.values()];
+}
+
+/** The text is given up as soon as it has too many: it may have any number. */
+function tooMany(most: number, words: string): CatalogError {
+  return new CatalogError(
+    'InvalidInput',
+    `a full-text search may look for at most ${most} ${words} at once`,
+  );
 }
 
 function fuzzyWord(word: SearchWord, { fuzziness, prefixLength }: MatchQuery): FuzzyWord {
   const { token } = word;
   const prefix = Array.from(token).slice(0, prefixLength).join('');
-  const isNear = withinEdits(token, fuzziness ?? editsFor(token));
-  return { ...word, prefix, isNear: (other) => other.startsWith(prefix) && isNear(other) };
+  return { ...word, prefix, near: new NearWords(token, fuzziness ?? editsFor(token)) };
 }
 
 /** How far a word may be away when nothing is said: no edit for one of two bytes, one up to five, then two. */

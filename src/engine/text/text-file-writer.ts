@@ -7,9 +7,10 @@ import { encodePart } from './part-header.ts';
 import { encodePostings } from './postings.ts';
 import type { TokenTable } from './token-table.ts';
 
-/** A page has at most so many tokens, and about so many bytes of postings. */
+/** A page has at most so many tokens, and about so many bytes of postings and of tokens. */
 const PAGE_TOKENS = 4096;
 const PAGE_BYTES = 2 ** 18;
+const PAGE_UNITS = 2 ** 21;
 
 /**
  * Writes one file of a text index: parts, each of rows that follow each other. A part is a
@@ -33,21 +34,23 @@ export class TextFileWriter {
     await this.#pages.postings(nullsOf(new Utf8(), 1), [encodePart(table.header())]);
     let tokens: string[] = [];
     let postings: Uint8Array[] = [];
-    let bytes = 0;
+    let [bytes, units] = [0, 0];
     const flush = async () => {
       if (tokens.length === 0) return;
       await this.#pages.postings(keysOf(tokens), postings);
-      [tokens, postings, bytes] = [[], [], 0];
+      [tokens, postings, bytes, units] = [[], [], 0, 0];
     };
     for (const each of table.sorted()) {
       const encoded = encodePostings(each.postings);
-      if (bytes + encoded.length > PAGE_BYTES || tokens.length >= PAGE_TOKENS) {
+      const isFull = tokens.length >= PAGE_TOKENS || units >= PAGE_UNITS;
+      if (bytes + encoded.length > PAGE_BYTES || isFull) {
         yield 0;
         await flush();
       }
       tokens.push(each.token);
       postings.push(encoded);
       bytes += encoded.length;
+      units += each.token.length;
     }
     await flush();
   }

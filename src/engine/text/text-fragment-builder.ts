@@ -8,9 +8,10 @@ import { defaultTextOptions } from './text-options.ts';
 import { TokenTable } from './token-table.ts';
 import { Tokenizer } from './tokenizer.ts';
 
-/** So many tokens, and so many different ones, are held in memory at once. */
+/** So many tokens, so many different ones, and so much text of these is held in memory at once. */
 const MOST_TOKENS = 2 ** 23;
 const MOST_DISTINCT = 2 ** 20;
+const MOST_UNITS = 2 ** 26;
 
 /** A fragment whose texts are to be indexed, at some version. */
 export type TextWork = Omit<IndexWork, 'onRows'>;
@@ -44,7 +45,7 @@ async function* writeParts(work: TextWork, writer: TextFileWriter): AsyncGenerat
   for await (const { batch } of source.batches(snapshot, whole, [columnOf(work)])) {
     const texts = textsOf(batch.data.children[0]!);
     for (let row = 0; row < batch.numRows; row++, next++) {
-      if (table.held >= MOST_TOKENS || table.distinct >= MOST_DISTINCT) {
+      if (isFull(table)) {
         yield* writer.part(table);
         table = begin(next);
       }
@@ -54,6 +55,10 @@ async function* writeParts(work: TextWork, writer: TextFileWriter): AsyncGenerat
     yield batch.numRows;
   }
   if (table.rows > 0) yield* writer.part(table);
+}
+
+function isFull({ held, distinct, units }: TokenTable): boolean {
+  return held >= MOST_TOKENS || distinct >= MOST_DISTINCT || units >= MOST_UNITS;
 }
 
 /** Others get their turn after so many rows, if it has been long. */

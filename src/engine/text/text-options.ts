@@ -49,6 +49,9 @@ export const defaultTextOptions: TextOptions = {
 /** Tokenizers of LanceDB that stand on dictionaries, which are not here. */
 const DICTIONARIES = /^(icu|jieba|lindera)(\/|$)/;
 const MOST_NGRAM = 255;
+/** Each version of a table says what its indices are, words that are left out among it. */
+const MOST_STOP_WORDS = 5000;
+const MOST_STOP_LETTERS = 50_000;
 
 /**
  * The options of a text index as a request says them (wire-contract section 5.7).
@@ -118,10 +121,14 @@ function wordsField(body: Fields): readonly string[] | null {
   const words = body['custom_stop_words'];
   if (words === undefined || words === null) return null;
   if (!Array.isArray(words)) throw fieldError('custom_stop_words', 'a list', describe(words));
-  return words.map((word, at) => {
+  const texts = words.map((word, at) => {
     if (typeof word === 'string') return word;
     throw fieldError(`custom_stop_words[${at}]`, 'a string', describe(word));
   });
+  const length = texts.reduce((sum, text) => sum + text.length, 0);
+  if (texts.length <= MOST_STOP_WORDS && length <= MOST_STOP_LETTERS) return texts;
+  const expected = `at most ${MOST_STOP_WORDS} words of ${MOST_STOP_LETTERS} letters together`;
+  throw fieldError('custom_stop_words', expected, `${texts.length} of ${length}`);
 }
 
 /** LanceDB's clients of all languages say `min_ngram_length`, and their users `ngram_min_length`. */
@@ -142,6 +149,17 @@ function ngramLength(body: Fields, end: 'min' | 'max'): number {
   if (length === null) return defaultTextOptions[name];
   if (length >= 1n && length <= MOST_NGRAM) return Number(length);
   throw fieldError(name, `from 1 to ${MOST_NGRAM}`, String(length));
+}
+
+/** How many characters the longest pieces have that are not left out again; each is a byte or more. */
+export function longestNgram({ max_ngram_length: most, max_token_length: length }: TextOptions) {
+  return length === null ? most : Math.min(most, length - 1);
+}
+
+/** How many pieces of a text begin with one character, at most. */
+export function piecesOfCharacter(options: TextOptions): number {
+  if (options.base_tokenizer !== 'ngram') return 1;
+  return Math.max(1, longestNgram(options) - options.min_ngram_length + 1);
 }
 
 function checkStemmer({ stem, language }: TextOptions): void {

@@ -26,8 +26,13 @@ interface Directory {
 /** Memory for directories and the lengths of texts, in bytes. */
 const DIRECTORY_BYTES = 32 * 2 ** 20;
 
-/** A token of an index, and whether those behind it are wanted too. */
-export type TokenVisitor = (token: string) => 'on' | 'enough';
+/** Who is shown tokens in order. */
+export interface TokenVisitor {
+  /** Told of a token. Answers from where on those behind it are wanted too; null for no more. */
+  readonly visit: (token: string) => string | null;
+  /** Lets others have their turn, now and then. */
+  readonly turn: () => Promise<void>;
+}
 
 /** Reads the files of text indices, page by page. What fails its checksum is refused. */
 export class TextReader {
@@ -67,15 +72,18 @@ export class TextReader {
     folder: string,
     file: string,
     from: string,
-    visit: TokenVisitor,
+    visitor: TokenVisitor,
   ): Promise<void> {
     const path = join(folder, file);
     const { parts } = await this.#directory(path);
     for (const { header, firsts } of parts) {
+      let next: string | null = from;
       let at = Math.max(0, placeOfLast(firsts, from));
-      for (let isEnough = false; at < firsts.length && !isEnough; at++) {
+      while (next !== null && at < firsts.length) {
         const [keys] = await this.#columns(path, header + 1 + at, [0]);
-        isEnough = visitKeys(keys!, from, visit) === 'enough';
+        next = visitKeys(keys!, next, visitor);
+        at = next === null ? at : Math.max(at + 1, placeOfLast(firsts, next));
+        await visitor.turn();
       }
     }
   }
@@ -155,15 +163,17 @@ function placeOfLast(texts: readonly string[], other: string): number {
 }
 
 function rowOf(keys: Data, token: string): number | undefined {
-  const row = firstFrom(keys, token);
-  return row < keys.length && tokenReader(keys)(row) === token ? row : undefined;
+  const key = tokenReader(keys);
+  const row = firstFrom(key, 0, keys.length, token);
+  return row < keys.length && key(row) === token ? row : undefined;
 }
 
-/** The first key that is not before a token. */
-function firstFrom(keys: Data, token: string): number {
-  const key = tokenReader(keys);
-  let low = 0;
-  let high = keys.length;
+type Keys = (row: number) => string;
+
+/** Of some rows the first whose key is not before a token. */
+function firstFrom(key: Keys, start: number, end: number, token: string): number {
+  let low = start;
+  let high = end;
   while (low < high) {
     const middle = (low + high) >> 1;
     if (key(middle) < token) low = middle + 1;
@@ -172,15 +182,33 @@ function firstFrom(keys: Data, token: string): number {
   return low;
 }
 
-function visitKeys(keys: Data, from: string, visit: TokenVisitor): 'on' | 'enough' {
-  const key = tokenReader(keys);
-  for (let row = firstFrom(keys, from); row < keys.length; row++) {
-    if (visit(key(row)) === 'enough') return 'enough';
+/** The same, sooner found when it is near the first of the rows. */
+function nextFrom(key: Keys, start: number, end: number, token: string): number {
+  let step = 1;
+  let low = start;
+  let high = low;
+  while (high < end && key(high) < token) {
+    low = high + 1;
+    high += step;
+    step *= 2;
   }
-  return 'on';
+  return firstFrom(key, low, Math.min(high, end), token);
 }
 
-function tokenReader({ values, valueOffsets }: Data): (row: number) => string {
+/** Answers from where on the tokens of further pages are wanted. */
+function visitKeys(keys: Data, from: string, { visit }: TokenVisitor): string | null {
+  const key = tokenReader(keys);
+  let next: string | null = from;
+  let row = firstFrom(key, 0, keys.length, from);
+  while (row < keys.length) {
+    next = visit(key(row));
+    if (next === null) return null;
+    row = nextFrom(key, row + 1, keys.length, next);
+  }
+  return next;
+}
+
+function tokenReader({ values, valueOffsets }: Data): Keys {
   const bytes = Buffer.from(values.buffer, values.byteOffset, values.byteLength);
   const offsets: Int32Array = valueOffsets;
   return (row) => bytes.toString('utf8', offsets[row], offsets[row + 1]);

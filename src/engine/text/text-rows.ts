@@ -47,8 +47,9 @@ async function search(
   const pace = new Pace();
   const deletions = (fragment: QueryPlan['snapshot']['fragments'][number]) =>
     texts.deletions(snapshot, fragment);
-  const place = { source, snapshot, fastSearch: text.fastSearch };
-  const work = findTexts(text, place, { allowed, deletions }, () => pace.turn());
+  const turn = () => pace.turn();
+  const place = { source, snapshot, fastSearch: text.fastSearch, turn };
+  const work = findTexts(text, place, { allowed, deletions });
   meters.passed('search', { rowsIn: Number(snapshot.rows), batches: 1 });
   return meters.awaited('search', work);
 }
@@ -62,19 +63,20 @@ async function placed(
   places: Places,
 ): Promise<FoundRows> {
   const placeOf = rowPlaces(snapshot);
-  const byFragment = new Map<number, number[]>();
-  for (const [at, position] of positions.entries()) {
-    const { fragment } = placeOf(position);
-    byFragment.set(fragment, [...(byFragment.get(fragment) ?? []), at]);
-  }
   const files = allFiles(snapshot);
   const moved = new Float64Array(positions.length);
-  for (const fragment of [...byFragment.keys()].sort((one, other) => one - other)) {
-    const found = byFragment.get(fragment)!;
-    const rowOf = (at: number) => placeOf(positions[at]!).row;
-    found.sort((one, other) => rowOf(one) - rowOf(other));
+  // Where the rows stand among those found, in the order in which they lie in the table.
+  const order = Uint32Array.from(positions, (_, at) => at);
+  order.sort((one, other) => positions[one]! - positions[other]!);
+  for (let start = 0, end = start; start < order.length; start = end) {
+    const least = positions[order[start]!]!;
+    const { fragment, row } = placeOf(least);
+    const first = least - row;
     const file = files[fragment]!;
-    const rows = Uint32Array.from(found, rowOf);
+    const behind = first + file.fragment.physicalRows;
+    while (end < order.length && positions[order[end]!]! < behind) end++;
+    const found = order.subarray(start, end);
+    const rows = found.map((at) => positions[at]! - first);
     let next = 0;
     const candidates = await texts.rows(snapshot, file.fragment, rows);
     for await (const place of scanner.chosen(file, candidates)) {

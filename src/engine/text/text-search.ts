@@ -29,9 +29,9 @@ export async function findTexts(
   plan: TextPlan,
   place: TextPlace,
   excluded: ExcludedRows,
-  turn: () => Promise<void>,
 ): Promise<ScoredRows> {
   const { allowed } = excluded;
+  const { turn } = place;
   const words = await wordsOfAll(plan, place);
   const kept = new NearestRows(plan.keep ?? Infinity, { lower: null, upper: null });
   let first = 0;
@@ -42,7 +42,7 @@ export async function findTexts(
     if (cursor.row !== END) {
       const gone = await excluded.deletions(fragment);
       const passes = (row: number) => isThere(row, gone) && isAllowed(row, bits ?? null);
-      collect(cursor, passes, new OfferedRows(kept, first));
+      await collect(cursor, passes, new OfferedRows(kept, first), turn);
     }
     first += fragment.physicalRows;
     await turn();
@@ -74,10 +74,20 @@ function isAllowed(row: number, bits: Uint8Array | null): boolean {
   return bits === null || ((bits[row >> 3]! >> (row & 7)) & 1) === 1;
 }
 
-function collect(cursor: Cursor, passes: (row: number) => boolean, rows: OfferedRows): void {
+/** Others may have their turn after so many rows. */
+const ROWS_AT_ONCE = 4096;
+
+async function collect(
+  cursor: Cursor,
+  passes: (row: number) => boolean,
+  rows: OfferedRows,
+  turn: () => Promise<void>,
+): Promise<void> {
   let { least } = rows;
+  let count = 0;
   cursor.demand(least);
   for (let { row } = cursor; row !== END; row = cursor.next()) {
+    if (++count % ROWS_AT_ONCE === 0) await turn();
     const score = cursor.score();
     if (score <= least || !passes(row)) continue;
     if (!rows.add(row, score)) continue;

@@ -15,7 +15,7 @@ export interface TextSource {
     snapshot: Snapshot,
     file: FragmentIndex,
     from: string,
-    visit: TokenVisitor,
+    visitor: TokenVisitor,
   ): Promise<void>;
   /** The deleted rows of a fragment, ascending. */
   deletions(snapshot: Snapshot, fragment: Fragment): Promise<Uint32Array>;

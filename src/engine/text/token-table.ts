@@ -1,4 +1,6 @@
+import { CatalogError } from '../../protocol/errors.ts';
 import { GrowingNumbers } from './growing-numbers.ts';
+import { ownText } from './own-text.ts';
 import { narrowed, type Postings } from './postings.ts';
 import type { PartHeader } from './part-header.ts';
 import type { RowTexts } from './text-column.ts';
@@ -18,6 +20,11 @@ export type TokenTest = (token: string) => boolean;
 
 const everyToken: TokenTest = () => true;
 
+/** So many tokens that are not gathered are remembered. */
+const REFUSED = 2 ** 16;
+/** A row that makes more tokens, blanks and all, would take all memory. */
+const MOST_OF_ROW = 15_000_000;
+
 /**
  * Gathers the tokens of rows that follow each other: which rows have each, how often, and
  * where. What it holds grows with the tokens, so who has many rows empties it now and then.
@@ -28,12 +35,14 @@ export class TokenTable {
   readonly #test: TokenTest;
   readonly #first: number;
   readonly #ids = new Map<string, number>();
+  readonly #refused = new Set<string>();
   readonly #tokens = new GrowingNumbers();
   readonly #rows = new GrowingNumbers();
   readonly #positions = new GrowingNumbers();
   readonly #lengths = new GrowingNumbers();
   #texts = 0;
   #sum = 0;
+  #units = 0;
 
   /**
    * @param first Position of the first row in its fragment's files.
@@ -61,13 +70,19 @@ export class TokenTable {
     return this.#ids.size;
   }
 
+  /** How long these are together, in units of UTF-16. */
+  get units(): number {
+    return this.#units;
+  }
+
   get rows(): number {
     return this.#lengths.length;
   }
 
-  /** Adds the next row. */
+  /** Adds the next row. @throws CatalogError InvalidInput for one that makes more tokens than memory holds. */
   add(texts: RowTexts): void {
     const row = this.#first + this.#lengths.length;
+    const most = this.held + MOST_OF_ROW;
     let [count, next] = [0, 0];
     for (const text of texts ?? []) {
       const start = next;
@@ -75,6 +90,7 @@ export class TokenTable {
         count++;
         next = start + position + GAP;
         this.#addToken(token, row, start + position);
+        if (this.held > most) throw tooMany(row);
       });
     }
     this.#lengths.add(count);
@@ -83,21 +99,26 @@ export class TokenTable {
   }
 
   #addToken(token: string, row: number, position: number): void {
-    let id = this.#ids.get(token);
-    if (id === undefined) {
-      id = this.#test(token) ? this.#kept() : -1;
-      this.#ids.set(token, id);
-    }
-    if (id < 0) return;
+    const id = this.#ids.get(token) ?? this.#newId(token);
+    if (id === undefined) return;
     this.#tokens.add(id);
     this.#rows.add(row);
     if (this.#withPositions) this.#positions.add(position);
   }
 
-  #keptCount = 0;
-
-  #kept(): number {
-    return this.#keptCount++;
+  /** Undefined for a token that is not gathered. */
+  #newId(token: string): number | undefined {
+    if (this.#refused.has(token)) return undefined;
+    const own = ownText(token);
+    if (this.#test(own)) {
+      const id = this.#ids.size;
+      this.#ids.set(own, id);
+      this.#units += own.length;
+      return id;
+    }
+    if (this.#refused.size >= REFUSED) this.#refused.clear();
+    this.#refused.add(own);
+    return undefined;
   }
 
   /** How long the rows' texts are. */
@@ -115,7 +136,7 @@ export class TokenTable {
 
   /** The tokens with their rows, in the order of their text. */
   *sorted(): Generator<TokenRows> {
-    const entries = [...this.#ids].filter(([, id]) => id >= 0);
+    const entries = [...this.#ids];
     entries.sort(([one], [other]) => (one < other ? -1 : 1));
     const { starts, order } = this.#byToken(entries.map(([, id]) => id));
     for (const [rank, [token]] of entries.entries()) {
@@ -126,7 +147,7 @@ export class TokenTable {
 
   /** Where each token was found, as they were added, one token after the other. */
   #byToken(ids: readonly number[]): { starts: Uint32Array; order: Uint32Array } {
-    const ranks = new Uint32Array(this.#keptCount);
+    const ranks = new Uint32Array(this.#ids.size);
     for (const [rank, id] of ids.entries()) ranks[id] = rank;
     const tokens = this.#tokens.values;
     const starts = new Uint32Array(ids.length + 1);
@@ -169,4 +190,11 @@ export class TokenTable {
       positions.reduce((most, position) => Math.max(most, position), 0),
     );
   }
+}
+
+function tooMany(row: number): CatalogError {
+  return new CatalogError(
+    'InvalidInput',
+    `the text of row ${row} of a fragment makes more than ${MOST_OF_ROW} tokens`,
+  );
 }

@@ -8,10 +8,12 @@ import {
 } from './base-tokens.ts';
 import { foldToAscii } from './ascii-folding.ts';
 import { stemmerOf, stopWordsOf } from './languages.ts';
-import type { TextOptions } from './text-options.ts';
+import { ownText } from './own-text.ts';
+import { longestNgram, type TextOptions } from './text-options.ts';
 
-/** Words come again and again: what became of so many is remembered. */
+/** Words come again and again: what became of so many is remembered, unless they are longer than this. */
 const REMEMBERED = 2 ** 16;
+const LONGEST_REMEMBERED = 64;
 
 /**
  * Makes tokens of texts as the options of an index say: pieces that are too long are left
@@ -48,11 +50,13 @@ export class Tokenizer {
 
   /** Null for a piece that is left out. */
   #tokenOf(piece: string): string | null {
+    if (piece.length > LONGEST_REMEMBERED) return this.#made(piece);
     const known = this.#known.get(piece);
     if (known !== undefined) return known;
-    const token = this.#made(piece);
+    const own = ownText(piece);
+    const token = this.#made(own);
     if (this.#known.size >= REMEMBERED) this.#known.clear();
-    this.#known.set(piece, token);
+    this.#known.set(own, token);
     return token;
   }
 
@@ -74,7 +78,8 @@ export function fuzzyTokenizer(options: TextOptions): Tokenizer {
 }
 
 function baseOf(options: TextOptions): BaseTokenizer {
-  const { min_ngram_length: least, max_ngram_length: most, prefix_only: prefixOnly } = options;
+  const { min_ngram_length: least, prefix_only: prefixOnly } = options;
+  const most = longestNgram(options);
   const bases: Readonly<Record<TextOptions['base_tokenizer'], BaseTokenizer>> = {
     simple: simpleTokens,
     whitespace: whitespaceTokens,

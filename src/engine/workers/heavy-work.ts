@@ -12,6 +12,7 @@ import { MemoryReservation } from '../table/memory-reservation.ts';
 import { indexFileOf } from '../table/index-upkeep.ts';
 import { isCovered } from '../vector-index/index-use.ts';
 import { bytesOf, type Fragment, type Snapshot } from '../table/snapshot.ts';
+import { defaultTextOptions, piecesOfCharacter } from '../text/text-options.ts';
 import { unindexed, type TextPlan } from '../text/text-plan.ts';
 import { snapshotMessage } from './snapshot-message.ts';
 import type { ThreadPool } from './thread-pool.ts';
@@ -19,7 +20,7 @@ import type { ThreadPool } from './thread-pool.ts';
 /** To sort more rows would keep others waiting for long. */
 const MANY_ROWS = 50_000;
 
-/** To look for words in so many bytes of texts is light work. */
+/** To look for words in so many bytes of texts, or pieces of them, is light work. */
 const LIGHT_TEXT = 2 ** 20;
 
 /** Decides which work leaves the main thread, and has it done by others. */
@@ -94,9 +95,15 @@ export class HeavyWork {
   /** Texts that no index covers are cut into words for each search. */
   #isMuchText(snapshot: Snapshot, text: TextPlan): boolean {
     if (text.fastSearch) return false;
-    const names = text.texts.map(({ column }) => column);
-    const bytes = columnBytes(snapshot.schema, unindexed(text, snapshot), names);
-    return bytes > Math.min(this.#lightBytes, LIGHT_TEXT);
+    const fragments = unindexed(text, snapshot);
+    const pieces = text.texts.reduce(
+      (sum, { column, index }) =>
+        sum +
+        columnBytes(snapshot.schema, fragments, [column]) *
+          piecesOfCharacter(index.text ?? defaultTextOptions),
+      0,
+    );
+    return pieces > Math.min(this.#lightBytes, LIGHT_TEXT);
   }
 
   #isMuch({ schema }: Snapshot, files: readonly ScanFile[], names: readonly string[]): boolean {

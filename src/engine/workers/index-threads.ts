@@ -1,7 +1,8 @@
 import type { FragmentIndexer } from '../index/fragment-indexer.ts';
 import { indexHere } from '../index/fragment-indexer.ts';
 import type { IndexWork } from '../index/index-builder.ts';
-import { bytesOf, type FragmentIndex, type IndexType } from '../table/snapshot.ts';
+import { bytesOf, type FragmentIndex } from '../table/snapshot.ts';
+import { defaultTextOptions, piecesOfCharacter } from '../text/text-options.ts';
 import { snapshotMessage } from './snapshot-message.ts';
 import type { IndexStep } from './task.ts';
 import type { ThreadPool } from './thread-pool.ts';
@@ -9,15 +10,13 @@ import type { ThreadPool } from './thread-pool.ts';
 /** A fragment of so many bytes is indexed sooner than a thread has begun. */
 const LIGHT_BYTES = 2 ** 22;
 
-/** Kinds of index that take long: cutting texts into words, and making codes of vectors. */
-const heavy: ReadonlySet<IndexType> = new Set(['FTS', 'IVF_RQ', 'IVF_FLAT']);
-
-/** Indexes fragments on threads, where there are some and it takes long. */
+/** Indexes fragments on threads, where there are some and it takes long: keys are sorted in one go, whatever waits. */
 export function indexerOn(pool: ThreadPool): FragmentIndexer {
   return (work) => {
     const { fragment, index } = work;
-    const isHeavy = pool.size > 0 && heavy.has(index.type) && bytesOf(fragment) > LIGHT_BYTES;
-    return isHeavy ? onThread(pool, work) : indexHere(work);
+    const pieces = piecesOfCharacter(index.text ?? defaultTextOptions);
+    const isMuch = bytesOf(fragment) * pieces > LIGHT_BYTES;
+    return pool.size > 0 && isMuch ? onThread(pool, work) : indexHere(work);
   };
 }
 

@@ -3,7 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect, type Connection } from '@lancedb/lancedb';
 import * as fc from 'fast-check';
+import { PbfWriter } from 'pbf';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { decodeLanceManifest } from '../../../src/engine/lance/lance-manifest-reader.ts';
 import { LanceManifestError } from '../../../src/engine/lance/lance-message.ts';
 import { lanceRows, type LanceManifest } from '../../../src/engine/lance/lance-manifest.ts';
 import { arrowFields } from '../../../src/engine/lance/lance-schema.ts';
@@ -101,5 +103,36 @@ describe('bytes that are no manifest', () => {
       }),
       { numRuns: 1000 },
     );
+  });
+});
+
+/** A manifest of one fragment with one file, whose list of columns is these bytes. */
+function withColumns(columns: Uint8Array): Uint8Array {
+  const pbf = new PbfWriter();
+  pbf.writeMessage(
+    2,
+    (_, fragment) => {
+      fragment.writeMessage(2, (__, file) => file.writeBytesField(2, columns), null);
+    },
+    null,
+  );
+  return pbf.finish();
+}
+
+const columnsOf = (columns: Uint8Array) =>
+  decodeLanceManifest(withColumns(columns)).fragments[0]!.files[0]!.fields;
+
+describe('the list of columns of a file', () => {
+  it('may be of any length', () => {
+    const columns = columnsOf(new Uint8Array(200_000).fill(7));
+    expect([columns.length, columns[199_999]]).toEqual([200_000, 7]);
+    expect(columnsOf(Uint8Array.of(...Array.from({ length: 9 }, () => 0xff), 1))).toEqual([-1]);
+  });
+
+  it('is refused when a number has more bytes than there are numbers, or has no end', () => {
+    const endless = Array.from({ length: 10 }, () => 0xff);
+    for (const bytes of [[...endless, 1], endless, [1, 0x80]]) {
+      expect(() => columnsOf(Uint8Array.from(bytes))).toThrow(LanceManifestError);
+    }
   });
 });

@@ -185,4 +185,46 @@ describe('a source that is attended', () => {
     await expect(countRows(leaving, snapshot, 'even = 0')).rejects.toThrow('aborted');
     expect(reads).not.toContain('1.1 even');
   });
+
+  it('looks for nothing more in indices either', async () => {
+    const asked: string[] = [];
+    const note = (what: string) => {
+      asked.push(what);
+      return Promise.reject(new Error('asked'));
+    };
+    const source: BatchSource = {
+      ...recording().source,
+      indices: { candidates: () => note('candidates'), rows: () => note('rows') },
+      vectors: {
+        codes: () => note('codes'),
+        deletions: () => note('deletions'),
+        candidates: () => note('candidates'),
+      },
+      texts: {
+        lengths: () => note('lengths'),
+        postings: () => note('postings'),
+        visitTokens: async (_snapshot, _file, _from, { turn }) => turn(),
+        deletions: () => note('deletions'),
+        rows: () => note('rows'),
+      },
+    };
+    const waiting = new AbortController();
+    const { indices, vectors, texts } = attended(source, waiting.signal);
+    const { snapshot } = stored;
+    const file = { index: '', field: 0, path: '', bytes: 0 };
+    const turns: string[] = [];
+    const turn = async () => void turns.push('turn');
+    const visitor = { visit: () => null, turn };
+    await texts!.visitTokens(snapshot, file, '', visitor);
+    await expect(texts!.postings(snapshot, file, 'word')).rejects.toThrow('asked');
+    waiting.abort();
+    await expect(texts!.visitTokens(snapshot, file, '', visitor)).rejects.toThrow('aborted');
+    await expect(texts!.postings(snapshot, file, 'word')).rejects.toThrow('aborted');
+    await expect(texts!.lengths(snapshot, file)).rejects.toThrow('aborted');
+    await expect(vectors!.codes('', file)).rejects.toThrow('aborted');
+    const lookup = { root: { kind: 'and', operands: [] }, exact: true, narrow: true } as const;
+    const found = indices!.candidates(snapshot, snapshot.fragments[0]!, lookup);
+    await expect(found).rejects.toThrow('aborted');
+    expect([turns, asked]).toEqual([['turn'], ['postings']]);
+  });
 });

@@ -83,10 +83,50 @@ it('gives back what was written, of one part or of several', async () => {
 it('visits tokens in order from one on', async () => {
   const path = await written(one, many);
   const visited: string[] = [];
-  await reader.visitTokens(folder, path, 'word899', (token) => {
+  const turn = async () => undefined;
+  const visit = (token: string) => {
     visited.push(token);
-    return token.startsWith('word899') ? 'on' : 'enough';
-  });
+    return token.startsWith('word899') ? token : null;
+  };
+  await reader.visitTokens(folder, path, 'word899', { visit, turn });
   const numbers = Array.from({ length: 10 }, (_, at) => `word899${at}`);
   expect(visited).toEqual(['word899', ...numbers, 'word9']);
+});
+
+it('passes over tokens that are not wanted, within a page and over pages, and gives others their turn', async () => {
+  const path = await written(one, many);
+  const visited: string[] = [];
+  let turns = 0;
+  const turn = async () => {
+    turns++;
+  };
+  const next = ['cat', 'long', 'long\uffff', 'word5', 'word8999\uffff'];
+  const visit = (token: string) => {
+    visited.push(token);
+    return next[visited.length - 1] ?? null;
+  };
+  await reader.visitTokens(folder, path, '', { visit, turn });
+  // Of each part in turn: the second one goes on where the first has ended.
+  expect(visited).toEqual(['cat', 'dog', 'red', 'dog', 'word5', 'word9']);
+  expect(turns).toBeGreaterThan(1);
+});
+
+it('has pages of a bounded size, however long tokens are', async () => {
+  const long = Array.from({ length: 5000 }, (_, at) => [`${at}${'x'.repeat(2000)}`]);
+  const uuid = '11111111-2222-3333-4444-555555555555';
+  const writer = await TextFileWriter.create(folder, uuid);
+  const options = { ...defaultTextOptions, stem: false, max_token_length: null };
+  const table = new TokenTable(new Tokenizer(options), false, 0);
+  for (const text of long) table.add(text);
+  for await (const page of writer.part(table)) expect(page).toBe(0);
+  const index = { name: 'i', uuid, type: 'FTS', field: 0, createdMillis: 0 } as const;
+  const { path } = await writer.finish(index);
+  const pages = await files.use(join(folder, path), async ({ file }) => file.batchRows);
+  // The first has the lengths of texts, the last the ends of the others.
+  const tokens = pages.slice(1, -1);
+  expect(tokens.reduce((sum, count) => sum + count, 0)).toBe(5000);
+  expect(Math.max(...tokens)).toBeLessThan(1100);
+  expect((await reader.postings(folder, path, long[4321]![0]!))?.rows).toEqual(
+    Uint32Array.of(4321),
+  );
 });

@@ -105,6 +105,26 @@ describe('scores', () => {
   });
 });
 
+describe('a search that finds very many rows', () => {
+  it('answers all of them, of every fragment in their order', async () => {
+    const count = 105_000;
+    const text = (id: number) => (id % 7 === 3 ? 'b a' : 'a');
+    const values = (first: number, length: number) =>
+      rows(
+        first,
+        Array.from({ length }, (_, at) => text(first + at)),
+      );
+    await searched.table.create(values(0, count));
+    await searched.table.send('insert', { body: streamOf(values(count, 1000)) });
+    await searched.index('text', { remove_stop_words: false });
+    await searched.table.post('delete', { predicate: 'id = 5' });
+    const found = await searched.search({ query: 'a b' }, { k: 2 * count });
+    const ids = Array.from({ length: count + 1000 }, (_, id) => id).filter((id) => id !== 5);
+    const best = ids.filter((id) => text(id) === 'b a');
+    expect(found.map(([id]) => id)).toEqual([...best, ...ids.filter((id) => text(id) === 'a')]);
+  });
+});
+
 describe('a text index', () => {
   it('follows deletes, updates, versions, branches and restores', async () => {
     await searched.table.create(rows(0), rows(10));
@@ -173,6 +193,28 @@ describe('a text index', () => {
     expect(await searched.ids(match('dog'), { filter: 'id >= 0' })).toEqual([
       0, 4, 7, 10, 11, 14, 17,
     ]);
+  });
+
+  it('is not asked for more words than a question has', async () => {
+    await searched.table.create(rows(0));
+    await searched.index('text', { with_position: true });
+    const words = (count: number) => Array.from({ length: count }, (_, at) => `w${at}`).join(' ');
+    expect(await searched.ids(match(`${words(1023)} dog`))).toEqual([0, 1, 4, 7]);
+    const tooMany = 'a full-text search may look for at most';
+    expect(await refused(searched.ids(match(words(1025))))).toBe(
+      `13 ${tooMany} 1024 different words at once`,
+    );
+    expect(await refused(searched.ids(match(words(1025), 'text', { fuzziness: 1 })))).toBe(
+      `13 ${tooMany} 1024 different words at once`,
+    );
+    expect(await refused(searched.ids(phrase('dog '.repeat(1025))))).toBe(
+      `13 ${tooMany} 1024 words at once`,
+    );
+    const lengths = { min_ngram_length: 1, max_ngram_length: 255, max_token_length: 900 };
+    await searched.index('text', { name: 'grams', base_tokenizer: 'ngram', ...lengths });
+    expect(await refused(searched.ids(match('a'.repeat(400))))).toBe(
+      `13 ${tooMany} 16384 words at once`,
+    );
   });
 
   it('is told of in plans', async () => {

@@ -60,6 +60,16 @@ describe('the options of a text index', () => {
       'InvalidInput',
       'min_ngram_length must be at most max_ngram_length, and 4 is more than 3',
     ],
+    [
+      { custom_stop_words: Array.from({ length: 5001 }, () => 'a') },
+      'InvalidInput',
+      'custom_stop_words must be at most 5000 words of 50000 letters together, not 5001 of 5001',
+    ],
+    [
+      { custom_stop_words: ['a', 'b'.repeat(50_000)] },
+      'InvalidInput',
+      'custom_stop_words must be at most 5000 words of 50000 letters together, not 2 of 50001',
+    ],
     [{ custom_stop_words: 'a' }, 'InvalidInput', 'custom_stop_words must be a list, not a string'],
     [
       { custom_stop_words: [1] },

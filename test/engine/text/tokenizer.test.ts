@@ -1,6 +1,9 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from 'vitest';
 import { languages, stopWordsOf } from '../../../src/engine/text/languages.ts';
 import { defaultTextOptions, type TextOptions } from '../../../src/engine/text/text-options.ts';
+import { TokenTable } from '../../../src/engine/text/token-table.ts';
 import { fuzzyTokenizer, Tokenizer } from '../../../src/engine/text/tokenizer.ts';
 
 const plain: Partial<TextOptions> = { stem: false, remove_stop_words: false };
@@ -69,5 +72,65 @@ describe('tokens', () => {
       expect(new Set(stopWordsOf(language)).has(''), language).toBe(false);
     }
     expect(stopWordsOf('English')).toHaveLength(33);
+  });
+});
+
+describe('a tokenizer', () => {
+  /** How much more memory is held after work than before, in MiB. */
+  function heldAfter(work: () => void): number {
+    setFlagsFromString('--expose-gc');
+    const collect: () => void = runInNewContext('gc');
+    collect();
+    const before = process.memoryUsage().heapUsed;
+    work();
+    collect();
+    return (process.memoryUsage().heapUsed - before) / 2 ** 20;
+  }
+
+  it.each(['simple', 'whitespace', 'raw'] as const)(
+    'keeps no texts in memory, however long their words are: %s',
+    (base) => {
+      const tokenizer = new Tokenizer({ ...defaultTextOptions, base_tokenizer: base });
+      const table = new TokenTable(tokenizer, false, 0);
+      const text = Buffer.from('the sea and the dog '.repeat(2500));
+      const held = heldAfter(() => {
+        for (let at = 0; at < 1000; at++) table.add([`${text.toString()} identifier${1e9 + at}`]);
+      });
+      expect(held).toBeLessThan(20);
+      expect([table.rows, table.held > 0]).toEqual([1000, base !== 'raw']);
+    },
+  );
+});
+
+describe('gathered tokens', () => {
+  it('are counted with their text, each once', () => {
+    const table = new TokenTable(new Tokenizer({ ...defaultTextOptions, stem: false }), false, 0);
+    table.add(['dog', 'cattle dog']);
+    table.add(['dog']);
+    expect([table.held, table.distinct, table.units]).toEqual([4, 2, 9]);
+  });
+
+  it('are refused of a row that makes more than memory holds', () => {
+    const table = new TokenTable(new Tokenizer(defaultTextOptions), false, 7);
+    table.add(['dog']);
+    expect(() => table.add(['x '.repeat(15_000_001)])).toThrow(
+      'the text of row 8 of a fragment makes more than 15000000 tokens',
+    );
+  });
+
+  it('are those that were asked for, however many others there are', () => {
+    const isAsked = (token: string) => token === 'dog' || token.startsWith('n6999');
+    const table = new TokenTable(new Tokenizer(defaultTextOptions), true, 0, isAsked);
+    const words = Array.from({ length: 70_000 }, (_, at) => `n${at}`);
+    table.add([words.join(' '), 'dog']);
+    table.add([words.slice(0, 10).join(' ')]);
+    table.add(['n69990 dog']);
+    const found = [...table.sorted()].map(({ token, postings }) => [token, [...postings.rows]]);
+    expect(found.filter(([token]) => token === 'dog' || token === 'n69990')).toEqual([
+      ['dog', [0, 2]],
+      ['n69990', [0, 2]],
+    ]);
+    expect(table.distinct).toBe(12);
+    expect([...table.header().lengths]).toEqual([70_001, 10, 2]);
   });
 });
