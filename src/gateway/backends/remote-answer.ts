@@ -43,18 +43,22 @@ async function refusalOf(
   if (text !== undefined && code !== undefined) return { ...headOf(response), body: text, code };
   // How a blob says that there is nothing in the range asked for.
   if (status === 416 && operation.response === 'bytes') return { ...headOf(response), body: null };
-  throw remoteError(backend, operation, status, headers['retry-after']);
+  throw remoteError(backend, operation, status, oneOf(headers['retry-after']));
 }
 
 function headOf({
   status,
   headers,
 }: RemoteResponse): Pick<Answer, 'status' | 'contentType' | 'headers'> {
-  const type = headers['content-type'];
+  const type = oneOf(headers['content-type']);
   const back = headersBack(headers);
   return type === undefined
     ? { status, headers: back }
     : { status, contentType: type, headers: back };
+}
+
+function oneOf(field: string | readonly string[] | undefined): string | undefined {
+  return typeof field === 'string' ? field : undefined;
 }
 
 async function successOf(response: RemoteResponse): Promise<Answer> {
