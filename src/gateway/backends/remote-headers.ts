@@ -49,10 +49,14 @@ function chosen(
   for (const name in headers) {
     const value = headers[name];
     if (typeof value !== 'string') continue;
-    if (!names.has(name) && !prefixes.some((prefix) => name.startsWith(prefix))) continue;
+    if (!names.has(name) && !(name.startsWith('x-') && beginsWithOne(name, prefixes))) continue;
     if (hop === undefined || !hop.has(name)) kept[name] = value;
   }
   return kept;
+}
+
+function beginsWithOne(name: string, prefixes: readonly string[]): boolean {
+  return prefixes.some((prefix) => name.startsWith(prefix));
 }
 
 /** The headers that are for this hop alone, since `Connection` names them (RFC 9110 section 7.6.1). */
