@@ -1,28 +1,18 @@
 import { Agent as PlainAgent } from 'node:http';
 import { Agent as SecureAgent } from 'node:https';
 import { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import type { RemoteOptions } from './backend-options.ts';
+import type { ConnectionLimit } from './connection-limit.ts';
 
 /** A connection that was not used for so long is closed: many servers close them after five seconds. */
 export const UNUSED_MILLIS = 4_000;
 
-/** What `http-proxy` has its connections from. */
-export interface ConnectionAgent {
-  readonly agent: PlainAgent;
-  /** How many connections there are, in use or not. */
-  open(): number;
-  /** Closes a connection that is not in use, if there is one. */
-  dropOne(): boolean;
-}
-
-/**
- * Connections to a backend that are used again.
- * @param makeRoom Told before another connection is made, so that it is not one too many.
- */
+/** Connections for what `http-proxy` sends to a backend, that are used again. */
 export function agentFor(
   { url, connections, timeouts }: RemoteOptions,
-  makeRoom: () => void,
-): ConnectionAgent {
+  limit: ConnectionLimit,
+): PlainAgent {
   const options = {
     keepAlive: true,
     maxSockets: connections,
@@ -35,31 +25,36 @@ export function agentFor(
   agent.keepSocketAlive = (socket) => {
     const kept: unknown = keep(socket);
     if (socket instanceof Socket) shorten(socket);
-    return kept;
+    return kept !== false && !limit.isExceeded;
   };
   agent.reuseSocket = (socket, request) => {
     reuse(socket, request);
     // What was for the time without use must not hold for the request.
     if (socket instanceof Socket) socket.setTimeout(timeouts.idle);
   };
-  let open = 0;
-  const connect = agent.createConnection.bind(agent);
-  agent.createConnection = (to, made) => {
-    makeRoom();
-    const socket = connect(to, made);
-    open += 1;
-    socket?.once('close', () => {
-      open -= 1;
-    });
-    return socket;
-  };
-  return { agent, open: () => open, dropOne: () => drop(agent) };
+  limitConnections(agent, limit);
+  return agent;
 }
 
-function drop({ freeSockets }: PlainAgent): boolean {
-  const socket = Object.values(freeSockets).find(
-    (each) => each !== undefined && each.length > 0,
-  )?.[0];
+function limitConnections(agent: PlainAgent, limit: ConnectionLimit): void {
+  const sockets = new Set<Duplex>();
+  const connect = agent.createConnection.bind(agent);
+  agent.createConnection = (to, made) => {
+    limit.makeRoom();
+    const socket = connect(to, made);
+    if (socket === null || socket === undefined) return socket;
+    sockets.add(socket);
+    return socket.once('close', () => sockets.delete(socket));
+  };
+  limit.add({
+    open: () => [...sockets].filter(({ destroyed }) => !destroyed).length,
+    dropOne: () => dropOne(agent),
+  });
+}
+
+function dropOne({ freeSockets }: PlainAgent): boolean {
+  const unused = Object.values(freeSockets).flatMap((sockets) => sockets ?? []);
+  const socket = unused.find(({ destroyed }) => !destroyed);
   socket?.destroy();
   return socket !== undefined;
 }

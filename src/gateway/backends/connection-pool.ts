@@ -3,6 +3,7 @@ import { connect as connectSecure } from 'node:tls';
 import type { RemoteOptions } from './backend-options.ts';
 import { Connection } from './connection.ts';
 import { UNUSED_MILLIS } from './connection-agent.ts';
+import type { ConnectionKeeper, ConnectionLimit } from './connection-limit.ts';
 
 /** How often connections that nobody used for too long are looked for. */
 const SWEEP_MILLIS = 1_000;
@@ -11,24 +12,25 @@ const SWEEP_MILLIS = 1_000;
 export interface PoolOptions extends Pick<RemoteOptions, 'url' | 'timeouts'> {
   /** Its host without the brackets of an address. */
   readonly hostname: string;
-  /** Told before another connection is made, so that it is not one too many. */
-  readonly makeRoom: () => void;
+  readonly limit: ConnectionLimit;
 }
 
 /** Connections to a backend that are used again, the one that was used last first. */
-export class ConnectionPool {
+export class ConnectionPool implements ConnectionKeeper {
   readonly #options: PoolOptions;
   readonly #free: Connection[] = [];
   #open = 0;
+  #isClosed = false;
   #sweeping: NodeJS.Timeout | undefined;
   #session: Buffer | undefined;
 
   constructor(options: PoolOptions) {
     this.#options = options;
+    options.limit.add(this);
   }
 
   /** How many connections there are, in use or not. */
-  get open(): number {
+  open(): number {
     return this.#open;
   }
 
@@ -39,7 +41,7 @@ export class ConnectionPool {
       if (last.isGood(now)) return last;
       last.destroy();
     }
-    this.#options.makeRoom();
+    this.#options.limit.makeRoom();
     this.#open += 1;
     return new Connection(this.#connect(), this.#options.timeouts.idle, (gone) => {
       this.#open -= 1;
@@ -55,7 +57,7 @@ export class ConnectionPool {
   give(connection: Connection, keeps: number): void {
     const now = performance.now();
     connection.rest(now, Math.min(keeps, UNUSED_MILLIS));
-    if (!connection.isGood(now)) {
+    if (this.#isClosed || !connection.isGood(now) || this.#options.limit.isExceeded) {
       connection.destroy();
       return;
     }
@@ -70,8 +72,9 @@ export class ConnectionPool {
     return oldest !== undefined;
   }
 
-  /** Closes the connections that are not in use. */
+  /** Closes the connections that are not in use, and the others when they are no more. */
   close(): void {
+    this.#isClosed = true;
     clearTimeout(this.#sweeping);
     this.#sweeping = undefined;
     while (this.dropOne());
@@ -80,10 +83,8 @@ export class ConnectionPool {
   #sweep(): void {
     this.#sweeping = undefined;
     const next = performance.now() + SWEEP_MILLIS;
-    const kept = this.#free.filter((each) => each.isGood(next));
-    for (const each of this.#free.splice(0)) if (!kept.includes(each)) each.destroy();
-    this.#free.push(...kept);
-    if (kept.length > 0) {
+    for (const each of [...this.#free]) if (!each.isGood(next)) each.destroy();
+    if (this.#free.length > 0) {
       this.#sweeping = setTimeout(() => this.#sweep(), SWEEP_MILLIS).unref();
     }
   }

@@ -18,6 +18,8 @@ export interface ConnectionUser {
 export class Connection {
   readonly #socket: Socket;
   readonly #idleMillis: number;
+  readonly #closed: (connection: Connection) => void;
+  #isClosed = false;
   #user: ConnectionUser | undefined;
   #connected = false;
   #used = false;
@@ -28,6 +30,7 @@ export class Connection {
   constructor(socket: Socket, idleMillis: number, closed: (connection: Connection) => void) {
     this.#socket = socket;
     this.#idleMillis = idleMillis;
+    this.#closed = closed;
     let fault: Error | undefined;
     socket.setTimeout(idleMillis);
     socket.on(socket instanceof TLSSocket ? 'secureConnect' : 'connect', () => {
@@ -41,7 +44,7 @@ export class Connection {
       fault = error;
     });
     socket.on('close', () => {
-      closed(this);
+      this.#tellClosed();
       this.#user?.lost(fault);
     });
   }
@@ -92,17 +95,28 @@ export class Connection {
 
   destroy(): void {
     this.#user = undefined;
-    this.#socket.destroy();
+    this.#close();
   }
 
   /** What comes without a request belongs to none: nothing on such a connection can be believed. */
   #came(bytes: Buffer): void {
-    if (this.#user === undefined) this.#socket.destroy();
+    if (this.#user === undefined) this.#close();
     else this.#user.came(bytes);
   }
 
   #idle(): void {
-    if (this.#user === undefined) this.#socket.destroy();
+    if (this.#user === undefined) this.#close();
     else this.#user.idle();
+  }
+
+  #close(): void {
+    this.#socket.destroy();
+    this.#tellClosed();
+  }
+
+  #tellClosed(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#closed(this);
   }
 }

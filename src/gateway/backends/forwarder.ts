@@ -1,7 +1,8 @@
-import { ServerResponse } from 'node:http';
+import { ServerResponse, type Agent } from 'node:http';
 import HttpProxy from 'http-proxy';
 import type { RemoteOptions } from './backend-options.ts';
-import { agentFor, type ConnectionAgent } from './connection-agent.ts';
+import { agentFor } from './connection-agent.ts';
+import { ConnectionLimit } from './connection-limit.ts';
 import { ConnectionPool } from './connection-pool.ts';
 import { Exchange, type SentRequest, type WhenGone } from './exchange.ts';
 import { ForwardedRequest, type Forwarded } from './forwarded-request.ts';
@@ -20,28 +21,31 @@ export class Forwarder {
   readonly #options: RemoteOptions;
   readonly #seats: Seats;
   readonly #pool: ConnectionPool;
-  readonly #connections: ConnectionAgent;
+  readonly #agent: Agent;
   /** Where answers would go that nobody handles; nothing is ever written to it. */
   readonly #sink: ServerResponse;
+  readonly #host: string;
   readonly #base: string;
   readonly #proxiesAll: boolean;
 
   /** @param proxiesAll Whether everything goes through `http-proxy`. */
   constructor(options: RemoteOptions, proxiesAll = false) {
     const { url, timeouts, connections } = options;
+    const { host } = url;
     const hostname = hostOf(url);
-    const makeRoom = (): void => this.#makeRoom();
+    const limit = new ConnectionLimit(connections);
     this.#options = options;
+    this.#host = host;
     this.#proxiesAll = proxiesAll;
     this.#seats = new Seats(connections);
-    this.#pool = new ConnectionPool({ url, timeouts, hostname, makeRoom });
-    this.#connections = agentFor(options, makeRoom);
+    this.#pool = new ConnectionPool({ url, timeouts, hostname, limit });
+    this.#agent = agentFor(options, limit);
     this.#base = url.pathname.replace(/\/+$/, '').replace(/\/+/g, '/');
     this.#sink = new ServerResponse(new ForwardedRequest(nothing));
     this.#proxy = new HttpProxy({
       // Taken apart once: `http-proxy` would do it for each request.
-      target: { protocol: url.protocol, host: url.host, hostname, port: url.port },
-      agent: this.#connections.agent,
+      target: { protocol: url.protocol, host, hostname, port: url.port },
+      agent: this.#agent,
       selfHandleResponse: true,
       prependPath: false,
       toProxy: true,
@@ -59,7 +63,7 @@ export class Forwarder {
   send(forwarded: Forwarded, whenGone: WhenGone): Promise<RemoteResponse> {
     const { method, headers, body } = forwarded;
     const path = this.#base + forwarded.path;
-    const { host } = this.#options.url;
+    const host = this.#host;
     if (this.#proxiesAll || !(body === null || body instanceof Uint8Array)) {
       return this.#proxied(
         { method, path, headers: Object.assign({ host }, headers), body },
@@ -89,15 +93,8 @@ export class Forwarder {
 
   /** Closes the connections that are not in use. */
   close(): void {
-    this.#connections.agent.destroy();
+    this.#agent.destroy();
     this.#pool.close();
-  }
-
-  /** There are never more connections than there may be requests, whoever of both has them. */
-  #makeRoom(): void {
-    const open = this.#pool.open + this.#connections.open();
-    if (open < this.#options.connections) return;
-    if (!this.#pool.dropOne()) this.#connections.dropOne();
   }
 }
 

@@ -57,11 +57,12 @@ export class WholeRequest implements SentRequest, ConnectionUser, Seated {
     this.#connection = connection;
     connection.use(this);
     if (connection.isConnected) this.connected();
-    connection.send(this.#text);
   }
 
+  /** Nothing is sent before it is known whose connection it is. */
   connected(): void {
     this.#exchange?.connected();
+    this.#connection?.send(this.#text);
   }
 
   came(bytes: Buffer): void {

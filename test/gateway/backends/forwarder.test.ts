@@ -1,13 +1,17 @@
 import { once } from 'node:events';
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RemoteOptions } from '../../../src/gateway/backends/backend-options.ts';
 import { ExchangeFault } from '../../../src/gateway/backends/exchange-fault.ts';
 import type { Forwarded } from '../../../src/gateway/backends/forwarded-request.ts';
 import { Forwarder } from '../../../src/gateway/backends/forwarder.ts';
+import { eventually } from '../../support/eventually.ts';
 
 const stays = () => () => undefined;
 const WHOLE = 1024;
+const LARGE = 'helloworld'.repeat(50_000);
+const CHUNKED = 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n';
 const quiet: RemoteOptions['timeouts'] = { connect: 60_000, idle: 60_000, total: 0 };
 
 /** What a backend does with a request, by the path of the request. */
@@ -30,7 +34,42 @@ const acts: Readonly<Record<string, (socket: Socket, request: string) => void>> 
   '/hangs': (socket) => socket.write('HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhello'),
   '/two-lengths': (socket) =>
     socket.write('HTTP/1.1 200 OK\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nab'),
+  '/chunked': (socket) => socket.write(`${CHUNKED}5\r\nhello\r\n5\r\nworld\r\n0\r\n\r\n`),
+  '/chunk-by-chunk': (socket) =>
+    inPieces(socket, [`${CHUNKED}5\r\nhe`, 'llo\r\n', '5\r\nworld\r\n0\r\n', '\r\n']),
+  '/announced': (socket) =>
+    inPieces(socket, [
+      'HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n',
+      'HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhelloworld',
+    ]),
+  '/byte-by-byte': (socket) =>
+    inPieces(socket, [...'HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhelloworld']),
+  '/late': (socket) =>
+    inPieces(socket, ['HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhe', 'llowor', 'ld']),
+  '/repeats': (socket) =>
+    socket.write('HTTP/1.1 200 OK\r\nx-a: 1\r\nx-a: 2\r\ncontent-length: 10\r\n\r\nhelloworld'),
+  '/closes': (socket) =>
+    socket.end('HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 10\r\n\r\nhelloworld'),
+  '/closes-soon': (socket) =>
+    socket.write(
+      'HTTP/1.1 200 OK\r\nkeep-alive: timeout=0\r\ncontent-length: 10\r\n\r\nhelloworld',
+    ),
+  '/until-its-end': (socket) => socket.end('HTTP/1.1 200 OK\r\n\r\nhelloworld'),
+  '/large': (socket) =>
+    socket.write(`HTTP/1.1 200 OK\r\ncontent-length: ${LARGE.length}\r\n\r\n${LARGE}`),
+  '/unasked': (socket) =>
+    inPieces(socket, [
+      'HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhelloworld',
+      'HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nevil',
+    ]),
 };
+
+/** Writes each piece a little after the one before, so that they are read one by one. */
+function inPieces(socket: Socket, [first, ...rest]: readonly string[]): void {
+  if (first === undefined) return;
+  socket.write(first);
+  setTimeout(() => inPieces(socket, rest), 5);
+}
 
 const sockets = new Set<Socket>();
 let server: Server;
@@ -145,6 +184,61 @@ describe.each([
     forwarder.close();
   });
 
+  it.each([
+    ['/chunked', 'again'],
+    ['/chunk-by-chunk', 'again'],
+    ['/announced', 'again'],
+    ['/byte-by-byte', 'again'],
+    ['/late', 'again'],
+    ['/repeats', 'again'],
+    ['/large', 'again'],
+    ['/closes', 'not again'],
+    ['/closes-soon', 'not again'],
+    ['/until-its-end', 'not again'],
+  ])('has all of the answer of %s, whose connection is used %s', async (path, use) => {
+    const forwarder = new Forwarder(optionsOf(), proxiesAll);
+    const before = sockets.size;
+    const response = await forwarder.send(requestOf(path), stays);
+    const text = String(await response.whole(LARGE.length));
+    expect(text).toBe(path === '/large' ? LARGE : 'helloworld');
+    await turn();
+    expect(await outcomeOf(forwarder, '/echo')).toBe(200);
+    expect(sockets.size).toBe(before + (use === 'again' ? 1 : 2));
+    forwarder.close();
+  });
+
+  it('is not answered by what came on its connection before it was sent', async () => {
+    const forwarder = new Forwarder(optionsOf(), proxiesAll);
+    expect(await outcomeOf(forwarder, '/unasked')).toBe(200);
+    await sleep(30);
+    const next = await forwarder.send(requestOf('/late'), stays).catch(() => undefined);
+    expect(['helloworld', 'undefined']).toContain(String(await next?.whole(WHOLE)));
+    forwarder.close();
+  });
+
+  it('is streamed to who takes it piece by piece, no faster than it is taken', async () => {
+    const forwarder = new Forwarder(optionsOf(), proxiesAll);
+    const response = await forwarder.send(requestOf('/large'), stays);
+    let text = '';
+    for await (const piece of response.stream()) {
+      text += String(piece);
+      await turn();
+    }
+    expect(text).toBe(LARGE);
+    forwarder.close();
+  });
+
+  it('ends its connection when nobody reads its answer to the end', async () => {
+    const forwarder = new Forwarder(optionsOf({ connections: 1 }), proxiesAll);
+    const response = await forwarder.send(requestOf('/chunk-by-chunk'), stays);
+    for await (const piece of response.stream()) {
+      expect(piece.byteLength).toBeGreaterThan(0);
+      break;
+    }
+    expect(await outcomeOf(forwarder, '/echo')).toBe(200);
+    forwarder.close();
+  });
+
   it('is given up when its client goes away', async () => {
     const forwarder = new Forwarder(optionsOf(), proxiesAll);
     let leave = (): void => undefined;
@@ -195,4 +289,43 @@ describe.each([
     expect(await outcomeOf(forwarder, '/silent')).toBe('silent');
     forwarder.close();
   });
+});
+
+describe('Requests of both kinds', () => {
+  it('share the connections that a backend may have', async () => {
+    const forwarder = new Forwarder(optionsOf({ connections: 2 }));
+    const headers = { 'transfer-encoding': 'chunked' };
+    const before = new Set(sockets);
+    const open = (): number =>
+      [...sockets].filter((each) => !before.has(each) && !each.destroyed).length;
+    async function* piece(): AsyncGenerator<Uint8Array> {
+      yield Buffer.from('a');
+    }
+    for (let round = 0; round < 3; round++) {
+      const sent = ['whole', 'whole', 'streamed', 'streamed'].map(async (kind) => {
+        const more = kind === 'whole' ? {} : { headers, body: piece() };
+        const response = await forwarder.send(
+          requestOf('/late', { method: 'POST', ...more }),
+          stays,
+        );
+        expect(String(await response.whole(WHOLE))).toBe('helloworld');
+      });
+      await Promise.all(sent);
+      await eventually(async () => expect(open()).toBeLessThanOrEqual(2));
+    }
+    forwarder.close();
+  });
+});
+
+describe('A header that cannot be sent', () => {
+  it.each(['a\r\nx-b: c', 'a\nb', 'a\0b', '\u0100'])(
+    'is refused, and holds no connection: %j',
+    async (value) => {
+      const forwarder = new Forwarder(optionsOf({ connections: 1 }));
+      const bad = requestOf('/echo', { headers: { 'x-a': value } });
+      expect(() => forwarder.send(bad, stays)).toThrow('the header x-a holds what none may hold');
+      expect(await outcomeOf(forwarder, '/echo')).toBe(200);
+      forwarder.close();
+    },
+  );
 });
