@@ -60,6 +60,12 @@ export class ForwardedRequest extends IncomingMessage implements SentRequest {
     this.#exchange?.failed(error);
   }
 
+  /** It is nothing that could be sent. */
+  refused(error: Error): void {
+    this.#fault = error;
+    this.failed(error);
+  }
+
   get isBegun(): boolean {
     return this.#outgoing !== undefined;
   }

@@ -77,7 +77,14 @@ export class Forwarder {
   #proxied(forwarded: Forwarded, whenGone: WhenGone): Promise<RemoteResponse> {
     const request = new ForwardedRequest(forwarded);
     const failed = (error: Error): void => request.failed(error);
-    const seated = (): void => this.#proxy.web(request, this.#sink, {}, failed);
+    const seated = (): void => {
+      try {
+        this.#proxy.web(request, this.#sink, {}, failed);
+      } catch (error) {
+        if (!(error instanceof Error)) throw error;
+        request.refused(error);
+      }
+    };
     return this.#exchanged(request, { seated }, whenGone);
   }
 

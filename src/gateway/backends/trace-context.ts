@@ -5,7 +5,7 @@ const TRACE_PARENT =
 export interface Traced {
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
   /** The span of this gateway, where it keeps a trace. */
-  readonly traceparent?: string;
+  readonly traceparent?: string | undefined;
 }
 
 /**

@@ -143,16 +143,19 @@ function hungUp(): Error {
 /** What a line of a head cannot hold (RFC 9110 section 5.5). */
 const FORBIDDEN = /[^\t\x20-\x7e\x80-\xff]/;
 
-/** All of a request; as Latin-1 a string stands for any bytes, so head and body are sent as one. */
+/**
+ * All of a request; as Latin-1 a string stands for any bytes, so head and body are sent as one.
+ * Its length is that of its body, whatever was said: what follows on the connection begins there.
+ */
 function textOf({ method, path, host, headers, body }: Whole): string {
-  let text = `${method} ${path} HTTP/1.1\r\nhost: ${host}\r\n`;
+  let text = `${method} ${path} HTTP/1.1\r\nhost: ${host}\r\nconnection: keep-alive\r\n`;
   for (const name in headers) {
     const value = headers[name]!;
     if (FORBIDDEN.test(value)) throw new TypeError(`the header ${name} holds what none may hold`);
-    text += `${name}: ${value}\r\n`;
+    if (body === null || name !== 'content-length') text += `${name}: ${value}\r\n`;
   }
-  text += 'connection: keep-alive\r\n\r\n';
-  if (body === null) return text;
+  if (body === null) return `${text}\r\n`;
   const { buffer, byteOffset, byteLength } = body;
-  return text + Buffer.from(buffer, byteOffset, byteLength).toString('latin1');
+  const content = Buffer.from(buffer, byteOffset, byteLength).toString('latin1');
+  return `${text}content-length: ${byteLength}\r\n\r\n${content}`;
 }

@@ -228,6 +228,17 @@ describe.each([
     forwarder.close();
   });
 
+  it('leaves its connection to who waits for it', async () => {
+    const forwarder = new Forwarder(optionsOf({ connections: 1 }), proxiesAll);
+    const before = sockets.size;
+    const paths = ['/chunk-by-chunk', '/echo', '/large', '/late', '/chunked', '/repeats'];
+    const asked = paths.map((path) => forwarder.send(requestOf(path), stays));
+    for (const each of asked)
+      expect((await (await each).whole(LARGE.length))!.byteLength).toBeGreaterThan(0);
+    expect(sockets.size).toBe(before + 1);
+    forwarder.close();
+  });
+
   it('ends its connection when nobody reads its answer to the end', async () => {
     const forwarder = new Forwarder(optionsOf({ connections: 1 }), proxiesAll);
     const response = await forwarder.send(requestOf('/chunk-by-chunk'), stays);
@@ -323,9 +334,29 @@ describe('A header that cannot be sent', () => {
     async (value) => {
       const forwarder = new Forwarder(optionsOf({ connections: 1 }));
       const bad = requestOf('/echo', { headers: { 'x-a': value } });
-      expect(() => forwarder.send(bad, stays)).toThrow('the header x-a holds what none may hold');
+      await expect(async () => forwarder.send(bad, stays)).rejects.toThrow(TypeError);
+      const streamed = { ...bad, method: 'POST', body: nothing() };
+      await expect(forwarder.send(streamed, stays)).rejects.toThrow(TypeError);
       expect(await outcomeOf(forwarder, '/echo')).toBe(200);
       forwarder.close();
     },
   );
 });
+
+describe('The length of a body at hand', () => {
+  it.each(['5', '4', '6', '0'])('is told as it is, where %s was said', async (length) => {
+    const forwarder = new Forwarder(optionsOf());
+    const headers = { 'content-length': length };
+    const body = Buffer.from('hello');
+    const response = await forwarder.send(
+      requestOf('/echo', { method: 'POST', headers, body }),
+      stays,
+    );
+    const said = Buffer.from(String(await response.whole(WHOLE)), 'base64').toString('latin1');
+    expect(said.match(/content-length: .*/gi)).toEqual(['content-length: 5']);
+    expect(said.endsWith('\r\n\r\nhello')).toBe(true);
+    forwarder.close();
+  });
+});
+
+async function* nothing(): AsyncGenerator<Uint8Array> {}
