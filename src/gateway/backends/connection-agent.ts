@@ -47,9 +47,15 @@ function limitConnections(agent: PlainAgent, limit: ConnectionLimit): void {
     return socket.once('close', () => sockets.delete(socket));
   };
   limit.add({
-    open: () => [...sockets].filter(({ destroyed }) => !destroyed).length,
+    open: () => openOf(sockets),
     dropOne: () => dropOne(agent),
   });
+}
+
+function openOf(sockets: ReadonlySet<Duplex>): number {
+  let open = 0;
+  for (const { destroyed } of sockets) if (!destroyed) open += 1;
+  return open;
 }
 
 function dropOne({ freeSockets }: PlainAgent): boolean {

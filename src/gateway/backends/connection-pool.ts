@@ -83,7 +83,7 @@ export class ConnectionPool implements ConnectionKeeper {
   #sweep(): void {
     this.#sweeping = undefined;
     const next = performance.now() + SWEEP_MILLIS;
-    for (const each of [...this.#free]) if (!each.isGood(next)) each.destroy();
+    for (const each of this.#free.filter((one) => !one.isGood(next))) each.destroy();
     if (this.#free.length > 0) {
       this.#sweeping = setTimeout(() => this.#sweep(), SWEEP_MILLIS).unref();
     }

@@ -43,7 +43,7 @@ const acts: Readonly<Record<string, (socket: Socket, request: string) => void>> 
       'HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhelloworld',
     ]),
   '/byte-by-byte': (socket) =>
-    inPieces(socket, [...'HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhelloworld']),
+    inPieces(socket, 'HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhelloworld'.split('')),
   '/late': (socket) =>
     inPieces(socket, ['HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhe', 'llowor', 'ld']),
   '/repeats': (socket) =>
