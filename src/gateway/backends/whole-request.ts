@@ -26,8 +26,9 @@ export class WholeRequest implements SentRequest, ConnectionUser, Seated {
   readonly #pool: ConnectionPool;
   #exchange: Exchange | undefined;
   #connection: Connection | undefined;
-  /** What has come of an answer of which more is to come, and of how many bytes it will be. */
+  /** What has come of the answer. */
   #pieces: Buffer[] | undefined;
+  /** How many bytes of it are still to come. */
   #missing = 0;
   readonly waitsForClient = false;
   readonly fault: unknown = undefined;
