@@ -56,10 +56,10 @@ function requestOf(recorded: Recorded): CatalogRequest {
     context: recorded.context,
     requestId: recorded.requestId,
     clientRequestId,
-    ...(trace === undefined ? {} : { traceparent: trace.traceparent }),
+    traceparent: trace?.traceparent,
     signal: recorded.signal,
     whenGone: (listener) => whenGone(recorded.response, listener),
-    ...(isUnmeasured(recorded.incoming) && { unmeasured: true }),
+    unmeasured: isUnmeasured(recorded.incoming),
     body: recorded.body,
     ahead: route.operation.staged === true ? recorded.body.ahead() : undefined,
   };

@@ -35,7 +35,10 @@ export function formatPattern(pattern: Pattern): string {
 export function patternMatches(pattern: Pattern, path: ObjectPath): boolean {
   const { segments, below } = pattern;
   if (below ? path.length < segments.length : path.length !== segments.length) return false;
-  return segments.every((segment, index) => segment === ANY || segment === path[index]);
+  for (let at = 0; at < segments.length; at++) {
+    if (segments[at] !== ANY && segments[at] !== path[at]) return false;
+  }
+  return true;
 }
 
 /** Everything at and below a path, as a pattern. */

@@ -27,7 +27,7 @@ export interface CatalogRequest {
   readonly context: ReadonlyMap<string, string>;
   readonly requestId: string;
   /** What another hop is to continue (W3C Trace Context); absent where no trace is kept here. */
-  readonly traceparent?: string;
+  readonly traceparent?: string | undefined;
   /** The id that the client chose, by which it can repeat the request; absent when it sent none. */
   readonly clientRequestId?: string | undefined;
   /** What is aborted when the client goes away; made when it is asked for first. */

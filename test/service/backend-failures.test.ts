@@ -1,5 +1,7 @@
 import { once } from 'node:events';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { createServer } from 'node:http';
+import { createServer as createSecureServer, type Server as SecureServer } from 'node:https';
 import {
   connect,
   createServer as createTcpServer,
@@ -7,8 +9,11 @@ import {
   type Server,
   type Socket,
 } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { makeCertificate } from '../support/certificates.ts';
 import { eventually } from '../support/eventually.ts';
 import { FailingBackend, type Failure } from '../support/failing-backend.ts';
 import { ADMIN_KEY, Service } from '../support/service.ts';
@@ -85,8 +90,32 @@ let backend: FailingBackend;
 /** Takes connections, and never says a word, so that no TLS comes about. */
 let mute: Server;
 let gateway: Service;
+let folder: string;
+let sealed: SecureServer;
+/** What came over TLS: how often each connection was used. */
+const overTls = new Map<Socket, number>();
 
 beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'arrowgate-failures-'));
+  const { cert, key } = await makeCertificate(folder, 'sealed', {
+    commonName: 'sealed',
+    names: 'DNS:localhost',
+  });
+  sealed = createSecureServer({ cert: await readFile(cert), key: await readFile(key) });
+  sealed.on('request', (incoming, response) => {
+    overTls.set(incoming.socket, (overTls.get(incoming.socket) ?? 0) + 1);
+    let bytes = 0;
+    incoming.on('data', (chunk: Buffer) => (bytes += chunk.byteLength));
+    incoming.on('end', () => {
+      response.setHeader('content-type', 'application/json');
+      response.end(
+        JSON.stringify({ version: bytes, transaction_id: incoming.headers['x-api-key'] }),
+      );
+    });
+  });
+  sealed.listen(0, 'localhost');
+  await once(sealed, 'listening');
+  const { port: sealedPort } = sealed.address() as AddressInfo;
   backend = await FailingBackend.start(failures);
   const closed = createServer();
   closed.listen(0, '127.0.0.1');
@@ -100,7 +129,7 @@ beforeAll(async () => {
   const common = 'type: http, credential_env: KEY, breaker: { failures: 1000, open: 1h }';
   gateway = await Service.start({
     policy: 'p, role:admin, /**, *, allow\n',
-    variables: { KEY: 'k', LOOP: ADMIN_KEY },
+    variables: { KEY: 'k', LOOP: ADMIN_KEY, NODE_EXTRA_CA_CERTS: cert },
     flags: ['--port', String(closedPort)],
     config: `
 backends:
@@ -109,6 +138,8 @@ backends:
   - { name: hasty, url: "${backend.url}", namespaces: ["/h/**"], timeouts: { total: 300ms }, ${common} }
   - { name: narrow, url: "${backend.url}", namespaces: ["/n/**"], connections: 1, timeouts: { connect: 200ms }, ${common} }
   - { name: unroutable, url: "https://127.0.0.1:${mutePort}", namespaces: ["/u/**"], timeouts: { connect: 200ms }, ${common} }
+  - { name: sealed, url: "https://localhost:${sealedPort}", namespaces: ["/s/**"], ${common} }
+  - { name: misnamed, url: "https://127.0.0.1:${sealedPort}", namespaces: ["/m/**"], ${common} }
   - { name: down, url: "http://127.0.0.1:1", namespaces: ["/d/**"], ${common} }
   - { name: tripping, url: "${backend.url}", namespaces: ["/t/**"], type: http, credential_env: KEY, breaker: { failures: 3, open: 1s } }
   - { name: itself, url: "http://127.0.0.1:${closedPort}", namespaces: ["/l/**"], type: http, credential_env: LOOP }
@@ -121,6 +152,9 @@ afterAll(async () => {
   await gateway?.stop();
   await backend?.stop();
   mute?.close();
+  sealed?.closeAllConnections();
+  sealed?.close();
+  await rm(folder, { recursive: true });
 });
 
 const ask = (line: string, sent: Sent = { body: {} }): Promise<Reply> =>
@@ -338,6 +372,39 @@ describe('A request', () => {
     );
   });
 });
+
+describe('A backend over TLS', () => {
+  it('gets requests of both kinds over connections that are used again', async () => {
+    for (let round = 0; round < 3; round++) {
+      const read = await ask('POST /v1/table/s$t/describe');
+      expect([read.status, read.json]).toEqual([200, { version: 2, transaction_id: 'k' }]);
+      const rows = { body: pieces(), headers: ARROW_STREAM };
+      const written = await ask('POST /v1/table/s$t/insert', rows);
+      expect([written.status, written.json]).toEqual([200, { version: 4, transaction_id: 'k' }]);
+    }
+    expect(Math.max(...overTls.values())).toBeGreaterThan(1);
+  });
+
+  it('gets nothing where its certificate is for another name', async () => {
+    const before = [...overTls.values()].reduce((sum, count) => sum + count, 0);
+    expect(await told('POST /v1/table/m$t/describe')).toEqual([
+      503,
+      17,
+      'the backend misnamed cannot be reached (ERR_TLS_CERT_ALTNAME_INVALID)',
+    ]);
+    expect(
+      (await told('POST /v1/table/m$t/insert', { body: pieces(), headers: ARROW_STREAM }))[2],
+    ).toBe('the backend misnamed cannot be reached (ERR_TLS_CERT_ALTNAME_INVALID)');
+    expect([...overTls.values()].reduce((sum, count) => sum + count, 0)).toBe(before);
+  });
+});
+
+/** A body that comes piece by piece. */
+async function* pieces(): AsyncGenerator<Uint8Array> {
+  yield Buffer.from('ab');
+  await sleep(5);
+  yield Buffer.from('cd');
+}
 
 describe('Readiness', () => {
   it('names the backends that are away, and stays ready', async () => {

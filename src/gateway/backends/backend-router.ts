@@ -43,12 +43,13 @@ export class BackendRouter implements Backend {
     this.#mounts = routes.flatMap(({ namespaces }) => namespaces.map(fixedOf));
   }
 
-  async handle(request: CatalogRequest, permit: Permit): Promise<Answer> {
+  handle(request: CatalogRequest, permit: Permit): Promise<Answer> {
     const route = this.#routeOf(request);
-    this.#checkTarget(request, route);
-    const answer = await this.#answer(request, permit, route);
-    if (request.operation.name !== 'ListNamespaces') return answer;
-    return withMounted(answer, request, permit, namesIn(request.object, this.#mounts));
+    // What one backend alone answers, as most requests, is left to it.
+    const isIts = request.target === undefined && mountPointAnswer(request.operation) === undefined;
+    return route !== undefined && isIts
+      ? route.backend.handle(request, this.#permitFor(route, permit))
+      : this.#answerBeside(request, permit, route);
   }
 
   /** Name of the backend that a request is for; undefined when there is none. */
@@ -65,6 +66,18 @@ export class BackendRouter implements Backend {
 
   async weakness(): Promise<string | undefined> {
     return this.#embedded?.backend.weakness();
+  }
+
+  /** What more than one backend may have a part in. */
+  async #answerBeside(
+    request: CatalogRequest,
+    permit: Permit,
+    route: BackendRoute | undefined,
+  ): Promise<Answer> {
+    this.#checkTarget(request, route);
+    const answer = await this.#answer(request, permit, route);
+    if (request.operation.name !== 'ListNamespaces') return answer;
+    return withMounted(answer, request, permit, namesIn(request.object, this.#mounts));
   }
 
   async #answer(
@@ -110,9 +123,10 @@ export class BackendRouter implements Backend {
 
   #at(object: ObjectPath): BackendRoute | undefined {
     if (object[0] === RESERVED) return this.#embedded;
-    return this.#routes.find(({ namespaces }) =>
-      namespaces.some((pattern) => patternMatches(pattern, object)),
-    );
+    for (const route of this.#routes) {
+      for (const pattern of route.namespaces) if (patternMatches(pattern, object)) return route;
+    }
+    return undefined;
   }
 
   /** Whether a namespace has something in it that some backend serves, though itself it may lie nowhere. */

@@ -10,35 +10,42 @@ export interface BodyLimits {
 type Asked = Pick<CatalogRequest, 'operation' | 'headers' | 'body'>;
 
 /**
- * The body of a request, as long as it is not longer than bodies of its kind may be.
- * @throws CatalogError InvalidInput: at once for a length that is declared, else while it is read
+ * Refuses a body whose declared length is more than bodies of its kind may have.
+ * @throws CatalogError InvalidInput
  */
-export function boundedBody(request: Asked, limits: BodyLimits): AsyncIterable<Uint8Array> {
-  const { operation, headers, body } = request;
-  const arrow = operation.body === 'arrow';
-  const most = arrow ? limits.arrow : limits.json;
-  if (most === null) return body;
-  // Made only for who gets it: an error is dear, most of all its stack.
-  const refusal = (): CatalogError =>
-    new CatalogError(
-      'InvalidInput',
-      arrow
-        ? `the body is longer than ${most} bytes`
-        : `a JSON body may have at most ${most} bytes`,
-    );
-  if (Number(headers['content-length'] ?? 0) > most) throw refusal();
-  return upTo(body, most, refusal);
+export function checkLength(request: Asked, limits: BodyLimits): void {
+  const most = mostOf(request, limits);
+  const length = Number(request.headers['content-length'] ?? 0);
+  if (most !== null && length > most) throw refusalOf(request, most);
 }
 
-async function* upTo(
-  body: AsyncIterable<Uint8Array>,
-  most: number,
-  refusal: () => CatalogError,
-): AsyncGenerator<Uint8Array> {
+/**
+ * The body of a request, as long as it is not longer than bodies of its kind may be.
+ * @throws CatalogError InvalidInput while it is read
+ */
+export function boundedBody(request: Asked, limits: BodyLimits): AsyncIterable<Uint8Array> {
+  const most = mostOf(request, limits);
+  return most === null ? request.body : upTo(request, most);
+}
+
+function mostOf({ operation }: Asked, limits: BodyLimits): number | null {
+  return operation.body === 'arrow' ? limits.arrow : limits.json;
+}
+
+function refusalOf({ operation }: Asked, most: number): CatalogError {
+  return new CatalogError(
+    'InvalidInput',
+    operation.body === 'arrow'
+      ? `the body is longer than ${most} bytes`
+      : `a JSON body may have at most ${most} bytes`,
+  );
+}
+
+async function* upTo(request: Asked, most: number): AsyncGenerator<Uint8Array> {
   let bytes = 0;
-  for await (const chunk of body) {
+  for await (const chunk of request.body) {
     bytes += chunk.byteLength;
-    if (bytes > most) throw refusal();
+    if (bytes > most) throw refusalOf(request, most);
     yield chunk;
   }
 }

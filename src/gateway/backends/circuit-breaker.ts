@@ -30,6 +30,9 @@ export class CircuitBreaker {
   /** When the next request may try; undefined while everything is well. */
   #until: number | undefined;
   #trying = false;
+  readonly #heard = (well: boolean | undefined): void => {
+    if (well !== undefined) this.note(well);
+  };
 
   constructor(options: BreakerOptions) {
     this.#options = options;
@@ -43,7 +46,7 @@ export class CircuitBreaker {
 
   /** Lets a request through. @throws BackendAway when the backend is given a rest */
   enter(): Trial {
-    if (this.#until === undefined) return this.#trial(false);
+    if (this.#until === undefined) return new OneTrial(this.#heard);
     const left = this.#until - this.#now();
     if (left > 0 || this.#trying) {
       const seconds = Math.max(1, Math.ceil(left / 1000));
@@ -51,28 +54,16 @@ export class CircuitBreaker {
       throw new BackendAway(`the backend ${name} failed and is tried again later`, String(seconds));
     }
     this.#trying = true;
-    return this.#trial(true);
+    return new OneTrial((well) => {
+      this.#trying = false;
+      this.#heard(well);
+    });
   }
 
   /** What a check beside the requests found. */
   note(well: boolean): void {
     if (well) this.#close();
     else this.#fail();
-  }
-
-  #trial(only: boolean): Trial {
-    let told = false;
-    const once = (then: () => void) => (): void => {
-      if (told) return;
-      told = true;
-      if (only) this.#trying = false;
-      then();
-    };
-    return {
-      succeeded: once(() => this.#close()),
-      failed: once(() => this.#fail()),
-      undecided: once(() => undefined),
-    };
   }
 
   #close(): void {
@@ -84,5 +75,33 @@ export class CircuitBreaker {
     this.#failures += 1;
     if (this.#failures < this.#options.failures) return;
     this.#until = this.#now() + this.#options.open;
+  }
+}
+
+/** Only the first word that is heard of a request counts. */
+class OneTrial implements Trial {
+  #hear: ((well: boolean | undefined) => void) | undefined;
+
+  /** @param hear Told whether the backend did well; undefined where it is not known. */
+  constructor(hear: (well: boolean | undefined) => void) {
+    this.#hear = hear;
+  }
+
+  succeeded(): void {
+    this.#tell(true);
+  }
+
+  failed(): void {
+    this.#tell(false);
+  }
+
+  undecided(): void {
+    this.#tell(undefined);
+  }
+
+  #tell(well: boolean | undefined): void {
+    const hear = this.#hear;
+    this.#hear = undefined;
+    hear?.(well);
   }
 }

@@ -1,13 +1,18 @@
 import { Agent as PlainAgent } from 'node:http';
 import { Agent as SecureAgent } from 'node:https';
 import { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import type { RemoteOptions } from './backend-options.ts';
+import type { ConnectionLimit } from './connection-limit.ts';
 
 /** A connection that was not used for so long is closed: many servers close them after five seconds. */
-const UNUSED_MILLIS = 4_000;
+export const UNUSED_MILLIS = 4_000;
 
-/** Connections to a backend that are used again. */
-export function agentFor({ url, connections, timeouts }: RemoteOptions): PlainAgent {
+/** Connections for what `http-proxy` sends to a backend, that are used again. */
+export function agentFor(
+  { url, connections, timeouts }: RemoteOptions,
+  limit: ConnectionLimit,
+): PlainAgent {
   const options = {
     keepAlive: true,
     maxSockets: connections,
@@ -20,14 +25,44 @@ export function agentFor({ url, connections, timeouts }: RemoteOptions): PlainAg
   agent.keepSocketAlive = (socket) => {
     const kept: unknown = keep(socket);
     if (socket instanceof Socket) shorten(socket);
-    return kept;
+    return kept !== false && !limit.isExceeded;
   };
   agent.reuseSocket = (socket, request) => {
     reuse(socket, request);
     // What was for the time without use must not hold for the request.
     if (socket instanceof Socket) socket.setTimeout(timeouts.idle);
   };
+  limitConnections(agent, limit);
   return agent;
+}
+
+function limitConnections(agent: PlainAgent, limit: ConnectionLimit): void {
+  const sockets = new Set<Duplex>();
+  const connect = agent.createConnection.bind(agent);
+  agent.createConnection = (to, made) => {
+    limit.makeRoom();
+    const socket = connect(to, made);
+    if (socket === null || socket === undefined) return socket;
+    sockets.add(socket);
+    return socket.once('close', () => sockets.delete(socket));
+  };
+  limit.add({
+    open: () => openOf(sockets),
+    dropOne: () => dropOne(agent),
+  });
+}
+
+function openOf(sockets: ReadonlySet<Duplex>): number {
+  let open = 0;
+  for (const { destroyed } of sockets) if (!destroyed) open += 1;
+  return open;
+}
+
+function dropOne({ freeSockets }: PlainAgent): boolean {
+  const unused = Object.values(freeSockets).flatMap((sockets) => sockets ?? []);
+  const socket = unused.find(({ destroyed }) => !destroyed);
+  socket?.destroy();
+  return socket !== undefined;
 }
 
 function shorten(socket: Socket): void {

@@ -2,8 +2,8 @@ import type { ClientRequest, IncomingMessage } from 'node:http';
 import { TLSSocket } from 'node:tls';
 import type { RemoteOptions } from './backend-options.ts';
 import { ExchangeFault } from './exchange-fault.ts';
-import type { Watcher } from './forwarded-request.ts';
-import { RemoteResponse } from './remote-response.ts';
+import type { PlainAnswer } from './plain-answer.ts';
+import { StreamedResponse, WholeResponse, type RemoteResponse } from './remote-response.ts';
 
 type Timeouts = RemoteOptions['timeouts'];
 
@@ -12,15 +12,30 @@ export type WhenGone = (listener: () => void) => () => void;
 
 /** A request on its way to a backend, as its exchange sees it. */
 export interface SentRequest {
-  watcher: Watcher | undefined;
+  /** Whether there is a connection for it, or one on its way. */
+  readonly isBegun: boolean;
+  /** Whether its connection was used before, and nothing has come back on it since. */
+  readonly isStale: boolean;
   /** Whether it waits for the client to send more. */
   readonly waitsForClient: boolean;
   /** What reading its body failed with. */
   readonly fault: unknown;
-  /** Sends a body that is at hand with the head. */
-  sendWhole(outgoing: ClientRequest): void;
+  /** Tells the exchange how it fares. */
+  watchedBy(exchange: Exchange): void;
+  /** Waits as long again for something to move. */
+  waitOn(): void;
+  /** What of it is not sent yet is not wanted. */
+  stop(): void;
   /** Ends it, wherever it is. */
   abandon(): void;
+}
+
+/** What an exchange needs beside its request. */
+export interface ExchangeOptions {
+  readonly timeouts: Timeouts;
+  readonly whenGone: WhenGone;
+  /** Told once, when the exchange is over. */
+  readonly over: () => void;
 }
 
 /**
@@ -28,80 +43,121 @@ export interface SentRequest {
  * connection is made in time, when nothing moves for too long although it is
  * the backend's turn, when all takes too long, when either side goes away.
  */
-export class Exchange implements Watcher {
+export class Exchange {
   /** Resolves with the head of the answer. Rejects with an `ExchangeFault`, or whatever reading the request's body failed with. */
   readonly head: Promise<RemoteResponse>;
   readonly #request: SentRequest;
   readonly #timeouts: Timeouts;
   readonly #stay: () => void;
-  readonly #connecting: NodeJS.Timeout;
+  readonly #over: () => void;
   readonly #total: NodeJS.Timeout | undefined;
-  #settle: { resolve(response: RemoteResponse): void; reject(error: unknown): void } | undefined;
-  #outgoing: ClientRequest | undefined;
+  #resolve: ((response: RemoteResponse) => void) | undefined;
+  #reject: ((error: unknown) => void) | undefined;
+  #connecting: NodeJS.Timeout | undefined;
   #response: RemoteResponse | undefined;
-  #connected = false;
+  #isConnected = false;
+  #isOver = false;
 
-  constructor(request: SentRequest, timeouts: Timeouts, whenGone: WhenGone) {
+  constructor(request: SentRequest, { timeouts, whenGone, over }: ExchangeOptions) {
     this.#request = request;
     this.#timeouts = timeouts;
+    this.#over = over;
     this.head = new Promise((resolve, reject) => {
-      this.#settle = { resolve, reject };
+      this.#resolve = resolve;
+      this.#reject = reject;
     });
-    request.watcher = this;
-    this.#connecting = setTimeout(() => this.#unconnected(), timeouts.connect);
+    request.watchedBy(this);
     if (timeouts.total > 0) this.#total = setTimeout(() => this.#overdue(), timeouts.total);
     this.#stay = whenGone(() => this.#fail(new ExchangeFault('client', 'lost its client')));
   }
 
+  /** From now on it waits for its connection, unless it has it already. */
+  waitForConnection(): void {
+    if (this.#isConnected || this.#isOver) return;
+    this.#connecting = setTimeout(() => this.#unconnected(), this.#timeouts.connect);
+  }
+
+  connected(): void {
+    this.#isConnected = true;
+    clearTimeout(this.#connecting);
+  }
+
+  /** A connection for what Node's client sends is there, or on its way. */
   begun(outgoing: ClientRequest): void {
-    this.#outgoing = outgoing;
-    outgoing.on('timeout', () => this.#idle());
-    // Nobody asked for it, and without a listener Node says nothing of it at all.
-    outgoing.on('upgrade', (_, socket) => {
-      socket.destroy();
-      this.#fail(new ExchangeFault('broken', 'switched to another protocol'));
-    });
-    this.#request.sendWhole(outgoing);
+    outgoing.on('timeout', () => this.idle());
+    this.#refuseUpgrade(outgoing);
     const { socket } = outgoing;
     if (outgoing.reusedSocket || socket === null) {
-      this.#connect();
+      this.connected();
       return;
     }
     const event = socket instanceof TLSSocket ? 'secureConnect' : 'connect';
-    socket.once(event, () => this.#connect());
+    socket.once(event, () => this.connected());
+  }
+
+  /** Node's client reads the answer to what was sent without it. */
+  follow(outgoing: ClientRequest): void {
+    this.#refuseUpgrade(outgoing);
+    outgoing.on('response', (message) => this.answered(message));
+    outgoing.on('error', (error) => this.failed(error));
   }
 
   answered(message: IncomingMessage): void {
-    this.#connect();
-    this.#response = new RemoteResponse(message, () => this.#end());
-    this.#settle?.resolve(this.#response);
-    this.#settle = undefined;
+    this.connected();
+    this.#settled(new StreamedResponse(message, () => this.#end()));
   }
 
-  /** What `http-proxy` says when the request, or its body, cannot be sent. */
+  /** All of the answer came. */
+  answeredWhole(answer: PlainAnswer): void {
+    this.#end();
+    this.#settled(new WholeResponse(answer));
+  }
+
+  /** The request, or its body, could not be sent, or its answer not be read. */
   failed(error: Error): void {
-    if (this.#settle === undefined) return;
+    if (this.#resolve === undefined) return;
     const isOwn = error === this.#request.fault;
     this.#fail(isOwn ? error : this.#faultOf(error));
   }
 
-  #connect(): void {
-    this.#connected = true;
-    clearTimeout(this.#connecting);
+  /** A part of the answer came, and no more will. */
+  brokeOff(): void {
+    this.#fail(new ExchangeFault('broken', 'broke off its answer'));
+  }
+
+  /** Nothing moved on the connection. That may be the client's doing, who sends or takes slowly. */
+  idle(): void {
+    const turn = this.#response?.waitsForBackend ?? !this.#request.waitsForClient;
+    const { idle } = this.#timeouts;
+    if (turn) this.#fail(new ExchangeFault('silent', `sent nothing for ${idle} ms`));
+    else this.#request.waitOn();
+  }
+
+  #settled(response: RemoteResponse): void {
+    this.#response = response;
+    this.#resolve?.(response);
+    this.#resolve = undefined;
+  }
+
+  /** Nobody asked for it, and without a listener Node says nothing of it at all. */
+  #refuseUpgrade(outgoing: ClientRequest): void {
+    outgoing.on('upgrade', (_, socket) => {
+      socket.destroy();
+      this.#fail(new ExchangeFault('broken', 'switched to another protocol'));
+    });
   }
 
   #faultOf(error: Error): ExchangeFault {
     const code = 'code' in error && typeof error.code === 'string' ? ` (${error.code})` : '';
-    if (!this.#connected) {
+    if (!this.#isConnected) {
       return new ExchangeFault('unreached', `cannot be reached${code}`, error);
     }
-    const stale = this.#outgoing?.reusedSocket === true;
-    return new ExchangeFault(stale ? 'stale' : 'broken', `broke off${code}`, error);
+    return new ExchangeFault(this.#request.isStale ? 'stale' : 'broken', `broke off${code}`, error);
   }
 
   #unconnected(): void {
     const { connect } = this.#timeouts;
-    const busy = this.#outgoing === undefined;
+    const busy = !this.#request.isBegun;
     const message = busy ? 'had no connection free for' : 'could not be connected to in';
     this.#fail(new ExchangeFault(busy ? 'busy' : 'unreached', `${message} ${connect} ms`));
   }
@@ -111,30 +167,25 @@ export class Exchange implements Watcher {
     this.#fail(new ExchangeFault('silent', `took longer than ${total} ms`));
   }
 
-  /** Nothing moved on the connection. That may be the client's doing, who sends or takes slowly. */
-  #idle(): void {
-    const turn = this.#response?.waitsForBackend ?? !this.#request.waitsForClient;
-    const { idle } = this.#timeouts;
-    if (turn) this.#fail(new ExchangeFault('silent', `sent nothing for ${idle} ms`));
-    else this.#outgoing?.socket?.setTimeout(idle);
-  }
-
   #fail(error: Error): void {
+    if (this.#isOver) return;
     if (this.#response === undefined) {
-      this.#settle?.reject(error);
-      this.#settle = undefined;
-      this.#end();
+      this.#resolve = undefined;
+      this.#reject?.(error);
       this.#request.abandon();
     } else {
       this.#response.fail(error);
     }
+    this.#end();
   }
 
-  /** The answer is over. What of the request is not sent yet is not wanted. */
   #end(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
     clearTimeout(this.#connecting);
     clearTimeout(this.#total);
     this.#stay();
-    if (this.#outgoing?.writableEnded === false) this.#outgoing.destroy();
+    this.#request.stop();
+    this.#over();
   }
 }

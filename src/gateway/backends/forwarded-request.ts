@@ -1,5 +1,6 @@
 import { IncomingMessage, type ClientRequest } from 'node:http';
 import { Socket } from 'node:net';
+import type { Exchange, SentRequest } from './exchange.ts';
 
 /** Stands where a proxied request would have its client's socket; it is never connected. */
 const nowhere = new Socket();
@@ -13,25 +14,18 @@ export interface Forwarded {
   readonly body: Uint8Array | AsyncIterable<Uint8Array> | null;
 }
 
-/** Who is told how a request fares on its way. */
-export interface Watcher {
-  /** A connection for it is there, or on its way. */
-  begun(outgoing: ClientRequest): void;
-  /** The head of its answer came. */
-  answered(message: IncomingMessage): void;
-}
-
 /**
  * A request as `http-proxy` takes it, made of what was understood of the
  * client's: that one itself is never handed over. It is asked for more of its
  * body only when the backend took what it has.
  */
-export class ForwardedRequest extends IncomingMessage {
+export class ForwardedRequest extends IncomingMessage implements SentRequest {
   readonly #pieces: AsyncIterator<Uint8Array> | undefined;
   #whole: Uint8Array | null;
   #waiting = false;
   #fault: unknown;
-  watcher: Watcher | undefined;
+  #exchange: Exchange | undefined;
+  #outgoing: ClientRequest | undefined;
 
   constructor({ method, path, headers, body }: Forwarded) {
     super(nowhere);
@@ -45,16 +39,39 @@ export class ForwardedRequest extends IncomingMessage {
     this.#pieces = streams ? body[Symbol.asyncIterator]() : undefined;
   }
 
-  /** Sends a body that is at hand with the head, in one piece, instead of having `http-proxy` pass it on. */
-  sendWhole(outgoing: ClientRequest): void {
-    const whole = this.#whole;
-    this.#whole = null;
-    // As Latin-1 a string stands for any bytes, those of the head included.
-    if (whole !== null)
-      outgoing.end(
-        Buffer.from(whole.buffer, whole.byteOffset, whole.byteLength).toString('latin1'),
-        'latin1',
-      );
+  watchedBy(exchange: Exchange): void {
+    this.#exchange = exchange;
+  }
+
+  /** `http-proxy` has a connection for it, or one on its way. */
+  begun(outgoing: ClientRequest): void {
+    this.#outgoing = outgoing;
+    this.#exchange?.begun(outgoing);
+    this.#sendWhole(outgoing);
+  }
+
+  /** The head of its answer came. */
+  answered(message: IncomingMessage): void {
+    this.#exchange?.answered(message);
+  }
+
+  /** `http-proxy` could not send it, or not read its answer. */
+  failed(error: Error): void {
+    this.#exchange?.failed(error);
+  }
+
+  /** It is nothing that could be sent. */
+  refused(error: Error): void {
+    this.#fault = error;
+    this.failed(error);
+  }
+
+  get isBegun(): boolean {
+    return this.#outgoing !== undefined;
+  }
+
+  get isStale(): boolean {
+    return this.#outgoing?.reusedSocket === true;
   }
 
   /** Whether it waits for the client to send more. */
@@ -67,9 +84,30 @@ export class ForwardedRequest extends IncomingMessage {
     return this.#fault;
   }
 
+  waitOn(): void {
+    const socket = this.#outgoing?.socket;
+    socket?.setTimeout(socket.timeout ?? 0);
+  }
+
+  stop(): void {
+    if (this.#outgoing?.writableEnded === false) this.#outgoing.destroy();
+  }
+
   /** Has `http-proxy` end the request to the backend, wherever it is. */
   abandon(): void {
     this.emit('aborted');
+  }
+
+  /** Sends a body that is at hand with the head, in one piece, instead of having `http-proxy` pass it on. */
+  #sendWhole(outgoing: ClientRequest): void {
+    const whole = this.#whole;
+    this.#whole = null;
+    // As Latin-1 a string stands for any bytes, those of the head included.
+    if (whole !== null)
+      outgoing.end(
+        Buffer.from(whole.buffer, whole.byteOffset, whole.byteLength).toString('latin1'),
+        'latin1',
+      );
   }
 
   override _read(): void {

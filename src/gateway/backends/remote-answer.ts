@@ -1,3 +1,4 @@
+import { isAscii, isUtf8 } from 'node:buffer';
 import type { Answer, ByteStream, CatalogRequest } from '../../protocol/backend.ts';
 import { BackendAway } from './backend-away.ts';
 import { protocolCode, remoteError } from './remote-error.ts';
@@ -7,28 +8,31 @@ import type { RemoteResponse } from './remote-response.ts';
 /** An answer up to this size is taken whole, so that its outcome says all before it is sent. */
 const WHOLE_BYTES = 64 * 1024;
 
-const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
-
 /**
  * What a backend's response is to the caller. An error in the protocol's own
  * form passes as it is; any other becomes one.
  * @throws BackendAway, CatalogError for a refusal; ExchangeFault and others where the backend breaks off
  */
-export async function answerOf(
+export function answerOf(
   response: RemoteResponse,
   request: CatalogRequest,
   backend: string,
-): Promise<Answer> {
+): Answer | Promise<Answer> {
   const { status } = response;
+  if (status >= 200 && status < 300) return successOf(response);
+  if (status >= 400 && status !== 401 && status !== 407) {
+    return refusalOf(response, request, backend);
+  }
+  return unusable(response, backend);
+}
+
+async function unusable(response: RemoteResponse, backend: string): Promise<never> {
+  const { status } = response;
+  await response.whole(WHOLE_BYTES);
   if (status === 401 || status === 407) {
-    await response.whole(WHOLE_BYTES);
     throw new BackendAway(`the backend ${backend} does not accept the gateway's own credential`);
   }
-  if (status < 200 || (status >= 300 && status < 400)) {
-    await response.whole(WHOLE_BYTES);
-    throw new BackendAway(`the backend ${backend} answered ${status}, which is not followed`);
-  }
-  return status >= 400 ? refusalOf(response, request, backend) : successOf(response);
+  throw new BackendAway(`the backend ${backend} answered ${status}, which is not followed`);
 }
 
 async function refusalOf(
@@ -43,31 +47,48 @@ async function refusalOf(
   if (text !== undefined && code !== undefined) return { ...headOf(response), body: text, code };
   // How a blob says that there is nothing in the range asked for.
   if (status === 416 && operation.response === 'bytes') return { ...headOf(response), body: null };
-  throw remoteError(backend, operation, status, headers['retry-after']);
+  throw remoteError(backend, operation, status, oneOf(headers['retry-after']));
 }
 
-function headOf({
-  status,
-  headers,
-}: RemoteResponse): Pick<Answer, 'status' | 'contentType' | 'headers'> {
-  const type = headers['content-type'];
+type Head = Pick<Answer, 'status' | 'contentType' | 'headers'>;
+
+function headOf({ status, headers }: RemoteResponse): Head {
+  const type = oneOf(headers['content-type']);
   const back = headersBack(headers);
   return type === undefined
     ? { status, headers: back }
     : { status, contentType: type, headers: back };
 }
 
-async function successOf(response: RemoteResponse): Promise<Answer> {
+function oneOf(field: string | readonly string[] | undefined): string | undefined {
+  return typeof field === 'string' ? field : undefined;
+}
+
+function successOf(response: RemoteResponse): Answer | Promise<Answer> {
+  const { atHand } = response;
   const head = headOf(response);
+  if (atHand !== undefined) return withBody(head, atHand);
   const length = lengthOf(response);
   if (length === undefined) return { ...head, body: response.stream() };
-  // Without its length, the client could not tell a body that was cut short.
-  const headers = { ...head.headers, 'content-length': String(length) };
-  if (length > WHOLE_BYTES) return { ...head, headers, body: response.stream() };
-  const bytes = (await response.whole(WHOLE_BYTES)) ?? Buffer.alloc(0);
-  if (bytes.byteLength === 0) return { ...head, body: null };
+  return length > WHOLE_BYTES
+    ? { ...withLength(head, length), body: response.stream() }
+    : withWhole(head, response);
+}
+
+async function withWhole(head: Head, response: RemoteResponse): Promise<Answer> {
+  return withBody(head, (await response.whole(WHOLE_BYTES)) ?? Buffer.alloc(0));
+}
+
+function withBody(head: Head, bytes: Buffer): Answer {
   const text = textOf(bytes);
-  return text === undefined ? { ...head, headers, body: once(bytes) } : { ...head, body: text };
+  return text === undefined
+    ? { ...withLength(head, bytes.byteLength), body: once(bytes) }
+    : { ...head, body: text === '' ? null : text };
+}
+
+/** Without its length, the client could not tell a body that was cut short. */
+function withLength(head: Head, length: number): Head {
+  return { ...head, headers: { ...head.headers, 'content-length': String(length) } };
 }
 
 function lengthOf({ status, headers }: RemoteResponse): number | undefined {
@@ -76,12 +97,10 @@ function lengthOf({ status, headers }: RemoteResponse): number | undefined {
   return length === undefined ? undefined : Number(length);
 }
 
-function textOf(bytes: Uint8Array): string | undefined {
-  try {
-    return utf8.decode(bytes);
-  } catch {
-    return undefined;
-  }
+/** Bytes as text, if they are some. */
+function textOf(bytes: Buffer): string | undefined {
+  if (isAscii(bytes)) return bytes.toString('latin1');
+  return isUtf8(bytes) ? bytes.toString('utf8') : undefined;
 }
 
 function once(bytes: Uint8Array): ByteStream {

@@ -4,7 +4,7 @@ import type { Answer, Backend, ByteStream, CatalogRequest } from '../../protocol
 import { CatalogError } from '../../protocol/errors.ts';
 import type { Permit } from '../../protocol/permit.ts';
 import { BackendAway } from './backend-away.ts';
-import { boundedBody, type BodyLimits } from './bounded-body.ts';
+import { boundedBody, checkLength, type BodyLimits } from './bounded-body.ts';
 import type { RemoteOptions } from './backend-options.ts';
 import { CircuitBreaker, type Trial } from './circuit-breaker.ts';
 import type { WhenGone } from './exchange.ts';
@@ -17,7 +17,7 @@ import { credentialHeader, headersOut } from './remote-headers.ts';
 import { RemoteMonitor } from './remote-monitor.ts';
 import { remotePath } from './remote-path.ts';
 import type { RemoteResponse } from './remote-response.ts';
-import { traceContextOf } from './trace-context.ts';
+import { addTraceContext } from './trace-context.ts';
 import { TrustProbe } from './trust-probe.ts';
 import { nextVia } from './via.ts';
 
@@ -86,13 +86,21 @@ export class RemoteBackend implements Backend, Guarded {
     guard(request, permit, this);
     const path = remotePath(request, this.prefix);
     // A backend may act on a length alone, without the end of the body.
-    await request.ahead?.recorded();
+    if (request.ahead !== undefined) await request.ahead.recorded();
     const trial = this.#breaker.enter();
     try {
-      const body = await bodyOf(request, this.options.bodies);
-      const headers = this.#headersOf(request, permit, via);
-      const method = request.method ?? 'POST';
-      return await this.#exchange({ method, path, headers, body }, request, trial);
+      const body = bodyOf(request, this.options.bodies);
+      const sent: Forwarded = {
+        method: request.method ?? 'POST',
+        path,
+        headers: this.#headersOf(request, permit, via),
+        body: body instanceof Promise ? await body : body,
+      };
+      const response = await this.#send(sent, request);
+      return this.#watched(await this.#answer(response, request, trial), request);
+    } catch (error) {
+      if (error instanceof ExchangeFault && isBlamed(error)) trial.failed();
+      throw this.#told(error, request);
     } finally {
       trial.undecided();
     }
@@ -112,11 +120,9 @@ export class RemoteBackend implements Backend, Guarded {
 
   #headersOf(request: CatalogRequest, permit: Permit, via: string): Record<string, string> {
     // One object from the beginning to the end: each copy would be made for each request.
-    const headers = Object.assign(
-      headersOut(request.headers),
-      traceContextOf(request, permit.decisionId),
-      this.#credential,
-    );
+    const headers = headersOut(request.headers);
+    addTraceContext(headers, request, permit.decisionId);
+    for (const name in this.#credential) headers[name] = this.#credential[name]!;
     headers['x-request-id'] = request.requestId;
     headers['via'] = via;
     if (!hasBody(request)) {
@@ -126,31 +132,22 @@ export class RemoteBackend implements Backend, Guarded {
     return headers;
   }
 
-  async #exchange(sent: Forwarded, request: CatalogRequest, trial: Trial): Promise<Answer> {
-    try {
-      const response = await this.#send(sent, request);
-      const answer = await this.#answer(response, request, trial);
-      const { body } = answer;
-      if (body === null || typeof body === 'string') return answer;
-      return { ...answer, body: this.#watched(body, request) };
-    } catch (error) {
-      if (error instanceof ExchangeFault && isBlamed(error)) trial.failed();
-      throw this.#told(error, request);
-    }
+  /** A read whose connection failed is sent again, as long as that takes no longer than one connection may. */
+  #send(sent: Forwarded, request: CatalogRequest): Promise<RemoteResponse> {
+    const whenGone = request.whenGone ?? aborts(request.signal());
+    const again =
+      !request.operation.mutates && (sent.body === null || sent.body instanceof Uint8Array);
+    return again ? this.#sendRepeatedly(sent, whenGone) : this.#forwarder.send(sent, whenGone);
   }
 
-  /** A read whose connection failed is sent again, as long as that takes no longer than one connection may. */
-  async #send(sent: Forwarded, request: CatalogRequest): Promise<RemoteResponse> {
-    const { operation } = request;
-    const whenGone = request.whenGone ?? aborts(request.signal());
-    const again = !operation.mutates && (sent.body === null || sent.body instanceof Uint8Array);
+  async #sendRepeatedly(sent: Forwarded, whenGone: WhenGone): Promise<RemoteResponse> {
     const until = performance.now() + this.options.timeouts.connect;
     for (let count = 1; ; count += 1) {
       try {
         return await this.#forwarder.send(sent, whenGone);
       } catch (error) {
         const unsent = error instanceof ExchangeFault && isUnsent(error);
-        if (!again || !unsent || count === MOST_SENDINGS || performance.now() > until) throw error;
+        if (!unsent || count === MOST_SENDINGS || performance.now() > until) throw error;
         if (error.kind === 'unreached') await sleep(PAUSE_MILLIS);
       }
     }
@@ -158,9 +155,10 @@ export class RemoteBackend implements Backend, Guarded {
 
   async #answer(response: RemoteResponse, request: CatalogRequest, trial: Trial): Promise<Answer> {
     try {
-      const answer = await answerOf(response, request, this.name);
+      const answer = answerOf(response, request, this.name);
+      const known = answer instanceof Promise ? await answer : answer;
       trial.succeeded();
-      return answer;
+      return known;
     } catch (error) {
       // Something before the backend says that it has no backend.
       const failed = response.status === 502 || response.status === 504;
@@ -171,21 +169,15 @@ export class RemoteBackend implements Backend, Guarded {
     }
   }
 
-  /** A body as it comes, whose failure is one of the backend. */
-  #watched(body: ByteStream, request: CatalogRequest): ByteStream {
+  /** An answer whose body comes yet: a failure of that is one of the backend. */
+  #watched(answer: Answer, request: CatalogRequest): Answer {
+    const { body } = answer;
+    if (body === null || typeof body === 'string') return answer;
     const failed = (error: unknown): unknown => {
       if (error instanceof ExchangeFault && isBlamed(error)) this.#breaker.note(false);
       return this.#told(error, request);
     };
-    return {
-      async *[Symbol.asyncIterator]() {
-        try {
-          yield* body;
-        } catch (error) {
-          throw failed(error);
-        }
-      },
-    };
+    return { ...answer, body: watchedStream(body, failed) };
   }
 
   /** What the caller is told of a failure. */
@@ -195,6 +187,19 @@ export class RemoteBackend implements Backend, Guarded {
     const doubt = unsure ? '; whether the change took effect is not known' : '';
     return new BackendAway(`the backend ${this.name} ${error.message}${doubt}`, '1');
   }
+}
+
+/** A body as it comes; what it fails with is made into something else. */
+function watchedStream(body: ByteStream, failed: (error: unknown) => unknown): ByteStream {
+  return {
+    async *[Symbol.asyncIterator]() {
+      try {
+        yield* body;
+      } catch (error) {
+        throw failed(error);
+      }
+    },
+  };
 }
 
 /** The same of a client whose going away aborts a signal. */
@@ -217,13 +222,20 @@ function isUnsent({ kind }: ExchangeFault): boolean {
 }
 
 /** What is sent as a body: a small one of JSON is taken whole, any other passes as it comes. */
-async function bodyOf(request: CatalogRequest, limits: BodyLimits): Promise<Forwarded['body']> {
+function bodyOf(
+  request: CatalogRequest,
+  limits: BodyLimits,
+): Forwarded['body'] | Promise<Forwarded['body']> {
   if (!hasBody(request)) return null;
-  const body = boundedBody(request, limits);
+  checkLength(request, limits);
   const length = Number(request.headers['content-length'] ?? Infinity);
-  if (request.operation.body === 'arrow' || length > REPEATABLE_BYTES) return body;
-  const whole = request.body.atHand?.();
-  if (whole !== undefined) return whole;
+  if (request.operation.body === 'arrow' || length > REPEATABLE_BYTES) {
+    return boundedBody(request, limits);
+  }
+  return request.body.atHand?.() ?? collected(boundedBody(request, limits));
+}
+
+async function collected(body: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
   const chunks: Uint8Array[] = [];
   for await (const chunk of body) chunks.push(chunk);
   return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);

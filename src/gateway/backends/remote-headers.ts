@@ -1,4 +1,5 @@
-import type { IncomingHttpHeaders } from 'node:http';
+/** The headers of a message, their names in lower case. */
+export type Fields = Readonly<Record<string, string | readonly string[] | undefined>>;
 
 /** What of a request's headers a backend gets; everything else stays here, credentials first. */
 const passedOn: ReadonlySet<string> = new Set([
@@ -29,17 +30,17 @@ const passedBack: ReadonlySet<string> = new Set([
 const passedBackPrefixes = ['x-lance-', 'x-lancedb-'];
 
 /** The headers of a request that a backend gets. */
-export function headersOut(headers: IncomingHttpHeaders): Record<string, string> {
+export function headersOut(headers: Fields): Record<string, string> {
   return chosen(headers, passedOn, passedOnPrefixes);
 }
 
 /** The headers of a backend's answer that the client gets, save the type and length of its body. */
-export function headersBack(headers: IncomingHttpHeaders): Record<string, string> {
+export function headersBack(headers: Fields): Record<string, string> {
   return chosen(headers, passedBack, passedBackPrefixes);
 }
 
 function chosen(
-  headers: IncomingHttpHeaders,
+  headers: Fields,
   names: ReadonlySet<string>,
   prefixes: readonly string[],
 ): Record<string, string> {
@@ -48,15 +49,19 @@ function chosen(
   for (const name in headers) {
     const value = headers[name];
     if (typeof value !== 'string') continue;
-    if (!names.has(name) && !prefixes.some((prefix) => name.startsWith(prefix))) continue;
+    if (!names.has(name) && !(name.startsWith('x-') && beginsWithOne(name, prefixes))) continue;
     if (hop === undefined || !hop.has(name)) kept[name] = value;
   }
   return kept;
 }
 
+function beginsWithOne(name: string, prefixes: readonly string[]): boolean {
+  return prefixes.some((prefix) => name.startsWith(prefix));
+}
+
 /** The headers that are for this hop alone, since `Connection` names them (RFC 9110 section 7.6.1). */
-function hopOf(connection: string | undefined): ReadonlySet<string> | undefined {
-  if (connection === undefined || connection === 'keep-alive' || connection === 'close') {
+function hopOf(connection: Fields[string]): ReadonlySet<string> | undefined {
+  if (typeof connection !== 'string' || connection === 'keep-alive' || connection === 'close') {
     return undefined;
   }
   return new Set(connection.split(',').map((name) => name.trim().toLowerCase()));

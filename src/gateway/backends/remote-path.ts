@@ -16,19 +16,34 @@ const listsIdentifiers = 'ListAllTables';
  * @throws CatalogError InvalidInput for a name that could be read in two ways there.
  */
 export function remotePath(request: CatalogRequest, prefix: ObjectPath): string {
-  const { dialect } = request;
-  const path = routeOf(request).path.replace(/\{(\w+)\}/g, (_, name: string) =>
-    encodeURIComponent(parameterOf(request, name, prefix)),
-  );
+  const pieces = piecesOf(routeOf(request).path);
+  let path = pieces[0]!;
+  for (let at = 1; at < pieces.length; at += 2) {
+    path += encodeURIComponent(parameterOf(request, pieces[at]!, prefix)) + pieces[at + 1]!;
+  }
   const query = queryOf(request);
-  return `${path}${dialect === 'lancedb' ? '/' : ''}${query === '' ? '' : `?${query}`}`;
+  return `${path}${request.dialect === 'lancedb' ? '/' : ''}${query === '' ? '' : `?${query}`}`;
+}
+
+const taken = new Map<string, readonly string[]>();
+
+/** The path of a route in pieces, of which each second one is the name of a parameter. */
+function piecesOf(path: string): readonly string[] {
+  let pieces = taken.get(path);
+  if (pieces === undefined) {
+    pieces = path.split(/\{(\w+)\}/);
+    taken.set(path, pieces);
+  }
+  return pieces;
 }
 
 function routeOf({ operation, method, target }: CatalogRequest): Route {
-  const fits = (route: Route): boolean =>
-    (method === undefined || route.method === method) &&
-    route.path.includes('{target}') === (target !== undefined);
-  return operation.routes.find(fits) ?? operation.routes[0]!;
+  const { routes } = operation;
+  for (const route of routes) {
+    const fits = method === undefined || route.method === method;
+    if (fits && route.path.includes('{target}') === (target !== undefined)) return route;
+  }
+  return routes[0]!;
 }
 
 function parameterOf(request: CatalogRequest, name: string, prefix: ObjectPath): string {
@@ -38,7 +53,7 @@ function parameterOf(request: CatalogRequest, name: string, prefix: ObjectPath):
 }
 
 function identifierOf(path: ObjectPath, prefix: ObjectPath): string {
-  const own = path.slice(prefix.length);
+  const own = prefix.length === 0 ? path : path.slice(prefix.length);
   const bad = own.find((segment) => segment.includes(DELIMITER));
   if (bad === undefined) return own.length === 0 ? DELIMITER : own.join(DELIMITER);
   throw new CatalogError(
@@ -52,7 +67,7 @@ function queryOf({ operation, query, delimiter }: CatalogRequest): string {
   if (operation.name === listsIdentifiers && delimiter !== DELIMITER) {
     pairs.push(`delimiter=${encodeURIComponent(delimiter)}`);
   }
-  for (const name of operation.query) {
+  for (const name of query.size === 0 ? [] : operation.query) {
     if (name === 'delimiter') continue;
     for (const value of query.get(name) ?? []) {
       pairs.push(`${encodeURIComponent(name)}=${encodeURIComponent(value)}`);

@@ -1,12 +1,64 @@
 import type { IncomingMessage } from 'node:http';
 import type { ByteStream } from '../../protocol/backend.ts';
 import { ExchangeFault } from './exchange-fault.ts';
+import type { PlainAnswer } from './plain-answer.ts';
+import type { Fields } from './remote-headers.ts';
 
 /** An answer of a backend whose head has come. Its body must be taken, or given up. */
-export class RemoteResponse {
+export interface RemoteResponse {
+  readonly status: number;
+  readonly headers: Fields;
+  /** All of the body, where it has come. */
+  readonly atHand: Buffer | undefined;
+  /** Whether somebody waits for more of the body. */
+  readonly waitsForBackend: boolean;
+  /** Ends the connection; whoever reads gets this error. */
+  fail(error: Error): void;
+  /**
+   * All of the body. Undefined when it is longer than the limit; it is then cut off.
+   * @throws ExchangeFault
+   */
+  whole(limit: number): Promise<Buffer | undefined>;
+  /** The body as it comes, and only as fast as it is taken. Reading throws `ExchangeFault`. */
+  stream(): ByteStream;
+}
+
+/** An answer that has come to its end. */
+export class WholeResponse implements RemoteResponse {
+  readonly status: number;
+  readonly headers: Fields;
+  readonly atHand: Buffer;
+  readonly waitsForBackend = false;
+
+  constructor({ status, headers, body }: PlainAnswer) {
+    this.status = status;
+    this.headers = headers;
+    this.atHand = body;
+  }
+
+  /** Nothing of it is still to come. */
+  fail(): void {}
+
+  async whole(limit: number): Promise<Buffer | undefined> {
+    return this.atHand.byteLength > limit ? undefined : this.atHand;
+  }
+
+  stream(): ByteStream {
+    const { atHand } = this;
+    return {
+      async *[Symbol.asyncIterator]() {
+        if (atHand.byteLength > 0) yield atHand;
+      },
+    };
+  }
+}
+
+/** An answer whose body Node's client reads. */
+export class StreamedResponse implements RemoteResponse {
   readonly #message: IncomingMessage;
   readonly #ended: () => void;
   #waiting = false;
+  readonly atHand = undefined;
 
   /** @param ended Told once, when the body has come to its end or failed. */
   constructor(message: IncomingMessage, ended: () => void) {
@@ -18,24 +70,18 @@ export class RemoteResponse {
     return this.#message.statusCode ?? 0;
   }
 
-  get headers(): IncomingMessage['headers'] {
+  get headers(): Fields {
     return this.#message.headers;
   }
 
-  /** Whether somebody waits for more of the body. */
   get waitsForBackend(): boolean {
     return this.#waiting;
   }
 
-  /** Ends the connection; whoever reads gets this error. */
   fail(error: Error): void {
     this.#message.destroy(error);
   }
 
-  /**
-   * All of the body. Undefined when it is longer than the limit; it is then cut off.
-   * @throws ExchangeFault
-   */
   whole(limit: number): Promise<Buffer | undefined> {
     const chunks: Buffer[] = [];
     let bytes = 0;
@@ -66,7 +112,6 @@ export class RemoteResponse {
     });
   }
 
-  /** The body as it comes, and only as fast as it is taken. Reading throws `ExchangeFault`. */
   stream(): ByteStream {
     return { [Symbol.asyncIterator]: () => this.#pieces() };
   }

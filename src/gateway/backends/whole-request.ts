@@ -1,85 +1,162 @@
-import {
-  request as requestPlain,
-  type Agent,
-  type ClientRequest,
-  type RequestOptions,
-} from 'node:http';
-import { request as requestSecure } from 'node:https';
+import { request, type IncomingMessage } from 'node:http';
+import type { Connection, ConnectionUser } from './connection.ts';
+import type { ConnectionPool } from './connection-pool.ts';
 import type { Exchange, SentRequest } from './exchange.ts';
-import type { Watcher } from './forwarded-request.ts';
+import { keepsOf, plainAnswerIn } from './plain-answer.ts';
+import type { Seated } from './seats.ts';
+import { SentConnection } from './sent-connection.ts';
 
 /** What there is to send: a body that is at hand, or none. */
 export interface Whole {
   readonly method: string;
   readonly path: string;
+  readonly host: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array | null;
 }
 
-/** Where requests go, and over which connections. */
-export interface Destination {
-  readonly url: URL;
-  /** Its host without the brackets of an address. */
-  readonly hostname: string;
-  readonly agent: Agent;
-}
-
 /**
- * A request that is sent at once: nothing of it is still to come, so nothing has to be
- * passed on as it comes, which is most of what `http-proxy` does for a request.
+ * A request that is sent at once, and whose answer mostly comes as one piece: neither
+ * needs a stream, which is most of what a client of HTTP does. An answer that is not as
+ * plain as that is read by Node's own client, from its first byte.
  */
-export class WholeRequest implements SentRequest {
-  readonly #whole: Whole;
-  #outgoing: ClientRequest | undefined;
-  watcher: Watcher | undefined;
+export class WholeRequest implements SentRequest, ConnectionUser, Seated {
+  readonly #method: string;
+  readonly #text: string;
+  readonly #pool: ConnectionPool;
+  #exchange: Exchange | undefined;
+  #connection: Connection | undefined;
+  /** What has come of the answer. */
+  #pieces: Buffer[] | undefined;
+  /** How many bytes of it are still to come. */
+  #missing = 0;
   readonly waitsForClient = false;
   readonly fault: unknown = undefined;
 
-  constructor(whole: Whole) {
-    this.#whole = whole;
+  /** @throws TypeError for a header that cannot be sent */
+  constructor(whole: Whole, pool: ConnectionPool) {
+    this.#method = whole.method;
+    this.#text = textOf(whole);
+    this.#pool = pool;
   }
 
-  /** Sends it, and tells the exchange how it fares. */
-  send(destination: Destination, exchange: Exchange): void {
-    const outgoing = begin(this.#whole, destination);
-    this.#outgoing = outgoing;
-    outgoing.on('socket', () => exchange.begun(outgoing));
-    outgoing.on('response', (message) => exchange.answered(message));
-    outgoing.on('error', (error) => exchange.failed(error));
-    const { body } = this.#whole;
-    if (body === null) outgoing.end();
-    else outgoing.end(latin1(body), 'latin1');
+  get isBegun(): boolean {
+    return this.#connection !== undefined;
   }
 
-  /** It was sent with the head. */
-  sendWhole(): void {}
+  /** Whether it may have been lost for no other reason than that its connection was closed before it came. */
+  get isStale(): boolean {
+    return this.#connection?.isUsed === true && this.#pieces === undefined;
+  }
+
+  watchedBy(exchange: Exchange): void {
+    this.#exchange = exchange;
+  }
+
+  seated(): void {
+    const connection = this.#pool.take();
+    this.#connection = connection;
+    connection.use(this);
+    if (connection.isConnected) this.connected();
+  }
+
+  /** Nothing is sent before it is known whose connection it is. */
+  connected(): void {
+    this.#exchange?.connected();
+    this.#connection?.send(this.#text);
+  }
+
+  came(bytes: Buffer): void {
+    if (this.#pieces === undefined) {
+      this.#pieces = [bytes];
+      this.#look(bytes);
+    } else {
+      this.#pieces.push(bytes);
+      this.#missing -= bytes.byteLength;
+      if (this.#missing <= 0) this.#look(Buffer.concat(this.#pieces));
+    }
+  }
+
+  ended(): void {
+    this.abandon();
+    this.lost(undefined);
+  }
+
+  lost(error: Error | undefined): void {
+    if (this.#pieces === undefined) this.#exchange?.failed(error ?? hungUp());
+    else this.#exchange?.brokeOff();
+  }
+
+  idle(): void {
+    this.#exchange?.idle();
+  }
+
+  /** All of it was handed to the connection. */
+  stop(): void {}
+
+  waitOn(): void {
+    this.#connection?.waitOn();
+  }
 
   abandon(): void {
-    this.#outgoing?.destroy();
+    this.#connection?.destroy();
+  }
+
+  #look(bytes: Buffer): void {
+    const answer = this.#method === 'HEAD' ? undefined : plainAnswerIn(bytes);
+    if (answer === undefined) {
+      this.#follow(bytes);
+    } else if (typeof answer === 'number') {
+      this.#missing = answer - bytes.byteLength;
+    } else {
+      this.#pool.give(this.#connection!, answer.keeps);
+      this.#exchange?.answeredWhole(answer);
+    }
+  }
+
+  /** Has Node's client read the answer. */
+  #follow(bytes: Buffer): void {
+    const connection = this.#connection!;
+    let message: IncomingMessage | undefined;
+    let isOver = false;
+    const over = (): void => {
+      if (isOver) return;
+      isOver = true;
+      const isRead = message?.complete === true && message.httpVersion === '1.1';
+      if (isRead && socket.readableLength === 0)
+        this.#pool.give(connection, keepsOf(message!.headers));
+      else connection.destroy();
+    };
+    const socket = new SentConnection(connection, bytes, { idle: () => this.idle(), over });
+    const outgoing = request({ createConnection: () => socket, method: this.#method });
+    outgoing.on('response', (response) => {
+      message = response;
+    });
+    this.#exchange?.follow(outgoing);
+    outgoing.end();
   }
 }
 
-function begin(whole: Whole, { url, hostname, agent }: Destination): ClientRequest {
-  const isSecure = url.protocol === 'https:';
-  const options: RequestOptions = {
-    agent,
-    hostname,
-    port: url.port === '' ? (isSecure ? 443 : 80) : url.port,
-    method: whole.method,
-    path: whole.path,
-    headers: flat(url.host, whole.headers),
-  };
-  return isSecure ? requestSecure({ ...options, rejectUnauthorized: true }) : requestPlain(options);
+function hungUp(): Error {
+  return Object.assign(new Error('the connection was closed'), { code: 'ECONNRESET' });
 }
 
-/** Names and values in a row: Node writes them as they are, without an entry for each. */
-function flat(host: string, headers: Readonly<Record<string, string>>): readonly string[] {
-  const all = ['host', host];
-  for (const name in headers) all.push(name, headers[name]!);
-  return all;
-}
+/** What a line of a head cannot hold (RFC 9110 section 5.5). */
+const FORBIDDEN = /[^\t\x20-\x7e\x80-\xff]/;
 
-/** As Latin-1 a string stands for any bytes; head and body then go out in one piece. */
-function latin1({ buffer, byteOffset, byteLength }: Uint8Array): string {
-  return Buffer.from(buffer, byteOffset, byteLength).toString('latin1');
+/**
+ * All of a request; as Latin-1 a string stands for any bytes, so head and body are sent as one.
+ * Its length is that of its body, whatever was said: what follows on the connection begins there.
+ */
+function textOf({ method, path, host, headers, body }: Whole): string {
+  let text = `${method} ${path} HTTP/1.1\r\nhost: ${host}\r\nconnection: keep-alive\r\n`;
+  for (const name in headers) {
+    const value = headers[name]!;
+    if (FORBIDDEN.test(value)) throw new TypeError(`the header ${name} holds what none may hold`);
+    if (body === null || name !== 'content-length') text += `${name}: ${value}\r\n`;
+  }
+  if (body === null) return `${text}\r\n`;
+  const { buffer, byteOffset, byteLength } = body;
+  const content = Buffer.from(buffer, byteOffset, byteLength).toString('latin1');
+  return `${text}content-length: ${byteLength}\r\n\r\n${content}`;
 }

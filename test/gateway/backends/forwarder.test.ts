@@ -1,36 +1,17 @@
 import { once } from 'node:events';
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import { setImmediate as turn } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RemoteOptions } from '../../../src/gateway/backends/backend-options.ts';
 import { ExchangeFault } from '../../../src/gateway/backends/exchange-fault.ts';
 import type { Forwarded } from '../../../src/gateway/backends/forwarded-request.ts';
 import { Forwarder } from '../../../src/gateway/backends/forwarder.ts';
+import { acts, LARGE } from '../../support/backend-acts.ts';
+import { eventually } from '../../support/eventually.ts';
 
 const stays = () => () => undefined;
 const WHOLE = 1024;
 const quiet: RemoteOptions['timeouts'] = { connect: 60_000, idle: 60_000, total: 0 };
-
-/** What a backend does with a request, by the path of the request. */
-const acts: Readonly<Record<string, (socket: Socket, request: string) => void>> = {
-  '/echo': (socket, request) => {
-    const body = Buffer.from(request, 'latin1').toString('base64');
-    socket.write(`HTTP/1.1 200 OK\r\ncontent-length: ${body.length}\r\n\r\n${body}`);
-  },
-  '/dies': (socket) => socket.destroy(),
-  '/no-http': (socket) => socket.end('this is not HTTP\r\n\r\n'),
-  '/switches': (socket) =>
-    socket.write('HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\nconnection: upgrade\r\n\r\n'),
-  '/silent': () => undefined,
-  '/continues': (socket) =>
-    socket.write('HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n'),
-  '/half': (socket) => {
-    socket.write('HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhello');
-    setTimeout(() => socket.destroy(), 20);
-  },
-  '/hangs': (socket) => socket.write('HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhello'),
-  '/two-lengths': (socket) =>
-    socket.write('HTTP/1.1 200 OK\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nab'),
-};
 
 const sockets = new Set<Socket>();
 let server: Server;
@@ -145,6 +126,63 @@ describe.each([
     forwarder.close();
   });
 
+  it.each([
+    ['/chunked', 'again'],
+    ['/chunk-by-chunk', 'again'],
+    ['/announced', 'again'],
+    ['/byte-by-byte', 'again'],
+    ['/late', 'again'],
+    ['/repeats', 'again'],
+    ['/large', 'again'],
+    ['/closes', 'not again'],
+    ['/closes-soon', 'not again'],
+    ['/until-its-end', 'not again'],
+  ])('has all of the answer of %s, whose connection is used %s', async (path, use) => {
+    const forwarder = new Forwarder(optionsOf(), proxiesAll);
+    const before = sockets.size;
+    const response = await forwarder.send(requestOf(path), stays);
+    const text = String(await response.whole(LARGE.length));
+    expect(text).toBe(path === '/large' ? LARGE : 'helloworld');
+    await turn();
+    expect(await outcomeOf(forwarder, '/echo')).toBe(200);
+    expect(sockets.size).toBe(before + (use === 'again' ? 1 : 2));
+    forwarder.close();
+  });
+
+  it('is streamed to who takes it piece by piece, no faster than it is taken', async () => {
+    const forwarder = new Forwarder(optionsOf(), proxiesAll);
+    const response = await forwarder.send(requestOf('/large'), stays);
+    let text = '';
+    for await (const piece of response.stream()) {
+      text += String(piece);
+      await turn();
+    }
+    expect(text).toBe(LARGE);
+    forwarder.close();
+  });
+
+  it('leaves its connection to who waits for it', async () => {
+    const forwarder = new Forwarder(optionsOf({ connections: 1 }), proxiesAll);
+    const before = sockets.size;
+    const paths = ['/chunk-by-chunk', '/echo', '/large', '/late', '/chunked', '/repeats'];
+    const asked = paths.map((path) => forwarder.send(requestOf(path), stays));
+    for (const each of asked)
+      expect((await (await each).whole(LARGE.length))!.byteLength).toBeGreaterThan(0);
+    expect(sockets.size).toBe(before + 1);
+    forwarder.close();
+  });
+
+  it('ends its connection when nobody reads its answer to the end', async () => {
+    const forwarder = new Forwarder(optionsOf({ connections: 1 }), proxiesAll);
+    const response = await forwarder.send(requestOf('/chunk-by-chunk'), stays);
+    for await (const piece of response.stream()) {
+      expect(piece.byteLength).toBeGreaterThan(0);
+      break;
+    }
+    expect(await outcomeOf(forwarder, '/echo')).toBe(200);
+    forwarder.close();
+  });
+
   it('is given up when its client goes away', async () => {
     const forwarder = new Forwarder(optionsOf(), proxiesAll);
     let leave = (): void => undefined;
@@ -196,3 +234,74 @@ describe.each([
     forwarder.close();
   });
 });
+
+describe('Requests of both kinds', () => {
+  it('share the connections that a backend may have', async () => {
+    const forwarder = new Forwarder(optionsOf({ connections: 2 }));
+    const headers = { 'transfer-encoding': 'chunked' };
+    const before = new Set(sockets);
+    const open = (): number =>
+      [...sockets].filter((each) => !before.has(each) && !each.destroyed).length;
+    async function* piece(): AsyncGenerator<Uint8Array> {
+      yield Buffer.from('a');
+    }
+    for (let round = 0; round < 3; round++) {
+      const sent = ['whole', 'whole', 'streamed', 'streamed'].map(async (kind) => {
+        const more = kind === 'whole' ? {} : { headers, body: piece() };
+        const response = await forwarder.send(
+          requestOf('/late', { method: 'POST', ...more }),
+          stays,
+        );
+        expect(String(await response.whole(WHOLE))).toBe('helloworld');
+      });
+      await Promise.all(sent);
+      await eventually(async () => expect(open()).toBeLessThanOrEqual(2));
+    }
+    forwarder.close();
+  });
+});
+
+describe('A connection on which something comes that nobody asked for', () => {
+  it('is ended, so that it answers no other request', async () => {
+    const forwarder = new Forwarder(optionsOf({ connections: 1 }));
+    expect(await outcomeOf(forwarder, '/unasked')).toBe(200);
+    const socket = [...sockets].at(-1)!;
+    await eventually(async () => expect(socket.destroyed).toBe(true));
+    const response = await forwarder.send(requestOf('/late'), stays);
+    expect(String(await response.whole(WHOLE))).toBe('helloworld');
+    forwarder.close();
+  });
+});
+
+describe('A header that cannot be sent', () => {
+  it.each(['a\r\nx-b: c', 'a\nb', 'a\0b', '\u0100'])(
+    'is refused, and holds no connection: %j',
+    async (value) => {
+      const forwarder = new Forwarder(optionsOf({ connections: 1 }));
+      const bad = requestOf('/echo', { headers: { 'x-a': value } });
+      await expect(async () => forwarder.send(bad, stays)).rejects.toThrow(TypeError);
+      const streamed = { ...bad, method: 'POST', body: nothing() };
+      await expect(forwarder.send(streamed, stays)).rejects.toThrow(TypeError);
+      expect(await outcomeOf(forwarder, '/echo')).toBe(200);
+      forwarder.close();
+    },
+  );
+});
+
+describe('The length of a body at hand', () => {
+  it.each(['5', '4', '6', '0'])('is told as it is, where %s was said', async (length) => {
+    const forwarder = new Forwarder(optionsOf());
+    const headers = { 'content-length': length };
+    const body = Buffer.from('hello');
+    const response = await forwarder.send(
+      requestOf('/echo', { method: 'POST', headers, body }),
+      stays,
+    );
+    const said = Buffer.from(String(await response.whole(WHOLE)), 'base64').toString('latin1');
+    expect(said.match(/content-length: .*/gi)).toEqual(['content-length: 5']);
+    expect(said.endsWith('\r\n\r\nhello')).toBe(true);
+    forwarder.close();
+  });
+});
+
+async function* nothing(): AsyncGenerator<Uint8Array> {}

@@ -4,7 +4,7 @@ import {
   headersBack,
   headersOut,
 } from '../../../src/gateway/backends/remote-headers.ts';
-import { traceContextOf } from '../../../src/gateway/backends/trace-context.ts';
+import { addTraceContext, type Traced } from '../../../src/gateway/backends/trace-context.ts';
 
 describe('The headers that a backend gets', () => {
   const kept = {
@@ -78,6 +78,11 @@ describe('The credential of a backend', () => {
 
 describe('The trace of a request', () => {
   const decision = '7b1c9c3e-4a55-4c1f-9a39-0a1b2c3d4e5f';
+  const added = (traced: Traced): object => {
+    const to = {};
+    addTraceContext(to, traced, decision);
+    return to;
+  };
   const own = { traceparent: '00-7b1c9c3e4a554c1f9a390a1b2c3d4e5f-9a390a1b2c3d4e5f-00' };
   const theirs = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
 
@@ -94,7 +99,7 @@ describe('The trace of a request', () => {
     [{ traceparent: '00-00000000000000000000000000000000-b7ad6b7169203331-01' }, own],
     [{ traceparent: '00-0af7651916cd43dd8448eb211c80319c-0000000000000000-01' }, own],
   ])('%j goes on as %j', (headers, expected) => {
-    expect(traceContextOf({ headers }, decision)).toEqual(expected);
+    expect(added({ headers })).toEqual(expected);
   });
 
   it.each([
@@ -103,6 +108,6 @@ describe('The trace of a request', () => {
     [{}, {}],
   ])('%j goes on as the span of this gateway, where it keeps one', (headers, state) => {
     const traceparent = '00-0af7651916cd43dd8448eb211c80319c-00f067aa0ba902b7-01';
-    expect(traceContextOf({ headers, traceparent }, decision)).toEqual({ traceparent, ...state });
+    expect(added({ headers, traceparent })).toEqual({ traceparent, ...state });
   });
 });
