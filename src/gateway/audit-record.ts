@@ -6,6 +6,9 @@ import type { Credential, Principal } from '../protocol/principal.ts';
 import type { Outcome } from './outcome.ts';
 import type { Known } from './steps.ts';
 
+/** In a millisecond. */
+const MICROS = 1000;
+
 export interface RecordOptions {
   /** Hides the values of the context that must not be recorded. */
   readonly redact: (context: ReadonlyMap<string, string>) => Readonly<Record<string, string>>;
@@ -35,11 +38,11 @@ export function attemptRecord(
 /** The record of how a request ended. */
 export function outcomeRecord(
   outcome: Outcome,
-  bytesOut: bigint | null,
+  bytesOut: bigint | number | null,
   options: RecordOptions,
 ): AuditRecord {
   const { known, decision, rule, policyDigest } = outcome;
-  const micros = (process.hrtime.bigint() - known.arrivedNanos) / 1000n;
+  const micros = Math.max(0, Math.floor((performance.now() - known.arrivedMillis) * MICROS));
   const { shadow } = outcome;
   const objects = objectsOf(outcome);
   return recordOf(
@@ -54,9 +57,9 @@ export function outcomeRecord(
 interface Said extends Pick<Outcome, 'decision' | 'rule' | 'policyDigest' | 'shadow'> {
   readonly phase: AuditRecord['phase'];
   /** Microseconds since it came; null for the record of its beginning. */
-  readonly micros: bigint | null;
+  readonly micros: number | null;
   readonly objects: readonly string[];
-  readonly bytesOut: bigint | null;
+  readonly bytesOut: bigint | number | null;
 }
 
 /** One literal without copies of others: two are made for each request. */
@@ -66,7 +69,7 @@ function recordOf(known: Known, options: RecordOptions, said: Said, ended?: Outc
   const answer = ended?.answer;
   return {
     phase: said.phase,
-    time: timeOf(known.arrivedMicros + (micros ?? 0n)),
+    time: timeOf(known.arrivedMicros + (micros ?? 0)),
     duration_us: micros,
     request_id: known.requestId,
     decision_id: known.decisionId,
