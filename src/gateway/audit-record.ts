@@ -3,6 +3,7 @@ import { timeOf } from '../audit/time.ts';
 import { canonicalPath } from '../protocol/identifier.ts';
 import { queryMode } from '../protocol/mode.ts';
 import type { Credential, Principal } from '../protocol/principal.ts';
+import { objectPath } from './known-route.ts';
 import type { Outcome } from './outcome.ts';
 import type { Known } from './steps.ts';
 
@@ -79,7 +80,7 @@ function recordOf(known: Known, options: RecordOptions, said: Said, ended?: Outc
     source_ip: known.sourceIp,
     user_agent: known.incoming.headers['user-agent'] ?? null,
     operation: route?.operation.name ?? null,
-    object: route === undefined ? null : canonicalPath(route.object),
+    object: route === undefined ? null : objectPath(route),
     objects: said.objects,
     mode: answer?.mode ?? modeOf(route),
     branch: answer?.branch ?? route?.query.get('branch')?.[0] ?? null,
@@ -135,13 +136,14 @@ function credentialName(credential: Credential): string {
 
 /** What was asked for beyond the operation on its object and branch: the target of the route first. */
 function rightsOf({ route, permit }: Known): readonly AskedRights[] {
-  const asked = permit?.rights ?? [];
+  const asked = permit === undefined || permit.asksNothing ? noRights : permit.rights;
   const target = route?.target;
   if (target === undefined) return asked;
   return [{ action: 'CreateTable', branch: null, objects: [canonicalPath(target)] }, ...asked];
 }
 
 const none: readonly string[] = [];
+const noRights: readonly AskedRights[] = [];
 
 /** The objects that stand beside the one of the route: in it, or in the body. */
 function objectsOf({ known, answer }: Outcome): readonly string[] {

@@ -1,7 +1,7 @@
 import type { AnswerBody } from '../protocol/backend.ts';
 import { errorRow } from '../protocol/errors.ts';
-import { canonicalPath } from '../protocol/identifier.ts';
 import type { Gateway } from './gateway.ts';
+import { objectPath } from './known-route.ts';
 import { linger } from './linger.ts';
 import { CLIENT_GONE, type Outcome } from './outcome.ts';
 import { responseHeaders } from './response-headers.ts';
@@ -39,9 +39,7 @@ export async function conclude(gateway: Gateway, outcome: Outcome): Promise<void
 function judgedOf({ known, decision, answer, code }: Outcome, backend: string): Judged {
   const { route, decisionId } = known;
   const named =
-    route === undefined
-      ? {}
-      : { operation: route.operation.name, object: canonicalPath(route.object) };
+    route === undefined ? {} : { operation: route.operation.name, object: objectPath(route) };
   return { decision, decisionId, ...named, backend, status: answer.status, code };
 }
 

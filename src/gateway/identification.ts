@@ -82,7 +82,8 @@ export class Identification {
 
   #provenBy(incoming: Asking['incoming']): Principal | Promise<Principal> {
     const { headers, socket } = incoming;
-    const onlyKey = this.#options.clientSubject === undefined && headers.authorization === undefined;
+    const onlyKey =
+      this.#options.clientSubject === undefined && headers.authorization === undefined;
     const given = onlyKey ? keyHeader(headers) : undefined;
     if (given !== undefined) return this.#holder(headerText(given));
     const proofs: (Principal | Promise<Principal>)[] = [];

@@ -1,9 +1,9 @@
 import type { Limit, LimitScope } from '../policy/limit.ts';
 import type { PolicySnapshot } from '../policy/snapshot.ts';
 import { CatalogError } from '../protocol/errors.ts';
-import { canonicalPath } from '../protocol/identifier.ts';
 import { StoreError } from '../store/errors.ts';
 import type { Quota, QuotaAnswer, QuotaAsk } from '../store/quota.ts';
+import { objectPath } from './known-route.ts';
 import { networkOf } from './networks.ts';
 import { grown } from './passage.ts';
 import type { Identified, Limited } from './steps.ts';
@@ -111,6 +111,6 @@ const values: Readonly<Record<LimitScope, Values>> = {
   address: ({ sourceIp }) => [`address:${sourceIp}`],
   network: ({ sourceIp }, { network }) => [`network:${networkOf(sourceIp, network)}`],
   operation: ({ route }) => [`operation:${route.operation.name}`],
-  object: ({ route }) => [`object:${canonicalPath(route.object)}`],
+  object: ({ route }) => [`object:${objectPath(route)}`],
   all: () => ['all'],
 };

@@ -121,8 +121,8 @@ describe('an allowed request', () => {
       objects: ['/prod/other'],
       status: 200,
       code: null,
-      bytes_in: 5n,
-      bytes_out: 7n,
+      bytes_in: 5,
+      bytes_out: 7,
     });
     expect(outcome).toHaveProperty('commit');
     const time = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/;
