@@ -4,8 +4,8 @@ const BLOCK_BYTES = 2 ** 16;
 const LENGTH_BYTES = 4;
 /** Bytes of UTF-8 that a character of a text takes at most. */
 const WIDEST = 3;
-/** How many blocks without records are kept for the next ones. */
-const KEPT_BLOCKS = 32;
+/** How many blocks without records are kept for the next ones: as many as are written between two syncs. */
+const KEPT_BLOCKS = 80;
 
 /**
  * The texts of some records as bytes. Records that nobody waits for stay in memory for a while:

@@ -45,6 +45,8 @@ const DIGITS = 8;
 const SYNC_MILLIS = 900;
 /** What the queue has handed over is written after so long. */
 const LAZY_MILLIS = 5;
+/** So many bytes of them are synced at once, where they come faster than `SYNC_MILLIS` pass. */
+const UNSYNCED_BYTES = 4 * 2 ** 20;
 /** A file that got no record for so long gets none any more, so that others may seal it. */
 const IDLE_MILLIS = 12 * 3_600_000;
 
@@ -72,6 +74,7 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> 
     ),
     syncMillis: SYNC_MILLIS,
     lazyMillis: LAZY_MILLIS,
+    unsyncedBytes: UNSYNCED_BYTES,
     idleMillis: IDLE_MILLIS,
     mode: 0o600,
     rotateBytes: options.rotateBytes,

@@ -41,6 +41,8 @@ export interface LineLogOptions {
   readonly syncMillis?: number;
   /** How long a line that nobody waits for may stay in memory, in milliseconds; 25 when absent. */
   readonly lazyMillis?: number;
+  /** Lines that nobody waits for are synced once they are so many bytes; a MiB when absent. */
+  readonly unsyncedBytes?: number;
 }
 
 /** A line that is not on stable storage yet. */
@@ -51,7 +53,7 @@ interface Entry extends Line {
 
 /** How long a line that nobody waits for may stay in memory. */
 const LAZY_MILLIS = 25;
-/** Lines that nobody waits for are synced once they are so many bytes. */
+/** Lines that nobody waits for are synced once they are so many bytes, unless another size is given. */
 const UNSYNCED_BYTES = 2 ** 20;
 /** Memory for lines that nobody waits for, in bytes, while the disk takes none. */
 const KEEP_BYTES = 16 * 2 ** 20;
@@ -190,7 +192,7 @@ export class LineLog {
   #isSyncDue(): boolean {
     return (
       this.#syncDue ||
-      this.#bytes > UNSYNCED_BYTES ||
+      this.#bytes > (this.#options.unsyncedBytes ?? UNSYNCED_BYTES) ||
       this.#lines.some(({ waiter }) => waiter !== undefined)
     );
   }
