@@ -1,5 +1,5 @@
 import type { LineLog } from '../store/line-log.ts';
-import { BlockMemory, type RecordBlock } from './record-block.ts';
+import type { BlockMemory, RecordBlock } from './record-block.ts';
 
 /** How long a record that nobody waits for stays here before the log gets it. */
 const HAND_MILLIS = 20;

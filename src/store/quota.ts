@@ -37,7 +37,7 @@ export interface QuotaAnswer {
   /** One for each ask, in their order. */
   readonly readings: readonly QuotaReading[];
   /** Gives the slots back; the second call does nothing. */
-  release(): void;
+  readonly release: () => void;
 }
 
 /**
