@@ -17,12 +17,23 @@ import { printResult } from './harness/table.ts';
 
 const LINES = 10_000;
 const ROLE = 'role:reader';
+/** Both count every request of the caller, and let all of them through. */
+const LIMITS = `limits:
+  - name: everyone
+    rate: 1000000/s
+    burst: 1000000
+  - name: readers
+    subjects: ["${ROLE}"]
+    operations: [describe, read]
+    concurrency: 1000
+`;
 const UNDECIDED = new URL('./gateway/undecided.ts', import.meta.url).pathname;
 
 const options = readOptions();
 const seconds = options.quick ? 1 : 5;
 const service = await Service.start({
   policy: `${policyText(LINES)}p, ${ROLE}, /**, read, allow\np, role:admin, /**, *, allow\n`,
+  limits: LIMITS,
 });
 try {
   await createTable(service);
@@ -95,7 +106,7 @@ async function startUndecided(
 
 function notes(): readonly string[] {
   return [
-    `DescribeTable with an API key, ${LINES.toLocaleString('en-US')} policy lines and the audit log on, sent over 16`,
+    `DescribeTable with an API key, ${LINES.toLocaleString('en-US')} policy lines, two limits and the audit log, over 16`,
     `connections for ${seconds} s a round by autocannon on another core. nginx (one worker) passes the same`,
     'requests on to a constant answer of the same length; "undecided" is the same engine behind the same',
     'server without key, policy and audit record. All three run on the same core, one after the other.',

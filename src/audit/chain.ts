@@ -1,6 +1,7 @@
 import { createHash, hash } from 'node:crypto';
 import type { Framing, Line } from '../store/line-log.ts';
 import { placeBegin } from './record-codec.ts';
+import { textsOf } from './record-block.ts';
 
 /** SHA-256 in base64url is so long. */
 export const HASH_LENGTH = 43;
@@ -53,45 +54,50 @@ export function hashOf(bytes: Uint8Array): string {
  * without changing every hash after it.
  */
 export class Chain implements Framing {
-  readonly #instance: string;
+  readonly #begun: string;
   readonly #onKept: (head: ChainHead) => void;
+  readonly #done: (bytes: Uint8Array) => void;
   #head: ChainHead;
   #kept: ChainHead;
   #room = Buffer.alloc(0);
+  /** Blocks whose records are in the file, but not on stable storage yet. */
+  #blocks: Uint8Array[] = [];
 
-  /** @param onKept Told the head whenever everything up to it is on stable storage. */
-  constructor(instance: string, onKept: (head: ChainHead) => void) {
-    this.#instance = instance;
+  /**
+   * @param onKept Told the head whenever everything up to it is on stable storage.
+   * @param done Told each block of records whose bytes are not needed any more.
+   */
+  constructor(
+    instance: string,
+    onKept: (head: ChainHead) => void,
+    done: (block: Uint8Array) => void = () => undefined,
+  ) {
+    this.#begun = placeBegin(instance);
     this.#onKept = onKept;
+    this.#done = done;
     this.#head = beginning(instance);
     this.#kept = this.#head;
   }
 
   /**
-   * The lines of records, whose bytes are the text of their fields. Written once into
+   * The lines of records: of texts of their fields, or of blocks of such texts. Written once into
    * the memory that goes to the file: what is hashed stands there in a row.
    */
   frame(place: bigint, lines: readonly Line[]): Uint8Array {
-    const begun = placeBegin(this.#instance);
-    const around = begun.length + NUMBER_LENGTH + TAIL_LENGTH + 1;
-    let room = this.#roomOf(roomFor(lines, around));
-    let { hash } = this.#head;
-    let at = room.write(hash + BETWEEN, 0, 'latin1');
-    const start = at;
-    let hashedFrom = 0;
-    let number = Number(place);
+    const around = this.#begun.length + NUMBER_LENGTH + TAIL_LENGTH + 1;
+    const room = this.#roomOf(roomFor(lines, around));
+    const linker = new Linker(room, this.#begun, Number(place), this.#head.hash);
     for (const { bytes } of lines) {
-      if (room.length - at < WIDEST * bytes.length + around) {
-        room = Buffer.concat([room], 2 * room.length + WIDEST * bytes.length);
+      if (typeof bytes === 'string') {
+        linker.addText(bytes);
+      } else {
+        for (const text of textsOf(bytes)) linker.addBytes(text);
+        this.#blocks.push(bytes);
       }
-      at += room.write(`${begun}${number},${bytes.toString()}`, at);
-      hash = hashOf(room.subarray(hashedFrom, at));
-      hashedFrom = at + HASH_BEGIN.length;
-      at += room.write(HASH_BEGIN + hash + BETWEEN, at, 'latin1');
-      number += 1;
     }
-    this.#head = { count: BigInt(number - 1), hash };
-    return room.subarray(start, at);
+    const { framed, hash, last } = linker.ended();
+    this.#head = { count: BigInt(last), hash };
+    return framed;
   }
 
   /** The same memory again and again, where little of it is asked for: fresh memory costs more than what is done in it. */
@@ -105,21 +111,79 @@ export class Chain implements Framing {
   kept(): void {
     this.#kept = this.#head;
     this.#onKept(this.#kept);
+    const blocks = this.#blocks;
+    this.#blocks = [];
+    for (const block of blocks) this.#done(block);
   }
 
   dropped(): void {
     this.#head = this.#kept;
+    // They are framed again, or were refused.
+    this.#blocks = [];
   }
 }
 
-/** Memory for lines and for the hash before them, as long as all characters are of one byte. */
+/** Memory for lines and for the hash before them, as long as all characters of texts are of one byte. */
 function roomFor(lines: readonly Line[], around: number): number {
-  let room = HASH_LENGTH + BETWEEN.length + lines.length * around;
-  let longest = 0;
-  for (const { bytes } of lines) {
-    room += bytes.length;
-    if (bytes.length > longest) longest = bytes.length;
+  let room = 2 * around;
+  for (const { bytes, lines: count = 1 } of lines) room += bytes.length + count * around;
+  return room;
+}
+
+/** Writes lines into memory, one behind the other, each with the hash of the one before. */
+class Linker {
+  readonly #begun: string;
+  #room: Buffer;
+  #number: number;
+  #hash: string;
+  #at = 0;
+  /** From where on the bytes for the next hash stand. */
+  #hashed = 0;
+
+  constructor(room: Buffer, begun: string, number: number, hash: string) {
+    this.#room = room;
+    this.#begun = begun;
+    this.#number = number;
+    this.#hash = hash;
   }
-  // Before the last one there has to be room for the longest of wide characters.
-  return room + (WIDEST - 1) * longest;
+
+  addText(fields: string): void {
+    this.#begin(WIDEST * fields.length);
+    this.#at += this.#room.write(fields, this.#at);
+    this.#end();
+  }
+
+  addBytes(fields: Uint8Array): void {
+    this.#begin(fields.length);
+    this.#room.set(fields, this.#at);
+    this.#at += fields.length;
+    this.#end();
+  }
+
+  /** The lines without the end of the one before; the hash of the last, and its number. */
+  ended(): { readonly framed: Uint8Array; readonly hash: string; readonly last: number } {
+    this.#make(TAIL_LENGTH + 1);
+    const at = this.#at + this.#room.write(HASH_BEGIN + this.#hash + BETWEEN, this.#at, 'latin1');
+    const framed = this.#room.subarray(TAIL_LENGTH + 1, at);
+    return { framed, hash: this.#hash, last: this.#number - 1 };
+  }
+
+  /** The end of the line before, and what the next one begins with. */
+  #begin(length: number): void {
+    this.#make(length + this.#begun.length + NUMBER_LENGTH + TAIL_LENGTH + 1);
+    const between = `${HASH_BEGIN}${this.#hash}${BETWEEN}${this.#begun}${this.#number},`;
+    this.#hashed = this.#at + HASH_BEGIN.length;
+    this.#at += this.#room.write(between, this.#at, 'latin1');
+  }
+
+  #end(): void {
+    this.#hash = hashOf(this.#room.subarray(this.#hashed, this.#at));
+    this.#number += 1;
+  }
+
+  /** Makes room for so many more bytes. */
+  #make(bytes: number): void {
+    if (this.#room.length - this.#at >= bytes) return;
+    this.#room = Buffer.concat([this.#room], 2 * this.#room.length + bytes);
+  }
 }

@@ -24,7 +24,43 @@ export function recordText(record: AuditRecord): string {
     `"phase":"${record.phase}","time":${text(record.time)}` +
     `,"duration_us":${integer(record.duration_us)}` +
     `,"request_id":${text(record.request_id)},"decision_id":${text(record.decision_id)}` +
-    `${caller.text(record)}${question.text(record)}` +
+    `${caller.text(record)}${question.text(record)}${isPlain(record) ? plainText(record) : furtherText(record)}`
+  );
+}
+
+/** Whether a record says nothing of rights, a shadow, a context and a commit, as most do. */
+function isPlain({ rights, shadow, context, commit }: AuditRecord): boolean {
+  for (const _ in context) return false;
+  return (
+    (rights === undefined || rights.length === 0) &&
+    (shadow === undefined || shadow === null) &&
+    (commit === undefined || commit === null)
+  );
+}
+
+function plainText(record: AuditRecord): string {
+  if (record.phase === 'attempt' && isUnanswered(record)) return UNANSWERED;
+  return (
+    `,"rights":[],"shadow":null,"status":${integer(record.status)},"code":${integer(record.code)}` +
+    `,"bytes_in":${integer(record.bytes_in)},"bytes_out":${integer(record.bytes_out)},"context":{},"commit":null`
+  );
+}
+
+/** What a plain record says that has no answer yet. */
+const UNANSWERED =
+  ',"rights":[],"shadow":null,"status":null,"code":null,"bytes_in":null,"bytes_out":null,"context":{},"commit":null';
+
+function isUnanswered({ status, code, bytes_in, bytes_out }: AuditRecord): boolean {
+  return (
+    (status ?? null) === null &&
+    (code ?? null) === null &&
+    (bytes_in ?? null) === null &&
+    (bytes_out ?? null) === null
+  );
+}
+
+function furtherText(record: AuditRecord): string {
+  return (
     `,"rights":${rightsText(record.rights)},"shadow":${shadowText(record.shadow)}` +
     `,"status":${integer(record.status)},"code":${integer(record.code)}` +
     `,"bytes_in":${integer(record.bytes_in)},"bytes_out":${integer(record.bytes_out)}` +
@@ -34,6 +70,7 @@ export function recordText(record: AuditRecord): string {
 
 /** Who asks, and from where. */
 const caller = new RepeatedText(
+  (record) => record.credential,
   (one, other) =>
     one.principal === other.principal &&
     one.subject === other.subject &&
@@ -48,6 +85,7 @@ const caller = new RepeatedText(
 
 /** What is asked, and what was decided. */
 const question = new RepeatedText(
+  (record) => record.object,
   (one, other) =>
     one.operation === other.operation &&
     one.object === other.object &&

@@ -45,7 +45,7 @@ export interface AuditRecord {
   /** RFC 3339 in UTC, with microseconds: when the request came, or when its outcome was known. */
   readonly time: string;
   /** Microseconds from the request's arrival to its outcome. */
-  readonly duration_us?: bigint | null;
+  readonly duration_us?: bigint | number | null;
   readonly request_id: string;
   readonly decision_id: string;
   readonly principal: AuditPrincipal | null;
@@ -77,9 +77,9 @@ export interface AuditRecord {
   /** Code of the error table, for a refusal. */
   readonly code?: number | null;
   /** Bytes of the request's body. */
-  readonly bytes_in?: bigint | null;
+  readonly bytes_in?: bigint | number | null;
   /** Bytes of the answer's body. */
-  readonly bytes_out?: bigint | null;
+  readonly bytes_out?: bigint | number | null;
   /** The request's context, redacted. */
   readonly context: Readonly<Record<string, string>>;
   /** What the request changed in a table. */
@@ -88,6 +88,9 @@ export interface AuditRecord {
 
 /** A record as it stands in the log. */
 export interface LoggedRecord extends Required<AuditRecord> {
+  readonly duration_us: bigint | null;
+  readonly bytes_in: bigint | null;
+  readonly bytes_out: bigint | null;
   /** The start of a gateway process that wrote it: the name of its folder. */
   readonly instance: string;
   /** Its place in the instance's log, from 1 and without gaps. */

@@ -1,18 +1,26 @@
 const TIME = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\.(\d{6})Z$/;
 
 /** RFC 3339 in UTC with microseconds, of microseconds since 1970. */
-export function timeOf(micros: bigint): string {
-  const second = micros / MICROS;
-  if (second !== last.second) {
-    const text = new Date(Number(micros / 1000n)).toISOString().slice(0, -'.000Z'.length);
-    last = { second, text };
+export function timeOf(micros: bigint | number): string {
+  if (typeof micros === 'bigint') {
+    return textOf(Number(micros / BigInt(MICROS)), Number(micros % BigInt(MICROS)));
   }
-  return `${last.text}.${String(micros % MICROS).padStart(6, '0')}Z`;
+  const second = Math.floor(micros / MICROS);
+  return textOf(second, micros - second * MICROS);
 }
 
-const MICROS = 1_000_000n;
+function textOf(second: number, micros: number): string {
+  if (second !== last.second) {
+    const text = new Date(second * 1000).toISOString().slice(0, -'.000Z'.length);
+    last = { second, text };
+  }
+  // One digit more, so that none is missing at the front.
+  return `${last.text}.${String(MICROS + micros).slice(1)}Z`;
+}
+
+const MICROS = 1_000_000;
 /** The second that was written last: the next time is mostly of the same. */
-let last = { second: -1n, text: '1969-12-31T23:59:59' };
+let last = { second: -1, text: '1969-12-31T23:59:59' };
 /** The second that was read last. */
 let read = { seconds: '1970-01-01T00:00:00', millis: 0 };
 

@@ -5,7 +5,9 @@ import { LineLog } from '../store/line-log.ts';
 import { Chain } from './chain.ts';
 import { Checkpoints, type CheckpointsOptions } from './checkpoints.ts';
 import { noteOwner } from './instance-owner.ts';
+import { BlockMemory } from './record-block.ts';
 import { recordText } from './record-codec.ts';
+import { RecordQueue } from './record-queue.ts';
 import type { AuditRecord } from './record.ts';
 
 /** Where audit records go. */
@@ -41,6 +43,10 @@ export interface AuditLogOptions {
 const DIGITS = 8;
 /** How long a record that nobody waits for may be without a checkpoint (contract section 6). */
 const SYNC_MILLIS = 900;
+/** What the queue has handed over is written after so long. */
+const LAZY_MILLIS = 5;
+/** So many bytes of them are synced at once, where they come faster than `SYNC_MILLIS` pass. */
+const UNSYNCED_BYTES = 4 * 2 ** 20;
 /** A file that got no record for so long gets none any more, so that others may seal it. */
 const IDLE_MILLIS = 12 * 3_600_000;
 
@@ -57,23 +63,31 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> 
   await makeFolder(folder, 0o700);
   if (options.processes !== undefined) await noteOwner(options.processes, instance);
   const checkpoints = options.checkpoints && new Checkpoints({ ...options.checkpoints, instance });
+  const memory = new BlockMemory(options.rotateBytes);
   const lines = new LineLog({
     folder,
     name: (number) => `${String(number).padStart(DIGITS, '0')}.jsonl`,
-    framing: new Chain(instance, (head) => checkpoints?.advance(head)),
+    framing: new Chain(
+      instance,
+      (head) => checkpoints?.advance(head),
+      (block) => memory.free(block),
+    ),
     syncMillis: SYNC_MILLIS,
+    lazyMillis: LAZY_MILLIS,
+    unsyncedBytes: UNSYNCED_BYTES,
     idleMillis: IDLE_MILLIS,
     mode: 0o600,
     rotateBytes: options.rotateBytes,
   });
+  const queue = new RecordQueue(lines, memory);
   return {
     instance,
-    write: (record, durable) => lines.append({ bytes: recordText(record) }, durable),
+    write: (record, durable) => queue.add(recordText(record), durable),
     healthy: () => lines.fault,
     weakness: () => checkpoints?.fault(),
     close: async () => {
       try {
-        await lines.close();
+        await queue.close();
       } finally {
         await checkpoints?.close();
       }

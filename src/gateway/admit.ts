@@ -1,10 +1,10 @@
-import { randomUUID } from 'node:crypto';
 import { CatalogError } from '../protocol/errors.ts';
 import { RequestBody } from './body.ts';
 import { checkFraming } from './framing.ts';
 import { isGone, isHttp2, isWhole, type Incoming, type Outgoing } from './message.ts';
 import type { Networks } from './networks.ts';
 import { Passage } from './passage.ts';
+import { newId } from './request-id.ts';
 import { sourceAddress } from './source-address.ts';
 import type { Received } from './steps.ts';
 
@@ -18,16 +18,17 @@ export function receive(
   trustedProxies: Networks,
 ): Received {
   const given = givenId(incoming);
+  const arrivedMillis = performance.now();
   return new Passage({
     incoming,
     response,
     body: new RequestBody(incoming, response, waiting),
-    requestId: given ?? randomUUID(),
+    requestId: given ?? newId(),
     clientRequestId: given,
-    decisionId: randomUUID(),
+    decisionId: newId(),
     sourceIp: sourceAddress(incoming, trustedProxies),
-    arrivedMicros: BigInt(Math.round((performance.timeOrigin + performance.now()) * 1000)),
-    arrivedNanos: process.hrtime.bigint(),
+    arrivedMicros: Math.round((performance.timeOrigin + arrivedMillis) * 1000),
+    arrivedMillis,
     signal: goneSignal(response),
   });
 }

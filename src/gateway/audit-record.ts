@@ -3,8 +3,12 @@ import { timeOf } from '../audit/time.ts';
 import { canonicalPath } from '../protocol/identifier.ts';
 import { queryMode } from '../protocol/mode.ts';
 import type { Credential, Principal } from '../protocol/principal.ts';
+import { objectPath } from './known-route.ts';
 import type { Outcome } from './outcome.ts';
 import type { Known } from './steps.ts';
+
+/** In a millisecond. */
+const MICROS = 1000;
 
 export interface RecordOptions {
   /** Hides the values of the context that must not be recorded. */
@@ -35,11 +39,11 @@ export function attemptRecord(
 /** The record of how a request ended. */
 export function outcomeRecord(
   outcome: Outcome,
-  bytesOut: bigint | null,
+  bytesOut: bigint | number | null,
   options: RecordOptions,
 ): AuditRecord {
   const { known, decision, rule, policyDigest } = outcome;
-  const micros = (process.hrtime.bigint() - known.arrivedNanos) / 1000n;
+  const micros = Math.max(0, Math.floor((performance.now() - known.arrivedMillis) * MICROS));
   const { shadow } = outcome;
   const objects = objectsOf(outcome);
   return recordOf(
@@ -54,9 +58,9 @@ export function outcomeRecord(
 interface Said extends Pick<Outcome, 'decision' | 'rule' | 'policyDigest' | 'shadow'> {
   readonly phase: AuditRecord['phase'];
   /** Microseconds since it came; null for the record of its beginning. */
-  readonly micros: bigint | null;
+  readonly micros: number | null;
   readonly objects: readonly string[];
-  readonly bytesOut: bigint | null;
+  readonly bytesOut: bigint | number | null;
 }
 
 /** One literal without copies of others: two are made for each request. */
@@ -66,7 +70,7 @@ function recordOf(known: Known, options: RecordOptions, said: Said, ended?: Outc
   const answer = ended?.answer;
   return {
     phase: said.phase,
-    time: timeOf(known.arrivedMicros + (micros ?? 0n)),
+    time: timeOf(known.arrivedMicros + (micros ?? 0)),
     duration_us: micros,
     request_id: known.requestId,
     decision_id: known.decisionId,
@@ -76,7 +80,7 @@ function recordOf(known: Known, options: RecordOptions, said: Said, ended?: Outc
     source_ip: known.sourceIp,
     user_agent: known.incoming.headers['user-agent'] ?? null,
     operation: route?.operation.name ?? null,
-    object: route === undefined ? null : canonicalPath(route.object),
+    object: route === undefined ? null : objectPath(route),
     objects: said.objects,
     mode: answer?.mode ?? modeOf(route),
     branch: answer?.branch ?? route?.query.get('branch')?.[0] ?? null,
@@ -132,13 +136,14 @@ function credentialName(credential: Credential): string {
 
 /** What was asked for beyond the operation on its object and branch: the target of the route first. */
 function rightsOf({ route, permit }: Known): readonly AskedRights[] {
-  const asked = permit?.rights ?? [];
+  const asked = permit === undefined || permit.asksNothing ? noRights : permit.rights;
   const target = route?.target;
   if (target === undefined) return asked;
   return [{ action: 'CreateTable', branch: null, objects: [canonicalPath(target)] }, ...asked];
 }
 
 const none: readonly string[] = [];
+const noRights: readonly AskedRights[] = [];
 
 /** The objects that stand beside the one of the route: in it, or in the body. */
 function objectsOf({ known, answer }: Outcome): readonly string[] {

@@ -1,6 +1,6 @@
-import type { PolicySnapshot, Verdict } from '../policy/snapshot.ts';
-import { judgeNeed } from './need-verdict.ts';
-import { needsOf, type Need } from './needs.ts';
+import type { PolicySnapshot } from '../policy/snapshot.ts';
+import { isEnough, verdictOn } from './need-verdict.ts';
+import { needsOf } from './needs.ts';
 import { grown } from './passage.ts';
 import { SnapshotPermit } from './permit.ts';
 import type { Shadow } from './shadow.ts';
@@ -21,14 +21,9 @@ export function authorize(limited: Limited, policy: PolicySnapshot, shadow?: Sha
   const permit = new SnapshotPermit(policy, principal, decisionId, circumstances, trial);
   let rule: string | null | undefined;
   for (const need of needs) {
-    const verdict = judge(need, permit);
+    const verdict = verdictOn(need, permit);
+    if (!isEnough(need, verdict)) permit.refuse(need.action, need.object, verdict);
     if (rule === undefined) ({ rule } = verdict);
   }
   return grown(limited, { permit, rule: rule ?? null });
-}
-
-function judge(need: Need, permit: SnapshotPermit): Verdict {
-  const verdict = judgeNeed(need, permit);
-  if (!verdict.enough) permit.refuse(need.action, need.object, verdict);
-  return verdict;
 }

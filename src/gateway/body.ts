@@ -10,7 +10,7 @@ export class RequestBody implements BodyBytes {
   readonly #incoming: Incoming;
   readonly #response: Outgoing;
   #waiting: boolean;
-  #bytes = 0n;
+  #bytes = 0;
   #held: Promise<void> | undefined;
 
   constructor(incoming: Incoming, response: Outgoing, waiting: boolean) {
@@ -20,7 +20,7 @@ export class RequestBody implements BodyBytes {
   }
 
   /** Bytes read so far. */
-  get bytes(): bigint {
+  get bytes(): number {
     return this.#bytes;
   }
 
@@ -48,7 +48,7 @@ export class RequestBody implements BodyBytes {
   atHand(): Uint8Array | undefined {
     if (this.#held !== undefined || this.#waiting) return undefined;
     const whole = wholeOf(this.#incoming);
-    if (whole !== undefined) this.#bytes += BigInt(whole.byteLength);
+    if (whole !== undefined) this.#bytes += whole.byteLength;
     return whole;
   }
 
@@ -69,14 +69,14 @@ export class RequestBody implements BodyBytes {
     this.#invite();
     const whole = wholeOf(this.#incoming);
     if (whole !== undefined) {
-      this.#bytes += BigInt(whole.byteLength);
+      this.#bytes += whole.byteLength;
       if (whole.byteLength > 0) yield whole;
       return;
     }
     // Without this option, a reader that stops early would cut the connection before its answer.
     const chunks: AsyncIterable<Uint8Array> = this.#incoming.iterator({ destroyOnReturn: false });
     for await (const chunk of chunks) {
-      this.#bytes += BigInt(chunk.byteLength);
+      this.#bytes += chunk.byteLength;
       yield chunk;
     }
     // A stream of HTTP/2 that its client broke off ends like any other.

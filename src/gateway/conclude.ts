@@ -1,14 +1,15 @@
 import type { AnswerBody } from '../protocol/backend.ts';
 import { errorRow } from '../protocol/errors.ts';
-import { canonicalPath } from '../protocol/identifier.ts';
 import type { Gateway } from './gateway.ts';
+import { objectPath } from './known-route.ts';
 import { linger } from './linger.ts';
 import { CLIENT_GONE, type Outcome } from './outcome.ts';
 import { responseHeaders } from './response-headers.ts';
 import { send, type Sent } from './send.ts';
 import type { Judged } from './traces.ts';
 
-const NANOS = 1e9;
+/** In a second. */
+const MILLIS = 1000;
 
 /**
  * Records how a request ends and answers it. The outcome is recorded before the
@@ -38,9 +39,7 @@ export async function conclude(gateway: Gateway, outcome: Outcome): Promise<void
 function judgedOf({ known, decision, answer, code }: Outcome, backend: string): Judged {
   const { route, decisionId } = known;
   const named =
-    route === undefined
-      ? {}
-      : { operation: route.operation.name, object: canonicalPath(route.object) };
+    route === undefined ? {} : { operation: route.operation.name, object: objectPath(route) };
   return { decision, decisionId, ...named, backend, status: answer.status, code };
 }
 
@@ -52,16 +51,16 @@ function count({ metrics, recorder }: Gateway, outcome: Outcome, sent: Sent): vo
     decision,
     backend: recorder.backendOf(known),
     status: sent.end === 'client-gone' ? CLIENT_GONE : answer.status,
-    seconds: Number(process.hrtime.bigint() - known.arrivedNanos) / NANOS,
-    bytesIn: Number(known.body.bytes),
+    seconds: (performance.now() - known.arrivedMillis) / MILLIS,
+    bytesIn: known.body.bytes,
     bytesOut: Number(sent.bytes),
   });
 }
 
 /** The size of a body that is at hand, null for one that streams. */
-function sizeOf(body: AnswerBody): bigint | null {
-  if (body === null) return 0n;
-  return typeof body === 'string' ? BigInt(Buffer.byteLength(body)) : null;
+function sizeOf(body: AnswerBody): number | null {
+  if (body === null) return 0;
+  return typeof body === 'string' ? Buffer.byteLength(body) : null;
 }
 
 /**

@@ -1,6 +1,8 @@
 /** Whether the gateway is stopping, and what still runs. */
 export class Drain {
-  readonly #running = new Set<Promise<void>>();
+  #running = 0;
+  /** Who waits until nothing runs any more. */
+  #waiting: (() => void)[] = [];
   #stopping = false;
 
   get stopping(): boolean {
@@ -9,7 +11,7 @@ export class Drain {
 
   /** How much runs. */
   get size(): number {
-    return this.#running.size;
+    return this.#running;
   }
 
   begin(): void {
@@ -18,12 +20,22 @@ export class Drain {
 
   /** Counts work as running until it settles. It must not reject. */
   track(work: Promise<void>): void {
-    this.#running.add(work);
-    void work.then(() => this.#running.delete(work));
+    this.#running += 1;
+    void work.then(this.#ended);
   }
 
   /** Resolves when nothing runs any more. */
   async idle(): Promise<void> {
-    while (this.#running.size > 0) await Promise.allSettled(this.#running);
+    while (this.#running > 0) {
+      await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    }
   }
+
+  readonly #ended = (): void => {
+    this.#running -= 1;
+    if (this.#running > 0) return;
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    for (const resolve of waiting) resolve();
+  };
 }

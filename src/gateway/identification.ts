@@ -82,6 +82,10 @@ export class Identification {
 
   #provenBy(incoming: Asking['incoming']): Principal | Promise<Principal> {
     const { headers, socket } = incoming;
+    const onlyKey =
+      this.#options.clientSubject === undefined && headers.authorization === undefined;
+    const given = onlyKey ? keyHeader(headers) : undefined;
+    if (given !== undefined) return this.#holder(headerText(given));
     const proofs: (Principal | Promise<Principal>)[] = [];
     const certified = this.#certified(socket);
     if (certified !== undefined) proofs.push(certified);

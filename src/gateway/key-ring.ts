@@ -1,4 +1,4 @@
-import { timingSafeEqual } from 'node:crypto';
+import { hash as hashOnce, randomBytes, timingSafeEqual } from 'node:crypto';
 import { readFileSync, statSync } from 'node:fs';
 import type { Principal } from '../protocol/principal.ts';
 import { KeyFileError, parseKeys } from './key-document.ts';
@@ -6,6 +6,7 @@ import { credentialHash, keyId, keyState, type StoredKey } from './keys.ts';
 
 const LOOK_MILLIS = 100;
 const NOBODY = Buffer.alloc(32);
+const SALT_BYTES = 32;
 
 /** What a credential turned out to be. */
 export type Identity =
@@ -22,11 +23,14 @@ export const administrator: Principal = {
   credential: { kind: 'key', id: 'admin-key' },
 };
 
+const known: Identity = { kind: 'known', principal: administrator };
+
 /** A key with what is needed of it for each request. */
 interface HeldKey {
   readonly key: StoredKey;
   readonly hash: Buffer;
-  readonly principal: Principal;
+  /** What it is while it may be used. */
+  readonly identity: Identity;
 }
 
 /**
@@ -39,6 +43,10 @@ export class KeyRing {
   readonly #adminHash: Buffer | undefined;
   readonly #onFault: (fault: string) => void;
   readonly #onUse: (id: string, now: Date) => void;
+  /** Nobody else can tell what digests of this process are like. */
+  readonly #salt = randomBytes(SALT_BYTES).toString('base64url');
+  /** Whose credentials were right since the file was read, by salted digests: the administrator's, or a key's. */
+  readonly #proven = new Map<string, HeldKey | 'administrator'>();
   #keys: ReadonlyMap<string, HeldKey> = new Map();
   #mark = '';
   #looked = Number.NEGATIVE_INFINITY;
@@ -69,14 +77,24 @@ export class KeyRing {
 
   /** Who a credential stands for. Takes as long for an unknown id as for a wrong secret. */
   identify(text: string): Identity {
+    if (performance.now() - this.#looked > LOOK_MILLIS) this.#look();
+    const digest = hashOnce('sha256', this.#salt + text, 'base64url');
+    let proven = this.#proven.get(digest);
+    if (proven === undefined) {
+      proven = this.#prove(text);
+      if (proven === undefined) return { kind: 'unknown' };
+      this.#proven.set(digest, proven);
+    }
+    return proven === 'administrator' ? known : this.#judge(proven);
+  }
+
+  /** Whose credential it is, compared in a time that does not depend on where it differs. */
+  #prove(text: string): HeldKey | 'administrator' | undefined {
     const hash = credentialHash(text);
     const isAdmin = timingSafeEqual(hash, this.#adminHash ?? NOBODY);
-    if (isAdmin && this.#adminHash !== undefined)
-      return { kind: 'known', principal: administrator };
-    if (performance.now() - this.#looked > LOOK_MILLIS) this.#look();
+    if (isAdmin && this.#adminHash !== undefined) return 'administrator';
     const id = keyId(text) ?? '';
-    const held = this.#match(id, hash) ?? this.#matchAnew(id, hash);
-    return held === undefined ? { kind: 'unknown' } : this.#judge(held);
+    return this.#match(id, hash) ?? this.#matchAnew(id, hash);
   }
 
   #match(id: string, hash: Buffer): HeldKey | undefined {
@@ -91,12 +109,12 @@ export class KeyRing {
     return this.#match(id, hash);
   }
 
-  #judge({ key, principal }: HeldKey): Identity {
+  #judge({ key, identity }: HeldKey): Identity {
     const now = new Date();
     const state = keyState(key, now);
     if (state !== 'active') return { kind: 'ended', id: key.id, state };
     this.#onUse(key.id, now);
-    return { kind: 'known', principal };
+    return identity;
   }
 
   #look(): void {
@@ -106,6 +124,7 @@ export class KeyRing {
     this.#mark = mark;
     try {
       this.#keys = mark === '' ? new Map() : load(this.#path);
+      this.#proven.clear();
       this.#fault = undefined;
     } catch (error) {
       const fault = error instanceof KeyFileError ? error.message : `${this.#path} cannot be read`;
@@ -126,7 +145,8 @@ function load(path: string): ReadonlyMap<string, HeldKey> {
 }
 
 function held(key: StoredKey): HeldKey {
-  return { key, hash: Buffer.from(key.hash, 'base64url'), principal: principalOf(key) };
+  const identity = { kind: 'known', principal: principalOf(key) } as const;
+  return { key, hash: Buffer.from(key.hash, 'base64url'), identity };
 }
 
 function principalOf(key: StoredKey): Principal {

@@ -1,19 +1,20 @@
 import type { Limit, LimitScope } from '../policy/limit.ts';
+import type { LimitsOn } from '../policy/limit-book.ts';
 import type { PolicySnapshot } from '../policy/snapshot.ts';
 import { CatalogError } from '../protocol/errors.ts';
-import { canonicalPath } from '../protocol/identifier.ts';
 import { StoreError } from '../store/errors.ts';
 import type { Quota, QuotaAnswer, QuotaAsk } from '../store/quota.ts';
+import { objectPath } from './known-route.ts';
 import { networkOf } from './networks.ts';
 import { grown } from './passage.ts';
 import type { Identified, Limited } from './steps.ts';
 import type { LimitState } from './limit-state.ts';
 import { Throttled } from './throttled.ts';
 
-/** One counter of a limit. */
+/** The counters of a request: what is asked of each, and the limit that it is of. */
 interface Counted {
-  readonly limit: Limit;
-  readonly ask: QuotaAsk;
+  readonly limits: readonly Limit[];
+  readonly asks: readonly QuotaAsk[];
 }
 
 const nothing = (): void => undefined;
@@ -31,7 +32,7 @@ export function limit(
 ): Limited | Promise<Limited> {
   if (policy.limits.limits.length === 0) return unlimited(identified);
   const counted = countedBy(identified, policy);
-  return counted.length === 0 ? unlimited(identified) : within(identified, counted, quota);
+  return counted.asks.length === 0 ? unlimited(identified) : within(identified, counted, quota);
 }
 
 const none: readonly LimitState[] = [];
@@ -40,50 +41,76 @@ function unlimited(identified: Identified): Limited {
   return grown(identified, { limits: none, release: nothing });
 }
 
-async function within(
+function within(
   identified: Identified,
-  counted: readonly Counted[],
+  counted: Counted,
   quota: Quota,
+): Limited | Promise<Limited> {
+  const answer = quota.take(counted.asks);
+  return answer instanceof Promise
+    ? awaited(identified, counted, answer)
+    : judged(identified, counted, answer);
+}
+
+async function awaited(
+  identified: Identified,
+  counted: Counted,
+  answer: Promise<QuotaAnswer>,
 ): Promise<Limited> {
-  const answer = await taken(quota, counted);
-  if (answer === undefined) return unlimited(identified);
-  const states = counted.map((one, index) => ({
-    limit: one.limit,
-    reading: answer.readings[index]!,
-  }));
+  const taken = await answer.catch((error: unknown) => uncounted(counted, error));
+  return taken === undefined ? unlimited(identified) : judged(identified, counted, taken);
+}
+
+function judged(identified: Identified, { limits }: Counted, answer: QuotaAnswer): Limited {
+  const states = answer.readings.map((reading, index) => ({ limit: limits[index]!, reading }));
   if (!answer.granted) throw new Throttled(states);
-  return grown(identified, { limits: states, release: () => answer.release() });
+  return grown(identified, { limits: states, release: answer.release });
 }
 
 /** Undefined when nothing can be counted, and every limit is open then. */
-async function taken(quota: Quota, counted: readonly Counted[]): Promise<QuotaAnswer | undefined> {
-  try {
-    return await quota.take(counted.map(({ ask }) => ask));
-  } catch (error) {
-    if (!(error instanceof StoreError)) throw error;
-    const closed = counted.find(({ limit: { onStoreFailure } }) => onStoreFailure === 'closed');
-    if (closed === undefined) return undefined;
-    throw new CatalogError(
-      'ServiceUnavailable',
-      `the limit ${closed.limit.name} cannot be counted now, so nothing passes it`,
-    );
-  }
+function uncounted({ limits }: Counted, error: unknown): undefined {
+  if (!(error instanceof StoreError)) throw error;
+  const closed = limits.find(({ onStoreFailure }) => onStoreFailure === 'closed');
+  if (closed === undefined) return undefined;
+  throw new CatalogError(
+    'ServiceUnavailable',
+    `the limit ${closed.name} cannot be counted now, so nothing passes it`,
+  );
 }
 
-function countedBy(identified: Identified, policy: PolicySnapshot): readonly Counted[] {
+/** Of answers that are given again for the same callers and operations: what is counted, where nothing else of a request matters. */
+const fixed = new WeakMap<LimitsOn, Counted>();
+
+function countedBy(identified: Identified, policy: PolicySnapshot): Counted {
   const { principal, route } = identified;
-  const { limits, groups } = policy.limits.on(principal, route.operation.name, route.object);
-  return limits.flatMap((one) =>
-    values[one.per](identified, one, groups).map((value) => ({
-      limit: one,
-      ask: {
-        key: `${one.name}:${value}`,
-        rate: one.rate,
-        cost: one.cost(route.operation.name),
-        concurrency: one.concurrency,
-      },
-    })),
-  );
+  const on = policy.limits.on(principal, route.operation.name, route.object);
+  const known = fixed.get(on);
+  if (known !== undefined) return known;
+  const counted = countedOn(identified, on);
+  if (on.isKept && on.limits.every(({ per }) => fixedScopes.has(per))) fixed.set(on, counted);
+  return counted;
+}
+
+/** Scopes whose values follow from the names of the caller and the operation. */
+const fixedScopes: ReadonlySet<LimitScope> = new Set<LimitScope>([
+  'subject',
+  'group',
+  'operation',
+  'all',
+]);
+
+function countedOn(identified: Identified, { limits, groups }: LimitsOn): Counted {
+  const { name } = identified.route.operation;
+  const counted: Limit[] = [];
+  const asks: QuotaAsk[] = [];
+  for (const one of limits) {
+    for (const value of values[one.per](identified, one, groups)) {
+      const { rate, concurrency } = one;
+      counted.push(one);
+      asks.push({ key: `${one.name}:${value}`, rate, cost: one.cost(name), concurrency });
+    }
+  }
+  return { limits: counted, asks };
 }
 
 type Values = (
@@ -111,6 +138,6 @@ const values: Readonly<Record<LimitScope, Values>> = {
   address: ({ sourceIp }) => [`address:${sourceIp}`],
   network: ({ sourceIp }, { network }) => [`network:${networkOf(sourceIp, network)}`],
   operation: ({ route }) => [`operation:${route.operation.name}`],
-  object: ({ route }) => [`object:${canonicalPath(route.object)}`],
+  object: ({ route }) => [`object:${objectPath(route)}`],
   all: () => ['all'],
 };

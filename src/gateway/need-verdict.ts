@@ -1,5 +1,5 @@
 import type { Verdict } from '../policy/snapshot.ts';
-import type { Need } from './needs.ts';
+import type { Need } from './known-route.ts';
 import type { SnapshotPermit } from './permit.ts';
 
 /** What a policy says of a right that a request needs, and whether that is enough for the request. */
@@ -14,7 +14,8 @@ export function judgeNeed(need: Need, permit: SnapshotPermit): NeedVerdict {
   return { allowed, rule, reason, enough: isEnough(need, verdict) };
 }
 
-function verdictOn(need: Need, permit: SnapshotPermit): Verdict {
+/** What a policy says of a right that a request needs. */
+export function verdictOn(need: Need, permit: SnapshotPermit): Verdict {
   if (need.judged !== 'anywhere') {
     return permit.verdict(need.action, need.object, need.branch);
   }
@@ -26,7 +27,7 @@ function verdictOn(need: Need, permit: SnapshotPermit): Verdict {
   };
 }
 
-/** A refusal without a line is the default one: nothing allowed it, nothing denied it. */
-function isEnough(need: Need, verdict: Verdict): boolean {
+/** Whether that is enough for the request. A refusal without a line is the default one: nothing allowed it, nothing denied it. */
+export function isEnough(need: Need, verdict: Verdict): boolean {
   return verdict.allowed || (need.judged === 'not-denied' && verdict.rule === null);
 }

@@ -1,29 +1,21 @@
 import { branchOfRoute } from '../protocol/branch.ts';
 import type { ObjectPath } from '../protocol/identifier.ts';
 import { choiceOf } from '../protocol/mode.ts';
-import type { Action, Operation } from '../protocol/operation.ts';
+import type { Operation } from '../protocol/operation.ts';
 import { namesObject } from '../protocol/operations.ts';
+import { KnownRoute, type Need } from './known-route.ts';
 import type { Route } from './steps.ts';
-
-/** A right that a request needs, as far as its route and query show. */
-export interface Need {
-  readonly action: Action;
-  readonly object: ObjectPath;
-  /** Null while the body, which is not read yet, may name it; undefined where the right is about none. */
-  readonly branch: string | null | undefined;
-  /**
-   * How it is judged: allowed on the object; allowed on something, where only
-   * the body names objects; or merely not denied, where a mode asks for other
-   * rights in place of the operation's own.
-   */
-  readonly judged: 'allowed' | 'anywhere' | 'not-denied';
-}
 
 /** What of a route says which rights a request needs. */
 export type Asking = Pick<Route, 'operation' | 'object' | 'query' | 'target'>;
 
 /** @throws CatalogError InvalidInput for a mode that the operation does not have. */
 export function needsOf(route: Asking): readonly Need[] {
+  if (route instanceof KnownRoute) return (route.needs ??= foundNeeds(route));
+  return foundNeeds(route);
+}
+
+function foundNeeds(route: Asking): readonly Need[] {
   return [...ownNeeds(route, modeOf(route)), ...targetNeeds(route)];
 }
 

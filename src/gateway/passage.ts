@@ -23,8 +23,8 @@ export class Passage implements Beginning {
   readonly clientRequestId: string | undefined;
   readonly decisionId: string;
   readonly sourceIp: string;
-  readonly arrivedMicros: bigint;
-  readonly arrivedNanos: bigint;
+  readonly arrivedMicros: number;
+  readonly arrivedMillis: number;
   readonly signal: () => AbortSignal;
   readonly described: boolean = false;
   readonly trace: RequestTrace | undefined = undefined;
@@ -47,7 +47,7 @@ export class Passage implements Beginning {
     this.decisionId = beginning.decisionId;
     this.sourceIp = beginning.sourceIp;
     this.arrivedMicros = beginning.arrivedMicros;
-    this.arrivedNanos = beginning.arrivedNanos;
+    this.arrivedMillis = beginning.arrivedMillis;
     this.signal = beginning.signal;
   }
 }

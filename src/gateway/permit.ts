@@ -39,11 +39,13 @@ export class SnapshotPermit implements Permit {
   readonly decisionId: string;
   readonly #policy: PolicySnapshot;
   #asked: Map<string, ObjectPath> | undefined;
-  readonly #rights = new AskedRightsList();
+  #rights: AskedRightsList | undefined;
   readonly trial: PolicyTrial | undefined;
   #refused: Verdict | undefined;
   readonly #circumstances: Circumstances;
-  #onBranches: Map<string | null, Circumstances> | undefined;
+  /** The circumstances while the branch is open, and those on branches. */
+  #open: Circumstances | undefined;
+  #onBranches: Map<string, Circumstances> | undefined;
 
   constructor(
     policy: PolicySnapshot,
@@ -81,7 +83,7 @@ export class SnapshotPermit implements Permit {
 
   /** The rights that were asked for, in order. */
   get rights(): readonly AskedRights[] {
-    return this.#rights.all;
+    return (this.#rights ??= new AskedRightsList()).all;
   }
 
   /**
@@ -97,6 +99,7 @@ export class SnapshotPermit implements Permit {
     const path = canonicalPath(object);
     this.#asked ??= new Map();
     this.#asked.set(path, object);
+    this.#rights ??= new AskedRightsList();
     this.#rights.add(action, branch ?? null, path);
     this.trial?.ask(action, object, branch);
     const verdict = this.verdict(action, object, branch);
@@ -136,10 +139,11 @@ export class SnapshotPermit implements Permit {
   /** The circumstances on a branch, always the same for one, so that what they come to is kept. */
   #on(branch: string | null | undefined): Circumstances {
     if (branch === undefined) return this.#circumstances;
+    if (branch === null) return (this.#open ??= onBranch(this.#circumstances, null));
     this.#onBranches ??= new Map();
     let circumstances = this.#onBranches.get(branch);
     if (circumstances === undefined) {
-      circumstances = { ...this.#circumstances, branch };
+      circumstances = onBranch(this.#circumstances, branch);
       this.#onBranches.set(branch, circumstances);
     }
     return circumstances;
@@ -154,4 +158,11 @@ export class SnapshotPermit implements Permit {
     const visible = entries.filter((entry) => this.sees(object(entry), kind)).map(name);
     return visible as readonly string[] as VisibleNames;
   }
+}
+
+function onBranch(
+  { ip, time, context, openContext }: Circumstances,
+  branch: string | null,
+): Circumstances {
+  return { ip, time, context, openContext, branch };
 }

@@ -79,7 +79,10 @@ export class Recorder {
    * Records how a request ended; with its attempt, if it was refused before it
    * had one. At once for what nobody waits for.
    */
-  outcome(outcome: Outcome, bytesOut: bigint | null): OutcomeState | Promise<OutcomeState> {
+  outcome(
+    outcome: Outcome,
+    bytesOut: bigint | number | null,
+  ): OutcomeState | Promise<OutcomeState> {
     const { known } = outcome;
     const { attempt } = known;
     // What nobody waits for is with the log at once.
@@ -89,7 +92,7 @@ export class Recorder {
     return written instanceof Promise ? written.then(() => 'recorded') : 'recorded';
   }
 
-  async #settledOutcome(outcome: Outcome, bytesOut: bigint | null): Promise<OutcomeState> {
+  async #settledOutcome(outcome: Outcome, bytesOut: bigint | number | null): Promise<OutcomeState> {
     const { known } = outcome;
     const durable = this.#isDurable(known);
     await known.attempt?.settled;

@@ -16,8 +16,10 @@ export function responseHeaders(
     'x-arrowgate-decision-id': known.decisionId,
     'phalanx-version': outcome.answer.headers?.['phalanx-version'] ?? PROTOCOL_VERSION,
   };
-  if (known.limits !== undefined && known.limits.length > 0) {
-    Object.assign(headers, rateLimitHeaders(known.limits));
+  const limits = known.limits === undefined ? undefined : rateLimitHeaders(known.limits);
+  if (limits !== undefined) {
+    headers['ratelimit'] = limits.ratelimit;
+    headers['ratelimit-policy'] = limits['ratelimit-policy'];
   }
   if (reason !== undefined) headers['x-arrowgate-reason'] = reason;
   if (state.pending) headers['x-arrowgate-audit'] = 'pending';

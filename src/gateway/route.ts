@@ -1,6 +1,9 @@
+import { BoundedCache } from '../policy/bounded-cache.ts';
 import { contextOf } from '../protocol/context.ts';
+import { saysLanceDb } from '../protocol/dialect.ts';
 import { CatalogError } from '../protocol/errors.ts';
-import { matchRoute } from '../protocol/route.ts';
+import { matchRoute, type RouteMatch } from '../protocol/route.ts';
+import { KnownRoute } from './known-route.ts';
 import { grown } from './passage.ts';
 import type { Received, Routed } from './steps.ts';
 
@@ -24,12 +27,38 @@ export class MethodRefused extends CatalogError {
  */
 export function route(received: Received): Routed {
   const { method = '', url = '', headers } = received.incoming;
-  const match = matchRoute(method, url, headers['user-agent']);
+  const match = matched(method, url, headers['user-agent']);
   if (match.kind === 'operation') {
     return grown(received, { route: match, context: contextOf(headers) });
   }
   if (match.kind === 'method') throw new MethodRefused(method, match.allow);
   throw new CatalogError('Unsupported', `no such operation: ${method} ${pathOf(url)}`);
+}
+
+/** How many targets are known again, and the longest of them. */
+const KNOWN_TARGETS = 4096;
+const KNOWN_LENGTH = 256;
+
+/** A target with what it was last, and for what kind of request. */
+interface KnownTarget {
+  readonly method: string;
+  readonly isLanceDb: boolean;
+  readonly route: KnownRoute;
+}
+
+const known = new BoundedCache<string, KnownTarget>(KNOWN_TARGETS);
+
+/** As `matchRoute`, which is a good part of a small request's work. A query may hold secrets: targets with one are not kept. */
+function matched(method: string, url: string, userAgent: string | undefined): RouteMatch {
+  if (url.length > KNOWN_LENGTH || url.includes('?')) return matchRoute(method, url, userAgent);
+  const isLanceDb = saysLanceDb(userAgent);
+  const before = known.find(url);
+  if (before?.method === method && before.isLanceDb === isLanceDb) return before.route;
+  const match = matchRoute(method, url, userAgent);
+  if (match.kind !== 'operation') return match;
+  const route = new KnownRoute(match);
+  known.keep(url, { method, isLanceDb, route });
+  return route;
 }
 
 /** The path of a request target: without its query, which may hold secrets, and with one leading slash. */

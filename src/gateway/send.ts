@@ -5,7 +5,7 @@ import { cut, isGone, isHttp2, type Outgoing } from './message.ts';
 /** What became of an answer on its way. */
 export interface Sent {
   /** Bytes of the body that were handed to the connection. */
-  readonly bytes: bigint;
+  readonly bytes: bigint | number;
   readonly end: 'complete' | 'client-gone' | 'source-failed';
   readonly error?: unknown;
 }
@@ -45,9 +45,22 @@ function sendText(response: Outgoing, answer: Answer, body: string | null, heade
   const all = headersOf(answer, headers);
   if (!bodiless(answer.status)) all['content-length'] = String(length);
   writeHead(response, answer.status, all);
-  // Head and body go out as one string where they are ASCII: two pieces cost more to write.
-  response.end(text, length === text.length ? 'latin1' : 'utf8');
-  return { bytes: BigInt(length), end: 'complete' };
+  endWith(response, text, length === text.length ? 'latin1' : 'utf8');
+  return { bytes: length, end: 'complete' };
+}
+
+/**
+ * Head and body go out as one string, in one piece: `end` would hand over another, empty one
+ * behind it, and two pieces cost more to write.
+ */
+function endWith(response: Outgoing, text: string, encoding: 'latin1' | 'utf8'): void {
+  if (isHttp2(response) || text === '') {
+    response.end(text, encoding);
+    return;
+  }
+  response.write(text, encoding);
+  response.socket?.uncork();
+  response.end();
 }
 
 /** Headers that concern one connection of HTTP/1, and are malformed in HTTP/2 (RFC 9113 section 8.2.2). */

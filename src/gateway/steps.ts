@@ -21,9 +21,9 @@ export interface Received {
   readonly clientRequestId?: string | undefined;
   readonly decisionId: string;
   readonly sourceIp: string;
-  /** When it arrived: microseconds since 1970, and the same moment on the monotonic clock in nanoseconds. */
-  readonly arrivedMicros: bigint;
-  readonly arrivedNanos: bigint;
+  /** When it arrived: microseconds since 1970, and the same moment on the clock of `performance.now()`. */
+  readonly arrivedMicros: number;
+  readonly arrivedMillis: number;
   /** True for a request that a proxy describes and will send elsewhere itself. */
   readonly described?: boolean;
   /** What is aborted when the client goes away; made when it is asked for first. */

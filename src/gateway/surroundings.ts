@@ -6,5 +6,5 @@ export function circumstancesOf(
   received: Pick<Received, 'sourceIp' | 'arrivedMicros'> & Partial<Pick<Circumstances, 'context'>>,
 ): Circumstances {
   const { sourceIp, arrivedMicros, context = new Map<string, string>() } = received;
-  return { ip: sourceIp, time: Number(arrivedMicros / 1000n), context };
+  return { ip: sourceIp, time: Math.floor(arrivedMicros / 1000), context };
 }

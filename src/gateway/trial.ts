@@ -2,7 +2,7 @@ import type { Decision, ShadowVerdict } from '../audit/record.ts';
 import type { ObjectPath } from '../protocol/identifier.ts';
 import type { Action } from '../protocol/operation.ts';
 import { judgeNeed } from './need-verdict.ts';
-import type { Need } from './needs.ts';
+import type { Need } from './known-route.ts';
 import type { PolicyTrial, SnapshotPermit } from './permit.ts';
 
 /** What a policy that is only tried out would have decided about one request. */

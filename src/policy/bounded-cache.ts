@@ -1,26 +1,41 @@
-/** Keeps the values that were asked for last; the oldest goes when there are too many. */
+/**
+ * Keeps the values that were asked for last, at most as many as its limit. They stand in two
+ * halves: what is asked for is in the newer one, and when that is full the older one goes. So
+ * asking again for one changes nothing, which is what happens most.
+ */
 export class BoundedCache<Key, Value> {
-  readonly #entries = new Map<Key, Value>();
-  readonly #limit: number;
+  #newer = new Map<Key, Value>();
+  #older = new Map<Key, Value>();
+  readonly #half: number;
 
   constructor(limit: number) {
-    this.#limit = limit;
+    this.#half = Math.ceil(limit / 2);
+  }
+
+  /** The value of a key, if it is there. */
+  find(key: Key): Value | undefined {
+    const known = this.#newer.get(key);
+    if (known !== undefined || this.#older.size === 0) return known;
+    const before = this.#older.get(key);
+    if (before !== undefined) this.keep(key, before);
+    return before;
+  }
+
+  /** Keeps the value of a key. */
+  keep(key: Key, value: Value): void {
+    if (this.#newer.size >= this.#half && !this.#newer.has(key)) {
+      this.#older = this.#newer;
+      this.#newer = new Map();
+    }
+    this.#newer.set(key, value);
   }
 
   /** The value of a key, made if it is not there. */
   get(key: Key, make: () => Value): Value {
-    const known = this.#entries.get(key);
-    if (known !== undefined) {
-      this.#entries.delete(key);
-      this.#entries.set(key, known);
-      return known;
-    }
+    const known = this.find(key);
+    if (known !== undefined) return known;
     const value = make();
-    this.#entries.set(key, value);
-    if (this.#entries.size > this.#limit) {
-      const [oldest] = this.#entries.keys();
-      this.#entries.delete(oldest!);
-    }
+    this.keep(key, value);
     return value;
   }
 }

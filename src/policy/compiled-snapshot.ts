@@ -81,12 +81,15 @@ export class CompiledSnapshot implements PolicySnapshot {
   ): Verdict {
     const fault = requestFault(principal.subject, object);
     if (fault !== undefined) return denied(fault);
-    const needed = neededFor(action);
-    if (needed === undefined) return denied('the request has no known action');
     const view = this.#views.of(principal);
-    const grants = new EntryGrants(view.extra.merged.matching(object), circumstances);
-    if (needed.length === 1) return judge(grants, needed[0]!, object, view.scopes);
-    return judgeAll(needed, (right) => judge(grants, right, object, view.scopes));
+    const matching = view.extra.merged.matching(object);
+    const isLasting = !matching.isConditional && view.scopes === undefined && !isReserved(object);
+    if (!isLasting) return decided(view, action, object, circumstances);
+    const known = matching.verdict(action);
+    if (known !== undefined) return known;
+    const verdict = decided(view, action, object, circumstances);
+    matching.keep(action, verdict);
+    return verdict;
   }
 
   sees(
@@ -98,7 +101,7 @@ export class CompiledSnapshot implements PolicySnapshot {
     if (requestFault(principal.subject, object) !== undefined) return false;
     const view = this.#views.of(principal);
     const wants = wantsUnder(wantAnything, view.scopes, object);
-    const grants = new EntryGrants(view.extra.merged.matching(object), circumstances);
+    const grants = new EntryGrants(view.extra.merged.matching(object).entries, circumstances);
     const reserved = isReserved(object);
     if (wants.some((want) => holds(want, grants, reserved))) return true;
     return kind === 'namespace' && reachable(view, subtreeOf(object), wantAnything, circumstances);
@@ -135,8 +138,23 @@ export class CompiledSnapshot implements PolicySnapshot {
    */
   grants(principal: Principal, object: ObjectPath, circumstances = noCircumstances): Grants {
     const { merged } = this.#views.of(principal).extra;
-    return new EntryGrants(merged.matching(object), circumstances);
+    return new EntryGrants(merged.matching(object).entries, circumstances);
   }
+}
+
+/** What the lines of a principal come to. */
+function decided(
+  view: PrincipalView<Lines>,
+  action: Action,
+  object: ObjectPath,
+  circumstances: Circumstances,
+): Verdict {
+  const needed = neededFor(action);
+  if (needed === undefined) return denied('the request has no known action');
+  const { entries } = view.extra.merged.matching(object);
+  const grants = new EntryGrants(entries, circumstances);
+  if (needed.length === 1) return judge(grants, needed[0]!, object, view.scopes);
+  return judgeAll(needed, (right) => judge(grants, right, object, view.scopes));
 }
 
 /** Whether some object of the region answers the question with yes, within the scopes of the credential. */

@@ -13,14 +13,18 @@ export interface LimitsOn {
   readonly limits: readonly Limit[];
   /** The groups of the caller, by its credential or by the policy. */
   readonly groups: readonly string[];
+  /** Whether the same is found again for callers of the same names and the same operation. */
+  readonly isKept: boolean;
 }
 
 interface View {
   readonly limits: readonly Limit[];
   readonly groups: readonly string[];
+  /** What is found for operations where no object is told apart. */
+  readonly found: Map<OperationName, LimitsOn>;
 }
 
-const NONE: LimitsOn = { limits: [], groups: [] };
+const NONE: LimitsOn = { limits: [], groups: [], isKept: true };
 
 /** The limits of a policy, found by caller, operation and object. */
 export class LimitBook {
@@ -34,22 +38,35 @@ export class LimitBook {
     this.#views = new PrincipalViews(new RoleGraph(roles), (names) => ({
       limits: limits.filter(({ subjects }) => subjects === null || meets(subjects, names)),
       groups: [...names].filter((name) => name.startsWith('group:')),
+      found: new Map(),
     }));
   }
 
-  /** The limits on what a caller does to an object. */
+  /** The limits on what a caller does to an object: the same answer again where no object is told apart. */
   on(principal: Principal, operation: OperationName, object: ObjectPath): LimitsOn {
     if (this.limits.length === 0) return NONE;
-    const { limits, groups } = this.#views.of(principal).extra;
+    const { limits, groups, found } = this.#views.of(principal).extra;
+    const known = found.get(operation);
+    if (known !== undefined) return known;
     const right = rightsOf(operation)!;
+    const own = limits.filter(({ rights }) => right.within(rights));
+    if (own.every(isOnEverything)) {
+      const on = { limits: own, groups, isKept: true };
+      found.set(operation, on);
+      return on;
+    }
     return {
-      limits: limits.filter(
-        ({ rights, objects }) =>
-          right.within(rights) && objects.some((pattern) => patternMatches(pattern, object)),
+      limits: own.filter(({ objects }) =>
+        objects.some((pattern) => patternMatches(pattern, object)),
       ),
       groups,
+      isKept: false,
     };
   }
+}
+
+function isOnEverything({ objects }: Limit): boolean {
+  return objects.some(({ segments, below }) => below && segments.length === 0);
 }
 
 function meets(subjects: ReadonlySet<string>, names: ReadonlySet<string>): boolean {

@@ -1,6 +1,8 @@
 import type { ObjectPath } from '../protocol/identifier.ts';
+import type { Action } from '../protocol/operation.ts';
 import { ANY } from './pattern.ts';
 import { nextNodes } from './trie.ts';
+import type { Verdict } from './snapshot.ts';
 import type { Entry, TrieNode } from './trie.ts';
 
 /** How many places a principal's lines are kept merged for; the others are merged each time. */
@@ -11,6 +13,29 @@ interface Kept {
   places: number;
 }
 
+/** The entries that match an object: the same for all objects that no line tells apart. */
+export class Matching {
+  readonly entries: readonly Entry[];
+  /** Whether some of them add to what they say under circumstances. */
+  readonly isConditional: boolean;
+  /** What they come to for who has no scopes, outside of `system` and without a condition. */
+  #verdicts: Map<Action, Verdict> | undefined;
+
+  constructor(entries: readonly Entry[]) {
+    this.entries = entries;
+    this.isConditional = entries.some(({ conditional }) => conditional !== undefined);
+  }
+
+  verdict(action: Action): Verdict | undefined {
+    return this.#verdicts?.get(action);
+  }
+
+  keep(action: Action, verdict: Verdict): void {
+    this.#verdicts ??= new Map();
+    this.#verdicts.set(action, verdict);
+  }
+}
+
 /**
  * The trees of a principal, walked as one: a place on the way is merged when it is first come to,
  * and where a decision goes often it costs one step for each segment, however many trees there are.
@@ -19,11 +44,11 @@ export class MergedTrie {
   readonly #start: Place;
 
   constructor(roots: readonly TrieNode[]) {
-    this.#start = new Place(roots, [], { places: 0 });
+    this.#start = new Place(roots, new Matching([]), { places: 0 });
   }
 
   /** The entries of all patterns that match the object. */
-  matching(path: ObjectPath): readonly Entry[] {
+  matching(path: ObjectPath): Matching {
     let place = this.#start;
     for (const segment of path) {
       if (place.isEnd) return place.below;
@@ -39,11 +64,11 @@ class Place {
   readonly #named = new Map<string, Place>();
   #other: Place | undefined;
   /** The entries for everything from here on. */
-  readonly below: readonly Entry[];
+  readonly below: Matching;
   /** Those, and the entries for exactly this. */
-  readonly here: readonly Entry[];
+  readonly here: Matching;
 
-  constructor(nodes: readonly TrieNode[], above: readonly Entry[], kept: Kept) {
+  constructor(nodes: readonly TrieNode[], above: Matching, kept: Kept) {
     this.#nodes = nodes;
     this.#kept = kept;
     this.below = joined(above, nodes, 'below');
@@ -74,11 +99,7 @@ class Place {
   }
 }
 
-function joined(
-  entries: readonly Entry[],
-  nodes: readonly TrieNode[],
-  kind: 'below' | 'exact',
-): readonly Entry[] {
+function joined(above: Matching, nodes: readonly TrieNode[], kind: 'below' | 'exact'): Matching {
   const own = nodes.map((node) => node[kind]).filter((entry) => entry !== undefined);
-  return own.length === 0 ? entries : [...entries, ...own];
+  return own.length === 0 ? above : new Matching([...above.entries, ...own]);
 }

@@ -8,6 +8,8 @@ export interface Line {
   readonly bytes: Uint8Array | string;
   /** Orders ascend within a file: a line whose order does not begins a new one. */
   readonly order?: bigint;
+  /** How many lines its framing makes of it; 1 when absent. */
+  readonly lines?: number;
 }
 
 /** What is put around the bytes of lines, which may depend on the lines before. */
@@ -37,6 +39,10 @@ export interface LineLogOptions {
   readonly idleMillis?: number;
   /** Lines that nobody waits for are synced after so long, in milliseconds; when there are many of them when absent. */
   readonly syncMillis?: number;
+  /** How long a line that nobody waits for may stay in memory, in milliseconds; 25 when absent. */
+  readonly lazyMillis?: number;
+  /** Lines that nobody waits for are synced once they are so many bytes; a MiB when absent. */
+  readonly unsyncedBytes?: number;
 }
 
 /** A line that is not on stable storage yet. */
@@ -47,7 +53,7 @@ interface Entry extends Line {
 
 /** How long a line that nobody waits for may stay in memory. */
 const LAZY_MILLIS = 25;
-/** Lines that nobody waits for are synced once they are so many bytes. */
+/** Lines that nobody waits for are synced once they are so many bytes, unless another size is given. */
 const UNSYNCED_BYTES = 2 ** 20;
 /** Memory for lines that nobody waits for, in bytes, while the disk takes none. */
 const KEEP_BYTES = 16 * 2 ** 20;
@@ -106,9 +112,9 @@ export class LineLog {
     if (this.#closed) return Promise.reject(new Error('the log is closed'));
     const full = this.#bytes + sizeOf(line) > KEEP_BYTES;
     if (durable || (full && this.#failure === undefined)) return this.#addAwaited(line);
-    if (full) this.#lost += 1;
+    if (full) this.#lost += countOf(line);
     else this.#add(line);
-    this.#schedule(LAZY_MILLIS);
+    this.#schedule(this.#options.lazyMillis ?? LAZY_MILLIS);
     return undefined;
   }
 
@@ -124,8 +130,8 @@ export class LineLog {
     clearTimeout(this.#syncTimer);
     if (this.#lines.length > 0) await this.#work();
     this.#file?.close();
-    if (this.#lines.length > 0)
-      throw new Error(`${this.#lines.length} lines are lost: ${this.#failure}`);
+    const lost = countAll(this.#lines);
+    if (lost > 0) throw new Error(`${lost} lines are lost: ${this.#failure}`);
   }
 
   #addAwaited(line: Line): Promise<void> {
@@ -186,7 +192,7 @@ export class LineLog {
   #isSyncDue(): boolean {
     return (
       this.#syncDue ||
-      this.#bytes > UNSYNCED_BYTES ||
+      this.#bytes > (this.#options.unsyncedBytes ?? UNSYNCED_BYTES) ||
       this.#lines.some(({ waiter }) => waiter !== undefined)
     );
   }
@@ -207,9 +213,10 @@ export class LineLog {
   }
 
   #framed(piece: readonly Entry[]): Uint8Array {
-    const place = this.#synced + BigInt(this.#written + 1);
     const { framing } = this.#options;
-    return framing?.frame(place, piece) ?? Buffer.concat(piece.map(bytesOf));
+    if (framing === undefined) return Buffer.concat(piece.map(bytesOf));
+    const written = countAll(this.#lines.slice(0, this.#written));
+    return framing.frame(this.#synced + BigInt(written + 1), piece);
   }
 
   /** As many of the next lines as go into the file in one write: at least one. */
@@ -256,9 +263,10 @@ export class LineLog {
     if (written === 0) return;
     await this.#file?.sync();
     this.#written = 0;
-    this.#synced += BigInt(written);
     this.#options.framing?.kept();
-    for (const line of this.#lines.splice(0, written)) {
+    const kept = this.#lines.splice(0, written);
+    this.#synced += BigInt(countAll(kept));
+    for (const line of kept) {
       this.#bytes -= sizeOf(line);
       line.waiter?.resolve();
     }
@@ -301,6 +309,14 @@ function bytesOf({ bytes }: Line): Uint8Array {
 /** How much memory a line takes, in bytes. */
 function sizeOf({ bytes }: Line): number {
   return bytes.length;
+}
+
+function countAll(lines: readonly Line[]): number {
+  return lines.reduce((sum, line) => sum + countOf(line), 0);
+}
+
+function countOf({ lines }: Line): number {
+  return lines ?? 1;
 }
 
 function follows({ order }: Line, last: bigint | undefined): boolean {

@@ -36,16 +36,16 @@ export class MemoryQuota implements Quota {
     return this.#counters.size;
   }
 
-  async take(asks: readonly QuotaAsk[]): Promise<QuotaAnswer> {
+  take(asks: readonly QuotaAsk[]): QuotaAnswer {
     const now = this.#now();
     const judged = asks.map((ask) => this.#judge(ask, now));
-    const granted = judged.every(({ weighed, busy }) => !busy && (weighed?.waitMicros ?? 0) === 0);
+    const granted = judged.every(isGranted);
     if (granted) for (const one of judged) this.#charge(one);
     if (this.#counters.size > this.#most) this.#forget(now);
     return {
       granted,
       readings: judged.map((one) => readingOf(one, granted, now)),
-      release: granted ? this.#releaseOf(asks) : () => undefined,
+      release: granted && asks.some(holds) ? this.#releaseOf(asks) : nothing,
     };
   }
 
@@ -75,10 +75,10 @@ export class MemoryQuota implements Quota {
   }
 
   #releaseOf(asks: readonly QuotaAsk[]): () => void {
-    let held = asks.filter(({ concurrency }) => concurrency !== null);
+    let isHeld = true;
     return () => {
-      for (const { key } of held) this.#leave(key);
-      held = [];
+      if (isHeld) for (const ask of asks) if (holds(ask)) this.#leave(ask.key);
+      isHeld = false;
     };
   }
 
@@ -97,6 +97,17 @@ export class MemoryQuota implements Quota {
       this.#counters.delete(key);
     }
   }
+}
+
+const nothing = (): void => undefined;
+
+function isGranted({ weighed, busy }: Judged): boolean {
+  return !busy && (weighed?.waitMicros ?? 0) === 0;
+}
+
+/** Whether a counter is one of those that run, so that it is to be given back. */
+function holds({ concurrency }: QuotaAsk): boolean {
+  return concurrency !== null;
 }
 
 function readingOf(

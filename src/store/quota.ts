@@ -37,7 +37,7 @@ export interface QuotaAnswer {
   /** One for each ask, in their order. */
   readonly readings: readonly QuotaReading[];
   /** Gives the slots back; the second call does nothing. */
-  release(): void;
+  readonly release: () => void;
 }
 
 /**
@@ -46,8 +46,11 @@ export interface QuotaAnswer {
  * taken from any of them.
  */
 export interface Quota {
-  /** @throws StoreError unavailable when the counters cannot be read; then it is not known whether something was taken. */
-  take(asks: readonly QuotaAsk[]): Promise<QuotaAnswer>;
+  /**
+   * At once where the counters are in memory.
+   * @throws StoreError unavailable when the counters cannot be read, by the promise; then it is not known whether something was taken.
+   */
+  take(asks: readonly QuotaAsk[]): QuotaAnswer | Promise<QuotaAnswer>;
   /** Why nothing is counted now, if it is so. */
   fault(): string | undefined;
   close(): Promise<void>;

@@ -85,6 +85,41 @@ describe('the line of a record', () => {
     });
   });
 
+  it('is the same whoever asked before', () => {
+    const names = fc.constantFrom('a', 'b', null);
+    const principal = { subject: 'user:a', groups: [], roles: [] };
+    const others = { ...principal, roles: ['role:r'] };
+    const fields = fc.record({
+      phase: fc.constantFrom('attempt' as const, 'outcome' as const),
+      principal: fc.constantFrom(principal, others, null),
+      subject: names,
+      credential: names,
+      source_ip: names,
+      user_agent: names,
+      operation: names,
+      object: names,
+      objects: fc.constantFrom([], ['/x'], ['/x', '/y']),
+      mode: names,
+      branch: names,
+      decision: fc.constantFrom('allow' as const, 'deny' as const),
+      rule: names,
+      policy_digest: names,
+      status: fc.constantFrom(200, 404, null),
+      bytes_in: fc.constantFrom(3, 4n, null),
+    });
+    fc.assert(
+      fc.property(fc.array(fields, { maxLength: 12 }), (all) => {
+        for (const each of all) {
+          const given = record('r', each);
+          const { bytes_in, ...plain } = given;
+          const read = decodeRecord(lineOf(given));
+          expect(read).toMatchObject(plain);
+          expect(read.bytes_in).toBe(bytes_in === null ? null : BigInt(bytes_in ?? 0));
+        }
+      }),
+    );
+  });
+
   it('cuts the user agent after 256 characters', () => {
     const line = lineOf(record('r1', { user_agent: 'x'.repeat(300) }));
     expect(decodeRecord(line).user_agent).toBe('x'.repeat(256));

@@ -2,6 +2,8 @@ import { appendFile, readFile, readdir, rename, stat, writeFile } from 'node:fs/
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
 import { LogDamage } from '../../src/audit/reader.ts';
+import { verifyLog } from '../../src/audit/verification.ts';
+import { readVouchers } from '../../src/audit/vouchers.ts';
 import { openAuditLog } from '../../src/audit/writer.ts';
 import { Child, outputOnSmallDisk } from '../support/child.ts';
 import { countFlushes } from '../support/datasync.ts';
@@ -14,6 +16,10 @@ const newFolder = testFolders();
 
 async function ids(folder: string): Promise<readonly string[]> {
   return (await readAll(folder)).map(({ request_id }) => request_id);
+}
+
+async function verified(folder: string) {
+  return verifyLog(folder, await readVouchers([], []));
 }
 
 describe('the audit log', () => {
@@ -63,6 +69,21 @@ describe('the audit log', () => {
     await log.write(record('r3'), true);
     expect(await ids(folder)).toEqual(['r1', 'r2', 'r3']);
     await log.close();
+  });
+
+  it('keeps the order of records of any length, whether somebody waits for them or not', async () => {
+    const folder = await newFolder();
+    const log = await openAuditLog({ folder, rotateBytes: ROTATE });
+    const given: string[] = [];
+    for (let index = 0; index < 400; index++) {
+      const id = `${index}-${index % 50 === 7 ? 'ä€😀'.repeat(20_000) : 'é'.repeat(index)}`;
+      given.push(id);
+      const written = log.write(record(id), index % 90 === 89);
+      if (index % 180 === 89) await written;
+    }
+    await log.close();
+    expect(await ids(folder)).toEqual(given);
+    expect(await verified(folder)).toMatchObject({ findings: [], records: 400n });
   });
 
   it('begins a new file when one is full, and numbers records without a gap', async () => {
@@ -146,6 +167,23 @@ describe('the audit log when it cannot be written', () => {
       '3 r2',
     ]);
     await log.close();
+  });
+
+  it('links what was kept meanwhile anew, behind what the disk took', async () => {
+    const folder = join(await newFolder(), 'audit');
+    const log = await openAuditLog({ folder, rotateBytes: 2 ** 15 });
+    await log.write(record('r0'), true);
+    for (let index = 1; index < 100; index++) await log.write(record(`r${index}`), false);
+    await rename(folder, `${folder}-away`);
+    for (let index = 100; index < 500; index++) await log.write(record(`r${index}`), false);
+    await expect(log.write(record('refused'), true)).rejects.toThrow('cannot be written: ENOENT');
+    for (let index = 500; index < 600; index++) await log.write(record(`r${index}`), false);
+    await rename(`${folder}-away`, folder);
+    await vi.waitFor(() => expect(log.healthy()).toBeUndefined(), 5000);
+    await log.write(record('r600'), true);
+    await log.close();
+    expect(await ids(folder)).toEqual(Array.from({ length: 601 }, (_, index) => `r${index}`));
+    expect(await verified(folder)).toMatchObject({ findings: [], records: 601n });
   });
 
   it('leaves whole records behind when the disk takes only a part', async () => {

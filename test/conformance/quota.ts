@@ -107,7 +107,7 @@ export function quotaSuite(name: string, open: () => Promise<Quota>): void {
 
     it('never gives more slots than there are, however many ask at once', async () => {
       const ask = slots(4);
-      const answers = await Promise.all(Array.from({ length: 40 }, () => quota.take([ask])));
+      const answers = await Promise.all(Array.from({ length: 40 }, async () => quota.take([ask])));
       expect(answers.filter((answer) => answer.granted)).toHaveLength(4);
       for (const answer of answers) answer.release();
       await eventually(async () => {

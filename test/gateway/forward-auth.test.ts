@@ -204,7 +204,7 @@ describe('the audit log', () => {
         decision: 'allow',
         backend: null,
       },
-      { phase: 'outcome', operation: 'DropTable', status: 200, bytes_out: 0n, backend: null },
+      { phase: 'outcome', operation: 'DropTable', status: 200, bytes_out: 0, backend: null },
       { phase: 'attempt', operation: null, decision: 'invalid' },
       { phase: 'outcome', operation: null, status: 403, code: 0 },
     ]);

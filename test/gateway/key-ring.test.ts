@@ -78,6 +78,34 @@ describe('the keys in force', () => {
     await vi.waitFor(() => expect(ring.identify(made.text).kind).toBe('unknown'));
   });
 
+  it('end at their time, also for who was known a moment before', async () => {
+    const now = new Date();
+    const made = makeKey({ ...alice, expires: new Date(now.getTime() + 3_600_000) }, now);
+    await updateKeys(path, () => [made.stored]);
+    const ring = new KeyRing(path, undefined, () => undefined);
+    expect([1, 2].map(() => ring.identify(made.text).kind)).toEqual(['known', 'known']);
+    vi.useFakeTimers({ toFake: ['Date'], now: now.getTime() + 3_600_001 });
+    try {
+      expect(ring.identify(made.text)).toMatchObject({ kind: 'ended', state: 'expired' });
+    } finally {
+      vi.useRealTimers();
+    }
+    expect(ring.identify(made.text).kind).toBe('known');
+  });
+
+  it('have the roles of the file as it is now, also for who was known before', async () => {
+    const made = makeKey(alice, new Date());
+    await updateKeys(path, () => [made.stored]);
+    const ring = new KeyRing(path, undefined, () => undefined);
+    const roles = () => {
+      const identity = ring.identify(made.text);
+      return identity.kind === 'known' ? identity.principal.roles : [];
+    };
+    expect([roles(), roles()]).toEqual([['role:analyst'], ['role:analyst']]);
+    await updateKeys(path, (keys) => keys.map((key) => ({ ...key, roles: ['role:guest'] })));
+    await vi.waitFor(() => expect(roles()).toEqual(['role:guest']));
+  });
+
   it('stay those of the last good file while a bad one lies there', async () => {
     const made = makeKey(alice, new Date());
     await updateKeys(path, () => [made.stored]);

@@ -81,7 +81,7 @@ describe('an upload that is refused', () => {
     outgoing.write(CHUNK);
     const [incoming] = (await once(outgoing, 'response')) as [{ statusCode: number }];
     expect(incoming.statusCode).toBe(403);
-    expect(harness.audit.outcomes()).toMatchObject([{ status: 403, bytes_in: 0n }]);
+    expect(harness.audit.outcomes()).toMatchObject([{ status: 403, bytes_in: 0 }]);
     outgoing.destroy();
   });
 

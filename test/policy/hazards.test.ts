@@ -23,7 +23,9 @@ describe('what casbin does by itself, and the policy here does not', () => {
     const { lines: cells } = parseCsv(lines.join(''));
     const { policies } = checkLines(cells, parseModel(shippedModel).model!);
     const trie = buildTries(policies).get('user:ann')!;
-    const met = new MergedTrie([trie]).matching(['lake', 't777']).flatMap((entry) => entry.lines);
+    const met = new MergedTrie([trie])
+      .matching(['lake', 't777'])
+      .entries.flatMap((entry) => entry.lines);
     expect(met.map(({ line }) => line).sort((a, b) => a - b)).toEqual([1555, 1556]);
   });
 

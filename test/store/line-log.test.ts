@@ -214,4 +214,13 @@ describe('a log whose folder cannot be written', () => {
     expect(log.fault).toMatch(/; 5 lines are lost$/);
     await expect(log.close()).rejects.toThrow(/^15 lines are lost: .*ENOENT/);
   });
+
+  it('counts the lines that its framing would have made', async () => {
+    const log = openLog(join(await newFolder(), 'log'), { framing: bare });
+    await expect(log.append(line('refused'), true)).rejects.toThrow('ENOENT');
+    await log.append({ ...line('x'.repeat(15 * 2 ** 20)), lines: 70 }, false);
+    await log.append({ ...line('x'.repeat(2 ** 20)), lines: 30 }, false);
+    expect(log.fault).toMatch(/; 30 lines are lost$/);
+    await expect(log.close()).rejects.toThrow(/^70 lines are lost: .*ENOENT/);
+  });
 });

@@ -34,7 +34,7 @@ describe('counters in Redis', () => {
   it('are shared by gateways of one catalog, and by no other', async () => {
     const catalog = randomUUID();
     const [one, two, other] = [await fresh(catalog), await fresh(catalog), await fresh()];
-    const answers = [one, two, one, two].map((quota) => quota.take([ask('a')]));
+    const answers = [one, two, one, two].map(async (quota) => quota.take([ask('a')]));
     const granted = (await Promise.all(answers)).filter((answer) => answer.granted);
     expect(granted).toHaveLength(3);
     expect((await other.take([ask('a')])).granted).toBe(true);

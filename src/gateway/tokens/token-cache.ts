@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { Principal } from '../../protocol/principal.ts';
 
 interface Entry {
@@ -45,5 +45,5 @@ export class TokenCache {
 }
 
 function hashOf(token: string): string {
-  return createHash('sha256').update(token, 'latin1').digest('base64');
+  return hash('sha256', token, 'base64url');
 }

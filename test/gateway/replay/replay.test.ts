@@ -56,7 +56,8 @@ function isOpen({ operation, query }: OperationMatch): boolean {
 
 /** Decides a request as the gateway does: by its route, then what its body asks for. */
 function decided(request: Request, { snapshot }: LoadedPolicy): Partial<AuditRecord> {
-  const { route, ip: sourceIp, micros: arrivedMicros, context } = request;
+  const { route, ip: sourceIp, context } = request;
+  const arrivedMicros = Number(request.micros);
   const known = { principal: request.principal, route, sourceIp, arrivedMicros, context };
   const digest = { policy_digest: snapshot.digest };
   let rights: AuditRecord['rights'] = [];
