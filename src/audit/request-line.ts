@@ -39,9 +39,7 @@ export class RequestLine implements DecidedRequest {
 
   surroundings(): Surroundings {
     const ip: unknown = JSON.parse(this.#between(',"source_ip":', ',"user_agent":'));
-    const context = JSON.parse(
-      this.#between(',"context":', ',"commit":'),
-    ) as Surroundings['context'];
+    const context = JSON.parse(this.#context()) as Surroundings['context'];
     const duration = Number.parseInt(this.#after(DURATION), 10);
     return {
       ip: typeof ip === 'string' ? ip : null,
@@ -54,6 +52,13 @@ export class RequestLine implements DecidedRequest {
   record(): DecidedRecord {
     // Its texts are kept for long; parts of a long text would keep all of it.
     return decodeRecord(Buffer.from(this.#line).toString());
+  }
+
+  /** Its keys are the caller's, and one may be called like the field behind it, which alone is the last of that name. */
+  #context(): string {
+    const name = ',"context":';
+    const start = this.#line.indexOf(name) + name.length;
+    return this.#line.slice(start, this.#line.lastIndexOf(',"commit":'));
   }
 
   #quoted(name: string): string {

@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import type { DecidedRequest } from './decided-request.ts';
 import { linePieces } from './line-pieces.ts';
 import { filesOf, instancesOf, segmentOf, type LogFile } from './log-folder.ts';
+import { isAbsent } from './log-part.ts';
 import { RequestLine } from './request-line.ts';
 import { requestColumns, requestsOfBatch } from './request-rows.ts';
 import { parseSeal } from './seal.ts';
@@ -96,8 +97,4 @@ async function* recordsOfSegment(path: string): AsyncGenerator<Requests> {
   } finally {
     await segment.close();
   }
-}
-
-function isAbsent(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'ENOENT';
 }

@@ -122,18 +122,33 @@ async function checkRecords(
   const [first, judged] =
     bad !== undefined
       ? [head.count + 1n, bad]
-      : (cutOff(head, seal) ?? [from.count + 1n, { kind: 'edited', text: whole } as const]);
+      : ((await cutOff(place, head, seal)) ?? [
+          from.count + 1n,
+          { kind: 'edited', text: whole } as const,
+        ]);
   const finding = { ...judged, instance, file: file.path, line: null, sequence: first };
   return { head, finding };
 }
 
-/** The records that were taken from the end of a segment whose others are as they were. */
-function cutOff(
+/**
+ * The records that were taken from the end of a segment whose others are as they were; or that
+ * are there still, behind bytes that say that there are fewer: then the last one's hash is.
+ */
+async function cutOff(
+  { file }: SegmentPlace,
   { count }: ChainHead,
   seal: Seal | undefined,
-): readonly [bigint, Judged] | undefined {
+): Promise<readonly [bigint, Judged] | undefined> {
   if (seal === undefined || count >= seal.after.count) return undefined;
-  return [count + 1n, { kind: 'removed', text: removedText(count + 1n, seal.after.count) }];
+  const [first, last] = [count + 1n, seal.after.count];
+  const isHidden = (await readFile(file.path)).includes(seal.after.hash);
+  const hidden = `the file was edited to hide its records from ${first} to ${last}`;
+  return [
+    first,
+    isHidden
+      ? { kind: 'edited', text: hidden }
+      : { kind: 'removed', text: removedText(first, last) },
+  ];
 }
 
 interface FirstBad {

@@ -4,6 +4,7 @@ import { parseCommits, type WrittenRule } from '../policy/commits.ts';
 import type { RulesCheck } from '../policy/load.ts';
 import { parsePattern } from '../policy/pattern.ts';
 import { formatFinding, PolicyError, type Finding } from '../policy/policy-error.ts';
+import { partsOf } from '../policy/rights.ts';
 import { remoteFindings, type ServedNamespaces } from '../policy/remote-rules.ts';
 import { COMMITS_FILE } from '../rules/commit-rule.ts';
 import type { Environment } from './config-environment.ts';
@@ -67,8 +68,14 @@ function servedBy(backends: unknown): readonly ServedNamespaces[] {
     const name = 'name' in backend ? String(backend.name) : '';
     const remote = 'type' in backend && backend.type !== 'embedded';
     const namespaces: unknown = 'namespaces' in backend ? backend.namespaces : [];
-    return [{ name, remote, patterns: patternsOf(namespaces) }];
+    const trust: unknown = 'trust' in backend ? backend.trust : [];
+    return [{ name, remote, patterns: patternsOf(namespaces), trust: actionsOf(trust) }];
   });
+}
+
+function actionsOf(trust: unknown): ServedNamespaces['trust'] {
+  if (!Array.isArray(trust)) return new Set();
+  return new Set(trust.flatMap((action: unknown) => partsOf(String(action)) ?? []));
 }
 
 function patternsOf(namespaces: unknown): ServedNamespaces['patterns'] {

@@ -5,9 +5,14 @@ import type { Authorized } from './steps.ts';
 
 /**
  * Judges a commit by what its route and headers tell.
+ * @param isRemote Whether it is for a backend elsewhere.
  * @throws RuleRefusal
  */
-export function checkCommit(authorized: Authorized, { commits }: PolicySnapshot): Authorized {
+export function checkCommit(
+  authorized: Authorized,
+  { commits }: PolicySnapshot,
+  isRemote: () => boolean,
+): Authorized {
   const { route, context, principal, incoming } = authorized;
   const { operation, object, target } = route;
   if (commits.rules.length === 0 || !operation.mutates) return authorized;
@@ -18,6 +23,7 @@ export function checkCommit(authorized: Authorized, { commits }: PolicySnapshot)
     mode: queryMode(operation, route.query) ?? null,
     contentLength: lengthOf(incoming.headers['content-length']),
     context,
+    isRemote,
     now: Date.now(),
   });
   return authorized;

@@ -20,6 +20,7 @@ import { reaches } from './reach.ts';
 import { RightSet } from './right-set.ts';
 import { RoleGraph } from './role-graph.ts';
 import { onlyGiven, wantsUnder } from './scopes.ts';
+import { SummedGrants } from './summed-grants.ts';
 import type { PolicySnapshot, Verdict } from './snapshot.ts';
 import { buildTries } from './trie.ts';
 import type { Entry, TrieNode } from './trie.ts';
@@ -101,7 +102,8 @@ export class CompiledSnapshot implements PolicySnapshot {
     if (requestFault(principal.subject, object) !== undefined) return false;
     const view = this.#views.of(principal);
     const wants = wantsUnder(wantAnything, view.scopes, object);
-    const grants = new EntryGrants(view.extra.merged.matching(object).entries, circumstances);
+    // A listing asks this of each entry: merging lines for every one of them would cost more.
+    const grants = new SummedGrants(view.extra.roots, object, circumstances);
     const reserved = isReserved(object);
     if (wants.some((want) => holds(want, grants, reserved))) return true;
     return kind === 'namespace' && reachable(view, subtreeOf(object), wantAnything, circumstances);

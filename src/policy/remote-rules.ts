@@ -1,5 +1,7 @@
 import { COMMITS_FILE, type RequirementName } from '../rules/commit-rule.ts';
 import { requirementNames } from '../rules/requirements.ts';
+import type { Action } from '../protocol/operation.ts';
+import type { OperationName } from '../protocol/operation-name.ts';
 import type { WrittenRule } from './commits.ts';
 import { formatPattern, intersect, type Pattern } from './pattern.ts';
 import type { Finding } from './policy-error.ts';
@@ -17,7 +19,16 @@ export interface ServedNamespaces {
   readonly name: string;
   readonly remote: boolean;
   readonly patterns: readonly Pattern[];
+  /** The operations that it is trusted with, whatever their bodies say. */
+  readonly trust: ReadonlySet<Action>;
 }
+
+/** What the body of an operation can do to a table that the route does not show, and which demands that concerns; null for all. */
+const bodies: Partial<Record<OperationName, readonly RequirementName[] | null>> = {
+  RenameTable: ['no_drop'],
+  RegisterTable: ['no_drop'],
+  DropNamespace: null,
+};
 
 /** What is wrong with rules that could meet a remote table and cannot be judged there. */
 export function remoteFindings(
@@ -29,26 +40,46 @@ export function remoteFindings(
       (name) => rule.require[name] !== undefined && !judged.has(name),
     );
     const named = [...unjudged, ...(rule.webhook === null ? [] : ['webhook'])];
-    const met = named.length === 0 ? undefined : firstRemote(rule.patterns, backends);
-    if (met === undefined) return [];
-    const text = `${rule.name} demands ${named.join(', ')} of ${met.pattern}, which can be a table of the remote backend ${met.name}, where that cannot be judged`;
+    const met = remotesOf(rule.patterns, backends);
+    const [first] = met;
+    if (first === undefined) return [];
+    if (named.length === 0) return met.flatMap((one) => trustFindings(rule, one)).slice(0, 1);
+    const text = `${rule.name} demands ${named.join(', ')} of ${first.pattern}, which can be a table of the remote backend ${first.name}, where that cannot be judged`;
     return [{ file: COMMITS_FILE, line: rule.line, text }];
   });
 }
 
-function firstRemote(
+/** What such a backend may be asked to do to tables that only its bodies name. */
+function trustFindings(rule: WrittenRule, { name, pattern, trust }: Met): readonly Finding[] {
+  const unjudged = Object.entries(bodies).filter(
+    ([operation, demands]) =>
+      trust.has(operation as OperationName) &&
+      (demands === null || demands.some((demand) => rule.require[demand] !== undefined)),
+  );
+  if (unjudged.length === 0) return [];
+  const operations = unjudged.map(([operation]) => operation).join(', ');
+  const text = `${rule.name} is about ${pattern}, which can be a table of the remote backend ${name}: that is trusted with ${operations}, of which only it reads what the body does`;
+  return [{ file: COMMITS_FILE, line: rule.line, text }];
+}
+
+interface Met extends Pick<ServedNamespaces, 'name' | 'trust'> {
+  readonly pattern: string;
+}
+
+function remotesOf(
   patterns: readonly Pattern[],
   backends: readonly ServedNamespaces[],
-): { readonly name: string; readonly pattern: string } | undefined {
+): readonly Met[] {
+  const met: Met[] = [];
   for (const pattern of patterns) {
-    for (const { name, remote, patterns: served } of backends) {
+    for (const { name, remote, patterns: served, trust } of backends) {
       const common = served
         .map((one) => intersect(pattern, one))
         .filter((one) => one !== undefined);
-      if (remote && common.length > 0) return { name, pattern: formatPattern(pattern) };
+      if (remote && common.length > 0) met.push({ name, trust, pattern: formatPattern(pattern) });
       // All of it is served before any other backend is asked.
       if (common.some((one) => formatPattern(one) === formatPattern(pattern))) break;
     }
   }
-  return undefined;
+  return met;
 }

@@ -7,6 +7,19 @@ declare const filtered: unique symbol;
 /** Names that went through a permit: the only names that a listing can answer with. */
 export type VisibleNames = readonly string[] & { readonly [filtered]: true };
 
+/** Some of the names, in their order. */
+export function someOf(
+  names: VisibleNames,
+  isMeant: (name: string, at: number) => boolean,
+): VisibleNames {
+  return names.filter(isMeant) as readonly string[] as VisibleNames;
+}
+
+/** Names, one part after the other. */
+export function joined(parts: readonly VisibleNames[]): VisibleNames {
+  return parts.flat() as readonly string[] as VisibleNames;
+}
+
 /**
  * What authorisation hands on with a request. The engine asks it for every
  * object and mode that only the body names, and lists nothing but what it shows.

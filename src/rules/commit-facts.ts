@@ -93,6 +93,8 @@ export interface CommitFacts {
   readonly keeper: RowKeeper;
   /** The new version; null where none is made. */
   readonly change: VersionChange | null;
+  /** Why nobody can tell what a version does to the one before; the change is null then. */
+  readonly unknown?: string;
   /** Rows that go without a new version. */
   readonly removal?: Pick<VersionChange, 'rowsBefore' | 'rowsRemoved'>;
   /** The path that the table gets. */

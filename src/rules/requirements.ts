@@ -74,8 +74,24 @@ export function brokenBy(rule: CommitRule, facts: CommitFacts): string | undefin
 
 function judged(name: RequirementName, rule: CommitRule, facts: CommitFacts): string | undefined {
   const { [name]: demand } = rule.require;
-  return demand === undefined ? undefined : judgeOf(name)(demand, facts, rule);
+  if (demand === undefined) return undefined;
+  if (facts.unknown !== undefined && comparing.has(name)) {
+    return `${name} cannot be judged, since ${facts.unknown}`;
+  }
+  return judgeOf(name)(demand, facts, rule);
 }
+
+/** The keys that look at what a version does to the one before. */
+const comparing: ReadonlySet<RequirementName> = new Set<RequirementName>([
+  'append_only',
+  'schema',
+  'columns',
+  'check',
+  'unique',
+  'max_rows',
+  'max_bytes',
+  'max_removed_share',
+]);
 
 /** The judge of a key takes what the key demands. */
 function judgeOf(name: RequirementName): Judge<RequirementName> {

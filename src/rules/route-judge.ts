@@ -1,5 +1,5 @@
 import type { ObjectPath } from '../protocol/identifier.ts';
-import type { Operation } from '../protocol/operation.ts';
+import type { Action, Operation } from '../protocol/operation.ts';
 import type { CommitAction, CommitFacts } from './commit-facts.ts';
 import type { CommitRule, RequirementName, RuleSet } from './commit-rule.ts';
 import { RuleRefusal } from './refusal.ts';
@@ -17,6 +17,8 @@ export interface CommitRoute {
   /** The length of the body as its header says it; null where it does not. */
   readonly contentLength: bigint | null;
   readonly context: ReadonlyMap<string, string>;
+  /** Whether a backend elsewhere keeps the table: nobody judges it later. */
+  readonly isRemote: () => boolean;
   /** Milliseconds since 1970. */
   readonly now: number;
 }
@@ -47,13 +49,14 @@ export function judgeRoute({ rules }: RuleSet, route: CommitRoute): void {
   }
 }
 
-function factsOf({ operation, object, target, mode, context, now }: CommitRoute): CommitFacts {
-  const overwrites = operation.name === 'InsertIntoTable' && mode === 'overwrite';
+function factsOf(route: CommitRoute): CommitFacts {
+  const { operation, object, target, context, now } = route;
+  const classes = overwriteOf(route);
   return {
     table: object,
     operation: operation.name,
-    action: overwrites ? 'overwrite' : (actions[operation.name] ?? 'commit'),
-    classes: new Set(overwrites ? (['modify'] as const) : []),
+    action: classes.length > 0 ? 'overwrite' : (actions[operation.name] ?? 'commit'),
+    classes: new Set(classes),
     branch: 'main',
     keeper: 'here',
     change: null,
@@ -62,6 +65,13 @@ function factsOf({ operation, object, target, mode, context, now }: CommitRoute)
     // A body may bring what the headers lack.
     context: operation.body === 'json' || operation.body === 'map' ? null : context,
   };
+}
+
+/** What an overwrite counts as; nothing for what is none. Whether there is a table to overwrite, the engine knows and judges itself. */
+function overwriteOf({ operation, mode, isRemote }: CommitRoute): readonly Action[] {
+  if (mode !== 'overwrite') return [];
+  if (operation.name === 'InsertIntoTable') return ['modify'];
+  return operation.name === 'CreateTable' && isRemote() ? ['drop', 'DropTable'] : [];
 }
 
 function reduced(rule: CommitRule): CommitRule {
@@ -73,9 +83,14 @@ function reduced(rule: CommitRule): CommitRule {
 
 function lengthFault(
   { require: { max_bytes: most } }: CommitRule,
-  { operation, contentLength }: CommitRoute,
+  { operation, contentLength, isRemote }: CommitRoute,
 ): string | undefined {
-  if (most === undefined || contentLength === null || operation.body !== 'arrow') return undefined;
+  if (most === undefined || operation.body !== 'arrow') return undefined;
+  if (contentLength === null) {
+    return isRemote()
+      ? `its body does not say how long it is, and at most ${most} bytes may be added`
+      : undefined;
+  }
   return contentLength > most
     ? `its body has ${contentLength} bytes, and at most ${most} may be added`
     : undefined;

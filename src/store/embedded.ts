@@ -86,7 +86,8 @@ class EmbeddedStore implements Store {
       range.reverse === true
         ? { reverse: true, start: end, exclusiveStart: true, end: start, inclusiveEnd: true }
         : { start, end };
-    return entries(values, { ...span, limit: range.limit });
+    const options = { ...span, limit: range.limit };
+    return range.keysOnly === true ? keys(values, options) : entries(values, options);
   }
 
   async commit(checks: readonly Check[], writes: readonly Write[]): Promise<CommitResult> {
@@ -221,6 +222,12 @@ function replaced(): StoreError {
 
 function entries(table: Bytes, options: Parameters<Bytes['getRange']>[0]): readonly StoreEntry[] {
   return [...table.getRange(options)].map(({ key, value }) => ({ key: keyText(key), value }));
+}
+
+const NO_VALUE = new Uint8Array();
+
+function keys(table: Bytes, options: Parameters<Bytes['getKeys']>[0]): readonly StoreEntry[] {
+  return [...table.getKeys(options)].map((key) => ({ key: keyText(key), value: NO_VALUE }));
 }
 
 /** Keys are looked at before the transaction, so that one commit's key cannot spoil another's batch. */

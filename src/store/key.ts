@@ -32,5 +32,6 @@ export function boundBytes(bound: string): Buffer {
 
 /** The key that bytes of a store stand for. */
 export function keyText(bytes: Uint8Array): string {
+  if (bytes instanceof Buffer) return bytes.toString();
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString();
 }

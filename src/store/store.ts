@@ -35,6 +35,8 @@ export interface Range {
   readonly limit: number;
   /** From the end backwards. */
   readonly reverse?: boolean;
+  /** The values are not asked for, and may be empty: some stores then answer with less work. */
+  readonly keysOnly?: boolean;
 }
 
 /** One applied commit, in the order in which they took effect. */

@@ -52,6 +52,8 @@ const text = fc.string({ unit: 'binary', maxLength: 12 });
 const nasty = fc.oneof(
   text,
   fc.constantFrom('","operation":"x', ',"status":', '\\","context":{', '"phase":"outcome"', '\n'),
+  // A caller may call a key of a context like a field of the record.
+  fc.constantFrom('commit', 'context', 'status', 'hash', 'time'),
 );
 
 describe('the requests of a log', () => {

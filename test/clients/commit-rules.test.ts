@@ -12,6 +12,7 @@ const RULES = `rules:
   - { name: growing, tables: [/log], require: { append_only: true, schema: additive, no_drop: true } }
   - { name: few, tables: [/log], mode: warn, require: { max_rows: 1 } }
   - { name: unread, tables: [/strict1], require: { check: 'id > 0' } }
+  - { name: steps, tables: [/steps], require: { max_rows: 3, append_only: true } }
   - { name: share, tables: [/share], require: { max_removed_share: 0.5 } }
 `;
 
@@ -113,10 +114,28 @@ describe('a table that LanceDB writes itself', () => {
   it('gets no rows under a rule about them, and loses no more than it may', async () => {
     expect(await refused('strict', 'create', '/strict1')).toEqual([400, 20, 'commits.yaml:5']);
     await client.createTable('share', [{ id: 1 }, { id: 2 }, { id: 3 }]);
-    expect(await refused('share', 'overwrite')).toEqual([400, 20, 'commits.yaml:6']);
+    expect(await refused('share', 'overwrite')).toEqual([400, 20, 'commits.yaml:7']);
     const table = await client.openTable('share');
     await table.delete('id = 1');
     expect(await idsOf(table)).toEqual([2, 3]);
+  });
+});
+
+describe('a branch that LanceDB writes itself', () => {
+  it('is compared with what it came from, be that a branch', async () => {
+    const table = await client.createTable('steps', [{ id: 1 }, { id: 2 }]);
+    await table.add([{ id: 3 }, { id: 4 }]);
+    await (await table.branches()).create('dev');
+    const dev = await client.openTable('steps', undefined, { branch: 'dev' });
+    await dev.add([{ id: 5 }, { id: 6 }, { id: 7 }]);
+    await dev.add([{ id: 8 }]);
+    await (await dev.branches()).create('child', 'dev');
+    const child = await client.openTable('steps', undefined, { branch: 'child' });
+    await child.add([{ id: 9 }]);
+    await (await table.branches()).create('old', undefined, 1);
+    expect(await idsOf(child)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9]);
+    const judged = (await commitsOf('/steps')).map(({ status }) => status);
+    expect(judged).toEqual(Array.from({ length: 8 }, () => 200));
   });
 });
 

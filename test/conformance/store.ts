@@ -207,7 +207,13 @@ export function storeSuite(name: string, open: () => Promise<StoreUnderTest>): v
       await fc.assert(
         fc.asyncProperty(
           fc.array(key, { maxLength: 5 }),
-          fc.record({ start: bound, end: bound, limit: fc.nat(8), reverse: fc.boolean() }),
+          fc.record({
+            start: bound,
+            end: bound,
+            limit: fc.nat(8),
+            reverse: fc.boolean(),
+            keysOnly: fc.boolean(),
+          }),
           async (added, range) => {
             await put(
               store,

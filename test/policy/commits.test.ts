@@ -161,9 +161,11 @@ describe('commit rules', () => {
 describe('rules that meet remote tables', () => {
   const served = (name: string, remote: boolean, text: string) => {
     const result = parsePattern(text);
-    return { name, remote, patterns: 'pattern' in result ? [result.pattern] : [] };
+    const trust = new Set(name === 'east' ? (['RenameTable', 'DropNamespace'] as const) : []);
+    return { name, remote, patterns: 'pattern' in result ? [result.pattern] : [], trust };
   };
   const backends = [served('own', false, '/own/**'), served('west', true, '/west/**')];
+  const east = served('east', true, '/east/**');
   const on = (tables: string, require: string) =>
     parseCommits(`rules:\n  - { name: r, tables: ["${tables}"], require: { ${require} } }\n`);
 
@@ -186,5 +188,21 @@ describe('rules that meet remote tables', () => {
     ],
   ])('on %s by %s', (tables, require, texts) => {
     expect(remoteFindings(on(tables, require), backends).map(({ text }) => text)).toEqual(texts);
+  });
+
+  it.each([
+    ['/east/**', 'no_drop: true', 'RenameTable, DropNamespace'],
+    ['/**', 'no_drop: true', 'RenameTable, DropNamespace'],
+    ['/east/t', 'context: [a]', 'DropNamespace'],
+    ['/west/**', 'no_drop: true', null],
+  ])('on %s by %s where a backend is trusted with bodies', (tables, require, operations) => {
+    const found = remoteFindings(on(tables, require), [...backends, east]);
+    expect(found.map(({ text }) => text)).toEqual(
+      operations === null
+        ? []
+        : [
+            `r is about ${tables}, which can be a table of the remote backend east: that is trusted with ${operations}, of which only it reads what the body does`,
+          ],
+    );
   });
 });

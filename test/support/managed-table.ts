@@ -21,15 +21,26 @@ export interface Staged {
   readonly suffix?: string;
 }
 
-/** The manifest of a version with one column and one fragment; other bytes each time unless a file is named. */
-export function manifestOf(version: bigint, rows = 1, file: string = randomUUID()): Buffer {
+/**
+ * The manifest of a version with one column and one fragment; other bytes each time unless a file is named.
+ * @param base The folder of the table whose file it is; that of the manifest's own branch when absent.
+ */
+export function manifestOf(
+  version: bigint,
+  rows = 1,
+  file: string = randomUUID(),
+  base?: string,
+): Buffer {
   const column = messageOf([2, 'n'], [4, 2n ** 64n - 1n], [5, 'int64'], [6, 1]);
-  const data = messageOf([1, `${file}.lance`], [6, 100]);
+  const place: readonly MessageField[] = base === undefined ? [] : [[7, 3]];
+  const bases: readonly MessageField[] =
+    base === undefined ? [] : [[18, messageOf([1, 3], [3, 1], [4, base])]];
+  const data = messageOf([1, `${file}.lance`], [6, 100], ...place);
   const fragments: readonly MessageField[] =
     rows === 0 ? [] : [[2, messageOf([2, data], [4, rows])]];
   const seconds: MessageField = [7, messageOf([1, 1_700_000_000])];
   return manifestFile(
-    messageOf([1, column], ...fragments, [3, BigInt.asUintN(64, version)], seconds),
+    messageOf([1, column], ...fragments, [3, BigInt.asUintN(64, version)], seconds, ...bases),
   );
 }
 

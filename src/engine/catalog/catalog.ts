@@ -2,7 +2,7 @@ import { CatalogError } from '../../protocol/errors.ts';
 import type { ObjectPath } from '../../protocol/identifier.ts';
 import type { Permit } from '../../protocol/permit.ts';
 import type { Check, Store, Write } from '../../store/store.ts';
-import { children } from './children.ts';
+import { childrenByChunks, type Child } from './children.ts';
 import type { Committer } from './commit-loop.ts';
 import type { JudgeTable } from './judge-table.ts';
 import { namespacesOf, tablesOf } from './keys.ts';
@@ -199,10 +199,9 @@ export class Catalog {
     return visiblePage(found, 'table', page.limit, permit);
   }
 
-  async *#namespaces(parent: ObjectPath, page: PageRequest): AsyncGenerator<Entry> {
-    const prefix = namespacesOf(parent);
-    for await (const { name } of children(this.#parts.store, prefix, page.after, chunkOf(page))) {
-      yield { name, path: [...parent, name] };
+  async *#namespaces(parent: ObjectPath, page: PageRequest): AsyncGenerator<readonly Entry[]> {
+    for await (const found of this.#children(namespacesOf(parent), page, true)) {
+      yield found.map(({ name }) => ({ name, path: [...parent, name] }));
     }
   }
 
@@ -210,11 +209,19 @@ export class Catalog {
     parent: ObjectPath,
     page: PageRequest,
     filter: TableFilter,
-  ): AsyncGenerator<Entry> {
-    const found = children(this.#parts.store, tablesOf(parent), page.after, chunkOf(page));
-    for await (const { name, value } of found) {
-      if (passes(value, filter)) yield { name, path: [...parent, name] };
+  ): AsyncGenerator<readonly Entry[]> {
+    for await (const found of this.#children(tablesOf(parent), page, filter.declared)) {
+      const meant = filter.declared ? found : found.filter(({ value }) => passes(value, filter));
+      yield meant.map(({ name }) => ({ name, path: [...parent, name] }));
     }
+  }
+
+  #children(
+    prefix: string,
+    page: PageRequest,
+    keysOnly: boolean,
+  ): AsyncGenerator<readonly Child[]> {
+    return childrenByChunks(this.#parts.store, prefix, page.after, chunkOf(page), keysOnly);
   }
 
   async *#allTables(
@@ -222,7 +229,7 @@ export class Catalog {
     page: PageRequest,
     filter: TableFilter,
     permit: Permit,
-  ): AsyncGenerator<Entry> {
+  ): AsyncGenerator<readonly Entry[]> {
     const found = walkTables(this.#parts.store, {
       delimiter,
       after: page.after,
@@ -230,7 +237,7 @@ export class Catalog {
       opens: (path) => permit.sees(path, 'namespace'),
     });
     for await (const { id, path, value } of found) {
-      if (passes(value, filter)) yield { name: id, path };
+      if (passes(value, filter)) yield [{ name: id, path }];
     }
   }
 }

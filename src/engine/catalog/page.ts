@@ -1,5 +1,5 @@
 import type { ObjectPath } from '../../protocol/identifier.ts';
-import type { Permit, VisibleNames } from '../../protocol/permit.ts';
+import { joined, someOf, type Permit, type VisibleNames } from '../../protocol/permit.ts';
 
 /** Which part of a listing is asked for. */
 export interface PageRequest {
@@ -25,24 +25,39 @@ export interface Entry {
 
 /**
  * The first entries that a caller may see, as many as the page holds. Entries
- * come in the order of their names; one name is shown once.
+ * come in the order of their names, some at a time; one name is shown once. Each is judged
+ * once, and no more are than the page may have room for.
  */
 export async function visiblePage(
-  entries: AsyncIterable<Entry>,
+  chunks: AsyncIterable<readonly Entry[]>,
   kind: 'namespace' | 'table',
   limit: number,
   permit: Permit,
 ): Promise<Page> {
-  const visible: Entry[] = [];
-  let more = false;
-  for await (const entry of entries) {
-    if (entry.name === visible.at(-1)?.name || !permit.sees(entry.path, kind)) continue;
-    more = visible.length === limit;
-    if (more) break;
-    visible.push(entry);
+  const parts: VisibleNames[] = [];
+  let room = limit + 1;
+  let last: string | undefined;
+  for await (const chunk of chunks) {
+    for (let at = 0; at < chunk.length && room > 0;) {
+      const some = chunk.slice(at, at + room);
+      const shown = withoutRepeats(show(some, kind, permit), last);
+      parts.push(shown);
+      at += some.length;
+      room -= shown.length;
+      last = shown.at(-1) ?? last;
+    }
+    if (room === 0) break;
   }
-  const names = show(visible, kind, permit);
-  return { names, token: more ? names.at(-1) : undefined };
+  const found = joined(parts);
+  if (room > 0) return { names: found, token: undefined };
+  const names = someOf(found, (_, at) => at < limit);
+  return { names, token: names.at(-1) };
+}
+
+/** Names in order, each once. @param last The one before them. */
+function withoutRepeats(names: VisibleNames, last: string | undefined): VisibleNames {
+  const isRepeat = (name: string, at: number) => name === (at === 0 ? last : names[at - 1]);
+  return names.some(isRepeat) ? someOf(names, (name, at) => !isRepeat(name, at)) : names;
 }
 
 /** The page of someone who may see nothing. */

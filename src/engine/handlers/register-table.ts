@@ -55,12 +55,12 @@ async function registerNew(
     const placed = { path: call.request.object, record: existing.content };
     await judgeLeaving(call.rules, parts.tables, placed, 'overwrite');
   }
-  await judgeRegistering(call.rules, call.request.object, folder);
   const id = randomUUID();
+  const found = await backFill(parts, id, folder);
+  await judgeRegistering(call.rules, call.request.object, folder, found);
   const createdMillis = Date.now();
   const table = { id, kind: 'lance', location: folder, properties, createdMillis } as const;
   const { checks, writes } = reserveLocation(folder, id);
-  const found = await backFill(parts, id, folder);
   const answer = registered(call, table);
   await parts.catalog.createTableCommit(
     call.request.object,
@@ -82,14 +82,14 @@ async function registerAgain(
   const { object } = call.request;
   requireLanceTable(object, existing.content);
   const location = existing.content.location ?? '';
+  const found = await backFill(parts, existing.content.id, location);
   const placed = { path: object, record: existing.content };
-  await judgeRegisteringAgain(call.rules, parts.tables, placed, location);
+  await judgeRegisteringAgain(call.rules, parts.versions, placed, found);
   const given = call.body['properties'] === undefined ? {} : { properties: propertiesField(call) };
   const table = { ...existing.content, kind: 'lance', ...given } as const;
-  const { checks, writes } = await backFill(parts, table.id, location);
   const answer = registered(call, table);
   const seal = call.once.seal(() => answer);
-  await parts.catalog.createTableCommit(object, table, checks, writes, existing, seal);
+  await parts.catalog.createTableCommit(object, table, found.checks, found.writes, existing, seal);
   return answer;
 }
 

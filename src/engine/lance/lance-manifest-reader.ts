@@ -1,5 +1,6 @@
 import type { PbfReader } from 'pbf';
 import type {
+  LanceBase,
   LanceDataFile,
   LanceDeletions,
   LanceField,
@@ -47,14 +48,16 @@ function indexName(pbf: PbfReader): string {
   return innerMessage(pbf, fields, index).name;
 }
 
-type ManifestDraft = Omit<Draft<LanceManifest>, 'fields' | 'fragments' | 'metadata'> & {
+type ManifestDraft = Omit<Draft<LanceManifest>, 'fields' | 'fragments' | 'metadata' | 'bases'> & {
   readonly fields: LanceField[];
+  readonly bases: Map<number, LanceBase>;
   readonly fragments: LanceFragment[];
   readonly metadata: Map<string, string>;
 };
 
 function emptyManifest(): ManifestDraft {
-  const lists = { fields: [], fragments: [], metadata: new Map<string, string>() };
+  const maps = { metadata: new Map<string, string>(), bases: new Map<number, LanceBase>() };
+  const lists = { fields: [], fragments: [], ...maps };
   const absent = { branch: null, timestampMillis: null, indices: null, transactionFile: null };
   return { version: 0n, transaction: null, ...absent, ...lists };
 }
@@ -67,9 +70,25 @@ const manifestFields: FieldReaders<ManifestDraft> = {
   6: (manifest, pbf) => (manifest.indices = numberField(pbf)),
   7: (manifest, pbf) => (manifest.timestampMillis = millisOf(pbf)),
   12: (manifest, pbf) => (manifest.transactionFile = textField(pbf)),
+  18: (manifest, pbf) => manifest.bases.set(...baseOf(pbf)),
   20: (manifest, pbf) => (manifest.branch = textField(pbf)),
   21: (manifest, pbf) => (manifest.transaction = numberField(pbf)),
 };
+
+interface BaseDraft extends Draft<LanceBase> {
+  id: number;
+}
+
+const baseFields: FieldReaders<BaseDraft> = {
+  1: (base, pbf) => (base.id = smallField(pbf)),
+  3: (base, pbf) => (base.isTable = numberField(pbf) !== 0n),
+  4: (base, pbf) => (base.path = textField(pbf)),
+};
+
+function baseOf(pbf: PbfReader): readonly [number, LanceBase] {
+  const { id, ...base } = innerMessage(pbf, baseFields, { id: 0, isTable: false, path: '' });
+  return [id, base];
+}
 
 type FieldDraft = Omit<Draft<LanceField>, 'metadata'> & { readonly metadata: Map<string, string> };
 
@@ -112,7 +131,7 @@ const dataFileFields: FieldReaders<DataFileDraft> = {
     for (const number of smallFields(pbf)) file.fields.push(number);
   },
   6: (file, pbf) => (file.bytes = countField(pbf) || null),
-  7: (file, pbf) => (file.isElsewhere = numberField(pbf) >= 0n),
+  7: (file, pbf) => (file.base = smallField(pbf)),
 };
 
 interface DeletionDraft {
@@ -120,7 +139,7 @@ interface DeletionDraft {
   version: bigint;
   id: bigint;
   rows: bigint;
-  isElsewhere?: boolean;
+  base?: number;
 }
 
 const deletionFields: FieldReaders<DeletionDraft> = {
@@ -128,14 +147,14 @@ const deletionFields: FieldReaders<DeletionDraft> = {
   2: (file, pbf) => (file.version = numberField(pbf)),
   3: (file, pbf) => (file.id = numberField(pbf)),
   4: (file, pbf) => (file.rows = countField(pbf)),
-  7: (file, pbf) => (file.isElsewhere = numberField(pbf) >= 0n),
+  7: (file, pbf) => (file.base = smallField(pbf)),
 };
 
 function deletionsOf(pbf: PbfReader): LanceDeletions {
   const none: DeletionDraft = { kind: 0n, version: 0n, id: 0n, rows: 0n };
-  const { kind, version, id, rows, isElsewhere } = innerMessage(pbf, deletionFields, none);
+  const { kind, version, id, rows, base } = innerMessage(pbf, deletionFields, none);
   const name = `${version}-${id}.${kind === 0n ? 'arrow' : 'bin'}`;
-  return { name, rows, ...(isElsewhere === true && { isElsewhere }) };
+  return { name, rows, ...(base !== undefined && { base }) };
 }
 
 const NANOS_PER_MILLI = 1_000_000;

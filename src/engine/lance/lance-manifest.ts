@@ -5,8 +5,8 @@ export interface LanceDataFile {
   readonly fields: readonly number[];
   /** Null where the writer did not say. */
   readonly bytes: bigint | null;
-  /** It lies in the folder of another table or branch. */
-  readonly isElsewhere?: boolean;
+  /** Which of the manifest's bases it lies in; absent where that is the folder of the manifest's own branch. */
+  readonly base?: number;
 }
 
 /** What a manifest says of rows that are deleted. */
@@ -14,8 +14,16 @@ export interface LanceDeletions {
   /** What names the file: another file is another set of rows. */
   readonly name: string;
   readonly rows: bigint;
-  /** It lies in the folder of another table or branch. */
-  readonly isElsewhere?: boolean;
+  /** Which of the manifest's bases it lies in; absent where that is the folder of the manifest's own branch. */
+  readonly base?: number;
+}
+
+/** A folder of another table or branch in which files of a version lie. */
+export interface LanceBase {
+  /** As its client wrote it: a path, or the URL of one. */
+  readonly path: string;
+  /** Whether files lie in folders of it by their kinds, as in that of a table. */
+  readonly isTable: boolean;
 }
 
 /** Some rows of a Lance table. */
@@ -49,6 +57,7 @@ export interface LanceManifest {
   readonly fields: readonly LanceField[];
   readonly metadata: ReadonlyMap<string, string>;
   readonly fragments: readonly LanceFragment[];
+  readonly bases: ReadonlyMap<number, LanceBase>;
   /** Where in the file the list of indices is; null when there is none. */
   readonly indices: bigint | null;
   /** Name of the file with the transaction that made it; null where the writer did not say. */

@@ -1,6 +1,14 @@
-import { basename, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import type { LanceManifest } from './lance-manifest.ts';
-import { LanceManifestError, readMessage, type FieldReaders } from './lance-message.ts';
+import {
+  innerMessage,
+  LanceManifestError,
+  numberField,
+  readMessage,
+  textField,
+  type Draft,
+  type FieldReaders,
+} from './lance-message.ts';
 import { readManifestPart } from './manifest-file.ts';
 import { readPlain } from './plain-file.ts';
 
@@ -18,6 +26,7 @@ const kinds = {
   109: 'project',
   110: 'update_config',
   111: 'data_replacement',
+  113: 'clone',
 } as const;
 
 export type LanceChange = (typeof kinds)[keyof typeof kinds];
@@ -28,6 +37,14 @@ export interface LanceTransaction {
   readonly id: string | null;
   /** Null where the client did not say, or did something that is not known. */
   readonly change: LanceChange | null;
+  /** What a new branch is a copy of; absent of any other. */
+  readonly origin?: LanceOrigin;
+}
+
+/** A version of a branch; null for that of main. */
+export interface LanceOrigin {
+  readonly branch: string | null;
+  readonly version: bigint;
 }
 
 /** Nobody's transaction is longer. */
@@ -35,18 +52,16 @@ const MOST_BYTES = 64 * 1024 * 1024;
 
 /**
  * The transaction that made a manifest, as its writer says.
- * @param location The folder of the table.
- * @param path The manifest's file.
+ * @param path The manifest's file: a branch has the files of its transactions beside its versions.
  */
 export async function lanceTransaction(
-  location: string,
   path: string,
   manifest: Pick<LanceManifest, 'transaction' | 'transactionFile'>,
 ): Promise<LanceTransaction> {
   const id = manifest.transactionFile;
   try {
-    const message = await messageOf(location, path, manifest);
-    return { id, change: message === null ? null : changeOf(message) };
+    const message = await messageOf(path, manifest);
+    return { id, ...(message === null ? { change: null } : changeOf(message)) };
   } catch (error) {
     // What cannot be read is not known: whoever judges by it takes the worst.
     const missing = error instanceof Error && 'syscall' in error;
@@ -56,22 +71,31 @@ export async function lanceTransaction(
 }
 
 async function messageOf(
-  location: string,
   path: string,
   { transaction, transactionFile }: Pick<LanceManifest, 'transaction' | 'transactionFile'>,
 ): Promise<Uint8Array | null> {
   if (transaction !== null) return readManifestPart(path, transaction);
   if (transactionFile === null || basename(transactionFile) !== transactionFile) return null;
-  return readPlain(join(location, '_transactions', transactionFile), MOST_BYTES);
+  return readPlain(join(dirname(dirname(path)), '_transactions', transactionFile), MOST_BYTES);
 }
 
-function changeOf(message: Uint8Array): LanceChange | null {
-  const found: { change: LanceChange | null } = { change: null };
-  const readers: FieldReaders<typeof found> = Object.fromEntries(
-    Object.entries(kinds).map(([field, change]) => [
-      field,
-      (one: typeof found) => (one.change = change),
-    ]),
-  );
-  return readMessage(message, readers, found).change;
+type Change = Draft<Omit<LanceTransaction, 'id'>>;
+
+const changeReaders: FieldReaders<Change> = {
+  ...Object.fromEntries(
+    Object.entries(kinds).map(([field, change]) => [field, (one: Change) => (one.change = change)]),
+  ),
+  113: (one, pbf) => {
+    one.change = 'clone';
+    one.origin = innerMessage(pbf, originFields, { branch: null, version: 0n });
+  },
+};
+
+const originFields: FieldReaders<Draft<LanceOrigin>> = {
+  2: (origin, pbf) => (origin.branch = textField(pbf)),
+  3: (origin, pbf) => (origin.version = numberField(pbf)),
+};
+
+function changeOf(message: Uint8Array): Change {
+  return readMessage<Change>(message, changeReaders, { change: null });
 }

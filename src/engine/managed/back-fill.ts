@@ -20,6 +20,19 @@ import { recordOfFile } from './version-of-file.ts';
 export interface BackFill {
   readonly checks: readonly Check[];
   readonly writes: readonly Write[];
+  /** Every line of versions that the folder has, main first. */
+  readonly lines: readonly FoundLine[];
+}
+
+/** A line of versions, and those of it that the store does not know. */
+export interface FoundLine {
+  readonly chain: Chain;
+  /** The newest one that the store knows. */
+  readonly head: VersionRecord | undefined;
+  /** In ascending order; those that belong to no chain come first. */
+  readonly found: readonly VersionRecord[];
+  /** What it came from; absent of main. */
+  readonly origin?: Pick<BranchRef, 'parentBranch' | 'parentVersion'>;
 }
 
 export interface BackFillParts {
@@ -53,6 +66,7 @@ const AT_ONCE = 16;
 class Fill implements BackFill {
   readonly checks: Check[] = [];
   readonly writes: Write[] = [];
+  readonly lines: FoundLine[] = [];
   readonly #parts: BackFillParts;
   readonly #tableId: string;
   readonly #location: string;
@@ -64,17 +78,23 @@ class Fill implements BackFill {
   }
 
   /** @returns The newest version of the line, with and without a record before. */
-  async add(chain: Chain, folder: string): Promise<VersionRecord | undefined> {
+  async add(
+    chain: Chain,
+    folder: string,
+    origin?: FoundLine['origin'],
+  ): Promise<VersionRecord | undefined> {
     const head = await this.#parts.versions.head(this.#tableId, chain);
     this.checks.push(headCheck(this.#tableId, head, chain.key));
     const found = await lanceManifests(folder);
     const unknown = await this.#unknown(chain, found);
     let newest = head?.content;
+    const records: VersionRecord[] = [];
     for (let start = 0; start < unknown.length; start += AT_ONCE) {
       const some = unknown.slice(start, start + AT_ONCE);
       for (const record of await Promise.all(
         some.map((one) => recordOfFile(this.#location, one)),
       )) {
+        records.push(record);
         this.writes.push(this.#write(chain, record));
         const isNewer = newest === undefined || record.version > newest.version;
         if (!isDetached(record.version) && isNewer) newest = record;
@@ -83,6 +103,9 @@ class Fill implements BackFill {
     if (newest !== undefined && newest !== head?.content) {
       this.writes.push(...versionWrites(this.#tableId, newest, chain.key).slice(0, 1));
     }
+    const ascending = records.toSorted((one, other) => (one.version < other.version ? -1 : 1));
+    const line = { chain, head: head?.content, found: ascending };
+    this.lines.push(origin === undefined ? line : { ...line, origin });
     return newest;
   }
 
@@ -92,11 +115,12 @@ class Fill implements BackFill {
     const folder = join(this.#location, LANCE_TREE, name);
     const stored = await branches.find(this.#tableId, name);
     if (stored !== undefined) {
-      await this.add({ ...chainOf(name, stored), lineage: [] }, folder);
+      await this.add({ ...chainOf(name, stored), lineage: [] }, folder, ref);
       return;
     }
     const id = ids.get(name)!;
-    const first = await this.add({ branch: name, key: id, lineage: [], checks: [] }, folder);
+    const chain = { branch: name, key: id, lineage: [], checks: [] };
+    const first = await this.add(chain, folder, ref);
     if (first === undefined) return;
     const known = await branches.find(this.#tableId, ref.parentBranch);
     const above = known?.content.id ?? ids.get(ref.parentBranch) ?? MAIN;

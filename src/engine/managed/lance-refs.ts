@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { isJsonObject, parseJson, type JsonValue } from '../../protocol/json.ts';
 import { readPlain } from '../lance/plain-file.ts';
 import { namesIn } from '../lance/versions.ts';
+import { branchNameFault } from '../table/branch-name.ts';
 import { MAIN } from '../table/chain.ts';
 import { isAbsent, ownership } from './place.ts';
 
@@ -24,10 +25,11 @@ export interface TagRef {
 const REFS = '_refs';
 const SUFFIX = '.json';
 
-/** The branches of a table as Lance clients wrote them down. What cannot be read is passed over. */
+/** The branches of a table as Lance clients wrote them down. What cannot be read, or no branch can be called, is passed over. */
 export async function branchRefs(location: string): Promise<ReadonlyMap<string, BranchRef>> {
   const refs = await readRefs(location, 'branches', branchOf);
-  return new Map(refs.map((ref) => [ref.name, ref]));
+  const named = refs.filter(({ name }) => branchNameFault(name) === undefined);
+  return new Map(named.map((ref) => [ref.name, ref]));
 }
 
 /** The tags of a table as Lance clients wrote them down. What cannot be read is passed over. */

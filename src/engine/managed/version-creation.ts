@@ -14,6 +14,7 @@ import { branchNotFound, chainOf } from '../table/branches.ts';
 import { MAIN, MAIN_CHAIN, type Chain } from '../table/chain.ts';
 import { encodeVersion } from '../table/version-codec.ts';
 import { versionWrites } from '../table/version-commit.ts';
+import { branchBase, type FirstVersion } from './branch-base.ts';
 import type { KnownManifests } from './known-manifests.ts';
 import { lanceSummary, repeatedSummary } from './lance-summary.ts';
 import { exists, holdStaged, sameBytes } from './managed-manifests.ts';
@@ -104,15 +105,11 @@ export class VersionPlan {
     requireNext(request, target.next);
     const staged = await readStaged(locationOf(table), place, request);
     await requireFree(table, request, place);
-    const base = await this.#baseOf(table, request, target);
-    await this.#judge?.({
-      path: request.path,
-      table,
-      branch: request.branch,
-      base,
-      manifest: staged.manifest,
-      file: join(locationOf(table), place.staging),
-    });
+    const { manifest } = staged;
+    const file = join(locationOf(table), place.staging);
+    const base = await this.#baseOf(table, request, target, { manifest, file });
+    const { path, branch } = request;
+    await this.#judge?.({ path, table, branch, base, manifest, file });
     const held = heldName(request, place);
     this.#held.add(join(locationOf(table), held));
     await holdStaged(locationOf(table), place.staging, held, target.base === undefined);
@@ -143,17 +140,17 @@ export class VersionPlan {
     table: TableRecord,
     { branch, version }: VersionRequest,
     { base, line }: Target,
+    staged: Omit<FirstVersion, 'version'>,
   ): Promise<VersionRecord | undefined> {
-    const { versions } = this.#parts;
     if (base !== undefined) return base;
     if (version < 0n) {
       const chain = await this.#chain(table, branch);
-      return chain === undefined ? undefined : (await versions.head(table.id, chain))?.content;
+      return chain === undefined
+        ? undefined
+        : (await this.#parts.versions.head(table.id, chain))?.content;
     }
     if (line?.origin === undefined) return undefined;
-    const { key, version: from = version } = line.origin;
-    const chain = { branch: MAIN, key, lineage: [], checks: [] };
-    return (await versions.at(table.id, from, chain))?.content;
+    return branchBase(this.#parts, table, line.origin, { version, ...staged });
   }
 
   async #target(table: TableRecord, request: VersionRequest, place: StagedPlace): Promise<Target> {

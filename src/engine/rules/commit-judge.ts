@@ -3,7 +3,7 @@ import type { OperationName } from '../../protocol/operation-name.ts';
 import type { CatalogRequest } from '../../protocol/backend.ts';
 import type { Permit } from '../../protocol/permit.ts';
 import type { CommitFacts } from '../../rules/commit-facts.ts';
-import type { CommitRule, RuleSet } from '../../rules/commit-rule.ts';
+import type { CommitRule, RuleSet, Webhook } from '../../rules/commit-rule.ts';
 import { RuleRefusal } from '../../rules/refusal.ts';
 import { brokenBy } from '../../rules/requirements.ts';
 import { rulesOn } from '../../rules/rule-scope.ts';
@@ -205,13 +205,15 @@ export class CommitJudge {
     transaction: string | undefined,
   ): Promise<string | undefined> {
     const webhook = rule.webhook!;
+    if (facts.unknown !== undefined) return noVerdict(webhook, facts.unknown);
     const { requestId, clientRequestId } = this.#request;
     const { principal, decisionId } = this.#permit;
     const { subject } = principal;
     const summary = webhookSummary(rule.name, facts, { subject, requestId, decisionId });
     const ask = () =>
       askWebhook(webhook, this.#judging.secret(webhook.secretEnv), summary, facts.now);
-    const own = `${rule.name} ${canonicalPath(facts.table)} ${canonicalPath(facts.target ?? [])}`;
+    const place = [facts.table, facts.target ?? []].map(canonicalPath).join(' ');
+    const own = [rule.name, place, facts.branch, transaction ?? ''].join(' ');
     const again = clientRequestId && `${subject} ${clientRequestId} ${facts.operation}`;
     const id = transaction ?? (again && `${again} ${countsOf(facts)}`);
     this.#asked ??= new VerdictMemory<WebhookVerdict>(Infinity);
@@ -222,9 +224,7 @@ export class CommitJudge {
     );
     if (verdict.kind === 'allowed') return undefined;
     if (verdict.kind === 'refused') return `its webhook says no${said(verdict.reason)}`;
-    return webhook.onFailure === 'open'
-      ? undefined
-      : `its webhook gives no verdict: ${verdict.why}`;
+    return noVerdict(webhook, verdict.why);
   }
 
   /** Asks what no process has asked within the last minute. */
@@ -236,6 +236,10 @@ export class CommitJudge {
     const { webhooks, shared } = this.#judging;
     return webhooks.ask(key, () => shared?.ask(key, patience, ask) ?? ask());
   }
+}
+
+function noVerdict({ onFailure }: Webhook, why: string): string | undefined {
+  return onFailure === 'open' ? undefined : `its webhook gives no verdict: ${why}`;
 }
 
 function said(reason: string): string {

@@ -1,58 +1,123 @@
 import { join } from 'node:path';
-import { CatalogError } from '../../protocol/errors.ts';
 import { versionChange } from '../../rules/table-change.ts';
 import type { TableState } from '../../rules/commit-facts.ts';
 import type { VersionRecord } from '../catalog/records.ts';
 import { LanceManifestError } from '../lance/lance-message.ts';
-import { lanceTransaction } from '../lance/lance-transaction.ts';
+import { lanceTransaction, type LanceChange } from '../lance/lance-transaction.ts';
+import { lanceFolders } from '../lance/lance-folders.ts';
+import type { LanceManifest } from '../lance/lance-manifest.ts';
 import { readManifestFile } from '../lance/manifest-file.ts';
 import { locationOf } from '../managed/managed-versions.ts';
 import { isAbsent } from '../managed/place.ts';
 import type { JudgeStaged } from '../managed/staged-version.ts';
-import type { CommitJudge } from './commit-judge.ts';
-import { lanceAction, lanceClasses, lanceState, movesOf } from './lance-state.ts';
+import type { Commit, CommitJudge } from './commit-judge.ts';
+import { commitId } from './lance-commit-id.ts';
+import { anyClasses, lanceAction, lanceClasses, lanceState, movesBetween } from './lance-state.ts';
 
 /** What judges the versions of Lance clients, by the manifests before and after. */
 export function lanceJudge(rules: CommitJudge): JudgeStaged {
   return async ({ path, table, branch, base, manifest, file }) => {
     if (!rules.covers(path)) return;
     const location = locationOf(table);
-    const { id, change: kind } = await lanceTransaction(location, file, manifest);
     const before = base === undefined ? null : await stateBefore(location, base);
-    const after = lanceState(manifest);
-    const change = versionChange(before, after, movesOf(kind));
     await rules.judge({
       table: path,
       operation: 'CreateTableVersion',
-      action: lanceAction(kind, before === null),
-      classes: lanceClasses(before, after, change, kind),
       branch,
-      keeper: 'elsewhere',
       location,
-      change,
-      transaction: id === null ? undefined : `${table.id} ${branch} ${id}`,
+      ...(await lanceCommit({ table: table.id, branch, before, manifest, file })),
     });
   };
+}
+
+/** A version of a Lance client, and what it follows. */
+export interface LanceStep {
+  /** Id of the table. */
+  readonly table: string;
+  readonly branch: string;
+  readonly before: StateBefore;
+  /** Why it cannot be read where there is none. */
+  readonly manifest: LanceManifest | Unread;
+  /** Absolute path of the file with the manifest. */
+  readonly file: string;
+}
+
+/** Null where nothing was before. */
+export type StateBefore = TableState | Unread | null;
+
+/** A version that cannot be read: why, as a part of a sentence. */
+export class Unread {
+  readonly why: string;
+
+  constructor(why: string) {
+    this.why = why;
+  }
+
+  static manifest(version: bigint): Unread {
+    return new Unread(`the manifest of its version ${version} cannot be read`);
+  }
+}
+
+/** What a version does to the one before, as rules judge it. */
+export async function lanceCommit({
+  table,
+  branch,
+  before,
+  manifest,
+  file,
+}: LanceStep): Promise<
+  Pick<Commit, 'action' | 'classes' | 'change' | 'unknown' | 'keeper' | 'transaction'>
+> {
+  const keeper = 'elsewhere';
+  if (manifest instanceof Unread) return { keeper, ...unknown(manifest, null) };
+  const { id, change: kind } = await lanceTransaction(file, manifest);
+  const transaction = await commitId({ table, branch, file, transaction: id });
+  if (before instanceof Unread) return { keeper, transaction, ...unknown(before, kind) };
+  const after = await stateOf(file, manifest);
+  if (after instanceof Unread) return { keeper, transaction, ...unknown(after, kind) };
+  const change = versionChange(before, after, movesBetween(before, after, kind));
+  const classes = lanceClasses(before, after, change, kind);
+  const action = lanceAction(before, after, kind);
+  return { keeper, transaction, action, classes, change };
+}
+
+function unknown({ why }: Unread, kind: LanceChange | null) {
+  return { action: 'commit', classes: anyClasses(kind), change: null, unknown: why } as const;
 }
 
 /**
  * The state of a version that is recorded. Of versions of one commit, those before do not have
  * their final names yet.
- * @throws CatalogError TableSchemaValidationError when its manifest cannot be read
  */
 export async function stateBefore(
   location: string,
-  { version, manifest, staging }: VersionRecord,
-): Promise<TableState> {
-  for (const name of [manifest, staging]) {
-    try {
-      return lanceState((await readManifestFile(join(location, name))).manifest);
-    } catch (error) {
-      if (!isAbsent(error) && !(error instanceof LanceManifestError)) throw error;
-    }
+  record: VersionRecord,
+): Promise<TableState | Unread> {
+  for (const name of [record.manifest, record.staging]) {
+    const file = join(location, name);
+    const manifest = await manifestIn(file, record.version);
+    if (!(manifest instanceof Unread)) return stateOf(file, manifest);
   }
-  throw new CatalogError(
-    'TableSchemaValidationError',
-    `the commit rules of the table cannot be judged: the manifest of its version ${version} cannot be read`,
-  );
+  return Unread.manifest(record.version);
+}
+
+/** The manifest of a version in a file. */
+export async function manifestIn(file: string, version: bigint): Promise<LanceManifest | Unread> {
+  try {
+    return (await readManifestFile(file)).manifest;
+  } catch (error) {
+    if (!isAbsent(error) && !(error instanceof LanceManifestError)) throw error;
+    return Unread.manifest(version);
+  }
+}
+
+/** What a manifest says; nobody can tell of one whose columns are not known. */
+async function stateOf(file: string, manifest: LanceManifest): Promise<TableState | Unread> {
+  const folders = await lanceFolders(file, manifest);
+  try {
+    return lanceState(manifest, folders);
+  } catch (error) {
+    if (!(error instanceof LanceManifestError)) throw error;
+    return Unread.manifest(BigInt.asIntN(64, manifest.version));
+  }
 }

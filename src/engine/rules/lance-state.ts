@@ -1,29 +1,64 @@
+import { join } from 'node:path';
 import { Schema } from 'apache-arrow';
 import type { CommitAction, TableState } from '../../rules/commit-facts.ts';
-import { sameColumns, type Moves } from '../../rules/table-change.ts';
+import { rowsOf, sameColumns, type Moves } from '../../rules/table-change.ts';
 import type { Action } from '../../protocol/operation.ts';
-import { liveRows, type LanceField, type LanceManifest } from '../lance/lance-manifest.ts';
+import type { LanceFolders } from '../lance/lance-folders.ts';
+import {
+  liveRows,
+  type LanceField,
+  type LanceFragment,
+  type LanceManifest,
+} from '../lance/lance-manifest.ts';
 import { arrowFields } from '../lance/lance-schema.ts';
 import type { LanceChange } from '../lance/lance-transaction.ts';
+import { LANCE_DATA, LANCE_DELETIONS } from '../lance/versions.ts';
 import { columnsOf } from './engine-state.ts';
 
-/** A version of a table that Lance clients write, as rules look at it. @throws LanceManifestError */
-export function lanceState({ fields, fragments }: LanceManifest): TableState {
+/**
+ * A version of a table that Lance clients write, as rules look at it. Files are known by their
+ * absolute paths: a branch names those of what it came from by another folder.
+ * @throws LanceManifestError
+ */
+export function lanceState(manifest: LanceManifest, folders: LanceFolders): TableState {
+  const { fields, fragments } = manifest;
   const columns = fields.filter(({ parent }) => parent < 0);
   const schema = new Schema([...arrowFields(fields)]);
   return {
     columns: columnsOf(schema, (at) => idsWithin(fields, columns[at]!.id)),
     fragments: fragments.map((fragment) => ({
-      key: fragment.files[0]?.path ?? String(fragment.id),
+      key: keyOf(fragment, folders),
       rows: liveRows(fragment),
-      files: fragment.files.map(({ path, bytes, fields: ids }) => ({
-        path,
+      files: fragment.files.map(({ bytes, fields: ids, ...file }) => ({
+        path: placeOf(folders, LANCE_DATA, file.path, file.base),
         bytes: bytes ?? 0n,
         ids: ids.filter((id) => id >= 0),
       })),
-      deletions: fragment.deletions?.name ?? null,
+      deletions: deletionsOf(fragment, folders),
     })),
   };
+}
+
+function keyOf({ id, files: [first] }: LanceFragment, folders: LanceFolders): string {
+  return first === undefined ? String(id) : placeOf(folders, LANCE_DATA, first.path, first.base);
+}
+
+function deletionsOf({ id, deletions }: LanceFragment, folders: LanceFolders): string | null {
+  if (deletions === null) return null;
+  return placeOf(folders, LANCE_DELETIONS, `${id}-${deletions.name}`, deletions.base);
+}
+
+function placeOf(
+  { own, bases }: LanceFolders,
+  kind: string,
+  path: string,
+  base: number | undefined,
+): string {
+  if (base === undefined) return join(own, kind, path);
+  const known = bases.get(base);
+  // Nobody knows where that is: it is not what another version has.
+  if (known === undefined) return `${own} ${base} ${path}`;
+  return known.isTable ? join(known.path, kind, path) : join(known.path, path);
 }
 
 /** The ids of a field and of all that lie in it. */
@@ -35,17 +70,28 @@ function idsWithin(fields: readonly LanceField[], id: number): readonly number[]
   return ids;
 }
 
-/** How rows that came and rows that went belong together, as far as the client says what it did. */
-export function movesOf(change: LanceChange | null): Moves {
-  if (change === 'rewrite') return 'kept';
+/**
+ * How rows that came and rows that went belong together, as far as the client says what it
+ * did. Files that it says it merged are believed to hold the rows that were there only if they hold as many.
+ */
+export function movesBetween(
+  before: TableState | null,
+  after: TableState,
+  change: LanceChange | null,
+): Moves {
+  if (change === 'rewrite' && before !== null && rowsOf(before) === rowsOf(after)) return 'kept';
   return change === 'append' || change === 'delete' || change === 'overwrite' ? 'apart' : 'updated';
 }
 
 /** What a commit of a Lance client is, as a rule names it: what it says it did, where that fits what its manifest changes. */
-export function lanceAction(change: LanceChange | null, isFirst: boolean): CommitAction {
-  if (isFirst) return 'create';
+export function lanceAction(
+  before: TableState | null,
+  after: TableState,
+  change: LanceChange | null,
+): CommitAction {
+  if (before === null) return 'create';
   if (change === 'overwrite' || change === 'restore') return change;
-  return change === 'rewrite' ? 'compact' : 'commit';
+  return movesBetween(before, after, change) === 'kept' ? 'compact' : 'commit';
 }
 
 const byChange: Partial<Record<LanceChange, readonly Action[]>> = {
@@ -69,4 +115,10 @@ export function lanceClasses(
   if (rows.rowsAdded > 0n) classes.add('append').add('InsertIntoTable');
   if (rows.rowsRemoved > 0n || rows.rowsChanged > 0n) classes.add('modify');
   return classes;
+}
+
+/** The same of one of which nobody can tell what it changes: whatever it may be. */
+export function anyClasses(change: LanceChange | null): ReadonlySet<Action> {
+  const known = change === null ? Object.values(byChange).flat() : (byChange[change] ?? []);
+  return new Set<Action>([...known, 'create', 'schema', 'append', 'InsertIntoTable', 'modify']);
 }

@@ -3,11 +3,12 @@ import type { Action } from '../../protocol/operation.ts';
 import type { CommitAction, TableState, VersionChange } from '../../rules/commit-facts.ts';
 import { sameColumns, type CountedRows, type Moves } from '../../rules/table-change.ts';
 import type { VersionRecord } from '../catalog/records.ts';
+import { lanceFolders } from '../lance/lance-folders.ts';
 import { lanceTransaction } from '../lance/lance-transaction.ts';
 import { readManifestFile } from '../lance/manifest-file.ts';
 import type { Snapshot } from '../table/snapshot.ts';
 import { engineState } from './engine-state.ts';
-import { lanceAction, lanceClasses, lanceState, movesOf } from './lance-state.ts';
+import { lanceAction, lanceClasses, lanceState, movesBetween } from './lance-state.ts';
 
 /** A version as it lies on the disk. */
 export interface PastVersion {
@@ -26,12 +27,12 @@ export async function lancePast(
 ): Promise<PastVersion> {
   const file = join(location, name);
   const { manifest } = await readManifestFile(file);
-  const { change: kind } = await lanceTransaction(location, file, manifest);
-  const state = lanceState(manifest);
+  const { change: kind } = await lanceTransaction(file, manifest);
+  const state = lanceState(manifest, await lanceFolders(file, manifest));
   return {
     state,
-    rows: () => movesOf(kind),
-    action: (before) => lanceAction(kind, before === null),
+    rows: (before) => movesBetween(before?.state ?? null, state, kind),
+    action: (before) => lanceAction(before?.state ?? null, state, kind),
     classes: (change) => lanceClasses(change.before, state, change, kind),
   };
 }

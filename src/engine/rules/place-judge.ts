@@ -4,6 +4,7 @@ import type { CommitAction, TableState } from '../../rules/commit-facts.ts';
 import { rowsOf, versionChange } from '../../rules/table-change.ts';
 import type { Check } from '../../store/store.ts';
 import type { TableRecord } from '../catalog/records.ts';
+import { lanceFolders } from '../lance/lance-folders.ts';
 import { readManifestFile } from '../lance/manifest-file.ts';
 import { locationOf } from '../managed/managed-versions.ts';
 import { MAIN_CHAIN, type Chain } from '../table/chain.ts';
@@ -149,5 +150,7 @@ async function stateOf(tables: TableReads, record: TableRecord, chain: Chain): P
 }
 
 async function lanceStateIn(location: string, manifest: string): Promise<TableState> {
-  return lanceState((await readManifestFile(join(location, manifest))).manifest);
+  const file = join(location, manifest);
+  const { manifest: read } = await readManifestFile(file);
+  return lanceState(read, await lanceFolders(file, read));
 }

@@ -1,58 +1,130 @@
-import type { TableState } from '../../rules/commit-facts.ts';
+import { join } from 'node:path';
 import { versionChange } from '../../rules/table-change.ts';
 import type { ObjectPath } from '../../protocol/identifier.ts';
-import { readManifestFile } from '../lance/manifest-file.ts';
-import { lanceTransaction } from '../lance/lance-transaction.ts';
-import { lanceVersions } from '../lance/versions.ts';
-import { MAIN_CHAIN } from '../table/chain.ts';
-import type { Tables } from '../table/tables.ts';
-import type { CommitJudge } from './commit-judge.ts';
-import { stateBefore } from './lance-judge.ts';
-import { lanceAction, lanceClasses, lanceState, movesOf } from './lance-state.ts';
+import type { VersionRecord } from '../catalog/records.ts';
+import { isDetached } from '../lance/version-file.ts';
+import type { BackFill, FoundLine } from '../managed/back-fill.ts';
+import { locationOf } from '../managed/managed-versions.ts';
+import type { VersionStore } from '../table/version-store.ts';
+import type { Commit, CommitJudge } from './commit-judge.ts';
+import { lanceCommit, manifestIn, stateBefore, Unread, type StateBefore } from './lance-judge.ts';
 import type { PlacedTable } from './place-judge.ts';
 
-/** Judges that Lance clients' versions become those of a table, as if their newest made it. @throws RuleRefusal */
+/**
+ * Judges that Lance clients' versions become those of a table, as if the newest of each line
+ * made it. @throws RuleRefusal
+ */
 export async function judgeRegistering(
   rules: CommitJudge,
   path: ObjectPath,
   location: string,
+  { lines }: Pick<BackFill, 'lines'>,
 ): Promise<void> {
   if (!rules.covers(path)) return;
-  const newest = (await lanceVersions(location)).at(-1);
-  const change =
-    newest === undefined ? null : versionChange(null, await stateIn(newest.manifest), 'apart');
-  await rules.judge({ table: path, action: 'register', keeper: 'elsewhere', change, location });
-}
-
-/**
- * Judges the versions that Lance clients wrote past the catalog to a table that it knows, one
- * after the other, as if each had been committed to it. @throws RuleRefusal
- */
-export async function judgeRegisteringAgain(
-  rules: CommitJudge,
-  tables: Pick<Tables, 'version'>,
-  { path, record }: PlacedTable,
-  location: string,
-): Promise<void> {
-  if (!rules.covers(path)) return;
-  if (record.kind === 'declared') return judgeRegistering(rules, path, location);
-  const { content: head } = await tables.version(record, undefined, MAIN_CHAIN);
-  const placed = { table: path, keeper: 'elsewhere', location } as const;
-  await rules.judge({ ...placed, action: 'register', change: null });
-  const beyond = (await lanceVersions(location)).filter(({ version }) => version > head.version);
-  if (beyond.length === 0) return;
-  let before = await stateBefore(location, head);
-  for (const { manifest: file } of beyond) {
-    const { manifest } = await readManifestFile(file);
-    const { change: kind } = await lanceTransaction(location, file, manifest);
-    const after = lanceState(manifest);
-    const change = versionChange(before, after, movesOf(kind));
-    const classes = lanceClasses(before, after, change, kind);
-    await rules.judge({ ...placed, action: lanceAction(kind, false), classes, change });
-    before = after;
+  for (const { chain, found } of lines) {
+    const newest = found.findLast(({ version }) => !isDetached(version));
+    // Of a table without versions the place alone can be judged.
+    if (newest === undefined && chain.branch !== lines[0]?.chain.branch) continue;
+    await rules.judge({
+      table: path,
+      action: 'register',
+      branch: chain.branch,
+      keeper: 'elsewhere',
+      location,
+      ...(await creation(location, newest)),
+    });
   }
 }
 
-async function stateIn(file: string): Promise<TableState> {
-  return lanceState((await readManifestFile(file)).manifest);
+async function creation(
+  location: string,
+  newest: VersionRecord | undefined,
+): Promise<Pick<Commit, 'change' | 'unknown'>> {
+  if (newest === undefined) return { change: null };
+  const state = await stateBefore(location, newest);
+  if (state instanceof Unread) return { change: null, unknown: state.why };
+  return { change: versionChange(null, state, 'apart') };
+}
+
+type VersionReads = Pick<VersionStore, 'list'>;
+
+/**
+ * Judges the versions that Lance clients wrote past the catalog to a table that it knows, on
+ * main and on branches, one after the other, as if each had been committed to it. @throws RuleRefusal
+ */
+export async function judgeRegisteringAgain(
+  rules: CommitJudge,
+  versions: VersionReads,
+  { path, record }: PlacedTable,
+  { lines }: Pick<BackFill, 'lines'>,
+): Promise<void> {
+  if (!rules.covers(path)) return;
+  const location = locationOf(record);
+  if (record.kind === 'declared') return judgeRegistering(rules, path, location, { lines });
+  const placed = { table: path, keeper: 'elsewhere', location } as const;
+  await rules.judge({ ...placed, action: 'register', change: null });
+  const past = new PastLines(versions, record.id, location, lines);
+  for (const line of lines) {
+    const { branch } = line.chain;
+    for (const one of line.found) {
+      const before = await past.before(line, one);
+      const file = join(location, one.manifest);
+      const manifest = await manifestIn(file, one.version);
+      const step = { table: record.id, branch, before, manifest, file };
+      await rules.judge({ ...placed, branch, ...(await lanceCommit(step)) });
+    }
+  }
+}
+
+/** What the versions of a table follow that were found in its folder. */
+class PastLines {
+  readonly #versions: VersionReads;
+  readonly #tableId: string;
+  readonly #location: string;
+  readonly #lines: ReadonlyMap<string, FoundLine>;
+
+  constructor(
+    versions: VersionReads,
+    tableId: string,
+    location: string,
+    lines: readonly FoundLine[],
+  ) {
+    this.#versions = versions;
+    this.#tableId = tableId;
+    this.#location = location;
+    this.#lines = new Map(lines.map((line) => [line.chain.branch, line]));
+  }
+
+  /** One that belongs to no chain is compared with the newest of the line that is known. */
+  async before(line: FoundLine, { version }: VersionRecord): Promise<StateBefore> {
+    const { head, origin } = line;
+    if (isDetached(version) && head !== undefined) return stateBefore(this.#location, head);
+    const last = isDetached(version)
+      ? line.found.findLast((one) => !isDetached(one.version))
+      : await this.#newest(line, version - 1n);
+    if (last !== undefined) return stateBefore(this.#location, last);
+    return origin === undefined ? null : this.#from(origin);
+  }
+
+  /** The newest version of a line up to one, with or without a record. */
+  async #newest({ chain, found }: FoundLine, upTo: bigint): Promise<VersionRecord | undefined> {
+    const beside = found.findLast(({ version }) => !isDetached(version) && version <= upTo);
+    const page = { limit: 1, descending: true, after: upTo + 1n };
+    const [known] = await this.#versions.list(this.#tableId, page, chain);
+    if (beside === undefined || known === undefined) return beside ?? known;
+    return beside.version > known.version ? beside : known;
+  }
+
+  /** What a branch came from: the version itself, or the newest before it that is still there. */
+  async #from({
+    parentBranch,
+    parentVersion,
+  }: NonNullable<FoundLine['origin']>): Promise<StateBefore> {
+    const parent = this.#lines.get(parentBranch);
+    const from = parent && (await this.#newest(parent, parentVersion));
+    if (from !== undefined) return stateBefore(this.#location, from);
+    return new Unread(
+      `version ${parentVersion} of ${parentBranch}, from which its branch came, is not there`,
+    );
+  }
 }

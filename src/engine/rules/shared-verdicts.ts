@@ -12,8 +12,8 @@ const SLACK_MILLIS = 2000;
 interface Asked {
   /** When, in milliseconds since 1970. */
   readonly at: number;
-  /** Null until it is there. */
-  readonly verdict: WebhookVerdict | null;
+  /** Null until it is there; `none` where nobody is to ask any more under this name. */
+  readonly verdict: WebhookVerdict | 'none' | null;
 }
 
 /**
@@ -21,6 +21,11 @@ interface Asked {
  * catalog: of several that are sent the same commit one asks, and only if it can
  * write that down first. Where it ends before the verdict is there nobody asks
  * again, since nobody knows whether the webhook was asked.
+ *
+ * Each stretch of as long as a verdict counts has a name of its own for a commit, and a
+ * name is claimed once and for all: who asks in one first closes the name of the stretch
+ * before, or finds there that somebody has asked. So nothing that is over is taken
+ * away from under those who still look at it. Clocks may differ, by less than a verdict counts.
  */
 export class SharedVerdicts {
   readonly #notes: Notes;
@@ -44,57 +49,90 @@ export class SharedVerdicts {
     patience: number,
     judge: () => Promise<WebhookVerdict>,
   ): Promise<WebhookVerdict> {
-    const name = createHash('sha256').update(key).digest('hex');
+    let claimed: string | WebhookVerdict;
     try {
-      const known = await this.#claimed(name, patience);
-      if (known !== undefined) return known;
+      claimed = await this.#claimed(key, patience);
     } catch {
       return failed('it cannot be known whether it was asked already');
     }
+    if (typeof claimed !== 'string') return claimed;
     const verdict = await judge();
     // Without it other processes wait, and then do not ask.
-    await this.#notes.keep(name, this.#text(verdict)).catch(() => undefined);
-    void this.#removeLater(name);
+    await this.#notes.keep(claimed, this.#text(verdict)).catch(() => undefined);
     return verdict;
   }
 
-  /** Undefined when it is this process that is to ask. */
-  async #claimed(name: string, patience: number): Promise<WebhookVerdict | undefined> {
-    for (;;) {
-      if (await this.#notes.claim(name, this.#text(null))) return undefined;
-      const asked = askedOf(await this.#notes.get(name));
-      const age = this.#clock() - asked.at;
-      if (age >= this.#keepMillis) await this.#notes.remove(name);
-      else if (asked.verdict !== null) return asked.verdict;
-      else if (age > patience + SLACK_MILLIS) {
-        return failed('another process asked it and did not say what it answered');
-      } else await sleep(PAUSE_MILLIS);
+  /** The name that this process is to ask under; the verdict where another one did. */
+  async #claimed(key: string, patience: number): Promise<string | WebhookVerdict> {
+    for (let stretch = Math.floor(this.#clock() / this.#keepMillis); ; stretch++) {
+      const [past, present] = [nameOf(key, stretch - 1), nameOf(key, stretch)];
+      const before = await this.#claim(past, 'none');
+      if (before !== undefined && before.verdict !== 'none' && this.#counts(before)) {
+        return this.#verdictIn(past, before, patience);
+      }
+      const now = await this.#claim(present, null);
+      if (now === undefined) return present;
+      if (now.verdict !== 'none') return this.#verdictIn(present, now, patience);
+      // The others are in the next stretch already.
     }
   }
 
-  #text(verdict: WebhookVerdict | null): string {
+  /** Undefined when the name was free and now is this process's. */
+  async #claim(name: string, verdict: Asked['verdict']): Promise<Asked | undefined> {
+    for (;;) {
+      if (await this.#notes.claim(name, this.#text(verdict))) {
+        void this.#removeLater(name);
+        return undefined;
+      }
+      const text = await this.#notes.get(name);
+      if (text !== undefined) return JSON.parse(text) as Asked;
+    }
+  }
+
+  #counts({ at }: Asked): boolean {
+    return this.#clock() - at < this.#keepMillis;
+  }
+
+  async #verdictIn(name: string, first: Asked, patience: number): Promise<WebhookVerdict> {
+    for (let asked = first; ;) {
+      const { at, verdict } = asked;
+      if (verdict !== null && verdict !== 'none') return verdict;
+      if (this.#clock() - at > patience + SLACK_MILLIS) {
+        return failed('another process asked it and did not say what it answered');
+      }
+      await sleep(PAUSE_MILLIS);
+      const text = await this.#notes.get(name);
+      if (text !== undefined) asked = JSON.parse(text) as Asked;
+    }
+  }
+
+  #text(verdict: Asked['verdict']): string {
     return JSON.stringify({ at: this.#clock(), verdict } satisfies Asked);
+  }
+
+  /** Nobody looks at a name two stretches later; one more is for clocks that differ. */
+  get #forgottenMillis(): number {
+    return 3 * this.#keepMillis;
   }
 
   /** Removes what processes have left that ended before they could. */
   async #sweep(): Promise<void> {
     for (const { name, text } of await this.#notes.all()) {
-      if (this.#clock() - askedOf(text).at >= 2 * this.#keepMillis) await this.#notes.remove(name);
+      const { at } = JSON.parse(text) as Asked;
+      if (this.#clock() - at >= this.#forgottenMillis) await this.#notes.remove(name);
     }
   }
 
   async #removeLater(name: string): Promise<void> {
-    await sleep(this.#keepMillis, undefined, { ref: false });
+    await sleep(this.#forgottenMillis, undefined, { ref: false });
     await this.#notes.remove(name).catch(() => undefined);
   }
 }
 
-function failed(why: string): WebhookVerdict {
-  return { kind: 'failed', why };
+function nameOf(key: string, stretch: number): string {
+  return createHash('sha256').update(`${stretch} ${key}`).digest('hex');
 }
 
-/** One that was removed meanwhile, or cannot be read, is as old as can be. */
-function askedOf(text: string | undefined): Asked {
-  if (text === undefined) return { at: -Infinity, verdict: null };
-  return JSON.parse(text) as Asked;
+function failed(why: string): WebhookVerdict {
+  return { kind: 'failed', why };
 }

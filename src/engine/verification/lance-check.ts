@@ -137,9 +137,9 @@ interface SaidFile {
 /** The files of a fragment that lie in the folder of its own branch. */
 function filesOf(line: string, { id, files, deletions }: LanceFragment): readonly SaidFile[] {
   const data = files
-    .filter(({ isElsewhere }) => isElsewhere !== true)
+    .filter(({ base }) => base === undefined)
     .map(({ path, bytes }) => ({ file: join(line, LANCE_DATA, path), bytes }));
-  if (deletions === null || deletions.isElsewhere === true) return data;
+  if (deletions === null || deletions.base !== undefined) return data;
   return [...data, { file: join(line, LANCE_DELETIONS, `${id}-${deletions.name}`), bytes: null }];
 }
 

@@ -27,22 +27,26 @@ export class VirtualNames {
   }
 }
 
-/** Entries in the order of their names, with others that lie beyond a text put where they belong. */
+/** Entries in the order of their names, some at a time, with others that lie beyond a text put where they belong. */
 export async function* withEntries(
-  entries: AsyncIterable<Entry>,
+  chunks: AsyncIterable<readonly Entry[]>,
   others: readonly Entry[],
   after: string,
-): AsyncGenerator<Entry> {
+): AsyncGenerator<readonly Entry[]> {
   const waiting = others
     .filter(({ name }) => compareBytewise(name, after) > 0)
     .sort((one, other) => compareBytewise(one.name, other.name));
-  for await (const entry of entries) {
-    while (waiting.length > 0 && compareBytewise(waiting[0]!.name, entry.name) < 0) {
-      yield waiting.shift()!;
-    }
-    yield entry;
+  for await (const chunk of chunks) {
+    if (waiting.length === 0) yield chunk;
+    else yield chunk.flatMap((entry) => [...before(waiting, entry.name), entry]);
   }
-  yield* waiting;
+  yield waiting;
+}
+
+/** Takes those away that lie before a name. */
+function before(waiting: Entry[], name: string): readonly Entry[] {
+  const next = waiting.findIndex((one) => compareBytewise(one.name, name) >= 0);
+  return waiting.splice(0, next < 0 ? waiting.length : next);
 }
 
 function liesIn(table: ObjectPath, namespace: ObjectPath): boolean {

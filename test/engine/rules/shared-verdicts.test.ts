@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { createHash } from 'node:crypto';
+import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { SharedVerdicts } from '../../../src/engine/rules/shared-verdicts.ts';
 import type { WebhookVerdict } from '../../../src/rules/webhook.ts';
@@ -18,7 +18,28 @@ const refused: WebhookVerdict = { kind: 'refused', reason: 'no' };
 const open = async () => openNotesFolder(join(await newFolder(), 'verdicts'));
 const process = (notes: Notes, clock: () => number = Date.now) =>
   new SharedVerdicts(notes, MINUTE, clock);
-const noteOf = (key: string) => createHash('sha256').update(key).digest('hex');
+
+/** Notes that answer when a schedule says so. */
+function slowNotes(scheduler: fc.Scheduler): Notes {
+  const texts = new Map<string, string>();
+  const when = async <Result>(act: () => Result): Promise<Result> => {
+    await scheduler.schedule(Promise.resolve());
+    return act();
+  };
+  return {
+    keep: (name, text) => when(() => void texts.set(name, text)),
+    claim: (name, text) =>
+      when(() => {
+        if (texts.has(name)) return false;
+        texts.set(name, text);
+        return true;
+      }),
+    get: (name) => when(() => texts.get(name)),
+    remove: (name) => when(() => void texts.delete(name)),
+    all: () => when(() => [...texts].map(([name, text]) => ({ name, text }))),
+    close: async () => undefined,
+  };
+}
 
 describe('verdicts that processes share', () => {
   it('are asked for by one, and told to the others, at once or later', async () => {
@@ -49,11 +70,49 @@ describe('verdicts that processes share', () => {
 
   it('are none where a process ended while it asked: nobody asks again', async () => {
     const notes = await open();
-    await notes.claim(noteOf('commit'), JSON.stringify({ at: Date.now() - 9000, verdict: null }));
-    expect(await process(notes).ask('commit', 1000, async () => allowed)).toEqual({
+    let now = 1_000_000;
+    const clock = () => now;
+    const ended = new Promise<void>((resolve) => {
+      void process(notes, clock).ask('commit', 1000, () => {
+        resolve();
+        return new Promise(() => undefined);
+      });
+    });
+    await ended;
+    now += 9000;
+    expect(await process(notes, clock).ask('commit', 1000, async () => allowed)).toEqual({
       kind: 'failed',
       why: 'another process asked it and did not say what it answered',
     });
+  });
+
+  it('are asked for by one, in whatever order processes meet what is over, and by whatever clock', async () => {
+    const offset = fc.integer({ min: -9, max: 9 });
+    const asking = fc.record({ at: fc.integer({ min: 0, max: 40 }), offset });
+    await fc.assert(
+      fc.asyncProperty(
+        fc.scheduler(),
+        fc.integer({ min: 0, max: 60 }),
+        fc.array(asking, { minLength: 2, maxLength: 5 }),
+        async (scheduler, start, askings) => {
+          const notes = slowNotes(scheduler);
+          const asked: number[] = [];
+          const ask = (millis: number) =>
+            process(notes, () => millis).ask('commit', MINUTE, async () => {
+              asked.push(millis);
+              return refused;
+            });
+          const beginning = 1_000_000 * MINUTE + start * 1000;
+          // The verdict of long ago is over by all clocks.
+          await scheduler.waitFor(ask(beginning - 70_000));
+          expect(asked).toHaveLength(1);
+          const told = askings.map(({ at, offset: by }) => ask(beginning + (at + by) * 1000));
+          expect(await scheduler.waitFor(Promise.all(told))).toEqual(told.map(() => refused));
+          expect(asked).toHaveLength(2);
+        },
+      ),
+      { numRuns: 150 },
+    );
   });
 
   it('are none where nothing can be written down: nobody asks', async () => {

@@ -1,6 +1,5 @@
 import { createHmac } from 'node:crypto';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { Int64, vectorFromArray } from 'apache-arrow';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -9,56 +8,37 @@ import { EngineTable, refusalOf, streamOf } from '../../support/engine-table.ts'
 import { openOther } from '../../support/engine.ts';
 import { ask } from '../../support/request.ts';
 import { Rulebook } from '../../support/ruled-engine.ts';
+import { says as json, WebhookServer, type Asked } from '../../support/webhook-server.ts';
 
 /** Commits that another program has the last word on. */
 
-interface Asked {
-  readonly headers: IncomingMessage['headers'];
-  readonly body: string;
-}
-
 const rules = new Rulebook();
 let table: EngineTable;
-let server: Server;
-let url = '';
-let asked: Asked[] = [];
-let reply: (response: ServerResponse) => void;
+let server: WebhookServer;
 
 beforeAll(async () => {
-  server = createServer((request, response) => {
-    const pieces: Buffer[] = [];
-    request.on('data', (piece: Buffer) => pieces.push(piece));
-    request.on('end', () => {
-      asked.push({ headers: request.headers, body: Buffer.concat(pieces).toString() });
-      reply(response);
-    });
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+  server = await WebhookServer.start();
   table = await EngineTable.open({ rules });
   rules.secrets.set('JUDGE', 'a key of signatures');
   await table.create({ id: vectorFromArray([1n], new Int64()) });
 });
 
 afterAll(async () => {
-  server.closeAllConnections();
-  server.close();
+  server.stop();
   await table.close();
 });
 
 beforeEach(() => {
-  asked = [];
-  reply = json({ allow: true });
+  server.reset();
 });
 
-const json = (value: unknown) => (response: ServerResponse) => response.end(JSON.stringify(value));
 const insert = (id?: string) =>
   table.send('insert', {
     body: streamOf({ id: vectorFromArray([7n], new Int64()) }),
     ...(id !== undefined && { id }),
   });
 
-function judgeBy(more = '', webhook = url): void {
+function judgeBy(more = '', webhook = server.url): void {
   rules.set(
     `rules:\n  - { name: outside, tables: ["/t"], webhook: { url: "${webhook}", secret_env: JUDGE, timeout: 300ms${more} } }\n`,
   );
@@ -70,7 +50,7 @@ describe('a webhook', () => {
   it('is told what a commit does, signed, and lets it in', async () => {
     judgeBy();
     expect((await insert()).commit?.rules).toEqual(['outside']);
-    const [{ headers, body }] = asked as [Asked];
+    const [{ headers, body }] = server.asked as [Asked];
     const timestamp = String(headers['x-arrowgate-timestamp']);
     const digest = createHmac('sha256', 'a key of signatures').update(`${timestamp}.${body}`);
     expect(headers['x-arrowgate-signature']).toBe(`sha256=${digest.digest('hex')}`);
@@ -87,7 +67,7 @@ describe('a webhook', () => {
 
   it('says no, with its reason, and nothing is changed', async () => {
     judgeBy();
-    reply = json({ allow: false, reason: 'not\ntoday' });
+    server.reply = json({ allow: false, reason: 'not\ntoday' });
     const before = await table.state();
     expect(await refusalOf(insert())).toBe(says('its webhook says no: not today'));
     expect(await table.state()).toEqual(before);
@@ -95,13 +75,13 @@ describe('a webhook', () => {
 
   it('is asked once for a commit that its client tries again', async () => {
     judgeBy();
-    reply = json({ allow: false });
+    server.reply = json({ allow: false });
     for (let attempt = 0; attempt < 3; attempt++) {
       expect(await refusalOf(insert('one-commit'))).toBe(says('its webhook says no'));
     }
-    expect(asked).toHaveLength(1);
+    expect(server.asked).toHaveLength(1);
     expect(await refusalOf(insert('another'))).toBe(says('its webhook says no'));
-    expect(asked).toHaveLength(2);
+    expect(server.asked).toHaveLength(2);
   });
 
   it('is asked once for a commit that its client tries again at another gateway', async () => {
@@ -112,28 +92,37 @@ describe('a webhook', () => {
       await openOther(table.engine, { rules: bound }),
       await openOther(table.engine, { rules: bound }),
     ];
-    reply = json({ allow: false });
+    server.reply = json({ allow: false });
     const sent = { body: streamOf({ id: vectorFromArray([7n], new Int64()) }), id: 'wandering' };
     const tries = others.map(({ backend }) => ask(backend, 'POST /v1/table/t/insert', sent));
     const told = await Promise.all(tries.map(refusalOf));
     expect(told).toEqual([says('its webhook says no'), says('its webhook says no')]);
-    expect(asked).toHaveLength(1);
+    expect(server.asked).toHaveLength(1);
     for (const other of others) await other.close();
+  });
+
+  it('is asked for each request that nothing tells to be one that came before', async () => {
+    judgeBy();
+    server.reply = json({ allow: false });
+    for (let attempt = 0; attempt < 2; attempt++) {
+      expect(await refusalOf(insert())).toBe(says('its webhook says no'));
+    }
+    expect(server.asked).toHaveLength(2);
   });
 
   it('is not asked where another rule refuses', async () => {
     rules.set(
-      `rules:\n  - { name: outside, tables: ["/t"], webhook: { url: "${url}", secret_env: JUDGE } }\n  - { name: few, tables: ["/t"], require: { max_rows: 0 } }\n`,
+      `rules:\n  - { name: outside, tables: ["/t"], webhook: { url: "${server.url}", secret_env: JUDGE } }\n  - { name: few, tables: ["/t"], require: { max_rows: 0 } }\n`,
     );
     expect(await refusalOf(insert())).toMatch(/^20 the commit rule few /);
-    expect(asked).toEqual([]);
+    expect(server.asked).toEqual([]);
   });
 
   it.each<readonly [string, (response: ServerResponse) => void, string]>([
     ['a status', (response) => response.writeHead(500).end(), 'it answered with status 500'],
     [
       'a redirect',
-      (response) => response.writeHead(302, { location: url }).end(),
+      (response) => response.writeHead(302, { location: server.url }).end(),
       'it answered with status 302',
     ],
     ['no JSON', (response) => response.end('yes'), 'its answer is no JSON'],
@@ -143,12 +132,12 @@ describe('a webhook', () => {
     ['nothing in time', () => undefined, 'it gave no verdict within 300 ms'],
     ['nothing', (response) => response.destroy(), 'it could not be reached'],
   ])('that answers with %s fails closed, or open', async (_, answer, why) => {
-    reply = answer;
+    server.reply = answer;
     judgeBy();
     expect(await refusalOf(insert())).toBe(says(`its webhook gives no verdict: ${why}`));
     judgeBy(', on_failure: open');
     expect((await insert()).commit?.rules).toEqual(['outside']);
-    expect(asked).toHaveLength(2);
+    expect(server.asked).toHaveLength(2);
   });
 
   it('without a key is not asked', async () => {
@@ -157,7 +146,7 @@ describe('a webhook', () => {
     expect(await refusalOf(insert())).toBe(
       says('its webhook gives no verdict: its key is not set'),
     );
-    expect(asked).toEqual([]);
+    expect(server.asked).toEqual([]);
     rules.secrets.set('JUDGE', 'a key of signatures');
   });
 });
