@@ -1,6 +1,12 @@
 /** Nanoseconds in a day. */
 export const dayNanoseconds = 86_400_000_000_000n;
 
+/** Rounded down, below zero too. */
+export function floorDivide(value: bigint, by: bigint): bigint {
+  const rest = value % by;
+  return (value - rest) / by - (rest < 0n ? 1n : 0n);
+}
+
 /** A day of the proleptic Gregorian calendar, year 0 being 1 BC as in ISO 8601. */
 export interface Day {
   readonly year: number;
@@ -145,6 +151,17 @@ export function formatTime(nanoseconds: bigint): string {
     .replace(/(?:000)+$/, '');
   const clock = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60, seconds % 60];
   return clock.map((part) => padded(part, 2)).join(':') + (fraction === '' ? '' : `.${fraction}`);
+}
+
+/** `+01:00`, with seconds where there are some; nothing for 0. */
+export function formatOffset(seconds: number): string {
+  if (seconds === 0) {
+    return '';
+  }
+  const size = Math.abs(seconds);
+  const parts = [Math.floor(size / 3600), Math.floor(size / 60) % 60, size % 60];
+  const shown = parts[2] === 0 ? parts.slice(0, 2) : parts;
+  return (seconds < 0 ? '-' : '+') + shown.map((part) => padded(part, 2)).join(':');
 }
 
 /** The whole days of a moment, rounded down, and the nanoseconds since that day's midnight. */

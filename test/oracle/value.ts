@@ -40,7 +40,8 @@ function dataOf(type: Arrow.DataType, values: readonly Value[]): Arrow.Data {
   if (arrow.DataType.isUtf8(type)) return textData(values, made);
   if (arrow.DataType.isBool(type))
     return made({ 1: bitsOf(values.map((value) => value === true)) });
-  if (arrow.DataType.isList(type)) return listData(type, values, made);
+  if (arrow.DataType.isList(type) || arrow.DataType.isMap(type))
+    return listData(type, values, made);
   if (arrow.DataType.isStruct(type)) return made({}, structData(type, values));
   if (arrow.DataType.isFixedSizeList(type)) {
     const empty = Array.from({ length: type.listSize }, () => 0);
@@ -62,7 +63,7 @@ function textData(values: readonly Value[], made: Made): Arrow.Data {
   return made({ 0: offsetsOf(texts.map(({ length }) => length)), 1: Buffer.concat(texts) });
 }
 
-function listData(type: Arrow.List, values: readonly Value[], made: Made): Arrow.Data {
+function listData(type: Arrow.List | Arrow.Map_, values: readonly Value[], made: Made): Arrow.Data {
   const lists = values.map((value) => (value === null ? [] : itemsOf(value)));
   const child = dataOf(type.children[0]!.type, lists.flat());
   return made({ 0: offsetsOf(lists.map(({ length }) => length)) }, [child]);
@@ -133,7 +134,7 @@ function valueAt(data: Arrow.Data, at: number): Value {
       valueAt(children[0]!, at * listSize + item),
     );
   }
-  if (arrow.DataType.isList(type)) {
+  if (arrow.DataType.isList(type) || arrow.DataType.isMap(type)) {
     const [from, to] = [data.valueOffsets[at], data.valueOffsets[at + 1]];
     return Array.from({ length: to - from }, (_, item) => valueAt(children[0]!, from + item));
   }
