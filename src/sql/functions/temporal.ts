@@ -23,7 +23,7 @@ import { dateBinRow } from './date-bin.ts';
 import { datePartRow } from './date-part.ts';
 import { dateTruncRow } from './date-trunc.ts';
 import { bindFormatted, toCharRow, toTimeRow } from './date-text.ts';
-import type { FunctionCall, FunctionRow } from './function-row.ts';
+import type { FunctionRow } from './function-row.ts';
 import { checkCount, fitArgument, wrongArgument } from './function-row.ts';
 
 /** Steps of one unit as steps of another. */
