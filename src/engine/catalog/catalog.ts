@@ -194,6 +194,24 @@ export class Catalog {
     return visiblePage(found, 'table', page.limit, permit);
   }
 
+  /** The first visible table, by its id, of a kind that is looked for. */
+  async findTable(
+    fits: (record: TableRecord) => boolean,
+    permit: Permit,
+  ): Promise<{ readonly path: ObjectPath; readonly record: TableRecord } | undefined> {
+    const found = walkTables(this.#parts.store, {
+      delimiter: '$',
+      after: '',
+      chunk: SMALLEST_CHUNK,
+      opens: (path) => permit.sees(path, 'namespace'),
+    });
+    for await (const { path, value } of found) {
+      const record = decodeTable(value);
+      if (fits(record) && permit.sees(path, 'table')) return { path, record };
+    }
+    return undefined;
+  }
+
   async *#namespaces(parent: ObjectPath, page: PageRequest): AsyncGenerator<Entry> {
     const prefix = namespacesOf(parent);
     for await (const { name } of children(this.#parts.store, prefix, page.after, chunkOf(page))) {
