@@ -291,6 +291,7 @@ export const templates: Readonly<Record<Result, readonly string[]>> = {
     '{tz} > {d}',
     '{tz} = arrow_cast({tz}, \'Timestamp(ns, "Asia/Tokyo")\')',
     'arrays_overlap({l}, [#, #])',
+    'is_valid({tz})',
     "contains_tokens({t}, 'a b')",
     "contains_tokens({t}, 'twelve text')",
     '{k} = {k}',

@@ -77,6 +77,7 @@ describe('functions of maps', () => {
     ],
     ['arrays_zip(l, l)', ['[{"c0":1,"c1":1},{"c0":2,"c1":2}]', 'null', '[]', '[{"c0":3,"c1":3}]']],
     ['arrays_overlap(l, [2])', ['true', 'null', 'false', 'false']],
+    ['is_valid(m)', ['true', 'false', 'true', 'true']],
     ['array_extract(l, 1)', ['1', 'null', 'null', '3']],
   ])('%s', (text, rows) => {
     expect(shown(text)).toEqual(rows);
