@@ -164,6 +164,21 @@ export function formatOffset(seconds: number): string {
   return (seconds < 0 ? '-' : '+') + shown.map((part) => padded(part, 2)).join(':');
 }
 
+/** `1 days 2 hours 3 mins 4.500 secs`, with the digits of a step, as Arrow writes it. */
+export function formatDuration(nanoseconds: bigint, step: bigint): string {
+  const seconds = nanoseconds / 1_000_000_000n;
+  const minutes = seconds / 60n;
+  const hours = minutes / 60n;
+  const size = nanoseconds < 0n ? -nanoseconds : nanoseconds;
+  const digits = 10 - String(step).length;
+  const fraction = String(size % 1_000_000_000n)
+    .padStart(9, '0')
+    .slice(0, digits);
+  const rest = `${(size / 1_000_000_000n) % 60n}${digits === 0 ? '' : `.${fraction}`}`;
+  const isNegative = nanoseconds < 0n && /[1-9]/.test(rest);
+  return `${hours / 24n} days ${hours % 24n} hours ${minutes % 60n} mins ${isNegative ? '-' : ''}${rest} secs`;
+}
+
 /** The whole days of a moment, rounded down, and the nanoseconds since that day's midnight. */
 export function splitDays(nanoseconds: bigint): { readonly days: number; readonly time: bigint } {
   const time = ((nanoseconds % dayNanoseconds) + dayNanoseconds) % dayNanoseconds;

@@ -2,6 +2,7 @@ import type { DataType, Decimal, Timestamp } from 'apache-arrow';
 import {
   floorDivide,
   formatDate,
+  formatDuration,
   formatOffset,
   formatTime,
   formatTimestamp,
@@ -251,6 +252,7 @@ const temporal: Readonly<Partial<Record<Family, Row>>> = {
   duration: {
     integer: convert<bigint>((value, _, to) => fitInteger(value, to)),
     duration: restep,
+    text: convert<bigint>((value, from) => formatDuration(value * stepOf(from), stepOf(from))),
   },
 };
 

@@ -303,6 +303,13 @@ export const differences: readonly Difference[] = [
     here: '"Timestamp(µs, \\"Europe/Berlin\\")" / "Timestamp(µs, \\"Europe/Berlin\\")"',
   },
   {
+    what: 'the seconds of a duration',
+    reason: 'a fraction counts however many seconds there are',
+    statements: select("date_part('epoch', tn - ts)"),
+    lancedb: '0 / 0',
+    here: '0 / 1e-9',
+  },
+  {
     what: 'JSON in a text',
     reason: 'LanceDB keeps JSON in a form of its own, which columns of texts have not',
     statements: select(`json_get_int(concat('{"a":', n, '}'), 'a')`),

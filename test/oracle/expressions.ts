@@ -114,6 +114,11 @@ const byFamily: Readonly<Record<Family, Predicates>> = {
   numbers,
   struct: members,
   vector: (_, name) => `${name} is not null`,
+  binary: (_, name) => `encode(${name}, 'hex') > '6'`,
+  time: ({ random }, name) =>
+    oneOf(random, [`cast(${name} as string) < '12:00:00'`, `${name} = ${name}`]),
+  duration: ({ random }, name) => `${name} ${oneOf(random, comparisons)} ${name}`,
+  list: ({ random }, name) => `array_length(${name}) > ${random(3)}`,
   map: ({ random }, name) =>
     oneOf(random, [
       `${name} is null`,

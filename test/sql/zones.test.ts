@@ -1,5 +1,7 @@
 import {
   DateDay,
+  DurationMillisecond,
+  DurationSecond,
   TimestampMicrosecond,
   TimestampMillisecond,
   TimestampSecond,
@@ -206,6 +208,50 @@ describe('clocks of a zone', () => {
         expect([moment, undefined]).toContain(clock.moment(local));
         expect(clock.nearest(local, moment)).toBe(moment);
       }),
+    );
+  });
+});
+
+describe('a duration', () => {
+  const spans = batchOf({
+    d: column(new DurationMillisecond(), [-90_061_001n, 3_599_999n, 0n, null]),
+    s: column(new DurationSecond(), [-86_399n, 60n, 0n, null]),
+    far: column(new DurationSecond(), [2n ** 40n, 0n, 0n, null]),
+  });
+
+  it.each([
+    ['extract(day from d)', [-1, 0, 0, null]],
+    ['extract(hour from d)', [-25, 0, 0, null]],
+    ["date_part('minute', d)", [-1501, 59, 0, null]],
+    ["date_part('epoch', d)", [-90_061.001, 3599.999, 0, null]],
+    [
+      'cast(d as string)',
+      [
+        '-1 days -1 hours -1 mins -1.001 secs',
+        '0 days 0 hours 59 mins 59.999 secs',
+        '0 days 0 hours 0 mins 0.000 secs',
+        null,
+      ],
+    ],
+    [
+      'cast(s as string)',
+      [
+        '0 days -23 hours -59 mins -59 secs',
+        '0 days 0 hours 1 mins 0 secs',
+        '0 days 0 hours 0 mins 0 secs',
+        null,
+      ],
+    ],
+  ])('%s', (text, values) => {
+    expect(ask(text, spans)).toEqual(values);
+  });
+
+  it('has no months, and no more of a part than an int32 holds', () => {
+    expect(refusal("date_part('month', d)", spans)).toBe(
+      "type: expected a date or timestamp that has the part month as argument 2 of date_part('part', value), found duration(ms), at position 20",
+    );
+    expect(refusal("date_part('second', far)", spans)).toBe(
+      'overflow: expected a part within int32 from date_part, found 1099511627776, at position 1',
     );
   });
 });

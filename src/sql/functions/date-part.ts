@@ -10,6 +10,7 @@ import { stepsOf } from '../temporal.ts';
 import { dateType, familyOf, stepOf } from '../types.ts';
 import { clockOf, type ZoneClock } from '../zone-clock.ts';
 import type { FunctionCall, FunctionRow } from './function-row.ts';
+import { bindDurationPart } from './duration-part.ts';
 import { checkCount, wrongArgument } from './function-row.ts';
 
 /** A part of a moment: the day since 1970 and the nanoseconds of the day. */
@@ -111,6 +112,11 @@ export const datePartRow: FunctionRow = {
     checkCount(usage, made, 2, 2);
     const [name, part] = partOf(made);
     const given = made.arguments[1]!;
+    const ofDuration =
+      familyOf(given.type) === 'duration' ? bindDurationPart(made, name) : undefined;
+    if (ofDuration !== undefined) {
+      return ofDuration;
+    }
     const value = familyOf(given.type) === 'null' ? nullLiteral(dateType, given.position) : given;
     if (!fits(name, value.type)) {
       throw wrongArgument(usage, `a date or timestamp that has the part ${name}`, 2, given);
