@@ -15,6 +15,7 @@ import { makeFolder } from './disk.ts';
 import type { HandlerTable } from './handler.ts';
 import { catalogHandlers } from './handlers/catalog.ts';
 import { countTableRows } from './handlers/count-table-rows.ts';
+import { cloneTable } from './handlers/clone-table.ts';
 import { createTable } from './handlers/create-table.ts';
 import { analyzeQuery, explainQuery } from './handlers/explain-query.ts';
 import { deleteFromTable } from './handlers/delete-from-table.ts';
@@ -283,7 +284,7 @@ function builtHandlers(options: EngineOptions, parts: HandlerParts): HandlerTabl
     ...indexHandlers({ ...parts, pageLimit: page }),
     ...indexFileHandlers({ catalog, tables, reader }),
     ...historyHandlers({ ...parts, pageLimit: page }),
-    ...workHandlers({ ...parts, page }),
+    ...workHandlers({ ...parts, page, cacheBytes: options.cacheBytes }),
   };
 }
 
@@ -310,6 +311,7 @@ function handlerTable(
     RenameTable: (call) => renameTable(catalog, tables, call),
     DeregisterTable: (call) => deregisterTable(catalog, tables, call),
     CreateTable: createTable(writing),
+    CloneTable: cloneTable({ catalog, tables, tags }),
     InsertIntoTable: insertIntoTable(writing),
     MergeInsertIntoTable: mergeInsertIntoTable(changing),
     UpdateTable: updateTable(changing),

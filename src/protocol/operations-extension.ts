@@ -108,6 +108,7 @@ export const tableExtensions = {
     access: 'read',
     mutates: false,
     routes: ['POST /v1/table/{id}/page_cache/prewarm'],
+    refusals: stateRefusals,
   }),
   DiffTableBranch: row('DiffTableBranch', {
     ...onTable,

@@ -12,8 +12,16 @@ import { castExactly } from './round-trip.ts';
 import { sameType } from './same-type.ts';
 import type { Scope } from './scope.ts';
 import type { Family } from './types.ts';
-import { elementType, familyOf, isComputable, isList, plainType, typeName } from './types.ts';
-import { requireUtc } from './zone.ts';
+import {
+  elementType,
+  familyOf,
+  isComputable,
+  isList,
+  mapTypes,
+  plainType,
+  typeName,
+} from './types.ts';
+import { checkClocks } from './zone-clock.ts';
 
 /** A number does not become a moment, nor a moment a number, without being asked to. */
 const kinds: readonly ReadonlySet<Family>[] = [
@@ -39,6 +47,9 @@ function isAssignable(from: DataTypeClass, to: DataTypeClass): boolean {
   }
   if (a === 'struct' && b === 'struct') {
     return assignsFields(from, to);
+  }
+  if (a === 'map' && b === 'map') {
+    return mapTypes(from).every((type, at) => isAssignable(type, mapTypes(to)[at]!));
   }
   const alike = kinds.some((kind) => kind.has(a) && kind.has(b));
   return (
@@ -70,9 +81,7 @@ function converted(root: Bound, type: DataTypeClass): Bound {
   if (direct !== undefined && !isList(type) && !DataType.isFixedSizeBinary(type)) {
     return direct;
   }
-  if (familyOf(type) === 'date' && familyOf(root.type) === 'timestamp') {
-    requireUtc(root.type, `it becomes ${typeName(type)}`, position);
-  }
+  checkClocks(root.type, type, position);
   const parts = { name: 'assign', type, arguments: [root], kernel: assignKernel, position };
   const node = call({ ...parts, fallible: true });
   if (root.kind === 'literal' && node.kind !== 'literal') {
@@ -99,7 +108,7 @@ export function bindAssignment(
     return bound;
   }
   const type = plainType(target);
-  const nested = isList(target) || DataType.isStruct(target);
+  const nested = isList(target) || DataType.isStruct(target) || DataType.isMap(target);
   const writable = isComputable(type) && (!nested || type === target);
   if (!writable || !(sameType(root.type, type) || isAssignable(root.type, type))) {
     throw refused(root, target);

@@ -18,7 +18,7 @@ import { call, literal, nullLiteral } from './node.ts';
 import { dayDifferenceKernel, shiftKernel, stepSumKernel } from './temporal.ts';
 import { sameType } from './same-type.ts';
 import { familyOf, integerOf, integerType, stepOf, typeName } from './types.ts';
-import { requireUtc } from './zone.ts';
+import { clockOf } from './zone-clock.ts';
 
 /** The operands of an operator that is being bound. */
 interface Operation {
@@ -147,15 +147,14 @@ function shiftedType(type: DataType, { nanoseconds }: Interval): DataType {
 }
 
 function shift(operand: Bound, interval: Interval, sign: 1 | -1, position: number): Bound {
-  // Days of a zone are not all of one length, hours are.
   const byDays = interval.months !== 0 || interval.days !== 0;
-  if (byDays) requireUtc(operand.type, 'a date is moved by days', position);
+  const clock = byDays ? clockOf(operand.type, operand.position) : undefined;
   const type = shiftedType(operand.type, interval);
   return call({
     name: 'shift',
     type,
     arguments: [operand],
-    kernel: shiftKernel(interval, sign),
+    kernel: shiftKernel(interval, sign, clock),
     position,
     fallible: true,
   });

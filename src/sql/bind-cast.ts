@@ -5,27 +5,7 @@ import { castTo, tryCastTo } from './coerce.ts';
 import { SqlError } from './errors.ts';
 import { sameType } from './same-type.ts';
 import { storedType } from './stored.ts';
-import { elementType, familyOf, typeName } from './types.ts';
-import { isZoned, requireUtc } from './zone.ts';
-
-/** Days and hours of a moment depend on its zone; casts between moments do not. */
-const zoneless: ReadonlySet<string> = new Set(['timestamp', 'integer']);
-
-function checkZones(from: DataType, to: DataType, position: number): void {
-  const [a, b] = [familyOf(from), familyOf(to)];
-  if (a === 'list') {
-    checkZones(elementType(from), b === 'list' ? elementType(to) : to, position);
-  } else if (a === 'struct') {
-    for (const { name, type } of to.children) {
-      const field = from.children.find((each) => each.name === name);
-      checkZones(field?.type ?? type, type, position);
-    }
-  } else if (b === 'timestamp' && a !== 'integer' && !isZoned(from)) {
-    requireUtc(to, 'a moment without a zone is cast', position);
-  } else if (!zoneless.has(b)) {
-    requireUtc(from, `it becomes ${typeName(to)}`, position);
-  }
-}
+import { typeName } from './types.ts';
 
 /** CAST or TRY_CAST of a node. Throws SqlError `type` where no value of its type casts. */
 export function bindCastTo(bound: Bound, type: DataType, tries: boolean, position: number): Bound {
@@ -40,6 +20,5 @@ export function bindCastTo(bound: Bound, type: DataType, tries: boolean, positio
       position,
     );
   }
-  checkZones(bound.type, type, position);
   return tries ? tryCastTo(bound, type, position) : castTo(bound, type, position);
 }

@@ -1,19 +1,21 @@
-import type { DataType, Decimal } from 'apache-arrow';
-import { Decimal as DecimalType } from 'apache-arrow';
+import type { DataType, Decimal, Timestamp } from 'apache-arrow';
+import { Decimal as DecimalType, DurationNanosecond } from 'apache-arrow';
 import type { Bound, BoundLiteral } from './bound.ts';
 import { boolType } from './bound.ts';
-import { coerce, isNumeric } from './coerce.ts';
+import { dayNanoseconds } from './calendar.ts';
+import { castTo, coerce, isNumeric, timestampOf } from './coerce.ts';
 import type { Factors } from './compare.ts';
 import { bindNestedComparison, commonNested } from './compare-nested.ts';
 import { nestedMembership } from './nested-membership.ts';
 import { SqlError } from './errors.ts';
-import type { ComparisonOperator } from './expression.ts';
+import type { ComparisonOperator, Interval } from './expression.ts';
 import { decimalOf, float64Type, literalAs, momentOfText } from './literals.ts';
 import type { Membership } from './membership.ts';
 import { membershipOf } from './membership.ts';
 import { fold, junction, literal, negation, nullLiteral, shared } from './node.ts';
 import type { Scalar } from './scalar.ts';
 import { familyOf, stepOf, typeName } from './types.ts';
+import { hasClock, isPlainStamp } from './zone-clock.ts';
 
 /** Two operands whose values compare once they are multiplied with the factors. */
 interface Aligned {
@@ -69,7 +71,15 @@ function alignNumbers(left: Bound, right: Bound): Aligned {
 
 const temporal: ReadonlySet<string> = new Set(['date', 'timestamp', 'time', 'duration']);
 
-function alignSteps(left: Bound, right: Bound): Aligned {
+/** A time without a zone beside clocks is what they show; dates and moments of other zones are moments already. */
+function byClock(node: Bound, beside: DataType): Bound {
+  const isTime = isPlainStamp(node.type) && hasClock(beside);
+  const zone = isTime ? (beside as Timestamp).timezone : undefined;
+  return zone ? castTo(node, timestampOf(stepOf(node.type), zone), node.position) : node;
+}
+
+function alignSteps(first: Bound, second: Bound): Aligned {
+  const [left, right] = [byClock(first, second.type), byClock(second, first.type)];
   const [a, b] = [stepOf(left.type), stepOf(right.type)];
   const finer = a < b ? a : b;
   return { left, right, factors: [a / finer, b / finer] };
@@ -95,6 +105,21 @@ function isMomentText(node: Bound, beside: Bound): node is BoundLiteral {
   return moment && node.kind === 'literal' && familyOf(node.type) === 'text' && node.value !== null;
 }
 
+/** An interval beside a duration is as long as its days and times; months are of no one length. */
+function asDuration(node: Bound, beside: DataType): Bound {
+  const isLength = node.kind === 'literal' && familyOf(node.type) === 'interval';
+  if (!isLength || node.value === null || familyOf(beside) !== 'duration') {
+    return node;
+  }
+  const { months, days, nanoseconds } = node.value as Interval;
+  if (months !== 0) {
+    const message = `expected an interval of days and times beside ${typeName(beside)}, found one of months`;
+    throw new SqlError('type', message, node.position);
+  }
+  const length = BigInt(days) * dayNanoseconds + nanoseconds;
+  return literal(new DurationNanosecond(), length, node.position);
+}
+
 const plain: ReadonlySet<string> = new Set(['text', 'binary', 'boolean']);
 
 function alignFamilies(left: Bound, right: Bound): Aligned | undefined {
@@ -109,7 +134,8 @@ function alignFamilies(left: Bound, right: Bound): Aligned | undefined {
   return calendar || (a === b && temporal.has(a)) ? alignSteps(left, right) : undefined;
 }
 
-function align(left: Bound, right: Bound, position: number): Aligned {
+function align(first: Bound, second: Bound, position: number): Aligned {
+  const [left, right] = [asDuration(first, second.type), asDuration(second, first.type)];
   if (familyOf(right.type) === 'null') {
     return { left, right: nullLiteral(left.type, right.position), factors: one };
   }

@@ -1,6 +1,12 @@
 /** Nanoseconds in a day. */
 export const dayNanoseconds = 86_400_000_000_000n;
 
+/** Rounded down, below zero too. */
+export function floorDivide(value: bigint, by: bigint): bigint {
+  const rest = value % by;
+  return (value - rest) / by - (rest < 0n ? 1n : 0n);
+}
+
 /** A day of the proleptic Gregorian calendar, year 0 being 1 BC as in ISO 8601. */
 export interface Day {
   readonly year: number;
@@ -145,6 +151,32 @@ export function formatTime(nanoseconds: bigint): string {
     .replace(/(?:000)+$/, '');
   const clock = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60, seconds % 60];
   return clock.map((part) => padded(part, 2)).join(':') + (fraction === '' ? '' : `.${fraction}`);
+}
+
+/** `+01:00`, with seconds where there are some; nothing for 0. */
+export function formatOffset(seconds: number): string {
+  if (seconds === 0) {
+    return '';
+  }
+  const size = Math.abs(seconds);
+  const parts = [Math.floor(size / 3600), Math.floor(size / 60) % 60, size % 60];
+  const shown = parts[2] === 0 ? parts.slice(0, 2) : parts;
+  return (seconds < 0 ? '-' : '+') + shown.map((part) => padded(part, 2)).join(':');
+}
+
+/** `1 days 2 hours 3 mins 4.500 secs`, with the digits of a step, as Arrow writes it. */
+export function formatDuration(nanoseconds: bigint, step: bigint): string {
+  const seconds = nanoseconds / 1_000_000_000n;
+  const minutes = seconds / 60n;
+  const hours = minutes / 60n;
+  const size = nanoseconds < 0n ? -nanoseconds : nanoseconds;
+  const digits = 10 - String(step).length;
+  const fraction = String(size % 1_000_000_000n)
+    .padStart(9, '0')
+    .slice(0, digits);
+  const rest = `${(size / 1_000_000_000n) % 60n}${digits === 0 ? '' : `.${fraction}`}`;
+  const isNegative = nanoseconds < 0n && /[1-9]/.test(rest);
+  return `${hours / 24n} days ${hours % 24n} hours ${minutes % 60n} mins ${isNegative ? '-' : ''}${rest} secs`;
 }
 
 /** The whole days of a moment, rounded down, and the nanoseconds since that day's midnight. */

@@ -1,6 +1,9 @@
 import type { DataType, Decimal, Timestamp } from 'apache-arrow';
 import {
+  floorDivide,
   formatDate,
+  formatDuration,
+  formatOffset,
   formatTime,
   formatTimestamp,
   parseDate,
@@ -11,9 +14,9 @@ import {
 import type { DecimalValue } from './decimal.ts';
 import { decimalToNumber, formatDecimal, parseDecimal, rescale } from './decimal.ts';
 import { isSingle } from './storage.ts';
-import { floorDivide } from './temporal.ts';
 import type { Family } from './types.ts';
 import { integerOf, integerRange, stepOf } from './types.ts';
+import { clockOf, clockOfCast } from './zone-clock.ts';
 
 /** A value of a row; bigint for all that counts in steps, and for decimals without their point. */
 export type RowValue = boolean | bigint | number | string;
@@ -136,6 +139,55 @@ function parseDateText(text: string, to: DataType): bigint | undefined {
 
 const restep = convert<bigint>((value, from, to) => floorDivide(value * stepOf(from), stepOf(to)));
 
+/** A day or a moment without a zone as the moment at which the clocks of the zone show it; other moments stay. */
+function restamp(from: DataType, to: DataType): Convert {
+  const clock = clockOfCast(from, to);
+  return clock === undefined
+    ? restep(from, to)
+    : (value) => toStep(clock.moment((value as bigint) * stepOf(from)), to);
+}
+
+/** What the clocks of a moment's zone show, as something else. */
+function shown(make: ConvertOf<bigint>): (from: DataType, to: DataType) => Convert {
+  return (from, to) => {
+    const clock = clockOfCast(from, to);
+    return (value) => {
+      const moment = (value as bigint) * stepOf(from);
+      return make(clock?.local(moment) ?? moment, from, to);
+    };
+  };
+}
+
+/** What the clocks of a type's zone show at a moment of it, in steps of a type without a zone. */
+export function localSteps(from: DataType, to: DataType): Convert {
+  const clock = clockOf(from);
+  return (value) => {
+    const moment = (value as bigint) * stepOf(from);
+    return toStep(clock?.local(moment) ?? moment, to);
+  };
+}
+
+/** As RFC 3339 has it: by the clocks of the zone, and how far they are ahead; a Z in UTC. */
+function stampText(from: DataType, to: DataType): Convert {
+  const clock = clockOfCast(from, to);
+  return (value) => {
+    const moment = (value as bigint) * stepOf(from);
+    return clock === undefined
+      ? formatTimestamp(moment) + zoneMark(from)
+      : formatTimestamp(clock.local(moment)) + (formatOffset(clock.offset(moment)) || 'Z');
+  };
+}
+
+/** A text that names no zone tells what the clocks of the type's zone show. */
+function readStamp(from: DataType, to: DataType): Convert {
+  const clock = clockOfCast(from, to);
+  return (value) => {
+    const stamp = parseTimestamp(value as string);
+    const isLocal = stamp !== undefined && !stamp.zoned && clock !== undefined;
+    return toStep(isLocal ? clock.moment(stamp.nanoseconds) : stamp?.nanoseconds, to);
+  };
+}
+
 type Row = Partial<Record<Family, (from: DataType, to: DataType) => Convert>>;
 
 /** From boolean, integer and float. */
@@ -182,7 +234,7 @@ const temporal: Readonly<Partial<Record<Family, Row>>> = {
   date: {
     integer: convert<bigint>((value, _, to) => fitInteger(value, to)),
     date: restep,
-    timestamp: restep,
+    timestamp: restamp,
     text: convert<bigint>((value, from) => formatDate(splitDays(value * stepOf(from)).days)),
   },
   time: {
@@ -192,14 +244,15 @@ const temporal: Readonly<Partial<Record<Family, Row>>> = {
   },
   timestamp: {
     integer: convert<bigint>((value, _, to) => fitInteger(value, to)),
-    date: restep,
-    time: convert<bigint>((value, from, to) => toStep(splitDays(value * stepOf(from)).time, to)),
-    timestamp: restep,
-    text: convert<bigint>((value, from) => formatTimestamp(value * stepOf(from)) + zoneMark(from)),
+    date: shown((local, _, to) => toStep(local, to)),
+    time: shown((local, _, to) => toStep(splitDays(local).time, to)),
+    timestamp: restamp,
+    text: stampText,
   },
   duration: {
     integer: convert<bigint>((value, _, to) => fitInteger(value, to)),
     duration: restep,
+    text: convert<bigint>((value, from) => formatDuration(value * stepOf(from), stepOf(from))),
   },
 };
 
@@ -211,7 +264,7 @@ const textual: Readonly<Partial<Record<Family, Row>>> = {
     decimal: convert<string>((value, _, to) => fitDecimal(parseDecimal(value), to)),
     date: convert<string>((value, _, to) => parseDateText(value, to)),
     time: convert<string>((value, _, to) => toStep(parseTime(value), to)),
-    timestamp: convert<string>((value, _, to) => toStep(parseTimestamp(value)?.nanoseconds, to)),
+    timestamp: readStamp,
     text: convert<string>((value) => value),
   },
 };

@@ -16,7 +16,8 @@ import { isSingle, storageOf } from './storage.ts';
 import { buildTexts, bytesOf, textAt } from './text.ts';
 import type { Family } from './types.ts';
 import { sameType } from './same-type.ts';
-import { elementType, familyOf, stepOf } from './types.ts';
+import { elementType, familyOf, mapTypes, stepOf } from './types.ts';
+import { readsClock } from './zone-clock.ts';
 
 /** The steps that the type's array holds; beyond it there is no value. */
 function fits(value: RowValue, type: DataType): boolean {
@@ -125,6 +126,23 @@ function castLists(column: ListColumn, from: DataType, target: CastTarget): Colu
   return { ...lists, child: castColumn(lists.child, elementType(from), inner) };
 }
 
+/** Key and value by their places, whatever their names are. */
+function castMaps(column: ListColumn, from: DataType, target: CastTarget): Column {
+  const maps = packedLists(column);
+  const { child } = maps;
+  const [before, after] = [mapTypes(from), mapTypes(target.type)];
+  const cast = (at: 0 | 1): Column =>
+    castColumn((child as StructColumn).field(at), before[at], {
+      ...target,
+      type: after[at],
+      length: child.length,
+    });
+  const columns = child.kind === 'struct' ? [cast(0), cast(1)] : [];
+  return child.kind === 'struct'
+    ? { ...maps, child: structColumn(child.length, child.valid, (at) => columns[at]!) }
+    : maps;
+}
+
 /** Fields are found by their names; one that is missing is null. */
 function castStructs(column: StructColumn, from: DataType, target: CastTarget): Column {
   const { length, valid } = column;
@@ -148,6 +166,9 @@ export function castColumn(column: Column, from: DataType, target: CastTarget): 
   }
   if (column.kind === 'struct') {
     return castStructs(column, from, target);
+  }
+  if (column.kind === 'list' && familyOf(type) === 'map') {
+    return castMaps(column, from, target);
   }
   if (column.kind === 'list') {
     return familyOf(type) === 'text'
@@ -187,6 +208,9 @@ export function canCast(from: DataType, to: DataType): boolean {
     const shared = sharedFields(from, to);
     return shared.length > 0 && shared.every(([inner, outer]) => canCast(inner, outer));
   }
+  if (a === 'map' || b === 'map') {
+    return a === b && mapTypes(from).every((type, at) => canCast(type, mapTypes(to)[at]!));
+  }
   const bytes = (a === 'text' || a === 'binary') && (b === 'text' || b === 'binary');
   return bytes || conversionOf(a, b) !== undefined;
 }
@@ -203,9 +227,12 @@ export function castAlwaysFits(from: DataType, to: DataType): boolean {
   if (a === 'struct' && b === 'struct') {
     return sharedFields(from, to).every(([inner, outer]) => castAlwaysFits(inner, outer));
   }
+  if (a === 'map' && b === 'map') {
+    return mapTypes(from).every((type, at) => castAlwaysFits(type, mapTypes(to)[at]!));
+  }
   const calendar = (a === 'date' || a === 'timestamp') && (b === 'date' || b === 'timestamp');
   if (calendar) {
-    return stepOf(from) === stepOf(to);
+    return stepOf(from) === stepOf(to) && (b === 'date' || !readsClock(from, to));
   }
   if (a === 'float' && b === 'float') {
     return !isSingle(to) || isSingle(from);

@@ -23,10 +23,13 @@ import {
   integerOf,
   integerType,
   isComputable,
+  mapOf,
+  mapTypes,
   stepOf,
   typeName,
 } from './types.ts';
 import { tryCastKernel } from './try-cast.ts';
+import { checkClocks, hasClock } from './zone-clock.ts';
 
 /** The node as another type: a literal directly, anything else through a cast. */
 export function coerce(node: Bound, type: DataType): Bound {
@@ -39,12 +42,14 @@ export function coerce(node: Bound, type: DataType): Bound {
 
 /** A cast of a node. The caller has asked `canCast`. */
 export function castTo(node: Bound, type: DataType, position: number): Bound {
+  checkClocks(node.type, type, position);
   const fallible = !castAlwaysFits(node.type, type);
   return call({ name: 'cast', type, arguments: [node], kernel: castKernel, position, fallible });
 }
 
 /** TRY_CAST of a node. The caller has asked `canCast`. */
 export function tryCastTo(node: Bound, type: DataType, position: number): Bound {
+  checkClocks(node.type, type, position);
   return castAlwaysFits(node.type, type)
     ? castTo(node, type, position)
     : call({
@@ -74,10 +79,12 @@ function zoneOf(type: DataType): string | null {
   return familyOf(type) === 'timestamp' ? ((type as Timestamp).timezone ?? null) : null;
 }
 
-/** The timestamp that holds both of two dates or timestamps. */
+/** The timestamp that holds both of two dates or timestamps. Of a date beside other clocks than UTC's it has no zone. */
 export function commonTimestamp(left: DataType, right: DataType): DataType {
   const [a, b] = [stepOf(left), stepOf(right)];
-  return timestampOf(a < b ? a : b, zoneOf(left) ?? zoneOf(right));
+  const hasDate = familyOf(left) === 'date' || familyOf(right) === 'date';
+  const isUtcDay = hasDate && (hasClock(left) || hasClock(right));
+  return timestampOf(a < b ? a : b, isUtcDay ? null : (zoneOf(left) ?? zoneOf(right)));
 }
 
 function scaleOf(type: DataType): number {
@@ -106,6 +113,13 @@ export function isNumeric(type: DataType): boolean {
 function commonList(left: DataType, right: DataType): DataType | undefined {
   const inner = commonOfTwo(elementType(left), elementType(right));
   return inner === undefined ? undefined : new List(new Field('item', inner, true));
+}
+
+/** Maps meet in maps of what holds the keys of both and the values of both. */
+function commonMap(left: DataType, right: DataType): DataType | undefined {
+  const [a, b] = [mapTypes(left), mapTypes(right)];
+  const [key, value] = [commonOfTwo(a[0], b[0]), commonOfTwo(a[1], b[1])];
+  return key === undefined || value === undefined ? undefined : mapOf(key, value);
 }
 
 /** Structs of the same fields in the same order meet in structs of what holds both of each. */
@@ -143,6 +157,7 @@ export function commonOfTwo(left: DataType, right: DataType): DataType | undefin
     binary: () => new Binary(),
     list: () => commonList(left, right),
     struct: () => commonStruct(left, right),
+    map: () => commonMap(left, right),
     time: () => (stepOf(left) < stepOf(right) ? left : right),
     duration: () => (stepOf(left) < stepOf(right) ? left : right),
   };

@@ -65,7 +65,7 @@ export interface BytesColumn {
   readonly valid: Valid;
 }
 
-/** Lists: row `i` is the rows of `child` from `starts[i]` to `ends[i]`. */
+/** Lists, and maps as lists of entries: row `i` is the rows of `child` from `starts[i]` to `ends[i]`. */
 export interface ListColumn {
   readonly kind: 'list';
   readonly length: number;
@@ -84,7 +84,7 @@ export interface StructColumn {
   readonly valid: Valid;
 }
 
-/** Values that are only passed on: maps, unions, intervals, dictionaries of such. */
+/** Values that are only passed on: unions, intervals, dictionaries of such. */
 export interface NestedColumn {
   readonly kind: 'nested';
   readonly length: number;

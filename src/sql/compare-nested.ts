@@ -44,7 +44,7 @@ function nestedKernel(operator: ComparisonOperator): Kernel {
 
 function isNested(type: DataType): boolean {
   const family = familyOf(type);
-  return (family === 'list' || family === 'struct') && isComputable(type);
+  return (family === 'list' || family === 'struct' || family === 'map') && isComputable(type);
 }
 
 /** Numbers with a point in a list that is written out take the width of the list beside it. */

@@ -1,4 +1,4 @@
-import { dayNanoseconds, dayOf, splitDays } from './calendar.ts';
+import { dayNanoseconds, dayOf, formatOffset, splitDays } from './calendar.ts';
 import { dayOfYear, isoWeek, isoWeekday, isoYear } from './iso-week.ts';
 
 /** The months' names. */
@@ -28,8 +28,8 @@ export const weekdays = [
   'Sunday',
 ];
 
-/** A moment as its day since 1970 and the nanoseconds of the day. */
-type Write = (days: number, time: bigint) => string;
+/** A time of a clock as its day since 1970 and the nanoseconds of the day, and the seconds that the clock is ahead of UTC. */
+type Write = (days: number, time: bigint, offset: number) => string;
 
 function two(value: number, filler = '0'): string {
   return String(value).padStart(2, filler);
@@ -111,16 +111,31 @@ const timeWriters: Readonly<Record<string, Write>> = {
   '3f': (_, time) => fraction(time, 3),
   '6f': (_, time) => fraction(time, 6),
   '9f': (_, time) => fraction(time, 9),
-  s: (days, time) =>
-    String((BigInt(days) * dayNanoseconds + time - (time % 1_000_000_000n)) / 1_000_000_000n),
+  s: (days, time, offset) =>
+    String(
+      (BigInt(days) * dayNanoseconds + time - (time % 1_000_000_000n)) / 1_000_000_000n -
+        BigInt(offset),
+    ),
   '%': () => '%',
   t: () => '\t',
   n: () => '\n',
 };
 
+function offsetText(offset: number): string {
+  return formatOffset(offset) || '+00:00';
+}
+
+/** What only a moment with a zone has. */
+const zoneWriters: Readonly<Record<string, Write>> = {
+  z: (_, __, offset) => offsetText(offset).replaceAll(':', ''),
+  ':z': (_, __, offset) => offsetText(offset),
+  Z: (_, __, offset) => offsetText(offset),
+};
+
 const writers: ReadonlyMap<string, Write> = new Map([
   ...Object.entries(dateWriters),
   ...Object.entries(timeWriters),
+  ...Object.entries(zoneWriters),
 ]);
 
 /** What some letters stand for. */
@@ -134,12 +149,13 @@ const longForms: ReadonlyMap<string, string> = new Map([
   ['X', '%H:%M:%S'],
   ['r', '%I:%M:%S %p'],
   ['c', '%a %b %e %H:%M:%S %Y'],
+  ['+', '%Y-%m-%dT%H:%M:%S%.f%:z'],
 ]);
 
 /** A piece of a format: text that stands for itself, or a field by its letter. */
 export type FormatPart = { readonly text: string } | { readonly field: string };
 
-const token = /%(\.[369]?f|[369]f|.)|%$|[^%]+/gsu;
+const token = /%(\.[369]?f|[369]f|:z|.)|%$|[^%]+/gsu;
 
 /** The pieces of a format with `%Y`, `%m` and the like; undefined for a letter that is none of them. */
 export function partsOf(format: string): readonly FormatPart[] | undefined {
@@ -159,18 +175,22 @@ export function partsOf(format: string): readonly FormatPart[] | undefined {
   return parts;
 }
 
+/** Writes a moment, in nanoseconds since 1970, by clocks that are some seconds ahead of UTC. */
+export type WriteMoment = (nanoseconds: bigint, offset: number) => string;
+
 /**
- * What writes a moment, in nanoseconds since 1970, in a format of strftime's letters;
- * undefined for a format with other letters.
+ * What writes a moment in a format of strftime's letters; undefined for a format with other
+ * letters, and for one that asks for a zone where there is none.
  */
-export function formatWriter(format: string): ((nanoseconds: bigint) => string) | undefined {
+export function formatWriter(format: string, zoned: boolean): WriteMoment | undefined {
   const parts = partsOf(format);
-  return parts === undefined
+  const asksZone = parts?.some((part) => 'field' in part && Object.hasOwn(zoneWriters, part.field));
+  return parts === undefined || (asksZone === true && !zoned)
     ? undefined
-    : (nanoseconds) => {
-        const { days, time } = splitDays(nanoseconds);
+    : (nanoseconds, offset) => {
+        const { days, time } = splitDays(nanoseconds + BigInt(offset) * 1_000_000_000n);
         const pieces = parts.map((part) =>
-          'text' in part ? part.text : writers.get(part.field)!(days, time),
+          'text' in part ? part.text : writers.get(part.field)!(days, time, offset),
         );
         return pieces.join('');
       };

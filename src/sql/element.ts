@@ -13,6 +13,7 @@ import { hideRows } from './read.ts';
 import { constantColumn } from './scalar.ts';
 import { findField } from './scope.ts';
 import { appendAll } from './append.ts';
+import { bindMapElement } from './map-element.ts';
 import { takeRows } from './take.ts';
 import { elementType, familyOf, plainType, typeName } from './types.ts';
 import { bigintsOf } from './widen.ts';
@@ -87,7 +88,7 @@ export function bindListElement(operand: Bound, index: Bound, position: number):
   });
 }
 
-/** `operand['field']` or `operand[2]`. Throws SqlError `type` for any other operand. */
+/** `operand['field']`, `operand[2]` or, of a map, `operand[key]`. Throws SqlError `type` for any other operand. */
 export function bindElement(operand: Bound, index: Bound, position: number): Bound {
   const family = familyOf(operand.type);
   if (family === 'struct' && index.kind === 'literal' && typeof index.value === 'string') {
@@ -96,8 +97,11 @@ export function bindElement(operand: Bound, index: Bound, position: number): Bou
   if (family === 'list') {
     return bindListElement(operand, index, position);
   }
+  if (family === 'map') {
+    return bindMapElement(operand, index, position);
+  }
   const expected =
-    family === 'struct' ? 'the name of a field in quotes' : 'a list or a struct before [';
+    family === 'struct' ? 'the name of a field in quotes' : 'a list, a struct or a map before [';
   throw new SqlError(
     'type',
     `expected ${expected}, found ${typeName(family === 'struct' ? index.type : operand.type)}`,

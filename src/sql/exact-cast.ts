@@ -7,7 +7,6 @@ import { castExactly } from './round-trip.ts';
 import type { Family } from './types.ts';
 import { elementType, familyOf, isComputable, plainType, typeName } from './types.ts';
 import { vectorOf } from './write.ts';
-import { isUtc } from './zone.ts';
 
 /** What became of values: others of the new type, or one that the type cannot hold. */
 export type ExactCast =
@@ -18,12 +17,10 @@ export type ExactCast =
 /** Casts of these say themselves when a value does not fit. */
 const selfJudging: ReadonlySet<Family> = new Set<Family>(['text', 'binary', 'null']);
 
-const zoneless: ReadonlySet<Family> = new Set<Family>(['timestamp', 'integer']);
-
 function castsValue(from: DataType, to: DataType): boolean {
   const [a, b] = [familyOf(from), familyOf(to)];
   const nested = a === 'list' || a === 'struct' || b === 'list' || b === 'struct';
-  const there = !nested && canCast(from, to) && (zoneless.has(b) || isUtc(from));
+  const there = !nested && canCast(from, to);
   return there && (selfJudging.has(a) || selfJudging.has(b) || canCast(to, from));
 }
 

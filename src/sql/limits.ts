@@ -42,3 +42,6 @@ export const maxRepetitions = 1_000;
 
 /** The most steps of a regular expression once its counts are written out. */
 export const maxPatternSteps = 200;
+
+/** The most steps of a path into JSON. */
+export const maxJsonSteps = 100;

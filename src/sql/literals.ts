@@ -23,6 +23,8 @@ import { literal, nullLiteral, nullType } from './node.ts';
 import type { Scalar } from './scalar.ts';
 import { isSingle, storageOf } from './storage.ts';
 import { dateType, familyOf, integerOf, integerRange, stepOf, typeName } from './types.ts';
+import type { ZoneClock } from './zone-clock.ts';
+import { clockOf, clockOfCast, hasClock, readsClock } from './zone-clock.ts';
 
 /** The type of texts that are made here. */
 export const textType: DataType = new Utf8();
@@ -112,9 +114,22 @@ const moments: Readonly<
   time: { parse: parseTime, expected: 'a time such as 23:59:59.5' },
 };
 
+/** A text that names no zone tells what the clocks of the type's zone show. */
+function momentOfClock(text: string, type: DataType, position: number): bigint | undefined {
+  const stamp = parseTimestamp(text);
+  return stamp === undefined || stamp.zoned
+    ? stamp?.nanoseconds
+    : clockOf(type, position)?.moment(stamp.nanoseconds);
+}
+
 /** Nanoseconds of a text literal that stands beside a date, time or timestamp. Throws SqlError `value`. */
 export function momentOfText(node: BoundLiteral, type: DataType): bigint {
-  const { parse, expected } = moments[familyOf(type)]!;
+  const { parse, expected } = hasClock(type)
+    ? {
+        parse: (text: string) => momentOfClock(text, type, node.position),
+        expected: 'a time that its clocks show once',
+      }
+    : moments[familyOf(type)]!;
   const nanoseconds = parse(node.value as string);
   if (nanoseconds === undefined) {
     throw new SqlError(
@@ -178,12 +193,25 @@ export function decimalOf(
 
 const numeric: ReadonlySet<string> = new Set(['integer', 'float', 'decimal']);
 
+/** A date or timestamp in a type with clocks, or a timestamp with them as a date; undefined for no one moment. */
+function momentBy(
+  clock: ZoneClock,
+  node: BoundLiteral,
+  type: DataType,
+  nanoseconds: bigint,
+): bigint | undefined {
+  return readsClock(node.type, type) ? clock.moment(nanoseconds) : clock.local(nanoseconds);
+}
+
 /** The steps of a moment in another type; undefined when the type's step is too coarse for it. */
 function exactMoment(node: BoundLiteral, type: DataType): bigint | undefined {
   const isText = familyOf(node.type) === 'text';
-  const nanoseconds = isText
-    ? momentOfText(node, type)
-    : (node.value as bigint) * stepOf(node.type);
+  const given = isText ? momentOfText(node, type) : (node.value as bigint) * stepOf(node.type);
+  const clock = isText ? undefined : clockOfCast(node.type, type, node.position);
+  const nanoseconds = clock === undefined ? given : momentBy(clock, node, type, given);
+  if (nanoseconds === undefined) {
+    return undefined;
+  }
   const step = stepOf(type);
   const limit = storageOf(type).kind === 'number' ? 1n << 31n : 1n << 63n;
   const steps = nanoseconds / step;

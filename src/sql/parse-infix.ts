@@ -92,6 +92,14 @@ const parseCast: Infix = (parser, operand, position) =>
     tries: false,
   });
 
+/** `x AT TIME ZONE 'zone'` is the call `at_time_zone(x, 'zone')`. */
+const parseZone: Infix = (parser, operand, position) => {
+  parser.cursor.expectWord('time');
+  parser.cursor.expectWord('zone');
+  const args = Object.freeze([operand, parser.expression(level.postfix)]);
+  return parser.build({ kind: 'call', position, name: 'at_time_zone', arguments: args });
+};
+
 function parseIn(
   parser: Parser,
   operand: Expression,
@@ -213,6 +221,7 @@ const words: ReadonlyMap<string, InfixRow> = new Map<string, InfixRow>([
   ['or', junction('or')],
   ['and', junction('and')],
   ['is', { level: level.is, parse: parseIs }],
+  ['at', { level: level.postfix, parse: parseZone }],
   ['not', { level: level.comparison, parse: parseNot }],
   ...[...negatable].map(([word, parse]): [string, InfixRow] => [
     word,

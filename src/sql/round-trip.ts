@@ -1,8 +1,9 @@
 import type { DataType } from 'apache-arrow';
-import type { RowValue } from './cast-values.ts';
-import { conversionOf } from './cast-values.ts';
+import type { Convert, RowValue } from './cast-values.ts';
+import { conversionOf, localSteps } from './cast-values.ts';
 import { castColumn } from './cast.ts';
 import type { CastTarget } from './cast-whole.ts';
+import { timestampOf } from './coerce.ts';
 import type { Column } from './column.ts';
 import { isValid } from './column.ts';
 import { packedLists } from './lists.ts';
@@ -10,7 +11,8 @@ import { LostValue } from './lost-value.ts';
 import { hideRows } from './read.ts';
 import { scalarAt } from './scalar.ts';
 import type { Family } from './types.ts';
-import { elementType, familyOf } from './types.ts';
+import { elementType, familyOf, stepOf } from './types.ts';
+import { hasClock, isPlainStamp } from './zone-clock.ts';
 
 /** Whether a cast between two families may round; texts and binaries are judged by the cast itself. */
 export type MayRound = (from: Family, to: Family) => boolean;
@@ -63,9 +65,18 @@ function checkFields(
   }
 }
 
+/** A timestamp that was given clocks goes back by them, and one that was taken out of a zone goes back as it is. */
+function wayBack(from: DataType, to: DataType): Convert | undefined {
+  if (isPlainStamp(to) && hasClock(from)) {
+    return localSteps(from, to);
+  }
+  const plain = isPlainStamp(from) && hasClock(to) ? timestampOf(stepOf(to), null) : to;
+  return conversionOf(familyOf(from), familyOf(to))?.(from, plain);
+}
+
 function checkValues(before: Column, after: Column, from: DataType, target: Exact): void {
   const { type, position } = target;
-  const back = conversionOf(familyOf(type), familyOf(from))?.(type, from);
+  const back = wayBack(type, from);
   for (let row = 0; row < before.length; row++) {
     if (isValid(before, row)) {
       const value = scalarAt(before, row, false) as RowValue;

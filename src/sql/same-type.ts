@@ -1,7 +1,7 @@
 import type { DataType as DataTypeClass, Timestamp } from 'apache-arrow';
 import { DataType } from 'apache-arrow';
 import type { Family } from './types.ts';
-import { familyOf, integerOf, stepOf } from './types.ts';
+import { familyOf, integerOf, mapTypes, stepOf } from './types.ts';
 
 type Compare = (left: DataTypeClass, right: DataTypeClass) => boolean;
 
@@ -51,6 +51,12 @@ function sameList(left: DataTypeClass, right: DataTypeClass): boolean {
   return size && sameType(left.children[0]!.type, right.children[0]!.type);
 }
 
+/** The names inside of a map say nothing. */
+function sameMap(left: DataTypeClass, right: DataTypeClass): boolean {
+  const [a, b] = [mapTypes(left), mapTypes(right)];
+  return sameType(a[0], b[0]) && sameType(a[1], b[1]);
+}
+
 function sameOther(left: DataTypeClass, right: DataTypeClass): boolean {
   if (DataType.isDictionary(left) && DataType.isDictionary(right)) {
     return sameType(left.indices, right.indices) && sameType(left.dictionary, right.dictionary);
@@ -77,6 +83,7 @@ const comparisons: Readonly<Record<Family, Compare>> = {
   timestamp: sameStamp,
   list: sameList,
   struct: sameChildren,
+  map: sameMap,
   other: sameOther,
 };
 

@@ -60,6 +60,7 @@ const storages: Readonly<Record<Family, (type: DataTypeClass) => Storage>> = {
   interval: () => ({ kind: 'nested' }),
   list: () => ({ kind: 'list' }),
   struct: () => ({ kind: 'struct' }),
+  map: () => ({ kind: 'list' }),
   other: () => ({ kind: 'nested' }),
 };
 

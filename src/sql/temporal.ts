@@ -1,5 +1,5 @@
 import type { DataType } from 'apache-arrow';
-import { addMonths, dayNanoseconds, splitDays } from './calendar.ts';
+import { addMonths, dayNanoseconds, floorDivide, splitDays } from './calendar.ts';
 import type { Kernel, KernelCall } from './bound.ts';
 import type { Column, NumberColumn, BigintColumn } from './column.ts';
 import { SqlError } from './errors.ts';
@@ -7,6 +7,7 @@ import type { Interval } from './expression.ts';
 import { storageOf } from './storage.ts';
 import { allValid } from './text.ts';
 import { stepOf, typeName } from './types.ts';
+import type { ZoneClock } from './zone-clock.ts';
 
 /** A column of dates, times, timestamps, durations or plain integers. */
 export type StepColumn = NumberColumn | BigintColumn;
@@ -56,30 +57,33 @@ export function buildSteps(
     : { kind: 'bigint', length, values, valid };
 }
 
-/** Rounded down, below zero too. */
-export function floorDivide(value: bigint, by: bigint): bigint {
-  const rest = value % by;
-  return (value - rest) / by - (rest < 0n ? 1n : 0n);
-}
-
 /** A moment moved by months, then days, then the rest, as PostgreSQL has it. */
 function shiftMoment(
-  nanoseconds: bigint,
+  moment: bigint,
   { months, days, nanoseconds: rest }: Interval,
   sign: number,
+  clock: ZoneClock | undefined,
 ): bigint {
-  const split = splitDays(nanoseconds);
+  const split = splitDays(clock?.local(moment) ?? moment);
   const day = addMonths(split.days, months * sign) + days * sign;
-  return BigInt(day) * dayNanoseconds + split.time + rest * BigInt(sign);
+  const time = BigInt(day) * dayNanoseconds + split.time;
+  return (clock?.nearest(time, moment) ?? time) + rest * BigInt(sign);
 }
 
-/** `x + interval`, or `x - interval` for a sign of -1; `x` is a date or a timestamp. */
-export function shiftKernel(interval: Interval, sign: 1 | -1): Kernel {
+/**
+ * `x + interval`, or `x - interval` for a sign of -1; `x` is a date or a timestamp. Months and
+ * days are those of the clocks of its zone, whose days are not all of one length.
+ */
+export function shiftKernel(
+  interval: Interval,
+  sign: 1 | -1,
+  clock: ZoneClock | undefined,
+): Kernel {
   return ([column], call) => {
     const from = stepsOf(column!);
     const [step, target] = [stepOf(call.types[0]!), stepOf(call.type)];
     return buildSteps([from], call.type, call, (row) =>
-      floorDivide(shiftMoment(BigInt(from.values[row]!) * step, interval, sign), target),
+      floorDivide(shiftMoment(BigInt(from.values[row]!) * step, interval, sign, clock), target),
     );
   };
 }

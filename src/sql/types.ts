@@ -18,6 +18,7 @@ import {
   Int64,
   Int8,
   List as ListType,
+  Map_,
   Precision,
   Struct as StructType,
   TimeUnit,
@@ -44,9 +45,11 @@ export type Family =
   | 'interval'
   | 'list'
   | 'struct'
+  | 'map'
   | 'other';
 
 type ListLike = List | LargeList | FixedSizeList;
+type MapEntries = StructType<{ key: DataType; value: DataType }>;
 
 /** Whether a type is one of the three lists. */
 export function isList(type: DataType): type is ListLike {
@@ -76,6 +79,7 @@ const families: readonly (readonly [(type: DataType) => boolean, Family])[] = [
   [(type) => DataType.isDecimal(type), 'decimal'],
   [isList, 'list'],
   [(type) => DataType.isStruct(type), 'struct'],
+  [(type) => DataType.isMap(type), 'map'],
   [isBinary, 'binary'],
   [(type) => DataType.isTime(type), 'time'],
   [(type) => DataType.isDuration(type), 'duration'],
@@ -100,7 +104,8 @@ export function plainType(type: DataType): DataType {
   if (DataType.isFloat(type) && type.precision === Precision.HALF) {
     return new Float32();
   }
-  if (!isList(type) && !DataType.isStruct(type)) {
+  const isMap = DataType.isMap(type);
+  if (!isList(type) && !DataType.isStruct(type) && !isMap) {
     return type;
   }
   const fields = type.children.map((field): Field => {
@@ -110,21 +115,39 @@ export function plainType(type: DataType): DataType {
   if (fields.every((field, at) => field === type.children[at])) {
     return type;
   }
+  if (isMap) {
+    return new Map_(fields[0] as Field<MapEntries>, type.keysSorted);
+  }
   return isList(type) ? new ListType(fields[0]!) : new StructType(fields);
 }
 
-/** Whether an operator can give values of a type; maps, unions and intervals are only passed on. */
+/** Whether an operator can give values of a type; unions and intervals are only passed on. */
 export function isComputable(type: DataType): boolean {
   const family = familyOf(type);
-  if (family === 'list' || family === 'struct') {
+  if (family === 'list' || family === 'struct' || family === 'map') {
     return type.children.every((field) => isComputable(field.type));
   }
   return family !== 'interval' && family !== 'other';
 }
 
-/** The type of a list's values. */
+/** The type of a list's values, and of a map's entries. */
 export function elementType(type: DataType): DataType {
   return (type as ListLike).children[0]!.type;
+}
+
+/** The types of a map's keys and values. */
+export function mapTypes(type: DataType): readonly [key: DataType, value: DataType] {
+  const [key, value] = elementType(type).children;
+  return [key!.type, value!.type];
+}
+
+/** The type of maps with keys and values of two types. */
+export function mapOf(key: DataType, value: DataType): DataType {
+  const entries: MapEntries = new StructType([
+    new Field('key', key, false),
+    new Field('value', value, true),
+  ]);
+  return new Map_(new Field('entries', entries, false), false);
 }
 
 const unitNames: Readonly<Record<TimeUnit, string>> = {
@@ -178,6 +201,7 @@ const names: Readonly<Record<Family, (type: DataType) => string>> = {
   list: (type) => `list<${typeName(elementType(type))}>`,
   struct: (type) =>
     `struct<${type.children.map((field) => `${field.name}: ${typeName(field.type)}`).join(', ')}>`,
+  map: (type) => `map<${mapTypes(type).map(typeName).join(', ')}>`,
   other: (type) => Type[type.typeId].toLowerCase(),
 };
 

@@ -204,6 +204,9 @@ function listData(type: DataTypeClass, column: ListColumn): Data {
   }
   const offsets = packedOffsets(column);
   const child = dataOf(packedChild(column, offsets), elementType(type));
+  if (DataType.isMap(type)) {
+    return makeData({ type, length, valueOffsets: offsets, child, ...nulls });
+  }
   if (DataType.isLargeList(type)) {
     return makeData({
       type,

@@ -1,6 +1,5 @@
 import type { DataType, Timestamp } from 'apache-arrow';
-import { SqlError } from './errors.ts';
-import { familyOf, typeName } from './types.ts';
+import { familyOf } from './types.ts';
 
 const utc: ReadonlySet<string> = new Set([
   'utc',
@@ -23,18 +22,4 @@ export function isUtc(type: DataType): boolean {
 /** Whether a type is a timestamp with a zone. */
 export function isZoned(type: DataType): boolean {
   return familyOf(type) === 'timestamp' && Boolean((type as Timestamp).timezone);
-}
-
-/**
- * Throws SqlError `type` for a timestamp whose zone is another than UTC: its
- * days begin elsewhere, and an answer in UTC would be silently wrong.
- */
-export function requireUtc(type: DataType, where: string, position: number): void {
-  if (!isUtc(type)) {
-    throw new SqlError(
-      'type',
-      `expected a timestamp in UTC where ${where}, found ${typeName(type)}`,
-      position,
-    );
-  }
 }

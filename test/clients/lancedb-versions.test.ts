@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Connection, Table } from '@lancedb/lancedb';
+import { LANCEDB, send } from '../service/http.ts';
 import { Service } from '../support/service.ts';
-import { connectTo, notBuilt, refusalOf, valuesOf } from './lancedb.ts';
+import { connectTo, refusalOf, valuesOf } from './lancedb.ts';
 
 let service: Service;
 let db: Connection;
@@ -86,20 +87,63 @@ describe('what no table has yet', () => {
   });
 });
 
-describe('what is not built yet', () => {
-  const calls: readonly (readonly [string, () => Promise<unknown>])[] = [
-    ['PrewarmPageCache', () => table.prewarmData()],
-    ['SetLsmWriteSpec', () => table.setLsmWriteSpec({ specType: 'unsharded' })],
-  ];
-
-  it.each(calls)('is refused as such: %s', async (operation, call) => {
-    expect(await refusalOf(call())).toMatchObject(notBuilt(operation));
-    expect(await table.listVersions()).toHaveLength(3);
+describe('a clone', () => {
+  it.each([true, false])('is a table of its own, shallow: %s', async (isShallow) => {
+    const uri = await locationOf('t');
+    const name = `copy_${isShallow}`;
+    const copy = await db.cloneTable(name, uri, { sourceVersion: 2, isShallow });
+    expect(await valuesOf(copy, 'id')).toEqual([1, 2]);
+    await copy.add([{ id: 3 }]);
+    await copy.delete('id = 1');
+    expect(await valuesOf(copy, 'id')).toEqual([2, 3]);
+    expect(await valuesOf(await tableAt(2), 'id')).toEqual([1, 2]);
+    await db.dropTable(name);
+    expect(await valuesOf(await tableAt(2), 'id')).toEqual([1, 2]);
   });
 
-  it('is refused as such: CloneTable', async () => {
-    const refused = await refusalOf(db.cloneTable('copy', 'file:///nowhere'));
-    expect(refused).toMatchObject({ code: 0, error: 'CloneTable is not built yet' });
+  it('has the indices', async () => {
+    const indexed = await db.createTable('indexed', [{ id: 1 }, { id: 2 }]);
+    await indexed.createIndex('id');
+    await indexed.waitForIndex(['id_idx'], 60);
+    const copy = await db.cloneTable('copy', await locationOf('indexed'));
+    expect(await copy.listIndices()).toMatchObject([{ name: 'id_idx', columns: ['id'] }]);
+    await copy.prewarmIndex('id_idx');
+    expect(await copy.countRows('id = 2')).toBe(1);
+    for (const name of ['copy', 'indexed']) await db.dropTable(name);
+  });
+
+  it('is refused of what is not there, and where a table is', async () => {
+    const nowhere = await refusalOf(db.cloneTable('copy', 'file:///nowhere'));
+    expect(nowhere).toMatchObject({ code: 4, error: 'no table lies at "file:///nowhere"' });
+    const taken = await refusalOf(db.cloneTable('t', await locationOf('t')));
+    expect(taken).toMatchObject({ code: 5, error: 'table /t already exists' });
+    const version = { sourceVersion: 99 };
+    const old = await refusalOf(db.cloneTable('copy', await locationOf('t'), version));
+    expect(old).toMatchObject({ code: 11, error: 'the table has no version 99' });
     expect(await db.tableNames()).toEqual(['t']);
+  });
+
+  async function locationOf(name: string): Promise<string> {
+    const { json } = await send(service.url, `POST /v1/table/${name}/describe`, {
+      headers: LANCEDB,
+    });
+    return String(json['location']);
+  }
+});
+
+describe('what is read ahead', () => {
+  it('is found in memory by queries', async () => {
+    await table.prewarmData();
+    await table.prewarmData(['word']);
+    expect(await refusalOf(table.prewarmData(['nope']))).toMatchObject({ code: 12 });
+    expect(await valuesOf(table, 'word')).toEqual(['x']);
+  });
+});
+
+describe('a log of merges', () => {
+  it('is not kept', async () => {
+    const refused = await refusalOf(table.setLsmWriteSpec({ specType: 'unsharded' }));
+    expect(refused).toMatchObject({ status: 406, code: 0 });
+    expect(await table.listVersions()).toHaveLength(3);
   });
 });

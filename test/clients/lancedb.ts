@@ -106,11 +106,6 @@ export function refusalIn({ message }: Error): Refusal | undefined {
   return { ...JSON.parse(body), status: status === undefined ? undefined : Number(status) };
 }
 
-/** The refusal of what a later version will do. */
-export function notBuilt(what: string): Refusal {
-  return expectedRefusal(406, 0, `${what} is not built yet`);
-}
-
 /** A refusal without the id of its request, as a test compares it. */
 export function expectedRefusal(status: number, code: number, error: string): Refusal {
   return { status, code, error };

@@ -1,5 +1,6 @@
 import type * as LanceDb from '@lancedb/lancedb';
 import type * as Arrow from 'apache-arrow';
+import { arrow } from '../clients/lancedb.ts';
 import type {
   Change,
   MergeStatement,
@@ -25,7 +26,10 @@ export class Judge implements Side {
   }
 
   async create(rows: readonly Column[]): Promise<void> {
-    this.#table = await this.#database.createTable(this.#name, tableOf(rows));
+    // Lance writes maps from this version of its files on.
+    const storageOptions = { new_table_data_storage_version: '2.2' };
+    const options = rows.some(({ type }) => arrow.DataType.isMap(type)) ? { storageOptions } : {};
+    this.#table = await this.#database.createTable(this.#name, tableOf(rows), options);
     this.#versions = [await this.#table.version()];
   }
 

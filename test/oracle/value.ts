@@ -2,7 +2,7 @@ import type * as Arrow from 'apache-arrow';
 import { arrow } from '../clients/lancedb.ts';
 
 /**
- * A value of a column as it stands in Arrow's buffers: whole numbers of 64 bits, times and
+ * A value of a column as it stands in Arrow's buffers (bytes in hex): whole numbers of 64 bits, times and
  * decimals (without their point) as bigints, so that nothing is lost on the way to a comparison.
  */
 export type Value =
@@ -37,10 +37,12 @@ function dataOf(type: Arrow.DataType, values: readonly Value[]): Arrow.Data {
   const nulls = values.filter((value) => value === null).length;
   const made = (buffers: object, children: Arrow.Data[] = []) =>
     new arrow.Data(type, 0, values.length, nulls, { 2: bitmap, ...buffers }, children);
-  if (arrow.DataType.isUtf8(type)) return textData(values, made);
+  if (arrow.DataType.isUtf8(type)) return textData(values, made, 'utf8');
+  if (arrow.DataType.isBinary(type)) return textData(values, made, 'hex');
   if (arrow.DataType.isBool(type))
     return made({ 1: bitsOf(values.map((value) => value === true)) });
-  if (arrow.DataType.isList(type)) return listData(type, values, made);
+  if (arrow.DataType.isList(type) || arrow.DataType.isMap(type))
+    return listData(type, values, made);
   if (arrow.DataType.isStruct(type)) return made({}, structData(type, values));
   if (arrow.DataType.isFixedSizeList(type)) {
     const empty = Array.from({ length: type.listSize }, () => 0);
@@ -57,12 +59,14 @@ function dataOf(type: Arrow.DataType, values: readonly Value[]): Arrow.Data {
 
 type Made = (buffers: object, children?: Arrow.Data[]) => Arrow.Data;
 
-function textData(values: readonly Value[], made: Made): Arrow.Data {
-  const texts = values.map((value) => Buffer.from(typeof value === 'string' ? value : ''));
+function textData(values: readonly Value[], made: Made, encoding: 'utf8' | 'hex'): Arrow.Data {
+  const texts = values.map((value) =>
+    Buffer.from(typeof value === 'string' ? value : '', encoding),
+  );
   return made({ 0: offsetsOf(texts.map(({ length }) => length)), 1: Buffer.concat(texts) });
 }
 
-function listData(type: Arrow.List, values: readonly Value[], made: Made): Arrow.Data {
+function listData(type: Arrow.List | Arrow.Map_, values: readonly Value[], made: Made): Arrow.Data {
   const lists = values.map((value) => (value === null ? [] : itemsOf(value)));
   const child = dataOf(type.children[0]!.type, lists.flat());
   return made({ 0: offsetsOf(lists.map(({ length }) => length)) }, [child]);
@@ -133,13 +137,17 @@ function valueAt(data: Arrow.Data, at: number): Value {
       valueAt(children[0]!, at * listSize + item),
     );
   }
-  if (arrow.DataType.isList(type)) {
+  if (arrow.DataType.isList(type) || arrow.DataType.isMap(type)) {
     const [from, to] = [data.valueOffsets[at], data.valueOffsets[at + 1]];
     return Array.from({ length: to - from }, (_, item) => valueAt(children[0]!, from + item));
   }
   if (arrow.DataType.isDecimal(type)) return decimalText(decimalAt(values, at), type.scale);
   const plain = arrow.DataType.isInt(type) || arrow.DataType.isDate(type);
-  if (plain || arrow.DataType.isTimestamp(type)) return values[at];
+  const counted = arrow.DataType.isTimestamp(type) || arrow.DataType.isTime(type);
+  if (plain || counted || arrow.DataType.isDuration(type)) return values[at];
+  if (arrow.DataType.isBinary(type)) {
+    return Buffer.from(new arrow.Vector([data]).get(at)).toString('hex');
+  }
   return new arrow.Vector([data]).get(at);
 }
 

@@ -151,16 +151,4 @@ describe('casts', () => {
   ])('%s is refused', (text, message) => {
     expect(refusal(text, batch)).toBe(message);
   });
-
-  it('refuses days of a zone other than UTC', () => {
-    const zoned = batchOf({
-      ts: column(new TimestampMicrosecond('Asia/Tokyo'), [0]),
-      utc: column(new TimestampMicrosecond('UTC'), [0]),
-    });
-    expect(refusal('cast(ts as date)', zoned)).toBe(
-      'type: expected a timestamp in UTC where it becomes date, found timestamp(us, Asia/Tokyo), at position 1',
-    );
-    expect(ask('cast(utc as date)', zoned)).toEqual([0]);
-    expect(ask('cast(ts as timestamp)', zoned)).toEqual([0n]);
-  });
 });

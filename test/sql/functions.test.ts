@@ -388,7 +388,7 @@ describe('refusals', () => {
       "type: expected a list of the other list's type as argument 2 of array_has_any(list, list), found list<string>, at position 18",
     ],
     ["l['a']", 'type: expected a whole number as the place in a list, found string, at position 3'],
-    ['n[1]', 'type: expected a list or a struct before [, found int32, at position 2'],
+    ['n[1]', 'type: expected a list, a struct or a map before [, found int32, at position 2'],
     [
       "coalesce(n, 'a')",
       'type: expected results of one type, found int32 and string, at position 1',

@@ -11,6 +11,7 @@ import {
   Int32,
   Int64,
   Int8,
+  IntervalYearMonth,
   List,
   Map_,
   Null,
@@ -87,6 +88,11 @@ describe('a parameter', () => {
     ['array_has($1, n)', [1], [one(new List(item), [2, 3])]],
     ['s = $1', [1], [one(struct, { x: 2 })]],
     ['s.x = $1.x', [1], [one(struct, { x: 2 })]],
+    [
+      "n = $1['a']",
+      [0],
+      [one(new Map_(new Field('entries', entries, false)), new Map([['a', 1]]))],
+    ],
     ["encode($1, 'hex') = '6162'", [0, 1, 2], [one(new Binary(), Buffer.from('ab'))]],
     ['n in (?, 7, ?)', [0, 1], [one(new Int64(), 1n), one(new Int64(), 2n)]],
   ])('%s selects %j', (text, found, parameters) => {
@@ -121,8 +127,8 @@ describe('a parameter', () => {
     ],
     [
       '$1 is null',
-      [one(new Map_(new Field('entries', entries, false)), new Map([['a', 1]]))],
-      'type: expected a parameter that can be computed with, found map, at position 1',
+      [one(new IntervalYearMonth(), new Int32Array([1, 2]))],
+      'type: expected a parameter that can be computed with, found interval, at position 1',
     ],
     ['n = $0', [], 'syntax: expected an expression, found the character "$", at position 5'],
     ['n = $1a', [], 'syntax: expected an expression, found the character "$", at position 5'],

@@ -199,6 +199,24 @@ export class Catalog {
     return visiblePage(found, 'table', page.limit, permit);
   }
 
+  /** The first visible table, by its id, of a kind that is looked for. */
+  async findTable(
+    fits: (record: TableRecord) => boolean,
+    permit: Permit,
+  ): Promise<{ readonly path: ObjectPath; readonly record: TableRecord } | undefined> {
+    const found = walkTables(this.#parts.store, {
+      delimiter: '$',
+      after: '',
+      chunk: SMALLEST_CHUNK,
+      opens: (path) => permit.sees(path, 'namespace'),
+    });
+    for await (const { path, value } of found) {
+      const record = decodeTable(value);
+      if (fits(record) && permit.sees(path, 'table')) return { path, record };
+    }
+    return undefined;
+  }
+
   async *#namespaces(parent: ObjectPath, page: PageRequest): AsyncGenerator<readonly Entry[]> {
     for await (const found of this.#children(namespacesOf(parent), page, true)) {
       yield found.map(({ name }) => ({ name, path: [...parent, name] }));

@@ -139,7 +139,11 @@ function ancestors(folder: string): readonly string[] {
   return parent === folder ? [] : [parent, ...ancestors(parent)];
 }
 
-function absolutePath(location: string): string {
+/**
+ * The path that a client's location names, which need not exist.
+ * @throws CatalogError InvalidInput for what names none.
+ */
+export function absolutePath(location: string): string {
   const path = location.startsWith('file:') ? pathOfUri(location) : location;
   if (!isAbsolute(path)) throw refused(location, 'is neither an absolute path nor a file: URI');
   return resolve(path);

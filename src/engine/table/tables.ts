@@ -1,7 +1,6 @@
 import { sep } from 'node:path';
 import type { RecordBatch, Schema } from 'apache-arrow';
 import type { Flushes } from '../../store/flushes.ts';
-import type { Check, Write } from '../../store/store.ts';
 import { commitLoop, tookNoEffect, type Committer } from '../catalog/commit-loop.ts';
 import { versionKey } from '../catalog/keys.ts';
 import { requireDurable } from '../catalog/not-durable.ts';
@@ -19,7 +18,7 @@ import { KeyedMutex } from './keyed-mutex.ts';
 import type { Manifest } from './manifest.ts';
 import { ManifestSnapshots } from './manifest-snapshots.ts';
 import { ManifestStore } from './manifest-store.ts';
-import type { Committed, VersionCommit } from './version-commits.ts';
+import type { Committed, Founding, VersionCommit } from './version-commits.ts';
 import type { FoundSnapshot, Snapshot } from './snapshot.ts';
 import { makeTableFolder, removeTableFolder } from './table-folder.ts';
 import type { OnCommit, TablesOptions } from './tables-options.ts';
@@ -169,13 +168,18 @@ export class Tables {
     table: TableRecord,
     schema: Schema,
     files: readonly WrittenFile[],
-    commit: (...step: readonly [readonly Check[], readonly Write[], Committed]) => Promise<void>,
+    commit: Founding['commit'],
     flushes?: Flushes,
   ): Promise<Committed> {
+    const remove = () => removeTableFolder(this.folder(table), table.location !== null, files);
     const contents = appended(empty(schema), files);
+    return this.founded({ table, contents, commit, remove, flushes });
+  }
+
+  /** The first version of a table whose files lie in its folder, of whatever contents. */
+  async founded({ table, contents, commit, remove, flushes }: Founding): Promise<Committed> {
     const manifest = { ...contents, version: 1n, timestampMillis: Date.now() };
     const folder = this.folder(table);
-    const remove = () => removeTableFolder(folder, table.location !== null, files);
     const record = await this.#manifests.stage(folder, manifest).catch(async (error: unknown) => {
       await remove();
       throw error;

@@ -4,7 +4,7 @@ import type { Stored, TableRecord, VersionRecord } from '../catalog/records.ts';
 import type { Seal } from '../catalog/seal.ts';
 import type { JudgeVersion } from './proposed-version.ts';
 import type { Chain } from './chain.ts';
-import type { Change } from './change.ts';
+import type { Change, Contents } from './change.ts';
 import type { Manifest } from './manifest.ts';
 
 /** What a commit made: the version, and what it was built on. */
@@ -12,6 +12,19 @@ export interface Committed {
   readonly record: VersionRecord;
   readonly base: Manifest | undefined;
   readonly manifest: Manifest;
+}
+
+/** The first version of a table that nothing refers to yet. */
+export interface Founding {
+  readonly table: TableRecord;
+  readonly contents: Contents;
+  /** Commits the version, given what else must hold and is written. */
+  readonly commit: (
+    ...step: readonly [readonly Check[], readonly Write[], Committed]
+  ) => Promise<void>;
+  /** Removes the files, once the commit was refused. */
+  readonly remove: () => Promise<void>;
+  readonly flushes?: Flushes | undefined;
 }
 
 /** A commit of a table's next version. */

@@ -37,19 +37,18 @@ function bindNullif({ arguments: args, position }: FunctionCall): Bound {
   });
 }
 
+/** `value IS NOT NULL`. */
+function isPresent(value: Bound, position: number): Bound {
+  const { fallible } = value;
+  const test = { kind: 'is', type: boolType, test: 'null', negated: true } as const;
+  return fold({ ...test, operand: value, position, fallible });
+}
+
 /** `nvl2(a, b, c)` is `CASE WHEN a IS NOT NULL THEN b ELSE c END`. */
 function bindNvl2({ arguments: args, position }: FunctionCall): Bound {
   const [value, present, missing] = args as readonly [Bound, Bound, Bound];
   const type = commonType([present, missing], position);
-  const when = fold({
-    kind: 'is',
-    type: boolType,
-    operand: value,
-    test: 'null',
-    negated: true,
-    position,
-    fallible: value.fallible,
-  });
+  const when = isPresent(value, position);
   const [result, otherwise] = [coerce(present, type), coerce(missing, type)];
   const branches = Object.freeze([Object.freeze({ when, result })]);
   const fallible = when.fallible || result.fallible || otherwise.fallible;
@@ -113,7 +112,7 @@ function counted(
   };
 }
 
-/** Functions that give one of their arguments. */
+/** Functions that give one of their arguments, or ask whether there is one. */
 export const choiceFunctions: Readonly<Record<string, FunctionRow>> = {
   coalesce: counted('coalesce(value, ...)', 1, Infinity, bindCoalesce),
   ifnull: counted('ifnull(value, other)', 2, 2, bindCoalesce),
@@ -122,4 +121,7 @@ export const choiceFunctions: Readonly<Record<string, FunctionRow>> = {
   nullif: counted('nullif(value, other)', 2, 2, bindNullif),
   greatest: extreme('greatest(value, ...)', 1),
   least: extreme('least(value, ...)', -1),
+  is_valid: counted('is_valid(value)', 1, 1, (made) =>
+    isPresent(made.arguments[0]!, made.position),
+  ),
 };

@@ -1,23 +1,32 @@
 import { TimestampNanosecond } from 'apache-arrow';
-import type { Bound, Kernel } from '../bound.ts';
-import { dayNanoseconds } from '../calendar.ts';
+import type { Bound, BoundLiteral, Kernel } from '../bound.ts';
+import { dayNanoseconds, floorDivide } from '../calendar.ts';
 import { SqlError } from '../errors.ts';
 import type { Interval } from '../expression.ts';
+import { parseInterval } from '../interval.ts';
 import { call, nullLiteral } from '../node.ts';
-import { buildSteps, floorDivide, stepsOf } from '../temporal.ts';
+import { buildSteps, stepsOf } from '../temporal.ts';
 import { familyOf, stepOf } from '../types.ts';
-import { requireUtc } from '../zone.ts';
 import type { FunctionRow } from './function-row.ts';
 import { checkCount, wrongArgument } from './function-row.ts';
 
 const usage = 'date_bin(interval, value[, origin])';
 
+/** A literal, or a text that says one. */
+function intervalOf({ type, value }: BoundLiteral): Interval | undefined {
+  if (typeof value === 'string') {
+    return parseInterval(value, undefined);
+  }
+  return familyOf(type) === 'interval' && value !== null ? (value as Interval) : undefined;
+}
+
 /** The width of a bin in nanoseconds. Months have no one width. */
 function strideOf(argument: Bound): bigint {
-  if (argument.kind !== 'literal' || familyOf(argument.type) !== 'interval') {
-    throw wrongArgument(usage, 'an interval literal', 1, argument);
+  const interval = argument.kind === 'literal' ? intervalOf(argument) : undefined;
+  if (interval === undefined) {
+    throw wrongArgument(usage, "an interval such as '1 day'", 1, argument);
   }
-  const { months, days, nanoseconds } = argument.value as Interval;
+  const { months, days, nanoseconds } = interval;
   const stride = BigInt(days) * dayNanoseconds + nanoseconds;
   if (months !== 0 || stride <= 0n) {
     const found = months === 0 ? `${stride} ns` : `${months} ${months === 1 ? 'month' : 'months'}`;
@@ -36,11 +45,10 @@ function momentArgument(argument: Bound, at: number): Bound {
   if (family !== 'date' && family !== 'timestamp') {
     throw wrongArgument(usage, 'a date or timestamp', at, argument);
   }
-  requireUtc(argument.type, 'it is put into bins', argument.position);
   return argument;
 }
 
-/** Bins are counted from the origin, 1970 unless there is one, in both directions. */
+/** Bins are counted from the origin, 1970 in UTC unless there is one, in both directions; zones do not count. */
 function binKernel(stride: bigint): Kernel {
   return ([column, origin], made) => {
     const [from, base] = [stepsOf(column!), origin === undefined ? undefined : stepsOf(origin)];

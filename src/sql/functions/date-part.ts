@@ -1,4 +1,4 @@
-import type { DataType, Timestamp } from 'apache-arrow';
+import type { DataType } from 'apache-arrow';
 import { Int32 } from 'apache-arrow';
 import type { Bound, BoundLiteral, Kernel } from '../bound.ts';
 import { dayNanoseconds, dayOf, splitDays } from '../calendar.ts';
@@ -6,11 +6,11 @@ import { dayOfYear, isoWeek, isoWeekday, isoYear } from '../iso-week.ts';
 import { excerpt, SqlError } from '../errors.ts';
 import { float64Type } from '../literals.ts';
 import { call, nullLiteral } from '../node.ts';
-import { floorDivide, stepsOf } from '../temporal.ts';
-import { dateType, familyOf, stepOf, typeName } from '../types.ts';
-import { isUtc } from '../zone.ts';
-import { zoneOffset, type ZoneOffset } from '../zone-offset.ts';
+import { stepsOf } from '../temporal.ts';
+import { dateType, familyOf, stepOf } from '../types.ts';
+import { clockOf, type ZoneClock } from '../zone-clock.ts';
 import type { FunctionCall, FunctionRow } from './function-row.ts';
+import { bindDurationPart } from './duration-part.ts';
 import { checkCount, wrongArgument } from './function-row.ts';
 
 /** A part of a moment: the day since 1970 and the nanoseconds of the day. */
@@ -78,8 +78,8 @@ function partOf(made: FunctionCall): readonly [string, Part] {
   return [wanted, part];
 }
 
-/** @param offset Of the zone whose days and hours are counted; those of UTC without. */
-function partKernel(part: Part, offset: ZoneOffset | undefined): Kernel {
+/** @param clock Of the zone whose days and hours are counted; those of UTC without. */
+function partKernel(part: Part, clock: ZoneClock | undefined): Kernel {
   return ([column], call) => {
     const from = stepsOf(column!);
     const step = stepOf(call.types[0]!);
@@ -88,29 +88,12 @@ function partKernel(part: Part, offset: ZoneOffset | undefined): Kernel {
     for (let row = 0; row < call.length; row++) {
       if (from.valid === null || from.valid[row] === 1) {
         const moment = BigInt(from.values[row]!) * step;
-        const { days, time } = splitDays(offset === undefined ? moment : local(moment, offset));
+        const { days, time } = splitDays(clock === undefined ? moment : clock.local(moment));
         values[row] = part(days, time);
       }
     }
     return { kind: 'number', length: call.length, values, valid: from.valid };
   };
-}
-
-const secondNanoseconds = 1_000_000_000n;
-
-/** What the clocks of a zone show at a moment, in nanoseconds since their 1970. */
-function local(moment: bigint, offset: ZoneOffset): bigint {
-  const second = Number(floorDivide(moment, secondNanoseconds));
-  return moment + BigInt(offset(second)) * secondNanoseconds;
-}
-
-/** The offsets of a value's zone; undefined for UTC. */
-function offsetOf({ type, position }: Bound): ZoneOffset | undefined {
-  if (isUtc(type)) return undefined;
-  const offset = zoneOffset((type as Timestamp).timezone ?? '');
-  if (offset !== undefined) return offset;
-  const found = typeName(type);
-  throw new SqlError('type', `expected a time zone that is known, found ${found}`, position);
 }
 
 function fits(name: string, type: DataType): boolean {
@@ -129,6 +112,11 @@ export const datePartRow: FunctionRow = {
     checkCount(usage, made, 2, 2);
     const [name, part] = partOf(made);
     const given = made.arguments[1]!;
+    const ofDuration =
+      familyOf(given.type) === 'duration' ? bindDurationPart(made, name) : undefined;
+    if (ofDuration !== undefined) {
+      return ofDuration;
+    }
     const value = familyOf(given.type) === 'null' ? nullLiteral(dateType, given.position) : given;
     if (!fits(name, value.type)) {
       throw wrongArgument(usage, `a date or timestamp that has the part ${name}`, 2, given);
@@ -138,7 +126,7 @@ export const datePartRow: FunctionRow = {
       name: made.name,
       type,
       arguments: [value],
-      kernel: partKernel(part, name === 'epoch' ? undefined : offsetOf(value)),
+      kernel: partKernel(part, name === 'epoch' ? undefined : clockOf(value.type, value.position)),
       position: made.position,
       fallible: false,
     });

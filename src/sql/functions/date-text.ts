@@ -1,7 +1,7 @@
 import type { DataType } from 'apache-arrow';
 import { TimeNanosecond, TimestampNanosecond } from 'apache-arrow';
 import type { Bound, Kernel } from '../bound.ts';
-import { dayNanoseconds } from '../calendar.ts';
+import { dayNanoseconds, floorDivide } from '../calendar.ts';
 import { canCast } from '../cast.ts';
 import { castTo } from '../coerce.ts';
 import { formatWriter } from '../date-format.ts';
@@ -9,10 +9,11 @@ import { formatReader } from '../date-reader.ts';
 import { excerpt, SqlError } from '../errors.ts';
 import { textType } from '../literals.ts';
 import { call, nullLiteral } from '../node.ts';
-import { buildSteps, floorDivide, stepsOf } from '../temporal.ts';
+import { buildSteps, stepsOf } from '../temporal.ts';
 import { allValid, buildTexts, bytesOf, textAt } from '../text.ts';
 import { familyOf, stepOf } from '../types.ts';
-import { requireUtc } from '../zone.ts';
+import { isZoned } from '../zone.ts';
+import { clockOf, type ZoneClock } from '../zone-clock.ts';
 import type { FunctionCall, FunctionRow } from './function-row.ts';
 import { checkCount, fitArgument, wrongArgument } from './function-row.ts';
 
@@ -36,14 +37,18 @@ function remembered<Made>(
   };
 }
 
-const writeKernel: Kernel = ([column, format], { name, length, position, types }) => {
-  const [from, formats] = [stepsOf(column!), bytesOf(format!)];
-  const step = stepOf(types[0]!);
-  const writerOf = remembered(formatWriter, name, position);
-  return buildTexts(length, allValid([from, formats]), position, (row) =>
-    writerOf(textAt(formats, row))(BigInt(from.values[row]!) * step),
-  );
-};
+/** @param clock Of the zone whose days and hours are written; those of UTC without. */
+function writeKernel(clock: ZoneClock | undefined, zoned: boolean): Kernel {
+  return ([column, format], { name, length, position, types }) => {
+    const [from, formats] = [stepsOf(column!), bytesOf(format!)];
+    const step = stepOf(types[0]!);
+    const writerOf = remembered((text) => formatWriter(text, zoned), name, position);
+    return buildTexts(length, allValid([from, formats]), position, (row) => {
+      const moment = BigInt(from.values[row]!) * step;
+      return writerOf(textAt(formats, row))(moment, clock?.offset(moment) ?? 0);
+    });
+  };
+}
 
 const charUsage = "to_char(value, 'format')";
 
@@ -59,12 +64,11 @@ export const toCharRow: FunctionRow = {
     if (family !== 'date' && family !== 'timestamp' && family !== 'time') {
       throw wrongArgument(charUsage, 'a date, a time or a timestamp', 1, given);
     }
-    requireUtc(value.type, 'it is written out', given.position);
     return call({
       name: made.name,
       type: textType,
       arguments: [value, fitArgument(charUsage, 'text', made.arguments[1]!, 2)],
-      kernel: writeKernel,
+      kernel: writeKernel(clockOf(value.type, given.position), isZoned(value.type)),
       position: made.position,
       fallible: true,
     });
@@ -122,7 +126,6 @@ export const toTimeRow: FunctionRow = {
     if (familyOf(value.type) === 'integer' || !canCast(value.type, type)) {
       throw wrongArgument(timeUsage, 'a string, a time or a timestamp', 1, value);
     }
-    requireUtc(value.type, 'it becomes a time', made.position);
     return castTo(value, type, made.position);
   },
 };

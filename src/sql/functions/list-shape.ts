@@ -15,6 +15,7 @@ import { checkCount, fitArgument } from './function-row.ts';
 import { buildLists } from './list-builder.ts';
 import { asList, emitList } from './list-change.ts';
 import { listArgument, withValue } from './list.ts';
+import { mapSizeRow } from './map.ts';
 
 const countType = new Uint64();
 
@@ -214,6 +215,15 @@ const positionsRow: FunctionRow = {
   },
 };
 
+/** Of a map the number of its entries. */
+const cardinalityRow: FunctionRow = {
+  usage: 'cardinality(list)',
+  bind(made) {
+    const isMap = made.arguments.length === 1 && familyOf(made.arguments[0]!.type) === 'map';
+    return (isMap ? mapSizeRow : lengthRow).bind(made);
+  },
+};
+
 const dimsRow = shapeRow('array_dims(list)', listType(countType), dimsKernel);
 const ndimsRow = shapeRow('array_ndims(list)', countType, ndimsKernel);
 const emptyRow = shapeRow('array_empty(list)', boolType, emptyKernel);
@@ -222,7 +232,7 @@ const emptyRow = shapeRow('array_empty(list)', boolType, emptyKernel);
 export const listShapeFunctions: Readonly<Record<string, FunctionRow>> = {
   array_length: lengthRow,
   list_length: lengthRow,
-  cardinality: lengthRow,
+  cardinality: cardinalityRow,
   array_dims: dimsRow,
   list_dims: dimsRow,
   array_ndims: ndimsRow,

@@ -213,6 +213,9 @@ export const listFunctions: Readonly<Record<string, FunctionRow>> = {
   list_has_all: hasAllRow,
   make_array: makeRow,
   make_list: makeRow,
+  arrays_overlap: hasAnyRow,
   array_element: elementRow,
+  array_extract: elementRow,
   list_element: elementRow,
+  list_extract: elementRow,
 };

@@ -4,11 +4,13 @@ import { excerpt, SqlError } from '../errors.ts';
 import { nearestNames } from '../nearest.ts';
 import { arrowCastFunctions } from './arrow-cast.ts';
 import { choiceFunctions } from './choice.ts';
+import { tokenFunctions } from './contains-tokens.ts';
 import { clockFunctions } from './clock.ts';
 import type { FunctionCall, FunctionRow } from './function-row.ts';
 import { characterFunctions } from './character.ts';
 import { typeOfRow } from './type-of.ts';
 import { checkCount } from './function-row.ts';
+import { jsonFunctions } from './json.ts';
 import { listChangeFunctions } from './list-change.ts';
 import { listFunctions } from './list.ts';
 import { listSetFunctions } from './list-set.ts';
@@ -16,6 +18,9 @@ import { listShapeFunctions } from './list-shape.ts';
 import { listValueFunctions } from './list-values.ts';
 import { integerFunctions } from './integer.ts';
 import { listNumberFunctions } from './list-numbers.ts';
+import { mapFunctions } from './map.ts';
+import { listZipFunctions } from './list-zip.ts';
+import { zoneFunctions } from './zone.ts';
 import { numericFunctions } from './numeric.ts';
 import { roundingFunctions } from './rounding.ts';
 import { regexpFunctions } from './regexp.ts';
@@ -48,6 +53,11 @@ export const functions: ReadonlyMap<string, FunctionRow> = new Map([
   ...Object.entries(listSetFunctions),
   ...Object.entries(listShapeFunctions),
   ...Object.entries(listValueFunctions),
+  ...Object.entries(mapFunctions),
+  ...Object.entries(jsonFunctions),
+  ...Object.entries(tokenFunctions),
+  ...Object.entries(listZipFunctions),
+  ...Object.entries(zoneFunctions),
   ...Object.entries(choiceFunctions),
   ...Object.entries(characterFunctions),
   ...Object.entries(partFunctions),
@@ -60,20 +70,37 @@ export const functions: ReadonlyMap<string, FunctionRow> = new Map([
 
 /** Known so that the refusal can say why: an expression sees one row at a time. */
 const aggregates: ReadonlySet<string> = new Set([
+  'approx_distinct',
+  'approx_median',
   'array_agg',
   'avg',
+  'bit_and',
+  'bit_or',
+  'bit_xor',
   'bool_and',
   'bool_or',
+  'corr',
   'count',
+  'covar_pop',
+  'covar_samp',
+  'first_value',
+  'last_value',
   'max',
   'mean',
   'median',
   'min',
+  'mode',
+  'nth_value',
+  'percentile_cont',
   'row_number',
   'stddev',
+  'stddev_pop',
+  'stddev_samp',
   'string_agg',
   'sum',
   'var',
+  'var_pop',
+  'var_samp',
   'variance',
 ]);
 

@@ -7,127 +7,24 @@ import {
   TimestampSecond,
 } from 'apache-arrow';
 import type { Bound, Kernel } from '../bound.ts';
-import { dayNanoseconds, dayOf, daysOf, splitDays } from '../calendar.ts';
+import { dayOf, daysOf, floorDivide } from '../calendar.ts';
 import { canCast } from '../cast.ts';
 import { formatFloat } from '../cast-values.ts';
 import { castTo, coerce, timestampOf } from '../coerce.ts';
-import { excerpt, SqlError } from '../errors.ts';
+import { SqlError } from '../errors.ts';
 import { int64Type } from '../literals.ts';
 import { call, nullLiteral } from '../node.ts';
-import { buildSteps, floorDivide, stepsOf } from '../temporal.ts';
+import { buildSteps, stepsOf } from '../temporal.ts';
 import { sameType } from '../same-type.ts';
 import { dateType, familyOf, stepOf } from '../types.ts';
 import { bigintsOf, doublesOf } from '../widen.ts';
-import { requireUtc } from '../zone.ts';
+import { clockOf, type ZoneClock } from '../zone-clock.ts';
 import { dateBinRow } from './date-bin.ts';
 import { datePartRow } from './date-part.ts';
+import { dateTruncRow } from './date-trunc.ts';
 import { bindFormatted, toCharRow, toTimeRow } from './date-text.ts';
-import type { FunctionCall, FunctionRow } from './function-row.ts';
+import type { FunctionRow } from './function-row.ts';
 import { checkCount, fitArgument, wrongArgument } from './function-row.ts';
-
-/** The beginning of a unit, in nanoseconds since 1970. */
-type Truncate = (nanoseconds: bigint) => bigint;
-
-function toMonth(months: number): Truncate {
-  return (nanoseconds) => {
-    const { year, month } = dayOf(splitDays(nanoseconds).days);
-    const first = month - ((month - 1) % months);
-    return BigInt(daysOf({ year, month: first, day: 1 })) * dayNanoseconds;
-  };
-}
-
-/** Weeks begin on Monday. */
-function toWeek(nanoseconds: bigint): bigint {
-  const { days } = splitDays(nanoseconds);
-  return BigInt(days - ((((days + 3) % 7) + 7) % 7)) * dayNanoseconds;
-}
-
-function toStep(step: bigint): Truncate {
-  return (nanoseconds) => floorDivide(nanoseconds, step) * step;
-}
-
-const units: ReadonlyMap<string, Truncate> = new Map([
-  ['year', toMonth(12)],
-  ['quarter', toMonth(3)],
-  ['month', toMonth(1)],
-  ['week', toWeek],
-  ['day', toStep(dayNanoseconds)],
-  ['hour', toStep(3_600_000_000_000n)],
-  ['minute', toStep(60_000_000_000n)],
-  ['second', toStep(1_000_000_000n)],
-  ['millisecond', toStep(1_000_000n)],
-  ['microsecond', toStep(1000n)],
-]);
-
-const truncUsage = "date_trunc('unit', value)";
-
-/** The units that a time of the day has. */
-const dayUnits: ReadonlySet<string> = new Set([
-  'hour',
-  'minute',
-  'second',
-  'millisecond',
-  'microsecond',
-]);
-
-function unitName({ arguments: [unit] }: FunctionCall): string {
-  const text = unit?.kind === 'literal' && typeof unit.value === 'string' ? unit.value : '';
-  return text.toLowerCase().replace(/s$/, '');
-}
-
-function unitOf(made: FunctionCall): Truncate {
-  const [unit] = made.arguments;
-  const text = unit?.kind === 'literal' && typeof unit.value === 'string' ? unit.value : undefined;
-  const found = text === undefined ? undefined : units.get(unitName(made));
-  if (found === undefined) {
-    const shown = text === undefined ? 'no literal' : `'${excerpt(text)}'`;
-    throw new SqlError(
-      'value',
-      `expected one of ${[...units.keys()].join(', ')} as the unit of date_trunc, found ${shown}`,
-      unit!.position,
-    );
-  }
-  return found;
-}
-
-function truncKernel(truncate: Truncate): Kernel {
-  return ([column], call) => {
-    const from = stepsOf(column!);
-    const [step, target] = [stepOf(call.types[0]!), stepOf(call.type)];
-    return buildSteps([from], call.type, call, (row) =>
-      floorDivide(truncate(BigInt(from.values[row]!) * step), target),
-    );
-  };
-}
-
-/** A date becomes a timestamp of nanoseconds, as in DataFusion. */
-const dateTruncRow: FunctionRow = {
-  usage: truncUsage,
-  bind(made) {
-    checkCount(truncUsage, made, 2, 2);
-    const truncate = unitOf(made);
-    const given = made.arguments[1]!;
-    const value =
-      familyOf(given.type) === 'null'
-        ? nullLiteral(new TimestampNanosecond(), given.position)
-        : given;
-    const family = familyOf(value.type);
-    const ofDay = dayUnits.has(unitName(made));
-    if (family !== 'date' && family !== 'timestamp' && (family !== 'time' || !ofDay)) {
-      throw wrongArgument(truncUsage, 'a date or timestamp', 2, given);
-    }
-    requireUtc(value.type, 'it is truncated', given.position);
-    const type = family === 'date' ? new TimestampNanosecond() : value.type;
-    return call({
-      name: made.name,
-      type,
-      arguments: [value],
-      kernel: truncKernel(truncate),
-      position: made.position,
-      fallible: true,
-    });
-  },
-};
 
 /** Steps of one unit as steps of another. */
 function rescaleKernel(step: bigint): Kernel {
@@ -198,7 +95,6 @@ const toDateRow: FunctionRow = {
     if (!canCast(value.type, dateType)) {
       throw wrongArgument(toDateUsage, 'a string, an integer, a date or a timestamp', 1, value);
     }
-    requireUtc(value.type, 'it becomes a date', made.position);
     return castTo(value, dateType, made.position);
   },
 };
@@ -247,7 +143,18 @@ const fromUnixTimeRow: FunctionRow = {
 
 const localUsage = 'to_local_time(timestamp)';
 
-/** A timestamp without its zone. */
+/** What the clocks of the zone show, in a type without one. */
+function localKernel(clock: ZoneClock): Kernel {
+  return ([column], made) => {
+    const from = stepsOf(column!);
+    const step = stepOf(made.type);
+    return buildSteps([from], made.type, made, (row) =>
+      floorDivide(clock.local(BigInt(from.values[row]!) * step), step),
+    );
+  };
+}
+
+/** A timestamp without its zone: what its clocks show. */
 const toLocalTimeRow: FunctionRow = {
   usage: localUsage,
   bind(made): Bound {
@@ -256,8 +163,13 @@ const toLocalTimeRow: FunctionRow = {
     if (familyOf(value.type) !== 'timestamp') {
       throw wrongArgument(localUsage, 'a timestamp', 1, value);
     }
-    requireUtc(value.type, 'it loses its zone', made.position);
     const type = timestampOf(stepOf(value.type), null);
+    const clock = clockOf(value.type, value.position);
+    if (clock !== undefined) {
+      const { name, position } = made;
+      const kernel = localKernel(clock);
+      return call({ name, type, arguments: [value], kernel, position, fallible: true });
+    }
     return sameType(value.type, type) ? value : castTo(value, type, made.position);
   },
 };

@@ -2,7 +2,7 @@ import type { Decimal, Timestamp } from 'apache-arrow';
 import { DataType, DateUnit, Precision, TimeUnit, Type } from 'apache-arrow';
 import { literal } from '../node.ts';
 import { textType } from '../literals.ts';
-import { elementType, familyOf, integerOf } from '../types.ts';
+import { elementType, familyOf, integerOf, mapTypes } from '../types.ts';
 import type { Family } from '../types.ts';
 import type { FunctionRow } from './function-row.ts';
 import { checkCount } from './function-row.ts';
@@ -65,8 +65,14 @@ const names: Readonly<Record<Family, (type: DataType) => string>> = {
   list: listName,
   struct: (type) =>
     `Struct(${type.children.map((field) => `"${field.name}": ${arrowName(field.type)}`).join(', ')})`,
+  map: (type) => `Map("entries": non-null Struct(${entriesName(type)}), unsorted)`,
   other: plainName,
 };
+
+function entriesName(type: DataType): string {
+  const [key, value] = mapTypes(type);
+  return `"key": non-null ${arrowName(key)}, "value": ${arrowName(value)}`;
+}
 
 /** The name of an Arrow type as DataFusion writes it. */
 function arrowName(type: DataType): string {

@@ -31,6 +31,9 @@ export async function plantAll(engine: TestEngine): Promise<string> {
   await post('/v1/table/a$t/tags/create', { body: { tag: 'first', version: 1 } });
   await post('/v1/table/a$t/branches/create', { body: { name: 'side' } });
   await lanceTable(join(engine.data, 'allowed', 'set'));
+  const location = join(engine.data, 'allowed', 'origin');
+  const headers = { 'x-service-table-location': location };
+  await post('/v1/table/a$origin/create', { body: numbers(6n), headers });
   await post('/v1/table/a$j/create', { body: numbers(1n) });
   await post('/v1/table/a$j/add_columns', {
     body: { new_columns: [{ name: 'c', computed: 'n' }] },
@@ -63,6 +66,9 @@ export function changes(
     CreateNamespace: change('/v1/namespace/a$b/create', { properties: { p: '1' } }),
     DropNamespace: change('/v1/namespace/empty/drop'),
     CreateTable: change('/v1/table/a$new/create?mode=overwrite', numbers(7n)),
+    CloneTable: change('/v1/table/a$clone/clone', {
+      source_location: join(data, 'allowed', 'origin'),
+    }),
     DeclareTable: change('/v1/table/a$declared/declare', { properties: { p: '1' } }),
     RegisterTable: change('/v1/table/a$set/register', { location: join(data, 'allowed', 'set') }),
     DropTable: change(`${t}/drop`),

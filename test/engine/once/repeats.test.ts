@@ -61,6 +61,7 @@ const byItself: ReadonlySet<OperationName> = new Set<OperationName>([
   'PrewarmTableIndex',
   'CreateMaterializedView',
   'RefreshMaterializedView',
+  'CherryPickTableBranch',
 ]);
 
 describe('a change that comes again with the id of its client', () => {
@@ -122,7 +123,7 @@ describe('a change that comes again with the id of its client', () => {
       const { method, path } = routes[0]!;
       const line = `${method} ${path.replaceAll(/\{\w+\}/g, 'x')}`;
       const refusal = await refusalOf(ask(engine.backend, line, { body: {} }));
-      if (refusal !== `0 Unsupported: ${name} is not built yet`) missing.push(name);
+      if (!refusal.startsWith('0 Unsupported: this service ')) missing.push(name);
     }
     expect(missing).toStrictEqual([]);
   });

@@ -308,7 +308,7 @@ export const objects: readonly RefusalGroup[] = [
     ],
   },
   {
-    what: 'what is not built yet of an operation',
+    what: 'searches for words',
     rows: [
       [
         'POST /v1/table/ns$t/query',

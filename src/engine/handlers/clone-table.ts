@@ -1,0 +1,122 @@
+import { randomUUID } from 'node:crypto';
+import type { Answer } from '../../protocol/backend.ts';
+import { CatalogError } from '../../protocol/errors.ts';
+import type { ObjectPath } from '../../protocol/identifier.ts';
+import { jsonAnswer } from '../answers.ts';
+import type { Catalog } from '../catalog/catalog.ts';
+import type { TableRecord } from '../catalog/records.ts';
+import { tableExists } from '../catalog/refusals.ts';
+import type { Call, Handler } from '../handler.ts';
+import { countField, flagField, textField } from '../query/fields.ts';
+import { versionJudge } from '../rules/version-judge.ts';
+import { MAIN } from '../table/chain.ts';
+import { absolutePath } from '../table/locations.ts';
+import type { Snapshot } from '../table/snapshot.ts';
+import { copyTableFiles } from '../table/table-copy.ts';
+import { removeTableFolder } from '../table/table-folder.ts';
+import type { Tables } from '../table/tables.ts';
+import type { Tags } from '../table/tags.ts';
+import type { Committed } from '../table/version-commits.ts';
+import { commitSummary } from './commit-summary.ts';
+import { requireEngineTable } from './table-parts.ts';
+
+interface CloneParts {
+  readonly catalog: Catalog;
+  readonly tables: Tables;
+  readonly tags: Tags;
+}
+
+interface Source {
+  readonly path: ObjectPath;
+  readonly record: TableRecord;
+}
+
+/**
+ * CloneTable: a new table with the rows, columns and indices of another's version. A
+ * shallow one shares the files on disk until one of both no longer needs them: each
+ * has names of its own for them, so neither is touched by what becomes of the other.
+ */
+export function cloneTable(parts: CloneParts): Handler {
+  return async (call) => {
+    const { object } = call.request;
+    const { catalog, tables } = parts;
+    if ((await catalog.tablePlace(object)) !== undefined) throw tableExists(object);
+    const source = await sourceOf(parts, call);
+    const snapshot = await snapshotOf(parts, call, source);
+    const table = newTable();
+    const isShallow = flagField(call.body, 'is_shallow', true);
+    const folder = tables.folder(table);
+    const remove = () => removeTableFolder(folder, false, []);
+    await copyTableFiles(snapshot, folder, isShallow).catch(async (error: unknown) => {
+      await remove();
+      throw error;
+    });
+    const judge = versionJudge(call.rules, tables, { path: object, table, action: 'create' });
+    const answer = (made: Committed) => cloned(call, made);
+    const committed = await tables.founded({
+      table,
+      contents: contentsOf(snapshot),
+      remove,
+      commit: async (checks, writes, made) => {
+        await judge?.(made);
+        const seal = call.once.seal(() => answer(made));
+        await catalog.createTableCommit(object, table, checks, writes, undefined, seal);
+      },
+    });
+    return answer(committed);
+  };
+}
+
+function newTable(): TableRecord {
+  const createdMillis = Date.now();
+  return { id: randomUUID(), kind: 'engine', location: null, properties: {}, createdMillis };
+}
+
+function contentsOf(snapshot: Snapshot) {
+  const { schema, fieldIds, nextFieldId, fragments, nextRowId, indices } = snapshot;
+  return { schema, fieldIds, nextFieldId, fragments, nextRowId, indices };
+}
+
+function cloned(call: Call, committed: Committed): Answer {
+  const { version } = committed.manifest;
+  return jsonAnswer(call, { version }, { commit: commitSummary('clone', committed) });
+}
+
+/**
+ * The table at the location that the body names, if the caller may see it.
+ * @throws CatalogError TableNotFound.
+ */
+async function sourceOf({ catalog, tables }: CloneParts, call: Call): Promise<Source> {
+  const location = textField(call.body, 'source_location') ?? '';
+  const folder = absolutePath(location);
+  const found = await catalog.findTable((record) => tables.folder(record) === folder, call.permit);
+  if (found !== undefined) return found;
+  throw new CatalogError('TableNotFound', `no table lies at ${JSON.stringify(location)}`);
+}
+
+/** The version that is asked for by its number or by a tag; the newest of main unless one is. */
+async function snapshotOf(
+  { tables, tags }: CloneParts,
+  call: Call,
+  { path, record }: Source,
+): Promise<Snapshot> {
+  const { permit, body } = call;
+  const name = textField(body, 'source_tag');
+  // What a tag names is for those who may read something of the table.
+  if (name === null || !permit.holdsOnBranches('QueryTable', path)) {
+    permit.require('QueryTable', path, MAIN);
+  }
+  requireEngineTable(path, record, 'copy it at its location');
+  const asked = countField(body, 'source_version') ?? undefined;
+  const tag = name === null ? undefined : await tags.require(record.id, name);
+  const branch = tag?.branch ?? MAIN;
+  permit.require('QueryTable', path, branch);
+  if (tag !== undefined && asked !== undefined && asked !== tag.version) {
+    throw new CatalogError(
+      'InvalidInput',
+      `the tag ${JSON.stringify(name)} names version ${tag.version}, not version ${asked}`,
+    );
+  }
+  const chain = await tables.chain(record, branch);
+  return tables.snapshot(record, tag?.version ?? asked, chain);
+}

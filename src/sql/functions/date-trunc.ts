@@ -1,0 +1,129 @@
+import { TimestampNanosecond } from 'apache-arrow';
+import type { Kernel } from '../bound.ts';
+import { dayNanoseconds, dayOf, daysOf, floorDivide, splitDays } from '../calendar.ts';
+import { excerpt, SqlError } from '../errors.ts';
+import { call, nullLiteral } from '../node.ts';
+import { buildSteps, stepsOf } from '../temporal.ts';
+import { familyOf, stepOf } from '../types.ts';
+import { clockOf, type ZoneClock } from '../zone-clock.ts';
+import type { FunctionCall, FunctionRow } from './function-row.ts';
+import { checkCount, wrongArgument } from './function-row.ts';
+
+/** The beginning of a unit, in nanoseconds since 1970. */
+type Truncate = (nanoseconds: bigint) => bigint;
+
+function toMonth(months: number): Truncate {
+  return (nanoseconds) => {
+    const { year, month } = dayOf(splitDays(nanoseconds).days);
+    const first = month - ((month - 1) % months);
+    return BigInt(daysOf({ year, month: first, day: 1 })) * dayNanoseconds;
+  };
+}
+
+/** Weeks begin on Monday. */
+function toWeek(nanoseconds: bigint): bigint {
+  const { days } = splitDays(nanoseconds);
+  return BigInt(days - ((((days + 3) % 7) + 7) % 7)) * dayNanoseconds;
+}
+
+function toStep(step: bigint): Truncate {
+  return (nanoseconds) => floorDivide(nanoseconds, step) * step;
+}
+
+const units: ReadonlyMap<string, Truncate> = new Map([
+  ['year', toMonth(12)],
+  ['quarter', toMonth(3)],
+  ['month', toMonth(1)],
+  ['week', toWeek],
+  ['day', toStep(dayNanoseconds)],
+  ['hour', toStep(3_600_000_000_000n)],
+  ['minute', toStep(60_000_000_000n)],
+  ['second', toStep(1_000_000_000n)],
+  ['millisecond', toStep(1_000_000n)],
+  ['microsecond', toStep(1000n)],
+]);
+
+const truncUsage = "date_trunc('unit', value)";
+
+/** The units that a time of the day has. */
+const dayUnits: ReadonlySet<string> = new Set([
+  'hour',
+  'minute',
+  'second',
+  'millisecond',
+  'microsecond',
+]);
+
+function unitName({ arguments: [unit] }: FunctionCall): string {
+  const text = unit?.kind === 'literal' && typeof unit.value === 'string' ? unit.value : '';
+  return text.toLowerCase().replace(/s$/, '');
+}
+
+function unitOf(made: FunctionCall): Truncate {
+  const [unit] = made.arguments;
+  const text = unit?.kind === 'literal' && typeof unit.value === 'string' ? unit.value : undefined;
+  const found = text === undefined ? undefined : units.get(unitName(made));
+  if (found === undefined) {
+    const shown = text === undefined ? 'no literal' : `'${excerpt(text)}'`;
+    throw new SqlError(
+      'value',
+      `expected one of ${[...units.keys()].join(', ')} as the unit of date_trunc, found ${shown}`,
+      unit!.position,
+    );
+  }
+  return found;
+}
+
+/** The units whose beginnings clocks of a zone decide; the others are of one length everywhere. */
+const clockUnits: ReadonlySet<string> = new Set([
+  'year',
+  'quarter',
+  'month',
+  'week',
+  'day',
+  'hour',
+]);
+
+/** The beginning of a unit by the clocks of a zone. */
+function byClock(truncate: Truncate, clock: ZoneClock): Truncate {
+  return (moment) => clock.nearest(truncate(clock.local(moment)), moment);
+}
+
+function truncKernel(truncate: Truncate): Kernel {
+  return ([column], call) => {
+    const from = stepsOf(column!);
+    const [step, target] = [stepOf(call.types[0]!), stepOf(call.type)];
+    return buildSteps([from], call.type, call, (row) =>
+      floorDivide(truncate(BigInt(from.values[row]!) * step), target),
+    );
+  };
+}
+
+/** A date becomes a timestamp of nanoseconds, as in DataFusion. */
+export const dateTruncRow: FunctionRow = {
+  usage: truncUsage,
+  bind(made) {
+    checkCount(truncUsage, made, 2, 2);
+    const truncate = unitOf(made);
+    const given = made.arguments[1]!;
+    const value =
+      familyOf(given.type) === 'null'
+        ? nullLiteral(new TimestampNanosecond(), given.position)
+        : given;
+    const family = familyOf(value.type);
+    const ofDay = dayUnits.has(unitName(made));
+    if (family !== 'date' && family !== 'timestamp' && (family !== 'time' || !ofDay)) {
+      throw wrongArgument(truncUsage, 'a date or timestamp', 2, given);
+    }
+    const clock = clockUnits.has(unitName(made)) ? clockOf(value.type, given.position) : undefined;
+    const type = family === 'date' ? new TimestampNanosecond() : value.type;
+    return call({
+      name: made.name,
+      type,
+      arguments: [value],
+      kernel: truncKernel(clock === undefined ? truncate : byClock(truncate, clock)),
+      position: made.position,
+      fallible: true,
+    });
+  },
+};

@@ -1,0 +1,71 @@
+import { Field, Struct } from 'apache-arrow';
+import type { Kernel } from '../bound.ts';
+import { appendAll } from '../append.ts';
+import type { Column, ListColumn } from '../column.ts';
+import { isValid, structColumn } from '../column.ts';
+import { listType } from '../element.ts';
+import { maxListElements } from '../limits.ts';
+import { listsOf } from '../lists.ts';
+import { call } from '../node.ts';
+import { constantColumn } from '../scalar.ts';
+import { takeRows } from '../take.ts';
+import { elementType } from '../types.ts';
+import type { FunctionRow } from './function-row.ts';
+import { checkCount } from './function-row.ts';
+import { tooManyElements } from './list-builder.ts';
+import { listArgument } from './list.ts';
+
+function sizeAt(lists: ListColumn, row: number): number {
+  return isValid(lists, row) ? lists.ends[row]! - lists.starts[row]! : 0;
+}
+
+/** Row `i` is as long as the longest of the lists there; null where all of them are. */
+const zipKernel: Kernel = (columns, made) => {
+  const { length, types } = made;
+  const all = columns.map(listsOf);
+  const [starts, ends] = [new Uint32Array(length), new Uint32Array(length)];
+  const valid = new Uint8Array(length);
+  let size = 0;
+  for (let row = 0; row < length; row++) {
+    valid[row] = all.some((lists) => isValid(lists, row)) ? 1 : 0;
+    starts[row] = size;
+    size += Math.max(...all.map((lists) => sizeAt(lists, row)));
+    ends[row] = size;
+    if (size > maxListElements) {
+      throw tooManyElements(made);
+    }
+  }
+  const fields = all.map((lists, at): Column => {
+    const values = appendAll([lists.child, constantColumn(elementType(types[at]!), null, 1)]);
+    const rows = new Uint32Array(size).fill(values.length - 1);
+    for (let row = 0; row < length; row++) {
+      for (let place = 0; place < sizeAt(lists, row); place++) {
+        rows[starts[row]! + place] = lists.starts[row]! + place;
+      }
+    }
+    return takeRows(values, rows);
+  });
+  const child = structColumn(size, null, (at) => fields[at]!);
+  return { kind: 'list', length, child, starts, ends, valid };
+};
+
+function zipRow(name: string): FunctionRow {
+  const usage = `${name}(list, ...)`;
+  return {
+    usage,
+    bind(made) {
+      checkCount(usage, made, 1, Infinity);
+      const lists = made.arguments.map((_, at) => listArgument(usage, made, at));
+      const fields = lists.map(({ type }, at) => new Field(`c${at}`, elementType(type), true));
+      const type = listType(new Struct(fields));
+      const { position } = made;
+      return call({ name, type, arguments: lists, kernel: zipKernel, position, fallible: true });
+    },
+  };
+}
+
+/** Lists made into one of structs with the fields `c0`, `c1` and so on. */
+export const listZipFunctions: Readonly<Record<string, FunctionRow>> = {
+  arrays_zip: zipRow('arrays_zip'),
+  list_zip: zipRow('list_zip'),
+};

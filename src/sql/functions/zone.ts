@@ -1,0 +1,80 @@
+import { TimestampNanosecond } from 'apache-arrow';
+import { bindArithmetic } from '../bind-arithmetic.ts';
+import type { Bound } from '../bound.ts';
+import { splitDays } from '../calendar.ts';
+import { castTo, timestampOf } from '../coerce.ts';
+import { excerpt, SqlError } from '../errors.ts';
+import { literal, nullLiteral } from '../node.ts';
+import { sameType } from '../same-type.ts';
+import { familyOf, stepOf } from '../types.ts';
+import { zoneOffset } from '../zone-offset.ts';
+import type { FunctionCall, FunctionRow } from './function-row.ts';
+import { checkCount, wrongArgument } from './function-row.ts';
+
+/** A date or timestamp; a date as its midnight, a null of no type as a timestamp. */
+function momentArgument(usage: string, { arguments: args }: FunctionCall, at: number): Bound {
+  const argument = args[at]!;
+  const family = familyOf(argument.type);
+  if (family === 'null') {
+    return nullLiteral(new TimestampNanosecond(), argument.position);
+  }
+  if (family !== 'date' && family !== 'timestamp') {
+    throw wrongArgument(usage, 'a date or timestamp', at + 1, argument);
+  }
+  const type = timestampOf(stepOf(argument.type), null);
+  return family === 'date' ? castTo(argument, type, argument.position) : argument;
+}
+
+const zoneUsage = "at_time_zone(timestamp, 'zone')";
+
+function zoneOf(argument: Bound): string {
+  if (argument.kind !== 'literal' || typeof argument.value !== 'string') {
+    throw wrongArgument(zoneUsage, 'the name of a time zone in quotes', 2, argument);
+  }
+  const { value: zone, position } = argument;
+  if (zone.length > 64 || zoneOffset(zone) === undefined) {
+    const message = `expected a time zone such as 'Europe/Berlin' or '+02:00', found '${excerpt(zone)}'`;
+    throw new SqlError('value', message, position);
+  }
+  return zone;
+}
+
+/**
+ * `x AT TIME ZONE 'Europe/Berlin'`, as SQL:2003 and DataFusion have it: the same moment in that
+ * zone, and of a date or a timestamp without a zone the moment at which its clocks show it.
+ */
+const atZoneRow: FunctionRow = {
+  usage: zoneUsage,
+  bind(made) {
+    checkCount(zoneUsage, made, 2, 2);
+    const value = momentArgument(zoneUsage, made, 0);
+    const type = timestampOf(stepOf(value.type), zoneOf(made.arguments[1]!));
+    return sameType(value.type, type) ? value : castTo(value, type, made.position);
+  },
+};
+
+const ageUsage = 'age(timestamp[, timestamp])';
+
+/** The midnight in UTC with which the day of the statement began. */
+function today({ now, position }: FunctionCall, beside: Bound): Bound {
+  const step = stepOf(beside.type);
+  return literal(timestampOf(step, null), (now - splitDays(now).time) / step, position);
+}
+
+/** `age(a, b)` is the time from `b` to `a`, `age(b)` that until today's midnight. */
+const ageRow: FunctionRow = {
+  usage: ageUsage,
+  bind(made) {
+    checkCount(ageUsage, made, 1, 2);
+    const [first, second] = made.arguments.map((_, at) => momentArgument(ageUsage, made, at));
+    return second === undefined
+      ? bindArithmetic('-', today(made, first!), first!, made.position)
+      : bindArithmetic('-', first!, second, made.position);
+  },
+};
+
+/** Functions of time zones, and of the time between moments. */
+export const zoneFunctions: Readonly<Record<string, FunctionRow>> = {
+  at_time_zone: atZoneRow,
+  age: ageRow,
+};
