@@ -40,6 +40,8 @@ export class FileStock {
   #asked = 0;
   #askedMillis = 0;
   #closed = false;
+  /** Whether the folders lie on another file system, to which nothing can be renamed. */
+  #elsewhere = false;
   #filling: NodeJS.Timeout | undefined;
   #idling: NodeJS.Timeout | undefined;
   #working: Promise<void> = Promise.resolve();
@@ -71,6 +73,7 @@ export class FileStock {
 
   /** A new file of a name that nobody has; undefined when none is ready. */
   take(path: string): FileDescriptor | undefined {
+    if (this.#elsewhere) return undefined;
     const now = Date.now();
     if (now - this.#askedMillis > IDLE_MILLIS) this.#asked = 0;
     this.#askedMillis = now;
@@ -82,8 +85,9 @@ export class FileStock {
     try {
       renameSync(spare.path, path);
       return spare.file;
-    } catch {
+    } catch (error) {
       // Whoever asks makes one for himself, and is told what is wrong.
+      this.#elsewhere = error instanceof Error && 'code' in error && error.code === 'EXDEV';
       this.#working = this.#working.then(() => discard(spare));
       return undefined;
     }
@@ -163,9 +167,14 @@ export function createFile(path: string): FileDescriptor {
   return FileDescriptor.open(path, 'wx');
 }
 
+/** What cannot be removed now is when the next process opens. Does not throw. */
 async function discard({ path, file }: Spare): Promise<void> {
-  file.close();
   await rm(path, { force: true }).catch(() => undefined);
+  try {
+    file.close();
+  } catch {
+    // Nobody needs it any more.
+  }
 }
 
 /**
@@ -177,8 +186,9 @@ async function removeEmpty(folder: string): Promise<void> {
     const inner = join(folder, place);
     for (const name of await namesIn(inner)) {
       const path = join(inner, name);
-      const { size } = await stat(path);
-      if (size === 0) await rm(path, { force: true });
+      // Another process may be removing it too.
+      const found = await stat(path).catch(() => undefined);
+      if (found?.size === 0) await rm(path, { force: true }).catch(() => undefined);
     }
     await rmdir(inner).catch(() => undefined);
   }
