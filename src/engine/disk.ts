@@ -81,11 +81,7 @@ function linkIfAbsent(from: string, to: string): 'created' | 'exists' {
 
 /** Removes a file, or a link, if it is there. The removal is not on stable storage after this. */
 export function removeIfPresent(path: string): void {
-  if (lstatSync(path, { throwIfNoEntry: false }) !== undefined) removeLikely(path);
-}
-
-/** The same for one that is most likely there: it is not looked for. */
-export function removeLikely(path: string): void {
+  if (lstatSync(path, { throwIfNoEntry: false }) === undefined) return;
   try {
     unlinkSync(path);
   } catch (error) {

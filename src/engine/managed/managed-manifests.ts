@@ -5,7 +5,7 @@ import { CatalogError } from '../../protocol/errors.ts';
 import { FileDescriptor } from '../../store/file-descriptor.ts';
 import { Flushes } from '../../store/flushes.ts';
 import type { VersionRecord } from '../catalog/records.ts';
-import { createDurable, linkDurable, removeLikely, syncFolder } from '../disk.ts';
+import { createDurable, linkDurable, removeIfPresent, syncFolder } from '../disk.ts';
 import { isAbsent, ownership } from './place.ts';
 
 /** What a file system answers that makes no second names, or none of files that are someone else's. */
@@ -54,7 +54,7 @@ export async function nameManifest(
 /** Removes the other names of a manifest: the journal has its version. */
 export function removeOtherNames(location: string, { manifest, staging, claimed }: Names): void {
   if (manifest === staging) return;
-  for (const name of new Set([staging, claimed ?? staging])) removeLikely(join(location, name));
+  for (const name of [staging, claimed ?? staging]) removeIfPresent(join(location, name));
 }
 
 /** Removes the manifests of versions whose records are gone. */
