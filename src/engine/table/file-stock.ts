@@ -5,8 +5,10 @@ import { FileDescriptor } from '../../store/file-descriptor.ts';
 
 /** How many files are ready at most. */
 const SIZE = 8;
-/** A change of a quiet hour is made without: files are made ahead once so many were asked for. */
-const FIRST = 4;
+/** A change of a quiet hour is made without: files are made ahead once so many took long to make. */
+const FIRST = 3;
+/** What takes longer to make is worth being made by another thread, in milliseconds. */
+const LONG_MILLIS = 0.1;
 /** Files are made a little later than they were asked for, so that the flushes of who asked go first. */
 const PAUSE_MILLIS = 2;
 /** When no file was asked for in so long, those that are ready are removed. */
@@ -34,10 +36,11 @@ interface Spare {
 export class FileStock {
   readonly #roof: string;
   readonly #folder: string;
+  readonly #longMillis: number;
   readonly #ready: Spare[] = [];
   readonly #free = Array.from({ length: SIZE }, (_, place) => place);
   #made = 0;
-  #asked = 0;
+  #long = 0;
   #askedMillis = 0;
   #closed = false;
   /** Whether the folders lie on another file system, to which nothing can be renamed. */
@@ -47,21 +50,28 @@ export class FileStock {
   #working: Promise<void> = Promise.resolve();
 
   /** @param folder Where files lie until they are needed, made when the first is; nobody else's. */
-  private constructor(roof: string, folder: string) {
+  private constructor(roof: string, folder: string, longMillis: number) {
     this.#roof = roof + sep;
     this.#folder = folder;
+    this.#longMillis = longMillis;
   }
 
   /**
    * Makes files ahead for the folders below one, until it is closed. What processes that
    * were killed had ready is removed.
    * @param folder In which each process has a folder of its name.
+   * @param longMillis Files are made ahead where it takes longer to make one.
    */
-  static async open(roof: string, folder: string, process: Processes): Promise<FileStock> {
+  static async open(
+    roof: string,
+    folder: string,
+    process: Processes,
+    longMillis = LONG_MILLIS,
+  ): Promise<FileStock> {
     for (const name of await namesIn(folder)) {
       if (!(await process.isAlive(name))) await removeEmpty(join(folder, name));
     }
-    const stock = new FileStock(roof, join(folder, process.name));
+    const stock = new FileStock(roof, join(folder, process.name), longMillis);
     stocks.add(stock);
     return stock;
   }
@@ -75,10 +85,9 @@ export class FileStock {
   take(path: string): FileDescriptor | undefined {
     if (this.#elsewhere) return undefined;
     const now = Date.now();
-    if (now - this.#askedMillis > IDLE_MILLIS) this.#asked = 0;
+    if (now - this.#askedMillis > IDLE_MILLIS) this.#long = 0;
     this.#askedMillis = now;
-    this.#asked += 1;
-    if (this.#asked >= FIRST) this.#fillSoon();
+    if (this.#long >= FIRST) this.#fillSoon();
     const spare = this.#ready.shift();
     if (spare === undefined) return undefined;
     this.#free.push(spare.place);
@@ -91,6 +100,13 @@ export class FileStock {
       this.#working = this.#working.then(() => discard(spare));
       return undefined;
     }
+  }
+
+  /** Who asked in vain made a file himself, which took so long. */
+  made(millis: number): void {
+    if (millis <= this.#longMillis) return;
+    this.#long += 1;
+    if (this.#long >= FIRST && !this.#elsewhere) this.#fillSoon();
   }
 
   /** Removes the files that are ready. */
@@ -160,11 +176,15 @@ const stocks = new Set<FileStock>();
  * @throws the system's error.
  */
 export function createFile(path: string): FileDescriptor {
-  for (const stock of stocks) {
-    const file = stock.serves(path) ? stock.take(path) : undefined;
-    if (file !== undefined) return file;
-  }
+  for (const stock of stocks) if (stock.serves(path)) return stock.take(path) ?? timed(path, stock);
   return FileDescriptor.open(path, 'wx');
+}
+
+function timed(path: string, stock: FileStock): FileDescriptor {
+  const start = performance.now();
+  const file = FileDescriptor.open(path, 'wx');
+  stock.made(performance.now() - start);
+  return file;
 }
 
 /** What cannot be removed now is when the next process opens. Does not throw. */

@@ -8,12 +8,12 @@ import { testFolders } from '../../support/folder.ts';
 const newFolder = testFolders();
 const me = { name: 'me', isAlive: async (name: string) => name === 'me' || name === 'other' };
 
-/** A stock for the files of a folder. */
-async function opened() {
+/** A stock for the files of a folder, which are made ahead if it takes so long to make one. */
+async function opened(longMillis = -1) {
   const folder = await newFolder();
   const [tables, ready] = [join(folder, 'tables'), join(folder, 'ready')];
   await mkdir(tables);
-  const stock = await FileStock.open(tables, ready, me);
+  const stock = await FileStock.open(tables, ready, me, longMillis);
   onTestFinished(() => stock.close());
   return { stock, tables, ready };
 }
@@ -39,10 +39,10 @@ async function make(path: string): Promise<void> {
 
 it('gives files their names that it made before, and makes others', async () => {
   const { tables, ready } = await opened();
-  for (let at = 0; at < 3; at++) await make(join(tables, `a${at}`));
+  for (let at = 0; at < 2; at++) await make(join(tables, `a${at}`));
   await sleep(20);
   expect(await filesIn(ready)).toEqual([]);
-  await make(join(tables, 'a3'));
+  for (let at = 2; at < 4; at++) await make(join(tables, `a${at}`));
   await filled(ready);
   for (let at = 0; at < 20; at++) await make(join(tables, `b${at}`));
   const names = await readdir(tables);
@@ -51,6 +51,14 @@ it('gives files their names that it made before, and makes others', async () => 
     expect(await readFile(join(tables, name), 'utf8')).toBe(join(tables, name));
   }
   await filled(ready);
+});
+
+it('makes none ahead where it takes no time to make one', async () => {
+  const { tables, ready } = await opened(Number.POSITIVE_INFINITY);
+  for (let at = 0; at < 20; at++) await make(join(tables, `a${at}`));
+  await sleep(20);
+  expect(await filesIn(ready)).toEqual([]);
+  expect(await readdir(tables)).toHaveLength(20);
 });
 
 it('takes none for a path elsewhere', async () => {
