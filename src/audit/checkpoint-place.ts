@@ -17,7 +17,7 @@ export interface CheckpointPlace {
 export function notesPlace(notes: Notes): CheckpointPlace {
   return {
     name: 'the store',
-    keep: (instance, text) => notes.keep(instance, text),
+    keep: (instance, text) => notes.keepOwn(instance, text),
     all: async () => (await notes.all()).map(({ text }) => text),
   };
 }

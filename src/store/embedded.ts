@@ -49,6 +49,7 @@ export async function openEmbeddedStore(folder: string): Promise<Store> {
 }
 
 class EmbeddedStore implements Store {
+  readonly forgetsBeside = true;
   readonly #folder: string;
   readonly #group = new Group<Step, CommitResult>((steps) => this.#transact(steps), MAX_BATCH);
   readonly #gate = new Gate();

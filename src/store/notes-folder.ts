@@ -2,9 +2,12 @@ import { randomUUID } from 'node:crypto';
 import { link, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { makeFolder } from './folder.ts';
+import { NoteFile, noteIn } from './note-file.ts';
 import type { Note, Notes } from './notes.ts';
 
 const SUFFIX = '.json';
+/** Of a note that one process writes again and again. */
+const OWN_SUFFIX = '.note';
 
 /** Opens the notes of a folder, a file for each; the folder is made where it is missing (mode 0700). */
 export async function openNotesFolder(folder: string): Promise<Notes> {
@@ -14,6 +17,7 @@ export async function openNotesFolder(folder: string): Promise<Notes> {
 
 class NotesFolder implements Notes {
   readonly #folder: string;
+  readonly #own = new Map<string, NoteFile>();
 
   constructor(folder: string) {
     this.#folder = folder;
@@ -21,6 +25,12 @@ class NotesFolder implements Notes {
 
   async keep(name: string, text: string): Promise<void> {
     await this.#written(name, text, (temporary) => rename(temporary, this.#path(name)));
+  }
+
+  async keepOwn(name: string, text: string): Promise<void> {
+    const file = this.#own.get(name) ?? new NoteFile(this.#ownPath(name));
+    this.#own.set(name, file);
+    file.write(text);
   }
 
   async claim(name: string, text: string): Promise<boolean> {
@@ -34,30 +44,30 @@ class NotesFolder implements Notes {
   }
 
   async get(name: string): Promise<string | undefined> {
-    return readFile(this.#path(name), 'utf8').catch((error: unknown) => {
-      if (hasCode(error, 'ENOENT')) return undefined;
-      throw error;
-    });
+    const whole = await contentOf(this.#path(name));
+    if (whole !== undefined) return whole.toString();
+    const own = await contentOf(this.#ownPath(name));
+    return own && noteIn(own);
   }
 
   async remove(name: string): Promise<void> {
     await rm(this.#path(name), { force: true });
+    await rm(this.#ownPath(name), { force: true });
   }
 
   async all(): Promise<readonly Note[]> {
-    const names = (await readdir(this.#folder)).filter((name) => name.endsWith(SUFFIX)).sort();
+    const files = await readdir(this.#folder);
+    const names = new Set(files.flatMap((file) => nameOf(file) ?? []));
     const notes = await Promise.all(
-      names.map(async (file) => {
-        const name = file.slice(0, -SUFFIX.length);
-        return { name, text: await this.get(name) };
-      }),
+      [...names].sort().map(async (name) => ({ name, text: await this.get(name) })),
     );
     // Another process may have removed one meanwhile.
     return notes.flatMap(({ name, text }) => (text === undefined ? [] : [{ name, text }]));
   }
 
   async close(): Promise<void> {
-    // Nothing is open between two calls.
+    for (const file of this.#own.values()) file.close();
+    this.#own.clear();
   }
 
   /** Writes a text under a name of its own, which is gone after something was done with it. */
@@ -78,6 +88,24 @@ class NotesFolder implements Notes {
   #path(name: string): string {
     return join(this.#folder, `${name}${SUFFIX}`);
   }
+
+  #ownPath(name: string): string {
+    return join(this.#folder, `${name}${OWN_SUFFIX}`);
+  }
+}
+
+/** The name of the note that a file holds; undefined of other files. */
+function nameOf(file: string): string | undefined {
+  const suffix = [SUFFIX, OWN_SUFFIX].find((one) => file.endsWith(one));
+  return suffix && file.slice(0, -suffix.length);
+}
+
+/** The bytes of a file; undefined when there is none. */
+async function contentOf(path: string): Promise<Buffer | undefined> {
+  return readFile(path).catch((error: unknown) => {
+    if (hasCode(error, 'ENOENT')) return undefined;
+    throw error;
+  });
 }
 
 function hasCode(error: unknown, code: string): boolean {

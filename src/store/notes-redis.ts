@@ -33,6 +33,10 @@ class NotesRedis implements Notes {
     await this.#link.client.hset(this.#key, name, text);
   }
 
+  keepOwn(name: string, text: string): Promise<void> {
+    return this.keep(name, text);
+  }
+
   async claim(name: string, text: string): Promise<boolean> {
     return (await this.#link.client.hsetnx(this.#key, name, text)) === 1;
   }

@@ -16,6 +16,11 @@ export interface Notes {
    */
   keep(name: string, text: string): Promise<void>;
   /**
+   * The same, at less cost, for a name that only this process writes, and always so; a text
+   * has at most 4,000 bytes.
+   */
+  keepOwn(name: string, text: string): Promise<void>;
+  /**
    * Keeps a text where the name has none: of several that do so at once, one.
    * @returns Whether it was kept.
    */

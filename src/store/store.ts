@@ -84,6 +84,8 @@ export interface Store {
   changes(limit: number): Promise<readonly Change[]>;
   /** Forgets changes that the journal holds. */
   forget(sequences: readonly bigint[]): Promise<void>;
+  /** Whether it costs next to nothing to forget changes right before a commit, since both are one step. */
+  readonly forgetsBeside?: boolean;
   /** The number of the last change; 0 before the first. */
   sequence(): Promise<bigint>;
   /**

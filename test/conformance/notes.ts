@@ -18,6 +18,29 @@ export function notesConformance(open: () => Promise<Notes>): void {
     await again.close();
   });
 
+  it('keeps the texts of a name that one process writes beside the others', async () => {
+    const [notes, other] = [await open(), await open()];
+    expect(await other.get('own-1')).toBeUndefined();
+    for (const text of ['one', 'two, é', '3', 'four'.repeat(900)]) {
+      await notes.keepOwn('own-1', text);
+      expect(await other.get('own-1')).toBe(text);
+    }
+    await notes.keep('own-0', 'x');
+    await notes.close();
+    const again = await open();
+    await again.keepOwn('own-1', 'after a start');
+    expect((await other.all()).filter(({ name }) => name.startsWith('own'))).toEqual([
+      { name: 'own-0', text: 'x' },
+      { name: 'own-1', text: 'after a start' },
+    ]);
+    await again.remove('own-1');
+    expect(await other.get('own-1')).toBeUndefined();
+    await again.keepOwn('own-1', 'anew');
+    expect(await other.get('own-1')).toBe('anew');
+    for (const name of ['own-0', 'own-1']) await again.remove(name);
+    await Promise.all([again.close(), other.close()]);
+  });
+
   it('lets one of several claim a name, until it is removed', async () => {
     const [one, other] = [await open(), await open()];
     expect(await one.get('seat')).toBeUndefined();

@@ -104,6 +104,7 @@ class StoreJournal implements Journal {
     decided?: Decided,
   ): Promise<CommitResult> {
     if (this.#missed > this.#caughtUp) await this.catchUp();
+    if (this.#store.forgetsBeside === true) this.#forgetBeside();
     const result = await this.#store.commit(checks, writes);
     if (result.kind === 'conflict') return result;
     if (result.kind === 'unknown') return this.#unknown(result);
@@ -175,6 +176,16 @@ class StoreJournal implements Journal {
     clearTimeout(this.#timer);
     this.#timer = undefined;
     this.#forgetting = this.#forgetting.then(() => this.#forgetWritten());
+  }
+
+  /** In the step of the commit that is asked for next: the fewer changes are there, the fewer pages it writes. */
+  #forgetBeside(): void {
+    if (this.#written.length === 0) return;
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    const before = this.#forgetting;
+    const now = this.#forgetWritten();
+    this.#forgetting = before.then(() => now);
   }
 
   /** What cannot be forgotten now is tried again; if that never works it is only written down twice. */

@@ -14,6 +14,8 @@ export interface ManifestFile {
 /** The end of a manifest's file: where the manifest begins, two numbers of the format, and a mark. */
 const TAIL_BYTES = 16;
 const MARK = 'LANC';
+/** So much of the end is read at once: mostly that is all of the file. */
+const END_BYTES = 2 ** 14;
 /** No manifest is larger; a damaged one must not take all memory. */
 const MOST_BYTES = 256 * 1024 * 1024;
 
@@ -27,7 +29,9 @@ export async function readManifestFile(path: string): Promise<ManifestFile> {
   try {
     const size = file.size();
     if (size < TAIL_BYTES) throw new LanceManifestError('the file is too short');
-    return await readParts({ file, size });
+    const start = Math.max(0, size - END_BYTES);
+    const end = { start, bytes: await readRange({ file }, start, size - start) };
+    return await readParts({ file, size, end });
   } finally {
     file.close();
   }
@@ -49,6 +53,8 @@ export async function readManifestPart(path: string, start: bigint): Promise<Buf
 interface OpenManifest {
   readonly file: FileDescriptor;
   readonly size: number;
+  /** What was read of it: from a place to its end. */
+  readonly end?: { readonly start: number; readonly bytes: Buffer };
 }
 
 async function readParts(open: OpenManifest): Promise<ManifestFile> {
@@ -76,7 +82,14 @@ async function readSection(open: OpenManifest, start: bigint): Promise<Buffer> {
   return readRange(open, Number(start) + 4, length);
 }
 
-async function readRange({ file }: OpenManifest, start: number, length: number): Promise<Buffer> {
+async function readRange(
+  { file, end }: Omit<OpenManifest, 'size'>,
+  start: number,
+  length: number,
+): Promise<Buffer> {
+  if (end !== undefined && start >= end.start) {
+    return end.bytes.subarray(start - end.start, start - end.start + length);
+  }
   const buffer = Buffer.alloc(length);
   if ((await file.read(buffer, start)) < length) {
     throw new LanceManifestError('the file ends too early');

@@ -1,14 +1,16 @@
 import { randomUUID } from 'node:crypto';
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, statSync } from 'node:fs';
 import { readFile, rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { Field, Schema, Uint32, makeData, makeVector } from 'apache-arrow';
 import { openFile } from '../../arrow/file-reader.ts';
 import { FileWriter } from '../../arrow/file-writer.ts';
 import { batchOf } from '../../arrow/select.ts';
 import { Flushes } from '../../store/flushes.ts';
-import { FileDescriptor } from '../../store/file-descriptor.ts';
+import type { FileDescriptor } from '../../store/file-descriptor.ts';
 import { syncFolder } from '../disk.ts';
+import { LruCache } from '../lru-cache.ts';
+import { createFile } from './file-stock.ts';
 import { DELETIONS } from './layout.ts';
 import { bytesAccess } from './random-access.ts';
 
@@ -16,6 +18,9 @@ const schema = new Schema([new Field('row', new Uint32(), false)]);
 
 /** How many files are on their way to the disk at a time. */
 const AT_ONCE = 16;
+
+/** Folders whose names are on stable storage, and what told them from others then. */
+const durable = new LruCache<string>(10_000);
 
 /**
  * Writes the deleted rows of fragments, one file each. Files and their names are
@@ -32,14 +37,16 @@ export async function writeDeletions(
   const paths = lists.map(() => join(DELETIONS, `${randomUUID()}.arrow`));
   const own = new Flushes();
   try {
-    mkdirSync(join(folder, DELETIONS), { recursive: true });
+    const deletions = join(folder, DELETIONS);
+    if (!isDurable(deletions)) {
+      mkdirSync(deletions, { recursive: true });
+      own.add(makeDurable(deletions));
+    }
     for (const [at, rows] of lists.entries()) {
       if (at > 0 && at % AT_ONCE === 0) await own.settled();
       own.add(synced(await written(join(folder, paths[at]!), rows)));
     }
-    own.add(syncFolder(join(folder, DELETIONS)));
-    // The folder itself may have been made a moment ago, by this or by somebody else.
-    own.add(syncFolder(folder));
+    own.add(syncFolder(deletions));
     flushes.add(own.settled());
     return paths;
   } catch (error) {
@@ -47,6 +54,25 @@ export async function writeDeletions(
     await Promise.all(paths.map((path) => rm(join(folder, path), { force: true })));
     throw error;
   }
+}
+
+/** Whether the name of a folder was brought to stable storage from here. */
+function isDurable(folder: string): boolean {
+  const known = durable.get(folder);
+  return known !== undefined && known === markOf(folder);
+}
+
+/** Flushes the name of a folder, which may have been made a moment ago, by this or by somebody else. */
+async function makeDurable(folder: string): Promise<void> {
+  const mark = markOf(folder);
+  await syncFolder(dirname(folder));
+  if (mark !== undefined) durable.set(folder, mark, 1);
+}
+
+/** What tells a folder from another one that gets its name later. */
+function markOf(folder: string): string | undefined {
+  const stats = statSync(folder, { throwIfNoEntry: false });
+  return stats && `${stats.dev} ${stats.ino} ${stats.birthtimeMs}`;
 }
 
 /** The deleted rows that a file lists, ascending. */
@@ -63,7 +89,7 @@ async function written(path: string, rows: Uint32Array): Promise<FileDescriptor>
   const begin = writer.begin();
   const column = makeVector(makeData({ type: new Uint32(), data: rows }));
   const pieces = writer.batch(batchOf(schema, [column], rows.length));
-  const file = FileDescriptor.open(path, 'wx');
+  const file = createFile(path);
   try {
     await file.write([begin, ...pieces, writer.end()]);
     return file;

@@ -17,7 +17,7 @@ import { planColumns, plannedBatch, type ColumnPlan } from './column-plan.ts';
 import { readDeletions } from './deletion-file.ts';
 import { MemoryBudget } from './memory-budget.ts';
 import { OpenFiles, type OpenDataFile } from './open-files.ts';
-import { idsOfBatch, liveRows } from './live-rows.ts';
+import { idsOfBatch, liveRows, physicalRange, rowsWithin } from './live-rows.ts';
 import { TextReader } from '../text/text-reader.ts';
 import { textSource, type TextSource } from '../text/text-source.ts';
 import { Lease, ReadMemory } from './read-memory.ts';
@@ -195,15 +195,15 @@ export class FragmentReader implements BatchSource {
     const deleted = await this.deletions(snapshot, fragment);
     const live = liveRows(deleted, start, rows);
     const before = start - placeIn(deleted, start);
-    const range = live === null ? asked : undefined;
+    const range = asked && physicalRange(asked, live);
     const [ids, { batch, release }] = await Promise.all([
       this.#storedIds(snapshot, fragment, index),
       this.#columns(plan, { index, rows, range }),
     ]);
     const rowIds = idsOfBatch(fragment.firstRowId + BigInt(start), ids, live);
-    const found = { index, rowIds, start, live, before, skipped: range?.start ?? 0 };
+    const found = { index, rowIds, start, live, before, skipped: asked?.start ?? 0 };
     if (live === null) return { ...found, batch, release };
-    const left = take(batch, live);
+    const left = take(batch, range === undefined ? live : rowsWithin(live, asked!, range.start));
     release();
     return { ...found, batch: left };
   }

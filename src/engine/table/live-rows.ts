@@ -1,3 +1,4 @@
+import type { RowRange } from '../../arrow/row-range.ts';
 import { placeIn } from '../index/row-set.ts';
 import { countedFrom, type RowIds } from './row-ids.ts';
 
@@ -13,6 +14,22 @@ export function liveRows(deleted: Uint32Array, start: number, rows: number): Uin
     else live[count++] = row;
   }
   return live;
+}
+
+/** From the first to the last of some rows of a batch, deleted ones between them included. */
+export function physicalRange(rows: RowRange, live: Uint32Array | null): RowRange {
+  if (live === null || rows.count === 0) return rows;
+  const start = live[rows.start]!;
+  return { start, count: live[rows.start + rows.count - 1]! + 1 - start };
+}
+
+/** Where some rows that are there stand among those that were read from a physical row on. */
+export function rowsWithin(
+  live: Uint32Array,
+  { start, count }: RowRange,
+  first: number,
+): Uint32Array {
+  return live.subarray(start, start + count).map((row) => row - first);
 }
 
 /** The ids of rows of a batch, which are stored or follow each other. */

@@ -18,8 +18,10 @@ import {
 } from 'apache-arrow';
 import { afterEach, describe, expect, it } from 'vitest';
 import { batchOf } from '../../../src/arrow/select.ts';
+import { writeDeletions } from '../../../src/engine/table/deletion-file.ts';
 import { FragmentReader } from '../../../src/engine/table/fragment-reader.ts';
 import { MemoryBudget } from '../../../src/engine/table/memory-budget.ts';
+import { Flushes } from '../../../src/store/flushes.ts';
 import { storeTable, type StoredTable } from '../../support/stored-table.ts';
 
 const ROWS = 1000;
@@ -72,6 +74,17 @@ async function read(index: number, some: readonly string[], range?: [number, num
   return rows;
 }
 
+/** The same batches with some rows deleted. */
+async function withDeleted(rows: readonly number[]): Promise<void> {
+  const { snapshot } = stored;
+  const flushes = new Flushes();
+  const [path] = await writeDeletions(snapshot.folder, [Uint32Array.from(rows)], flushes);
+  await flushes.settled();
+  const [fragment] = snapshot.fragments;
+  const left = { ...fragment!, rows: fragment!.rows - rows.length, deletions: path! };
+  stored = { ...stored, snapshot: { ...snapshot, fragments: [left] } };
+}
+
 /** From now on, whoever reads the files of the table fails. */
 async function breakFiles(): Promise<void> {
   const folder = join(stored.snapshot.folder, 'data');
@@ -87,6 +100,28 @@ describe('reading through the cache', () => {
       expect(await read(1, names, [300, 17])).toEqual(first.slice(300, 317));
       expect(await read(1, ['word', 'name'])).toHaveLength(ROWS);
       expect(await read(0, names)).not.toEqual(first);
+    }
+  });
+
+  it('answers any rows of a batch of which some are deleted', async () => {
+    await start(2 ** 30);
+    await withDeleted([0, 1, 5, 400, 401, 998, 999, ROWS + 7, 2 * ROWS - 1]);
+    for (const index of [0, 1]) {
+      const all = await read(index, names);
+      expect(all).toHaveLength(index === 0 ? ROWS - 7 : ROWS - 2);
+      const last = all.length - 1;
+      for (const range of [
+        [0, 1],
+        [0, 5],
+        [2, 1],
+        [3, 0],
+        [390, 20],
+        [last, 1],
+        [5, last - 4],
+      ]) {
+        const [first, count] = range as [number, number];
+        expect(await read(index, names, [first, count])).toEqual(all.slice(first, first + count));
+      }
     }
   });
 
