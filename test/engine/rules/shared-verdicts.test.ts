@@ -26,8 +26,10 @@ function slowNotes(scheduler: fc.Scheduler): Notes {
     await scheduler.schedule(Promise.resolve());
     return act();
   };
+  const keep = (name: string, text: string) => when(() => void texts.set(name, text));
   return {
-    keep: (name, text) => when(() => void texts.set(name, text)),
+    keep,
+    keepOwn: keep,
     claim: (name, text) =>
       when(() => {
         if (texts.has(name)) return false;
