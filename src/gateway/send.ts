@@ -20,6 +20,19 @@ const ENOUGH = 2 ** 18;
  */
 const TURN = 2 ** 19;
 
+/**
+ * The same while others are being answered: an answer takes several turns of the
+ * loop (its request is read, its records are written), and waits each time for
+ * what streams hand over.
+ */
+const SHARED_TURN = 2 ** 15;
+
+/** Others count as being answered until a stream has sent so many bytes without seeing an answer of theirs. */
+const ALONE = 2 ** 24;
+
+/** How many answers that do not stream were sent by this process. */
+let answered = 0;
+
 type Headers = Readonly<Record<string, string>>;
 
 /** Writes an answer with these headers beside its own; at once where it does not stream. Never rejects. */
@@ -47,6 +60,7 @@ function sendText(response: Outgoing, answer: Answer, body: string | null, heade
   writeHead(response, answer.status, all);
   // Head and body go out as one string where they are ASCII: two pieces cost more to write.
   response.end(text, length === text.length ? 'latin1' : 'utf8');
+  answered++;
   return { bytes: BigInt(length), end: 'complete' };
 }
 
@@ -109,6 +123,7 @@ type Taken = (error?: Error | null) => void;
 /** Writes chunks of any size, a turn's bytes at a time. */
 class TurnWriter {
   readonly #response: Outgoing;
+  readonly #share = new Share();
   #turn = 0;
 
   constructor(response: Outgoing) {
@@ -117,27 +132,44 @@ class TurnWriter {
 
   /** @param taken Told when all of the chunk is on its way, or that it never will be. */
   async write(chunk: Uint8Array, taken: Taken): Promise<void> {
-    for (let start = 0; start + TURN < chunk.byteLength; start += TURN) {
+    let rest = chunk;
+    for (let turn = this.#share.turn(); turn < rest.byteLength; turn = this.#share.turn()) {
       if (isGone(this.#response)) return;
-      await this.#write(chunk.subarray(start, start + TURN));
+      await this.#write(rest.subarray(0, turn));
+      rest = rest.subarray(turn);
     }
-    await this.#write(chunk.subarray(lastStart(chunk)), taken);
+    await this.#write(rest, taken);
   }
 
   async #write(piece: Uint8Array, taken?: Taken): Promise<void> {
     const response = this.#response;
     const isFull = !write(response, piece, taken) && response.writableLength >= ENOUGH;
     this.#turn += piece.byteLength;
+    this.#share.sent(piece.byteLength);
     if (isFull) await drained(response);
-    if (this.#turn < TURN) return;
+    if (this.#turn < this.#share.turn()) return;
     this.#turn = 0;
     await setImmediate();
   }
 }
 
-/** Where the last turn of a chunk begins. */
-function lastStart({ byteLength }: Uint8Array): number {
-  return Math.max(0, Math.ceil(byteLength / TURN) - 1) * TURN;
+/** How much of a turn of the loop is one stream's. */
+class Share {
+  #answered = answered;
+  #alone = ALONE;
+
+  /** At most so many bytes. */
+  turn(): number {
+    if (answered !== this.#answered) {
+      this.#answered = answered;
+      this.#alone = 0;
+    }
+    return this.#alone < ALONE ? SHARED_TURN : TURN;
+  }
+
+  sent(bytes: number): void {
+    this.#alone += bytes;
+  }
 }
 
 /** Resolves when the client has taken what was written, or is gone. */
