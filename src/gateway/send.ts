@@ -42,7 +42,9 @@ export function send(response: Outgoing, answer: Answer, headers: Headers): Sent
   }
   const { body } = answer;
   if (body === null || typeof body === 'string') return sendText(response, answer, body, headers);
-  writeHead(response, answer.status, headersOf(answer, headers));
+  const all = headersOf(answer, headers);
+  if (body.length !== undefined) all['content-length'] = String(body.length);
+  writeHead(response, answer.status, all);
   return sendStream(response, body);
 }
 
@@ -99,11 +101,13 @@ async function sendStream(response: Outgoing, body: ByteStream): Promise<Sent> {
     for await (const chunk of body) {
       if (isGone(response)) return { bytes, end: 'client-gone' };
       bytes += BigInt(chunk.byteLength);
+      checkLength(body, bytes, false);
       await writer.write(chunk, (error) => {
         if (error === undefined || error === null) body.sent?.(chunk);
       });
     }
     if (isGone(response)) return { bytes, end: 'client-gone' };
+    checkLength(body, bytes, true);
     response.end();
     return { bytes, end: 'complete' };
   } catch (error) {
@@ -111,6 +115,14 @@ async function sendStream(response: Outgoing, body: ByteStream): Promise<Sent> {
     cut(response);
     return gone ? { bytes, end: 'client-gone' } : { bytes, end: 'source-failed', error };
   }
+}
+
+/** A length that was announced holds to the byte: what came after it would pass for the next answer. */
+function checkLength({ length }: ByteStream, bytes: bigint, ended: boolean): void {
+  if (length === undefined || (ended ? bytes === BigInt(length) : bytes <= BigInt(length))) return;
+  throw new Error(
+    `a body of ${length} bytes was announced, and ${ended ? 'ended at' : 'has'} ${bytes}`,
+  );
 }
 
 /** The same for either version of HTTP; TypeScript does not see that it is. */

@@ -1,5 +1,6 @@
 import type { Handler } from '../handler.ts';
 import { attended } from '../query/attended.ts';
+import { answerSizes } from '../query/answer-sizes.ts';
 import { fileAnswer, rowsAnswer } from '../query/answer.ts';
 import { execute } from '../query/execute.ts';
 import { planQuery } from '../query/plan.ts';
@@ -21,6 +22,7 @@ export function queryTable(reads: TableReads): Handler {
       batches: execute(plan, attended(reads.reader, call.request.signal())),
       version: snapshot.version,
       signal: call.request.signal(),
+      sizes: await answerSizes(plan, reads.reader),
       giveBack: (memory) => reads.reader.giveBack?.(memory),
     });
   };
