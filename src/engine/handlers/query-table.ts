@@ -9,6 +9,7 @@ import { readTable, type TableReads } from './table-reads.ts';
 
 /** QueryTable: the rows as an Arrow file, sent while they are found. */
 export function queryTable(reads: TableReads): Handler {
+  let announces = true;
   return async (call) => {
     const query = parseQueryRequest(call.body);
     const snapshot = await readTable(reads, call);
@@ -22,7 +23,11 @@ export function queryTable(reads: TableReads): Handler {
       batches: execute(plan, attended(reads.reader, call.request.signal())),
       version: snapshot.version,
       signal: call.request.signal(),
-      sizes: await answerSizes(plan, reads.reader),
+      sizes: announces ? await answerSizes(plan, reads.reader) : null,
+      // Whatever the reason, who asks again gets the rows.
+      misjudged: () => {
+        announces = false;
+      },
       giveBack: (memory) => reads.reader.giveBack?.(memory),
     });
   };

@@ -35,6 +35,8 @@ export interface RowsAnswer {
   readonly giveBack?: (memory: ArrayBufferLike) => void;
   /** The bodies of all batches in bytes, where that is known beforehand. */
   readonly sizes?: readonly number[] | null;
+  /** Told before the end of an answer that came to something else: its connection is cut then. */
+  readonly misjudged?: () => void;
 }
 
 /**
@@ -56,9 +58,6 @@ export async function rowsAnswer(rows: RowsAnswer): Promise<Answer> {
   });
 }
 
-/** False once a file got another length than was announced: whatever the reason, no more lengths are announced then. */
-let announces = true;
-
 /**
  * How long the file will be; undefined where that is not known, or the first batch is not what was expected.
  * Messages of batches with the same columns differ in nothing but their bodies.
@@ -67,7 +66,7 @@ function lengthOf(
   { schema, sizes }: RowsAnswer,
   { done, value }: IteratorResult<RecordBatch, void>,
 ): number | undefined {
-  if (!announces || done === true || value === undefined || sizes == null) return undefined;
+  if (done === true || value === undefined || sizes == null) return undefined;
   const writer = new FileWriter(schema);
   const start = writer.begin().length;
   const metadataBytes = writer.batch(value)[0]?.length ?? 0;
@@ -105,7 +104,7 @@ function closeOnAbort(batches: AsyncGenerator<RecordBatch>, signal: AbortSignal)
 }
 
 async function* fileBytes(
-  { schema, signal, length }: RowsAnswer & { readonly length: number | undefined },
+  { schema, signal, length, misjudged }: RowsAnswer & { readonly length: number | undefined },
   first: IteratorResult<RecordBatch, void>,
   rest: AsyncGenerator<RecordBatch>,
   lasts: LastPieces,
@@ -118,12 +117,13 @@ async function* fileBytes(
     for (let next = first; next.done !== true; next = await rest.next()) {
       const pieces = writer.batch(next.value);
       lasts.set(pieces.at(-1)!, pieces);
+      if (writer.bytes > (length ?? Infinity)) misjudged?.();
       yield* pieces;
     }
     // Batches that ended because of an abort must not look like all there are.
     signal.throwIfAborted();
     const end = writer.end();
-    if (length !== undefined && writer.bytes !== length) announces = false;
+    if (writer.bytes !== (length ?? writer.bytes)) misjudged?.();
     yield end;
   } finally {
     await rest.return(undefined);
