@@ -20,7 +20,7 @@ export class Receiver {
       execArgv: [],
     });
     const headers = { 'x-api-key': key, 'content-type': 'application/json' };
-    this.#worker.postMessage({ url, headers, body: JSON.stringify(body) });
+    this.#worker.postMessage({ url, headers, body: JSON.stringify(body) }, []);
     const [{ status, bytes }] = (await once(this.#worker, 'message')) as [Received];
     if (status === 200) return bytes;
     throw new Error(`POST ${url}: ${status} ${Buffer.from(bytes).toString('utf8', 0, 500)}`);

@@ -5,13 +5,15 @@ import { parentPort } from 'node:worker_threads';
 
 const agent = new Agent({ keepAlive: true, maxSockets: 1 });
 
-parentPort.on('message', async ({ url, headers, body }) => {
+parentPort.on('message', (asked) => void answer(asked));
+
+async function answer({ url, headers, body }) {
   const outgoing = request(url, { method: 'POST', agent, headers });
   outgoing.end(body);
   const [incoming] = await once(outgoing, 'response');
   const bytes = await received(incoming);
   parentPort.postMessage({ status: incoming.statusCode, bytes }, [bytes.buffer]);
-});
+}
 
 /** Memory is taken once where the answer says how long it is. */
 async function received(incoming) {
