@@ -61,6 +61,7 @@ function notes(): readonly string[] {
     'HTTP by node:http, and its writes are on stable storage when it answers; LanceDB runs in the',
     "asking process and leaves its writes to the system. The third side is LanceDB's client of",
     'remote catalogs, which compresses what it sends, asking the project. Every answer ends as an',
-    'Arrow table in memory. Ratios are those of the project to the side of the line.',
+    'Arrow table in memory; that of a scan of everything is received by a thread of the client, as',
+    'LanceDB reads on threads of its own. Ratios are those of the project to the side of the line.',
   ];
 }

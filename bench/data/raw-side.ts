@@ -3,6 +3,7 @@ import { Agent, request, type IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { Table } from 'apache-arrow';
+import { Receiver } from './receiver.ts';
 import { arrow } from './rows.ts';
 import type { Search, TableSide } from './table-side.ts';
 
@@ -16,6 +17,7 @@ export class RawSide implements TableSide {
   readonly #url: string;
   readonly #key: string;
   readonly #agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  readonly #receiver = new Receiver();
 
   constructor(url: string, key: string) {
     this.#url = url;
@@ -48,7 +50,8 @@ export class RawSide implements TableSide {
   }
 
   async scan(table: string): Promise<Table> {
-    return arrow.tableFromIPC(await this.ask(table, 'query', {}));
+    const url = `${this.#url}/v1/table/${table}/query`;
+    return arrow.tableFromIPC(await this.#receiver.ask(url, this.#key, {}));
   }
 
   async filter(table: string, where: string, columns: readonly string[]): Promise<Table> {
@@ -73,6 +76,7 @@ export class RawSide implements TableSide {
 
   close(): void {
     this.#agent.destroy();
+    this.#receiver.close();
   }
 
   /** Any operation on a table. @throws Error for every answer but one of success. */

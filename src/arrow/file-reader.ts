@@ -28,6 +28,8 @@ export interface ArrowFile {
   readonly rows: number;
   /** How many bytes the file has of a column of a batch, both by their positions. */
   columnBytes(index: number, column: number): number;
+  /** The same buffer by buffer. */
+  bufferBytes(index: number, column: number): readonly number[];
   /**
    * One batch, or some of its columns in the order asked for; only their bytes
    * are read, and columns lie in the memory that was read. Throws `mismatch`
@@ -99,18 +101,19 @@ class FileReader implements ArrowFile {
   }
 
   columnBytes(index: number, column: number): number {
+    return this.bufferBytes(index, column).reduce((sum, bytes) => sum + bytes, 0);
+  }
+
+  bufferBytes(index: number, column: number): readonly number[] {
     const header = this.#headers[index];
-    if (header === undefined) return 0;
+    if (header === undefined) return [];
     const place = placesOf(
       this.schema.fields.map(({ type }) => type),
       header,
     )[column];
-    if (place === undefined) return 0;
-    let bytes = 0;
-    for (let at = place.buffer; at < place.buffer + place.buffers; at++) {
-      bytes += header.buffers[2 * at + 1] ?? 0;
-    }
-    return bytes;
+    if (place === undefined) return [];
+    const { buffer, buffers } = place;
+    return Array.from({ length: buffers }, (_, at) => header.buffers[2 * (buffer + at) + 1] ?? 0);
   }
 
   async readBatch(

@@ -53,6 +53,11 @@ export class FileWriter {
     return message.pieces;
   }
 
+  /** Counts a batch of such a message that is written elsewhere: for who wants to know how long a file gets. */
+  count(message: Pick<EncodedMessage, 'metadataBytes' | 'bodyBytes'>): void {
+    this.#batches.push(this.#place(message));
+  }
+
   /** The dictionaries, the footer and the file's last bytes. */
   end(): Uint8Array {
     const pieces: Uint8Array[] = [];
@@ -71,7 +76,7 @@ export class FileWriter {
   }
 
   /** Where the footer says that a message lies; the next one follows it. */
-  #place(message: EncodedMessage): FileBlock {
+  #place(message: Pick<EncodedMessage, 'metadataBytes' | 'bodyBytes'>): FileBlock {
     const block = new FileBlock(message.metadataBytes, message.bodyBytes, this.#bytes);
     this.#bytes += message.metadataBytes + message.bodyBytes;
     return block;

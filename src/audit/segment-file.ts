@@ -178,6 +178,7 @@ function checked(file: ArrowFile): ArrowFile {
     batchRows: file.batchRows,
     rows: file.rows,
     columnBytes: (index, column) => file.columnBytes(index, column),
+    bufferBytes: (index, column) => file.bufferBytes(index, column),
     readBatch: async (index, columns, read) => {
       const batch = await file.readBatch(index, columns, read);
       validateColumns(batch.schema.fields, batch.data.children);

@@ -71,6 +71,7 @@ async function primed(body: ByteStream): Promise<ByteStream> {
   return {
     [Symbol.asyncIterator]: () => startingWith(first, rest),
     sent: (piece) => body.sent?.(piece),
+    length: body.length,
   };
 }
 

@@ -20,6 +20,19 @@ const ENOUGH = 2 ** 18;
  */
 const TURN = 2 ** 19;
 
+/**
+ * The same while others are being answered: an answer takes several turns of the
+ * loop (its request is read, its records are written), and waits each time for
+ * what streams hand over.
+ */
+const SHARED_TURN = 2 ** 15;
+
+/** Others count as being answered until a stream has sent so many bytes without seeing an answer of theirs. */
+const ALONE = 2 ** 24;
+
+/** How many answers that do not stream were sent by this process. */
+let answered = 0;
+
 type Headers = Readonly<Record<string, string>>;
 
 /** Writes an answer with these headers beside its own; at once where it does not stream. Never rejects. */
@@ -29,7 +42,9 @@ export function send(response: Outgoing, answer: Answer, headers: Headers): Sent
   }
   const { body } = answer;
   if (body === null || typeof body === 'string') return sendText(response, answer, body, headers);
-  writeHead(response, answer.status, headersOf(answer, headers));
+  const all = headersOf(answer, headers);
+  if (body.length !== undefined) all['content-length'] = String(body.length);
+  writeHead(response, answer.status, all);
   return sendStream(response, body);
 }
 
@@ -46,6 +61,7 @@ function sendText(response: Outgoing, answer: Answer, body: string | null, heade
   if (!bodiless(answer.status)) all['content-length'] = String(length);
   writeHead(response, answer.status, all);
   endWith(response, text, length === text.length ? 'latin1' : 'utf8');
+  answered++;
   return { bytes: length, end: 'complete' };
 }
 
@@ -98,11 +114,13 @@ async function sendStream(response: Outgoing, body: ByteStream): Promise<Sent> {
     for await (const chunk of body) {
       if (isGone(response)) return { bytes, end: 'client-gone' };
       bytes += BigInt(chunk.byteLength);
+      checkLength(body, bytes, false);
       await writer.write(chunk, (error) => {
         if (error === undefined || error === null) body.sent?.(chunk);
       });
     }
     if (isGone(response)) return { bytes, end: 'client-gone' };
+    checkLength(body, bytes, true);
     response.end();
     return { bytes, end: 'complete' };
   } catch (error) {
@@ -110,6 +128,14 @@ async function sendStream(response: Outgoing, body: ByteStream): Promise<Sent> {
     cut(response);
     return gone ? { bytes, end: 'client-gone' } : { bytes, end: 'source-failed', error };
   }
+}
+
+/** A length that was announced holds to the byte: what came after it would pass for the next answer. */
+function checkLength({ length }: ByteStream, bytes: bigint, ended: boolean): void {
+  if (length === undefined || (ended ? bytes === BigInt(length) : bytes <= BigInt(length))) return;
+  throw new Error(
+    `a body of ${length} bytes was announced, and ${ended ? 'ended at' : 'has'} ${bytes}`,
+  );
 }
 
 /** The same for either version of HTTP; TypeScript does not see that it is. */
@@ -122,6 +148,7 @@ type Taken = (error?: Error | null) => void;
 /** Writes chunks of any size, a turn's bytes at a time. */
 class TurnWriter {
   readonly #response: Outgoing;
+  readonly #share = new Share();
   #turn = 0;
 
   constructor(response: Outgoing) {
@@ -130,27 +157,44 @@ class TurnWriter {
 
   /** @param taken Told when all of the chunk is on its way, or that it never will be. */
   async write(chunk: Uint8Array, taken: Taken): Promise<void> {
-    for (let start = 0; start + TURN < chunk.byteLength; start += TURN) {
+    let rest = chunk;
+    for (let turn = this.#share.turn(); turn < rest.byteLength; turn = this.#share.turn()) {
       if (isGone(this.#response)) return;
-      await this.#write(chunk.subarray(start, start + TURN));
+      await this.#write(rest.subarray(0, turn));
+      rest = rest.subarray(turn);
     }
-    await this.#write(chunk.subarray(lastStart(chunk)), taken);
+    await this.#write(rest, taken);
   }
 
   async #write(piece: Uint8Array, taken?: Taken): Promise<void> {
     const response = this.#response;
     const isFull = !write(response, piece, taken) && response.writableLength >= ENOUGH;
     this.#turn += piece.byteLength;
+    this.#share.sent(piece.byteLength);
     if (isFull) await drained(response);
-    if (this.#turn < TURN) return;
+    if (this.#turn < this.#share.turn()) return;
     this.#turn = 0;
     await setImmediate();
   }
 }
 
-/** Where the last turn of a chunk begins. */
-function lastStart({ byteLength }: Uint8Array): number {
-  return Math.max(0, Math.ceil(byteLength / TURN) - 1) * TURN;
+/** How much of a turn of the loop is one stream's. */
+class Share {
+  #answered = answered;
+  #alone = ALONE;
+
+  /** At most so many bytes. */
+  turn(): number {
+    if (answered !== this.#answered) {
+      this.#answered = answered;
+      this.#alone = 0;
+    }
+    return this.#alone < ALONE ? SHARED_TURN : TURN;
+  }
+
+  sent(bytes: number): void {
+    this.#alone += bytes;
+  }
 }
 
 /** Resolves when the client has taken what was written, or is gone. */

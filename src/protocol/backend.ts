@@ -68,6 +68,8 @@ export interface ByteStream extends AsyncIterable<Uint8Array> {
    * more: its memory may then hold other bytes. It need not be called.
    */
   sent?(piece: Uint8Array): void;
+  /** How many bytes the pieces are together, where that is known before they are there. */
+  readonly length?: number | undefined;
 }
 
 /** A body that is sent: nothing, a text that is already serialised, or bytes as they come. */

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { request } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { afterEach, describe, expect, it, vi } from 'vitest';
+import type { ByteStream } from '../../src/protocol/backend.ts';
 import { ADMIN, admin, ask, json, start, type Harness, type Setup } from './harness.ts';
 
 let harness: Harness;
@@ -176,6 +177,46 @@ describe('a streamed answer', () => {
     expect(harness.logged.join('')).toContain('bad sector');
   });
 
+  it('says how long it is where that is known, and is as long', async () => {
+    await open({ handle: () => ({ status: 200, body: announcing(20, pieces(20)) }) });
+    const reply = await ask(harness, QUERY, { headers: admin });
+    expect(reply.headers['content-length']).toBe(String(20 * CHUNK.length));
+    expect(reply.headers['transfer-encoding']).toBeUndefined();
+    expect(reply.text.length).toBe(20 * CHUNK.length);
+  });
+
+  it.each([
+    ['shorter', 3, /^a body of 1310720 bytes was announced, and ended at 196608$/],
+    ['longer', 21, /^a body of 1310720 bytes was announced, and has 1376256$/],
+  ])('that is %s than was announced cuts the connection', async (_, count, message) => {
+    await open({ handle: () => ({ status: 200, body: announcing(20, pieces(count)) }) });
+    const socket = socketTo(harness);
+    const answer = collected(socket);
+    socket.write(requestHead(QUERY, ADMIN, 'Content-Length: 0'));
+    await closeOf(socket);
+    const [, body = ''] = answer.text().split('\r\n\r\n', 2);
+    expect(body.length).toBeLessThanOrEqual(20 * CHUNK.length);
+    await vi.waitFor(() =>
+      expect(harness.audit.outcomes()).toMatchObject([{ status: 200, code: 18 }]),
+    );
+    const [{ err }] = harness.logged.map((line) => JSON.parse(line)).filter((line) => line.err);
+    expect(err.message).toMatch(message);
+  });
+
+  it('is sent whole while others are being answered', async () => {
+    await open({
+      handle: ({ operation }) =>
+        operation.name === 'QueryTable'
+          ? { status: 200, body: announcing(400, pieces(400)) }
+          : { status: 200, contentType: 'application/json', body: '{}' },
+    });
+    const query = ask(harness, QUERY, { headers: admin });
+    for (let time = 0; time < 30; time++) {
+      await ask(harness, '/v1/table/prod$t/describe', { headers: admin });
+    }
+    expect((await query).text).toBe('\u0007'.repeat(400 * CHUNK.length));
+  });
+
   it('that fails before its first byte is an error like any other', async () => {
     await open({ handle: () => ({ status: 200, body: pieces(0, new Error('bad sector')) }) });
     const reply = await ask(harness, QUERY, { headers: admin });
@@ -224,6 +265,14 @@ describe('a streamed answer', () => {
     await vi.waitFor(() => expect(harness.audit.outcomes()).toMatchObject([{ status: 499 }]));
   });
 });
+
+/** A body that says it had so many chunks. */
+function announcing(count: number, body: AsyncIterable<Uint8Array>): ByteStream {
+  return {
+    [Symbol.asyncIterator]: () => body[Symbol.asyncIterator](),
+    length: count * CHUNK.length,
+  };
+}
 
 async function* pieces(count: number, failure?: Error): AsyncGenerator<Uint8Array> {
   for (let index = 0; index < count; index += 1) {

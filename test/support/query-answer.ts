@@ -1,5 +1,6 @@
 import { tableFromIPC, type Table } from 'apache-arrow';
 import { expect } from 'vitest';
+import { answerSizes } from '../../src/engine/query/answer-sizes.ts';
 import { rowsAnswer } from '../../src/engine/query/answer.ts';
 import { execute } from '../../src/engine/query/execute.ts';
 import { planQuery } from '../../src/engine/query/plan.ts';
@@ -9,7 +10,7 @@ import type { Snapshot } from '../../src/engine/table/snapshot.ts';
 import type { AnswerBody } from '../../src/protocol/backend.ts';
 import type { JsonValue } from '../../src/protocol/json.ts';
 
-/** Runs the query of a body over a table and reads the answer's bytes. */
+/** Runs the query of a body over a table and reads the answer's bytes, which are as many as were announced. */
 export async function answerOf(
   { snapshot, reader }: { readonly snapshot: Snapshot; readonly reader: BatchSource },
   body: Record<string, JsonValue>,
@@ -20,9 +21,17 @@ export async function answerOf(
     batches: execute(plan, reader),
     version: snapshot.version,
     signal: new AbortController().signal,
+    sizes: await answerSizes(plan, reader),
   });
   expect(answer.contentType).toBe('application/vnd.apache.arrow.file');
-  return tableFromIPC(await bytesOf(answer.body));
+  const bytes = await bytesOf(answer.body);
+  expect([undefined, bytes.length]).toContain(lengthOf(answer.body));
+  return tableFromIPC(bytes);
+}
+
+/** The length that a body announces. */
+export function lengthOf(body: AnswerBody): number | undefined {
+  return body === null || typeof body === 'string' ? undefined : body.length;
 }
 
 /** All bytes of a body that is sent in pieces. */

@@ -1,5 +1,6 @@
 import type { Handler } from '../handler.ts';
 import { attended } from '../query/attended.ts';
+import { answerSizes } from '../query/answer-sizes.ts';
 import { fileAnswer, rowsAnswer } from '../query/answer.ts';
 import { execute } from '../query/execute.ts';
 import { planQuery } from '../query/plan.ts';
@@ -8,6 +9,7 @@ import { readTable, type TableReads } from './table-reads.ts';
 
 /** QueryTable: the rows as an Arrow file, sent while they are found. */
 export function queryTable(reads: TableReads): Handler {
+  let announces = true;
   return async (call) => {
     const query = parseQueryRequest(call.body);
     const snapshot = await readTable(reads, call);
@@ -21,6 +23,11 @@ export function queryTable(reads: TableReads): Handler {
       batches: execute(plan, attended(reads.reader, call.request.signal())),
       version: snapshot.version,
       signal: call.request.signal(),
+      sizes: announces ? await answerSizes(plan, reads.reader) : null,
+      // Whatever the reason, who asks again gets the rows.
+      misjudged: () => {
+        announces = false;
+      },
       giveBack: (memory) => reads.reader.giveBack?.(memory),
     });
   };

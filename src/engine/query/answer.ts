@@ -33,6 +33,10 @@ export interface RowsAnswer {
   readonly signal: AbortSignal;
   /** Told of memory that batches lay in, once they are sent. */
   readonly giveBack?: (memory: ArrayBufferLike) => void;
+  /** The bodies of all batches in bytes, where that is known beforehand. */
+  readonly sizes?: readonly number[] | null;
+  /** Told before the end of an answer that came to something else: its connection is cut then. */
+  readonly misjudged?: () => void;
 }
 
 /**
@@ -45,11 +49,31 @@ export async function rowsAnswer(rows: RowsAnswer): Promise<Answer> {
   closeOnAbort(batches, rows.signal);
   const first = await batches.next().catch(refuseTooLarge);
   const lasts: LastPieces = new WeakMap();
-  const bytes = fileBytes(rows, first, batches, lasts);
+  const length = lengthOf(rows, first);
+  const bytes = fileBytes({ ...rows, length }, first, batches, lasts);
   return fileAnswer(rows.version, {
     [Symbol.asyncIterator]: () => bytes,
     sent: (piece) => giveBack(rows, lasts.get(piece) ?? []),
+    length,
   });
+}
+
+/**
+ * How long the file will be; undefined where that is not known, or the first batch is not what was expected.
+ * Messages of batches with the same columns differ in nothing but their bodies.
+ */
+function lengthOf(
+  { schema, sizes }: RowsAnswer,
+  { done, value }: IteratorResult<RecordBatch, void>,
+): number | undefined {
+  if (done === true || value === undefined || sizes == null) return undefined;
+  const writer = new FileWriter(schema);
+  const start = writer.begin().length;
+  const metadataBytes = writer.batch(value)[0]?.length ?? 0;
+  if (writer.bytes - start - metadataBytes !== sizes[0]) return undefined;
+  for (const bodyBytes of sizes.slice(1)) writer.count({ metadataBytes, bodyBytes });
+  writer.end();
+  return writer.bytes;
 }
 
 /** The answer whose body is an Arrow file, read from a version of a table. */
@@ -80,7 +104,7 @@ function closeOnAbort(batches: AsyncGenerator<RecordBatch>, signal: AbortSignal)
 }
 
 async function* fileBytes(
-  { schema, signal }: RowsAnswer,
+  { schema, signal, length, misjudged }: RowsAnswer & { readonly length: number | undefined },
   first: IteratorResult<RecordBatch, void>,
   rest: AsyncGenerator<RecordBatch>,
   lasts: LastPieces,
@@ -93,11 +117,14 @@ async function* fileBytes(
     for (let next = first; next.done !== true; next = await rest.next()) {
       const pieces = writer.batch(next.value);
       lasts.set(pieces.at(-1)!, pieces);
+      if (writer.bytes > (length ?? Infinity)) misjudged?.();
       yield* pieces;
     }
     // Batches that ended because of an abort must not look like all there are.
     signal.throwIfAborted();
-    yield writer.end();
+    const end = writer.end();
+    if (writer.bytes !== (length ?? writer.bytes)) misjudged?.();
+    yield end;
   } finally {
     await rest.return(undefined);
   }

@@ -57,6 +57,7 @@ function untilSent(body: ByteStream, lease: Lease, signal: AbortSignal): ByteStr
   return {
     [Symbol.asyncIterator]: () => ending(body[Symbol.asyncIterator](), end),
     sent: (piece) => body.sent?.(piece),
+    length: body.length,
   };
 }
 

@@ -23,6 +23,7 @@ import { textSource, type TextSource } from '../text/text-source.ts';
 import { Lease, ReadMemory } from './read-memory.ts';
 import type { RowIds } from './row-ids.ts';
 import { fragmentKey, type Fragment, type Snapshot } from './snapshot.ts';
+import { storedSizes, type BatchSize } from './stored-sizes.ts';
 import { workAhead } from './work-ahead.ts';
 
 /** The name of the column that holds row ids in a file that stores them. */
@@ -77,6 +78,12 @@ export interface BatchSource {
     columns: readonly string[],
     rows?: RowRange,
   ): Promise<FragmentBatch>;
+  /** The sizes of a fragment's batches with some columns, deleted rows included; null where files do not tell. */
+  sizes?(
+    snapshot: Snapshot,
+    fragment: Fragment,
+    columns: readonly string[],
+  ): Promise<readonly BatchSize[] | null>;
   /** What finds rows by indices; without it all rows are read. */
   readonly indices?: IndexSource | undefined;
   /** What reads the codes of vector indices; without it every vector is compared. */
@@ -206,6 +213,10 @@ export class FragmentReader implements BatchSource {
     const left = take(batch, range === undefined ? live : rowsWithin(live, asked!, range.start));
     release();
     return { ...found, batch: left };
+  }
+
+  sizes(...asked: [Snapshot, Fragment, readonly string[]]): Promise<readonly BatchSize[] | null> {
+    return storedSizes(this.#files, planColumns(...asked));
   }
 
   giveBack(memory: ArrayBufferLike): void {
