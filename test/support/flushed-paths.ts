@@ -38,9 +38,10 @@ export class FlushedPaths {
 
   /** A file that was made ahead has the name that it was given. */
   #watchStock(): void {
-    const take = FileStock.prototype.take;
+    const name = 'take' as const;
+    const take = FileStock.prototype[name];
     const note = (file: FileDescriptor, path: string) => this.#paths.set(file, path);
-    vi.spyOn(FileStock.prototype, 'take').mockImplementation(function (this: FileStock, path) {
+    vi.spyOn(FileStock.prototype, name).mockImplementation(function (this: FileStock, path) {
       const file = take.call(this, path);
       if (file !== undefined) note(file, path);
       return file;
