@@ -97,6 +97,8 @@ class EmbeddedStore implements Store {
   }
 
   async changes(limit: number): Promise<readonly Change[]> {
+    // What a process that was killed had just written is seen by nobody until the next one writes.
+    await this.#submit({ kind: 'forget', sequences: [] });
     const { changes } = await this.#newest();
     return [...changes.getRange({ start: sequenceKey(0n), limit })].map(({ key, value }) => ({
       sequence: sequenceOf(key),

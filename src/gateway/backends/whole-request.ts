@@ -33,7 +33,7 @@ export class WholeRequest implements SentRequest, ConnectionUser, Seated {
   readonly waitsForClient = false;
   readonly fault: unknown = undefined;
 
-  /** @throws TypeError for a header that cannot be sent */
+  /** @throws TypeError for a target or a header that cannot be sent */
   constructor(whole: Whole, pool: ConnectionPool) {
     this.#method = whole.method;
     this.#text = textOf(whole);
@@ -141,14 +141,17 @@ function hungUp(): Error {
   return Object.assign(new Error('the connection was closed'), { code: 'ECONNRESET' });
 }
 
-/** What a line of a head cannot hold (RFC 9110 section 5.5). */
+/** What a line of a head cannot hold (RFC 9110 section 5.5), and what a target cannot. */
 const FORBIDDEN = /[^\t\x20-\x7e\x80-\xff]/;
+const NO_TARGET = /[^\x21-\x7e\x80-\xff]/;
 
 /**
  * All of a request; as Latin-1 a string stands for any bytes, so head and body are sent as one.
  * Its length is that of its body, whatever was said: what follows on the connection begins there.
  */
 function textOf({ method, path, host, headers, body }: Whole): string {
+  if (NO_TARGET.test(path))
+    throw new TypeError('the target of the request holds what none may hold');
   let text = `${method} ${path} HTTP/1.1\r\nhost: ${host}\r\nconnection: keep-alive\r\n`;
   for (const name in headers) {
     const value = headers[name]!;

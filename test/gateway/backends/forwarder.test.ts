@@ -288,6 +288,18 @@ describe('A header that cannot be sent', () => {
   );
 });
 
+describe('A target that cannot be sent', () => {
+  it.each(['/a b', '/a\r\nx-b: c', '/a\0b', '/\u0100'])(
+    'is refused, and holds no connection: %j',
+    async (path) => {
+      const forwarder = new Forwarder(optionsOf({ connections: 1 }));
+      await expect(async () => forwarder.send(requestOf(path), stays)).rejects.toThrow(TypeError);
+      expect(await outcomeOf(forwarder, '/echo')).toBe(200);
+      forwarder.close();
+    },
+  );
+});
+
 describe('The length of a body at hand', () => {
   it.each(['5', '4', '6', '0'])('is told as it is, where %s was said', async (length) => {
     const forwarder = new Forwarder(optionsOf());
