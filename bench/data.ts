@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ADMIN_KEY, Service } from '../test/support/service.ts';
 import { lanceClient, lanceEmbedded } from './data/lance-side.ts';
+import { OneThreadSide } from './data/one-thread-side.ts';
 import { RawSide } from './data/raw-side.ts';
 import { changeQuestions } from './data/changes.ts';
 import { appendGrowth } from './data/growth.ts';
@@ -21,10 +22,12 @@ const rows = rowsFrom(0, options.quick ? 40_000 : 400_000);
 const folder = await mkdtemp(join(tmpdir(), 'arrowgate-bench-'));
 const service = await Service.start();
 const raw = new RawSide(service.url, ADMIN_KEY);
+const oneThread = new OneThreadSide(service.url, ADMIN_KEY);
 try {
   printResult('data', notes(), await answers());
 } finally {
   raw.close();
+  oneThread.close();
   await service.stop();
   await rm(folder, { recursive: true });
 }
@@ -40,7 +43,12 @@ async function answers(): Promise<readonly Row[]> {
     ...readQuestions(TABLE, rows),
   ];
   for (const question of questions) {
-    const tables = question.client ? [raw, embedded, client] : [raw, embedded];
+    const tables = [
+      raw,
+      embedded,
+      ...(question.client ? [client] : []),
+      ...(question.oneThread === true ? [oneThread] : []),
+    ];
     const sides = tables.map((side) => ({
       name: side.name,
       warmups: question.warmups ?? 1,
@@ -62,6 +70,7 @@ function notes(): readonly string[] {
     "asking process and leaves its writes to the system. The third side is LanceDB's client of",
     'remote catalogs, which compresses what it sends, asking the project. Every answer ends as an',
     'Arrow table in memory; that of a scan of everything is received by a thread of the client, as',
-    'LanceDB reads on threads of its own. Ratios are those of the project to the side of the line.',
+    'LanceDB reads on threads of its own, and also by a client of one thread. Ratios are those of',
+    'the project to the side of the line.',
   ];
 }

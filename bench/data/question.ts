@@ -8,6 +8,8 @@ export interface DataQuestion {
   readonly target: string;
   /** Whether LanceDB's client of remote catalogs is measured on the project, too. */
   readonly client: boolean;
+  /** Whether it is measured, too, by a client that receives on the thread that works with the answer. */
+  readonly oneThread?: boolean;
   /** How often it is done before it is measured. */
   readonly warmups?: number;
   /** Milliseconds. @throws Error for an answer that is not the right one. */

@@ -13,7 +13,7 @@ const ARROW_STREAM = 'application/vnd.apache.arrow.stream';
 
 /** The protocol as it is, over `node:http`: uncompressed Arrow streams in, Arrow files out. */
 export class RawSide implements TableSide {
-  readonly name = 'arrowgate';
+  readonly name: string = 'arrowgate';
   readonly #url: string;
   readonly #key: string;
   readonly #agent = new Agent({ keepAlive: true, maxSockets: 1 });

@@ -25,6 +25,7 @@ export function readQuestions(table: string, rows: Table): readonly DataQuestion
       work: 'scan of everything',
       target: '≤ 0.60',
       client: true,
+      oneThread: true,
       measure: (side) => timed(async () => checkRows(await side.scan(table), rows.numRows)),
     },
     {
