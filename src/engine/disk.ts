@@ -22,31 +22,18 @@ export async function readIfPresent(path: string): Promise<Buffer | undefined> {
  * Writes a file whole. After this its bytes and its name are on stable storage;
  * when it throws there is no such file. A crash before that may leave a part of it: a
  * file whose name means something is written under another name first and then linked.
- * @param create Makes the file, or opens it.
  */
-export async function writeDurable(
-  path: string,
-  bytes: Uint8Array,
-  create: (path: string) => FileDescriptor = truncated,
-): Promise<void> {
+export async function writeDurable(path: string, bytes: Uint8Array): Promise<void> {
   try {
-    await writeAndSync(path, bytes, create);
+    await writeAndSync(path, bytes);
   } catch (error) {
     await rm(path, { force: true });
     throw error;
   }
 }
 
-function truncated(path: string): FileDescriptor {
-  return FileDescriptor.open(path, 'w');
-}
-
-async function writeAndSync(
-  path: string,
-  bytes: Uint8Array,
-  create: (path: string) => FileDescriptor,
-): Promise<void> {
-  const file = create(path);
+async function writeAndSync(path: string, bytes: Uint8Array): Promise<void> {
+  const file = FileDescriptor.open(path, 'w');
   try {
     await file.write([bytes]);
     // The name is there since the file is open; both ways to the disk are gone at once.

@@ -54,7 +54,6 @@ import { Presence } from './retention/presence.ts';
 import { Running } from './retention/running.ts';
 import { readNamed } from './retention/version-walk.ts';
 import { readingsOf, type EngineReadings } from './readings.ts';
-import { FileStock } from './table/file-stock.ts';
 import { FragmentReader } from './table/fragment-reader.ts';
 import type { LocationRules, TableRoots } from './table/locations.ts';
 import { MemoryBudget } from './table/memory-budget.ts';
@@ -209,7 +208,6 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
     health: healthOf(store, journal),
     weakness: () => store.weakness(),
   });
-  const stock = await FileStock.open(root, join(data, 'catalog', 'ready'), presence);
   const retention: RetentionParts = {
     store,
     committer,
@@ -240,7 +238,6 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
       await Promise.all([runner.stop(), following.stop(), keeper.stop()]);
       await sweep.close();
       await running.settled();
-      await stock.close();
       await presence.close();
       await pool.close();
       await reader.close();

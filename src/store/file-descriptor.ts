@@ -1,7 +1,6 @@
 import {
   closeSync,
   constants,
-  open as openCallback,
   fdatasync,
   fstatSync,
   fsync,
@@ -14,7 +13,6 @@ import {
 } from 'node:fs';
 import { promisify } from 'node:util';
 
-const open = promisify(openCallback);
 const read = promisify(readCallback);
 const writev = promisify(writevCallback);
 const sync = promisify(fsync);
@@ -47,11 +45,6 @@ export class FileDescriptor {
    */
   static open(path: string, flags: 'r' | 'w' | 'wx' | 'ax', mode?: number): FileDescriptor {
     return new FileDescriptor(openSync(path, flags === 'r' ? READING : flags, mode));
-  }
-
-  /** The same beside other work: to make a file can take long. */
-  static async openBeside(path: string, flags: 'wx'): Promise<FileDescriptor> {
-    return new FileDescriptor(await open(path, flags));
   }
 
   /** Writes all of the pieces one behind the other. After this other processes can read them; they are not yet durable. */

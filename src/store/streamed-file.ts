@@ -19,11 +19,6 @@ export class StreamedFile {
     this.#file = file;
   }
 
-  /** Writes a file that was just made. */
-  static of(file: FileDescriptor): StreamedFile {
-    return new StreamedFile(file);
-  }
-
   /** @throws the system's error; EEXIST when the name is taken. */
   static create(path: string): StreamedFile {
     return new StreamedFile(FileDescriptor.open(path, 'wx'));

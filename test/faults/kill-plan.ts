@@ -17,7 +17,6 @@ const WRITES = ['write rows', 'write manifest', 'write journal', 'write audit'];
 
 /** The other steps of a commit, in their order. */
 const CALLS = [
-  'make spare',
   'make rows',
   'flush rows',
   'flush rows folder',

@@ -23,7 +23,6 @@ let counting = searchParams.get('since') === 'start';
 const PLACES = [
   [/\/catalog\/[^/]+$/, 'journal'],
   [/\/catalog\/processes\/[^/]+$/, 'process'],
-  [/\/catalog\/ready\//, 'spare'],
   [/\/catalog$/, 'journal folder'],
   [/\/private\/audit(\/|$)/, 'audit'],
   [/\/_?versions\/[^/]+$/, 'manifest'],
@@ -54,7 +53,7 @@ function reached(name) {
   return true;
 }
 
-/** @type {Map<number, string>} The paths of the open files. */
+/** @type {Map<number, string>} What the open files are. */
 const opened = new Map();
 const original = { ...fs };
 
@@ -70,34 +69,13 @@ replace(fs, 'openSync', (call) => (path, ...rest) => {
   const makes = typeof rest[0] === 'string' && /[wa]/.test(rest[0]);
   const last = makes && reached(`make ${placeOf(String(path))}`);
   const file = call(path, ...rest);
-  opened.set(file, String(path));
+  opened.set(file, placeOf(String(path)));
   if (last) die();
   return file;
 });
 
-/** A file that is made ahead gets its place when it gets its name. */
-replace(fs, 'open', (call) => (path, ...rest) => {
-  const last = reached(`make ${placeOf(String(path))}`);
-  const done = rest.pop();
-  call(path, ...rest, (error, file) => {
-    opened.set(file, String(path));
-    if (last) die();
-    done(error, file);
-  });
-});
-
-replace(fs, 'renameSync', (call) => (from, to) => {
-  const verb = placeOf(String(from)) === 'spare' ? 'make' : 'rename';
-  const last = reached(`${verb} ${placeOf(String(to))}`);
-  call(from, to);
-  for (const [file, path] of opened) if (path === from) opened.set(file, String(to));
-  if (last) die();
-});
-
-const placeOfFile = (file) => placeOf(opened.get(file) ?? '');
-
 replace(fs, 'writevSync', (call) => (file, pieces, ...rest) => {
-  if (!reached(`write ${placeOfFile(file)}`)) return call(file, pieces, ...rest);
+  if (!reached(`write ${opened.get(file)}`)) return call(file, pieces, ...rest);
   const bytes = Buffer.concat(pieces);
   original.writeSync(file, when === 'within' ? bytes.subarray(0, bytes.length >> 1) : bytes);
   return die();
@@ -109,7 +87,7 @@ for (const [name, verb] of [
   ['writev', 'write'],
 ]) {
   replace(fs, name, (call) => (file, ...rest) => {
-    const last = reached(`${verb} ${placeOfFile(file)}`);
+    const last = reached(`${verb} ${opened.get(file)}`);
     const done = rest.pop();
     call(file, ...rest, (...outcome) => {
       if (last) die();
@@ -119,6 +97,7 @@ for (const [name, verb] of [
 }
 
 for (const [name, verb, named] of [
+  ['renameSync', 'rename', 1],
   ['linkSync', 'link', 1],
   ['unlinkSync', 'remove', 0],
 ]) {

@@ -1,4 +1,4 @@
-import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { Service } from '../support/service.ts';
@@ -22,10 +22,12 @@ async function writeSome(): Promise<void> {
 async function logFiles(): Promise<readonly string[]> {
   const folder = join(service.data, 'private', 'audit');
   const names = await readdir(folder, { recursive: true });
-  return names
-    .filter((name) => name.endsWith('.jsonl'))
-    .sort()
-    .map((name) => join(folder, name));
+  const files = names.filter((name) => name.endsWith('.jsonl')).map((name) => join(folder, name));
+  // Two that began within a second are not in their order by their names.
+  const begun = new Map(
+    await Promise.all(files.map(async (file) => [file, (await stat(file)).birthtimeMs] as const)),
+  );
+  return files.toSorted((one, other) => begun.get(one)! - begun.get(other)!);
 }
 
 describe('arrowgate audit verify', () => {

@@ -1,6 +1,5 @@
 import { dirname } from 'node:path';
 import { vi } from 'vitest';
-import { FileStock } from '../../src/engine/table/file-stock.ts';
 import { FileDescriptor } from '../../src/store/file-descriptor.ts';
 
 /** Which files and folders were flushed to the disk, by their paths when they were opened. They still are. */
@@ -16,7 +15,6 @@ export class FlushedPaths {
       this.#paths.set(file, path);
       return file;
     });
-    this.#watchStock();
     for (const name of ['sync', 'datasync'] as const) this.#watch(name);
     for (const name of ['write', 'truncate'] as const) this.#unflush(name);
   }
@@ -34,18 +32,6 @@ export class FlushedPaths {
   /** What comes next has to be flushed by itself. */
   forget(): void {
     this.#flushed.clear();
-  }
-
-  /** A file that was made ahead has the name that it was given. */
-  #watchStock(): void {
-    const name = 'take' as const;
-    const take = FileStock.prototype[name];
-    const note = (file: FileDescriptor, path: string) => this.#paths.set(file, path);
-    vi.spyOn(FileStock.prototype, name).mockImplementation(function (this: FileStock, path) {
-      const file = take.call(this, path);
-      if (file !== undefined) note(file, path);
-      return file;
-    });
   }
 
   #watch(name: 'sync' | 'datasync'): void {

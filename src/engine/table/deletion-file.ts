@@ -7,10 +7,9 @@ import { openFile } from '../../arrow/file-reader.ts';
 import { FileWriter } from '../../arrow/file-writer.ts';
 import { batchOf } from '../../arrow/select.ts';
 import { Flushes } from '../../store/flushes.ts';
-import type { FileDescriptor } from '../../store/file-descriptor.ts';
+import { FileDescriptor } from '../../store/file-descriptor.ts';
 import { syncFolder } from '../disk.ts';
 import { LruCache } from '../lru-cache.ts';
-import { createFile } from './file-stock.ts';
 import { DELETIONS } from './layout.ts';
 import { bytesAccess } from './random-access.ts';
 
@@ -89,7 +88,7 @@ async function written(path: string, rows: Uint32Array): Promise<FileDescriptor>
   const begin = writer.begin();
   const column = makeVector(makeData({ type: new Uint32(), data: rows }));
   const pieces = writer.batch(batchOf(schema, [column], rows.length));
-  const file = createFile(path);
+  const file = FileDescriptor.open(path, 'wx');
   try {
     await file.write([begin, ...pieces, writer.end()]);
     return file;

@@ -4,7 +4,6 @@ import type { RecordBatch, Schema } from 'apache-arrow';
 import { FileWriter } from '../../arrow/file-writer.ts';
 import type { Flushes } from '../../store/flushes.ts';
 import { StreamedFile } from '../../store/streamed-file.ts';
-import { createFile } from './file-stock.ts';
 import { newDataFile } from './layout.ts';
 import { StatisticsWriter } from './statistics-writer.ts';
 
@@ -43,7 +42,7 @@ export class FragmentWriter {
   ) {
     this.#writer = new FileWriter(schema);
     this.#statistics = statistics;
-    this.#target = StreamedFile.of(createFile(path));
+    this.#target = StreamedFile.create(path);
     this.#path = path;
     this.#file = file;
   }

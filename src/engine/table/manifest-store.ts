@@ -6,7 +6,6 @@ import { renameIfAbsent, writeDurable } from '../disk.ts';
 import { filesOf, readVersion } from '../retention/version-walk.ts';
 import { LruCache } from '../lru-cache.ts';
 import { MAIN } from './chain.ts';
-import { createFile } from './file-stock.ts';
 import { manifestName, stagingName } from './layout.ts';
 import { decodeManifest, encodeManifest, type Manifest } from './manifest.ts';
 import type { MemoryBudget } from './memory-budget.ts';
@@ -47,7 +46,7 @@ export class ManifestStore {
   async stage(folder: string, manifest: Manifest, chain: string = MAIN): Promise<VersionRecord> {
     const bytes = encodeManifest(manifest);
     const staging = stagingName(manifest.version, chain);
-    await writeDurable(join(folder, staging), bytes, createFile);
+    await writeDurable(join(folder, staging), bytes);
     return {
       version: manifest.version,
       timestampMillis: manifest.timestampMillis,
