@@ -1,4 +1,5 @@
 import { Worker } from 'node:worker_threads';
+import { Calm } from './calm.ts';
 import type { ChainHead } from './chain.ts';
 import { sealFinished, type Sealed, type SealingOptions } from './sealing.ts';
 import type { SealingResult, SealingTask } from './sealing-thread.ts';
@@ -15,13 +16,14 @@ export interface BackgroundSealingOptions extends Omit<SealingOptions, 'write'> 
   readonly failed: (error: unknown) => void;
 }
 
-/** Seals finished files of the log again and again, on a thread, until it is stopped. */
+/** Seals finished files of the log again and again, on a thread and in calm moments, until it is stopped. */
 export class BackgroundSealing {
   readonly #options: BackgroundSealingOptions;
   readonly #unfit = new Set<string>();
   #timer: NodeJS.Timeout | undefined;
   #run: Promise<void> = Promise.resolve();
-  #stopped = false;
+  readonly #calm = new Calm();
+  readonly #stopping = new AbortController();
 
   constructor(options: BackgroundSealingOptions) {
     this.#options = options;
@@ -30,13 +32,13 @@ export class BackgroundSealing {
 
   /** Ends after the run that is under way. */
   async stop(): Promise<void> {
-    this.#stopped = true;
+    this.#stopping.abort();
     clearTimeout(this.#timer);
     await this.#run;
   }
 
   #schedule(): void {
-    if (this.#stopped) return;
+    if (this.#stopping.signal.aborted) return;
     // Processes that were started together do not seal together.
     const pause = PAUSE_MILLIS * (0.5 + Math.random());
     this.#timer = setTimeout(() => {
@@ -44,9 +46,14 @@ export class BackgroundSealing {
     }, pause).unref();
   }
 
+  readonly #write: typeof writeOnThread = async (...segment) => {
+    await this.#calm.come(this.#stopping.signal);
+    return writeOnThread(...segment);
+  };
+
   async #seal(): Promise<void> {
     try {
-      const sealed = await sealFinished({ ...this.#options, write: writeOnThread });
+      const sealed = await sealFinished({ ...this.#options, write: this.#write });
       const unfit = sealed.unfit.filter((path) => !this.#unfit.has(path));
       for (const path of unfit) this.#unfit.add(path);
       if (sealed.sealed + sealed.retired + unfit.length > 0)
