@@ -127,8 +127,8 @@ export class Supervisor {
   }
 
   #last(life: ProcessLife, end: End): void {
-    const early = end.signal === 'SIGTERM' && end.servedMillis === null;
-    if (end.code === 0 || early || life.abandoned) return;
+    // SIGTERM ends only a process that does not listen for it yet, or no more: one that was told by others, too, and has finished.
+    if (end.code === 0 || end.signal === 'SIGTERM' || life.abandoned) return;
     const sentence = `the process ${life.pid} did not finish: it ended ${endText(end)}`;
     this.#failure ??= new ServiceError(sentence);
   }
