@@ -7,26 +7,36 @@ import { planQuery } from '../../src/engine/query/plan.ts';
 import { parseQueryRequest } from '../../src/engine/query/request.ts';
 import type { BatchSource } from '../../src/engine/table/fragment-reader.ts';
 import type { Snapshot } from '../../src/engine/table/snapshot.ts';
-import type { AnswerBody } from '../../src/protocol/backend.ts';
+import type { Answer, AnswerBody } from '../../src/protocol/backend.ts';
 import type { JsonValue } from '../../src/protocol/json.ts';
 
+interface Queried {
+  readonly snapshot: Snapshot;
+  readonly reader: BatchSource;
+}
+
 /** Runs the query of a body over a table and reads the answer's bytes, which are as many as were announced. */
-export async function answerOf(
-  { snapshot, reader }: { readonly snapshot: Snapshot; readonly reader: BatchSource },
+export async function answerOf(table: Queried, body: Record<string, JsonValue>): Promise<Table> {
+  const answer = await madeAnswer(table, body);
+  expect(answer.contentType).toBe('application/vnd.apache.arrow.file');
+  const bytes = await bytesOf(answer.body);
+  expect([undefined, bytes.length]).toContain(lengthOf(answer.body));
+  return tableFromIPC(bytes);
+}
+
+/** The answer to the query of a body over a table, not yet read. */
+export async function madeAnswer(
+  { snapshot, reader }: Queried,
   body: Record<string, JsonValue>,
-): Promise<Table> {
+): Promise<Answer> {
   const plan = planQuery(parseQueryRequest(body), snapshot);
-  const answer = await rowsAnswer({
+  return rowsAnswer({
     schema: plan.schema,
     batches: execute(plan, reader),
     version: snapshot.version,
     signal: new AbortController().signal,
     sizes: await answerSizes(plan, reader),
   });
-  expect(answer.contentType).toBe('application/vnd.apache.arrow.file');
-  const bytes = await bytesOf(answer.body);
-  expect([undefined, bytes.length]).toContain(lengthOf(answer.body));
-  return tableFromIPC(bytes);
 }
 
 /** The length that a body announces. */

@@ -1,3 +1,5 @@
+import { FORBIDDEN } from './field-text.ts';
+
 /** An answer that was there whole, in the one shape that needs no parser of all of HTTP. */
 export interface PlainAnswer {
   readonly status: number;
@@ -23,8 +25,6 @@ const END_OF_HEAD = '\r\n\r\n';
 const STATUS_LINE = /^HTTP\/1\.1 ([2-5]\d\d)(?: .*)?$/;
 /** Nothing may stand between a name and its colon (RFC 9112 section 5.1), and no line be folded (section 5.2). */
 const NAME = /^[!#$%&'*+.^_`|~\dA-Za-z-]+$/;
-/** What no line may hold, a lone CR or LF included. */
-const FORBIDDEN = /[^\t\x20-\x7e\x80-\xff]/;
 const LENGTH = /^\d{1,8}$/;
 const CHUNK = /^[\dA-Fa-f]{1,5}$/;
 

@@ -2,6 +2,7 @@ import { request, type IncomingMessage } from 'node:http';
 import type { Connection, ConnectionUser } from './connection.ts';
 import type { ConnectionPool } from './connection-pool.ts';
 import type { Exchange, SentRequest } from './exchange.ts';
+import { FORBIDDEN } from './field-text.ts';
 import { keepsOf, plainAnswerIn } from './plain-answer.ts';
 import type { Seated } from './seats.ts';
 import { SentConnection } from './sent-connection.ts';
@@ -141,8 +142,7 @@ function hungUp(): Error {
   return Object.assign(new Error('the connection was closed'), { code: 'ECONNRESET' });
 }
 
-/** What a line of a head cannot hold (RFC 9110 section 5.5), and what a target cannot. */
-const FORBIDDEN = /[^\t\x20-\x7e\x80-\xff]/;
+/** What a target cannot hold. */
 const NO_TARGET = /[^\x21-\x7e\x80-\xff]/;
 
 /**

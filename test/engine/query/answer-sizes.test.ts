@@ -22,7 +22,7 @@ import { execute } from '../../../src/engine/query/execute.ts';
 import { planQuery } from '../../../src/engine/query/plan.ts';
 import { parseQueryRequest } from '../../../src/engine/query/request.ts';
 import type { JsonValue } from '../../../src/protocol/json.ts';
-import { bytesOf, lengthOf } from '../../support/query-answer.ts';
+import { bytesOf, lengthOf, madeAnswer } from '../../support/query-answer.ts';
 import { storeTable, type StoredTable } from '../../support/stored-table.ts';
 import { vectorsOf, vectorType } from '../../support/vector-column.ts';
 
@@ -84,17 +84,10 @@ afterAll(async () => {
 
 /** What an answer announces, and how long it is. */
 async function lengths(
-  { snapshot, reader }: Pick<StoredTable, 'snapshot' | 'reader'>,
+  table: Pick<StoredTable, 'snapshot' | 'reader'>,
   body: Record<string, JsonValue>,
 ): Promise<{ readonly announced: number | undefined; readonly is: number }> {
-  const plan = planQuery(parseQueryRequest(body), snapshot);
-  const answer = await rowsAnswer({
-    schema: plan.schema,
-    batches: execute(plan, reader),
-    version: snapshot.version,
-    signal: new AbortController().signal,
-    sizes: await answerSizes(plan, reader),
-  });
+  const answer = await madeAnswer(table, body);
   return { announced: lengthOf(answer.body), is: (await bytesOf(answer.body)).length };
 }
 
