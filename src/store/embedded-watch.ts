@@ -18,8 +18,12 @@ export class EmbeddedWatch implements Watch {
   holds(): boolean | undefined {
     const tables = this.#newest();
     if (tables === undefined) return undefined;
-    for (const test of this.#tests) if (!test(tables.values)) return false;
-    return true;
+    try {
+      return this.#tests.every((test) => test(tables.values));
+    } catch {
+      // The file does not answer, and a read says so.
+      return undefined;
+    }
   }
 }
 

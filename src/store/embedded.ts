@@ -1,5 +1,5 @@
 import { decodeWrites } from './change-codec.ts';
-import { inodeOf, openFile, type OpenFile } from './embedded-file.ts';
+import { inodeOf, OpenFile, unreadable } from './embedded-file.ts';
 import {
   applyReplay,
   applyRestore,
@@ -13,7 +13,7 @@ import {
 } from './embedded-transaction.ts';
 import { EmbeddedReads } from './embedded-reads.ts';
 import { EmbeddedWatch } from './embedded-watch.ts';
-import { StoreError } from './errors.ts';
+import { messageOf, StoreError } from './errors.ts';
 import { makeFolder, syncFolder } from './folder.ts';
 import { Gate } from './gate.ts';
 import { Group, type Settled } from './group.ts';
@@ -43,7 +43,7 @@ const PATIENCE_MILLIS = 30_000;
  */
 export async function openEmbeddedStore(folder: string): Promise<Store> {
   await makeFolder(folder, 0o700);
-  const file = openFile(folder);
+  const file = new OpenFile(folder);
   await syncFolder(folder);
   return new EmbeddedStore(folder, file);
 }
@@ -65,14 +65,12 @@ class EmbeddedStore implements Store {
     this.#file = file;
   }
 
-  async get(key: string): Promise<Uint8Array | undefined> {
-    const { values } = this.#atOnce() ?? (await this.#newest());
-    return this.#reads.read(values, key);
+  get(key: string): Promise<Uint8Array | undefined> {
+    return this.#read(({ values }) => this.#reads.read(values, key));
   }
 
-  async getMany(keys: readonly string[]): Promise<readonly (Uint8Array | undefined)[]> {
-    const { values } = this.#atOnce() ?? (await this.#newest());
-    return keys.map((key) => this.#reads.read(values, key));
+  getMany(keys: readonly string[]): Promise<readonly (Uint8Array | undefined)[]> {
+    return this.#read(({ values }) => keys.map((key) => this.#reads.read(values, key)));
   }
 
   watch(seen: readonly Seen[]): Watch {
@@ -81,14 +79,14 @@ class EmbeddedStore implements Store {
 
   async range(range: Range): Promise<readonly StoreEntry[]> {
     const [start, end] = [boundBytes(range.start), boundBytes(range.end)];
-    const { values } = this.#atOnce() ?? (await this.#newest());
     if (Buffer.compare(start, end) >= 0 || range.limit <= 0) return [];
     const span =
       range.reverse === true
         ? { reverse: true, start: end, exclusiveStart: true, end: start, inclusiveEnd: true }
         : { start, end };
     const options = { ...span, limit: range.limit };
-    return range.keysOnly === true ? keys(values, options) : entries(values, options);
+    const list = range.keysOnly === true ? keys : entries;
+    return this.#read(({ values }) => list(values, options));
   }
 
   async commit(checks: readonly Check[], writes: readonly Write[]): Promise<CommitResult> {
@@ -99,11 +97,13 @@ class EmbeddedStore implements Store {
   async changes(limit: number): Promise<readonly Change[]> {
     // What a process that was killed had just written is seen by nobody until the next one writes.
     await this.#submit({ kind: 'forget', sequences: [] });
-    const { changes } = await this.#newest();
-    return [...changes.getRange({ start: sequenceKey(0n), limit })].map(({ key, value }) => ({
-      sequence: sequenceOf(key),
-      writes: decodeWrites(Buffer.from(value)),
-    }));
+    const found = await this.#read(({ changes }) =>
+      [...changes.getRange({ start: sequenceKey(0n), limit })].map(({ key, value }) => ({
+        sequence: sequenceOf(key),
+        value: Buffer.from(value),
+      })),
+    );
+    return found.map(({ sequence, value }) => ({ sequence, writes: decodeWrites(value) }));
   }
 
   async forget(sequences: readonly bigint[]): Promise<void> {
@@ -111,23 +111,23 @@ class EmbeddedStore implements Store {
     if (result.kind === 'unknown') throw new StoreError('failed', result.reason);
   }
 
-  async sequence(): Promise<bigint> {
-    return lastSequence(await this.#newest());
+  sequence(): Promise<bigint> {
+    return this.#read(lastSequence);
   }
 
   async restore(entries: AsyncIterable<StoreEntry>, sequence: bigint): Promise<void> {
     const all: StoreEntry[] = [];
     for await (const entry of entries) all.push(entry);
     verifyKeys([], all);
-    const { root, tables } = await this.#current();
-    const done = await root.childTransaction(() => applyRestore(tables, all, sequence));
+    await this.#current();
+    const done = await this.#write((tables) => applyRestore(tables, all, sequence));
     if (!done) throw new StoreError('occupied', 'the store is not empty');
   }
 
   async replay(changes: readonly Change[]): Promise<void> {
     for (const { writes } of changes) verifyKeys([], writes);
-    const { root, tables } = await this.#current();
-    await root.childTransaction(() => applyReplay(tables, changes));
+    await this.#current();
+    await this.#write((tables) => applyReplay(tables, changes));
   }
 
   guard(look: StoreGuard): void {
@@ -143,33 +143,51 @@ class EmbeddedStore implements Store {
     this.#closed = true;
     await this.#group.idle();
     await this.#retired;
-    await this.#file.root.close();
+    await this.#file.close();
   }
 
-  /** The tables as every commit so far has left them, those of other processes too; at one moment for as long as nothing is awaited. */
+  /** Reads the tables as every commit so far has left them, those of other processes too, at one moment. */
+  async #read<Result>(look: (tables: Tables) => Result): Promise<Result> {
+    const tables = this.#atOnce() ?? (await this.#newest());
+    try {
+      return look(tables);
+    } catch (error) {
+      await this.#file.closeIfDead();
+      throw unreadable(error);
+    }
+  }
+
   async #newest(): Promise<Tables> {
-    const { root, tables } = await this.#current();
-    root.resetReadTxn();
-    return tables;
+    const file = await this.#current();
+    file.renew();
+    return file.tables;
   }
 
   /** The same where nobody has to look at the file before; undefined where somebody has. */
   #atOnce(): Tables | undefined {
     this.#follow();
-    if (!this.#gate.isOpen) return undefined;
-    const { root, tables } = this.#file;
-    root.resetReadTxn();
-    return tables;
+    if (!this.#gate.isOpen || this.#file.isClosed) return undefined;
+    this.#file.renew();
+    return this.#file.tables;
   }
 
   /** The file that is there now, once it was looked at. */
   async #current(): Promise<OpenFile> {
-    this.#follow();
-    while (!this.#gate.isOpen) {
-      await this.#gate.pass();
+    for (;;) {
       this.#follow();
+      if (this.#file.isClosed) await this.#reopen();
+      else if (this.#gate.isOpen) return this.#file;
+      else await this.#gate.pass();
     }
-    return this.#file;
+  }
+
+  /** Goes on with a file that had to be closed because it did not answer any more. */
+  async #reopen(): Promise<void> {
+    const old = this.#file;
+    const file = await old.reopened();
+    if (this.#file !== old) return;
+    this.#file = file;
+    if (file.inode !== old.inode) this.#gate.shut();
   }
 
   /** Goes over to the file that its name stands for now. */
@@ -179,9 +197,9 @@ class EmbeddedStore implements Store {
     if (this.#seenMillis === now) return;
     if (inodeOf(this.#folder) !== this.#file.inode) {
       const old = this.#file;
-      this.#file = openFile(this.#folder);
+      this.#file = new OpenFile(this.#folder);
       this.#gate.shut();
-      this.#retired = this.#group.idle().then(() => old.root.close());
+      this.#retired = this.#group.idle().then(() => old.close());
     }
     this.#seenMillis = now;
   }
@@ -197,11 +215,9 @@ class EmbeddedStore implements Store {
 
   /** Does steps in one transaction, with one flush of the disk for all. */
   async #transact(steps: readonly Step[]): Promise<readonly Settled<CommitResult>[]> {
-    const { root, tables, inode } = this.#file;
     let inside: unknown;
     try {
-      // A child transaction, so that a step that throws leaves nothing of the others either.
-      const results = await root.childTransaction(() => {
+      const results = await this.#write((tables, inode) => {
         try {
           // What is written to a file without a name is lost.
           if (inodeOf(this.#folder) !== inode) throw replaced();
@@ -213,8 +229,21 @@ class EmbeddedStore implements Store {
       });
       return results.map((outcome) => ({ kind: 'done', outcome }));
     } catch (error) {
-      const settled = inside === undefined ? unconfirmed(error) : failed(inside);
+      const settled = settledBy(inside ?? error, inside === undefined);
       return steps.map(() => settled);
+    }
+  }
+
+  /** Runs a function in one transaction. @throws Error when the disk refuses; whether it counts has to be read back. */
+  async #write<Result>(work: (tables: Tables, inode: number) => Result): Promise<Result> {
+    const file = this.#file.isClosed ? await this.#current() : this.#file;
+    try {
+      // A child transaction, so that a step that throws leaves nothing of the others either.
+      return await file.transact(() => work(file.tables, file.inode));
+    } catch (error) {
+      quieten(error);
+      await file.closeIfDead();
+      throw error;
     }
   }
 }
@@ -242,19 +271,18 @@ function verifyKeys(checks: readonly Check[], writes: readonly { readonly key: s
   for (const { key } of writes) keyBytes(key);
 }
 
-function failed(error: unknown): Settled<CommitResult> {
+/**
+ * What a failure is to those whose steps were in the transaction. One that the disk refused
+ * while it was written out has to be read back to see whether it counts.
+ */
+function settledBy(error: unknown, inWriting: boolean): Settled<CommitResult> {
   if (error instanceof StoreError) return { kind: 'failed', error };
-  return {
-    kind: 'failed',
-    error: new StoreError('failed', `the store could not make the change: ${messageOf(error)}`),
-  };
-}
-
-/** The disk refused while the transaction was written out; whether it counts has to be read back. */
-function unconfirmed(error: unknown): Settled<CommitResult> {
-  quieten(error);
-  const reason = `the store could not be written: ${messageOf(error)}`;
-  return { kind: 'done', outcome: { kind: 'unknown', reason } };
+  if (inWriting) {
+    const reason = `the store could not be written: ${messageOf(error)}`;
+    return { kind: 'done', outcome: { kind: 'unknown', reason } };
+  }
+  const message = `the store could not make the change: ${messageOf(error)}`;
+  return { kind: 'failed', error: new StoreError('failed', message) };
 }
 
 /** The package hangs a second promise on the error, rejected too; unheard it would end the process. */
@@ -262,10 +290,6 @@ function quieten(failure: unknown): void {
   if (failure instanceof Error && 'commitError' in failure) {
     Promise.resolve(failure.commitError).catch(() => undefined);
   }
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
 
 /** Waits so long and no longer: the answer after that is that the outcome is not known. */

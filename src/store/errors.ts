@@ -15,3 +15,8 @@ export class StoreError extends Error {
     this.kind = kind;
   }
 }
+
+/** What anything that was thrown says. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -262,6 +262,17 @@ describe('the embedded store on a full disk', () => {
     expect((await store.commit([], [])).kind).toBe('committed');
     await store.close();
   });
+
+  it('goes on when the page that makes a commit count was refused', async () => {
+    const folder = await newFolder();
+    const child = new Child(new URL('./refused-page-child.ts', import.meta.url), [folder, '8']);
+    await child.printed(8);
+    const said = child.lines.map((line) => JSON.parse(line) as Record<string, string>);
+    expect(said.map(({ kept, after }) => ({ kept, after }))).toEqual(
+      said.map(() => ({ kept: 'kept', after: 'committed' })),
+    );
+    expect(said.map(({ large }) => large)).toContain('unknown');
+  });
 });
 
 describe('the folder of the embedded store', () => {
