@@ -1,15 +1,25 @@
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { request, type IncomingMessage } from 'node:http';
 
-/** A query that is asked again and again while something else is measured; its answers are thrown away. */
+/** A query, as it is sent. */
+export interface Asked {
+  readonly url: string;
+  readonly key: string;
+  readonly query: object;
+}
+
+/** Asks a query and throws its answer away. @throws Error when it is refused. */
+export type Asker = (asked: Asked) => Promise<void>;
+
+/** A query that is asked again and again while something else is measured. */
 export class Background {
-  readonly #send: () => Promise<void>;
+  readonly #ask: () => Promise<void>;
   #running: Promise<void> | undefined;
   #stopped = false;
 
-  /** @param url Address of the query. */
-  constructor(url: string, key: string, query: object) {
-    this.#send = () => discarded(url, key, JSON.stringify(query));
+  constructor(ask: Asker, asked: Asked) {
+    this.#ask = () => ask(asked);
   }
 
   start(): void {
@@ -24,14 +34,24 @@ export class Background {
   }
 
   async #loop(): Promise<void> {
-    while (!this.#stopped) await this.#send();
+    while (!this.#stopped) await this.#ask();
   }
 }
 
-async function discarded(url: string, key: string, body: string): Promise<void> {
+/** By a program that hardly needs the processor itself. */
+export async function askCurl({ url, key, query }: Asked): Promise<void> {
+  const headers = [`x-api-key: ${key}`, 'content-type: application/json'];
+  const args = ['--silent', '--fail', '--output', '/dev/null', '--data', JSON.stringify(query)];
+  const curl = spawn('curl', [...args, ...headers.flatMap((header) => ['--header', header]), url]);
+  const [code] = await once(curl, 'exit');
+  if (code !== 0) throw new Error(`curl ended with ${code}`);
+}
+
+/** By the process that measures, which works hard at collecting the buffers that come. */
+export async function askNode({ url, key, query }: Asked): Promise<void> {
   const headers = { 'x-api-key': key, 'content-type': 'application/json' };
   const outgoing = request(url, { method: 'POST', headers });
-  outgoing.end(body);
+  outgoing.end(JSON.stringify(query));
   const [incoming] = (await once(outgoing, 'response')) as [IncomingMessage];
   if (incoming.statusCode !== 200) throw new Error(`a query answered ${incoming.statusCode}`);
   incoming.resume();
