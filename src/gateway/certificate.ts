@@ -1,6 +1,7 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
-import { readFileSync, statSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { createSecureContext } from 'node:tls';
+import { errorCode, fileMark } from './file-mark.ts';
 
 /** Where the certificate of the gateway lies. */
 export interface CertificateFiles {
@@ -20,6 +21,9 @@ export interface CertificateTexts {
 /** Why the files of a certificate cannot be used, as one sentence. */
 export class CertificateError extends Error {}
 
+/** One of the files cannot be read now; it may be as it was when it can be again. */
+class UnreadableFile extends CertificateError {}
+
 const LOOK_MILLIS = 1000;
 
 /**
@@ -31,7 +35,8 @@ export class Certificate {
   readonly #timer: NodeJS.Timeout;
   #texts: CertificateTexts;
   #expires: Date;
-  #mark: string;
+  /** What the files were like when they were read; undefined where one could not be. */
+  #mark: string | undefined;
   #refused: string | undefined;
   #onChange: (texts: CertificateTexts) => void = () => undefined;
   #onRefused: (why: string) => void = () => undefined;
@@ -73,9 +78,17 @@ export class Certificate {
       this.#refused = undefined;
     } catch (error) {
       if (!(error instanceof CertificateError)) throw error;
-      this.#refused = error.message;
-      this.#onRefused(error.message);
+      this.#refuse(error);
     }
+  }
+
+  /** A file that cannot be read is tried at each look; that is told once. */
+  #refuse(error: CertificateError): void {
+    const isUnread = error instanceof UnreadableFile;
+    if (isUnread) this.#mark = undefined;
+    if (isUnread && error.message === this.#refused) return;
+    this.#refused = error.message;
+    this.#onRefused(error.message);
   }
 
   #take(texts: CertificateTexts): void {
@@ -100,7 +113,7 @@ function textOf(path: string): string {
   try {
     return readFileSync(path, 'utf8');
   } catch (error) {
-    throw new CertificateError(`${path} cannot be read (${codeOf(error)})`);
+    throw new UnreadableFile(`${path} cannot be read (${errorCode(error)})`);
   }
 }
 
@@ -121,7 +134,7 @@ function attempt<Result>(otherwise: string, work: () => Result): Result {
   try {
     return work();
   } catch (error) {
-    throw new CertificateError(`${otherwise} (${codeOf(error)})`);
+    throw new CertificateError(`${otherwise} (${errorCode(error)})`);
   }
 }
 
@@ -132,18 +145,5 @@ function ended({ cert }: CertificateFiles, expires: Date): string | undefined {
 
 /** Changes whenever one of the files is replaced or written. */
 function markOf({ cert, key, clientCa }: CertificateFiles): string {
-  return [cert, key, clientCa].map((path) => (path === null ? '' : markOfFile(path))).join(' ');
-}
-
-function markOfFile(path: string): string {
-  try {
-    const { ino, size, mtimeNs, ctimeNs } = statSync(path, { bigint: true });
-    return `${ino}:${size}:${mtimeNs}:${ctimeNs}`;
-  } catch (error) {
-    return codeOf(error);
-  }
-}
-
-function codeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
+  return [cert, key, clientCa].map((path) => (path === null ? '' : fileMark(path))).join(' ');
 }

@@ -1,6 +1,7 @@
 import { hash as hashOnce, randomBytes, timingSafeEqual } from 'node:crypto';
-import { readFileSync, statSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import type { Principal } from '../protocol/principal.ts';
+import { errorCode, fileMark, NO_FILE } from './file-mark.ts';
 import { KeyFileError, parseKeys } from './key-document.ts';
 import { credentialHash, keyId, keyState, type StoredKey } from './keys.ts';
 
@@ -48,7 +49,8 @@ export class KeyRing {
   /** Whose credentials were right since the file was read, by salted digests: the administrator's, or a key's. */
   readonly #proven = new Map<string, HeldKey | 'administrator'>();
   #keys: ReadonlyMap<string, HeldKey> = new Map();
-  #mark = '';
+  /** What the file was like when it was read; undefined where it could not be. */
+  #mark: string | undefined = NO_FILE;
   #looked = Number.NEGATIVE_INFINITY;
   #fault: string | undefined;
 
@@ -119,25 +121,30 @@ export class KeyRing {
 
   #look(): void {
     this.#looked = performance.now();
-    const mark = markOf(this.#path);
+    const mark = fileMark(this.#path);
     if (mark === this.#mark) return;
     this.#mark = mark;
     try {
-      this.#keys = mark === '' ? new Map() : load(this.#path);
+      this.#keys = mark === NO_FILE ? new Map() : load(this.#path);
       this.#proven.clear();
       this.#fault = undefined;
     } catch (error) {
-      const fault = error instanceof KeyFileError ? error.message : `${this.#path} cannot be read`;
-      this.#fault = fault;
-      this.#onFault(fault);
+      if (error instanceof KeyFileError) this.#tell(error.message);
+      else this.#unread(error);
     }
   }
-}
 
-/** Changes whenever the file is replaced or written; empty when there is none. */
-function markOf(path: string): string {
-  const found = statSync(path, { bigint: true, throwIfNoEntry: false });
-  return found === undefined ? '' : `${found.ino} ${found.size} ${found.mtimeNs} ${found.ctimeNs}`;
+  /** The file may be as it was when it can be read again, so it is tried at each look; that is told once. */
+  #unread(error: unknown): void {
+    this.#mark = undefined;
+    const fault = `${this.#path} cannot be read (${errorCode(error)})`;
+    if (fault !== this.#fault) this.#tell(fault);
+  }
+
+  #tell(fault: string): void {
+    this.#fault = fault;
+    this.#onFault(fault);
+  }
 }
 
 function load(path: string): ReadonlyMap<string, HeldKey> {

@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
@@ -118,6 +118,22 @@ describe('the keys in force', () => {
     await updateKeysOver(path, [other.stored]);
     await vi.waitFor(() => expect(ring.identify(other.text).kind).toBe('known'));
     expect(ring.fault).toBeUndefined();
+  });
+
+  it('stay while nothing can be said about their file', async () => {
+    const inner = join(folder, 'inner');
+    await mkdir(inner);
+    const made = makeKey(alice, new Date());
+    await updateKeys(join(inner, 'keys.json'), () => [made.stored]);
+    const faults: string[] = [];
+    const ring = new KeyRing(join(inner, 'keys.json'), undefined, (fault) => faults.push(fault));
+    await rename(inner, join(folder, 'aside'));
+    await symlink('inner', inner);
+    const guesses = [1, 2].map(() => ring.identify(makeKey(alice, new Date()).text).kind);
+    expect(guesses).toEqual(['unknown', 'unknown']);
+    expect(ring.identify(made.text).kind).toBe('known');
+    expect(faults).toEqual([`${join(inner, 'keys.json')} cannot be read (ELOOP)`]);
+    expect(ring.fault).toBe(faults[0]);
   });
 });
 

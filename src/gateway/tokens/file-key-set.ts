@@ -1,6 +1,7 @@
-import { readFileSync, statSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { errors, type JWTVerifyGetKey } from 'jose';
 import { keyFileFault } from '../../policy/key-set-fault.ts';
+import { errorCode, fileMark } from '../file-mark.ts';
 import {
   KeysUnavailable,
   lookupIn,
@@ -51,14 +52,27 @@ export class FileKeySet implements KeySet {
   }
 
   #look(): void {
-    const mark = markOf(this.#path);
+    const mark = fileMark(this.#path);
     if (mark === this.#mark) return;
     this.#mark = mark;
+    const text = this.#read();
+    if (text === undefined) return;
     try {
-      this.#take(readFileSync(this.#path, 'utf8'));
+      this.#take(text);
+    } catch {
+      this.#fail('cannot be used');
+    }
+  }
+
+  /** The file may be as it was when it can be read again, so it is tried at each look; that is told once. */
+  #read(): string | undefined {
+    try {
+      return readFileSync(this.#path, 'utf8');
     } catch (error) {
-      const code = error instanceof Error && 'code' in error ? error.code : undefined;
-      this.#fail(typeof code === 'string' ? `cannot be read (${code})` : 'cannot be used');
+      this.#mark = undefined;
+      const why = `cannot be read (${errorCode(error)})`;
+      if (this.#fault !== this.#faultOf(why)) this.#fail(why);
+      return undefined;
     }
   }
 
@@ -75,13 +89,11 @@ export class FileKeySet implements KeySet {
   }
 
   #fail(why: string): void {
-    this.#fault = `${this.#path} ${why}`;
+    this.#fault = this.#faultOf(why);
     this.#events.failed(this.#fault);
   }
-}
 
-/** Changes whenever the file is replaced or written. */
-function markOf(path: string): string {
-  const found = statSync(path, { bigint: true, throwIfNoEntry: false });
-  return found === undefined ? '' : `${found.ino} ${found.size} ${found.mtimeNs} ${found.ctimeNs}`;
+  #faultOf(why: string): string {
+    return `${this.#path} ${why}`;
+  }
 }

@@ -1,4 +1,4 @@
-import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
@@ -267,6 +267,24 @@ describe('the keys of an issuer', () => {
       expect(tokens.fault()).toBeUndefined();
       expect(tokens.cached(token)).toBeUndefined();
       expect(await tokens.verify(await tokenOf(next))).toMatchObject({ subject: 'user:ann' });
+    } finally {
+      await rm(folder, { recursive: true });
+    }
+  });
+
+  it('stay while nothing can be said about their file', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'arrowgate-tokens-'));
+    try {
+      const path = join(folder, 'keys.json');
+      await writeFile(path, provider.keySet);
+      open(corp({ keys: { kind: 'file', path } }));
+      const token = await tokenOf(key);
+      await tokens.verify(token);
+      await rm(path);
+      await symlink('keys.json', path);
+      tokens.tick();
+      expect(tokens.fault()).toBe(`corp: ${path} cannot be read (ELOOP)`);
+      expect(tokens.cached(token)).toBeDefined();
     } finally {
       await rm(folder, { recursive: true });
     }
