@@ -16,9 +16,8 @@ export async function loadCases(folder: string): Promise<readonly PolicyCase[]> 
   const text = await readFile(join(folder, CASES_FILE), 'utf8').catch(
     (error: NodeJS.ErrnoException) => {
       if (error.code === 'ENOENT') return undefined;
-      throw new PolicyError([
-        { file: CASES_FILE, text: `the file cannot be read (${error.code})` },
-      ]);
+      const text = `the file cannot be read (${error.code})`;
+      throw new PolicyError([{ file: CASES_FILE, text }], true);
     },
   );
   return text === undefined ? [] : parseCases(text);

@@ -40,7 +40,8 @@ export function parseIssuers(text: string, folder: string): readonly Issuer[] {
 export async function loadIssuers(text: string, folder: string): Promise<readonly Issuer[]> {
   const issuers = parseIssuers(text, folder);
   const findings = await Promise.all(issuers.map(keyFileFindings));
-  if (findings.some((found) => found.length > 0)) throw new PolicyError(findings.flat());
+  // Key sets may lie in other folders, and come later than what names them.
+  if (findings.some((found) => found.length > 0)) throw new PolicyError(findings.flat(), true);
   return issuers;
 }
 

@@ -17,11 +17,14 @@ export function formatFinding(finding: Finding): string {
 export class PolicyError extends Error {
   /** `file:line: what is wrong`, in the order of the lines. */
   readonly findings: readonly string[];
+  /** Whether it may be good the next time, though its folder stays as it is. */
+  readonly passing: boolean;
 
-  constructor(findings: readonly Finding[]) {
+  constructor(findings: readonly Finding[], passing = false) {
     const shown = findings.map(formatFinding);
     super(shown.join('\n'));
     this.name = 'PolicyError';
     this.findings = shown;
+    this.passing = passing;
   }
 }

@@ -18,17 +18,14 @@ export interface PolicyTexts {
   readonly commits?: string | undefined;
 }
 
-/** What the contract puts here too, but this version does not read: ignored, it would seem to be in force. */
-const UNREAD: readonly string[] = [];
-
 /** How often a folder that changes while it is read is read again. */
 const ATTEMPTS = 10;
 
 /**
  * Reads `model.conf`, `policy.csv` and, where they exist, `issuers.yaml`, `limits.yaml` and `commits.yaml` of a
  * folder, or of what it links to.
- * @throws PolicyError when one is missing, is no UTF-8, the folder does not come to rest, or it
- *   holds a file that would have no effect.
+ * @throws PolicyError when one is missing or is no UTF-8, or the folder cannot be listed or does
+ *   not come to rest.
  */
 export async function readPolicyTexts(folder: string): Promise<PolicyTexts> {
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
@@ -40,19 +37,19 @@ export async function readPolicyTexts(folder: string): Promise<PolicyTexts> {
     }
     await wait(50);
   }
-  throw new PolicyError([
-    { file: POLICY_FILE, text: 'the folder keeps changing while it is read' },
-  ]);
+  const text = 'the folder keeps changing while it is read';
+  throw new PolicyError([{ file: POLICY_FILE, text }], true);
 }
 
 async function readAll(folder: string): Promise<PolicyTexts | PolicyError> {
   try {
     const model = await readText(folder, MODEL_FILE);
     const policy = await readText(folder, POLICY_FILE);
-    const limits = await readOptional(folder, LIMITS_FILE);
-    await refuseUnread(folder);
-    const issuers = await readOptional(folder, ISSUERS_FILE);
-    const commits = await readOptional(folder, COMMITS_FILE);
+    const names = await namesIn(folder);
+    const optional = async (file: string) => (names.has(file) ? readText(folder, file) : undefined);
+    const limits = await optional(LIMITS_FILE);
+    const issuers = await optional(ISSUERS_FILE);
+    const commits = await optional(COMMITS_FILE);
     return { model, policy, issuers, limits, commits };
   } catch (error) {
     if (error instanceof PolicyError) return error;
@@ -60,24 +57,25 @@ async function readAll(folder: string): Promise<PolicyTexts | PolicyError> {
   }
 }
 
-async function refuseUnread(folder: string): Promise<void> {
-  const names = await readdir(folder).catch((): string[] => []);
-  const findings = UNREAD.filter((file) => names.includes(file)).map((file) => ({
-    file,
-    text: 'this version does not read it, so what it says would not be in force',
-  }));
-  if (findings.length > 0) throw new PolicyError(findings);
-}
-
-async function readOptional(folder: string, file: string): Promise<string | undefined> {
-  const names = await readdir(folder).catch((): string[] => []);
-  return names.includes(file) ? readText(folder, file) : undefined;
+/** A folder that cannot be listed may hold limits and rules: without them too much would be let through. */
+async function namesIn(folder: string): Promise<ReadonlySet<string>> {
+  try {
+    return new Set(await readdir(folder));
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    const text = `whether there is such a file cannot be seen in the folder ${folder} (${code})`;
+    const files = [LIMITS_FILE, ISSUERS_FILE, COMMITS_FILE];
+    throw new PolicyError(
+      files.map((file) => ({ file, text })),
+      true,
+    );
+  }
 }
 
 async function readText(folder: string, file: string): Promise<string> {
   const bytes = await readFile(join(folder, file)).catch((error: NodeJS.ErrnoException) => {
     const text = `the file cannot be read in the folder ${folder} (${error.code})`;
-    throw new PolicyError([{ file, text }]);
+    throw new PolicyError([{ file, text }], true);
   });
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);

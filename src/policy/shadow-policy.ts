@@ -1,9 +1,9 @@
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { loadPolicy, reloadPolicy, type KeepTexts } from './load.ts';
-import { PolicyError } from './policy-error.ts';
 import type { PolicySnapshot } from './snapshot.ts';
 import { watchStill } from './still-folder.ts';
+import { refusalOf } from './watch.ts';
 
 /** The folder, inside of the policy's, of a policy that is tried out. */
 export const SHADOW_FOLDER = 'shadow';
@@ -59,13 +59,16 @@ class Follower {
     this.#options = options;
   }
 
-  async look(): Promise<void> {
+  /** Answers whether there is no more to be done about the files as they are. */
+  async look(): Promise<boolean> {
     try {
       const found = await this.#load();
       if (!this.closed) this.#accept(found);
+      return true;
     } catch (error) {
-      const findings = error instanceof PolicyError ? error.findings : [`policy: ${String(error)}`];
+      const { findings, passing } = refusalOf(error);
       if (!this.closed) this.#refuse(findings.map((finding) => `${SHADOW_FOLDER}/${finding}`));
+      return !passing;
     }
   }
 

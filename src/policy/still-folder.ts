@@ -6,6 +6,9 @@ const POLL = 100;
 /** How long a folder has to be unchanged before it is read, in milliseconds. */
 const STILL = 300;
 
+/** How long a state that was not done with is left alone, in milliseconds. */
+const AGAIN = 1000;
+
 /** Something that is going on until it is closed. */
 export interface Watch {
   /** Stops. Nothing is called any more. */
@@ -17,11 +20,12 @@ export interface Watch {
  * and once at the start. It looks instead of listening, so replacing the
  * folder by rename or through a link is a change like any other. A change
  * during the call is followed by another call.
+ * @param onStill Answers whether it is done with this state; otherwise it is called again a second later.
  */
-export function watchStill(folder: string, onStill: () => Promise<void>): Watch {
+export function watchStill(folder: string, onStill: () => Promise<boolean>): Watch {
   let handled: string | undefined;
   let seen: string | undefined;
-  let since = 0;
+  let due = 0;
   let closed = false;
   let timer: NodeJS.Timeout | undefined;
 
@@ -30,10 +34,10 @@ export function watchStill(folder: string, onStill: () => Promise<void>): Watch 
     if (closed) return;
     if (now !== seen) {
       seen = now;
-      since = performance.now();
-    } else if (now !== handled && performance.now() - since >= STILL) {
-      handled = now;
-      await onStill();
+      due = performance.now() + STILL;
+    } else if (now !== handled && performance.now() >= due) {
+      if (await onStill()) handled = now;
+      else due = performance.now() + AGAIN;
     }
   };
   const next = (): void => {

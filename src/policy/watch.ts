@@ -39,10 +39,11 @@ export function watchPolicy(
     if (!known) onRefused(findings);
   };
   const watch = watchStill(folder, async () => {
-    const result = await reloadPolicy(folder, current, options).catch(findingsOf);
-    if (closed) return;
+    const result = await reloadPolicy(folder, current, options).catch(refusalOf);
+    if (closed) return true;
     if ('digest' in result) accept(result);
     else refuse(result.findings);
+    return 'digest' in result || !result.passing;
   });
   return {
     current: () => current,
@@ -55,6 +56,7 @@ export function watchPolicy(
 }
 
 /** Whatever goes wrong in a reload refuses it; the gateway goes on with the policy it has. */
-function findingsOf(error: unknown): { readonly findings: readonly string[] } {
-  return error instanceof PolicyError ? error : { findings: [`policy: ${String(error)}`] };
+export function refusalOf(error: unknown): Pick<PolicyError, 'findings' | 'passing'> {
+  if (error instanceof PolicyError) return error;
+  return { findings: [`policy: ${String(error)}`], passing: true };
 }

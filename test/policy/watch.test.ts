@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, rename, rm, symlink, unlink, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, rename, rm, symlink, unlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
@@ -216,6 +216,25 @@ describe('a reload is refused, the last good policy stays and a better one is ta
     await until(() => expect(watch.refused()).toBeUndefined());
   });
 
+  it('until the key set is there that it names, though nothing changes in its folder', async () => {
+    await start();
+    const keys = join(home, 'keys.json');
+    const issuer = [
+      'name: corp',
+      'issuer: https://idp.example.com',
+      'audience: catalog',
+      `jwks_file: ${keys}`,
+      'algorithms: [RS256]',
+    ].join('\n    ');
+    await writeFile(join(folder, 'issuers.yaml'), `issuers:\n  - ${issuer}\n`);
+    const finding = `issuers.yaml: the jwks_file of corp, ${keys}, cannot be read (ENOENT)`;
+    await until(() => expect(refusals).toEqual([[finding]]));
+    await writeFile(keys, '{"keys":[{"kty":"RSA"}]}');
+    await until(() => expect(watch.current().issuers.map(({ name }) => name)).toEqual(['corp']));
+    expect(refusals).toHaveLength(1);
+    expect(watch.refused()).toBeUndefined();
+  });
+
   it('with bytes that are no UTF-8', async () => {
     await start();
     await writeFile(join(folder, 'policy.csv'), Buffer.from([0x70, 0xff, 0x0a]));
@@ -230,6 +249,23 @@ describe('a start', () => {
     expect(readable()).toEqual(['a']);
     await wait(900);
     expect(refusals).toEqual([]);
+  });
+
+  it('is refused where it cannot be seen whether there are limits and rules', async () => {
+    await start();
+    await chmod(home, 0o711);
+    await chmod(folder, 0o311);
+    // Root may list everything.
+    if (process.geteuid?.() === 0) process.seteuid?.(65_534);
+    const load = await loadPolicy(folder).catch((error: unknown) => error);
+    if (process.getuid?.() === 0) process.seteuid?.(0);
+    await chmod(folder, 0o755);
+    expect(load).toMatchObject({
+      findings: ['limits.yaml', 'issuers.yaml', 'commits.yaml'].map(
+        (file) =>
+          `${file}: whether there is such a file cannot be seen in the folder ${folder} (EACCES)`,
+      ),
+    });
   });
 
   it('is refused with an error that names file and line', async () => {
