@@ -114,7 +114,11 @@ export class Supervisor {
       );
       const end = await life.end;
       if (this.#stopping.signal.aborted) return this.#last(life, end);
-      this.#options.log.error({ ended: life.pid, ...end }, 'a process ended; another is started');
+      if (end.unborn === undefined) {
+        this.#options.log.error({ ended: life.pid, ...end }, 'a process ended; another is started');
+      } else {
+        this.#options.log.error({ why: end.unborn }, 'a process cannot be started; tried again');
+      }
       if (!life.abandoned) await this.#pause(end);
       if (this.#stopping.signal.aborted) return;
     }
@@ -134,12 +138,19 @@ export class Supervisor {
   }
 
   async #pause(end: End): Promise<void> {
+    // The others go on, and the system may have room for another soon.
+    if (end.unborn !== undefined) return this.#rest(LONGEST_PAUSE_MILLIS);
     if (end.servedMillis !== null && end.servedMillis >= QUICK_MILLIS) this.#quickEnds = 0;
     else this.#quickEnds++;
     if (this.#quickEnds === 0) return;
     if (this.#quickEnds >= Math.max(QUICK_ENDS, 2 * this.#options.processes)) this.#giveUp(end);
-    const pause = Math.min(FIRST_PAUSE_MILLIS * 2 ** (this.#quickEnds - 1), LONGEST_PAUSE_MILLIS);
-    await sleep(pause, undefined, { signal: this.#stopping.signal }).catch(() => undefined);
+    await this.#rest(
+      Math.min(FIRST_PAUSE_MILLIS * 2 ** (this.#quickEnds - 1), LONGEST_PAUSE_MILLIS),
+    );
+  }
+
+  async #rest(millis: number): Promise<void> {
+    await sleep(millis, undefined, { signal: this.#stopping.signal }).catch(() => undefined);
   }
 
   #giveUp(end: End): void {

@@ -1,9 +1,11 @@
+import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { readFile, readdir, writeFile } from 'node:fs/promises';
 import { Agent } from 'node:http';
 import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
 import { afterEach, describe, expect, it } from 'vitest';
 import { childrenOf, isRunning } from '../support/processes.ts';
 import { RedisServer } from '../support/redis-server.ts';
@@ -202,6 +204,22 @@ describe('several processes behind one port', () => {
       agent: new Agent(),
     });
     expect(text).toBe('6');
+  });
+
+  it('go on while the system has no room for another, and are complete again when it has', async () => {
+    await start([], 2);
+    const limit = (files: number) =>
+      promisify(execFile)('prlimit', [`--pid=${service.pid}`, `--nofile=${files}:`]);
+    const [worker] = await childrenOf(service.pid);
+    await limit(10);
+    process.kill(worker!, 'SIGKILL');
+    await expect.poll(() => service.errors, { timeout: 60_000 }).toContain('cannot be started');
+    expect(await childrenOf(service.pid)).toHaveLength(1);
+    await limit(1024);
+    const started = async () => (await childrenOf(service.pid)).length;
+    await expect.poll(started, { timeout: 60_000 }).toBe(2);
+    expect((await send(service.url, 'GET /healthz', { agent: new Agent() })).status).toBe(200);
+    expect(await service.end()).toBe(0);
   });
 
   it('are not restarted without end', async () => {
