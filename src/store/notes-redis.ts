@@ -1,5 +1,5 @@
 import { parseRedisAddress } from './redis-address.ts';
-import { connectRedis, type RedisLink } from './redis-client.ts';
+import { connectRedis, isAnswered, type RedisClient, type RedisLink } from './redis-client.ts';
 import type { Note, Notes } from './notes.ts';
 
 /** How long the first connection may take, in milliseconds. */
@@ -30,7 +30,7 @@ class NotesRedis implements Notes {
   }
 
   async keep(name: string, text: string): Promise<void> {
-    await this.#link.client.hset(this.#key, name, text);
+    await this.#ask((client) => client.hset(this.#key, name, text));
   }
 
   keepOwn(name: string, text: string): Promise<void> {
@@ -38,19 +38,19 @@ class NotesRedis implements Notes {
   }
 
   async claim(name: string, text: string): Promise<boolean> {
-    return (await this.#link.client.hsetnx(this.#key, name, text)) === 1;
+    return (await this.#ask((client) => client.hsetnx(this.#key, name, text))) === 1;
   }
 
   async get(name: string): Promise<string | undefined> {
-    return (await this.#link.client.hget(this.#key, name)) ?? undefined;
+    return (await this.#ask((client) => client.hget(this.#key, name))) ?? undefined;
   }
 
   async remove(name: string): Promise<void> {
-    await this.#link.client.hdel(this.#key, name);
+    await this.#ask((client) => client.hdel(this.#key, name));
   }
 
   async all(): Promise<readonly Note[]> {
-    const found = await this.#link.client.hgetall(this.#key);
+    const found = await this.#ask((client) => client.hgetall(this.#key));
     return Object.entries(found)
       .map(([name, text]) => ({ name, text }))
       .sort((one, other) => (one.name < other.name ? -1 : 1));
@@ -58,5 +58,14 @@ class NotesRedis implements Notes {
 
   async close(): Promise<void> {
     this.#link.client.disconnect();
+  }
+  /** A connection that gave no answer is left for a new one: it may lead to a server that is gone. */
+  async #ask<Result>(command: (client: RedisClient) => Promise<Result>): Promise<Result> {
+    try {
+      return await command(this.#link.client);
+    } catch (error) {
+      if (!isAnswered(error)) this.#link.leave();
+      throw error;
+    }
   }
 }

@@ -83,6 +83,11 @@ export function codeOf(error: unknown): string {
   return error instanceof Error ? (error.message.split(' ', 1)[0] ?? '') : '';
 }
 
+/** Whether an error is one that Redis answered. */
+export function isAnswered(error: unknown): boolean {
+  return error instanceof Error && error.name === 'ReplyError';
+}
+
 /** A connection to Redis that is left for a new one when an answer is overdue. */
 export class RedisLink {
   readonly client: RedisClient;

@@ -2,7 +2,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import { StoreError } from './errors.ts';
 import type { Quota, QuotaAnswer, QuotaAsk, QuotaReading } from './quota.ts';
 import { parseRedisAddress } from './redis-address.ts';
-import { codeOf, connectRedis, type RedisLink } from './redis-client.ts';
+import { codeOf, connectRedis, isAnswered, type RedisLink } from './redis-client.ts';
 import type { Argument } from './redis-commit.ts';
 import { QUOTA_SCRIPT } from './redis-quota-script.ts';
 
@@ -120,7 +120,7 @@ class RedisQuota implements Quota {
     try {
       return await inTime(this.#call([keys.length, ...keys, ...sent]));
     } catch (error) {
-      if (error instanceof Error && error.name === 'ReplyError') {
+      if (isAnswered(error)) {
         throw new StoreError('unavailable', `Redis refused to count: ${codeOf(error)}`);
       }
       this.#link.leave();

@@ -4,7 +4,7 @@ import { StoreError } from './errors.ts';
 import { boundBytes, keyBytes, keyText } from './key.ts';
 import { parseRedisAddress } from './redis-address.ts';
 import { Gate } from './gate.ts';
-import { codeOf, connectRedis, type RedisLink } from './redis-client.ts';
+import { codeOf, connectRedis, isAnswered, type RedisLink } from './redis-client.ts';
 import { commitArguments, lexBounds, replayArguments, type Argument } from './redis-commit.ts';
 import { weaknessOf } from './redis-durability.ts';
 import { RedisRuns, Refusal } from './redis-run.ts';
@@ -161,7 +161,8 @@ class RedisStore implements Store {
       try {
         return resultOf(await this.#runs.call(COMMIT, sent));
       } catch (error) {
-        if (error instanceof Refusal && !sure) return unknown(error.cause);
+        // What is refused now may have been made the first time.
+        if (!isLost(error) && !sure) return unknown(failed(error));
         if (!isLost(error)) throw failed(error);
         this.#link.leave();
         const left = until - Date.now();
@@ -269,8 +270,7 @@ const PASSING = new Set([
 /** Whether a command has no answer that says what became of it. */
 function isLost(error: unknown): boolean {
   if (error instanceof StoreError || error instanceof Refusal) return false;
-  const answered = error instanceof Error && error.name === 'ReplyError';
-  return !answered || PASSING.has(codeOf(error));
+  return !isAnswered(error) || PASSING.has(codeOf(error));
 }
 
 function away(): StoreError {

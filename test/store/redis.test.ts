@@ -5,6 +5,7 @@ import { storeSuite } from '../conformance/store.ts';
 import { eventually } from '../support/eventually.ts';
 import { DURABLE, RedisServer } from '../support/redis-server.ts';
 import { freshRedisStore } from '../support/redis-store.ts';
+import { SilentProxy } from '../support/silent-proxy.ts';
 
 let server: RedisServer;
 
@@ -109,6 +110,29 @@ describe('a Redis that goes away', () => {
     expect(await commit).toEqual({ kind: 'committed', sequence: 2n });
     expect(await store.changes(9)).toHaveLength(2);
     await under.close();
+    await redis.stop();
+  });
+
+  it('leaves a commit unknown that it had made, though it refuses it when asked again', async () => {
+    const redis = await RedisServer.start();
+    const proxy = await SilentProxy.before(redis.port);
+    const under = await freshRedisStore(`redis://127.0.0.1:${proxy.port}`);
+    await put(under.store, 'a', '1');
+    proxy.silence('answers');
+    proxy.shut = true;
+    const committed = put(under.store, 'a', '2');
+    const state = () => redis.command('INFO', 'commandstats');
+    await eventually(async () => expect(await state()).toMatch(/cmdstat_incr:calls=2,/));
+    await redis.command('ACL', 'SETUSER', 'default', '-evalsha');
+    proxy.shut = false;
+    expect(await committed).toMatchObject({
+      kind: 'unknown',
+      reason: expect.stringContaining('Redis refused: NOPERM'),
+    });
+    await redis.command('ACL', 'SETUSER', 'default', '+evalsha');
+    await eventually(async () => expect(await under.store.sequence()).toBe(2n));
+    await under.close();
+    await proxy.close();
     await redis.stop();
   });
 
