@@ -12,7 +12,7 @@ const PAUSE_MILLIS = 60_000;
 export interface BackgroundSealingOptions extends Omit<SealingOptions, 'write'> {
   /** Told of each run that changed something, or found what it could not seal. */
   readonly done: (sealed: Sealed) => void;
-  /** Told when a run could not be made. */
+  /** Told when a run could not be made, or passed over an instance. */
   readonly failed: (error: unknown) => void;
 }
 
@@ -56,6 +56,7 @@ export class BackgroundSealing {
       const sealed = await sealFinished({ ...this.#options, write: this.#write });
       const unfit = sealed.unfit.filter((path) => !this.#unfit.has(path));
       for (const path of unfit) this.#unfit.add(path);
+      for (const failure of sealed.failures) this.#options.failed(failure);
       if (sealed.sealed + sealed.retired + unfit.length > 0)
         this.#options.done({ ...sealed, unfit });
     } catch (error) {

@@ -30,6 +30,8 @@ export interface Sealed {
   readonly retired: number;
   /** Files that cannot be sealed, since their chain does not hold: `audit verify` says more. */
   readonly unfit: readonly string[];
+  /** What kept whole instances from being looked at, which others do not suffer for. */
+  readonly failures: readonly unknown[];
 }
 
 /**
@@ -38,23 +40,36 @@ export interface Sealed {
  * sealed segment are there, so that a crash loses nothing and the next run goes on.
  */
 export async function sealFinished(options: SealingOptions): Promise<Sealed> {
-  const done = { sealed: 0, retired: 0, unfit: [] as string[] };
+  const done: Done = { sealed: 0, retired: 0, unfit: [], failures: [] };
   for (const instance of await instancesOf(options.folder)) {
-    let head = beginning(instance);
-    const files = await filesOf(options.folder, instance);
-    for (const file of files) {
-      const seal = await sealOf(options, { instance, file, head, isLast: file === files.at(-1) });
-      if (seal === undefined) break;
-      if (seal === 'unfit') {
-        done.unfit.push(file.path);
-        break;
-      }
-      if (file.kind === 'lines') done.sealed += 1;
-      if (await retire(options, file, seal)) done.retired += 1;
-      head = seal.after;
-    }
+    await sealInstance(options, instance, done).catch((error: unknown) => {
+      done.failures.push(error);
+    });
   }
   return done;
+}
+
+interface Done extends Sealed {
+  sealed: number;
+  retired: number;
+  readonly unfit: string[];
+  readonly failures: unknown[];
+}
+
+async function sealInstance(options: SealingOptions, instance: string, done: Done): Promise<void> {
+  let head = beginning(instance);
+  const files = await filesOf(options.folder, instance);
+  for (const file of files) {
+    const seal = await sealOf(options, { instance, file, head, isLast: file === files.at(-1) });
+    if (seal === undefined) return;
+    if (seal === 'unfit') {
+      done.unfit.push(file.path);
+      return;
+    }
+    if (file.kind === 'lines') done.sealed += 1;
+    if (await retire(options, file, seal)) done.retired += 1;
+    head = seal.after;
+  }
 }
 
 interface Place {

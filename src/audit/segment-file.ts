@@ -1,4 +1,4 @@
-import { createHash, type Hash } from 'node:crypto';
+import { createHash, randomUUID, type Hash } from 'node:crypto';
 import { open, rename, rm, type FileHandle } from 'node:fs/promises';
 import { Schema, type RecordBatch } from 'apache-arrow';
 import { openFile, type ArrowFile } from '../arrow/file-reader.ts';
@@ -38,8 +38,9 @@ export async function writeSegment(
   path: string,
   before: ChainHead,
 ): Promise<WrittenSegment> {
-  const temporary = `${path}.${process.pid}.tmp`;
-  const file = await open(temporary, 'w', 0o600);
+  // Of its own for each: processes in containers may have one number.
+  const temporary = `${path}.${randomUUID()}.tmp`;
+  const file = await open(temporary, 'wx', 0o600);
   try {
     const segment = new SegmentWriter(file, before);
     for await (const records of batchesOf(lines)) await segment.add(records);

@@ -86,8 +86,8 @@ function sealInBackground(
     ...place,
     staleMillis: STALE_MILLIS,
     retainMillis: config['audit.retain'],
-    done: ({ unfit, ...done }) => {
-      if (done.sealed + done.retired > 0) log.info(done, 'sealed files of the audit log');
+    done: ({ sealed, retired, unfit }) => {
+      if (sealed + retired > 0) log.info({ sealed, retired }, 'sealed files of the audit log');
       if (unfit.length > 0) log.error({ unfit }, 'the chain does not hold in the audit log');
     },
     failed: (error) => log.error({ err: error }, 'the audit log could not be sealed'),

@@ -70,6 +70,14 @@ async function recordsIn(path: string): Promise<readonly LoggedRecord[]> {
 }
 
 describe('a sealed segment', () => {
+  it('may be made by two at once, whatever the numbers of their processes', async () => {
+    const { instance, path, records } = await linesOf([record('a'), record('b')]);
+    const made = [1, 2].map(() => writeSegment(path, `${path}.arrow`, beginning(instance)));
+    const [one, other] = await Promise.all(made);
+    expect(one).toEqual(other);
+    expect(await recordsIn(`${path}.arrow`)).toEqual(records);
+  });
+
   it('has every field of every record as it was', async () => {
     const some = fc.array(anything, { minLength: 1, maxLength: 40 });
     await fc.assert(

@@ -1,4 +1,4 @@
-import { appendFile, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { appendFile, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
@@ -267,8 +267,8 @@ describe('a log whose finished files were sealed', () => {
     const log = await written(5000);
     const before = await readAll(log.folder);
     const files = (await filesOf(log.folder, log.instance)).length;
-    expect(await seal(log)).toEqual({ sealed: files - 1, retired: 0, unfit: [] });
-    expect(await seal(log)).toEqual({ sealed: 0, retired: 0, unfit: [] });
+    expect(await seal(log)).toEqual({ sealed: files - 1, retired: 0, unfit: [], failures: [] });
+    expect(await seal(log)).toEqual({ sealed: 0, retired: 0, unfit: [], failures: [] });
     expect(await readAll(log.folder)).toEqual(before);
     expect(await verify(log)).toMatchObject({ records: BigInt(RECORDS), findings: [], notes: [] });
   });
@@ -351,7 +351,21 @@ describe('a log whose finished files were sealed', () => {
     const log = await written(5000);
     const [first] = await filesOf(log.folder, log.instance);
     await writeFile(first!, (await readFile(first!, 'utf8')).replace('"r3"', '"r4"'));
-    expect(await seal(log)).toEqual({ sealed: 0, retired: 0, unfit: [first] });
+    expect(await seal(log)).toEqual({ sealed: 0, retired: 0, unfit: [first], failures: [] });
     expect((await verify(log)).findings).toMatchObject([{ kind: 'edited', sequence: 4n }]);
+  });
+
+  it('is made of one instance though that of another cannot be looked at', async () => {
+    const [bad, good] = [await written(2_000), await written(2_000)];
+    await seal(bad);
+    const seals = (await filesOf(bad.folder, bad.instance)).filter((path) =>
+      path.endsWith('.seal'),
+    );
+    await writeFile(seals[0]!, 'torn');
+    const before = join(good.folder, `0-${bad.instance}`);
+    await rename(join(bad.folder, bad.instance), before);
+    const { sealed, failures } = await seal(good);
+    expect(sealed).toBeGreaterThan(1);
+    expect(failures).toHaveLength(1);
   });
 });
