@@ -21,7 +21,8 @@ export function referenceDocs(): Readonly<Record<string, string>> {
 
 /** A JSON Schema, for editors; what only the program reads of it is left out. */
 function schemaDoc(title: string, schema: TSchema): string {
-  const shown = (key: string, value: unknown) => (key === 'expects' ? undefined : value);
+  const own = ['expects', 'hidden'];
+  const shown = (key: string, value: unknown) => (own.includes(key) ? undefined : value);
   const $schema = 'https://json-schema.org/draft/2020-12/schema';
   return `${JSON.stringify({ $schema, title, ...schema }, shown, 2)}\n`;
 }

@@ -131,6 +131,8 @@ const webhook = Type.Object(
     secret_env: Type.String({
       pattern: '^[A-Za-z_][A-Za-z0-9_]*$',
       expects: 'the name of a variable of the environment',
+      // Someone may have put the secret itself here.
+      hidden: true,
       description: 'the variable that holds the key by which what is posted is signed',
     }),
   },

@@ -5,9 +5,10 @@ import type { Document, YAMLMap } from 'yaml';
 import { PolicyError } from './policy-error.ts';
 import type { Finding } from './policy-error.ts';
 
-/** What this file reads of a schema. `expects` says in words what a value has to be. */
+/** What this file reads of a schema. `expects` says in words what a value has to be; what is `hidden` is not repeated. */
 interface Shape extends TSchema {
   readonly expects?: string;
+  readonly hidden?: boolean;
   readonly items?: Shape;
   readonly properties?: Readonly<Record<string, Shape>>;
   readonly required?: readonly string[];
@@ -71,7 +72,8 @@ function judge(walk: Walk, node: unknown, shape: Shape, name: string, line: numb
   }
   if (walk.findings.length > before) return;
   const what = name === '' ? 'the file' : name;
-  const text = `${what} must be ${shape.expects ?? 'something else'}, not ${describe(value)}`;
+  const found = shape.hidden === true ? 'what it is' : describe(value);
+  const text = `${what} must be ${shape.expects ?? 'something else'}, not ${found}`;
   walk.findings.push({ file: walk.file, line, text });
 }
 

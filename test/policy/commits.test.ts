@@ -126,6 +126,10 @@ describe('commit rules', () => {
       'commits.yaml:4: an entry of webhook has no secret_env',
     ],
     [
+      webhook('url: "https://judge.example.com/", secret_env: "open sesame!"'),
+      'commits.yaml:4: secret_env must be the name of a variable of the environment, not what it is',
+    ],
+    [
       webhook('url: "https://a:b@judge.example.com/", secret_env: S'),
       'commits.yaml:4: the url of the webhook holds a user or a password: it is signed by a key instead',
     ],
