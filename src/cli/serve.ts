@@ -60,8 +60,11 @@ export async function startGateway(config: Config, log: Logger, output: Output):
     return {
       ...listeners,
       stop: async () => {
-        await listeners.stop();
-        await opened.close();
+        try {
+          await listeners.stop();
+        } finally {
+          await opened.close();
+        }
       },
     };
   } catch (error) {

@@ -37,9 +37,7 @@ type Headers = Readonly<Record<string, string>>;
 
 /** Writes an answer with these headers beside its own; at once where it does not stream. Never rejects. */
 export function send(response: Outgoing, answer: Answer, headers: Headers): Sent | Promise<Sent> {
-  if (isGone(response)) {
-    return abandon(answer).then(() => ({ bytes: 0n, end: 'client-gone' }));
-  }
+  if (isGone(response)) return abandon(answer);
   const { body } = answer;
   if (body === null || typeof body === 'string') return sendText(response, answer, body, headers);
   const all = headersOf(answer, headers);
@@ -210,9 +208,14 @@ function drained(response: Outgoing): Promise<void> {
   });
 }
 
-/** Lets the source of an answer that nobody will read close what it holds open. */
-async function abandon(answer: Answer): Promise<void> {
-  const { body } = answer;
-  if (body === null || typeof body === 'string') return;
-  await body[Symbol.asyncIterator]().return?.();
+/** Lets the source of an answer that nobody will read close what it holds open; says what that failed with. */
+async function abandon({ body }: Answer): Promise<Sent> {
+  const gone: Sent = { bytes: 0n, end: 'client-gone' };
+  if (body === null || typeof body === 'string') return gone;
+  try {
+    await body[Symbol.asyncIterator]().return?.();
+    return gone;
+  } catch (error) {
+    return { ...gone, error };
+  }
 }

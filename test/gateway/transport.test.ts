@@ -316,6 +316,28 @@ describe('a client that goes away', () => {
     expect(harness.logged).toEqual([]);
   });
 
+  it('before its answer leaves an outcome, though what it was to be read from fails to close', async () => {
+    async function* rows(): AsyncGenerator<Uint8Array> {
+      try {
+        yield CHUNK;
+      } finally {
+        await Promise.reject(new Error('it does not close'));
+      }
+    }
+    await open({
+      handle: async (incoming) => {
+        await once(incoming.signal(), 'abort');
+        return { status: 200, body: rows() };
+      },
+    });
+    const socket = socketTo(harness);
+    socket.write(requestHead(QUERY, ADMIN, 'Content-Length: 0'));
+    await vi.waitFor(() => expect(harness.events).toContain('handle QueryTable'));
+    socket.destroy();
+    await vi.waitFor(() => expect(harness.audit.outcomes()).toMatchObject([{ status: 499 }]));
+    await vi.waitFor(() => expect(harness.logged.join()).toContain('it does not close'));
+  });
+
   it('after its change was made leaves the outcome of the change', async () => {
     let finish: () => void = () => undefined;
     await open({
