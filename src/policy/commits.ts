@@ -13,8 +13,8 @@ import {
   type Webhook,
 } from '../rules/commit-rule.ts';
 import { checkFault } from '../rules/check-text.ts';
-import { daysOf, minuteOf, type Freeze } from '../rules/freeze.ts';
-import { isTimeZone, weekdays } from '../rules/zone-clock.ts';
+import { minuteOf, type Freeze } from '../rules/freeze.ts';
+import { daysOf, isTimeZone, weekdays } from '../rules/zone-clock.ts';
 import { commitsSchema } from './commits-schema.ts';
 import { parsePattern, patternMatches, type Pattern } from './pattern.ts';
 import { PolicyError, type Finding } from './policy-error.ts';

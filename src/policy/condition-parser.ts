@@ -5,7 +5,7 @@ import { conflictIn } from './condition-conflict.ts';
 import { tokensOf } from './condition-tokens.ts';
 import type { Token } from './condition-tokens.ts';
 import type { DayTerm, Term } from './term.ts';
-import { isTimeZone, weekdays, type Weekday } from '../rules/zone-clock.ts';
+import { daysOf, isTimeZone, type Weekday } from '../rules/zone-clock.ts';
 
 /** Either the condition (none if the text is blank), or one sentence that says what is wrong. */
 export type ConditionResult =
@@ -101,7 +101,7 @@ class TermReader {
 
   #days(start: number): ReadTerm {
     this.#word('in', 'days are asked for with day in mon..fri');
-    const chosen = new Set(this.#list('a day').flatMap(daysOf));
+    const chosen = new Set(this.#list('a day').flatMap(namedDays));
     const zone = this.#zone();
     return { kind: 'day', text: this.#since(start), days: chosen, zone };
   }
@@ -208,25 +208,10 @@ function minutesOf(window: string): readonly [number, number] {
   throw new ConditionFault(`the window ${window} is empty: the whole day is 00:00..24:00`);
 }
 
-function daysOf(text: string): readonly Weekday[] {
-  const [first, last = first, ...more] = text.split('..').map((name) => nameOfDay(name, text));
-  if (first === undefined || last === undefined || more.length > 0) throw noDays(text);
-  const span =
-    (weekdays.indexOf(last) - weekdays.indexOf(first) + weekdays.length) % weekdays.length;
-  return Array.from(
-    { length: span + 1 },
-    (_, step) => weekdays[(weekdays.indexOf(first) + step) % weekdays.length]!,
-  );
-}
-
-function nameOfDay(name: string, text: string): Weekday {
-  const day = weekdays.find((known) => known === name);
-  if (day === undefined) throw noDays(text);
-  return day;
-}
-
-function noDays(text: string): ConditionFault {
-  return new ConditionFault(
+function namedDays(text: string): readonly Weekday[] {
+  const days = daysOf(text);
+  if (days !== undefined) return days;
+  throw new ConditionFault(
     `${JSON.stringify(text)} is no day: write mon, tue, wed, thu, fri, sat, sun or mon..fri`,
   );
 }

@@ -24,18 +24,6 @@ function dayBefore(day: Weekday): Weekday {
   return weekdays[(weekdays.indexOf(day) + 6) % 7]!;
 }
 
-const RANGE = /^([a-z]{3})\.\.([a-z]{3})$/;
-
-/** The days of a text such as `mon` or `fri..mon`; undefined for any other. */
-export function daysOf(text: string): readonly Weekday[] | undefined {
-  const [, first, last] = RANGE.exec(text) ?? [null, text, text];
-  const from = weekdays.findIndex((day) => day === first);
-  const to = weekdays.findIndex((day) => day === last);
-  if (from < 0 || to < 0) return undefined;
-  const count = ((to - from + 7) % 7) + 1;
-  return Array.from({ length: count }, (_, at) => weekdays[(from + at) % 7]!);
-}
-
 const CLOCK = /^([01]?\d|2[0-4]):([0-5]\d)$/;
 
 /** Minutes since midnight of a text such as `22:30`, up to `24:00`; undefined for any other. */

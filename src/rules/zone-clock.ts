@@ -3,6 +3,18 @@ export const weekdays = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] as con
 
 export type Weekday = (typeof weekdays)[number];
 
+const RANGE = /^([a-z]{3})\.\.([a-z]{3})$/;
+
+/** The days of a text such as `mon` or `fri..mon`; undefined for any other. */
+export function daysOf(text: string): readonly Weekday[] | undefined {
+  const [, first, last] = RANGE.exec(text) ?? [null, text, text];
+  const from = weekdays.findIndex((day) => day === first);
+  const to = weekdays.findIndex((day) => day === last);
+  if (from < 0 || to < 0) return undefined;
+  const count = ((to - from + 7) % 7) + 1;
+  return Array.from({ length: count }, (_, at) => weekdays[(from + at) % 7]!);
+}
+
 /** What a clock on a wall shows. */
 export interface WallTime {
   readonly day: Weekday;

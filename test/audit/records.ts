@@ -1,5 +1,5 @@
 import type { AuditRecord, LoggedRecord } from '../../src/audit/record.ts';
-import { readRecords } from '../../src/audit/reader.ts';
+import { readRecords } from './log-records.ts';
 
 /** A record that says what its id says. */
 export function record(id: string, more: Partial<AuditRecord> = {}): AuditRecord {

@@ -1,7 +1,7 @@
 import { appendFile, readFile, readdir, rename, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
-import { LogDamage } from '../../src/audit/reader.ts';
+import { LogDamage } from './log-records.ts';
 import { verifyLog } from '../../src/audit/verification.ts';
 import { readVouchers } from '../../src/audit/vouchers.ts';
 import { openAuditLog } from '../../src/audit/writer.ts';

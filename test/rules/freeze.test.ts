@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { daysOf, isFrozen, minuteOf, type Freeze } from '../../src/rules/freeze.ts';
+import { isFrozen, minuteOf, type Freeze } from '../../src/rules/freeze.ts';
+import { daysOf } from '../../src/rules/zone-clock.ts';
 
 const frozen = (days: string, from: string, to: string, zone: string, at: string) => {
   const freeze: Freeze = {

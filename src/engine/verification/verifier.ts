@@ -70,7 +70,7 @@ export class Verifier {
     await this.#lost(sum, outlook);
     progress?.('looking at the journal');
     const { changes, findings } = await checkJournal(this.#parts.journal, this.#parts.store);
-    sum.findings.push(...findings);
+    sum.found(findings);
     return sum.verified(changes);
   }
 
@@ -119,12 +119,17 @@ class Sum {
       this.#versions += report.versions;
       this.#files += report.files;
       this.#bytes += report.bytes;
-      this.findings.push(...report.findings);
-      this.orphans.push(...report.orphans.map((orphan) => ({ table: name, ...orphan })));
+      this.found(report.findings);
+      for (const orphan of report.orphans) this.orphans.push({ table: name, ...orphan });
     } catch (error) {
       const fault = `the table cannot be looked at: ${saidBy(error)}`;
       this.findings.push({ kind: 'file', table: name, file: null, fault });
     }
+  }
+
+  /** One by one: there may be more than a call takes arguments. */
+  found(findings: readonly Finding[]): void {
+    for (const finding of findings) this.findings.push(finding);
   }
 
   verified(changes: number | null): Verified {

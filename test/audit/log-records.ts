@@ -1,8 +1,8 @@
-import { readLines, type FileLine } from '../store/line-reader.ts';
-import { filesOf, instancesOf, segmentOf, type LogFile } from './log-folder.ts';
-import { decodeRecord, RecordFault } from './record-decoding.ts';
-import type { LoggedRecord } from './record.ts';
-import { recordsOfSegment } from './segment-file.ts';
+import { readLines, type FileLine } from '../../src/store/line-reader.ts';
+import { filesOf, instancesOf, segmentOf, type LogFile } from '../../src/audit/log-folder.ts';
+import { decodeRecord, RecordFault } from '../../src/audit/record-decoding.ts';
+import type { LoggedRecord } from '../../src/audit/record.ts';
+import { recordsOfSegment } from '../../src/audit/segment-file.ts';
 
 /** A line of the log that is not a record, and not merely the torn end of a file. */
 export class LogDamage extends Error {
