@@ -99,7 +99,11 @@ export async function compose(start: Start): Promise<Gateway> {
   const weakness = await engine.backend.weakness().catch(() => undefined);
   if (weakness !== undefined) log.warn(weakness);
   collectInBackground(start, engine);
-  const failures = new FailureLimit(config['limits.failed_identifications']);
+  const quota = await openLimits(start);
+  const failures = new FailureLimit(
+    config['limits.failed_identifications'],
+    config['coordination.redis'] === null ? undefined : quota,
+  );
   const traces = await openTraces(config, metrics, log);
   opened.add(() => traces?.close());
   backends = await openBackends(config.backends, {
@@ -123,7 +127,7 @@ export async function compose(start: Start): Promise<Gateway> {
     trustedProxies: new Networks(config.trusted_proxies),
     policy: { ...policy, weakness: () => archive.fault() },
     shadow,
-    quota: await openLimits(start),
+    quota,
     recorder,
     ...backends.gateway,
     log,

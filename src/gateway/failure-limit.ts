@@ -1,3 +1,4 @@
+import type { Quota, QuotaAsk } from '../store/quota.ts';
 import { networkOf } from './networks.ts';
 import { TooManyFailures } from './too-many-failures.ts';
 
@@ -12,17 +13,27 @@ const REMEMBERED = 50_000;
  * Counts failed identifications by address and by the network around it (/24,
  * /64), and turns away whoever had too many, before anything is computed for
  * them. As the generic cell rate algorithm (ITU-T I.371): so many at once, and
- * one more as each one's share of a minute passes.
+ * one more as each one's share of a minute passes. Other gateways are asked after a failure alone,
+ * so what is right never waits for them.
  */
 export class FailureLimit {
   readonly #perMinute: number | null;
   readonly #now: () => number;
+  readonly #shared: Quota | undefined;
   /** By source, the moment at which it has failed no more than it may at any time. */
   readonly #until = new Map<string, number>();
 
-  /** @param perMinute Failures of an address in a minute; null for any number. */
-  constructor(perMinute: number | null, now: () => number = () => performance.now()) {
+  /**
+   * @param perMinute Failures of an address in a minute; null for any number.
+   * @param shared Counters that other gateways count in, too.
+   */
+  constructor(
+    perMinute: number | null,
+    shared?: Quota,
+    now: () => number = () => performance.now(),
+  ) {
     this.#perMinute = perMinute;
+    this.#shared = shared;
     this.#now = now;
   }
 
@@ -60,6 +71,26 @@ export class FailureLimit {
     }
   }
 
+  /**
+   * Lets the other gateways know of a failure that was counted, and learns how often its source has
+   * failed at all of them. Nobody needs to wait for it: while they cannot be asked, what failed here counts.
+   */
+  async share(address: string): Promise<void> {
+    const sources = this.#sources(address);
+    if (this.#shared === undefined || sources.length === 0) return;
+    try {
+      const { readings } = await this.#shared.take(sources.map(askOf));
+      const now = this.#now();
+      for (const [at, [source]] of sources.entries()) {
+        const until = now + readings[at]!.fullMicros / 1000;
+        if (until > (this.#until.get(source) ?? now)) this.#until.set(source, until);
+      }
+      this.#shrink(now);
+    } catch {
+      // Whoever looks after the counters is told of it by their own fault.
+    }
+  }
+
   /** How many sources are remembered. */
   get size(): number {
     return this.#until.size;
@@ -82,4 +113,10 @@ export class FailureLimit {
       this.#until.delete(source);
     }
   }
+}
+
+/** The same failure, as counters ask for it; no limit has such a name. */
+function askOf([source, each]: readonly [source: string, each: number]): QuotaAsk {
+  const rate = { intervalMicros: each * 1000, burst: Math.round(MINUTE_MILLIS / each) };
+  return { key: `(failed):${source}`, rate, cost: 1, concurrency: null };
 }

@@ -56,7 +56,10 @@ export class Identification {
       const found = this.#provenBy(incoming);
       return found instanceof Promise ? this.#awaited(found, sourceIp) : found;
     } catch (error) {
-      if (isUnauthenticated(error)) failures.count(sourceIp);
+      if (isUnauthenticated(error)) {
+        failures.count(sourceIp);
+        void failures.share(sourceIp);
+      }
       throw error;
     }
   }
@@ -70,7 +73,8 @@ export class Identification {
       failures.forgive(address);
       return principal;
     } catch (error) {
-      if (!isUnauthenticated(error)) failures.forgive(address);
+      if (isUnauthenticated(error)) void failures.share(address);
+      else failures.forgive(address);
       throw error;
     }
   }

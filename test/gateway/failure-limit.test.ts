@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { FailureLimit } from '../../src/gateway/failure-limit.ts';
+import { TooManyFailures } from '../../src/gateway/too-many-failures.ts';
+import { MemoryQuota } from '../../src/store/memory-quota.ts';
 
 const second = 1_000;
 
@@ -9,7 +11,7 @@ class Fixture {
   readonly limit: FailureLimit;
 
   constructor(perMinute: number | null) {
-    this.limit = new FailureLimit(perMinute, () => this.now);
+    this.limit = new FailureLimit(perMinute, undefined, () => this.now);
   }
 
   fail(address: string, times: number): void {
@@ -90,5 +92,37 @@ describe('failed identifications', () => {
     const fixture = new Fixture(null);
     fixture.fail('192.0.2.1', 1_000);
     expect([fixture.wait('192.0.2.1'), fixture.limit.size]).toEqual([0, 0]);
+  });
+});
+
+describe('failed identifications that gateways count together', () => {
+  it('keep an address away from each of them, as soon as it fails there once', async () => {
+    let micros = 0;
+    const shared = new MemoryQuota(100, () => micros);
+    const [one, other] = [1, 2].map(() => new FailureLimit(6, shared, () => micros / 1000));
+    const fail = async (limit: FailureLimit): Promise<void> => {
+      limit.count('192.0.2.1');
+      await limit.share('192.0.2.1');
+    };
+    for (let count = 0; count < 5; count++) await fail(one!);
+    expect(() => one!.check('192.0.2.1')).not.toThrow();
+    await fail(other!);
+    expect(() => other!.check('192.0.2.1')).toThrow(TooManyFailures);
+    expect(() => other!.check('192.0.2.2')).not.toThrow();
+    await fail(one!);
+    expect(() => one!.check('192.0.2.1')).toThrow(TooManyFailures);
+    micros = 10_000_000;
+    expect(() => other!.check('192.0.2.1')).not.toThrow();
+  });
+
+  it('are counted by each for itself while the counters are away', async () => {
+    const away = new MemoryQuota();
+    away.take = () => {
+      throw new Error('they are away');
+    };
+    const limit = new FailureLimit(1, away);
+    limit.count('192.0.2.1');
+    await limit.share('192.0.2.1');
+    expect(() => limit.check('192.0.2.1')).toThrow(TooManyFailures);
   });
 });

@@ -73,6 +73,27 @@ describe('a slot whose process was killed', () => {
   });
 });
 
+describe('wrong credentials at two gateways of one Redis', () => {
+  it('keep their address away from both, at the first that is sent to the other', async () => {
+    const redis = await RedisServer.start();
+    cleanups.push(() => redis.stop());
+    const flags = ['--redis', redis.url];
+    const variables = { ARROWGATE_LIMITS_FAILED_IDENTIFICATIONS: '1' };
+    const first = await Service.start({ flags, variables });
+    cleanups.push(() => first.stop());
+    const second = await Service.beside(first, { flags, variables });
+    cleanups.push(() => second.end('SIGKILL'));
+    const guess = async ({ url }: Service): Promise<number> =>
+      (await send(url, 'GET /v1/table', { key: 'a guess' })).status;
+    while ((await guess(first)) !== 429);
+    expect((await send(second.url, 'GET /v1/table')).status).toBe(200);
+    expect(await guess(second)).toBe(401);
+    await eventually(async () =>
+      expect((await send(second.url, 'GET /v1/table')).status).toBe(429),
+    );
+  });
+});
+
 describe('the processes of a service', () => {
   it('count a limit together, and get the slots back of one that was killed', async () => {
     const service = await start('--processes', '2');
