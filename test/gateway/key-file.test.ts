@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -52,6 +52,16 @@ describe('the keys file', () => {
     expect(await readFile(path, 'utf8')).toBe(before);
     await updateKeys(path, () => []);
     expect(await readKeys(path)).toEqual([]);
+  });
+
+  it('can be changed though a process has left its lock that was killed, each change once', async () => {
+    await writeFile(`${path}.lock`, '');
+    const then = new Date(Date.now() - 3_600_000);
+    await utimes(`${path}.lock`, then, then);
+    const keys = Array.from({ length: 8 }, (_, index) => someKey(`u${index}`));
+    await Promise.all(keys.map((key) => updateKeys(path, (before) => [...before, key])));
+    expect(await readKeys(path)).toHaveLength(keys.length);
+    expect(await readdir(folder)).toEqual(['keys.json']);
   });
 
   it('says who is in the way when the lock is never given back', async () => {
