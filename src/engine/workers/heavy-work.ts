@@ -14,6 +14,7 @@ import { isCovered } from '../vector-index/index-use.ts';
 import { bytesOf, type Fragment, type Snapshot } from '../table/snapshot.ts';
 import { defaultTextOptions, piecesOfCharacter } from '../text/text-options.ts';
 import { unindexed, type TextPlan } from '../text/text-plan.ts';
+import { leavesOf, type TextQuery } from '../text/text-query.ts';
 import { snapshotMessage } from './snapshot-message.ts';
 import type { ThreadPool } from './thread-pool.ts';
 
@@ -103,7 +104,7 @@ export class HeavyWork {
           piecesOfCharacter(index.text ?? defaultTextOptions),
       0,
     );
-    return pieces > Math.min(this.#lightBytes, LIGHT_TEXT);
+    return pieces * (1 + misspelt(text.query)) > Math.min(this.#lightBytes, LIGHT_TEXT);
   }
 
   #isMuch({ schema }: Snapshot, files: readonly ScanFile[], names: readonly string[]): boolean {
@@ -111,6 +112,15 @@ export class HeavyWork {
     const fragments = [...new Set(scanned.map(({ fragment }) => fragment))];
     return columnBytes(schema, fragments, names) > this.#lightBytes;
   }
+}
+
+/** About how many words of a search may be misspelt: each word of a text is compared with all of them. */
+function misspelt(query: TextQuery): number {
+  return leavesOf(query).reduce(
+    (sum, leaf) =>
+      leaf.kind === 'match' && leaf.fuzziness !== 0 ? sum + leaf.terms.length / 8 : sum,
+    0,
+  );
 }
 
 /** Beside its keys a sort holds, for each row, the order and the words that it sorts by. */
