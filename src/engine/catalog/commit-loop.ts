@@ -26,8 +26,9 @@ export interface Committer {
   /**
    * Resolves when the change that gave a key the value that was just read is in the
    * journal, whoever made it. Asked before anything is built on it, or given its final name.
+   * @param value What was read; needed where the key's value changes, as that of a head.
    */
-  settle?(key: string): Promise<void>;
+  settle?(key: string, value?: Uint8Array): Promise<void>;
 }
 
 /** What to do about what was read: nothing more, or a commit that holds only if it is still so. */

@@ -47,7 +47,7 @@ function waiting(parts: ManagedParts, { recorded }: Call): ManagedParts {
     return committer.commit(...change);
   };
   const catchUp = async (): Promise<void> => committer.catchUp?.();
-  const settle = async (key: string): Promise<void> => committer.settle?.(key);
+  const settle: Committer['settle'] = async (...asked) => committer.settle?.(...asked);
   return { ...parts, committer: { commit, catchUp, settle } };
 }
 
