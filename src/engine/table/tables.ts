@@ -1,7 +1,7 @@
 import { sep } from 'node:path';
 import type { RecordBatch, Schema } from 'apache-arrow';
 import type { Flushes } from '../../store/flushes.ts';
-import { commitLoop, tookNoEffect, type Committer } from '../catalog/commit-loop.ts';
+import { commitFilesOnce, tookNoEffect, type Committer } from '../catalog/commit-loop.ts';
 import { versionKey } from '../catalog/keys.ts';
 import { requireDurable } from '../catalog/not-durable.ts';
 import { unchanged } from '../catalog/reader.ts';
@@ -259,7 +259,7 @@ export class Tables {
     const chain = commit.chain ?? MAIN_CHAIN;
     const place = { tableId: table.id, folder: this.folder(table), chain };
     const attempts = new Attempts<Committed>(this.#manifests, this.#versions, place);
-    return commitLoop({ committer: this.#committer, seal: commit.seal }, async (doubt) => {
+    return commitFilesOnce({ committer: this.#committer, seal: commit.seal }, async (doubt) => {
       const first = attempts.none;
       const taken = doubt ? await attempts.taken() : undefined;
       if (taken !== undefined) return { kind: 'done', result: taken };
@@ -267,6 +267,9 @@ export class Tables {
       const current = first ? commit.table : await commit.current();
       if (current.content.id !== table.id) throw tableReplaced();
       const head = await this.#stored(table.id, undefined, chain);
+      // One that took effect since it was looked for stands in this head, or below it.
+      const late = doubt ? await attempts.taken() : undefined;
+      if (late !== undefined) return { kind: 'done', result: late };
       const further = (await commit.checks?.()) ?? [];
       const staged = await this.#staged(head, commit, chain);
       const undo = () => this.#manifests.unstage(this.folder(table), staged.record);
