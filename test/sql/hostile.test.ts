@@ -68,6 +68,23 @@ const hostile: readonly (readonly [name: string, text: string, outcome: string |
     "repeat('x', 60000000)",
     /^limit: expected at most 402653184 bytes/,
   ],
+  [
+    'many repeated texts',
+    Array(4000).fill("length(repeat('x', 60000000)) > n").join(' and '),
+    /^limit: expected at most 268435456 characters and elements in what is the same for all rows/,
+  ],
+  [
+    'many distances',
+    Array(100)
+      .fill(`levenshtein('${'x'.repeat(4000)}', '${'y'.repeat(4000)}') > n`)
+      .join(' and '),
+    /^limit: expected at most 268435456 characters/,
+  ],
+  [
+    'many repeated texts in a call',
+    `coalesce(${Array(90).fill("length(repeat('x', 60000000)) > n").join(', ')})`,
+    /^limit: expected at most 268435456 characters/,
+  ],
   ['a padded text for each row', 'lpad(t, 1000000)', /^limit: /],
   ['a long range for each row', 'range(4000000)', /^limit: expected at most 134217728 elements/],
   ['ranges that differ', 'range(n * 100000)', /^limit: expected at most 4194304 elements of lists/],
