@@ -12,7 +12,8 @@ it('is done several at a time, each once', async () => {
     done.push(item);
   });
   expect(most).toBe(2);
-  expect(done.toSorted()).toEqual([1, 2, 3, 4, 5]);
+  expect(done).toHaveLength(5);
+  expect(new Set(done)).toEqual(new Set([1, 2, 3, 4, 5]));
 });
 
 it('ends with the first fault once all that was begun has ended, and the other faults end no process', async () => {
