@@ -2,7 +2,7 @@ import { DataType, type Data } from 'apache-arrow';
 import type { Bounds, HasValue } from './bounds.ts';
 
 /** Bounds of bytes are not longer than this. */
-const MAX_BOUND_BYTES = 32;
+export const MAX_BOUND_BYTES = 32;
 
 /**
  * Bounds of texts and binaries in the order of their bytes, which for UTF-8 is

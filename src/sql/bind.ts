@@ -10,6 +10,7 @@ import { bindConcatenation } from './concatenate.ts';
 import { bindElement, bindField, bindList } from './element.ts';
 import { SqlError } from './errors.ts';
 import type { Call, Case, Cast, ColumnName, Expression, IsTest, Like } from './expression.ts';
+import { folding } from './folding.ts';
 import { bindCall } from './functions/table.ts';
 import { compileLike } from './like.ts';
 import { bindParameter } from './parameters.ts';
@@ -245,7 +246,7 @@ function resultType(root: Bound): DataType {
  */
 export function bindExpression(expression: Expression, scope: Scope): BoundExpression {
   const now = scope.now ?? momentNow();
-  const root = bindNode(expression, { ...scope, now });
+  const root = folding(() => bindNode(expression, { ...scope, now }));
   return Object.freeze({ type: resultType(root), source: expression, root });
 }
 
@@ -259,6 +260,6 @@ export function bindPredicate(expression: Expression, scope: Scope): BoundExpres
   if (expression.kind !== 'call') {
     return bindExpression(expression, statement);
   }
-  const root = callOf(expression, statement, true);
+  const root = folding(() => callOf(expression, statement, true));
   return Object.freeze({ type: resultType(root), source: expression, root });
 }

@@ -9,8 +9,14 @@ export function fieldsUsed(
   bound: BoundExpression,
 ): ReadonlyMap<string, ReadonlySet<string> | null> {
   const used = new Map<string, Set<string> | null>();
+  const seen = new Set<Bound>();
   const open: Bound[] = [bound.root];
   for (let node = open.pop(); node !== undefined; node = open.pop()) {
+    // An operand that stands in several places would be gone through twice at each level.
+    if (seen.has(node)) {
+      continue;
+    }
+    seen.add(node);
     if (node.kind === 'column') {
       used.set(node.name, null);
     } else if (node.kind === 'field' && node.operand.kind === 'column') {

@@ -3,6 +3,7 @@ import { Null } from 'apache-arrow';
 import type { Bound, BoundLiteral, BoundShared, Kernel } from './bound.ts';
 import { boolType, boundChildren } from './bound.ts';
 import { SqlError } from './errors.ts';
+import { countFolded } from './folding.ts';
 import { evaluateNode } from './evaluate-node.ts';
 import { constantFrame } from './frame.ts';
 import { maxArguments } from './limits.ts';
@@ -35,12 +36,23 @@ export function fold(node: Bound): Bound {
   if (children.length === 0 || !children.every((child) => child.kind === 'literal')) {
     return Object.freeze(node);
   }
+  const value = constantOf(node);
+  if (value === undefined) {
+    return Object.freeze(node);
+  }
+  const parts = children.flatMap((child) => (child.kind === 'literal' ? [child.value] : []));
+  countFolded(node.kind === 'call' ? node.name : '', [...parts, value], node.position);
+  return literal(node.type, value, node.position);
+}
+
+/** Undefined where it cannot be computed. */
+function constantOf(node: Bound): Scalar | undefined {
   try {
     const column = evaluateNode(node, constantFrame(1));
-    return literal(node.type, scalarAt(column, 0, familyOf(node.type) === 'text'), node.position);
+    return scalarAt(column, 0, familyOf(node.type) === 'text');
   } catch (error) {
     if (error instanceof SqlError) {
-      return Object.freeze(node);
+      return undefined;
     }
     throw error;
   }

@@ -1,4 +1,5 @@
 import * as fc from 'fast-check';
+import { parse } from 'lossless-json';
 import { describe, expect, it } from 'vitest';
 import { MAX_JSON_DEPTH, isJsonObject, parseJson, stringifyJson } from '../../src/protocol/json.ts';
 import { refusalOf } from './refusal.ts';
@@ -72,12 +73,52 @@ describe('a JSON text', () => {
     );
   });
 
+  it('is read as by a parser that loses nothing, whatever it is made of', () => {
+    const pieces = fc.constantFrom(
+      '{ } [ ] , : " \\ e + - 0 1 -0 .5 1e16 1e400 1E-400 null true'.split(' '),
+      [' ', '\n', '"a"', '"b"', '"\\u00', '\u0001', '\u2028', '"__proto__"', '[[', '}}', '[1]}'],
+      ['9007199254740991', '9007199254740993', '0.30000000000000004'],
+      ['{"a":1,', '{"a":[1],"a":', '{"a":1,"a":1}', '{"a":{'],
+    );
+    const texts = fc
+      .array(
+        pieces.chain((some) => fc.constantFrom(...some)),
+        { maxLength: 8 },
+      )
+      .map((parts) => parts.join(''));
+    const own = (text: string) => refusedOr(() => parseJson(text));
+    const lossless = (text: string) => refusedOr(() => parse(text, null, exactNumber));
+    fc.assert(
+      fc.property(texts, (text) => {
+        const [one, other] = [own(text), lossless(text)];
+        expect(one).toStrictEqual(other);
+        expect(Object.is(one, other) || typeof one === 'object').toBe(true);
+      }),
+      { numRuns: 3000 },
+    );
+  });
+
   it('does not reach the prototype of an object', () => {
     const value = parseJson('{"__proto__":{"polluted":true}}');
     expect(Object.keys(value as object)).toEqual(['__proto__']);
     expect(Object.getPrototypeOf(value)).toBe(Object.prototype);
   });
 });
+
+/** What a parser answers; the same mark for all that it refuses. */
+function refusedOr(read: () => unknown): unknown {
+  try {
+    return read();
+  } catch {
+    return Symbol.for('refused');
+  }
+}
+
+function exactNumber(text: string): number | bigint {
+  const value = Number(text);
+  if (!Number.isFinite(value)) throw new RangeError(text);
+  return /^-?\d+$/.test(text) && !Number.isSafeInteger(value) ? BigInt(text) : value;
+}
 
 describe('a value', () => {
   it('written and read again is the same', () => {

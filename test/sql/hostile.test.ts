@@ -1,5 +1,8 @@
 import { Int32, Utf8 } from 'apache-arrow';
 import { describe, expect, it } from 'vitest';
+import { bindExpression } from '../../src/sql/bind.ts';
+import { columnsUsed, fieldsUsed } from '../../src/sql/columns.ts';
+import { parseExpression } from '../../src/sql/parse.ts';
 import { RegexpSearch } from '../../src/sql/regexp-search.ts';
 import { ask, batchOf, column, refusal } from './support.ts';
 
@@ -68,6 +71,23 @@ const hostile: readonly (readonly [name: string, text: string, outcome: string |
     "repeat('x', 60000000)",
     /^limit: expected at most 402653184 bytes/,
   ],
+  [
+    'many repeated texts',
+    Array(4000).fill("length(repeat('x', 60000000)) > n").join(' and '),
+    /^limit: expected at most 268435456 characters and elements in what is the same for all rows/,
+  ],
+  [
+    'many distances',
+    Array(100)
+      .fill(`levenshtein('${'x'.repeat(4000)}', '${'y'.repeat(4000)}') > n`)
+      .join(' and '),
+    /^limit: expected at most 268435456 characters/,
+  ],
+  [
+    'many repeated texts in a call',
+    `coalesce(${Array(90).fill("length(repeat('x', 60000000)) > n").join(', ')})`,
+    /^limit: expected at most 268435456 characters/,
+  ],
   ['a padded text for each row', 'lpad(t, 1000000)', /^limit: /],
   ['a long range for each row', 'range(4000000)', /^limit: expected at most 134217728 elements/],
   ['ranges that differ', 'range(n * 100000)', /^limit: expected at most 4194304 elements of lists/],
@@ -115,6 +135,16 @@ describe('no input makes it slow', () => {
       expect(search.scanned).toBeLessThanOrEqual(long.length + 1);
     },
   );
+
+  it.each([
+    ['CASE', (inner: string) => `case ${inner} when 1 then 2 when 3 then n else 5 end`],
+    ['BETWEEN', (inner: string) => `(${inner} between -n and n)::int`],
+  ])('%s in itself is gone through once, though it asks its operand twice', (_, around) => {
+    const text = Array.from({ length: 60 }).reduce<string>(around, 'n');
+    const bound = bindExpression(parseExpression(`${text} = 1`), { fields: batch.schema.fields });
+    expect([...fieldsUsed(bound)]).toEqual([['n', null]]);
+    expect(columnsUsed(bound)).toEqual(['n']);
+  });
 
   it('an IN list of lists asks each row for one key', () => {
     expect(ask('[n] in ([1], [3], [5000])', batch).filter((found) => found === true)).toHaveLength(

@@ -26,8 +26,9 @@ export interface Committer {
   /**
    * Resolves when the change that gave a key the value that was just read is in the
    * journal, whoever made it. Asked before anything is built on it, or given its final name.
+   * @param value What was read; needed where the key's value changes, as that of a head.
    */
-  settle?(key: string): Promise<void>;
+  settle?(key: string, value?: Uint8Array): Promise<void>;
 }
 
 /** What to do about what was read: nothing more, or a commit that holds only if it is still so. */
@@ -83,6 +84,25 @@ export async function commitLoop<Result>(
   throw givenUp(reason);
 }
 
+/**
+ * The same for a change that names files, which go when it is refused: once the outcome of an attempt
+ * was unknown no refusal says that nothing took effect, for that attempt may do so yet.
+ */
+export async function commitFilesOnce<Result>(
+  by: Committer | Sealed<Result>,
+  plan: (doubt: boolean) => Promise<Plan<Result>>,
+): Promise<Result> {
+  let doubted = false;
+  try {
+    return await commitLoop(by, (doubt) => {
+      doubted = doubt;
+      return plan(doubt);
+    });
+  } catch (error) {
+    throw doubted && !(error instanceof AlreadyDone) ? unsure(error) : error;
+  }
+}
+
 /** What a full disk keeps from being planned was never committed, unless an earlier attempt may have been. */
 async function planned<Result>(
   plan: (doubt: boolean) => Promise<Plan<Result>>,
@@ -123,6 +143,13 @@ export function tookNoEffect(error: unknown): boolean {
   if (error instanceof NotDurable) return true;
   if (error instanceof AlreadyDone) return !error.mine;
   return error instanceof CatalogError && error.row.name !== 'ServiceUnavailable';
+}
+
+function unsure(error: unknown): CatalogError {
+  if (error instanceof CatalogError && !tookNoEffect(error)) return error;
+  const why = error instanceof CatalogError ? `: ${error.message}` : '';
+  const said = `it is not known whether the change was made, and it cannot be made again${why}`;
+  return Object.assign(new CatalogError('ServiceUnavailable', said), { cause: error });
 }
 
 function givenUp(reason: string | undefined): CatalogError {

@@ -125,31 +125,34 @@ export class JournalKeeper {
   async #trim(): Promise<void> {
     const [newest, ...older] = await listSnapshots(this.#folder);
     for (const draft of await listDrafts(this.#folder)) await this.#removeAged(draft, DRAFT_MILLIS);
-    if (newest === undefined || !(await this.#replaces(newest, older))) return;
-    for (const { name } of older) await rm(join(this.#folder, name), { force: true });
-    for (const { name, first } of await journalFiles(this.#folder)) {
-      if (first > newest.sequence) continue;
-      const last = await lastInFile(join(this.#folder, name));
-      if (last !== undefined && last <= newest.sequence) {
-        await this.#removeAged(name, this.#graceMillis);
-      }
-    }
+    if (newest === undefined) return;
+    const needless = [...older.map(({ name }) => name), ...(await this.#heldBy(newest))];
+    // All of a snapshot is read for that: not each time that it is looked whether anything can go.
+    if (needless.length === 0 || !(await isSound(this.#folder, newest))) return;
+    for (const name of needless) await rm(join(this.#folder, name), { force: true });
     await syncFolder(this.#folder);
   }
 
-  /** Whether there is anything that a snapshot makes needless, and the snapshot is sound. */
-  async #replaces(newest: SnapshotFile, older: readonly SnapshotFile[]): Promise<boolean> {
-    const files = await journalFiles(this.#folder);
-    const some = older.length > 0 || files.some(({ first }) => first <= newest.sequence);
-    return some && isSound(this.#folder, newest);
+  /** The files of which a snapshot holds all lines, and to which nobody writes any more. */
+  async #heldBy({ sequence }: SnapshotFile): Promise<readonly string[]> {
+    const held: string[] = [];
+    for (const { name, first } of await journalFiles(this.#folder)) {
+      if (first > sequence || !(await this.#isAged(name, this.#graceMillis))) continue;
+      const last = await lastInFile(join(this.#folder, name));
+      if (last !== undefined && last <= sequence) held.push(name);
+    }
+    return held;
   }
 
   async #removeAged(name: string, ageMillis: number): Promise<void> {
-    const path = join(this.#folder, name);
-    const written = await stat(path).then(
+    if (await this.#isAged(name, ageMillis)) await rm(join(this.#folder, name), { force: true });
+  }
+
+  async #isAged(name: string, ageMillis: number): Promise<boolean> {
+    const written = await stat(join(this.#folder, name)).then(
       ({ mtimeMs }) => mtimeMs,
       () => undefined,
     );
-    if (written !== undefined && Date.now() - written > ageMillis) await rm(path, { force: true });
+    return written !== undefined && Date.now() - written > ageMillis;
   }
 }

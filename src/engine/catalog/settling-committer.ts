@@ -1,6 +1,12 @@
 import type { Check, CommitResult, Write } from '../../store/store.ts';
 import type { Committer, Decided } from './commit-loop.ts';
 
+/** A commit under way, as far as it is about one key. */
+interface UnderWay {
+  readonly made: Promise<boolean>;
+  readonly value: Uint8Array | null;
+}
+
 /**
  * Commits, and knows of what the store shows whether the journal has it: what this
  * process committed is in the journal once that commit is over, what others did is
@@ -9,7 +15,7 @@ import type { Committer, Decided } from './commit-loop.ts';
 export class SettlingCommitter implements Required<Committer> {
   readonly #committer: Committer;
   /** The commits under way that write a key. */
-  readonly #underWay = new Map<string, Set<Promise<boolean>>>();
+  readonly #underWay = new Map<string, Set<UnderWay>>();
   #running: Promise<void> = Promise.resolve();
   #waiting: Promise<void> | undefined;
 
@@ -27,11 +33,12 @@ export class SettlingCommitter implements Required<Committer> {
       ({ kind }) => kind === 'committed',
       () => false,
     );
-    for (const { key } of writes) this.#begin(key, made);
+    const begun = writes.map(({ key, value }) => ({ key, one: { made, value } }));
+    for (const { key, one } of begun) this.#begin(key, one);
     try {
       return await work;
     } finally {
-      for (const { key } of writes) this.#end(key, made);
+      for (const { key, one } of begun) this.#end(key, one);
     }
   }
 
@@ -39,9 +46,10 @@ export class SettlingCommitter implements Required<Committer> {
     await this.#committer.catchUp?.();
   }
 
-  async settle(key: string): Promise<void> {
-    const own = this.#underWay.get(key) ?? [];
-    for (const made of own) if (await made) return;
+  async settle(key: string, value?: Uint8Array): Promise<void> {
+    for (const one of this.#underWay.get(key) ?? []) {
+      if (wrote(one, value) && (await one.made)) return;
+    }
     return this.#catchUpOnce();
   }
 
@@ -57,14 +65,19 @@ export class SettlingCommitter implements Required<Committer> {
     return this.#waiting;
   }
 
-  #begin(key: string, made: Promise<boolean>): void {
+  #begin(key: string, one: UnderWay): void {
     const all = this.#underWay.get(key) ?? new Set();
-    this.#underWay.set(key, all.add(made));
+    this.#underWay.set(key, all.add(one));
   }
 
-  #end(key: string, made: Promise<boolean>): void {
+  #end(key: string, one: UnderWay): void {
     const all = this.#underWay.get(key);
-    all?.delete(made);
+    all?.delete(one);
     if (all?.size === 0) this.#underWay.delete(key);
   }
+}
+
+/** Whether a commit may have written a value: the head that was read may be another process's, upon ours. */
+function wrote({ value: written }: UnderWay, value: Uint8Array | undefined): boolean {
+  return value === undefined || (written !== null && Buffer.compare(written, value) === 0);
 }

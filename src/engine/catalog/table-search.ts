@@ -4,6 +4,7 @@ import { deregisteredKey, droppedKey, tableKey } from './keys.ts';
 import { decodeDropped, decodeTable } from './records-codec.ts';
 import type { Stored, TableRecord } from './records.ts';
 import { walkTables } from './table-walk.ts';
+import { Pace } from '../query/pace.ts';
 
 /** A table by its id, and where it was when somebody wrote that down. */
 export interface TableMark {
@@ -34,24 +35,54 @@ async function tableAt(store: Store, { id, path }: TableMark): Promise<PlacedTab
 }
 
 async function renamed(store: Store, { id }: TableMark): Promise<PlacedTable | undefined> {
-  const gone = await store.getMany([droppedKey(id), deregisteredKey(id)]);
-  if (gone.some((value) => value !== undefined)) return undefined;
-  const options = { delimiter: '/', after: '', chunk: 1000, opens: () => true };
-  for await (const { path, value } of walkTables(store, options)) {
+  if ((await removed(store, id)) !== undefined) return undefined;
+  for await (const { path, value } of walkTables(store, EVERY_TABLE)) {
     const content = decodeTable(value);
     if (content.id === id) return { path, table: { key: tableKey(path), value, content } };
   }
   return undefined;
 }
 
-/** Where a table is now, or was last. */
-export async function lastPath(store: Store, mark: TableMark): Promise<ObjectPath> {
-  const found = await searchTable(store, mark);
-  if (found !== undefined) return found.path;
-  const [dropped, deregistered] = await store.getMany([
-    droppedKey(mark.id),
-    deregisteredKey(mark.id),
-  ]);
-  const gone = dropped ?? deregistered;
-  return gone === undefined ? mark.path : decodeDropped(gone).path;
+const EVERY_TABLE = { delimiter: '/', after: '', chunk: 1000, opens: () => true };
+
+/** The record of a table that can be brought back. */
+async function removed(store: Store, id: string): Promise<Uint8Array | undefined> {
+  const [dropped, deregistered] = await store.getMany([droppedKey(id), deregisteredKey(id)]);
+  return dropped ?? deregistered;
+}
+
+/** Says where tables are now, or were last. However many are asked for, all tables are looked at once at most. */
+export class LastPaths {
+  readonly #store: Store;
+  readonly #known = new Map<string, ObjectPath>();
+  #all: Promise<ReadonlyMap<string, ObjectPath>> | undefined;
+
+  constructor(store: Store) {
+    this.#store = store;
+  }
+
+  async of(mark: TableMark): Promise<ObjectPath> {
+    const path = this.#known.get(mark.id) ?? (await this.#find(mark));
+    this.#known.set(mark.id, path);
+    return path;
+  }
+
+  async #find(mark: TableMark): Promise<ObjectPath> {
+    const there = await tableAt(this.#store, mark);
+    if (there !== undefined) return there.path;
+    const gone = await removed(this.#store, mark.id);
+    if (gone !== undefined) return decodeDropped(gone).path;
+    this.#all ??= pathsById(this.#store);
+    return (await this.#all).get(mark.id) ?? mark.path;
+  }
+}
+
+async function pathsById(store: Store): Promise<ReadonlyMap<string, ObjectPath>> {
+  const paths = new Map<string, ObjectPath>();
+  const pace = new Pace();
+  for await (const { path, value } of walkTables(store, EVERY_TABLE)) {
+    paths.set(decodeTable(value).id, path);
+    await pace.turn();
+  }
+  return paths;
 }

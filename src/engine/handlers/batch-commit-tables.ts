@@ -2,7 +2,7 @@ import { CatalogError } from '../../protocol/errors.ts';
 import { canonicalPath } from '../../protocol/identifier.ts';
 import { isJsonObject } from '../../protocol/json.ts';
 import { jsonAnswer } from '../answers.ts';
-import { commitLoop, tookNoEffect, type Plan } from '../catalog/commit-loop.ts';
+import { commitFilesOnce, tookNoEffect, type Plan } from '../catalog/commit-loop.ts';
 import type { Seal } from '../catalog/seal.ts';
 import type { Handler } from '../handler.ts';
 import { haveTakenEffect } from '../managed/taken.ts';
@@ -49,7 +49,7 @@ async function committed(
   const now = Date.now();
   let last: Extract<Plan<readonly PlannedStep[]>, { kind: 'commit' }> | undefined;
   try {
-    return await commitLoop<readonly PlannedStep[]>(
+    return await commitFilesOnce<readonly PlannedStep[]>(
       { committer: parts.committer, seal },
       async (doubt) => {
         if (doubt && last !== undefined && (await haveTakenEffect(parts.store, last.writes))) {

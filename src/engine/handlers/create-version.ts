@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { isJsonObject } from '../../protocol/json.ts';
 import { jsonAnswer } from '../answers.ts';
-import { commitLoop, tookNoEffect, type Committer } from '../catalog/commit-loop.ts';
+import { commitFilesOnce, tookNoEffect, type Committer } from '../catalog/commit-loop.ts';
 import { NotDurable } from '../catalog/not-durable.ts';
 import type { Seal } from '../catalog/seal.ts';
 import type { Call, Handler } from '../handler.ts';
@@ -47,7 +47,7 @@ function waiting(parts: ManagedParts, { recorded }: Call): ManagedParts {
     return committer.commit(...change);
   };
   const catchUp = async (): Promise<void> => committer.catchUp?.();
-  const settle = async (key: string): Promise<void> => committer.settle?.(key);
+  const settle: Committer['settle'] = async (...asked) => committer.settle?.(...asked);
   return { ...parts, committer: { commit, catchUp, settle } };
 }
 
@@ -74,17 +74,20 @@ export async function committedVersions(
     named.add(versions);
   };
   try {
-    const planned = await commitLoop<readonly PlannedVersion[]>({ committer, seal }, async () => {
-      const plan = new VersionPlan(parts, now, held, judge);
-      const versions: PlannedVersion[] = [];
-      for (const request of requests) versions.push(await plan.add(request));
-      const writes = versions.flatMap((version) => version.writes);
-      if (writes.length === 0) return { kind: 'done', result: versions };
-      const checks = versions.flatMap((version) => version.checks);
-      const made = { kind: 'commit', checks, writes, result: versions } as const;
-      // Some of several names without the line would be a part of a batch to a rebuild.
-      return versions.length > 1 ? made : { ...made, decided: () => name(versions) };
-    });
+    const planned = await commitFilesOnce<readonly PlannedVersion[]>(
+      { committer, seal },
+      async () => {
+        const plan = new VersionPlan(parts, now, held, judge);
+        const versions: PlannedVersion[] = [];
+        for (const request of requests) versions.push(await plan.add(request));
+        const writes = versions.flatMap((version) => version.writes);
+        if (writes.length === 0) return { kind: 'done', result: versions };
+        const checks = versions.flatMap((version) => version.checks);
+        const made = { kind: 'commit', checks, writes, result: versions } as const;
+        // Some of several names without the line would be a part of a batch to a rebuild.
+        return versions.length > 1 ? made : { ...made, decided: () => name(versions) };
+      },
+    );
     await name(planned);
     finishNames(planned);
     letGo(held);

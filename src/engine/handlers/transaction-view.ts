@@ -2,7 +2,7 @@ import type { ObjectPath } from '../../protocol/identifier.ts';
 import type { OperationName } from '../../protocol/operation-name.ts';
 import type { Permit } from '../../protocol/permit.ts';
 import type { Store } from '../../store/store.ts';
-import { lastPath } from '../catalog/table-search.ts';
+import { LastPaths } from '../catalog/table-search.ts';
 import { transactionNotFound, type Transactions } from '../jobs/transactions.ts';
 import type { TransactionRecord } from '../jobs/transaction.ts';
 
@@ -30,7 +30,7 @@ export async function visibleTransaction(
 ): Promise<PlacedTransaction> {
   const stored = await parts.transactions.get(id);
   if (stored === undefined) throw transactionNotFound(id);
-  const path = await lastPath(parts.store, stored.content.table);
+  const path = await new LastPaths(parts.store).of(stored.content.table);
   if (!permit.sees(path, 'table')) throw transactionNotFound(id);
   permit.require(operation, path);
   return { record: stored.content, path };
@@ -43,10 +43,9 @@ export async function* visibleTransactions(
   operation: OperationName,
   permit: Permit,
 ): AsyncGenerator<PlacedTransaction> {
-  const paths = new Map<string, ObjectPath>();
+  const paths = new LastPaths(parts.store);
   for await (const record of parts.transactions.after(after)) {
-    const path = paths.get(record.table.id) ?? (await lastPath(parts.store, record.table));
-    paths.set(record.table.id, path);
+    const path = await paths.of(record.table);
     if (permit.sees(path, 'table') && permit.holds(operation, path)) yield { record, path };
   }
 }

@@ -13,6 +13,7 @@ import type { Fragment, FragmentIndex, IndexDefinition, Snapshot } from '../tabl
 import { keyTypeOf } from './index-kind.ts';
 import { PageWriter, pageSchema } from './page-writer.ts';
 import { encodePostings } from './postings.ts';
+import { shortEnds } from './short-ends.ts';
 
 /** A page has at most so many keys, and about so many bytes of them and of rows. */
 const PAGE_KEYS = 4096;
@@ -39,7 +40,7 @@ export async function indexFragment(work: IndexWork): Promise<FragmentIndex> {
   const key = keyTypeOf(index.type, field.type);
   const payload = index.type === 'BTREE' ? 'row' : 'postings';
   const schema = pageSchema(key, payload);
-  const writer = await PageWriter.create(snapshot.folder, index.uuid, schema);
+  const writer = await PageWriter.create(snapshot.folder, index.uuid, schema, shortEnds);
   try {
     if (index.type === 'BTREE') await writeSorted(work, writer);
     else if (index.type === 'BITMAP') await writeDistinct(work, writer);

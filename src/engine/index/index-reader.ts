@@ -21,7 +21,7 @@ import { rowsOfAll } from './row-set.ts';
 /** The ends of a file's pages. */
 interface Directory {
   readonly pages: number;
-  /** The first key of each page, and behind it the last. */
+  /** The first key of each page, and behind it the last; of long texts what bounds are made of. */
   readonly ends: Data;
   /** Pages of values, which are in order over all pages; those of NaN and null come behind. */
   readonly ordered: number;

@@ -13,7 +13,8 @@ export type Payload = 'row' | 'postings';
 
 /**
  * The schema of an index's file. Its batches are pages of keys with their rows; the
- * last batch has the first and the last key of each page instead, and no rows.
+ * last batch has the ends of each page instead, and no rows: its first and its last key, or of
+ * long texts as much as bounds are made of.
  */
 export function pageSchema(key: DataType, payload: Payload): Schema {
   const rows = payload === 'row' ? new Uint32() : new Binary();
@@ -24,16 +25,26 @@ export function pageSchema(key: DataType, payload: Payload): Schema {
 export class PageWriter {
   readonly #schema: Schema;
   readonly #file: IndexFile;
+  readonly #endsOf: (keys: Data) => Data;
   readonly #ends: Data[] = [];
 
-  private constructor(schema: Schema, file: IndexFile) {
+  private constructor(schema: Schema, file: IndexFile, endsOf: (keys: Data) => Data) {
     this.#schema = schema;
     this.#file = file;
+    this.#endsOf = endsOf;
   }
 
-  /** Begins a new file in a table's folder. */
-  static async create(folder: string, index: string, schema: Schema): Promise<PageWriter> {
-    return new PageWriter(schema, await IndexFile.create(folder, index, schema));
+  /**
+   * Begins a new file in a table's folder.
+   * @param endsOf What is kept of the first and the last key of a page; all unless it is given.
+   */
+  static async create(
+    folder: string,
+    index: string,
+    schema: Schema,
+    endsOf: (keys: Data) => Data = (keys) => keys,
+  ): Promise<PageWriter> {
+    return new PageWriter(schema, await IndexFile.create(folder, index, schema), endsOf);
   }
 
   /** A page of keys that were sorted, each with its row. */
@@ -63,7 +74,7 @@ export class PageWriter {
 
   async #page(keys: Data, payload: Data): Promise<void> {
     // A copy, since a slice would keep the whole page in memory.
-    this.#ends.push(takeData(keys, Uint32Array.of(0, keys.length - 1)));
+    this.#ends.push(this.#endsOf(takeData(keys, Uint32Array.of(0, keys.length - 1))));
     await this.#file.batch(batchOfData(this.#schema, [keys, payload], keys.length));
   }
 

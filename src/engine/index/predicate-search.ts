@@ -115,8 +115,14 @@ class Compiler {
 }
 
 /** A field inside of a column is not the column's value. */
-function hasField(node: Bound): boolean {
-  return node.kind === 'field' || boundChildren(node).some(hasField);
+function hasField(root: Bound): boolean {
+  const seen = new Set<Bound>([root]);
+  // Grows while it is gone through; an operand that stands in several places is looked at once.
+  for (const node of seen) {
+    if (node.kind === 'field') return true;
+    for (const child of boundChildren(node)) seen.add(child);
+  }
+  return false;
 }
 
 function notFalse(operand: Bound): Bound {

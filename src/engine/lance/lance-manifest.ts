@@ -66,11 +66,6 @@ export interface LanceManifest {
   readonly transaction: bigint | null;
 }
 
-/** Rows of a version that are not deleted. */
-export function lanceRows({ fragments }: Pick<LanceManifest, 'fragments'>): bigint {
-  return fragments.reduce((sum, fragment) => sum + liveRows(fragment), 0n);
-}
-
 /** Rows of a fragment that are not deleted. */
 export function liveRows({ physicalRows, deletions }: LanceFragment): bigint {
   const rows = physicalRows - deletedRows({ deletions });

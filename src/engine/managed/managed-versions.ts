@@ -101,6 +101,11 @@ export class ManagedVersions {
   }
 }
 
+/** The bytes of a record, where it was read by itself. */
+export interface FoundValue {
+  readonly value?: Uint8Array;
+}
+
 /**
  * Finishes what a crash left undone of a committed version, or what others are still
  * at: the journal gets it, then its manifest the final name.
@@ -109,9 +114,9 @@ export class ManagedVersions {
 export async function finishVersion(
   committer: Committer,
   location: string,
-  { key, content }: Pick<Stored<VersionRecord>, 'key' | 'content'>,
+  { key, value, content }: Pick<Stored<VersionRecord>, 'key' | 'content'> & FoundValue,
 ): Promise<boolean> {
-  return finaliseManifest(location, content, async () => committer.settle?.(key));
+  return finaliseManifest(location, content, async () => committer.settle?.(key, value));
 }
 
 /** The folder of a table that Lance clients write, or will. */

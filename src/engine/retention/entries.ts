@@ -21,17 +21,33 @@ export async function* entriesBelow(store: Store, prefix: string): AsyncGenerato
   }
 }
 
-/** Does work for each item, several at a time, and waits for all of it. */
+/**
+ * Does work for each item, several at a time, and waits for all of it: also when some fails,
+ * or the items do, so that nobody cleans up beside it. Then the rest is not begun.
+ */
 export async function severalAtOnce<Item>(
   items: AsyncIterable<Item> | Iterable<Item>,
   limit: number,
   work: (item: Item) => Promise<void>,
 ): Promise<void> {
   const busy = new Set<Promise<void>>();
-  for await (const item of items) {
-    const task = work(item).finally(() => busy.delete(task));
-    busy.add(task);
-    if (busy.size >= limit) await Promise.race(busy);
+  let failed: { readonly error: unknown } | undefined;
+  const ended = (task: Promise<void>, fault?: { readonly error: unknown }): void => {
+    busy.delete(task);
+    failed ??= fault;
+  };
+  try {
+    for await (const item of items) {
+      const task: Promise<void> = work(item).then(
+        () => ended(task),
+        (error: unknown) => ended(task, { error }),
+      );
+      busy.add(task);
+      if (busy.size >= limit) await Promise.race(busy);
+      if (failed !== undefined) break;
+    }
+  } finally {
+    await Promise.all(busy);
   }
-  await Promise.all(busy);
+  if (failed !== undefined) throw failed.error;
 }

@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { makeFolder } from '../../store/folder.ts';
 import { isAlive, ownMark, type ProcessMark } from '../../store/process-mark.ts';
 import type { Running } from './running.ts';
+import { unlessMissing } from './tree.ts';
 
 /** What a process says of itself: it lived then, and nothing that was under way in it began before. */
 interface Sign extends ProcessMark {
@@ -148,10 +149,25 @@ function viewOf({ atMillis, oldestMillis, host }: Sign, own: ProcessMark): View 
 
 /** Undefined for a file that went away meanwhile. */
 async function readSign(path: string): Promise<Sign | undefined> {
+  const text = await unlessMissing(readFile(path, 'utf8'));
+  return text === undefined ? undefined : (signOf(text) ?? unreadable(path));
+}
+
+function signOf(text: string): Sign | undefined {
   try {
-    return JSON.parse(await readFile(path, 'utf8')) as Sign;
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
-    throw error;
+    const said: unknown = JSON.parse(text);
+    return typeof said === 'object' && said !== null ? (said as Sign) : undefined;
+  } catch {
+    return undefined;
   }
+}
+
+/**
+ * A file whose bytes a machine lost when its power went: signs are too frequent to be brought to
+ * stable storage. A process that lives writes its own anew; until it has been silent for
+ * long this one may be of another machine, and nothing is known of what is under way there.
+ */
+async function unreadable(path: string): Promise<Sign | undefined> {
+  const stats = await unlessMissing(stat(path));
+  return stats && { pid: 0, born: '', host: '', atMillis: stats.mtimeMs, oldestMillis: 0 };
 }

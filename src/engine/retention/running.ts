@@ -5,6 +5,13 @@ export interface Lease {
   end(): Promise<void> | undefined;
 }
 
+/** So much the clock may be behind before that counts: it is set a little all the time. */
+const SET_BACK_MILLIS = 100;
+
+interface OwnLease extends Lease {
+  sinceMillis: number;
+}
+
 /** Work that waits for what was under way when it was given. */
 interface Waiting {
   readonly leases: Set<Lease>;
@@ -18,12 +25,14 @@ interface Waiting {
  * has just written.
  */
 export class Running {
-  readonly #leases = new Set<Lease>();
+  readonly #leases = new Set<OwnLease>();
   readonly #waiting = new Set<Waiting>();
   readonly #tasks = new Set<Promise<void>>();
+  /** By how much the clock is ahead of one that nobody sets. */
+  #ahead = Date.now() - performance.now();
 
   begin(): Lease {
-    const lease: Lease = { sinceMillis: Date.now(), end: () => this.#end(lease) };
+    const lease: OwnLease = { sinceMillis: Date.now(), end: () => this.#end(lease) };
     this.#leases.add(lease);
     return lease;
   }
@@ -38,10 +47,22 @@ export class Running {
     }
   }
 
-  /** When the oldest of what is under way began, in milliseconds; undefined when nothing is. */
+  /**
+   * When the oldest of what is under way began, in milliseconds; undefined when nothing is. By
+   * the clock as it is now: what is given up after it was set back is younger all the same.
+   */
   oldest(): number | undefined {
+    this.#followClock();
     const starts = [...this.#leases].map(({ sinceMillis }) => sinceMillis);
     return starts.length === 0 ? undefined : Math.min(...starts);
+  }
+
+  #followClock(): void {
+    const ahead = Date.now() - performance.now();
+    const back = this.#ahead - ahead;
+    if (back > 0 && back < SET_BACK_MILLIS) return;
+    this.#ahead = ahead;
+    if (back > 0) for (const lease of this.#leases) lease.sinceMillis -= back;
   }
 
   /**
@@ -59,7 +80,7 @@ export class Running {
     await Promise.all(this.#tasks);
   }
 
-  #end(lease: Lease): Promise<void> | undefined {
+  #end(lease: OwnLease): Promise<void> | undefined {
     this.#leases.delete(lease);
     return this.#waiting.size === 0 ? undefined : this.#endWaiting(lease);
   }

@@ -3,7 +3,7 @@ import { CatalogError } from '../../protocol/errors.ts';
 import type { Check, Store } from '../../store/store.ts';
 import { decodeBranch, encodeBranch } from '../catalog/branch-codec.ts';
 import { children } from '../catalog/children.ts';
-import { commitLoop, tookNoEffect, type Committer } from '../catalog/commit-loop.ts';
+import { commitFilesOnce, tookNoEffect, type Committer } from '../catalog/commit-loop.ts';
 import { branchesOf, branchKey, headKey, prefixRange } from '../catalog/keys.ts';
 import { absent, unchanged } from '../catalog/reader.ts';
 import type { BranchRecord, Stored, TableRecord, VersionRecord } from '../catalog/records.ts';
@@ -131,7 +131,7 @@ export class Branches {
     id: string,
     folders: Set<string>,
   ): Promise<BranchRecord> {
-    return commitLoop<BranchRecord>({ committer: this.#committer, seal }, async (doubt) => {
+    return commitFilesOnce<BranchRecord>({ committer: this.#committer, seal }, async (doubt) => {
       const current = await table();
       const there = await this.find(current.content.id, name);
       if (doubt && there?.content.id === id) return { kind: 'done', result: there.content };

@@ -31,8 +31,8 @@ export class OpenFiles {
       return await work(await entry.opened);
     } finally {
       entry.users--;
-      entry.opened.catch(() => this.#entries.delete(path));
-      if (this.#entries.size > OPEN_FILES) void this.#shrink(OPEN_FILES);
+      entry.opened.catch(() => this.#forget(path, entry));
+      if (this.#entries.size > OPEN_FILES) void this.#shrink(OPEN_FILES).catch(() => undefined);
     }
   }
 
@@ -53,6 +53,11 @@ export class OpenFiles {
       this.#entries.delete(path);
       await opened.handle.close();
     }
+  }
+
+  /** Somebody may have opened it again meanwhile. */
+  #forget(path: string, entry: Entry): void {
+    if (this.#entries.get(path) === entry) this.#entries.delete(path);
   }
 
   async #shrink(size: number): Promise<void> {

@@ -1,12 +1,12 @@
 import { sep } from 'node:path';
 import type { RecordBatch, Schema } from 'apache-arrow';
 import type { Flushes } from '../../store/flushes.ts';
-import { commitLoop, tookNoEffect, type Committer } from '../catalog/commit-loop.ts';
+import { commitFilesOnce, tookNoEffect, type Committer } from '../catalog/commit-loop.ts';
 import { versionKey } from '../catalog/keys.ts';
 import { requireDurable } from '../catalog/not-durable.ts';
 import { unchanged } from '../catalog/reader.ts';
 import type { Stored, TableRecord, VersionRecord } from '../catalog/records.ts';
-import { ManagedVersions } from '../managed/managed-versions.ts';
+import { ManagedVersions, type FoundValue } from '../managed/managed-versions.ts';
 import { Attempts } from './attempts.ts';
 import { Branches, branchNotFound } from './branches.ts';
 import { MAIN, MAIN_CHAIN, type Chain } from './chain.ts';
@@ -28,8 +28,8 @@ import { removeVersions, type Removal, type RemovalParts } from './version-remov
 import { Waste } from '../retention/waste.ts';
 import { VersionStore, type VersionPage } from './version-store.ts';
 
-/** A version's record, and a key that it was found under. */
-type FoundVersion = Pick<Stored<VersionRecord>, 'key' | 'content'>;
+/** A version's record, and a key that it was found under, which may be that of a head. */
+type FoundVersion = Pick<Stored<VersionRecord>, 'key' | 'content'> & FoundValue;
 
 /** The tables that this engine writes, with their data files and manifests; and the versions of all tables. */
 export class Tables {
@@ -259,7 +259,7 @@ export class Tables {
     const chain = commit.chain ?? MAIN_CHAIN;
     const place = { tableId: table.id, folder: this.folder(table), chain };
     const attempts = new Attempts<Committed>(this.#manifests, this.#versions, place);
-    return commitLoop({ committer: this.#committer, seal: commit.seal }, async (doubt) => {
+    return commitFilesOnce({ committer: this.#committer, seal: commit.seal }, async (doubt) => {
       const first = attempts.none;
       const taken = doubt ? await attempts.taken() : undefined;
       if (taken !== undefined) return { kind: 'done', result: taken };
@@ -267,6 +267,9 @@ export class Tables {
       const current = first ? commit.table : await commit.current();
       if (current.content.id !== table.id) throw tableReplaced();
       const head = await this.#stored(table.id, undefined, chain);
+      // One that took effect since it was looked for stands in this head, or below it.
+      const late = doubt ? await attempts.taken() : undefined;
+      if (late !== undefined) return { kind: 'done', result: late };
       const further = (await commit.checks?.()) ?? [];
       const staged = await this.#staged(head, commit, chain);
       const undo = () => this.#manifests.unstage(this.folder(table), staged.record);
@@ -302,13 +305,13 @@ export class Tables {
   }
 
   /** Gives a version its final name, once the journal has it: then it is there for good, also when nothing else of its commit is left. */
-  async #finish(table: TableRecord, { key, content }: FoundVersion): Promise<void> {
-    const settle = async () => this.#committer.settle?.(key);
+  async #finish(table: TableRecord, { key, value, content }: FoundVersion): Promise<void> {
+    const settle = async () => this.#committer.settle?.(key, value);
     await this.#manifests.finalise(this.folder(table), content, settle);
   }
 
-  async #load(table: TableRecord, { key, content }: FoundVersion): Promise<Manifest> {
-    const settle = async () => this.#committer.settle?.(key);
+  async #load(table: TableRecord, { key, value, content }: FoundVersion): Promise<Manifest> {
+    const settle = async () => this.#committer.settle?.(key, value);
     return this.#manifests.load(this.folder(table), content, settle);
   }
 

@@ -158,7 +158,8 @@ async function expandAll(
   for (const { leaf, fuzzy } of queries) {
     let left = leaf.kind === 'match' ? leaf.maxExpansions : 0;
     for (const word of fuzzy) {
-      const near = await tokensNear(opened, word, turn);
+      // Nothing of what it finds would be looked for.
+      const near = left === 0 ? [] : await tokensNear(opened, word, turn);
       const kept = [...near].sort().slice(0, left);
       expansions.set(word, kept);
       left -= kept.length;

@@ -57,7 +57,7 @@ export async function scannedTexts(
     const texts = textsOf(batch.data.children[0]!);
     for (let row = 0; row < batch.numRows; row++) {
       table.add(texts(row));
-      if (row % 1024 === 0) await pace.turn();
+      if (row % 16 === 0) await pace.turn();
     }
     release?.();
   }

@@ -15,6 +15,8 @@ export interface SearchWord {
 export interface FuzzyWord extends SearchWord {
   /** What tokens that are near it begin with. */
   readonly prefix: string;
+  /** How many edits it may be away. */
+  readonly edits: number;
   readonly near: NearWords;
 }
 
@@ -31,6 +33,10 @@ export interface SearchWords {
 const MOST_WORDS = 1024;
 /** So many words are looked at for different ones. */
 const MOST_PIECES = 2 ** 14;
+/** So many words all queries of a search may have together. */
+const MOST_TOGETHER = 2 ** 14;
+/** For each edit of each misspelt word many words of the column are compared with it. */
+const MOST_EDITS_TOGETHER = 512;
 
 /** @throws CatalogError InvalidInput for too many words. */
 export function searchWords(leaf: LeafQuery, { index }: SearchedText): SearchWords {
@@ -40,6 +46,22 @@ export function searchWords(leaf: LeafQuery, { index }: SearchedText): SearchWor
   const kept = leaf.kind === 'phrase' ? allWords(tokenizer, leaf) : distinctWords(tokenizer, leaf);
   if (!isFuzzy) return { leaf, exact: kept, fuzzy: [] };
   return { leaf, exact: [], fuzzy: kept.map((word) => fuzzyWord(word, leaf)) };
+}
+
+/**
+ * What a search costs is bounded by what it asks for, not by what it finds on its way: its answer
+ * must not depend on how rows lie in files.
+ * @throws CatalogError InvalidInput for too many words, or edits of them, in all queries of a search.
+ */
+export function checkTogether(queries: readonly SearchWords[]): void {
+  const words = queries.reduce((sum, { exact, fuzzy }) => sum + exact.length + fuzzy.length, 0);
+  if (words > MOST_TOGETHER) throw tooMany(MOST_TOGETHER, 'words');
+  const edits = queries.flatMap(({ fuzzy }) => fuzzy).reduce((sum, { edits: own }) => sum + own, 0);
+  if (edits <= MOST_EDITS_TOGETHER) return;
+  throw new CatalogError(
+    'InvalidInput',
+    `the words of a full-text search may be at most ${MOST_EDITS_TOGETHER} edits away together, not ${edits}`,
+  );
 }
 
 function allWords(tokenizer: Tokenizer, { terms }: LeafQuery): readonly SearchWord[] {
@@ -74,7 +96,8 @@ function tooMany(most: number, words: string): CatalogError {
 function fuzzyWord(word: SearchWord, { fuzziness, prefixLength }: MatchQuery): FuzzyWord {
   const { token } = word;
   const prefix = Array.from(token).slice(0, prefixLength).join('');
-  return { ...word, prefix, near: new NearWords(token, fuzziness ?? editsFor(token)) };
+  const edits = fuzziness ?? editsFor(token);
+  return { ...word, prefix, edits, near: new NearWords(token, edits) };
 }
 
 /** How far a word may be away when nothing is said: no edit for one of two bytes, one up to five, then two. */

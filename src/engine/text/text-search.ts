@@ -6,7 +6,7 @@ import type { AllowedRows } from './allowed-rows.ts';
 import { findWords, type TextPlace, type WordsFound } from './column-texts.ts';
 import { END, nothing, type Cursor } from './cursor.ts';
 import { queryCursor, type QueryWords } from './query-cursor.ts';
-import { searchWords, type SearchWords } from './search-words.ts';
+import { checkTogether, searchWords } from './search-words.ts';
 import type { TextPlan } from './text-plan.ts';
 import { leavesOf, type LeafQuery } from './text-query.ts';
 
@@ -57,9 +57,13 @@ async function wordsOfAll(
   place: TextPlace,
 ): Promise<ReadonlyMap<LeafQuery, QueryWords>> {
   const words = new Map<LeafQuery, QueryWords>();
-  for (const text of texts) {
-    const leaves = leavesOf(query).filter(({ column }) => column === text.column);
-    const searched: readonly SearchWords[] = leaves.map((leaf) => searchWords(leaf, text));
+  const all = leavesOf(query);
+  const asked = texts.map((text) => {
+    const leaves = all.filter(({ column }) => column === text.column);
+    return { text, searched: leaves.map((leaf) => searchWords(leaf, text)) };
+  });
+  checkTogether(asked.flatMap(({ searched }) => searched));
+  for (const { text, searched } of asked) {
     const found: WordsFound = await findWords(place, text, searched);
     for (const each of searched) words.set(each.leaf, { words: each, found });
   }

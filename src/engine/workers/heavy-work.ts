@@ -3,6 +3,7 @@ import { layoutOf, widthOf } from '../../arrow/layout.ts';
 import type { QueryRequest } from '../query/request.ts';
 import { PORTION_BYTES } from '../query/gather.ts';
 import type { Formula } from '../query/formula.ts';
+import { stepsOf } from '../query/formula-steps.ts';
 import { allFiles, type NearestPlan, type QueryPlan } from '../query/plan.ts';
 import { prunedFiles } from '../query/pruning.ts';
 import type { ScanFile } from '../query/scan.ts';
@@ -14,6 +15,7 @@ import { isCovered } from '../vector-index/index-use.ts';
 import { bytesOf, type Fragment, type Snapshot } from '../table/snapshot.ts';
 import { defaultTextOptions, piecesOfCharacter } from '../text/text-options.ts';
 import { unindexed, type TextPlan } from '../text/text-plan.ts';
+import { leavesOf, type TextQuery } from '../text/text-query.ts';
 import { snapshotMessage } from './snapshot-message.ts';
 import type { ThreadPool } from './thread-pool.ts';
 
@@ -43,6 +45,8 @@ export class HeavyWork {
     if (this.#pool.size === 0) return false;
     if (sort !== null && snapshot.rows > MANY_ROWS) return true;
     if (text !== null && this.#isMuchText(snapshot, text)) return true;
+    if (filter !== null && isLong(filter, scannedRows(files))) return true;
+    if (formulasOf(plan).some((formula) => isLong(formula, answeredRows(plan)))) return true;
     if (filter === null && nearest === null) return false;
     if (nearest?.index != null && this.#isLightSearch(plan, nearest)) return false;
     const searched = nearest === null ? [] : [nearest.column.column];
@@ -70,7 +74,7 @@ export class HeavyWork {
     if (this.#pool.size === 0) return false;
     const files = prunedFiles(snapshot, allFiles(snapshot), predicate);
     const open = files.filter(({ certain }) => certain !== true);
-    return this.#isMuch(snapshot, open, predicate.columns);
+    return isLong(predicate, scannedRows(open)) || this.#isMuch(snapshot, open, predicate.columns);
   }
 
   /** The bytes of the answer. @throws CatalogError as when the query is run here. */
@@ -103,7 +107,7 @@ export class HeavyWork {
           piecesOfCharacter(index.text ?? defaultTextOptions),
       0,
     );
-    return pieces > Math.min(this.#lightBytes, LIGHT_TEXT);
+    return pieces * (1 + misspelt(text.query)) > Math.min(this.#lightBytes, LIGHT_TEXT);
   }
 
   #isMuch({ schema }: Snapshot, files: readonly ScanFile[], names: readonly string[]): boolean {
@@ -111,6 +115,41 @@ export class HeavyWork {
     const fragments = [...new Set(scanned.map(({ fragment }) => fragment))];
     return columnBytes(schema, fragments, names) > this.#lightBytes;
   }
+}
+
+/** So many steps keep others waiting: a tenth of a second. */
+const LONG_STEPS = 2 ** 25;
+/** An expression of fewer is passed over whatever the rows are: bytes say enough of it. */
+const FEW_STEPS = 30;
+
+/** Whether evaluating a formula takes long, of whatever few bytes. */
+function isLong(formula: Formula, rows: number): boolean {
+  const steps = stepsOf(formula);
+  return steps >= FEW_STEPS && steps * rows > LONG_STEPS;
+}
+
+function scannedRows(files: readonly ScanFile[]): number {
+  const scanned = files.filter(({ lookup }) => lookup?.narrow !== true);
+  return scanned.reduce((sum, file) => sum + (file.rows ?? file.fragment.physicalRows), 0);
+}
+
+/** The rows that projections may be computed for. */
+function answeredRows({ files, window }: QueryPlan): number {
+  const rows = files.reduce((sum, file) => sum + (file.rows ?? file.fragment.physicalRows), 0);
+  return Math.min(rows, window.limit ?? Infinity);
+}
+
+function formulasOf({ projections }: QueryPlan): readonly Formula[] {
+  return projections.flatMap((each) => (each.kind === 'formula' ? [each.formula] : []));
+}
+
+/** About how many words of a search may be misspelt: each word of a text is compared with all of them. */
+function misspelt(query: TextQuery): number {
+  return leavesOf(query).reduce(
+    (sum, leaf) =>
+      leaf.kind === 'match' && leaf.fuzziness !== 0 ? sum + leaf.terms.length / 8 : sum,
+    0,
+  );
 }
 
 /** Beside its keys a sort holds, for each row, the order and the words that it sorts by. */

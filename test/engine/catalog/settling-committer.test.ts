@@ -45,6 +45,18 @@ describe('a commit', () => {
     expect(said).toEqual(['committed', 'settled']);
   });
 
+  it('of another process upon one of this is written down, though that is still on its way', async () => {
+    const said: string[] = [];
+    const { committer, go } = slowJournal(said);
+    const commit = committer.commit([], [write]);
+    await committer.settle('k', Buffer.from('newer'));
+    expect(said).toEqual(['caught up']);
+    const settled = committer.settle('k', Buffer.from('v')).then(() => said.push('settled'));
+    go();
+    await Promise.all([commit, settled]);
+    expect(said).toEqual(['caught up', 'committed', 'settled']);
+  });
+
   it('of another process is written down before its keys are settled', async () => {
     const said: string[] = [];
     const { committer } = slowJournal(said);

@@ -5,6 +5,7 @@ import { Int64, vectorFromArray } from 'apache-arrow';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { refusalOf, streamOf } from '../../support/engine-table.ts';
 import { freshEngine, type TestEngine } from '../../support/engine.ts';
+import { ownFiles } from '../../support/own-files.ts';
 import { TestPermit } from '../../support/permit.ts';
 import { ask, lancedb, type Sent } from '../../support/request.ts';
 
@@ -214,8 +215,7 @@ describe('DeclareTable refuses, and changes nothing:', () => {
   ];
 
   async function state(): Promise<unknown> {
-    const files = await readdir(engine.data, { recursive: true });
-    const tables = files.filter((name) => !/^(store|catalog)/.test(name)).toSorted();
+    const tables = await ownFiles(engine.data);
     return { names: await names(), tables, taken: (await post('/v1/table/taken/describe')).json };
   }
 

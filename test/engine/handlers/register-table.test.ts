@@ -7,6 +7,7 @@ import { droppedKey } from '../../../src/engine/catalog/keys.ts';
 import { refusalOf, streamOf } from '../../support/engine-table.ts';
 import { freshEngine, type TestEngine } from '../../support/engine.ts';
 import { lanceTable } from '../../support/lance-table.ts';
+import { ownFiles } from '../../support/own-files.ts';
 import { TestPermit } from '../../support/permit.ts';
 import { ask, lancedb, type Sent } from '../../support/request.ts';
 
@@ -100,11 +101,11 @@ describe('RegisterTable', () => {
   });
 
   it('is undone by DeregisterTable, and done again', async () => {
-    const files = await readdir(place('set'), { recursive: true });
+    const files = (await readdir(place('set'), { recursive: true })).toSorted();
     await register('t', { location: place('set'), properties: { a: '1' } });
     const gone = await post('/v1/table/t/deregister');
     expect(gone.json).toEqual({ id: ['t'], location: place('set'), properties: { a: '1' } });
-    expect(await readdir(place('set'), { recursive: true })).toEqual(files);
+    expect((await readdir(place('set'), { recursive: true })).toSorted()).toEqual(files);
     expect(await refusalOf(post('/v1/table/t/describe'))).toBe('4 table /t does not exist');
     const again = await register('a$u', { location: place('set') });
     expect(again.json).toEqual({ location: place('set'), properties: {} });
@@ -216,10 +217,9 @@ describe('RegisterTable refuses, and changes nothing:', () => {
   ];
 
   async function state(): Promise<unknown> {
-    const files = await readdir(engine.data, { recursive: true });
     return {
       tables: (await ask(engine.backend, 'GET /v1/table')).json,
-      files: files.filter((name) => !/^(store|catalog)/.test(name)).toSorted(),
+      files: await ownFiles(engine.data),
       taken: (await post('/v1/table/taken/describe')).json,
     };
   }

@@ -1,7 +1,7 @@
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Int64, Utf8, vectorFromArray } from 'apache-arrow';
+import { Int64, LargeUtf8, Utf8, vectorFromArray } from 'apache-arrow';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { openFile } from '../../../src/arrow/file-reader.ts';
 import { bytesAccess } from '../../../src/engine/table/random-access.ts';
@@ -123,6 +123,37 @@ it('has pages of few keys where keys are long, so that one is found without read
     expect(found.map((row) => Number(row['_rowoffset']))).toEqual([7, 47]);
     expect(await table.post('count_rows', { predicate: "text like '39 39%'" })).toBe(2);
     await table.post(`index/${index_type}/drop`);
+  }
+});
+
+it('says where long keys are by their beginnings, also where many begin alike', async () => {
+  const text = (row: number) =>
+    `${row < 20 ? 'ä'.repeat(40) : 'z'}${row % 20}${' '.repeat(20_000)}`;
+  const rows = Array.from({ length: 40 }, (_, row) => row);
+  for (const type of [new Utf8(), new LargeUtf8()]) {
+    const long = { text: vectorFromArray([...rows.map(text), null, 'z'], type) };
+    await table.send('create?mode=overwrite', { body: streamOf(long) });
+    const before = new Set(await indexFiles());
+    await create({ column: 'text', index_type: 'BTREE', name: String(type) });
+    const [path] = (await indexFiles()).filter((name) => !before.has(name));
+    const file = await openFile(
+      bytesAccess(await readFile(join(table.engine.data, 'tables', path!))),
+    );
+    const last = file.batchRows.length - 1;
+    expect(last).toBeGreaterThan(2);
+    const bytes = file.columnBytes(last, 0);
+    expect(bytes).toBeLessThan(80 * (last + 1));
+    const found = async (filter: string) =>
+      (await table.rows({ columns: ['_rowoffset'], filter })).map((row) =>
+        Number(row['_rowoffset']),
+      );
+    for (const row of [0, 7, 19, 20, 39])
+      expect(await found(`text = '${text(row)}'`)).toEqual([row]);
+    expect(await found("text = 'z'")).toEqual([41]);
+    expect(await found(`text = '${'ä'.repeat(40)}'`)).toEqual([]);
+    expect(await found(`text < '${'ä'.repeat(39)}'`)).toEqual([...rows.slice(20), 41]);
+    expect(await found(`text > '${text(7)}' and text < 'z'`)).toEqual([]);
+    expect(await found('text is null')).toEqual([40]);
   }
 });
 

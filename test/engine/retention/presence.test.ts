@@ -1,6 +1,6 @@
-import { readdir, writeFile } from 'node:fs/promises';
+import { readdir, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { Horizon } from '../../../src/engine/retention/horizon.ts';
 import { Presence } from '../../../src/engine/retention/presence.ts';
 import { ownMark } from '../../../src/store/process-mark.ts';
@@ -48,6 +48,24 @@ describe('the processes of a data folder', () => {
     await one.close();
   });
 
+  it('keep everything for a while when one cannot be understood, as after a loss of power', async () => {
+    const path = await folder();
+    const one = await Presence.open(path, new Running());
+    for (const text of ['', '{"pid":', 'null']) {
+      await writeFile(join(path, 'torn.json'), text);
+      expect(await one.others()).toEqual([
+        { seenMillis: expect.any(Number), oldestMillis: -10_000 },
+      ]);
+      expect(await one.isGone('torn.json')).toBe(false);
+    }
+    const long = new Date(Date.now() - 2 * 3_600_000);
+    await utimes(join(path, 'torn.json'), long, long);
+    expect(await one.others()).toEqual([]);
+    expect(await one.isGone('torn.json')).toBe(true);
+    expect(await readdir(path)).toEqual([one.name]);
+    await one.close();
+  });
+
   it('count those of other machines, whose clocks may differ', async () => {
     const path = await folder();
     const one = await Presence.open(path, new Running());
@@ -72,6 +90,25 @@ describe('what can go', () => {
     expect(look.isForgotten(lease.sinceMillis - 1000)).toBe(false);
     expect(look.isForgotten(lease.sinceMillis - 120_000)).toBe(true);
     expect(look.isLeft(lease.sinceMillis - 1000)).toBe(true);
+  });
+
+  it('is nothing that came after something under way, also when the clock was set back meanwhile', async () => {
+    const running = new Running();
+    const horizon = new Horizon(running);
+    const lease = running.begin();
+    const clock = vi.spyOn(Date, 'now');
+    try {
+      const began = lease.sinceMillis;
+      clock.mockImplementation(() => began - 3_600_000);
+      expect((await horizon.look()).isForgotten(began - 3_600_000 + 1)).toBe(false);
+      // Long after, by the clock that was set back.
+      clock.mockImplementation(() => began - 3_600_000 + 600_000);
+      expect((await horizon.look()).isForgotten(began - 3_600_000 + 1)).toBe(false);
+      expect((await horizon.look()).isForgotten(began - 3_600_000 - 120_000)).toBe(true);
+    } finally {
+      clock.mockRestore();
+      await lease.end();
+    }
   });
 
   it('is nothing that came after the look', async () => {

@@ -6,13 +6,18 @@ import type { RecordBatch } from 'apache-arrow';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { batchOf } from '../../../src/arrow/select.ts';
 import { tookNoEffect } from '../../../src/engine/catalog/commit-loop.ts';
+import { headKey } from '../../../src/engine/catalog/keys.ts';
 import { absent } from '../../../src/engine/catalog/reader.ts';
 import { encodeTable } from '../../../src/engine/catalog/records-codec.ts';
 import type { Stored, TableRecord } from '../../../src/engine/catalog/records.ts';
+import { commitDerived } from '../../../src/engine/change/derived-commit.ts';
+import type { Wrote } from '../../../src/engine/change/removal.ts';
+import { CatalogError } from '../../../src/protocol/errors.ts';
 import { appended, overwritten } from '../../../src/engine/table/change.ts';
 import { FragmentReader } from '../../../src/engine/table/fragment-reader.ts';
 import { MemoryBudget } from '../../../src/engine/table/memory-budget.ts';
 import { decodeManifest, encodeManifest } from '../../../src/engine/table/manifest.ts';
+import type { Snapshot } from '../../../src/engine/table/snapshot.ts';
 import { Tables } from '../../../src/engine/table/tables.ts';
 import { Flushes } from '../../../src/store/flushes.ts';
 import type { Store } from '../../../src/store/store.ts';
@@ -133,6 +138,80 @@ describe('commits', () => {
     expect(await append(slow, [2n])).toBe(2n);
     expect(await numbers()).toEqual([1n, 2n]);
   });
+
+  /** Tables whose first commit is of unknown outcome, and takes effect when the head is read next. */
+  function dying(): Tables {
+    let late: (() => Promise<unknown>) | undefined;
+    const head = headKey(record.id, 'main');
+    return new Tables({
+      root,
+      memory: new MemoryBudget(0),
+      store: Object.assign(Object.create(store) as Store, {
+        async get(key: string) {
+          if (key === head) await late?.();
+          if (key === head) late = undefined;
+          return store.get(key);
+        },
+      }),
+      committer: {
+        async commit(checks, writes) {
+          if (late !== undefined || (await store.get(head)) === undefined) throw new Error('no');
+          if (died) return store.commit(checks, writes);
+          died = true;
+          late = () => store.commit(checks, writes);
+          return { kind: 'unknown', reason: 'the line went dead' };
+        },
+      },
+    });
+  }
+  let died = false;
+  beforeEach(() => (died = false));
+
+  it('adds rows once when one takes effect while it is looked for', async () => {
+    await create([1n]);
+    expect(await append(dying(), [2n])).toBe(2n);
+    expect((await tables.snapshot(record)).version).toBe(2n);
+    expect(await numbers()).toEqual([1n, 2n]);
+  });
+
+  it.each([
+    ['a rule', new CatalogError('PermissionDenied', 'no rows today')],
+    ['a fault', new Error('no memory')],
+  ])(
+    'does not say that nothing was made when %s keeps it from being tried again after an attempt of unknown outcome',
+    async (_, fault) => {
+      await create([1n]);
+      let late: (() => Promise<unknown>) | undefined;
+      const slow = new Tables({
+        root,
+        store,
+        memory: new MemoryBudget(0),
+        committer: {
+          async commit(checks, writes) {
+            late = () => store.commit(checks, writes);
+            return { kind: 'unknown', reason: 'the line went dead' };
+          },
+        },
+      });
+      const derive = async (base: Snapshot, wrote: Wrote) => {
+        const files = await slow.write(record, schema, stream(batch([2n])));
+        wrote(files.map(({ file }) => file));
+        return { ...appended(base, files), result: null };
+      };
+      const change = commitDerived({
+        tables: slow,
+        table: stored,
+        current: async () => stored,
+        derive,
+        judge: async () => {
+          if (late !== undefined) throw fault;
+        },
+      });
+      await expect(change).rejects.toMatchObject({ row: { name: 'ServiceUnavailable' } });
+      await late?.();
+      expect(await numbers()).toEqual([1n, 2n]);
+    },
+  );
 
   it('keeps every version readable after rows were overwritten', async () => {
     await create([1n, 2n]);

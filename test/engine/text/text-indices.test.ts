@@ -207,6 +207,14 @@ describe('a text index', () => {
     expect(await refused(searched.ids(match(words(1025), 'text', { fuzziness: 1 })))).toBe(
       `13 ${tooMany} 1024 different words at once`,
     );
+    const near = (count: number) => match(words(count), 'text', { fuzziness: 8 });
+    expect(await searched.ids(near(64))).not.toEqual([]);
+    expect(await refused(searched.ids(near(65)))).toBe(
+      '13 the words of a full-text search may be at most 512 edits away together, not 520',
+    );
+    const should = Array(17).fill(match(words(1000)).query);
+    const many = { boolean: { must: [], should, must_not: [] } };
+    expect(await refused(searched.ids({ query: many }))).toBe(`13 ${tooMany} 16384 words at once`);
     expect(await refused(searched.ids(phrase('dog '.repeat(1025))))).toBe(
       `13 ${tooMany} 1024 words at once`,
     );

@@ -179,6 +179,31 @@ describe('heavy work', () => {
     expect(column.isHeavyCount(stored.snapshot, test('id % 7 > value'))).toBe(true);
   });
 
+  it('is to evaluate long expressions on many rows, of whatever few bytes', () => {
+    pool = new ThreadPool(1);
+    const easy = new HeavyWork(pool, new MemoryBudget(2 ** 30));
+    const chain = (count: number) =>
+      Array.from({ length: count }, (_, at) => `id = ${at} - value`).join(' or ');
+    const filters: readonly (readonly [string, boolean])[] = [
+      [chain(3), false],
+      [chain(3000), true],
+      ["name like '%1%'", false],
+      [Array(30).fill("name like '%1%2%'").join(' or '), true],
+      [Array(30).fill("regexp_like(name, '(1|2)*3')").join(' or '), true],
+      [`levenshtein(name, '${'x'.repeat(1000)}') < 3`, true],
+    ];
+    for (const [filter, isHeavy] of filters) {
+      expect(easy.isHeavyQuery(plan({ filter })), filter.slice(0, 60)).toBe(isHeavy);
+      expect(easy.isHeavyCount(stored.snapshot, test(filter)), filter.slice(0, 60)).toBe(isHeavy);
+    }
+    const far = {
+      columns: { column_aliases: { far: `levenshtein(name, '${'x'.repeat(1000)}')` } },
+      k: ROWS,
+    };
+    expect(easy.isHeavyQuery(plan(far))).toBe(true);
+    expect(easy.isHeavyQuery(plan({ ...far, k: 2 }))).toBe(false);
+  });
+
   it('is never to pass rows on, and nothing where there are no threads', () => {
     pool = new ThreadPool(0);
     const none = new HeavyWork(pool, new MemoryBudget(0));
