@@ -13,7 +13,7 @@ import { LruCache } from '../lru-cache.ts';
 import { indexColumns } from './index-columns.ts';
 import type { ColumnCache } from '../table/column-cache.ts';
 import type { OpenFiles } from '../table/open-files.ts';
-import { placesOf } from './key-places.ts';
+import { placesOf, stretchesWith } from './key-places.ts';
 import type { LeafLookup } from './lookup.ts';
 import { decodePostings } from './postings.ts';
 import { rowsOfAll } from './row-set.ts';
@@ -25,6 +25,8 @@ interface Directory {
   readonly ends: Data;
   /** Pages of values, which are in order over all pages; those of NaN and null come behind. */
   readonly ordered: number;
+  /** The ends of those. */
+  readonly orderedEnds: Data;
 }
 
 /** Memory for directories, in bytes. */
@@ -63,8 +65,9 @@ export class IndexReader {
   async rowsOf(folder: string, leaf: LeafLookup, of: number): Promise<Uint32Array | null> {
     const path = join(folder, leaf.file.path);
     const directory = await this.#directory(path, leaf);
-    const pages = pagesOf(directory, leaf);
     const asked = leaf.type === 'LABEL_LIST' ? undefined : valuesAsked(leaf.test);
+    const pages =
+      (asked && stretchesWith(directory.orderedEnds, asked)) ?? pagesOf(directory, leaf);
     const isMany = pages.length > MANY_PAGES && pages.length > PAGES_SHARE * directory.pages;
     if (leaf.type === 'BTREE' && isMany && asked === undefined) return null;
     const lists: Uint32Array[] = [];
@@ -115,7 +118,8 @@ export class IndexReader {
     const last = await this.#files.use(path, async ({ file }) => file.batchRows.length - 1);
     const [ends] = await this.#columns(path, last, [0]);
     const ordered = type === 'LABEL_LIST' ? 0 : orderedPages(ends!, last);
-    const directory = { pages: last, ends: ends!, ordered };
+    const orderedEnds = sliceData(ends!, 0, 2 * ordered);
+    const directory = { pages: last, ends: ends!, ordered, orderedEnds };
     this.#directories.set(path, directory, bytesOfData(ends!));
     return directory;
   }
@@ -177,9 +181,17 @@ function chosenOf(leaf: LeafLookup, keys: Data, places: Uint32Array | undefined)
   return chosen.map((at) => places[at]!);
 }
 
+const schemas = new WeakMap<Field, Schema>();
+
+function keysSchema(column: Field): Schema {
+  const schema = schemas.get(column) ?? new Schema([new Field(column.name, column.type, true)]);
+  schemas.set(column, schema);
+  return schema;
+}
+
 /** Keys as the rows of the column that the test reads; an item stands in a list of its own. */
 function keysBatch({ type, column }: LeafLookup, keys: Data): RecordBatch {
-  const schema = new Schema([new Field(column.name, column.type, true)]);
+  const schema = keysSchema(column);
   if (type !== 'LABEL_LIST') return batchOfData(schema, [keys], keys.length);
   const { length } = keys;
   const offsets = Int32Array.from({ length: length + 1 }, (_, at) => at);

@@ -1,6 +1,6 @@
 import type { BatchSource } from '../table/fragment-reader.ts';
 import type { Snapshot } from '../table/snapshot.ts';
-import { needOf, NO_COLUMNS, ROW_ID, ROW_OFFSET, withComputed } from './computed-columns.ts';
+import { needOf, NO_COLUMNS, rowFieldsOf } from './computed-columns.ts';
 import { bindPredicate, countWhere, type Formula } from './formula.ts';
 import { Pace } from './pace.ts';
 import { allFiles } from './plan.ts';
@@ -13,7 +13,7 @@ import { Scanner, type ScanFile } from './scan.ts';
  * @throws CatalogError TableColumnNotFound or InvalidInput for what is wrong with it.
  */
 export function predicateOf({ schema }: Snapshot, predicate: string): Formula {
-  return bindPredicate('predicate', predicate, withComputed(schema, [ROW_ID, ROW_OFFSET]));
+  return bindPredicate('predicate', predicate, rowFieldsOf(schema));
 }
 
 /**

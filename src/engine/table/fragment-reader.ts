@@ -23,6 +23,7 @@ import { textSource, type TextSource } from '../text/text-source.ts';
 import { Lease, ReadMemory } from './read-memory.ts';
 import type { RowIds } from './row-ids.ts';
 import { fragmentKey, type Fragment, type Snapshot } from './snapshot.ts';
+import { batchBytes } from './small-batches.ts';
 import { storedSizes, type BatchSize } from './stored-sizes.ts';
 import { workAhead } from './work-ahead.ts';
 
@@ -124,6 +125,9 @@ interface Reading {
   readonly rows: number;
   readonly range: RowRange | undefined;
 }
+
+/** Rows side by side whose buffers are so small together are not copied: their memory holds little else. */
+const FEW_BYTES = 2 ** 14;
 
 /** Memory for lists of deleted rows, in bytes. */
 const DELETIONS_BYTES = 16 * 2 ** 20;
@@ -287,6 +291,10 @@ export class FragmentReader implements BatchSource {
       const first = stretch[0]!;
       const range = { start: first, count: stretch.at(-1)! + 1 - first };
       const { batch, release } = await this.#columns(plan, { index, rows: range.count, range });
+      if (range.count === stretch.length && batchBytes(batch) <= FEW_BYTES) {
+        parts.push(batch);
+        continue;
+      }
       parts.push(
         take(
           batch,
