@@ -64,7 +64,7 @@ export class IndexReader {
    */
   async rowsOf(folder: string, leaf: LeafLookup, of: number): Promise<Uint32Array | null> {
     const path = join(folder, leaf.file.path);
-    const directory = await this.#directory(path, leaf);
+    const directory = this.#directories.get(path) ?? (await this.#directory(path, leaf));
     const asked = leaf.type === 'LABEL_LIST' ? undefined : valuesAsked(leaf.test);
     const pages =
       (asked && stretchesWith(directory.orderedEnds, asked)) ?? pagesOf(directory, leaf);
@@ -73,7 +73,9 @@ export class IndexReader {
     const lists: Uint32Array[] = [];
     let count = 0;
     for (const page of pages) {
-      for (const rows of await this.#pageRows(path, leaf, page, asked)) {
+      const columns = this.#columns(path, page, [0, 1]);
+      const [keys, found] = columns instanceof Promise ? await columns : columns;
+      for (const rows of rowsIn(leaf, keys!, found!, asked)) {
         lists.push(rows);
         count += rows.length;
       }
@@ -92,29 +94,7 @@ export class IndexReader {
     }
   }
 
-  /** @param asked The values of which a key must have one; undefined where that is not known. */
-  async #pageRows(
-    path: string,
-    leaf: LeafLookup,
-    page: number,
-    asked: readonly RangeValue[] | undefined,
-  ): Promise<readonly Uint32Array[]> {
-    const columns = await this.#columns(path, page, [0, 1]);
-    const [keys, rows] = [columns[0]!, columns[1]!];
-    const chosen = chosenOf(leaf, keys, asked && placesOf(keys, asked));
-    if (DataType.isInt(rows.type)) {
-      const all = (rows as Data<Uint32>).values;
-      return [chosen.map((at) => all[at]!)];
-    }
-    const [values, offsets]: [Uint8Array, Int32Array] = [rows.values, rows.valueOffsets];
-    return Array.from(chosen, (at) =>
-      decodePostings(values.subarray(offsets[at], offsets[at + 1])),
-    );
-  }
-
   async #directory(path: string, { type }: LeafLookup): Promise<Directory> {
-    const known = this.#directories.get(path);
-    if (known !== undefined) return known;
     const last = await this.#files.use(path, async ({ file }) => file.batchRows.length - 1);
     const [ends] = await this.#columns(path, last, [0]);
     const ordered = type === 'LABEL_LIST' ? 0 : orderedPages(ends!, last);
@@ -124,9 +104,32 @@ export class IndexReader {
     return directory;
   }
 
-  #columns(path: string, index: number, places: readonly number[]): Promise<readonly Data[]> {
+  #columns(
+    path: string,
+    index: number,
+    places: readonly number[],
+  ): readonly Data[] | Promise<readonly Data[]> {
     return indexColumns(this.#files, this.#cache, path, index, places);
   }
+}
+
+/**
+ * The rows that the keys of a page lead to of which the test is true.
+ * @param asked The values of which a key must have one; undefined where that is not known.
+ */
+function rowsIn(
+  leaf: LeafLookup,
+  keys: Data,
+  rows: Data,
+  asked: readonly RangeValue[] | undefined,
+): readonly Uint32Array[] {
+  const chosen = chosenOf(leaf, keys, asked && placesOf(keys, asked));
+  if (DataType.isInt(rows.type)) {
+    const all = (rows as Data<Uint32>).values;
+    return [chosen.map((at) => all[at]!)];
+  }
+  const [values, offsets]: [Uint8Array, Int32Array] = [rows.values, rows.valueOffsets];
+  return Array.from(chosen, (at) => decodePostings(values.subarray(offsets[at], offsets[at + 1])));
 }
 
 function bytesOfData(data: Data): number {
@@ -177,6 +180,8 @@ function endsOf(ends: Data, first: number, last: number): Extremes | undefined {
 /** The keys of which the test is true, of some or of all. */
 function chosenOf(leaf: LeafLookup, keys: Data, places: Uint32Array | undefined): Uint32Array {
   if (places === undefined) return selectRows(leaf.test, keysBatch(leaf, keys));
+  // Of whole numbers nobody could think otherwise.
+  if (DataType.isInt(keys.type)) return places;
   const chosen = selectRows(leaf.test, keysBatch(leaf, takeData(keys, places)));
   return chosen.map((at) => places[at]!);
 }

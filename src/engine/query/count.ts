@@ -28,8 +28,16 @@ export async function countRows(
   predicate: string | null,
 ): Promise<bigint> {
   if (predicate === null) return snapshot.rows;
+  return countRowsWhere(source, snapshot, predicateOf(snapshot, predicate));
+}
+
+/** Of how many rows of a table a predicate is true that is bound to its columns. */
+export async function countRowsWhere(
+  source: BatchSource,
+  snapshot: Snapshot,
+  formula: Formula,
+): Promise<bigint> {
   const { schema } = snapshot;
-  const formula = predicateOf(snapshot, predicate);
   const scanner = new Scanner(source, snapshot);
   const pace = new Pace();
   const files = prunedFiles(snapshot, allFiles(snapshot), formula);

@@ -23,7 +23,10 @@ const OPEN_FILES = 256;
 export class OpenFiles {
   readonly #entries = new Map<string, Entry>();
 
-  /** Lets work use an open file; it stays open at least so long. At once where it is open and the work waits for nothing. */
+  /**
+   * Lets work use an open file; it stays open at least so long. At once where it is open and
+   * the work waits for nothing. Does not throw: what goes wrong is told by a promise.
+   */
   use<Result>(
     path: string,
     work: (file: OpenDataFile) => Result | Promise<Result>,
@@ -32,8 +35,12 @@ export class OpenFiles {
     this.#entries.delete(path);
     this.#entries.set(path, entry);
     if (entry.ready === undefined) return this.#finish(path, entry, () => entry.opened.then(work));
-    const result = work(entry.ready);
-    return result instanceof Promise ? this.#finish(path, entry, () => result) : result;
+    try {
+      const result = work(entry.ready);
+      return result instanceof Promise ? this.#finish(path, entry, () => result) : result;
+    } catch (error) {
+      return Promise.reject(error);
+    }
   }
 
   async #finish<Result>(path: string, entry: Entry, work: () => Promise<Result>): Promise<Result> {
