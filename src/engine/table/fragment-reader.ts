@@ -341,8 +341,8 @@ export class FragmentReader implements BatchSource {
       batch: plannedBatch(plan, read, range?.count ?? rows),
       release: () => lease.release(),
     });
-    return found.some((each) => each instanceof Promise)
-      ? Promise.all(found).then(inBatch)
-      : inBatch(found as readonly ColumnsFound[]);
+    const ready = found.filter((each): each is ColumnsFound => !(each instanceof Promise));
+    if (ready.length === found.length) return inBatch(ready);
+    return Promise.all(found.map(async (each) => each)).then(inBatch);
   }
 }
