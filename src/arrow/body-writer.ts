@@ -5,6 +5,7 @@ import {
   FieldNode,
   RecordBatch as BatchHeader,
 } from 'apache-arrow/ipc/metadata/message';
+import { batchMetadata } from './metadata-encoding.ts';
 import { framed } from './schema-encoding.ts';
 
 /** Buffers begin at multiples of this many bytes, which the format recommends. */
@@ -22,19 +23,21 @@ export interface EncodedMessage {
 
 /** Collects the nodes and buffers of a batch, in the order in which its columns are visited. */
 export class BodyWriter {
-  readonly #nodes: FieldNode[] = [];
-  readonly #regions: BufferRegion[] = [];
+  /** Length and null count of each node. */
+  readonly #nodes: number[] = [];
+  /** Offset and length of each buffer. */
+  readonly #regions: number[] = [];
   readonly #variadic: number[] = [];
   readonly #pieces: Uint8Array[] = [];
   #length = 0;
 
   node(length: number, nullCount: number): void {
-    this.#nodes.push(new FieldNode(length, nullCount));
+    this.#nodes.push(length, nullCount);
   }
 
   /** Adds a buffer without copying it. */
   buffer(bytes: Uint8Array): void {
-    this.#regions.push(new BufferRegion(this.#length, bytes.length));
+    this.#regions.push(this.#length, bytes.length);
     if (bytes.length === 0) return;
     this.#pieces.push(bytes);
     const padding = (bodyAlignment - (bytes.length % bodyAlignment)) % bodyAlignment;
@@ -49,22 +52,38 @@ export class BodyWriter {
 
   /** The batch as a message that begins at `offset` of its file. */
   batch(rows: number, offset: number): EncodedMessage {
-    return this.#encode(Message.from(this.#header(rows), this.#length), offset);
+    const metadata = batchMetadata({
+      rows,
+      bodyBytes: this.#length,
+      nodes: this.#nodes,
+      buffers: this.#regions,
+      variadic: this.#variadic,
+    });
+    return this.#framed(metadata, offset);
   }
 
   /** The values of a dictionary as a message that begins at `offset` of its file. */
   dictionary(id: number, isDelta: boolean, rows: number, offset: number): EncodedMessage {
     const header = new DictionaryBatch(this.#header(rows), id, isDelta);
-    return this.#encode(Message.from(header, this.#length), offset);
+    return this.#framed(Message.encode(Message.from(header, this.#length)), offset);
   }
 
   #header(rows: number): BatchHeader {
-    return new BatchHeader(rows, this.#nodes, this.#regions, null, this.#variadic);
+    const nodes = pairs(this.#nodes).map(([length, nulls]) => new FieldNode(length, nulls));
+    const regions = pairs(this.#regions).map(([at, length]) => new BufferRegion(at, length));
+    return new BatchHeader(rows, nodes, regions, null, this.#variadic);
   }
 
-  #encode(message: Message, offset: number): EncodedMessage {
-    const metadata = framed(Message.encode(message), offset, bodyAlignment);
+  #framed(encoded: Uint8Array, offset: number): EncodedMessage {
+    const metadata = framed(encoded, offset, bodyAlignment);
     const pieces = [metadata, ...this.#pieces];
     return { pieces, metadataBytes: metadata.length, bodyBytes: this.#length };
   }
+}
+
+function pairs(numbers: readonly number[]): readonly (readonly [number, number])[] {
+  return Array.from({ length: numbers.length / 2 }, (_, at) => [
+    numbers[2 * at]!,
+    numbers[2 * at + 1]!,
+  ]);
 }

@@ -1,4 +1,4 @@
-import { DataType } from 'apache-arrow';
+import { DataType, type Field } from 'apache-arrow';
 import { type Layout, layoutOf } from './layout.ts';
 import type { BatchHeader } from './message.ts';
 import { childrenOf } from './nested-type.ts';
@@ -53,10 +53,20 @@ export interface ColumnPlace {
   readonly buffers: number;
 }
 
-/** The places of all top-level columns in a batch. */
-export function placesOf(types: readonly DataType[], header: BatchHeader): ColumnPlace[] {
+/** Of columns of which no batch tells more than another: where they stand in all of them. */
+const known = new WeakMap<readonly Field[], readonly ColumnPlace[]>();
+
+/** The places of all top-level columns in a batch. The list of fields must not change afterwards. */
+export function placesOf(fields: readonly Field[], header: BatchHeader): readonly ColumnPlace[] {
+  if (header.variadic.length > 0 || header.unionBitmaps) return placesIn(fields, header);
+  const places = known.get(fields) ?? placesIn(fields, header);
+  known.set(fields, places);
+  return places;
+}
+
+function placesIn(fields: readonly Field[], header: BatchHeader): ColumnPlace[] {
   let [node, buffer, variadic] = [0, 0, 0];
-  return types.map((type) => {
+  return fields.map(({ type }) => {
     const shape = shapeOf(type, header.unionBitmaps);
     const counts = header.variadic.subarray(variadic, variadic + shape.views);
     const buffers = shape.buffers + counts.reduce((sum, count) => sum + Math.max(count, 0), 0);

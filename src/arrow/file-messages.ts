@@ -8,7 +8,7 @@ import { sliceData } from './data.ts';
 import { corrupt } from './errors.ts';
 import type { Block } from './footer.ts';
 import { type BatchHeader, decodeMessage, type Message } from './message.ts';
-import { type RandomAccess, readRanges } from './random-access.ts';
+import { type ByteRange, type RandomAccess, readRanges, readRangesNow } from './random-access.ts';
 import { narrowValues } from './narrowed-values.ts';
 import { narrow, type NarrowedBatch, type RowRange } from './row-range.ts';
 
@@ -51,29 +51,31 @@ export class FileMessages {
     wanted: Wanted,
     dictionaries: ReadonlyMap<number, Vector>,
   ): Promise<Data[]> {
-    const types = fields.map((field) => field.type);
-    const places = placesOf(types, header);
-    const columns = wanted.columns.map((index) => ({
-      name: fields[index]!.name,
-      type: types[index]!,
-      place: places[index]!,
-    }));
-    const rows = wanted.rows ?? { start: 0, count: header.rows };
-    const part = narrow(header, columns, rows);
+    if (header.codec === 'zstd') await zstdReady;
     const access = wanted.access ?? this.#access;
-    const buffers = await partBuffers(access, block, part, columns);
-    const dictionary = (id: number, name: string): Vector => {
-      const found = dictionaries.get(id);
-      if (found === undefined) throw corrupt(`The file has no dictionary for column "${name}".`);
-      return found;
-    };
-    return columns.map(({ name, type, place }, at) => {
-      const cursor = new ColumnCursor({ header: part.header, buffers, dictionary, start: place });
-      const data = decodeColumn(type, name, cursor);
-      const { read, wanted } = part.columns[at]!;
-      if (data.length === read) return sliceData(data, wanted.start, wanted.count);
-      throw corrupt(`Column "${name}" has ${data.length} rows, its batch has ${read}.`);
-    });
+    const steps = columnSteps(block, header, fields, wanted, dictionaries);
+    for (let step = steps.next(); ; step = steps.next(await readRanges(access, step.value))) {
+      if (step.done === true) return step.value;
+    }
+  }
+
+  /** The same at once, of columns without dictionaries; undefined where their bytes have to be waited for. */
+  columnsNow(
+    block: Block,
+    header: BatchHeader,
+    fields: readonly Field[],
+    wanted: Wanted,
+  ): Data[] | undefined {
+    if (header.codec !== undefined) return undefined;
+    const access = wanted.access ?? this.#access;
+    const steps = columnSteps(block, header, fields, wanted, new Map());
+    let step = steps.next();
+    while (step.done !== true) {
+      const found = readRangesNow(access, step.value);
+      if (found === undefined) return undefined;
+      step = steps.next(found);
+    }
+    return step.value;
   }
 
   async #header(block: Block): Promise<Message> {
@@ -87,22 +89,65 @@ export class FileMessages {
   }
 }
 
+/** Ranges of the file that are asked for, answered with their bytes; and what comes of them. */
+type Reading<Result> = Generator<readonly ByteRange[], Result, readonly Uint8Array[]>;
+
+type Buffers = (Uint8Array | undefined)[];
+
+function* columnSteps(
+  block: Block,
+  header: BatchHeader,
+  fields: readonly Field[],
+  wanted: Wanted,
+  dictionaries: ReadonlyMap<number, Vector>,
+): Reading<Data[]> {
+  checkRegions(block, header);
+  const places = placesOf(fields, header);
+  const columns = wanted.columns.map((index) => ({
+    name: fields[index]!.name,
+    type: fields[index]!.type,
+    place: places[index]!,
+  }));
+  const part = narrow(header, columns, wanted.rows ?? { start: 0, count: header.rows });
+  const buffers = yield* partBuffers(block, part, columns);
+  const dictionary = (id: number, name: string): Vector => {
+    const found = dictionaries.get(id);
+    if (found === undefined) throw corrupt(`The file has no dictionary for column "${name}".`);
+    return found;
+  };
+  return columns.map(({ name, type, place }, at) => {
+    const cursor = new ColumnCursor({ header: part.header, buffers, dictionary, start: place });
+    const data = decodeColumn(type, name, cursor);
+    const { read, wanted } = part.columns[at]!;
+    if (data.length === read) return sliceData(data, wanted.start, wanted.count);
+    throw corrupt(`Column "${name}" has ${data.length} rows, its batch has ${read}.`);
+  });
+}
+
+/** Headers whose buffers were found to lie in their body; what is narrowed of one lies in it, too. */
+const checked = new WeakSet<BatchHeader>();
+
+function checkRegions(block: Block, header: BatchHeader): void {
+  if (checked.has(header)) return;
+  bufferRegions(header, block.bodyBytes);
+  checked.add(header);
+}
+
 /** The buffers of some columns of a narrowed batch: what depends on offsets when these are known. */
-async function partBuffers(
-  access: RandomAccess,
+function* partBuffers(
   block: Block,
   { header, columns }: NarrowedBatch,
   places: readonly { readonly place: ColumnPlace }[],
-): Promise<(Uint8Array | undefined)[]> {
+): Reading<Buffers> {
+  const buffers: Buffers = Array.from({ length: header.buffers.length / 2 });
   const late = columns.flatMap((column) => column.late ?? []);
   const lateBuffers = late.map(({ values }) => values);
   const needed = buffersOf(places.map(({ place }) => place));
   const first = needed.filter((buffer) => !lateBuffers.includes(buffer));
-  const buffers = await readBuffers(access, block, header, first);
+  yield* readBuffers(buffers, block, header, first);
   if (late.length === 0) return buffers;
   for (const values of late) narrowValues(header, buffers, values);
-  const values = await readBuffers(access, block, header, lateBuffers);
-  for (const buffer of lateBuffers) buffers[buffer] = values[buffer];
+  yield* readBuffers(buffers, block, header, lateBuffers);
   return buffers;
 }
 
@@ -115,26 +160,22 @@ function buffersOf(places: readonly ColumnPlace[]): readonly number[] {
   return [...needed];
 }
 
-async function readBuffers(
-  access: RandomAccess,
+function* readBuffers(
+  buffers: Buffers,
   block: Block,
-  header: BatchHeader,
+  { codec, buffers: regions }: BatchHeader,
   needed: readonly number[],
-): Promise<(Uint8Array | undefined)[]> {
-  const { codec } = header;
-  if (codec === 'zstd') await zstdReady;
-  const regions = bufferRegions(header, block.bodyBytes);
+): Reading<void> {
   const start = block.offset + block.metadataBytes;
-  const ranges = needed.map((index) => {
-    const region = regions[index];
-    if (region === undefined) throw corrupt('A batch of a file has too few buffers.');
-    return { offset: start + region[0], length: region[1] };
+  const found = yield needed.map((index) => {
+    const [offset, length] = [regions[2 * index], regions[2 * index + 1]];
+    if (offset === undefined || length === undefined) {
+      throw corrupt('A batch of a file has too few buffers.');
+    }
+    return { offset: start + offset, length };
   });
-  const found = await readRanges(access, ranges);
-  const buffers: (Uint8Array | undefined)[] = regions.map(() => undefined);
   needed.forEach((index, at) => {
     const bytes = found[at]!;
     buffers[index] = codec === undefined ? bytes : readCompressed(bytes, codec);
   });
-  return buffers;
 }

@@ -1,13 +1,13 @@
-import type { RecordBatch, Schema } from 'apache-arrow';
+import type { Data, RecordBatch, Schema } from 'apache-arrow';
 import { batchOfData } from './batch.ts';
 import { placesOf } from './column-shape.ts';
 import { ArrowError, corrupt } from './errors.ts';
 import { FileDictionaries } from './file-dictionaries.ts';
 import { FileMessages } from './file-messages.ts';
-import { decodeFooter, type Footer } from './footer.ts';
+import { type Block, decodeFooter, type Footer } from './footer.ts';
 import { fileMagic } from './framing.ts';
 import type { BatchHeader } from './message.ts';
-import { schemaOf } from './nested-type.ts';
+import { hasDictionary, schemaOf } from './nested-type.ts';
 import type { RandomAccess } from './random-access.ts';
 import type { RowRange } from './row-range.ts';
 import { fieldIndex } from './select.ts';
@@ -36,6 +36,11 @@ export interface ArrowFile {
    * for a column that the file lacks, `corrupt` if the file is damaged.
    */
   readBatch(index: number, columns?: readonly string[], read?: BatchRead): Promise<RecordBatch>;
+  /**
+   * Some columns of a batch by their positions, at once; undefined where bytes have to be
+   * waited for, or values lie in dictionaries. Throws as `readBatch` does.
+   */
+  columnsNow(index: number, columns: readonly number[], read?: BatchRead): Data[] | undefined;
 }
 
 /** Bytes after the footer: its length and the magic. */
@@ -107,10 +112,7 @@ class FileReader implements ArrowFile {
   bufferBytes(index: number, column: number): readonly number[] {
     const header = this.#headers[index];
     if (header === undefined) return [];
-    const place = placesOf(
-      this.schema.fields.map(({ type }) => type),
-      header,
-    )[column];
+    const place = placesOf(this.schema.fields, header)[column];
     if (place === undefined) return [];
     const { buffer, buffers } = place;
     return Array.from({ length: buffers }, (_, at) => header.buffers[2 * (buffer + at) + 1] ?? 0);
@@ -121,17 +123,27 @@ class FileReader implements ArrowFile {
     columns?: readonly string[],
     read: BatchRead = {},
   ): Promise<RecordBatch> {
-    const header = this.#headers[index];
-    const block = this.#footer.batches[index];
-    if (header === undefined || block === undefined) {
-      throw new ArrowError('mismatch', `The file has no batch ${index}.`);
-    }
+    const { header, block } = this.#placed(index);
     const positions = this.#positions(columns);
     const { fields } = this.schema;
     const dictionaries = await this.#dictionaries.load(positions.map((at) => fields[at]!.type));
     const wanted = { ...read, columns: positions };
     const data = await this.#messages.columns(block, header, fields, wanted, dictionaries);
     return batchOfData(this.#projection(columns, positions), data, read.rows?.count ?? header.rows);
+  }
+
+  columnsNow(index: number, columns: readonly number[], read: BatchRead = {}): Data[] | undefined {
+    const { header, block } = this.#placed(index);
+    const { fields } = this.schema;
+    if (columns.some((at) => hasDictionary(fields[at]!.type))) return undefined;
+    return this.#messages.columnsNow(block, header, fields, { ...read, columns });
+  }
+
+  #placed(index: number): { readonly header: BatchHeader; readonly block: Block } {
+    const header = this.#headers[index];
+    const block = this.#footer.batches[index];
+    if (header !== undefined && block !== undefined) return { header, block };
+    throw new ArrowError('mismatch', `The file has no batch ${index}.`);
   }
 
   #positions(columns: readonly string[] | undefined): number[] {

@@ -1,8 +1,9 @@
 import type { RecordBatch, Schema } from 'apache-arrow';
-import { FileBlock, Footer } from 'apache-arrow/ipc/metadata/file';
 import { BatchEncoder } from './batch-encoding.ts';
 import { bodyAlignment, type EncodedMessage } from './body-writer.ts';
+import type { Block } from './footer.ts';
 import { endOfStream, fileMagic } from './framing.ts';
+import { footerMetadata } from './metadata-encoding.ts';
 import { schemaMessage } from './schema-encoding.ts';
 
 const magic = Buffer.from(fileMagic, 'latin1');
@@ -16,7 +17,7 @@ const magic = Buffer.from(fileMagic, 'latin1');
  */
 export class FileWriter {
   readonly #encoder: BatchEncoder;
-  readonly #batches: FileBlock[] = [];
+  readonly #batches: Block[] = [];
   #bytes = 0;
   #rows = 0;
 
@@ -66,8 +67,7 @@ export class FileWriter {
       pieces.push(...message.pieces);
       return this.#place(message);
     });
-    const blocks = new Footer(this.#encoder.writable, undefined, this.#batches, dictionaries);
-    const footer = Footer.encode(blocks);
+    const footer = footerMetadata(this.#encoder.writable, this.#batches, dictionaries);
     const length = Buffer.alloc(4);
     length.writeInt32LE(footer.length);
     const rest = Buffer.concat([endOfStream, footer, length, magic]);
@@ -76,9 +76,9 @@ export class FileWriter {
   }
 
   /** Where the footer says that a message lies; the next one follows it. */
-  #place(message: Pick<EncodedMessage, 'metadataBytes' | 'bodyBytes'>): FileBlock {
-    const block = new FileBlock(message.metadataBytes, message.bodyBytes, this.#bytes);
-    this.#bytes += message.metadataBytes + message.bodyBytes;
+  #place({ metadataBytes, bodyBytes }: Pick<EncodedMessage, 'metadataBytes' | 'bodyBytes'>): Block {
+    const block = { offset: this.#bytes, metadataBytes, bodyBytes };
+    this.#bytes += metadataBytes + bodyBytes;
     return block;
   }
 }

@@ -29,6 +29,11 @@ export function childrenOf(type: DataType): readonly Field[] {
   return DataType.isDictionary(type) ? [] : (type.children ?? []);
 }
 
+/** Whether values of a type, or of one inside it, lie in a dictionary. */
+export function hasDictionary(type: DataType): boolean {
+  return DataType.isDictionary(type) || childrenOf(type).some((child) => hasDictionary(child.type));
+}
+
 /** The same kind of nested type over other child fields. */
 export function withChildren(type: DataType, children: readonly Field[]): DataType {
   const [first] = children;

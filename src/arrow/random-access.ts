@@ -4,6 +4,8 @@ export interface RandomAccess {
   readonly size: number;
   /** The bytes of a range inside `size`. They must lie on an 8-byte boundary of their memory and not change later. */
   read(offset: number, length: number): Promise<Uint8Array>;
+  /** The same at once, where nobody has to be waited for. */
+  readNow?(offset: number, length: number): Uint8Array | undefined;
 }
 
 /** A range of bytes. */
@@ -24,6 +26,30 @@ export async function readRanges(
   const pieces = await Promise.all(
     spans.map(async ({ offset, length }) => await access.read(offset, length)),
   );
+  return partsOf(ranges, spans, pieces);
+}
+
+/** The same at once; undefined where not all of it can be read so. */
+export function readRangesNow(
+  access: RandomAccess,
+  ranges: readonly ByteRange[],
+): Uint8Array[] | undefined {
+  if (access.readNow === undefined) return undefined;
+  const spans = joinRanges(ranges);
+  const pieces: Uint8Array[] = [];
+  for (const { offset, length } of spans) {
+    const piece = access.readNow(offset, length);
+    if (piece === undefined) return undefined;
+    pieces.push(piece);
+  }
+  return partsOf(ranges, spans, pieces);
+}
+
+function partsOf(
+  ranges: readonly ByteRange[],
+  spans: readonly ByteRange[],
+  pieces: readonly Uint8Array[],
+): Uint8Array[] {
   return ranges.map(({ offset, length }) => {
     if (length === 0) return new Uint8Array(0);
     const index = spans.findLastIndex((span) => span.offset <= offset);

@@ -15,13 +15,21 @@ import { sameType, typeName } from './types.ts';
  * `mismatch` if a column has another type or another number of rows.
  */
 export function batchOf(schema: Schema, columns: readonly Vector[], rows: number): RecordBatch {
+  const data = columns.map((column) => concatData(column.data));
+  return batchOfColumns(schema, data, rows);
+}
+
+/** The same of columns in one piece each. */
+export function batchOfColumns(
+  schema: Schema,
+  columns: readonly Data[],
+  rows: number,
+): RecordBatch {
   if (columns.length !== schema.fields.length) {
     const found = `${columns.length} columns, the schema has ${schema.fields.length}`;
     throw new ArrowError('mismatch', `A batch would have ${found}.`);
   }
-  const children = schema.fields.map((field, index) =>
-    columnOf(field, concatData(columns[index]!.data), rows),
-  );
+  const children = schema.fields.map((field, index) => columnOf(field, columns[index]!, rows));
   return batchOfData(schema, children, rows);
 }
 

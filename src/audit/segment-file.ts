@@ -185,6 +185,15 @@ function checked(file: ArrowFile): ArrowFile {
       validateColumns(batch.schema.fields, batch.data.children);
       return batch;
     },
+    columnsNow: (index, columns, read) => {
+      const data = file.columnsNow(index, columns, read);
+      if (data === undefined) return undefined;
+      validateColumns(
+        columns.map((at) => file.schema.fields[at]!),
+        data,
+      );
+      return data;
+    },
   };
 }
 

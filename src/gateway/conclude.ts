@@ -60,7 +60,7 @@ function count({ metrics, recorder }: Gateway, outcome: Outcome, sent: Sent): vo
 /** The size of a body that is at hand, null for one that streams. */
 function sizeOf(body: AnswerBody): number | null {
   if (body === null) return 0;
-  return typeof body === 'string' ? Buffer.byteLength(body) : null;
+  return typeof body === 'string' ? Buffer.byteLength(body) : (body.whole?.byteLength ?? null);
 }
 
 /**

@@ -19,7 +19,9 @@ export async function forward(recorded: Recorded, backend: Backend): Promise<Ans
     if (released !== undefined) await released;
   }
   const { body } = answer;
-  if (body === null || typeof body === 'string') return grown(recorded, { answer });
+  if (body === null || typeof body === 'string' || body.whole !== undefined) {
+    return grown(recorded, { answer });
+  }
   return grown(recorded, { answer: { ...answer, body: await primed(body) } });
 }
 

@@ -40,10 +40,20 @@ export function send(response: Outgoing, answer: Answer, headers: Headers): Sent
   if (isGone(response)) return abandon(answer);
   const { body } = answer;
   if (body === null || typeof body === 'string') return sendText(response, answer, body, headers);
+  if (body.whole !== undefined) return sendBytes(response, answer, body.whole, headers);
   const all = headersOf(answer, headers);
   if (body.length !== undefined) all['content-length'] = String(body.length);
   writeHead(response, answer.status, all);
   return sendStream(response, body);
+}
+
+function sendBytes(response: Outgoing, answer: Answer, bytes: Uint8Array, headers: Headers): Sent {
+  const all = headersOf(answer, headers);
+  all['content-length'] = String(bytes.byteLength);
+  writeHead(response, answer.status, all);
+  response.end(bytes);
+  answered++;
+  return { bytes: bytes.byteLength, end: 'complete' };
 }
 
 function headersOf(answer: Answer, headers: Headers): Record<string, string> {

@@ -70,6 +70,11 @@ export interface ByteStream extends AsyncIterable<Uint8Array> {
   sent?(piece: Uint8Array): void;
   /** How many bytes the pieces are together, where that is known before they are there. */
   readonly length?: number | undefined;
+  /**
+   * All bytes in one piece, where they are at hand: whoever takes them need not ask for pieces.
+   * Nothing has to be closed then, and nobody is told that they are sent.
+   */
+  readonly whole?: Uint8Array | undefined;
 }
 
 /** A body that is sent: nothing, a text that is already serialised, or bytes as they come. */

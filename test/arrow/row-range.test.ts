@@ -1,7 +1,9 @@
 import { assert, asyncProperty, nat, tuple } from 'fast-check';
 import { Field, Int32, Int64, LargeUtf8, Utf8, vectorFromArray } from 'apache-arrow';
 import { describe, expect, it } from 'vitest';
+import { batchOfData } from '../../src/arrow/batch.ts';
 import { schemaOf } from '../../src/arrow/nested-type.ts';
+import type { RandomAccess } from '../../src/arrow/random-access.ts';
 import { batchOf, slice } from '../../src/arrow/select.ts';
 import { vectorsOf, vectorType } from '../support/vector-column.ts';
 import { fileBytes, fixture, openBytes, plainRows, readStream } from './support.ts';
@@ -32,10 +34,40 @@ function table() {
   return { schema, batch: batchOf(schema, columns, ROWS) };
 }
 
+/** Access to bytes that are in memory; at once to so many. */
+function promptly(bytes: Uint8Array, most = Infinity): RandomAccess {
+  const readNow = (offset: number, length: number) =>
+    length > most ? undefined : bytes.slice(offset, offset + length);
+  return { size: bytes.length, read: () => Promise.reject(new Error('waited')), readNow };
+}
+
+describe('columns that are read at once', () => {
+  it('are not told where bytes have to be waited for, or a dictionary has to be read', async () => {
+    const { schema, batch } = table();
+    const bytes = fileBytes(schema, [batch]);
+    const { file } = await openBytes(bytes);
+    const rows = { start: 3, count: 1 };
+    expect(file.columnsNow(0, [0], { rows, access: promptly(bytes, 0) })).toBeUndefined();
+    expect(file.columnsNow(0, [0], { rows })).toBeUndefined();
+    expect(file.columnsNow(0, [0], { rows, access: promptly(bytes) })).toHaveLength(1);
+    const words = await readStream(fixture('dictionary-deltas'));
+    const coded = fileBytes(words.schema, words.batches);
+    const opened = await openBytes(coded);
+    expect(opened.file.columnsNow(0, [0], { access: promptly(coded) })).toBeUndefined();
+  });
+
+  it('are refused of a batch that is not there', async () => {
+    const { schema, batch } = table();
+    const { file } = await openBytes(fileBytes(schema, [batch]));
+    expect(() => file.columnsNow(1, [0])).toThrow('The file has no batch 1.');
+  });
+});
+
 describe('a range of rows', () => {
   it('is what a slice of the whole batch is', async () => {
     const { schema, batch } = table();
-    const { file } = await openBytes(fileBytes(schema, [batch]));
+    const bytes = fileBytes(schema, [batch]);
+    const { file } = await openBytes(bytes);
     const ranges = tuple(nat(ROWS), nat(ROWS)).map(
       ([one, other]) => [Math.min(one, other), Math.max(one, other)] as const,
     );
@@ -45,6 +77,10 @@ describe('a range of rows', () => {
         const part = await file.readBatch(0, undefined, { rows });
         expect(part.numRows).toBe(rows.count);
         expect(plainRows([part])).toEqual(plainRows([slice(batch, start, rows.count)]));
+        const now = file.columnsNow(0, [3, 0, 2, 1], { rows, access: promptly(bytes) })!;
+        const [vectors, ids, names, sparse] = now;
+        const found = batchOfData(schema, [ids!, sparse!, names!, vectors!], rows.count);
+        expect(plainRows([found])).toEqual(plainRows([part]));
       }),
       { numRuns: 30 },
     );

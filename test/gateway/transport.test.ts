@@ -217,6 +217,16 @@ describe('a streamed answer', () => {
     expect((await query).text).toBe('\u0007'.repeat(400 * CHUNK.length));
   });
 
+  it('that is there whole is sent at once, with its length, and recorded before', async () => {
+    const whole = Buffer.from([0, 1, 254, 255]);
+    const body = { whole, [Symbol.asyncIterator]: () => pieces(0, new Error('asked for pieces')) };
+    await open({ handle: () => ({ status: 200, contentType: 'application/x', body }) });
+    const reply = await ask(harness, QUERY, { headers: admin });
+    expect([reply.status, reply.headers['content-length']]).toEqual([200, '4']);
+    expect(reply.headers['transfer-encoding']).toBeUndefined();
+    expect(harness.audit.outcomes()).toMatchObject([{ status: 200, bytes_out: 4 }]);
+  });
+
   it('that fails before its first byte is an error like any other', async () => {
     await open({ handle: () => ({ status: 200, body: pieces(0, new Error('bad sector')) }) });
     const reply = await ask(harness, QUERY, { headers: admin });

@@ -1,8 +1,8 @@
 import { stringifyJson } from '../../protocol/json.ts';
 import type { Handler } from '../handler.ts';
-import { attended } from '../query/attended.ts';
+import { attended, whenMuchIsRead } from '../query/attended.ts';
 import { versionHeaders } from '../query/answer.ts';
-import { countRows, predicateOf } from '../query/count.ts';
+import { countRows, countRowsWhere, predicateOf } from '../query/count.ts';
 import { textField } from '../query/fields.ts';
 import type { Snapshot } from '../table/snapshot.ts';
 import { restOn } from './basis.ts';
@@ -31,12 +31,11 @@ async function counted(
   predicate: string | null,
   whenGone: () => AbortSignal,
 ): Promise<bigint> {
-  // Nothing is read, and a signal is dear to make.
+  // Nothing is read.
   if (predicate === null) return countRows(reader, snapshot, predicate);
-  const signal = whenGone();
-  const source = attended(reader, signal);
-  if (heavy === undefined) return countRows(source, snapshot, predicate);
-  return heavy.isHeavyCount(snapshot, predicateOf(snapshot, predicate))
-    ? heavy.count(predicate, snapshot, signal)
-    : countRows(source, snapshot, predicate);
+  const formula = predicateOf(snapshot, predicate);
+  if (heavy?.isHeavyCount(snapshot, formula) === true) {
+    return heavy.count(predicate, snapshot, whenGone());
+  }
+  return countRowsWhere(attended(reader, whenMuchIsRead(whenGone)), snapshot, formula);
 }

@@ -1,5 +1,5 @@
 import type { Handler } from '../handler.ts';
-import { attended } from '../query/attended.ts';
+import { attended, whenMuchIsRead } from '../query/attended.ts';
 import { answerSizes } from '../query/answer-sizes.ts';
 import { fileAnswer, rowsAnswer } from '../query/answer.ts';
 import { execute } from '../query/execute.ts';
@@ -20,9 +20,9 @@ export function queryTable(reads: TableReads): Handler {
     }
     return rowsAnswer({
       schema: plan.schema,
-      batches: execute(plan, attended(reads.reader, call.request.signal())),
+      batches: execute(plan, attended(reads.reader, whenMuchIsRead(call.request.signal))),
       version: snapshot.version,
-      signal: call.request.signal(),
+      signal: call.request.signal,
       sizes: announces ? await answerSizes(plan, reads.reader) : null,
       // Whatever the reason, who asks again gets the rows.
       misjudged: () => {

@@ -13,7 +13,7 @@ import { LruCache } from '../lru-cache.ts';
 import { indexColumns } from './index-columns.ts';
 import type { ColumnCache } from '../table/column-cache.ts';
 import type { OpenFiles } from '../table/open-files.ts';
-import { placesOf } from './key-places.ts';
+import { placesOf, stretchesWith } from './key-places.ts';
 import type { LeafLookup } from './lookup.ts';
 import { decodePostings } from './postings.ts';
 import { rowsOfAll } from './row-set.ts';
@@ -25,6 +25,8 @@ interface Directory {
   readonly ends: Data;
   /** Pages of values, which are in order over all pages; those of NaN and null come behind. */
   readonly ordered: number;
+  /** The ends of those. */
+  readonly orderedEnds: Data;
 }
 
 /** Memory for directories, in bytes. */
@@ -62,15 +64,18 @@ export class IndexReader {
    */
   async rowsOf(folder: string, leaf: LeafLookup, of: number): Promise<Uint32Array | null> {
     const path = join(folder, leaf.file.path);
-    const directory = await this.#directory(path, leaf);
-    const pages = pagesOf(directory, leaf);
+    const directory = this.#directories.get(path) ?? (await this.#directory(path, leaf));
     const asked = leaf.type === 'LABEL_LIST' ? undefined : valuesAsked(leaf.test);
+    const pages =
+      (asked && stretchesWith(directory.orderedEnds, asked)) ?? pagesOf(directory, leaf);
     const isMany = pages.length > MANY_PAGES && pages.length > PAGES_SHARE * directory.pages;
     if (leaf.type === 'BTREE' && isMany && asked === undefined) return null;
     const lists: Uint32Array[] = [];
     let count = 0;
     for (const page of pages) {
-      for (const rows of await this.#pageRows(path, leaf, page, asked)) {
+      const columns = this.#columns(path, page, [0, 1]);
+      const [keys, found] = columns instanceof Promise ? await columns : columns;
+      for (const rows of rowsIn(leaf, keys!, found!, asked)) {
         lists.push(rows);
         count += rows.length;
       }
@@ -89,40 +94,42 @@ export class IndexReader {
     }
   }
 
-  /** @param asked The values of which a key must have one; undefined where that is not known. */
-  async #pageRows(
-    path: string,
-    leaf: LeafLookup,
-    page: number,
-    asked: readonly RangeValue[] | undefined,
-  ): Promise<readonly Uint32Array[]> {
-    const columns = await this.#columns(path, page, [0, 1]);
-    const [keys, rows] = [columns[0]!, columns[1]!];
-    const chosen = chosenOf(leaf, keys, asked && placesOf(keys, asked));
-    if (DataType.isInt(rows.type)) {
-      const all = (rows as Data<Uint32>).values;
-      return [chosen.map((at) => all[at]!)];
-    }
-    const [values, offsets]: [Uint8Array, Int32Array] = [rows.values, rows.valueOffsets];
-    return Array.from(chosen, (at) =>
-      decodePostings(values.subarray(offsets[at], offsets[at + 1])),
-    );
-  }
-
   async #directory(path: string, { type }: LeafLookup): Promise<Directory> {
-    const known = this.#directories.get(path);
-    if (known !== undefined) return known;
     const last = await this.#files.use(path, async ({ file }) => file.batchRows.length - 1);
     const [ends] = await this.#columns(path, last, [0]);
     const ordered = type === 'LABEL_LIST' ? 0 : orderedPages(ends!, last);
-    const directory = { pages: last, ends: ends!, ordered };
+    const orderedEnds = sliceData(ends!, 0, 2 * ordered);
+    const directory = { pages: last, ends: ends!, ordered, orderedEnds };
     this.#directories.set(path, directory, bytesOfData(ends!));
     return directory;
   }
 
-  #columns(path: string, index: number, places: readonly number[]): Promise<readonly Data[]> {
+  #columns(
+    path: string,
+    index: number,
+    places: readonly number[],
+  ): readonly Data[] | Promise<readonly Data[]> {
     return indexColumns(this.#files, this.#cache, path, index, places);
   }
+}
+
+/**
+ * The rows that the keys of a page lead to of which the test is true.
+ * @param asked The values of which a key must have one; undefined where that is not known.
+ */
+function rowsIn(
+  leaf: LeafLookup,
+  keys: Data,
+  rows: Data,
+  asked: readonly RangeValue[] | undefined,
+): readonly Uint32Array[] {
+  const chosen = chosenOf(leaf, keys, asked && placesOf(keys, asked));
+  if (DataType.isInt(rows.type)) {
+    const all = (rows as Data<Uint32>).values;
+    return [chosen.map((at) => all[at]!)];
+  }
+  const [values, offsets]: [Uint8Array, Int32Array] = [rows.values, rows.valueOffsets];
+  return Array.from(chosen, (at) => decodePostings(values.subarray(offsets[at], offsets[at + 1])));
 }
 
 function bytesOfData(data: Data): number {
@@ -173,13 +180,23 @@ function endsOf(ends: Data, first: number, last: number): Extremes | undefined {
 /** The keys of which the test is true, of some or of all. */
 function chosenOf(leaf: LeafLookup, keys: Data, places: Uint32Array | undefined): Uint32Array {
   if (places === undefined) return selectRows(leaf.test, keysBatch(leaf, keys));
+  // Of whole numbers nobody could think otherwise.
+  if (DataType.isInt(keys.type)) return places;
   const chosen = selectRows(leaf.test, keysBatch(leaf, takeData(keys, places)));
   return chosen.map((at) => places[at]!);
 }
 
+const schemas = new WeakMap<Field, Schema>();
+
+function keysSchema(column: Field): Schema {
+  const schema = schemas.get(column) ?? new Schema([new Field(column.name, column.type, true)]);
+  schemas.set(column, schema);
+  return schema;
+}
+
 /** Keys as the rows of the column that the test reads; an item stands in a list of its own. */
 function keysBatch({ type, column }: LeafLookup, keys: Data): RecordBatch {
-  const schema = new Schema([new Field(column.name, column.type, true)]);
+  const schema = keysSchema(column);
   if (type !== 'LABEL_LIST') return batchOfData(schema, [keys], keys.length);
   const { length } = keys;
   const offsets = Int32Array.from({ length: length + 1 }, (_, at) => at);

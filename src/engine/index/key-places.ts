@@ -5,6 +5,29 @@ import { compareRangeValues, type RangeValue } from '../../sql/value-range.ts';
 type Compare = (place: number, value: RangeValue) => number;
 
 /**
+ * Which of some stretches of ordered keys may have one of some values, ascending; undefined
+ * where that is not told.
+ * @param ends The first and the last key of each stretch.
+ */
+export function stretchesWith(
+  ends: Data,
+  values: readonly RangeValue[],
+): readonly number[] | undefined {
+  const compare = comparing(ends);
+  // Those that are NaN stand elsewhere.
+  if (compare === undefined || values.some(Number.isNaN)) return undefined;
+  const found = new Set<number>();
+  for (const value of values) {
+    // Behind an even number of ends that are less begins a stretch, behind an odd one it goes on.
+    for (let at = firstOf(value, ends.length, compare) >> 1; 2 * at < ends.length; at++) {
+      if (compare(2 * at, value) > 0) break;
+      found.add(at);
+    }
+  }
+  return [...found].sort((one, other) => one - other);
+}
+
+/**
  * Where in a page of ordered keys those stand that may equal one of some values, ascending;
  * undefined where that is not told, as of keys that are not values at all.
  */

@@ -29,8 +29,8 @@ export interface RowsAnswer {
   readonly schema: Schema;
   readonly batches: AsyncGenerator<RecordBatch>;
   readonly version: bigint;
-  /** Aborted when nobody reads the answer any more. */
-  readonly signal: AbortSignal;
+  /** Aborted when nobody reads the answer any more; made for answers that stream. */
+  readonly signal: AbortSignal | (() => AbortSignal);
   /** Told of memory that batches lay in, once they are sent. */
   readonly giveBack?: (memory: ArrayBufferLike) => void;
   /** The bodies of all batches in bytes, where that is known beforehand. */
@@ -46,11 +46,67 @@ export interface RowsAnswer {
  */
 export async function rowsAnswer(rows: RowsAnswer): Promise<Answer> {
   const batches = coalesce(rows.batches);
-  closeOnAbort(batches, rows.signal);
   const first = await batches.next().catch(refuseTooLarge);
+  const file = new SmallFile(rows.schema, first.done === true ? undefined : first.value);
+  if (first.done === true) return wholeAnswer(rows, file);
+  if (!file.isSmall) return streamedAnswer(rows, [first.value], batches);
+  // Behind a small batch nothing comes, or what is at hand already (see `coalesce`).
+  const second = await batches.next().catch(refuseTooLarge);
+  if (second.done === true) return wholeAnswer(rows, file);
+  return streamedAnswer(rows, [first.value, second.value], batches);
+}
+
+/** A batch of more rows or bytes is sent as it is found. */
+const SMALL = { rows: 1024, bytes: 2 ** 15 };
+
+/** A file of one batch at most, which is not copied before it is known to be all. */
+class SmallFile {
+  readonly isSmall: boolean;
+  readonly pieces: readonly Uint8Array[];
+  readonly #writer: FileWriter;
+  readonly #start: Uint8Array;
+
+  constructor(schema: Schema, batch: RecordBatch = noRows(schema)) {
+    this.#writer = new FileWriter(schema);
+    this.#start = this.#writer.begin();
+    const mayBeSmall = batch.numRows < SMALL.rows;
+    this.pieces = mayBeSmall ? this.#writer.batch(batch) : [];
+    this.isSmall = mayBeSmall && this.#writer.bytes <= this.#start.length + SMALL.bytes;
+  }
+
+  bytes(): Uint8Array {
+    return Buffer.concat([this.#start, ...this.pieces, this.#writer.end()]);
+  }
+}
+
+/** All rows are found: the file is made at once, and nobody has to wait for pieces of it. */
+function wholeAnswer(rows: RowsAnswer, file: SmallFile): Answer {
+  const whole = file.bytes();
+  giveBack(rows, file.pieces);
+  return fileAnswer(rows.version, wholeBytes(whole));
+}
+
+function wholeBytes(whole: Uint8Array): ByteStream {
+  return {
+    async *[Symbol.asyncIterator]() {
+      yield whole;
+    },
+    length: whole.byteLength,
+    whole,
+  };
+}
+
+/** @param found The batches that were found already, one at least. */
+function streamedAnswer(
+  rows: RowsAnswer,
+  found: readonly RecordBatch[],
+  batches: AsyncGenerator<RecordBatch>,
+): Answer {
+  const signal = typeof rows.signal === 'function' ? rows.signal() : rows.signal;
+  closeOnAbort(batches, signal);
   const lasts: LastPieces = new WeakMap();
-  const length = lengthOf(rows, first);
-  const bytes = fileBytes({ ...rows, length }, first, batches, lasts);
+  const length = lengthOf(rows, found[0]!);
+  const bytes = fileBytes({ ...rows, signal, length }, found, batches, lasts);
   return fileAnswer(rows.version, {
     [Symbol.asyncIterator]: () => bytes,
     sent: (piece) => giveBack(rows, lasts.get(piece) ?? []),
@@ -62,14 +118,11 @@ export async function rowsAnswer(rows: RowsAnswer): Promise<Answer> {
  * How long the file will be; undefined where that is not known, or the first batch is not what was expected.
  * Messages of batches with the same columns differ in nothing but their bodies.
  */
-function lengthOf(
-  { schema, sizes }: RowsAnswer,
-  { done, value }: IteratorResult<RecordBatch, void>,
-): number | undefined {
-  if (done === true || value === undefined || sizes == null) return undefined;
+function lengthOf({ schema, sizes }: RowsAnswer, first: RecordBatch): number | undefined {
+  if (sizes == null) return undefined;
   const writer = new FileWriter(schema);
   const start = writer.begin().length;
-  const metadataBytes = writer.batch(value)[0]?.length ?? 0;
+  const metadataBytes = writer.batch(first)[0]?.length ?? 0;
   if (writer.bytes - start - metadataBytes !== sizes[0]) return undefined;
   for (const bodyBytes of sizes.slice(1)) writer.count({ metadataBytes, bodyBytes });
   writer.end();
@@ -103,19 +156,24 @@ function closeOnAbort(batches: AsyncGenerator<RecordBatch>, signal: AbortSignal)
   else signal.addEventListener('abort', close, { once: true });
 }
 
+interface Streamed extends RowsAnswer {
+  readonly signal: AbortSignal;
+  readonly length: number | undefined;
+}
+
 async function* fileBytes(
-  { schema, signal, length, misjudged }: RowsAnswer & { readonly length: number | undefined },
-  first: IteratorResult<RecordBatch, void>,
+  { schema, signal, length, misjudged }: Streamed,
+  found: readonly RecordBatch[],
   rest: AsyncGenerator<RecordBatch>,
   lasts: LastPieces,
 ): AsyncGenerator<Uint8Array> {
   const writer = new FileWriter(schema);
   try {
     yield writer.begin();
-    // The client for Node learns the schema from batches alone.
-    if (first.done === true) yield* writer.batch(noRows(schema));
-    for (let next = first; next.done !== true; next = await rest.next()) {
-      const pieces = writer.batch(next.value);
+    for (let at = 0; ; at++) {
+      const batch = found[at] ?? (await rest.next()).value;
+      if (batch === undefined) break;
+      const pieces = writer.batch(batch);
       lasts.set(pieces.at(-1)!, pieces);
       if (writer.bytes > (length ?? Infinity)) misjudged?.();
       yield* pieces;
@@ -130,6 +188,7 @@ async function* fileBytes(
   }
 }
 
+/** The client for Node learns the schema from batches alone. */
 function noRows(schema: Schema): RecordBatch {
   const columns = schema.fields.map(({ type }) => nullsOf(type, 0));
   return batchOfData(schema, columns, 0);

@@ -2,8 +2,25 @@ import type { BatchSource, FragmentBatch, IndexSource } from '../table/fragment-
 import type { TextSource } from '../text/text-source.ts';
 import type { VectorSource } from '../vector-index/vector-source.ts';
 
+/** Tells, by throwing, that nobody waits any more. */
+type Attention = Pick<AbortSignal, 'throwIfAborted'>;
+
+/** So many reads are over sooner than a signal is made. */
+const UNATTENDED = 8;
+
+/** A signal that is made for those who read more than a little. */
+export function whenMuchIsRead(signal: () => AbortSignal): Attention {
+  let reads = 0;
+  return {
+    throwIfAborted: () => {
+      reads++;
+      if (reads > UNATTENDED) signal().throwIfAborted();
+    },
+  };
+}
+
 /** A source that stops, with the signal's reason, once nobody waits for what is read. */
-export function attended(source: BatchSource, signal: AbortSignal): BatchSource {
+export function attended(source: BatchSource, signal: Attention): BatchSource {
   const { indices, vectors, texts } = source;
   return {
     batches: (...asked) => untilAborted(source.batches(...asked), signal),
@@ -17,7 +34,7 @@ export function attended(source: BatchSource, signal: AbortSignal): BatchSource 
 
 async function* untilAborted(
   batches: AsyncGenerator<FragmentBatch>,
-  signal: AbortSignal,
+  signal: Attention,
 ): AsyncGenerator<FragmentBatch> {
   for await (const batch of batches) {
     signal.throwIfAborted();
@@ -27,7 +44,7 @@ async function* untilAborted(
 
 function whileWaited<Asked extends readonly unknown[], Result>(
   read: (...asked: Asked) => Promise<Result>,
-  signal: AbortSignal,
+  signal: Attention,
 ): (...asked: Asked) => Promise<Result> {
   return async (...asked) => {
     signal.throwIfAborted();
@@ -35,14 +52,14 @@ function whileWaited<Asked extends readonly unknown[], Result>(
   };
 }
 
-function attendedIndices(indices: IndexSource, signal: AbortSignal): IndexSource {
+function attendedIndices(indices: IndexSource, signal: Attention): IndexSource {
   return {
     candidates: whileWaited((...asked) => indices.candidates(...asked), signal),
     rows: whileWaited((...asked) => indices.rows(...asked), signal),
   };
 }
 
-function attendedVectors(vectors: VectorSource, signal: AbortSignal): VectorSource {
+function attendedVectors(vectors: VectorSource, signal: Attention): VectorSource {
   return {
     codes: whileWaited((...asked) => vectors.codes(...asked), signal),
     deletions: (...asked) => vectors.deletions(...asked),
@@ -51,7 +68,7 @@ function attendedVectors(vectors: VectorSource, signal: AbortSignal): VectorSour
 }
 
 /** Words are looked for long after they were asked for. */
-function attendedTexts(texts: TextSource, signal: AbortSignal): TextSource {
+function attendedTexts(texts: TextSource, signal: Attention): TextSource {
   return {
     lengths: whileWaited((...asked) => texts.lengths(...asked), signal),
     postings: whileWaited((...asked) => texts.postings(...asked), signal),

@@ -1,4 +1,5 @@
-import { DataType, type Field, type RecordBatch, type Vector } from 'apache-arrow';
+import { DataType, type Data, type Field, type RecordBatch, type Vector } from 'apache-arrow';
+import { concatData } from '../../arrow/concat.ts';
 import { fieldPosition } from '../../arrow/field-position.ts';
 import { CatalogError } from '../../protocol/errors.ts';
 import { SqlError } from '../../sql/errors.ts';
@@ -44,6 +45,15 @@ export function columnAt(batch: RecordBatch, path: ColumnPath): Vector {
   const position = fieldPosition(batch.schema.fields, path.column);
   const column = position === undefined ? null : batch.getChildAt(position);
   if (column === null) throw new Error(`the plan did not read the column ${path.column}`);
+  return column;
+}
+
+/** The same in one piece. */
+export function columnDataAt(batch: RecordBatch, path: ColumnPath): Data {
+  if (path.formula !== null) return concatData(valuesOf(path.formula, batch).data);
+  const position = fieldPosition(batch.schema.fields, path.column);
+  const column = position === undefined ? undefined : batch.data.children[position];
+  if (column === undefined) throw new Error(`the plan did not read the column ${path.column}`);
   return column;
 }
 

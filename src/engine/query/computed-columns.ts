@@ -17,17 +17,30 @@ export interface ColumnNeed {
 
 export const NO_COLUMNS: ColumnNeed = { stored: [], placed: [] };
 
+/** What every row has by its place. */
+const OF_PLACE: readonly Field[] = [ROW_ID, ROW_OFFSET];
+
 /** The fields of a table and what can be computed beside them; a column of the table hides a computed one. */
 export function withComputed(schema: Schema, computed: readonly Field[]): readonly Field[] {
   const names = new Set(schema.fields.map((field) => field.name));
   return [...schema.fields, ...computed.filter((field) => !names.has(field.name))];
 }
 
+/** The same list for the same schema, so that what is known of it is not found out again. */
+const rowFields = new WeakMap<Schema, readonly Field[]>();
+
+/** The fields that every row of a table has: those of the table, and what it has by its place. */
+export function rowFieldsOf(schema: Schema): readonly Field[] {
+  const fields = rowFields.get(schema) ?? withComputed(schema, OF_PLACE);
+  rowFields.set(schema, fields);
+  return fields;
+}
+
 /** What must be read so that columns of these names are there. */
 export function needOf(schema: Schema, names: Iterable<string>): ColumnNeed {
   const wanted = new Set(names);
   const stored = schema.fields.map((field) => field.name).filter((name) => wanted.has(name));
-  const placed = withComputed(schema, [ROW_ID, ROW_OFFSET])
+  const placed = rowFieldsOf(schema)
     .slice(schema.fields.length)
     .filter((field) => wanted.has(field.name));
   return { stored, placed };

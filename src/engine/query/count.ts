@@ -1,6 +1,6 @@
 import type { BatchSource } from '../table/fragment-reader.ts';
 import type { Snapshot } from '../table/snapshot.ts';
-import { needOf, NO_COLUMNS, ROW_ID, ROW_OFFSET, withComputed } from './computed-columns.ts';
+import { needOf, NO_COLUMNS, rowFieldsOf } from './computed-columns.ts';
 import { bindPredicate, countWhere, type Formula } from './formula.ts';
 import { Pace } from './pace.ts';
 import { allFiles } from './plan.ts';
@@ -13,7 +13,7 @@ import { Scanner, type ScanFile } from './scan.ts';
  * @throws CatalogError TableColumnNotFound or InvalidInput for what is wrong with it.
  */
 export function predicateOf({ schema }: Snapshot, predicate: string): Formula {
-  return bindPredicate('predicate', predicate, withComputed(schema, [ROW_ID, ROW_OFFSET]));
+  return bindPredicate('predicate', predicate, rowFieldsOf(schema));
 }
 
 /**
@@ -28,8 +28,16 @@ export async function countRows(
   predicate: string | null,
 ): Promise<bigint> {
   if (predicate === null) return snapshot.rows;
+  return countRowsWhere(source, snapshot, predicateOf(snapshot, predicate));
+}
+
+/** Of how many rows of a table a predicate is true that is bound to its columns. */
+export async function countRowsWhere(
+  source: BatchSource,
+  snapshot: Snapshot,
+  formula: Formula,
+): Promise<bigint> {
   const { schema } = snapshot;
-  const formula = predicateOf(snapshot, predicate);
   const scanner = new Scanner(source, snapshot);
   const pace = new Pace();
   const files = prunedFiles(snapshot, allFiles(snapshot), formula);

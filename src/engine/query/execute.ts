@@ -1,5 +1,6 @@
 import type { RecordBatch } from 'apache-arrow';
 import type { BatchSource } from '../table/fragment-reader.ts';
+import { lookedUpRows } from './looked-up-rows.ts';
 import { noMeters, type Meters } from './meters.ts';
 import type { QueryPlan } from './plan.ts';
 import { project } from './projection.ts';
@@ -20,15 +21,21 @@ export async function* execute(
   source: BatchSource,
   meters: Meters = noMeters,
 ): AsyncGenerator<RecordBatch> {
-  for await (const rows of rowsOf(plan, source, meters)) {
+  const scanner = new Scanner(source, plan.snapshot);
+  const few = meters === noMeters ? await lookedUpRows(plan, scanner) : null;
+  for await (const rows of few ?? rowsOf(plan, source, scanner, meters)) {
     const count = rows.numRows;
     meters.passed('project', { rowsIn: count, rowsOut: count, batches: 1 });
     yield meters.timed('project', () => project(plan.projections, plan.schema, rows));
   }
 }
 
-function rowsOf(plan: QueryPlan, source: BatchSource, meters: Meters): AsyncGenerator<RecordBatch> {
-  const scanner = new Scanner(source, plan.snapshot);
+function rowsOf(
+  plan: QueryPlan,
+  source: BatchSource,
+  scanner: Scanner,
+  meters: Meters,
+): AsyncGenerator<RecordBatch> {
   if (plan.text !== null) return textRows(plan, plan.text, source, scanner, meters);
   if (plan.nearest !== null) return searchRows(plan, plan.nearest, scanner, meters);
   if (plan.sort !== null) return sortRows(plan, plan.sort, scanner, meters);

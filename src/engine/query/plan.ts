@@ -10,13 +10,15 @@ import {
   QUERY_INDEX,
   ROW_ID,
   ROW_OFFSET,
+  rowFieldsOf,
   SCORE,
   withComputed,
   type ColumnNeed,
 } from './computed-columns.ts';
 import { bindPredicate, type Formula } from './formula.ts';
 import type { DistanceBounds } from './nearest-rows.ts';
-import { columnsOf, planProjections, projectedSchema, type Projection } from './projection.ts';
+import { answeredColumns, type AnsweredColumns } from './answered-columns.ts';
+import { columnsOf, type Projection } from './projection.ts';
 import type { NearestRequest, QueryRequest, TextRequest } from './request.ts';
 import { prunedFiles, rowsOfFile } from './pruning.ts';
 import type { ScanFile } from './scan.ts';
@@ -73,12 +75,12 @@ export interface QueryPlan {
  */
 export function planQuery(request: QueryRequest, snapshot: Snapshot): QueryPlan {
   const { schema } = snapshot;
-  const rowFields = withComputed(schema, [ROW_ID, ROW_OFFSET]);
+  const rowFields = rowFieldsOf(schema);
   const fields = resultFields(schema, request);
   checkKept(request, snapshot);
   const now = momentNow();
   const { filter: asked, nearest, text } = planFilters(request, snapshot, rowFields, fields, now);
-  const projections = planProjections(request.columns, schema, fields, extrasOf(request), now);
+  const answered = answeredColumns(request.columns, schema, fields, extrasOf(request), now);
   const sort = planSort(request.order, schema, fields);
   const { scanned, filter } = planScan(snapshot, asked);
   const asTheyLie = filter === null && nearest === null && text === null && sort === null;
@@ -93,13 +95,19 @@ export function planQuery(request: QueryRequest, snapshot: Snapshot): QueryPlan 
     text,
     sort,
     window,
-    projections,
-    need: needOf(schema, [
-      ...columnsOf(projections),
-      ...((nearest ?? text)?.postfilter?.columns ?? []),
-    ]),
-    schema: projectedSchema(projections, schema),
+    projections: answered.projections,
+    need: withPostfilter(schema, answered, (nearest ?? text)?.postfilter ?? null),
+    schema: answered.schema,
   };
+}
+
+function withPostfilter(
+  schema: Schema,
+  { projections, need }: AnsweredColumns,
+  postfilter: Formula | null,
+): ColumnNeed {
+  if (postfilter === null) return need;
+  return needOf(schema, [...columnsOf(projections), ...postfilter.columns]);
 }
 
 /** The files that a scan of the whole table reads. */
@@ -114,7 +122,7 @@ export function allFiles(snapshot: Snapshot): readonly ScanFile[] {
 
 function resultFields(schema: Schema, { nearest, text }: QueryRequest): readonly Field[] {
   if (text !== null) return withComputed(schema, [ROW_ID, ROW_OFFSET, SCORE]);
-  if (nearest === null) return withComputed(schema, [ROW_ID, ROW_OFFSET]);
+  if (nearest === null) return rowFieldsOf(schema);
   const found = nearest.batch ? [DISTANCE, QUERY_INDEX] : [DISTANCE];
   return withComputed(schema, [ROW_ID, ROW_OFFSET, ...found]);
 }

@@ -1,7 +1,8 @@
-import { Field, Schema, type RecordBatch, type Vector } from 'apache-arrow';
-import { batchOf } from '../../arrow/select.ts';
+import { Field, Schema, type Data, type RecordBatch } from 'apache-arrow';
+import { concatData } from '../../arrow/concat.ts';
+import { batchOfColumns } from '../../arrow/select.ts';
 import { CatalogError } from '../../protocol/errors.ts';
-import { columnAt, columnPath, topLevel, type ColumnPath } from './column-path.ts';
+import { columnDataAt, columnPath, topLevel, type ColumnPath } from './column-path.ts';
 import type { Selection } from './columns-field.ts';
 import { DISTANCE, QUERY_INDEX, ROW_ID, SCORE } from './computed-columns.ts';
 import { bindFormula, valuesOf, type Formula } from './formula.ts';
@@ -63,12 +64,12 @@ export function project(
   batch: RecordBatch,
 ): RecordBatch {
   const columns = projections.map((projection) => projected(projection, batch));
-  return batchOf(schema, columns, batch.numRows);
+  return batchOfColumns(schema, columns, batch.numRows);
 }
 
-function projected(projection: Projection, batch: RecordBatch): Vector {
-  if (projection.kind === 'formula') return valuesOf(projection.formula, batch);
-  return columnAt(batch, projection.path);
+function projected(projection: Projection, batch: RecordBatch): Data {
+  if (projection.kind === 'formula') return concatData(valuesOf(projection.formula, batch).data);
+  return columnDataAt(batch, projection.path);
 }
 
 function asItIs(field: Field): Projection {

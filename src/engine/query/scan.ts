@@ -10,7 +10,7 @@ import type { RowRange } from '../../arrow/row-range.ts';
 import { batchOfData } from '../../arrow/batch.ts';
 import { schemaOf } from '../../arrow/nested-type.ts';
 import { project, withColumn } from '../../arrow/select.ts';
-import type { Candidates } from '../index/candidates.ts';
+import type { CandidateBatch, Candidates } from '../index/candidates.ts';
 import type { FragmentLookup } from '../index/lookup.ts';
 import type {
   BatchRange,
@@ -139,29 +139,37 @@ export class Scanner {
     return { exact: candidates.exact, count: total, batches: own };
   }
 
-  async *#chosen(
-    { fragment, offset }: ScanFile,
+  #chosen(
+    file: ScanFile,
     { batches, exact }: Candidates,
     need: ColumnNeed,
     ahead: number,
   ): AsyncGenerator<PlacedBatch> {
-    yield* workAhead(batches, ahead, async ({ index, start, rows, before, ranks }) => {
-      const place = {
-        fragment,
-        index,
-        rowIds: { kind: 'range', first: 0n } as const,
-        offset: offset + before,
-        rows: rows.length,
-        start,
-        live: rows,
-        ranks,
-      };
-      const { batch, rowIds } = await this.#picked(place, need, rows);
-      const kept = rows.length <= KEPT_ROWS ? batch : undefined;
-      const known = { ...place, rowIds, kept };
-      const all = stretch(0, rows.length);
-      return { place: known, batch: withPlaced(batch, known, need.placed, all), certain: exact };
-    });
+    return workAhead(batches, ahead, (batch) => this.chosenBatch(file, batch, need, exact));
+  }
+
+  /** The rows of a batch that an index has found. @param certain Whether each passes the filter of the scan. */
+  async chosenBatch(
+    { fragment, offset }: ScanFile,
+    { index, start, rows, before, ranks }: CandidateBatch,
+    need: ColumnNeed,
+    certain: boolean,
+  ): Promise<PlacedBatch> {
+    const place = {
+      fragment,
+      index,
+      rowIds: { kind: 'range', first: 0n } as const,
+      offset: offset + before,
+      rows: rows.length,
+      start,
+      live: rows,
+      ranks,
+    };
+    const { batch, rowIds } = await this.#picked(place, need, rows);
+    const kept = rows.length <= KEPT_ROWS ? batch : undefined;
+    const known = { ...place, rowIds, kept };
+    const all = stretch(0, rows.length);
+    return { place: known, batch: withPlaced(batch, known, need.placed, all), certain };
   }
 
   /** Where rows of a file lie that were found by other means; they are numbered among themselves. */

@@ -28,7 +28,7 @@ export class LeasedBackend implements Backend {
       const made = this.#backend.answer(request, permit);
       const answer = made instanceof Promise ? await made : made;
       const { body } = answer;
-      if (body === null || typeof body === 'string') return answer;
+      if (body === null || typeof body === 'string' || body.whole !== undefined) return answer;
       lasts = true;
       return { ...answer, body: untilSent(body, lease, request.signal()) };
     } finally {

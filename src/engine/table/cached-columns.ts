@@ -1,6 +1,6 @@
-import { DataType, type Data } from 'apache-arrow';
+import type { Data } from 'apache-arrow';
 import { sliceData } from '../../arrow/data.ts';
-import { childrenOf } from '../../arrow/nested-type.ts';
+import { hasDictionary } from '../../arrow/nested-type.ts';
 import type { RowRange } from '../../arrow/row-range.ts';
 import type { ColumnCache, ColumnKey } from './column-cache.ts';
 import type { OpenDataFile } from './open-files.ts';
@@ -19,13 +19,14 @@ export type ColumnsFound = Map<number, Data>;
 /**
  * Columns of a batch, from the cache as far as they are in it. The others are
  * read into memory that `take` gives, save those that the cache keeps from now on.
+ * Few bytes are there at once.
  */
-export async function cachedColumns(
+export function cachedColumns(
   cache: ColumnCache,
   file: OpenDataFile,
   read: ColumnsRead,
   take: (length: number) => Uint8Array,
-): Promise<ColumnsFound> {
+): ColumnsFound | Promise<ColumnsFound> {
   const found: ColumnsFound = new Map();
   const missing: number[] = [];
   for (const place of read.places) {
@@ -33,13 +34,27 @@ export async function cachedColumns(
     if (data === undefined) missing.push(place);
     else found.set(place, cut(data, read.range));
   }
+  if (missing.length === 0) return found;
   const kept = missing.filter((place) => isWanted(cache, file, read, place));
   const passing = missing.filter((place) => !kept.includes(place));
-  await Promise.all([
+  if (kept.length === 0 && readNow(found, file, { ...read, places: passing }, take)) return found;
+  return Promise.all([
     ...kept.map(async (place) => found.set(place, await keptColumn(cache, file, read, place))),
     readInto(found, file, { ...read, places: passing }, take),
-  ]);
-  return found;
+  ]).then(() => found);
+}
+
+/** Whether columns were read without waiting. */
+function readNow(
+  found: ColumnsFound,
+  opened: OpenDataFile,
+  { index, range, places }: ColumnsRead,
+  take: (length: number) => Uint8Array,
+): boolean {
+  const read = { rows: range, access: fileAccess(opened, take) };
+  const columns = opened.file.columnsNow(index, places, read);
+  columns?.forEach((data, at) => found.set(places[at]!, data));
+  return columns !== undefined;
 }
 
 function keyOf({ path }: OpenDataFile, index: number, place: number): ColumnKey {
@@ -55,10 +70,6 @@ function isWanted(
 ): boolean {
   if (range !== undefined || hasDictionary(opened.file.schema.fields[place]!.type)) return false;
   return cache.wants(keyOf(opened, index, place), opened.file.columnBytes(index, place));
-}
-
-function hasDictionary(type: DataType): boolean {
-  return DataType.isDictionary(type) || childrenOf(type).some((child) => hasDictionary(child.type));
 }
 
 async function keptColumn(

@@ -22,12 +22,33 @@ export interface ColumnPlan {
   readonly sources: readonly ({ readonly file: number; readonly place: number } | null)[];
 }
 
+/** The plan that was made last for a fragment: most reads ask for the same columns again. */
+const last = new WeakMap<Fragment, KnownPlan>();
+
+interface KnownPlan {
+  readonly snapshot: WeakRef<Snapshot>;
+  readonly columns: readonly string[];
+  readonly plan: ColumnPlan;
+}
+
 /** Plans to read some columns of a fragment. */
 export function planColumns(
   snapshot: Snapshot,
   fragment: Fragment,
   columns: readonly string[],
 ): ColumnPlan {
+  const known = last.get(fragment);
+  if (known?.snapshot.deref() === snapshot && isSame(known.columns, columns)) return known.plan;
+  const plan = newPlan(snapshot, fragment, columns);
+  last.set(fragment, { snapshot: new WeakRef(snapshot), columns, plan });
+  return plan;
+}
+
+function isSame(some: readonly string[], others: readonly string[]): boolean {
+  return some.length === others.length && some.every((name, at) => name === others[at]);
+}
+
+function newPlan(snapshot: Snapshot, fragment: Fragment, columns: readonly string[]): ColumnPlan {
   const files: { path: string; places: number[] }[] = [];
   const found = columns.map((name) => placeOf(snapshot, fragment, name));
   const sources = found.map(({ path, place }) => {

@@ -23,6 +23,7 @@ import { textSource, type TextSource } from '../text/text-source.ts';
 import { Lease, ReadMemory } from './read-memory.ts';
 import type { RowIds } from './row-ids.ts';
 import { fragmentKey, type Fragment, type Snapshot } from './snapshot.ts';
+import { pickedPart, type ReadRows } from './picked-part.ts';
 import { storedSizes, type BatchSize } from './stored-sizes.ts';
 import { workAhead } from './work-ahead.ts';
 
@@ -125,6 +126,9 @@ interface Reading {
   readonly range: RowRange | undefined;
 }
 
+/** No deleted rows. */
+const NONE = new Uint32Array(0);
+
 /** Memory for lists of deleted rows, in bytes. */
 const DELETIONS_BYTES = 16 * 2 ** 20;
 
@@ -225,7 +229,7 @@ export class FragmentReader implements BatchSource {
 
   /** The deleted rows of a fragment, ascending. */
   async deletions({ folder }: Snapshot, { deletions }: Fragment): Promise<Uint32Array> {
-    if (deletions === null) return new Uint32Array(0);
+    if (deletions === null) return NONE;
     const path = join(folder, deletions);
     const known = this.#deletions.get(path);
     if (known !== undefined) return known;
@@ -268,8 +272,8 @@ export class FragmentReader implements BatchSource {
       this.#indexReader.rowsOf(snapshot.folder, leaf, fragment.physicalRows),
     );
     if (found === null) return null;
-    const deleted = await this.deletions(snapshot, fragment);
-    const starts = await this.#first(snapshot, fragment, async (file) => file.starts);
+    const deleted = fragment.deletions === null ? NONE : await this.deletions(snapshot, fragment);
+    const starts = await this.#first(snapshot, fragment, (file) => file.starts);
     return candidatesOf(found.rows, found.exact, deleted, starts);
   }
 
@@ -281,19 +285,13 @@ export class FragmentReader implements BatchSource {
     rows: Uint32Array,
   ): Promise<PickedRows> {
     const plan = planColumns(snapshot, fragment, columns);
-    const ids = await this.#storedIds(snapshot, fragment, index);
+    const ids = fragment.storedRowIds ? await this.#storedIds(snapshot, fragment, index) : null;
     const parts: RecordBatch[] = [];
     for (const stretch of stretchesOf(rows)) {
       const first = stretch[0]!;
       const range = { start: first, count: stretch.at(-1)! + 1 - first };
-      const { batch, release } = await this.#columns(plan, { index, rows: range.count, range });
-      parts.push(
-        take(
-          batch,
-          stretch.map((row) => row - first),
-        ),
-      );
-      release();
+      const read = this.#columns(plan, { index, rows: range.count, range });
+      parts.push(pickedPart(read instanceof Promise ? await read : read, stretch));
     }
     const rowIds = idsOfBatch(fragment.firstRowId + BigInt(start), ids, rows);
     return { batch: parts.length === 1 ? parts[0]! : concat(parts), rowIds };
@@ -324,26 +322,27 @@ export class FragmentReader implements BatchSource {
   async #first<Result>(
     { folder }: Snapshot,
     fragment: Fragment,
-    work: (file: OpenDataFile) => Promise<Result>,
+    work: (file: OpenDataFile) => Result | Promise<Result>,
   ): Promise<Result> {
     return this.#files.use(join(folder, fragmentKey(fragment)), work);
   }
 
-  async #columns(
-    plan: ColumnPlan,
-    { index, rows, range }: Reading,
-  ): Promise<{ readonly batch: RecordBatch; readonly release: () => void }> {
+  /** At once where nothing has to be waited for. */
+  #columns(plan: ColumnPlan, { index, rows, range }: Reading): ReadRows | Promise<ReadRows> {
     const lease = new Lease(this.#memory);
-    const read: ColumnsFound[] = [];
-    for (const { path, places } of plan.files) {
-      const found = await this.#files.use(path, (file) =>
+    const found = plan.files.map(({ path, places }) =>
+      this.#files.use(path, (file) =>
         cachedColumns(this.#columnCache, file, { index, range, places }, (length) =>
           lease.take(length),
         ),
-      );
-      read.push(found);
-    }
-    const batch = plannedBatch(plan, read, range?.count ?? rows);
-    return { batch, release: () => lease.release() };
+      ),
+    );
+    const inBatch = (read: readonly ColumnsFound[]): ReadRows => ({
+      batch: plannedBatch(plan, read, range?.count ?? rows),
+      release: () => lease.release(),
+    });
+    const ready = found.filter((each): each is ColumnsFound => !(each instanceof Promise));
+    if (ready.length === found.length) return inBatch(ready);
+    return Promise.all(found.map(async (each) => each)).then(inBatch);
   }
 }

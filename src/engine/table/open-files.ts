@@ -11,6 +11,8 @@ export interface OpenDataFile extends OpenFile {
 
 interface Entry {
   readonly opened: Promise<OpenDataFile>;
+  /** The same once it is there. */
+  ready: OpenDataFile | undefined;
   users: number;
 }
 
@@ -21,14 +23,30 @@ const OPEN_FILES = 256;
 export class OpenFiles {
   readonly #entries = new Map<string, Entry>();
 
-  /** Lets work use an open file; it stays open at least so long. */
-  async use<Result>(path: string, work: (file: OpenDataFile) => Promise<Result>): Promise<Result> {
-    const entry = this.#entries.get(path) ?? { opened: openPath(path), users: 0 };
+  /**
+   * Lets work use an open file; it stays open at least so long. At once where it is open and
+   * the work waits for nothing. Does not throw: what goes wrong is told by a promise.
+   */
+  use<Result>(
+    path: string,
+    work: (file: OpenDataFile) => Result | Promise<Result>,
+  ): Result | Promise<Result> {
+    const entry = this.#entries.get(path) ?? opening(path);
     this.#entries.delete(path);
     this.#entries.set(path, entry);
+    if (entry.ready === undefined) return this.#finish(path, entry, () => entry.opened.then(work));
+    try {
+      const result = work(entry.ready);
+      return result instanceof Promise ? this.#finish(path, entry, () => result) : result;
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  async #finish<Result>(path: string, entry: Entry, work: () => Promise<Result>): Promise<Result> {
     entry.users++;
     try {
-      return await work(await entry.opened);
+      return await work();
     } finally {
       entry.users--;
       entry.opened.catch(() => this.#forget(path, entry));
@@ -71,6 +89,17 @@ export class OpenFiles {
       );
     }
   }
+}
+
+function opening(path: string): Entry {
+  const entry: Entry = { opened: openPath(path), ready: undefined, users: 0 };
+  entry.opened.then(
+    (file) => {
+      entry.ready = file;
+    },
+    () => undefined,
+  );
+  return entry;
 }
 
 async function openPath(path: string): Promise<OpenDataFile> {

@@ -40,7 +40,25 @@ export function fileAccess(
       await readInto(handle, bytes, offset, path);
       return bytes;
     },
+    readNow: (offset, length) => {
+      if (length > SMALL_BYTES) return undefined;
+      const bytes = take(length);
+      readSmall(handle, bytes, offset, path);
+      return bytes;
+    },
   };
+}
+
+function readSmall(handle: FileHandle, bytes: Uint8Array, offset: number, name: string): void {
+  for (let filled = 0; filled < bytes.length;) {
+    const [left, from] = [bytes.length - filled, offset + filled];
+    filled += checked(readSync(handle.fd, bytes, filled, left, from), from, name);
+  }
+}
+
+function checked(bytesRead: number, from: number, name: string): number {
+  if (bytesRead === 0) throw new Error(`${name} ends at byte ${from}`);
+  return bytesRead;
 }
 
 /** Fills bytes with those of an open file from an offset on. */
@@ -51,14 +69,13 @@ async function readInto(
   name: string,
 ): Promise<void> {
   const { length } = bytes;
-  const small = length <= SMALL_BYTES;
-  let filled = 0;
-  while (filled < length) {
+  if (length <= SMALL_BYTES) {
+    readSmall(handle, bytes, offset, name);
+    return;
+  }
+  for (let filled = 0; filled < length;) {
     const [left, from] = [length - filled, offset + filled];
-    const bytesRead = small
-      ? readSync(handle.fd, bytes, filled, left, from)
-      : (await handle.read(bytes, filled, left, from)).bytesRead;
-    if (bytesRead === 0) throw new Error(`${name} ends at byte ${offset + filled}`);
-    filled += bytesRead;
+    const { bytesRead } = await handle.read(bytes, filled, left, from);
+    filled += checked(bytesRead, from, name);
   }
 }

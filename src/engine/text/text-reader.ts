@@ -128,7 +128,7 @@ export class TextReader {
     return bytes;
   }
 
-  #columns(path: string, index: number, places: readonly number[]): Promise<readonly Data[]> {
+  async #columns(path: string, index: number, places: readonly number[]): Promise<readonly Data[]> {
     return indexColumns(this.#files, this.#cache, path, index, places);
   }
 }

@@ -112,6 +112,7 @@ export class HeavyWork {
 
   #isMuch({ schema }: Snapshot, files: readonly ScanFile[], names: readonly string[]): boolean {
     const scanned = files.filter(({ lookup }) => lookup?.narrow !== true);
+    if (scanned.length === 0) return false;
     const fragments = [...new Set(scanned.map(({ fragment }) => fragment))];
     return columnBytes(schema, fragments, names) > this.#lightBytes;
   }

@@ -112,6 +112,25 @@ describe('an answer of stored batches', () => {
   });
 });
 
+const NEAREST = { vector: { single_vector: [1, 2, 3] }, vector_column: 'vec' };
+
+describe('a small answer, which is made at once', () => {
+  it.each<readonly [string, Record<string, JsonValue>]>([
+    ['of the nearest', { ...NEAREST, k: 3 }],
+    ['of rows that are judged', { columns: PLAIN, filter: 'holes in (5, 7, 9001)' }],
+    ['of rows that a limit cuts', { columns: PLAIN, k: 90 }],
+    ['without rows', { columns: PLAIN, filter: 'id < 0' }],
+  ])('announces its length %s', async (_, body) => {
+    const { announced, is } = await lengths(large, body);
+    expect(announced).toBe(is);
+  });
+
+  it('announces its length of small batches, which are joined', async () => {
+    const { announced, is } = await lengths(small, { columns: ['id'] });
+    expect(announced).toBe(is);
+  });
+});
+
 describe('no length is announced', () => {
   it.each<readonly [string, Record<string, JsonValue>]>([
     ['of a dictionary, which is made anew', { columns: ['id', 'word'] }],
@@ -122,13 +141,9 @@ describe('no length is announced', () => {
     ['of row ids', { columns: ['id'], with_row_id: true }],
     ['of what is computed', { columns: { column_aliases: { twice: 'id * 2' } } }],
     ['of a field of a column', { columns: ['pair.a'] }],
-    ['of the nearest', { vector: { single_vector: [1, 2, 3] }, vector_column: 'vec', k: 3 }],
+    ['of many of the nearest', { ...NEAREST, k: 2000 }],
   ])('%s', async (_, body) => {
     expect((await lengths(large, body)).announced).toBeUndefined();
-  });
-
-  it('of small batches, which are joined', async () => {
-    expect((await lengths(small, { columns: ['id'] })).announced).toBeUndefined();
   });
 
   it('of columns that some rows lack', async () => {

@@ -102,6 +102,61 @@ describe('an answer of rows', () => {
   });
 });
 
+describe('an answer of few rows', () => {
+  const batch = (rows: number) => batchOf(schema, [makeVector(new Int32Array(rows))], rows);
+  const { signal } = new AbortController();
+  const wholeOf = (body: AnswerBody) =>
+    body === null || typeof body === 'string' ? undefined : body.whole;
+  async function* of(...found: readonly (RecordBatch | Error)[]): AsyncGenerator<RecordBatch> {
+    for (const each of found) {
+      if (each instanceof Error) throw each;
+      yield each;
+    }
+  }
+
+  it('is there whole, and says the same in pieces', async () => {
+    const asked: string[] = [];
+    const given: ArrayBufferLike[] = [];
+    const { body } = await rowsAnswer({
+      schema,
+      batches: of(batch(3), batch(4)),
+      version: 1n,
+      signal: () => {
+        asked.push('signal');
+        return signal;
+      },
+      giveBack: (memory) => given.push(memory),
+    });
+    const whole = wholeOf(body);
+    expect(Buffer.from(await bytesOf(body))).toEqual(Buffer.from(whole!));
+    expect(tableFromIPC(whole).numRows).toBe(7);
+    expect(given).not.toContain(whole!.buffer);
+    expect([asked, given.length > 0]).toEqual([[], true]);
+  });
+
+  it('has no rows, and is whole', async () => {
+    const { body } = await rowsAnswer({ schema, batches: of(), version: 1n, signal });
+    expect(tableFromIPC(wholeOf(body)).numRows).toBe(0);
+  });
+
+  it.each([
+    ['of many rows', [batch(ROWS)]],
+    ['of few rows and many', [batch(3), batch(ROWS)]],
+    ['of many rows and few', [batch(ROWS), batch(3)]],
+  ])('streams %s', async (_, batches) => {
+    const { body } = await rowsAnswer({ schema, batches: of(...batches), version: 1n, signal });
+    expect(wholeOf(body)).toBeUndefined();
+    const rows = batches.reduce((sum, { numRows }) => sum + numRows, 0);
+    expect(tableFromIPC(await bytesOf(body)).numRows).toBe(rows);
+  });
+
+  it('is refused for a fault behind its rows', async () => {
+    const batches = of(batch(3), new Error('a fault'));
+    const answer = rowsAnswer({ schema, batches, version: 1n, signal });
+    await expect(answer).rejects.toThrow('a fault');
+  });
+});
+
 async function drain(pieces: AsyncIterator<Uint8Array>): Promise<void> {
   while ((await pieces.next()).done !== true);
 }
