@@ -86,7 +86,7 @@ export async function committedVersions(
       return versions.length > 1 ? made : { ...made, decided: () => name(versions) };
     });
     await name(planned);
-    finishNames(planned);
+    finishNames(planned, held);
     letGo(held);
     return planned;
   } catch (error) {
