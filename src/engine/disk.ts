@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { linkSync, lstatSync, renameSync, statSync, unlinkSync } from 'node:fs';
+import { linkSync, renameSync, statSync, unlinkSync } from 'node:fs';
 import { readFile, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { Flushes } from '../store/flushes.ts';
@@ -68,7 +68,6 @@ function linkIfAbsent(from: string, to: string): 'created' | 'exists' {
 
 /** Removes a file, or a link, if it is there. The removal is not on stable storage after this. */
 export function removeIfPresent(path: string): void {
-  if (lstatSync(path, { throwIfNoEntry: false }) === undefined) return;
   try {
     unlinkSync(path);
   } catch (error) {

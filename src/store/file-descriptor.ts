@@ -15,8 +15,6 @@ import { promisify } from 'node:util';
 
 const read = promisify(readCallback);
 const writev = promisify(writevCallback);
-const sync = promisify(fsync);
-const datasync = promisify(fdatasync);
 const truncate = promisify(ftruncate);
 
 /** To read, and never to wait for another program: somebody may have put a pipe in the place of a file. */
@@ -57,7 +55,13 @@ export class FileDescriptor {
 
   /** Whether it is a file, not a folder, a pipe or a device. */
   isPlain(): boolean {
-    return fstatSync(this.#descriptor).isFile();
+    return this.plainSize() !== undefined;
+  }
+
+  /** Bytes of the file now; undefined for what is no file. */
+  plainSize(): number | undefined {
+    const stats = fstatSync(this.#descriptor);
+    return stats.isFile() ? stats.size : undefined;
   }
 
   /** Bytes of the file now. */
@@ -76,13 +80,13 @@ export class FileDescriptor {
   }
 
   /** After this the file's bytes are on stable storage. */
-  async sync(): Promise<void> {
-    await sync(this.#descriptor);
+  sync(): Promise<void> {
+    return flushed(fsync, this.#descriptor);
   }
 
   /** The same, but for what describes the file and is not needed to read it (fdatasync). */
-  async datasync(): Promise<void> {
-    await datasync(this.#descriptor);
+  datasync(): Promise<void> {
+    return flushed(fdatasync, this.#descriptor);
   }
 
   async truncate(size: number): Promise<void> {
@@ -107,6 +111,16 @@ export class FileDescriptor {
     if (bytes <= SMALL_BYTES) return writevSync(this.#descriptor, pieces);
     return (await writev(this.#descriptor, pieces)).bytesWritten;
   }
+}
+
+/** Each commit waits for several of these: one promise each, and no more. */
+function flushed(flush: typeof fsync, descriptor: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    flush(descriptor, (error) => {
+      if (error === null) resolve();
+      else reject(error);
+    });
+  });
 }
 
 function without(pieces: readonly Uint8Array[], bytes: number): Uint8Array[] {

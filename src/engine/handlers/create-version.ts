@@ -89,7 +89,7 @@ export async function committedVersions(
       },
     );
     await name(planned);
-    finishNames(planned);
+    finishNames(planned, held);
     letGo(held);
     return planned;
   } catch (error) {

@@ -27,14 +27,21 @@ const MOST_BYTES = 256 * 1024 * 1024;
 export async function readManifestFile(path: string): Promise<ManifestFile> {
   const file = FileDescriptor.open(path, 'r');
   try {
-    const size = file.size();
-    if (size < TAIL_BYTES) throw new LanceManifestError('the file is too short');
-    const start = Math.max(0, size - END_BYTES);
-    const end = { start, bytes: await readRange({ file }, start, size - start) };
-    return await readParts({ file, size, end });
+    return await readOpenManifest(file, file.size());
   } finally {
     file.close();
   }
+}
+
+/**
+ * The same of a file that is open, which stays so.
+ * @param size Bytes of the file.
+ */
+export async function readOpenManifest(file: FileDescriptor, size: number): Promise<ManifestFile> {
+  if (size < TAIL_BYTES) throw new LanceManifestError('the file is too short');
+  const start = Math.max(0, size - END_BYTES);
+  const end = { start, bytes: await readRange({ file }, start, size - start) };
+  return readParts({ file, size, end });
 }
 
 /**

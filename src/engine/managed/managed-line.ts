@@ -15,7 +15,7 @@ import { headCheck } from '../table/version-commit.ts';
 import type { VersionStore } from '../table/version-store.ts';
 import { branchRefs, type BranchRef } from './lance-refs.ts';
 import { exists } from './managed-manifests.ts';
-import type { StagedPlace } from './place.ts';
+import { within, type StagedPlace } from './place.ts';
 import { finishVersion, locationOf } from './managed-versions.ts';
 
 /** A line of versions of a Lance table that the next one is to be added to. */
@@ -83,7 +83,7 @@ async function knownLine(
 
 async function isUnfinished(table: TableRecord, { content }: Stored<VersionRecord>) {
   const { manifest, staging } = content;
-  return manifest !== staging && (await exists(join(locationOf(table), staging)));
+  return manifest !== staging && (await exists(within(locationOf(table), staging)));
 }
 
 interface NewBranch {

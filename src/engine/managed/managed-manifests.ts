@@ -2,12 +2,12 @@ import { statSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { CatalogError } from '../../protocol/errors.ts';
-import { FileDescriptor } from '../../store/file-descriptor.ts';
+import type { FileDescriptor } from '../../store/file-descriptor.ts';
 import { Flushes } from '../../store/flushes.ts';
 import type { VersionRecord } from '../catalog/records.ts';
 import { createDurable, linkDurable, removeIfPresent, syncFolder } from '../disk.ts';
 import { haveSameBytes, readPlain } from '../lance/plain-file.ts';
-import { isAbsent, ownership } from './place.ts';
+import { isAbsent, ownership, within } from './place.ts';
 
 /** What a file system answers that makes no second names, or none of files that are someone else's. */
 const NO_LINKS: ReadonlySet<string> = new Set(['EPERM', 'EACCES', 'ENOTSUP', 'EMLINK', 'ENOSYS']);
@@ -43,7 +43,7 @@ export async function nameManifest(
 ): Promise<boolean> {
   if (manifest === staging || !(await isOwn(location, staging))) return isOwn(location, manifest);
   try {
-    await place(join(location, staging), join(location, manifest));
+    await place(within(location, staging), within(location, manifest));
     return true;
   } catch (error) {
     // Somebody has finished it meanwhile: then the staging name is gone.
@@ -55,7 +55,7 @@ export async function nameManifest(
 /** Removes the other names of a manifest: the journal has its version. */
 export function removeOtherNames(location: string, { manifest, staging, claimed }: Names): void {
   if (manifest === staging) return;
-  for (const name of [staging, claimed ?? staging]) removeIfPresent(join(location, name));
+  for (const name of [staging, claimed ?? staging]) removeIfPresent(within(location, name));
 }
 
 /** Removes the manifests of versions whose records are gone. */
@@ -76,6 +76,13 @@ async function isOwn(location: string, name: string): Promise<boolean> {
   throw new CatalogError('Internal', `${name} of the table leads through a link`);
 }
 
+/** A staged manifest by its name, open, and the second name that it is to get. */
+export interface HeldFile {
+  readonly file: FileDescriptor;
+  readonly staging: string;
+  readonly held: string;
+}
+
 /**
  * Gives a staged manifest a second name, which is on stable storage after this with
  * its bytes. A client that gets no answer removes what it staged, though its commit
@@ -83,23 +90,17 @@ async function isOwn(location: string, name: string): Promise<boolean> {
  */
 export async function holdStaged(
   location: string,
-  staging: string,
-  held: string,
+  { file, staging, held }: HeldFile,
   isFirst: boolean,
 ): Promise<void> {
-  const path = join(location, staging);
-  const file = FileDescriptor.open(path, 'r');
+  const path = within(location, staging);
   const flushes = new Flushes();
-  try {
-    flushes.add(file.sync());
-    flushes.add(place(path, join(location, held)));
-    // Nobody has made the names of these folders durable before the first version.
-    if (isFirst)
-      for (const folder of foldersAbove(dirname(path), location)) flushes.add(syncFolder(folder));
-    await flushes.settled();
-  } finally {
-    file.close();
-  }
+  flushes.add(file.sync());
+  flushes.add(place(path, within(location, held)));
+  // Nobody has made the names of these folders durable before the first version.
+  if (isFirst)
+    for (const folder of foldersAbove(dirname(path), location)) flushes.add(syncFolder(folder));
+  await flushes.settled();
 }
 
 /** The folders in which a folder lies, up to the outermost of them. */

@@ -63,15 +63,20 @@ export function stagedPlace(location: string, claim: StagedClaim): StagedPlace {
   const scheme = schemeOf(claim, file);
   return {
     folder,
-    staging: join(folder, basename(path)),
-    manifest: join(folder, versionFile(version, scheme)),
+    staging: within(folder, basename(path)),
+    manifest: within(folder, versionFile(version, scheme)),
   };
 }
 
 /** All names that the manifest of a version may have: those of both schemes. */
 export function finalNames(folder: string, version: bigint): readonly string[] {
   const names = new Set([versionFile(version, 'V2'), versionFile(version, 'V1')]);
-  return [...names].map((name) => join(folder, name));
+  return [...names].map((name) => within(folder, name));
+}
+
+/** The path of a name in a folder, of which neither holds anything to be resolved: a commit asks for a dozen. */
+export function within(folder: string, name: string): string {
+  return `${folder}/${name}`;
 }
 
 /** What is at a path: nothing, a thing of the table's own, or whatever a link leads to. */

@@ -1,15 +1,16 @@
-import { statSync } from 'node:fs';
-import { join } from 'node:path';
+import { FileDescriptor } from '../../store/file-descriptor.ts';
 import type { LanceManifest } from '../lance/lance-manifest.ts';
 import { LanceManifestError } from '../lance/lance-message.ts';
-import { readManifestFile } from '../lance/manifest-file.ts';
-import { isAbsent, ownership, refused, type StagedPlace } from './place.ts';
+import { readOpenManifest } from '../lance/manifest-file.ts';
+import { isAbsent, ownership, refused, within, type StagedPlace } from './place.ts';
 
 /** A manifest that a client has staged, and that is one. */
 export interface StagedManifest {
   readonly manifest: LanceManifest;
   /** The size of its file. */
   readonly bytes: number;
+  /** The file itself, open to be made durable: what was read is what is held. Whoever asked for it closes it. */
+  readonly file: FileDescriptor;
 }
 
 /** What a request says of it. */
@@ -29,12 +30,38 @@ export async function readStaged(
   place: StagedPlace,
   { version, manifestPath, manifestSize }: ManifestClaim,
 ): Promise<StagedManifest> {
-  const path = join(location, place.staging);
   const whose = await ownership(location, place.staging);
   if (whose === 'absent') throw refused(manifestPath, 'does not exist');
   if (whose === 'linked') throw refused(manifestPath, 'leads through a link');
-  if (!statSync(path).isFile()) throw refused(manifestPath, 'is not a file');
-  const { manifest, bytes } = await read(path, manifestPath);
+  const file = open(within(location, place.staging), manifestPath);
+  try {
+    return { ...(await readClaimed(file, { version, manifestPath, manifestSize })), file };
+  } catch (error) {
+    file.close();
+    throw error;
+  }
+}
+
+function open(path: string, manifestPath: string): FileDescriptor {
+  try {
+    return FileDescriptor.open(path, 'r');
+  } catch (error) {
+    if (isAbsent(error)) throw refused(manifestPath, 'does not exist');
+    // What the system says of a socket.
+    if (error instanceof Error && 'code' in error && error.code === 'ENXIO') {
+      throw refused(manifestPath, 'is not a file');
+    }
+    throw error;
+  }
+}
+
+async function readClaimed(
+  file: FileDescriptor,
+  { version, manifestPath, manifestSize }: ManifestClaim,
+): Promise<Omit<StagedManifest, 'file'>> {
+  const bytes = file.plainSize();
+  if (bytes === undefined) throw refused(manifestPath, 'is not a file');
+  const manifest = await read(file, bytes, manifestPath);
   if (manifestSize !== null && manifestSize !== BigInt(bytes)) {
     throw refused(manifestPath, `has ${bytes} bytes, not ${manifestSize} as manifest_size says`);
   }
@@ -47,11 +74,14 @@ export async function readStaged(
   return { manifest, bytes };
 }
 
-async function read(path: string, manifestPath: string): Promise<StagedManifest> {
+async function read(
+  file: FileDescriptor,
+  bytes: number,
+  manifestPath: string,
+): Promise<LanceManifest> {
   try {
-    return await readManifestFile(path);
+    return (await readOpenManifest(file, bytes)).manifest;
   } catch (error) {
-    if (isAbsent(error)) throw refused(manifestPath, 'does not exist');
     if (!(error instanceof LanceManifestError)) throw error;
     throw refused(manifestPath, `is not a Lance manifest: ${error.message}`);
   }

@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import type { CommitSummary } from '../../protocol/commit-summary.ts';
 import { CatalogError } from '../../protocol/errors.ts';
 import { canonicalPath, type ObjectPath } from '../../protocol/identifier.ts';
@@ -20,7 +19,7 @@ import { lanceSummary, repeatedSummary } from './lance-summary.ts';
 import { exists, holdStaged, sameBytes } from './managed-manifests.ts';
 import { managedLine, type LineParts, type ManagedLine } from './managed-line.ts';
 import { finishVersion, locationOf } from './managed-versions.ts';
-import { finalNames, stagedPlace, type StagedPlace } from './place.ts';
+import { finalNames, stagedPlace, within, type StagedPlace } from './place.ts';
 import { readStaged, type StagedManifest } from './staged-manifest.ts';
 import type { JudgeStaged } from './staged-version.ts';
 
@@ -104,15 +103,29 @@ export class VersionPlan {
     const target = await this.#target(table, request, place);
     requireNext(request, target.next);
     const staged = await readStaged(locationOf(table), place, request);
+    try {
+      return await this.#planned(stored, request, { place, target, staged });
+    } finally {
+      staged.file.close();
+    }
+  }
+
+  async #planned(
+    stored: Stored<TableRecord>,
+    request: VersionRequest,
+    { place, target, staged }: Checked,
+  ): Promise<PlannedVersion> {
+    const table = stored.content;
     await requireFree(table, request, place);
     const { manifest } = staged;
-    const file = join(locationOf(table), place.staging);
+    const file = within(locationOf(table), place.staging);
     const base = await this.#baseOf(table, request, target, { manifest, file });
     const { path, branch } = request;
     await this.#judge?.({ path, table, branch, base, manifest, file });
     const held = heldName(request, place);
-    this.#held.add(join(locationOf(table), held));
-    await holdStaged(locationOf(table), place.staging, held, target.base === undefined);
+    this.#held.add(within(locationOf(table), held));
+    const names = { file: staged.file, staging: place.staging, held };
+    await holdStaged(locationOf(table), names, target.base === undefined);
     const record = this.#recordOf(request, place, staged);
     this.#parts.manifests?.remember(record, staged.manifest);
     const writes = target.writes(record);
@@ -236,6 +249,13 @@ interface Planned {
   readonly record: VersionRecord;
 }
 
+/** A staged version of which is known where it goes, and that it is what was asked for. */
+interface Checked {
+  readonly place: StagedPlace;
+  readonly target: Target;
+  readonly staged: StagedManifest;
+}
+
 /** Where a version goes. */
 interface Target {
   /** Absent for one that belongs to no chain. */
@@ -287,7 +307,7 @@ async function requireFree(
 ): Promise<void> {
   const location = locationOf(table);
   for (const name of finalNames(folder, version)) {
-    if (!(await exists(join(location, name)))) continue;
+    if (!(await exists(within(location, name)))) continue;
     if (await sameBytes(location, name, staging)) continue;
     throw lost(
       path,

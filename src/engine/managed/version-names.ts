@@ -1,7 +1,7 @@
-import { join } from 'node:path';
 import { removeIfPresent } from '../disk.ts';
 import { nameManifest, removeOtherNames } from './managed-manifests.ts';
 import { locationOf } from './managed-versions.ts';
+import { within } from './place.ts';
 import type { PlannedVersion } from './version-creation.ts';
 
 /**
@@ -17,13 +17,17 @@ export async function nameVersions(planned: readonly PlannedVersion[]): Promise<
   }
 }
 
-/** Takes the other names from manifests that have their final ones, once the journal has their versions. */
-export function finishNames(planned: readonly PlannedVersion[]): void {
+/**
+ * Takes the other names from manifests that have their final ones, once the journal has their versions.
+ * @param held Loses the paths of the names that are gone then.
+ */
+export function finishNames(planned: readonly PlannedVersion[], held?: Set<string>): void {
   for (const { table, record, staging } of planned) {
     const location = locationOf(table);
     removeOtherNames(location, record);
+    held?.delete(within(location, record.staging));
     // A retry may have staged the same bytes again.
-    if (staging !== record.claimed) removeIfPresent(join(location, staging));
+    if (staging !== record.claimed) removeIfPresent(within(location, staging));
   }
 }
 
