@@ -1,5 +1,6 @@
 import { DataType, Precision, type Data } from 'apache-arrow';
 import { compareRangeValues, type RangeValue } from '../../sql/value-range.ts';
+import { END_BYTES } from './short-ends.ts';
 
 /** Less than, equal to or greater than 0, as a key is to a value. */
 type Compare = (place: number, value: RangeValue) => number;
@@ -7,13 +8,13 @@ type Compare = (place: number, value: RangeValue) => number;
 /**
  * Which of some stretches of ordered keys may have one of some values, ascending; undefined
  * where that is not told.
- * @param ends The first and the last key of each stretch.
+ * @param ends The first and the last key of each stretch, whole or cut (see `shortEnds`).
  */
 export function stretchesWith(
   ends: Data,
   values: readonly RangeValue[],
 ): readonly number[] | undefined {
-  const compare = comparing(ends);
+  const compare = comparing(ends, END_BYTES);
   // Those that are NaN stand elsewhere.
   if (compare === undefined || values.some(Number.isNaN)) return undefined;
   const found = new Set<number>();
@@ -59,11 +60,14 @@ function firstOf(value: RangeValue, length: number, compare: Compare): number {
   return low;
 }
 
-/** A page holds only values, only NaN or only nulls. */
-function comparing(keys: Data): Compare | undefined {
+/**
+ * A page holds only values, only NaN or only nulls.
+ * @param longest So many bytes of texts are compared.
+ */
+function comparing(keys: Data, longest = Infinity): Compare | undefined {
   const { type } = keys;
   if (keys.length === 0 || keys.nullCount > 0) return undefined;
-  if (DataType.isUtf8(type) || DataType.isLargeUtf8(type)) return comparingTexts(keys);
+  if (DataType.isUtf8(type) || DataType.isLargeUtf8(type)) return comparingTexts(keys, longest);
   const isHalf = DataType.isFloat(type) && type.precision === Precision.HALF;
   const isNumber = DataType.isInt(type) || DataType.isFloat(type) || DataType.isTimestamp(type);
   if (isHalf || !isNumber || Number.isNaN(keys.values[0])) return undefined;
@@ -71,10 +75,12 @@ function comparing(keys: Data): Compare | undefined {
   return (place, value) => compareRangeValues(numbers[place]!, value);
 }
 
-function comparingTexts({ values, valueOffsets }: Data): Compare {
+function comparingTexts({ values, valueOffsets }: Data, longest: number): Compare {
   const bytes: Uint8Array = values;
   return (place, value) => {
     const [start, end] = [Number(valueOffsets[place]), Number(valueOffsets[place + 1])];
-    return Buffer.compare(bytes.subarray(start, end), value as Uint8Array);
+    const key = bytes.subarray(start, Math.min(end, start + longest));
+    const asked = value as Uint8Array;
+    return Buffer.compare(key, asked.length > longest ? asked.subarray(0, longest) : asked);
   };
 }

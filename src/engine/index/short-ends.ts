@@ -2,6 +2,9 @@ import { DataType, type Data } from 'apache-arrow';
 import { dataOf, nullCountOf } from '../../arrow/data.ts';
 import { MAX_BOUND_BYTES } from '../../arrow/extremes-of-bytes.ts';
 
+/** Of a text in a directory no more is kept, or looked at. */
+export const END_BYTES = MAX_BOUND_BYTES + 1;
+
 /**
  * Texts cut to what their extremes are made of (`extremesOf`), whatever follows: one byte more
  * says that something does. What is left need not be a text.
@@ -14,7 +17,7 @@ export function shortEnds(keys: Data): Data {
   const pieces = Array.from({ length }, (_, row) => {
     const start = Number(keys.valueOffsets[row]);
     const end = Number(keys.valueOffsets[row + 1]);
-    return all.subarray(start, Math.min(end, start + MAX_BOUND_BYTES + 1));
+    return all.subarray(start, Math.min(end, start + END_BYTES));
   });
   const values = Buffer.concat(pieces);
   const offsets = DataType.isUtf8(type)

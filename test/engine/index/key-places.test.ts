@@ -2,6 +2,7 @@ import { Float64, Int64, Utf8, vectorFromArray, type Data } from 'apache-arrow';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { placesOf, stretchesWith } from '../../../src/engine/index/key-places.ts';
+import { shortEnds } from '../../../src/engine/index/short-ends.ts';
 
 const dataOf = (values: readonly bigint[]): Data => vectorFromArray(values, new Int64()).data[0]!;
 
@@ -39,6 +40,23 @@ describe('stretches of ordered keys', () => {
     expect(having('bb')).toEqual([0, 1]);
     expect(having('é', 'b', '')).toEqual([0, 2]);
     expect(having('e')).toEqual([]);
+  });
+
+  it('are found by the beginnings of long texts, whether or not their ends were cut', () => {
+    const long = (end: string) => 'ä'.repeat(16) + end;
+    const ends = vectorFromArray(
+      ['a', long('b'), long('c'), long('e'), long('ff'), 'ü'],
+      new Utf8(),
+    );
+    for (const kept of [ends.data[0]!, shortEnds(ends.data[0]!)]) {
+      const having = (text: string) => stretchesWith(kept, [Buffer.from(text)]);
+      expect(having(long('b'))).toEqual([0]);
+      expect(having(long('d'))).toEqual([1]);
+      expect(having(long('fa'))).toEqual([2]);
+      expect(having(long('fz'))).toEqual([2]);
+      expect(having(long('eee'))).toEqual([1]);
+      expect(having(long(''))).toEqual([0]);
+    }
   });
 
   it('are not told of values without an order, and of ends that are none', () => {
