@@ -32,8 +32,8 @@ try {
   await createTables();
   const latencies = await measureAll();
   const rows = [CURL, NODE].flatMap((load) => [
-    row(`p50 of DescribeTable, ${load}`, '≤ 2', load, latencies, ({ p50 }) => p50),
-    row(`p99 of DescribeTable, ${load}`, '≤ 10', load, latencies, ({ p99 }) => p99),
+    row('p50 of DescribeTable', '≤ 2', load, latencies, ({ p50 }) => p50),
+    row('p99 of DescribeTable', '≤ 10', load, latencies, ({ p99 }) => p99),
   ]);
   printResult('busy', await notes(), rows);
 } finally {

@@ -19,7 +19,8 @@ export class EmbeddedWatch implements Watch {
     const tables = this.#newest();
     if (tables === undefined) return undefined;
     try {
-      return this.#tests.every((test) => test(tables.values));
+      for (const test of this.#tests) if (!test(tables.values)) return false;
+      return true;
     } catch {
       // The file does not answer, and a read says so.
       return undefined;

@@ -28,10 +28,10 @@ const MOST_COLUMNS = 64;
 const kept = new WeakMap<Schema, Map<string, Kept>>();
 
 /**
- * The columns of an answer, as \`planProjections\` finds them. Columns that are asked for by name
+ * The columns of an answer, as `planProjections` finds them. Columns that are asked for by name
  * depend on the table's schema alone: who asks for the same again gets the same schema, which is
  * encoded already.
- * @throws CatalogError as \`planProjections\` does.
+ * @throws CatalogError as `planProjections` does.
  */
 export function answeredColumns(
   selections: readonly Selection[] | null,
