@@ -1,6 +1,7 @@
 import { open, readFile, rm, stat } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { replaceText } from '../store/replaced-file.ts';
+import { errorCode } from './file-mark.ts';
 import { FORMAT, KeyFileError, parseKeys } from './key-document.ts';
 import type { StoredKey } from './keys.ts';
 
@@ -19,8 +20,8 @@ async function textOf(path: string): Promise<string | undefined> {
   try {
     return await readFile(path, 'utf8');
   } catch (error) {
-    if (codeOf(error) === 'ENOENT') return undefined;
-    throw new KeyFileError(`${path} cannot be read (${codeOf(error)})`);
+    if (errorCode(error) === 'ENOENT') return undefined;
+    throw new KeyFileError(`${path} cannot be read (${errorCode(error)})`);
   }
 }
 
@@ -57,8 +58,8 @@ async function isMade(path: string): Promise<boolean> {
     await (await open(path, 'wx', 0o600)).close();
     return true;
   } catch (error) {
-    if (codeOf(error) === 'EEXIST') return false;
-    throw new KeyFileError(`${path} cannot be made (${codeOf(error)})`);
+    if (errorCode(error) === 'EEXIST') return false;
+    throw new KeyFileError(`${path} cannot be made (${errorCode(error)})`);
   }
 }
 
@@ -76,8 +77,8 @@ async function isLost(lock: string): Promise<boolean> {
     return true;
   } catch (error) {
     // It was given back a moment ago.
-    if (codeOf(error) === 'ENOENT') return true;
-    throw new KeyFileError(`${lock} cannot be looked at (${codeOf(error)})`);
+    if (errorCode(error) === 'ENOENT') return true;
+    throw new KeyFileError(`${lock} cannot be looked at (${errorCode(error)})`);
   } finally {
     await rm(looking, { force: true });
   }
@@ -86,11 +87,6 @@ async function isLost(lock: string): Promise<boolean> {
 /** Puts a text in place of a file of mode 0600: a reader sees the old content or the new. @throws KeyFileError */
 export async function replaceFile(path: string, text: string): Promise<void> {
   await replaceText(path, text).catch((error: unknown) => {
-    throw new KeyFileError(`${path} cannot be written (${codeOf(error)})`);
+    throw new KeyFileError(`${path} cannot be written (${errorCode(error)})`);
   });
-}
-
-function codeOf(error: unknown): string {
-  const code = error instanceof Error && 'code' in error ? error.code : undefined;
-  return typeof code === 'string' ? code : 'unknown error';
 }

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { decodeWrites } from './change-codec.ts';
-import { StoreError } from './errors.ts';
+import { messageOf, StoreError } from './errors.ts';
 import { boundBytes, keyBytes, keyText } from './key.ts';
 import { parseRedisAddress } from './redis-address.ts';
 import { Gate } from './gate.ts';
@@ -286,8 +286,4 @@ function failed(error: unknown): unknown {
 function unknown(error: unknown): CommitResult {
   const reason = `Redis did not say what became of the commit: ${messageOf(error)}`;
   return { kind: 'unknown', reason };
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

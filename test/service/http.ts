@@ -45,6 +45,13 @@ export async function send(url: string, line: string, sent: Sent = {}): Promise<
   return replyOf(await open(url, line, sent));
 }
 
+/** The same of a request that has to be granted. @throws Error with the answer when it is refused. */
+export async function sendGranted(url: string, line: string, sent: Sent = {}): Promise<Reply> {
+  const reply = await send(url, line, sent);
+  if (reply.status >= 300) throw new Error(`${line} was answered ${reply.status} ${reply.text}`);
+  return reply;
+}
+
 /** Sends a request; the answer is still to be read. */
 export async function open(url: string, line: string, sent: Sent = {}): Promise<IncomingMessage> {
   const space = line.indexOf(' ');
