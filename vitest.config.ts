@@ -3,8 +3,9 @@ import { defineConfig } from 'vitest/config';
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
+    // Wide enough for a machine that does other work: no test depends on how fast it is.
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
     pool: 'forks',
     // Tests keep their state to themselves, and loading every module anew for each file takes minutes.
     isolate: false,

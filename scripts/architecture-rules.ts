@@ -7,7 +7,7 @@ import { dirname, join, normalize, relative } from 'node:path';
  */
 const layers: Readonly<Record<string, readonly string[]>> = {
   protocol: [],
-  sql: [],
+  sql: ['arrow'],
   arrow: [],
   store: [],
   policy: ['protocol', 'rules'],
@@ -50,7 +50,7 @@ const confined: Readonly<Record<string, readonly string[]>> = {
   'node:http': ['src/gateway/', 'src/protocol/', 'src/cli/'],
 };
 
-const MAX_LINES = 350;
+const MAX_LINES = 600;
 
 /** Files that may be longer, each with the reason. */
 const long: Readonly<Record<string, string>> = {};

@@ -20,8 +20,8 @@ describe('the architecture', () => {
   const breaches: readonly (readonly [string, Readonly<Record<string, string>>, string])[] = [
     [
       'a leaf that imports a leaf',
-      { 'sql/a.ts': "import { b } from '../arrow/b.ts';\n", 'arrow/b.ts': '' },
-      'src/sql/a.ts: sql may not import arrow',
+      { 'arrow/a.ts': "import { b } from '../sql/b.ts';\n", 'sql/b.ts': '' },
+      'src/arrow/a.ts: arrow may not import sql',
     ],
     [
       'an engine that knows the gateway, be it only a type',
@@ -55,8 +55,8 @@ describe('the architecture', () => {
     ],
     [
       'a file that is too long',
-      { 'sql/a.ts': '\n'.repeat(351) },
-      'src/sql/a.ts: has 351 lines, more than 350',
+      { 'sql/a.ts': '\n'.repeat(601) },
+      'src/sql/a.ts: has 601 lines, more than 600',
     ],
     [
       'a folder that nobody drew',
