@@ -93,23 +93,11 @@ export function settle(before: number, column: Column): void {
 
 /** Bytes that a column holds, shared ones included. */
 export function sizeOf(column: Column): number {
-  switch (column.kind) {
-    case 'states':
-      return column.length;
-    case 'number':
-    case 'bigint':
-      return column.values.byteLength;
-    case 'wide':
-      return column.length * 32;
-    case 'bytes':
-      return column.bytes.byteLength + column.length * 8;
-    case 'list':
-      return column.length * 8 + sizeOf(column.child);
-    case 'null':
-      return 0;
-    // Fields of a struct are made when they are asked for.
-    case 'struct':
-    case 'nested':
-      return Infinity;
-  }
+  if (column.kind === 'states') return column.length;
+  if (column.kind === 'number' || column.kind === 'bigint') return column.values.byteLength;
+  if (column.kind === 'wide') return column.length * 32;
+  if (column.kind === 'bytes') return column.bytes.byteLength + column.length * 8;
+  if (column.kind === 'list') return column.length * 8 + sizeOf(column.child);
+  // Fields of a struct are made when they are asked for.
+  return column.kind === 'null' ? 0 : Infinity;
 }
