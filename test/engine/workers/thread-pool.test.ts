@@ -240,6 +240,19 @@ describe('a formula on a thread', () => {
     expect(budget.held).toBe(0);
   });
 
+  it.each(['value', 'assigned'])(
+    'is under the budget of its request when it is bound as %s',
+    (how) => {
+      const statement = ownStatement(new RequestBudget({ ...defaultBudget, memory: 2 ** 20 }));
+      const text = 'repeat(name, id * 1000000)';
+      const formula =
+        how === 'value'
+          ? bindFormula('x', text, fields, statement)
+          : bindAssigned('x', `length(${text})`, fields, new Int64(), statement);
+      expect(() => valuesOf(formula, rows)).toThrow(OverBudget);
+    },
+  );
+
   it('ends when the client leaves, in the middle of its work', async () => {
     const heavy = heavyWork();
     let gone: () => void = () => undefined;
@@ -262,6 +275,30 @@ describe('a formula on a thread', () => {
     // The thread is free again.
     const other = bindFormula('columns.x', 'upper(name)', fields, ownStatement());
     expect((await heavy.valuesOf(other, rows)).toJSON()).toEqual(['ONE', null, 'THREE']);
+  });
+
+  it.each(['on a thread', 'here'])(
+    'ends a sort at the memory of its request, %s',
+    async (where) => {
+      const heavy = heavyWork();
+      const budget = new RequestBudget({ ...defaultBudget, memory: 2 ** 20 });
+      const [request, plan] = asked(sorted, ownStatement(budget));
+      const run = async () => {
+        if (where === 'here') for await (const _ of execute(plan, stored.reader)) continue;
+        else await bytesOf(await heavy.query(request, plan));
+      };
+      const refused = await run().catch((error: unknown) => error);
+      expect(refused).toBeInstanceOf(OverBudget);
+      expect(refused).toMatchObject({ key: 'memory' });
+    },
+  );
+
+  it('ends a query at the time of its request', async () => {
+    const budget = new RequestBudget({ ...defaultBudget, time: 1 });
+    budget.add(2);
+    const [, plan] = asked(sorted, ownStatement(budget));
+    const rows = execute(plan, stored.reader);
+    await expect(rows.next()).rejects.toMatchObject({ key: 'time' });
   });
 
   it('leaves one thread to others, whoever else asks for much', async () => {
