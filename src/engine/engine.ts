@@ -181,12 +181,12 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
   const indexer = indexerOn(pool);
   const following = new VersionWork({ store, tables, reader, running, indexer });
   const transactions = new Transactions(store, committer);
-  const judges = judgingOf(options);
+  const heavy = new HeavyWork(pool, memory);
+  const judges = judgingOf(options, heavy);
   const judge = backfillJudge(judges, tables);
-  const works = jobWorks({ store, tables, reader, judge, indexer }, running);
+  const works = jobWorks({ store, tables, reader, judge, indexer, threads: heavy }, running);
   const isGone = (name: string) => presence.isGone(name);
   const runner = new JobRunner({ transactions, works, holder: presence.name, isGone });
-  const heavy = new HeavyWork(pool, memory);
   const keeper = new JournalKeeper({ folder: join(data, 'catalog'), store, committer });
   const tags = new Tags(store, committer);
   const branches = new Branches(store, committer);
@@ -197,6 +197,7 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
   const answers = { store, committer, ...timesOf(options) };
   const sweep = new AnswerSweep(answers);
   const backend = new EmbeddedBackend({
+    threads: heavy,
     handlers: withVirtualTables(
       virtual,
       withRecall(withFreshness({ catalog, tables }, built), past),
@@ -250,9 +251,9 @@ function timesOf({ repeatMillis = REPEAT_MILLIS, clock = Date.now }: EngineOptio
   return { windowMillis: repeatMillis, clock };
 }
 
-function judgingOf({ rules, clock = Date.now }: EngineOptions): Judging {
+function judgingOf({ rules, clock = Date.now }: EngineOptions, threads: HeavyWork): Judging {
   const [source, secret] = [rules?.source ?? (() => noRules), rules?.secret ?? (() => undefined)];
-  return judging(source, secret, clock, rules?.verdicts);
+  return judging(source, secret, clock, rules?.verdicts, threads);
 }
 
 interface HandlerParts {

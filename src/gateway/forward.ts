@@ -1,4 +1,11 @@
-import type { Answer, Backend, ByteStream, CatalogRequest } from '../protocol/backend.ts';
+import type {
+  Answer,
+  AnswerBody,
+  Backend,
+  ByteStream,
+  CatalogRequest,
+} from '../protocol/backend.ts';
+import { RequestBudget } from '../protocol/budget.ts';
 import { isUnmeasured, whenGone } from './message.ts';
 import { grown } from './passage.ts';
 import type { Answered, Recorded } from './steps.ts';
@@ -10,19 +17,26 @@ import type { Answered, Recorded } from './steps.ts';
  */
 export async function forward(recorded: Recorded, backend: Backend): Promise<Answered> {
   let answer: Answer;
+  let budget: RequestBudget;
   if (!recorded.incoming.complete) await arrival();
   try {
-    answer = await backend.handle(requestOf(recorded), recorded.permit);
+    const request = requestOf(recorded);
+    ({ budget } = request);
+    answer = await backend.handle(request, recorded.permit);
   } finally {
     // An attempt that could not be recorded is what is told, whatever came of it.
     const { released } = recorded.body;
     if (released !== undefined) await released;
   }
   const { body } = answer;
+  const length = lengthOf(body);
+  if (length !== undefined) budget.answer(length);
   if (body === null || typeof body === 'string' || body.whole !== undefined) {
     return grown(recorded, { answer });
   }
-  return grown(recorded, { answer: { ...answer, body: await primed(body) } });
+  return grown(recorded, {
+    answer: { ...answer, body: await primed(length === undefined ? counted(body, budget) : body) },
+  });
 }
 
 let arriving: Promise<void> | undefined;
@@ -44,6 +58,7 @@ function arrival(): Promise<void> {
 
 function requestOf(recorded: Recorded): CatalogRequest {
   const { route, clientRequestId, trace } = recorded;
+  const gone = (listener: () => void) => whenGone(recorded.response, listener);
   return {
     operation: route.operation,
     dialect: route.dialect,
@@ -60,10 +75,32 @@ function requestOf(recorded: Recorded): CatalogRequest {
     clientRequestId,
     traceparent: trace?.traceparent,
     signal: recorded.signal,
-    whenGone: (listener) => whenGone(recorded.response, listener),
+    budget: new RequestBudget(recorded.budget, gone),
+    whenGone: gone,
     unmeasured: isUnmeasured(recorded.incoming),
     body: recorded.body,
     ahead: route.operation.staged === true ? recorded.body.ahead() : undefined,
+  };
+}
+
+/** The bytes of a body, where that is known before they are sent. */
+function lengthOf(body: AnswerBody): number | undefined {
+  if (body === null) return 0;
+  if (typeof body === 'string') return body.length;
+  return body.whole?.byteLength ?? body.length;
+}
+
+/** A body whose pieces are counted as they come. */
+function counted(body: ByteStream, budget: RequestBudget): ByteStream {
+  if (budget.limits.result === null) return body;
+  return {
+    async *[Symbol.asyncIterator]() {
+      for await (const piece of body) {
+        budget.answer(piece.byteLength);
+        yield piece;
+      }
+    },
+    sent: (piece) => body.sent?.(piece),
   };
 }
 

@@ -2,10 +2,12 @@ import type { Answer } from '../../protocol/backend.ts';
 import { CatalogError } from '../../protocol/errors.ts';
 import { isJsonObject, type JsonValue } from '../../protocol/json.ts';
 import type { Call, Handler } from '../handler.ts';
+import { attended, whenMuchIsRead } from '../query/attended.ts';
 import { analyzePlan } from '../query/analyze.ts';
 import { explainPlan } from '../query/explain.ts';
 import { flagField } from '../query/fields.ts';
 import { planQuery, type QueryPlan } from '../query/plan.ts';
+import { statementOf } from '../query/statement.ts';
 import { parseQueryRequest } from '../query/request.ts';
 import { readTable, type TableReads } from './table-reads.ts';
 
@@ -23,7 +25,11 @@ export function explainQuery(reads: TableReads): Handler {
 export function analyzeQuery(reads: TableReads): Handler {
   return async (call) => {
     const plan = await planOf(reads, call, call.body);
-    return textAnswer(call, await analyzePlan(plan, reads.reader));
+    if (reads.heavy?.isHeavyQuery(plan) === true) {
+      return textAnswer(call, await reads.heavy.analyze(parseQueryRequest(call.body), plan));
+    }
+    const source = attended(reads.reader, whenMuchIsRead(call.request.signal));
+    return textAnswer(call, await analyzePlan(plan, source));
   };
 }
 
@@ -33,7 +39,7 @@ async function planOf(
   asked: Record<string, JsonValue>,
 ): Promise<QueryPlan> {
   const query = parseQueryRequest(asked);
-  return planQuery(query, await readTable(reads, call, asked));
+  return planQuery(query, await readTable(reads, call, asked), statementOf(call));
 }
 
 /**
