@@ -2,8 +2,9 @@ import type { Vocabulary } from '../../arrow/json-schema.ts';
 import { schemaInVocabulary, typeInVocabulary } from '../../arrow/json-type.ts';
 import type { Answer, CatalogRequest } from '../../protocol/backend.ts';
 import { statusOf, type Dialect } from '../../protocol/dialect.ts';
-import { CatalogError, errorTable } from '../../protocol/errors.ts';
-import { isJsonObject, stringifyJson, type JsonValue } from '../../protocol/json.ts';
+import { CatalogError, errorTable, type ErrorRow } from '../../protocol/errors.ts';
+import { canonicalPath } from '../../protocol/identifier.ts';
+import { isJsonObject, parseJson, stringifyJson, type JsonValue } from '../../protocol/json.ts';
 import { normalMode } from '../../protocol/mode.ts';
 import type { OperationName } from '../../protocol/operation-name.ts';
 import { BackendAway } from './backend-away.ts';
@@ -98,20 +99,35 @@ function withBody(request: CatalogRequest, bytes: Buffer): CatalogRequest {
 export async function renderedAnswer(
   answer: Answer,
   { rendering }: Translation,
-  { dialect, operation }: CatalogRequest,
+  request: CatalogRequest,
   backend: string,
 ): Promise<Answer> {
   const row = errorTable.find(({ code }) => code === answer.code);
-  if (row !== undefined) return { ...answer, status: statusOf(row, dialect, operation.name) };
+  if (row !== undefined) return renderedRefusal(answer, row, request);
   if (answer.status !== 200 || rendering?.answer === undefined) return answer;
   const value = await jsonOf(answer, ANSWER_BYTES);
   if (!isJsonObject(value)) {
     throw new BackendAway(
-      `the backend ${backend} answered ${operation.name} with something that cannot be read`,
+      `the backend ${backend} answered ${request.operation.name} with something that cannot be read`,
     );
   }
   const { 'content-length': _, ...headers } = answer.headers ?? {};
   return { ...answer, headers, body: stringifyJson(rendering.answer(value)) };
+}
+
+/** LanceDB knows an existing table by these words alone, in a refusal of any wording. */
+const EXISTS = 'already exists';
+
+function renderedRefusal(answer: Answer, row: ErrorRow, request: CatalogRequest): Answer {
+  const { dialect, operation, object } = request;
+  const rendered = { ...answer, status: statusOf(row, dialect, operation.name) };
+  const text = typeof answer.body === 'string' ? answer.body : '{}';
+  const known = dialect === 'namespace' || row.name !== 'TableAlreadyExists';
+  if (known || text.includes(EXISTS)) return rendered;
+  const fields = parseJson(text);
+  if (!isJsonObject(fields)) return rendered;
+  const error = `the table ${canonicalPath(object)} ${EXISTS}`;
+  return { ...rendered, body: stringifyJson({ ...fields, error }) };
 }
 
 type Renderings = Readonly<Partial<Record<OperationName, Rendering>>>;

@@ -179,7 +179,7 @@ export class RemoteBackend implements Backend, Guarded {
     headers['x-request-id'] = request.requestId;
     headers['via'] = via;
     if (hasBody(request)) {
-      if (request.operation.body === 'json') headers['content-type'] ??= JSON_TYPE;
+      if (request.operation.body === 'json') headers['content-type'] = jsonType(headers);
       return headers;
     }
     delete headers['content-length'];
@@ -290,6 +290,11 @@ function bodyOf(
     return boundedBody(request, limits);
   }
   return request.body.atHand?.() ?? collected(boundedBody(request, limits));
+}
+
+/** The type of a JSON body. Clients leave it out or send another one, which not every server takes for JSON. */
+function jsonType({ 'content-type': type }: Readonly<Record<string, string>>): string {
+  return type !== undefined && /^application\/json\s*(;|$)/i.test(type) ? type : JSON_TYPE;
 }
 
 /** Whether the model of an operation is sent though the client sent none: some servers of the protocol demand a body. */
