@@ -63,7 +63,8 @@ export async function checksOf(
     checks.push(JSON.parse(line) as PythonCheck);
   }
   const [code] = await ended;
-  if (code !== 0) throw new Error(`${script} ended with ${code}: ${Buffer.concat(errors)}`);
+  if (code !== 0)
+    throw new Error(`${script} ended with ${code}: ${Buffer.concat(errors).toString()}`);
   const faults = checks.flatMap(({ name, fault }) =>
     fault === undefined ? [] : `${name}: ${fault}`,
   );
