@@ -83,8 +83,8 @@ class Tally {
 
   check(least: number): void {
     expect(this.decisions).toBeGreaterThanOrEqual(least);
-    expect(this.allowed).toBeGreaterThan(this.decisions / 20);
-    expect(this.allowed).toBeLessThan((this.decisions * 19) / 20);
+    expect(this.allowed).toBeGreaterThan(this.decisions / 100);
+    expect(this.allowed).toBeLessThan((this.decisions * 99) / 100);
   }
 }
 
