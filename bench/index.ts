@@ -2,9 +2,9 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { connect } from '@lancedb/lancedb';
 import { ADMIN_KEY, Service } from '../test/support/service.ts';
 import { RawSide } from './data/raw-side.ts';
+import { peer } from './harness/lancedb-peer.ts';
 import { readOptions } from './harness/options.ts';
 import { printResult, type Row } from './harness/table.ts';
 import type { IndexQuestions } from './index/question.ts';
@@ -27,7 +27,7 @@ const folder = await mkdtemp(join(tmpdir(), 'arrowgate-bench-'));
 const service = await Service.start();
 const raw = new RawSide(service.url, ADMIN_KEY);
 try {
-  const embedded = await connect(folder);
+  const embedded = await peer.lancedb.connect(folder);
   const rows: Row[] = [];
   for (const { measure } of kinds) rows.push(...(await measure({ raw, embedded, options })));
   const notes = kinds.flatMap((kind) => kind.notes);

@@ -3,6 +3,7 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { warmDisk } from './harness/disk.ts';
 import { flagsOf, readOptions } from './harness/options.ts';
+import { peer } from './harness/lancedb-peer.ts';
 import { systemLines } from './harness/system.ts';
 
 /** The questions, in the order in which they are asked; each is a file of this folder. */
@@ -24,7 +25,8 @@ if (unknown !== undefined) {
   throw new Error(`there is no benchmark "${unknown}"; there are ${QUESTIONS.join(', ')}`);
 }
 const command = ['npm run bench --', ...process.argv.slice(2)].join(' ');
-process.stdout.write(`${systemLines(command).join('\n')}\n\n`);
+const { name, version } = peer.version;
+process.stdout.write(`${systemLines(command).join('\n')}\n- peer: ${name} ${version}\n\n`);
 await warmDisk(options.warmDisk);
 for (const name of options.names.length > 0 ? options.names : QUESTIONS) {
   process.exitCode = (await ask(name)) || process.exitCode;

@@ -1,21 +1,16 @@
-import {
-  connect,
-  type Connection,
-  type Query,
-  type Table,
-  type VectorQuery,
-} from '@lancedb/lancedb';
+import type { Connection, Query, Table, VectorQuery } from '@lancedb/lancedb';
 import type * as Arrow from 'apache-arrow';
+import { peer } from '../harness/lancedb-peer.ts';
 import type { Search, TableSide } from './table-side.ts';
 
 /** LanceDB in this process, its tables in a folder. */
 export async function lanceEmbedded(folder: string): Promise<TableSide> {
-  return new LanceSide('LanceDB embedded', await connect(folder));
+  return new LanceSide('LanceDB embedded', await peer.lancedb.connect(folder));
 }
 
 /** The LanceDB client of a remote catalog. */
 export async function lanceClient(url: string, apiKey: string): Promise<TableSide> {
-  const connection = await connect({ uri: 'db://bench', hostOverride: url, apiKey });
+  const connection = await peer.lancedb.connect({ uri: 'db://bench', hostOverride: url, apiKey });
   return new LanceSide('LanceDB client on arrowgate', connection);
 }
 

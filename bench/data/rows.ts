@@ -1,8 +1,8 @@
-import { createRequire } from 'node:module';
 import type * as Arrow from 'apache-arrow';
+import { peer } from '../harness/lancedb-peer.ts';
 
 /** The Arrow classes that the LanceDB client uses: it takes no others. */
-export const arrow = createRequire(import.meta.url)('apache-arrow') as typeof Arrow;
+export const arrow: typeof Arrow = peer.arrow;
 
 export const DIMENSION = 128;
 

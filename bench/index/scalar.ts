@@ -1,7 +1,8 @@
-import { Index, type Table } from '@lancedb/lancedb';
+import type { Table } from '@lancedb/lancedb';
 import type * as Arrow from 'apache-arrow';
 import { checkRows } from '../data/question.ts';
 import { arrow, randomNumbers } from '../data/rows.ts';
+import { peer } from '../harness/lancedb-peer.ts';
 import { measureRounds, SHORT_WARMUPS, timedEach } from '../harness/rounds.ts';
 import type { Row } from '../harness/table.ts';
 import { builtIndex } from './built-index.ts';
@@ -33,7 +34,7 @@ async function measureKeys({ raw, embedded, options }: IndexSides): Promise<read
   await raw.create(TABLE, rows);
   await builtIndex(raw, TABLE, { column: 'key', index_type: 'BTREE' });
   const table = await embedded.createTable(TABLE, rows);
-  await table.createIndex('key', { config: Index.btree() });
+  await table.createIndex('key', { config: peer.lancedb.Index.btree() });
   const sides = [
     { name: raw.name, ask: (where: string) => raw.filter(TABLE, where, COLUMNS) },
     { name: 'LanceDB embedded', ask: askLance(table) },

@@ -1,8 +1,9 @@
-import { Index, type Table } from '@lancedb/lancedb';
+import type { Table } from '@lancedb/lancedb';
 import type * as Arrow from 'apache-arrow';
 import { arrow, randomNumbers } from '../data/rows.ts';
 import { checkRows } from '../data/question.ts';
 import type { RawSide } from '../data/raw-side.ts';
+import { peer } from '../harness/lancedb-peer.ts';
 import { measureRounds, SHORT_WARMUPS, timed, timedEach } from '../harness/rounds.ts';
 import type { Row } from '../harness/table.ts';
 import { builtIndex } from './built-index.ts';
@@ -128,7 +129,7 @@ function pairsOfWords(): readonly string[] {
 }
 
 async function buildLance(table: Table): Promise<void> {
-  await table.createIndex('text', { config: Index.fts(), replace: true });
+  await table.createIndex('text', { config: peer.lancedb.Index.fts(), replace: true });
 }
 
 async function askRaw(raw: RawSide, query: string): Promise<void> {

@@ -1,7 +1,8 @@
-import { Index, type Table, type VectorQuery } from '@lancedb/lancedb';
+import type { Table, VectorQuery } from '@lancedb/lancedb';
 import { queryVector, rowsFrom } from '../data/rows.ts';
 import { checkRows } from '../data/question.ts';
 import type { RawSide } from '../data/raw-side.ts';
+import { peer } from '../harness/lancedb-peer.ts';
 import { measureRounds, SHORT_WARMUPS, timed, timedEach } from '../harness/rounds.ts';
 import type { Row } from '../harness/table.ts';
 import { builtIndex } from './built-index.ts';
@@ -78,7 +79,7 @@ async function measureVectors({ raw, embedded, options }: IndexSides): Promise<r
 }
 
 async function buildLance(table: Table): Promise<void> {
-  await table.createIndex('vector', { config: Index.ivfPq(), replace: true });
+  await table.createIndex('vector', { config: peer.lancedb.Index.ivfPq(), replace: true });
 }
 
 interface Asked {

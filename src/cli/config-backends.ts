@@ -1,5 +1,6 @@
+import type { BackendDialect } from '../gateway/backends/backend-options.ts';
 import type { Kind, Reading } from './config-kinds.ts';
-import { good, text, texts, timeout, whole } from './config-kinds.ts';
+import { choice, good, text, texts, timeout, whole } from './config-kinds.ts';
 import { patternsFault, trustFault, urlFault } from './backend-faults.ts';
 
 /** The engine in this process, as the configuration names it. */
@@ -18,6 +19,8 @@ export interface HttpSetting {
   readonly strip_prefix: boolean;
   /** Name of the variable that holds the credential; never the credential. */
   readonly credential_env: string | null;
+  /** The dialects that it understands; a request in the other one is translated. */
+  readonly dialect: BackendDialect;
   readonly trust: readonly string[];
   /** A `total` of 0 is no limit. */
   readonly timeouts: { readonly connect: number; readonly idle: number; readonly total: number };
@@ -92,6 +95,8 @@ function readEmbedded(members: Members, at: number): EmbeddedSetting {
   };
 }
 
+const dialects = choice('both', 'namespace', 'lancedb');
+
 const httpKeys = [
   'name',
   'type',
@@ -99,6 +104,7 @@ const httpKeys = [
   'namespaces',
   'strip_prefix',
   'credential_env',
+  'dialect',
   'trust',
   'timeouts',
   'connections',
@@ -117,6 +123,7 @@ function readHttp(members: Members, at: number): HttpSetting {
     namespaces: readPatterns(members, at, strip),
     strip_prefix: strip,
     credential_env: readVariable(members['credential_env'] ?? null, place('credential_env')),
+    dialect: take(dialects, members['dialect'] ?? 'both', place('dialect')),
     trust: readTrust(members['trust'] ?? [], place('trust')),
     timeouts: readTimeouts(members['timeouts'] ?? {}, place('timeouts')),
     connections: take(whole(1, 65_535), members['connections'] ?? 64, place('connections')),

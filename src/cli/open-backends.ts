@@ -30,6 +30,8 @@ export interface BackendParts {
   readonly environment: Environment;
   /** How long bodies may be that are passed on. */
   readonly bodies: BodyLimits;
+  /** Maximum number of names on one page of a listing. */
+  readonly page: number;
   readonly log: Logger;
   readonly opened: Opened;
 }
@@ -70,11 +72,11 @@ async function firstLooks(remotes: readonly RemoteBackend[]): Promise<void> {
 
 function routeOf(
   setting: BackendSetting,
-  { embedded, environment, bodies, log }: BackendParts,
+  { embedded, environment, bodies, page, log }: BackendParts,
 ): BackendRoute {
   const namespaces = setting.namespaces.map(patternOf);
   if (setting.type === 'embedded') return { backend: named(embedded, setting.name), namespaces };
-  const options = { ...optionsOf(setting, namespaces, environment), bodies };
+  const options = { ...optionsOf(setting, namespaces, environment), bodies, page };
   if (options.credential !== undefined && isOpen(options.url)) {
     log.warn({ backend: setting.name }, 'a credential is sent to a backend without encryption');
   }
@@ -96,14 +98,15 @@ function optionsOf(
   setting: HttpSetting,
   namespaces: readonly Pattern[],
   environment: Environment,
-): Omit<RemoteOptions, 'bodies'> {
-  const { name, timeouts, connections, breaker } = setting;
+): Omit<RemoteOptions, 'bodies' | 'page'> {
+  const { name, dialect, timeouts, connections, breaker } = setting;
   return {
     name,
     url: new URL(setting.url),
     namespaces,
     prefix: setting.strip_prefix ? fixedNames(namespaces[0]) : [],
     credential: credentialOf(setting, environment),
+    dialect,
     trust: trustedWith(setting.trust),
     timeouts,
     connections,

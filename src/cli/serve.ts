@@ -111,6 +111,7 @@ export async function compose(start: Start): Promise<Gateway> {
     embedded: engine.backend,
     environment: processEnvironment(),
     bodies: { json: config['limits.json_body'], arrow: config['limits.arrow_body'] },
+    page: config['limits.page'],
     log,
     opened,
   });

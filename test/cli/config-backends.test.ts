@@ -32,6 +32,7 @@ describe('The list of backends', () => {
       namespaces: ['/west/**'],
       strip_prefix: false,
       credential_env: null,
+      dialect: 'both',
       trust: [],
       timeouts: { connect: 2000, idle: 60_000, total: 0 },
       connections: 64,
@@ -97,6 +98,10 @@ describe('The list of backends', () => {
     [
       west('    strip_prefix: yes\n'),
       'F:7: backends[1].strip_prefix is "yes", but must be true or false',
+    ],
+    [
+      west('    dialect: lance\n'),
+      'F:7: backends[1].dialect is "lance", but must be one of both, namespace, lancedb',
     ],
     [
       west('    strip_prefix: true\n').replace('/west/**', '/*/x/**'),

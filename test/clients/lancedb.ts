@@ -1,9 +1,14 @@
 import { createRequire } from 'node:module';
+import { join } from 'node:path';
 import type * as LanceDb from '@lancedb/lancedb';
 import type * as Arrow from 'apache-arrow';
 import { ADMIN_KEY, type Service } from '../support/service.ts';
 
-const require = createRequire(import.meta.url);
+/** A folder that has another version of the client than the project does (`npm run test:clients` sets it). */
+const folder = process.env['ARROWGATE_TEST_LANCEDB'];
+const require = createRequire(
+  folder === undefined ? import.meta.url : join(folder, 'package.json'),
+);
 
 /** The client under which users write their programs. */
 export const lancedb: typeof LanceDb = require('@lancedb/lancedb');

@@ -170,6 +170,18 @@ describe('A plain catalog as a backend', () => {
     await done(near.url, 'POST /v1/table/plain$pieces/drop', {});
   });
 
+  it('gets an empty object where the model of an operation is JSON and the client sends nothing', async () => {
+    expect((await bare('POST /v1/table/plain$abc/describe')).status).toBe(200);
+    const described = plain.of('abc').at(-1);
+    expect([described?.body.toString(), described?.headers['content-type']]).toEqual([
+      '{}',
+      'application/json',
+    ]);
+    expect((await bare('GET /v1/namespace/plain/table/list')).status).toBe(200);
+    const listed = plain.of('plain/table/list').at(-1);
+    expect([listed?.body.byteLength, listed?.headers['content-type']]).toEqual([0, undefined]);
+  });
+
   it('answers with what concerns the client alone', async () => {
     const reply = await ask('POST /v1/table/plain$abc/query', { k: 1 });
     expect(reply.bytes).toEqual(Buffer.from(goodRows));
@@ -227,14 +239,15 @@ describe('A backend that gets no permit', () => {
     expect((await ask('POST /v1/table/west$t/count_rows', body, { key: reader })).status).toBe(200);
   });
 
-  it('lists only to those who may see all of it', async () => {
-    const denied = await bare('GET /v1/namespace/west/table/list', reader);
-    expect([denied.status, denied.json['error']]).toEqual([
-      403,
-      'user:ann may not see everything below /west, and what the backend west lists cannot be filtered',
-    ]);
-    const listed = await bare('GET /v1/namespace/plain/table/list', reader);
-    expect([listed.status, listed.json]).toEqual([200, { tables: ['abc'] }]);
+  it('lists what the caller may see', async () => {
+    await done(far.url, 'POST /v1/namespace/west$hidden/create', {});
+    await done(far.url, 'POST /v1/namespace/west$shown/create', {});
+    const listed = await bare('GET /v1/namespace/west/list', reader);
+    expect([listed.status, listed.json]).toEqual([200, { namespaces: ['shown'] }]);
+    const whole = await bare('GET /v1/namespace/west/list');
+    expect(whole.json).toEqual({ namespaces: ['hidden', 'shown'] });
+    const plainly = await bare('GET /v1/namespace/plain/table/list', reader);
+    expect([plainly.status, plainly.json]).toEqual([200, { tables: ['abc'] }]);
   });
 
   it('that was not seen to check bodies gets them only of those who may do the same to everything', async () => {

@@ -1,7 +1,11 @@
+import type { Dialect } from '../../protocol/dialect.ts';
 import type { OperationName } from '../../protocol/operation-name.ts';
 import type { ObjectPath } from '../../protocol/identifier.ts';
 import type { Pattern } from '../../policy/pattern.ts';
 import type { BodyLimits } from './bounded-body.ts';
+
+/** The dialects of the protocol that a backend understands. */
+export type BackendDialect = 'both' | Dialect;
 
 /** What a remote catalog is and how it is spoken to. Times in milliseconds. */
 export interface RemoteOptions {
@@ -18,6 +22,9 @@ export interface RemoteOptions {
   /** A `total` of 0 is no limit. */
   readonly timeouts: { readonly connect: number; readonly idle: number; readonly total: number };
   readonly bodies: BodyLimits;
+  readonly dialect: BackendDialect;
+  /** Maximum number of names on one page of a listing. */
+  readonly page: number;
   /** Most connections to it at a time. */
   readonly connections: number;
   /** After so many failures in a row nothing is sent for a while. */

@@ -1,4 +1,4 @@
-import { patternMatches, type Pattern } from '../../policy/pattern.ts';
+import { intersect, patternMatches, subtreeOf, type Pattern } from '../../policy/pattern.ts';
 import type { Answer, Backend, CatalogRequest } from '../../protocol/backend.ts';
 import { CatalogError } from '../../protocol/errors.ts';
 import { canonicalPath, type ObjectPath } from '../../protocol/identifier.ts';
@@ -8,7 +8,7 @@ import type { Permit } from '../../protocol/permit.ts';
 import { namesIn, withMounted } from './mounted-names.ts';
 import { mountPointAnswer } from './mount-point-answer.ts';
 import type { RemoteBackend } from './remote-backend.ts';
-import { RoutedPermit } from './routed-permit.ts';
+import { RoutedPermit, type Territory } from './routed-permit.ts';
 
 /** A backend and the namespaces that it serves, unless one before it does. */
 export interface BackendRoute {
@@ -32,6 +32,8 @@ export class BackendRouter implements Backend {
   readonly remotes: readonly RemoteBackend[];
   readonly #routes: readonly BackendRoute[];
   readonly #embedded: BackendRoute | undefined;
+  /** What each backend serves; none where one serves everything. */
+  readonly #territories: ReadonlyMap<BackendRoute, Territory>;
   /** Where the fixed segments of each pattern lead: what a listing of the namespaces above can show. */
   readonly #mounts: readonly ObjectPath[];
 
@@ -40,6 +42,8 @@ export class BackendRouter implements Backend {
     this.#routes = routes;
     this.remotes = remotes;
     this.#embedded = routes.find(({ backend }) => !others.includes(backend));
+    const several = routes.length > 1 || this.#embedded !== undefined ? routes : [];
+    this.#territories = new Map(several.map((route) => [route, this.#territoryOf(route)]));
     this.#mounts = routes.flatMap(({ namespaces }) => namespaces.map(fixedOf));
   }
 
@@ -48,7 +52,7 @@ export class BackendRouter implements Backend {
     // What one backend alone answers, as most requests, is left to it.
     const isIts = request.target === undefined && mountPointAnswer(request.operation) === undefined;
     return route !== undefined && isIts
-      ? route.backend.handle(request, this.#permitFor(route, permit))
+      ? route.backend.handle(request, this.#permitFor(route, request, permit))
       : this.#answerBeside(request, permit, route);
   }
 
@@ -87,7 +91,7 @@ export class BackendRouter implements Backend {
   ): Promise<Answer> {
     try {
       if (route === undefined) throw nobody(request);
-      return await route.backend.handle(request, this.#permitFor(route, permit));
+      return await route.backend.handle(request, this.#permitFor(route, request, permit));
     } catch (error) {
       const answer = mountPointAnswer(request.operation);
       if (answer === undefined || !isMissing(error) || !this.#isAbove(request.object)) throw error;
@@ -96,14 +100,31 @@ export class BackendRouter implements Backend {
     }
   }
 
-  #permitFor(route: BackendRoute, permit: Permit): Permit {
-    if (route !== this.#embedded) return permit;
-    return new RoutedPermit(permit, (object) => this.#isOf(route, object));
+  /** A remote backend asks a permit for what it lists alone. */
+  #permitFor(route: BackendRoute, { operation }: CatalogRequest, permit: Permit): Permit {
+    const territory = this.#territories.get(route);
+    const asks = route === this.#embedded || operation.access === 'list';
+    return territory === undefined || !asks ? permit : new RoutedPermit(permit, territory);
   }
 
-  /** Whether an object, or as a namespace something in it, is the route's to answer for. */
-  #isOf(route: BackendRoute, object: ObjectPath): boolean {
-    return this.#at(object) === route || object.length === 0;
+  #territoryOf(route: BackendRoute): Territory {
+    return {
+      // An object, or as a namespace something in it, is the route's to answer for.
+      serves: (object) => this.#at(object) === route || object.length === 0,
+      servesBelow: (object) => this.#servesBelow(route, object),
+    };
+  }
+
+  /** Whether a pattern of the route covers all of a subtree, and none before it has a part of that. */
+  #servesBelow(route: BackendRoute, object: ObjectPath): boolean {
+    if (object.length === 0 || object[0] === RESERVED) return false;
+    for (const each of this.#routes) {
+      for (const pattern of each.namespaces) {
+        if (each === route && pattern.below && patternMatches(pattern, object)) return true;
+        if (each !== route && intersect(pattern, subtreeOf(object)) !== undefined) return false;
+      }
+    }
+    return false;
   }
 
   #checkTarget({ target }: CatalogRequest, route: BackendRoute | undefined): void {

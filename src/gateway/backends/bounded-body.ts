@@ -1,5 +1,7 @@
+import { isUtf8 } from 'node:buffer';
 import type { CatalogRequest } from '../../protocol/backend.ts';
 import { CatalogError } from '../../protocol/errors.ts';
+import { parseJson, type JsonValue } from '../../protocol/json.ts';
 
 /** The most bytes that bodies may have; null for any number. */
 export interface BodyLimits {
@@ -7,7 +9,7 @@ export interface BodyLimits {
   readonly arrow: number | null;
 }
 
-type Asked = Pick<CatalogRequest, 'operation' | 'headers' | 'body'>;
+type Asked = Pick<CatalogRequest, 'operation' | 'method' | 'headers' | 'unmeasured' | 'body'>;
 
 /**
  * Refuses a body whose declared length is more than bodies of its kind may have.
@@ -26,6 +28,38 @@ export function checkLength(request: Asked, limits: BodyLimits): void {
 export function boundedBody(request: Asked, limits: BodyLimits): AsyncIterable<Uint8Array> {
   const most = mostOf(request, limits);
   return most === null ? request.body : upTo(request, most);
+}
+
+/** All of a body in one piece. */
+export async function collected(body: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of body) chunks.push(chunk);
+  return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
+}
+
+/**
+ * The JSON of a body; undefined where there is none.
+ * @throws CatalogError InvalidInput for a body that is too long, or no JSON
+ */
+export async function jsonIn(request: Asked, limits: BodyLimits): Promise<JsonValue | undefined> {
+  if (!hasBody(request)) return undefined;
+  checkLength(request, limits);
+  const bytes = request.body.atHand?.() ?? (await collected(boundedBody(request, limits)));
+  if (!isUtf8(bytes)) throw new CatalogError('InvalidInput', 'the body is not valid UTF-8');
+  const text = Buffer.from(bytes).toString('utf8');
+  return text.trim() === '' ? undefined : (parseJson(text) ?? undefined);
+}
+
+/** Whether anything may stand in the body (RFC 9112 section 6, RFC 9113 section 8.1). */
+export function hasBody({
+  headers,
+  method,
+  unmeasured,
+}: Omit<Asked, 'operation' | 'body'>): boolean {
+  if (method === 'GET') return false;
+  if (unmeasured === true) return true;
+  const length = headers['content-length'];
+  return headers['transfer-encoding'] !== undefined || (length !== undefined && Number(length) > 0);
 }
 
 function mostOf({ operation }: Asked, limits: BodyLimits): number | null {

@@ -1,5 +1,7 @@
 import { isAscii, isUtf8 } from 'node:buffer';
 import type { Answer, ByteStream, CatalogRequest } from '../../protocol/backend.ts';
+import { CatalogError } from '../../protocol/errors.ts';
+import { parseJson, type JsonValue } from '../../protocol/json.ts';
 import { BackendAway } from './backend-away.ts';
 import { protocolCode, remoteError } from './remote-error.ts';
 import { headersBack } from './remote-headers.ts';
@@ -48,6 +50,32 @@ async function refusalOf(
   // How a blob says that there is nothing in the range asked for.
   if (status === 416 && operation.response === 'bytes') return { ...headOf(response), body: null };
   throw remoteError(backend, operation, status, oneOf(headers['retry-after']));
+}
+
+/**
+ * The JSON of an answer; undefined when it is none, or longer than the limit in bytes.
+ * @throws ExchangeFault
+ */
+export async function jsonOf({ body }: Answer, limit: number): Promise<JsonValue | undefined> {
+  const text = body === null || typeof body === 'string' ? body : await textWithin(body, limit);
+  if (text === null || text === undefined || text.length > limit) return undefined;
+  try {
+    return parseJson(text);
+  } catch (error) {
+    if (error instanceof CatalogError) return undefined;
+    throw error;
+  }
+}
+
+async function textWithin(body: ByteStream, limit: number): Promise<string | undefined> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of body) {
+    bytes += chunk.byteLength;
+    if (bytes > limit) return undefined;
+    chunks.push(chunk);
+  }
+  return textOf(Buffer.concat(chunks));
 }
 
 type Head = Pick<Answer, 'status' | 'contentType' | 'headers'>;

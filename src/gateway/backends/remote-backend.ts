@@ -4,7 +4,20 @@ import type { Answer, Backend, ByteStream, CatalogRequest } from '../../protocol
 import { CatalogError } from '../../protocol/errors.ts';
 import type { Permit } from '../../protocol/permit.ts';
 import { BackendAway } from './backend-away.ts';
-import { boundedBody, checkLength, type BodyLimits } from './bounded-body.ts';
+import {
+  renderedAnswer,
+  renderedRequest,
+  translationTo,
+  type Translation,
+} from './backend-dialect.ts';
+import {
+  boundedBody,
+  checkLength,
+  hasBody,
+  collected,
+  jsonIn,
+  type BodyLimits,
+} from './bounded-body.ts';
 import type { RemoteOptions } from './backend-options.ts';
 import { CircuitBreaker, type Trial } from './circuit-breaker.ts';
 import type { WhenGone } from './exchange.ts';
@@ -12,8 +25,9 @@ import { ExchangeFault } from './exchange-fault.ts';
 import type { Forwarded } from './forwarded-request.ts';
 import { Forwarder } from './forwarder.ts';
 import { answerOf } from './remote-answer.ts';
-import { guard, hasBody, type Guarded } from './remote-guard.ts';
+import { guard, type Guarded } from './remote-guard.ts';
 import { credentialHeader, headersOut } from './remote-headers.ts';
+import { meantListing, visibleListing, withoutBody, type PageTokens } from './remote-listing.ts';
 import { RemoteMonitor } from './remote-monitor.ts';
 import { remotePath } from './remote-path.ts';
 import type { RemoteResponse } from './remote-response.ts';
@@ -23,6 +37,8 @@ import { nextVia } from './via.ts';
 
 /** A body up to this size is taken whole before it is sent, so that it can be sent again. */
 const REPEATABLE_BYTES = 64 * 1024;
+const JSON_TYPE = 'application/json';
+const EMPTY_OBJECT = Buffer.from('{}');
 /** How often a read is sent when connections fail. */
 const MOST_SENDINGS = 3;
 /** How long a backend that cannot be reached is left alone before it is tried again for the same read. */
@@ -39,6 +55,7 @@ export class RemoteBackend implements Backend, Guarded {
   readonly #forwarder: Forwarder;
   readonly #credential: Readonly<Record<string, string>>;
   readonly #monitor: RemoteMonitor;
+  readonly #pageTokens: PageTokens = { kind: undefined };
 
   constructor(options: RemoteOptions, log: Logger) {
     const { name, breaker, credential } = options;
@@ -84,6 +101,42 @@ export class RemoteBackend implements Backend, Guarded {
   async handle(request: CatalogRequest, permit: Permit): Promise<Answer> {
     const via = nextVia(request.headers.via);
     guard(request, permit, this);
+    return request.operation.access === 'list'
+      ? this.#list(request, permit, via)
+      : this.#ask(request, permit, via);
+  }
+
+  /** Lists what the caller may see. Whoever may see everything gets the pages of the backend as they are. */
+  async #list(request: CatalogRequest, permit: Permit, via: string): Promise<Answer> {
+    const { name, dialect, page, bodies } = this.options;
+    const listing = withoutBody(request, await jsonIn(request, bodies));
+    const ask = (asked: CatalogRequest): Promise<Answer> => this.#ask(asked, permit, via);
+    if (permit.holdsBelow('see', request.object)) {
+      return ask(dialect === 'both' ? listing : meantListing(listing));
+    }
+    return visibleListing(listing, permit, { name, page, tokens: this.#pageTokens, ask });
+  }
+
+  #ask(request: CatalogRequest, permit: Permit, via: string): Promise<Answer> {
+    const { dialect } = this.options;
+    const translation = dialect === 'both' ? undefined : translationTo(dialect, request);
+    return translation === undefined
+      ? this.#forward(request, permit, via)
+      : this.#translated(translation, request, permit, via);
+  }
+
+  async #translated(
+    translation: Translation,
+    request: CatalogRequest,
+    permit: Permit,
+    via: string,
+  ): Promise<Answer> {
+    const rendered = await renderedRequest(request, translation, this.options.bodies);
+    const answer = await this.#forward(rendered, permit, via);
+    return renderedAnswer(answer, translation, request, this.name);
+  }
+
+  async #forward(request: CatalogRequest, permit: Permit, via: string): Promise<Answer> {
     const path = remotePath(request, this.prefix);
     // A backend may act on a length alone, without the end of the body.
     if (request.ahead !== undefined) await request.ahead.recorded();
@@ -125,10 +178,14 @@ export class RemoteBackend implements Backend, Guarded {
     for (const name in this.#credential) headers[name] = this.#credential[name]!;
     headers['x-request-id'] = request.requestId;
     headers['via'] = via;
-    if (!hasBody(request)) {
-      delete headers['content-length'];
-      if (request.method !== 'GET') headers['content-length'] = '0';
+    if (hasBody(request)) {
+      if (request.operation.body === 'json') headers['content-type'] = jsonType(headers);
+      return headers;
     }
+    delete headers['content-length'];
+    delete headers['content-type'];
+    if (needsJson(request)) headers['content-type'] = JSON_TYPE;
+    else if (request.method !== 'GET') headers['content-length'] = '0';
     return headers;
   }
 
@@ -226,7 +283,7 @@ function bodyOf(
   request: CatalogRequest,
   limits: BodyLimits,
 ): Forwarded['body'] | Promise<Forwarded['body']> {
-  if (!hasBody(request)) return null;
+  if (!hasBody(request)) return needsJson(request) ? EMPTY_OBJECT : null;
   checkLength(request, limits);
   const length = Number(request.headers['content-length'] ?? Infinity);
   if (request.operation.body === 'arrow' || length > REPEATABLE_BYTES) {
@@ -235,8 +292,12 @@ function bodyOf(
   return request.body.atHand?.() ?? collected(boundedBody(request, limits));
 }
 
-async function collected(body: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
-  const chunks: Uint8Array[] = [];
-  for await (const chunk of body) chunks.push(chunk);
-  return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
+/** The type of a JSON body. Clients leave it out or send another one, which not every server takes for JSON. */
+function jsonType({ 'content-type': type }: Readonly<Record<string, string>>): string {
+  return type !== undefined && /^application\/json\s*(;|$)/i.test(type) ? type : JSON_TYPE;
+}
+
+/** Whether the model of an operation is sent though the client sent none: some servers of the protocol demand a body. */
+function needsJson(request: CatalogRequest): boolean {
+  return request.operation.body === 'json' && request.method !== 'GET';
 }

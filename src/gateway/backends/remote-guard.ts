@@ -6,6 +6,7 @@ import type { Action } from '../../protocol/operation.ts';
 import type { OperationName } from '../../protocol/operation-name.ts';
 import { namesObject } from '../../protocol/operations.ts';
 import type { Permit } from '../../protocol/permit.ts';
+import { hasBody } from './bounded-body.ts';
 
 /** What is known of a backend that cannot be given a permit. */
 export interface Guarded {
@@ -31,14 +32,7 @@ export function guard(request: CatalogRequest, permit: Permit, backend: Guarded)
   for (const rule of rules) rule(request, permit, backend);
 }
 
-const rules: readonly Rule[] = [
-  objectsOfBody,
-  commits,
-  modesOfBody,
-  locations,
-  listings,
-  mismatches,
-];
+const rules: readonly Rule[] = [objectsOfBody, commits, modesOfBody, locations, mismatches];
 
 function objectsOfBody({ operation }: CatalogRequest, _: Permit, backend: Guarded): void {
   const { object, objectsInBody } = operation;
@@ -93,20 +87,12 @@ function locations({ operation, headers }: CatalogRequest, _: Permit, backend: G
   throw untrusted(operation.name, backend, `${chosen} chooses where the table lies`);
 }
 
-function listings(request: CatalogRequest, permit: Permit, backend: Guarded): void {
-  const { operation, object } = request;
-  if (operation.access !== 'list' || permit.holdsBelow('see', object)) return;
-  const what = `${permit.principal.subject} may not see everything below ${canonicalPath(object)}`;
-  throw new CatalogError(
-    'PermissionDenied',
-    `${what}, and what the backend ${backend.name} lists cannot be filtered`,
-  );
-}
-
 /** Whoever may do the same to everything gains nothing by naming something else in the body. */
 function mismatches(request: CatalogRequest, permit: Permit, backend: Guarded): void {
   const { operation } = request;
-  if (backend.checksBodies || operation.body === 'arrow' || !hasBody(request)) return;
+  // The body of a listing stays here.
+  if (operation.access === 'list' || operation.body === 'arrow') return;
+  if (backend.checksBodies || !hasBody(request)) return;
   const actions: readonly Action[] =
     operation.name === 'DescribeTable'
       ? ['DescribeTable', 'QueryTable', 'CreateTableVersion']
@@ -115,14 +101,6 @@ function mismatches(request: CatalogRequest, permit: Permit, backend: Guarded): 
   if (lacking === undefined) return;
   const why = 'the backend was not seen to refuse a body that names another object than the route';
   throw unguarded(lacking, backend.prefix, request, backend, why);
-}
-
-/** Whether anything may stand in the body (RFC 9112 section 6, RFC 9113 section 8.1). */
-export function hasBody({ headers, method, unmeasured }: CatalogRequest): boolean {
-  if (method === 'GET') return false;
-  if (unmeasured === true) return true;
-  const length = headers['content-length'];
-  return headers['transfer-encoding'] !== undefined || (length !== undefined && Number(length) > 0);
 }
 
 function untrusted(name: OperationName, backend: Guarded, why: string): CatalogError {

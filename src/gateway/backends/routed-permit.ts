@@ -4,6 +4,13 @@ import type { Action } from '../../protocol/operation.ts';
 import type { Permit, VisibleNames } from '../../protocol/permit.ts';
 import type { Principal } from '../../protocol/principal.ts';
 
+/** Which objects a backend serves, of several. */
+export interface Territory {
+  serves(object: ObjectPath): boolean;
+  /** Whether it serves the object and whatever may lie below it. False where that cannot be told. */
+  servesBelow(object: ObjectPath): boolean;
+}
+
 /**
  * The permit of a request to one of several backends. What another of them
  * serves is not to be found there: it is neither shown nor touched, even if
@@ -11,11 +18,11 @@ import type { Principal } from '../../protocol/principal.ts';
  */
 export class RoutedPermit implements Permit {
   readonly #permit: Permit;
-  readonly #serves: (object: ObjectPath) => boolean;
+  readonly #territory: Territory;
 
-  constructor(permit: Permit, serves: (object: ObjectPath) => boolean) {
+  constructor(permit: Permit, territory: Territory) {
     this.#permit = permit;
-    this.#serves = serves;
+    this.#territory = territory;
   }
 
   get principal(): Principal {
@@ -28,7 +35,7 @@ export class RoutedPermit implements Permit {
 
   require(action: Action, object: ObjectPath, branch?: string): void {
     this.#permit.require(action, object, branch);
-    if (this.#serves(object)) return;
+    if (this.#territory.serves(object)) return;
     throw new CatalogError(
       'InvalidInput',
       `${canonicalPath(object)} is served by another backend than what the route names`,
@@ -36,19 +43,19 @@ export class RoutedPermit implements Permit {
   }
 
   holds(action: Action, object: ObjectPath, branch?: string): boolean {
-    return this.#serves(object) && this.#permit.holds(action, object, branch);
+    return this.#territory.serves(object) && this.#permit.holds(action, object, branch);
   }
 
   holdsOnBranches(action: Action, object: ObjectPath): boolean {
-    return this.#serves(object) && this.#permit.holdsOnBranches(action, object);
+    return this.#territory.serves(object) && this.#permit.holdsOnBranches(action, object);
   }
 
   sees(object: ObjectPath, kind: 'namespace' | 'table'): boolean {
-    return this.#serves(object) && this.#permit.sees(object, kind);
+    return this.#territory.serves(object) && this.#permit.sees(object, kind);
   }
 
   holdsBelow(action: Action | 'see', object: ObjectPath): boolean {
-    return this.#serves(object) && this.#permit.holdsBelow(action, object);
+    return this.#territory.servesBelow(object) && this.#permit.holdsBelow(action, object);
   }
 
   show<Entry>(
@@ -57,7 +64,7 @@ export class RoutedPermit implements Permit {
     kind: 'namespace' | 'table',
     name: (entry: Entry) => string,
   ): VisibleNames {
-    const own = entries.filter((entry) => this.#serves(object(entry)));
+    const own = entries.filter((entry) => this.#territory.serves(object(entry)));
     return this.#permit.show(own, object, kind, name);
   }
 }

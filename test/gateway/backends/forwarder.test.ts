@@ -48,6 +48,8 @@ function optionsOf(more: Partial<RemoteOptions> = {}): RemoteOptions {
     namespaces: [],
     prefix: [],
     credential: undefined,
+    dialect: 'both',
+    page: 1000,
     trust: new Set(),
     timeouts: quiet,
     bodies: { json: WHOLE, arrow: null },

@@ -1,0 +1,27 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Service } from '../support/service.ts';
+import { send } from './http.ts';
+import { checksOf, hasPython, ownTables, runsAll } from './python-client.ts';
+
+let service: Service;
+
+beforeAll(async () => {
+  if (!hasPython) return;
+  service = await Service.start();
+  expect((await send(service, '/v1/namespace/python/create', { body: {} })).status).toBe(200);
+});
+
+afterAll(() => service?.stop());
+
+const scripts = [
+  'lancedb_remote.py',
+  ...(runsAll ? ['generated_client.py', 'lancedb_namespace.py', 'pylance.py'] : []),
+];
+
+describe.runIf(hasPython)('The embedded engine', () => {
+  it.each(scripts)('answers %s', async (script) => {
+    const { names, faults } = await checksOf(script, ownTables(service, ['python']));
+    expect(faults).toEqual([]);
+    expect(names.length).toBeGreaterThan(2);
+  });
+});

@@ -1,0 +1,137 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+/** Clients that are no dependency of the project; each set has a folder of its own. */
+const CACHE = join(ROOT, 'node_modules/.cache/arrowgate-clients');
+/** Pause between looks at the installation of another process, in ms. */
+const PAUSE_MILLIS = 250;
+
+/** The newest LanceDB client that the tests and benchmarks know, and the Arrow package that it needs. */
+const newestLanceDb = ['@lancedb/lancedb@0.39.0', 'apache-arrow@18'];
+
+/** The Python clients that the tests know. */
+const pythonPackages = ['pylance==14.0.2', 'lance-namespace==0.13.0', 'lancedb==0.40.0'];
+
+/** A package and its version, as they are printed. */
+export interface ClientVersion {
+  readonly name: string;
+  readonly version: string;
+}
+
+/**
+ * The folder that has the newest LanceDB client; installs it when it is not there. `npm ci`
+ * refuses it in a lock file (its optional packages are for other platforms too), and it
+ * declares a newer Node than it needs.
+ * @throws Error when it cannot be installed
+ */
+export function newestLanceDbFolder(): Promise<string> {
+  return installed(newestLanceDb, async (folder) => {
+    await writeFile(join(folder, 'package.json'), '{"private":true}\n');
+    const flags = ['--no-package-lock', '--no-audit', '--no-fund', '--loglevel=error'];
+    await run('npm', ['install', ...flags, ...newestLanceDb], folder);
+  });
+}
+
+/** The LanceDB client of a folder; of the project when absent. */
+export function lanceDbVersion(folder = ROOT): ClientVersion {
+  const name = '@lancedb/lancedb';
+  const text = readFileSync(join(folder, 'node_modules', name, 'package.json'), 'utf8');
+  return { name, version: (JSON.parse(text) as ClientVersion).version };
+}
+
+/** Why there are no Python clients; undefined when Python 3.10 or newer is there to install them. */
+export function pythonFault(): string | undefined {
+  const probe = 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 10))';
+  const { status, error } = spawnSync('python3', ['-c', probe], { stdio: 'ignore' });
+  if (error !== undefined) return 'there is no python3';
+  return status === 0 ? undefined : 'python3 is older than 3.10, or has no venv module';
+}
+
+/**
+ * The Python interpreter of a virtual environment that has the Python clients; makes it when
+ * it is not there.
+ * @throws Error when it cannot be made
+ */
+export async function pythonWithClients(): Promise<string> {
+  const folder = await installed(pythonPackages, async (target) => {
+    await run('python3', ['-m', 'venv', '--copies', target], CACHE);
+    const flags = ['--quiet', '--disable-pip-version-check', '--no-input'];
+    await run(
+      join(target, 'bin/python'),
+      ['-m', 'pip', 'install', ...flags, ...pythonPackages],
+      target,
+    );
+  });
+  return join(folder, 'bin/python');
+}
+
+/** The Python clients, as they are printed. */
+export function pythonVersions(): readonly ClientVersion[] {
+  return pythonPackages.map((each) => {
+    const [name = '', version = ''] = each.split('==');
+    return { name, version };
+  });
+}
+
+/** The folder of some packages. Of several processes that need it one installs it. */
+async function installed(
+  packages: readonly string[],
+  install: (folder: string) => Promise<void>,
+): Promise<string> {
+  const digest = createHash('sha256').update(packages.join(' ')).digest('hex').slice(0, 12);
+  const folder = join(CACHE, digest);
+  const done = join(folder, '.installed');
+  const lock = `${folder}.lock`;
+  await mkdir(CACHE, { recursive: true });
+  while (!existsSync(done)) {
+    if (!takeLock(lock)) {
+      await sleep(PAUSE_MILLIS);
+      continue;
+    }
+    try {
+      process.stderr.write(`arrowgate: installing ${packages.join(', ')} for the tests …\n`);
+      await rm(folder, { recursive: true, force: true });
+      await mkdir(folder);
+      await install(folder);
+      await writeFile(done, '');
+    } finally {
+      await rm(lock);
+    }
+  }
+  return folder;
+}
+
+/** Makes a lock file with the number of this process; takes over that of a process that has ended. */
+function takeLock(lock: string): boolean {
+  try {
+    writeFileSync(lock, String(process.pid), { flag: 'wx' });
+    return true;
+  } catch {
+    const holder = existsSync(lock) ? Number(readFileSync(lock, 'utf8')) : 0;
+    if (holder > 0 && !isAlive(holder)) rmSync(lock, { force: true });
+    return false;
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
+
+async function run(command: string, args: readonly string[], cwd: string): Promise<void> {
+  const child = spawn(command, args, { cwd, stdio: ['ignore', 2, 2] });
+  const code = await new Promise((resolve, reject) => {
+    child.once('error', reject);
+    child.once('exit', resolve);
+  });
+  if (code !== 0) throw new Error(`${command} ${args.join(' ')} failed with ${String(code)}`);
+}
