@@ -1,23 +1,34 @@
 import { open, readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { syncFolder } from '../store/folder.ts';
-import type { Notes } from '../store/notes.ts';
+import type { Notes, ReadNotes } from '../store/notes.ts';
 
-/** Where checkpoints are kept, apart from the log that they vouch for. */
-export interface CheckpointPlace {
+/** Where checkpoints are kept, apart from the log that they vouch for; only to be read. */
+export interface ReadCheckpoints {
   /** What it is called in a message. */
   readonly name: string;
-  /** Keeps the newest checkpoint of an instance. */
-  keep(instance: string, text: string): Promise<void>;
   /** The checkpoints that are kept: texts that nobody has looked at yet. */
   all(): Promise<readonly string[]>;
+}
+
+/** The same, to be written. */
+export interface CheckpointPlace extends ReadCheckpoints {
+  /** Keeps the newest checkpoint of an instance. */
+  keep(instance: string, text: string): Promise<void>;
 }
 
 /** The notes of the store: the newest checkpoint of each instance. */
 export function notesPlace(notes: Notes): CheckpointPlace {
   return {
-    name: 'the store',
+    ...readableNotes(notes),
     keep: (instance, text) => notes.keepOwn(instance, text),
+  };
+}
+
+/** The same to be read. */
+export function readableNotes(notes: ReadNotes): ReadCheckpoints {
+  return {
+    name: 'the store',
     all: async () => (await notes.all()).map(({ text }) => text),
   };
 }

@@ -1,5 +1,5 @@
 import { isCheckpointSigned, parseCheckpoint, type Checkpoint } from './checkpoint.ts';
-import type { CheckpointPlace } from './checkpoint-place.ts';
+import type { ReadCheckpoints } from './checkpoint-place.ts';
 import type { PublicKey } from './signing-key.ts';
 import { StatementFault } from './statement.ts';
 
@@ -34,7 +34,7 @@ export class Vouchers {
 
 /** Reads the checkpoints of the places. A place that cannot be read rejects. */
 export async function readVouchers(
-  places: readonly CheckpointPlace[],
+  places: readonly ReadCheckpoints[],
   keys: readonly PublicKey[],
 ): Promise<Vouchers> {
   const good: Checkpoint[] = [];

@@ -5,9 +5,9 @@ import { readPublicKey, type PublicKey } from '../audit/signing-key.ts';
 import { verifyLog, type AuditVerified } from '../audit/verification.ts';
 import { countUnanswered } from '../audit/unanswered-count.ts';
 import { readVouchers } from '../audit/vouchers.ts';
-import { openCheckpointPlaces, openSigningKey } from './audit-checkpoints.ts';
+import { readCheckpointPlaces } from './audit-checkpoints.ts';
 import type { Config } from './config-table.ts';
-import { dataFolderOf, type DataFolder } from './data-folder.ts';
+import { openedForReading, type ReadDataFolder } from './data-folder.ts';
 import { Opened } from './opened.ts';
 import { progressOf } from './progress.ts';
 import type { Run } from './run.ts';
@@ -27,11 +27,11 @@ export async function verifyAudit(config: Config, flags: VerifyFlags, run: Run):
 }
 
 async function verify(config: Config, flags: VerifyFlags, { output }: Run): Promise<AuditVerified> {
-  const folder = dataFolderOf(config);
+  const folder = await openedForReading(config);
   const opened = new Opened();
   try {
     const anchors = (flags.anchor ?? []).map((path) => anchorFile(resolve(path)));
-    const places = [...(await openCheckpointPlaces(config, folder, opened)), ...anchors];
+    const places = [...(await readCheckpointPlaces(config, folder, opened)), ...anchors];
     const vouchers = await readVouchers(places, await keysOf(config, folder, flags));
     const { progress } = progressOf(output);
     const verified = await verifyLog(folder.audit, vouchers, (records) =>
@@ -53,10 +53,12 @@ async function unansweredNotes(folder: string): Promise<readonly string[]> {
 
 async function keysOf(
   config: Config,
-  folder: DataFolder,
+  folder: ReadDataFolder,
   { publicKey }: VerifyFlags,
 ): Promise<readonly PublicKey[]> {
-  if (publicKey === undefined) return [(await openSigningKey(config, folder)).public];
+  if (publicKey === undefined) {
+    return [await readPublicKey(resolve(config['audit.signing_key'] ?? folder.signingKey))];
+  }
   return Promise.all(publicKey.map((path) => readPublicKey(resolve(path))));
 }
 

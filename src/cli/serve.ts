@@ -1,6 +1,5 @@
 import { resolve } from 'node:path';
 import type { Logger } from 'pino';
-import { openFormat } from '../engine/catalog/format.ts';
 import type { Engine } from '../engine/engine.ts';
 import { BackgroundCollection } from '../engine/retention/background.ts';
 import { Drain } from '../gateway/drain.ts';
@@ -84,7 +83,6 @@ export async function compose(start: Start): Promise<Gateway> {
   const archive = await openArchive(start, folder, first);
   const { policy, tokens } = openPolicy(start, first.snapshot, { archive, reloads });
   const shadow = await openShadow(start, archive);
-  await openFormat(folder.root);
   const keys = await openKeys(start, folder);
   let backends: Backends | undefined;
   const audit = await openAudit(start, folder);

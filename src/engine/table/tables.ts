@@ -50,9 +50,9 @@ export class Tables {
     this.#root = options.root;
     this.#committer = options.committer;
     this.#versions = new VersionStore(options.store);
-    this.#managed = new ManagedVersions(options.store, options.committer);
+    this.#managed = new ManagedVersions(options);
     this.#branches = new Branches(options.store, options.committer);
-    this.#manifests = options.manifests ?? new ManifestStore(options.memory);
+    this.#manifests = options.manifests ?? new ManifestStore(options.memory, options.reading);
     this.waste = new Waste({
       ...options,
       folder: (table) => this.folder(table),
