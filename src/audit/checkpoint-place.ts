@@ -1,6 +1,5 @@
-import { open, readFile } from 'node:fs/promises';
-import { dirname } from 'node:path';
-import { syncFolder } from '../store/folder.ts';
+import { readFile } from 'node:fs/promises';
+import { appendFileDurable } from '../store/append-durable.ts';
 import type { Notes, ReadNotes } from '../store/notes.ts';
 
 /** Where checkpoints are kept, apart from the log that they vouch for; only to be read. */
@@ -26,9 +25,9 @@ export function notesPlace(notes: Notes): CheckpointPlace {
 }
 
 /** The same to be read. */
-export function readableNotes(notes: ReadNotes): ReadCheckpoints {
+export function readableNotes(notes: ReadNotes, name = 'the store'): ReadCheckpoints {
   return {
-    name: 'the store',
+    name,
     all: async () => (await notes.all()).map(({ text }) => text),
   };
 }
@@ -40,21 +39,9 @@ export function readableNotes(notes: ReadNotes): ReadCheckpoints {
 export function anchorFile(path: string): CheckpointPlace {
   return {
     name: path,
-    keep: (_instance, text) => addLine(path, text),
+    keep: (_instance, text) => appendFileDurable(path, `${text}\n`),
     all: () => linesOf(path),
   };
-}
-
-async function addLine(path: string, text: string): Promise<void> {
-  const file = await open(path, 'a', 0o600);
-  try {
-    const isNew = (await file.stat()).size === 0;
-    await file.appendFile(`${text}\n`);
-    await file.datasync();
-    if (isNew) await syncFolder(dirname(path));
-  } finally {
-    await file.close();
-  }
 }
 
 /** A line that lacks its newline was torn by a crash: the one before it stands. */

@@ -17,6 +17,10 @@ interface DataPlaces {
   readonly auditProcesses: string;
   /** The key that signs checkpoints, where none is configured. */
   readonly signingKey: string;
+  /** Which signing key followed which. */
+  readonly keyLinks: string;
+  /** What instances of the audit log stated when they began. */
+  readonly auditStarts: string;
   readonly lance: string;
 }
 
@@ -74,6 +78,8 @@ function placesOf(config: Config): DataPlaces {
     audit: join(root, 'private', 'audit'),
     auditProcesses: join(root, 'private', 'audit-processes'),
     signingKey: join(root, 'private', 'audit-signing-key.pem'),
+    keyLinks: join(root, 'private', 'audit-keys.jsonl'),
+    auditStarts: join(root, 'private', 'audit-starts'),
     lance: managedOf(config['locations.managed'], root),
   };
 }

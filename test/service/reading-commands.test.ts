@@ -37,6 +37,7 @@ const changing = [
   'keys create',
   'keys revoke',
   'keys rotate',
+  'audit rotate-key',
   'catalog compact',
   'catalog undrop',
   'catalog backup',
