@@ -97,6 +97,7 @@ export function recorderOf(
     log,
     durable: config['audit.durable'],
     redact: redactor(config['audit.redact']),
+    statements: config['audit.statements'],
     backend,
   });
 }

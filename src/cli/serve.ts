@@ -78,7 +78,7 @@ export async function compose(start: Start): Promise<Gateway> {
   const folder = dataFolderOf(config);
   const first = await loadPolicyLines(resolve(config.policies));
   refuseRules(first.snapshot, rulesCheck(config, processEnvironment()));
-  const reloads = new PolicyReloads();
+  const reloads = new PolicyReloads(first.texts);
   await makeDataFolder(folder);
   const archive = await openArchive(start, folder, first);
   const { policy, tokens } = openPolicy(start, first.snapshot, { archive, reloads });
