@@ -16,7 +16,8 @@ export function commitSummary(kind: string, { table, base, manifest }: Committed
     schemaChanged: base === undefined || !sameSchema(base.schema, manifest.schema),
     rules: [],
     table,
-    rowsChanged: rowsReplaced(before, manifest.fragments),
+    // An append is frequent, and leaves every row as it was.
+    rowsChanged: kind === 'append' ? 0n : rowsReplaced(before, manifest.fragments),
     columns: base === undefined ? [] : changedColumns(base.schema, manifest.schema),
     statement: null,
   };
