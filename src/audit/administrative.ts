@@ -8,6 +8,7 @@ export const administrativeOperations = [
   'KeysRevoke',
   'KeysRotate',
   'PolicyReload',
+  'AuditRotateKey',
   'CatalogRebuild',
   'CatalogGc',
   'CatalogUndrop',

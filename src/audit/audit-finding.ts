@@ -1,5 +1,12 @@
-/** What was done to a chain. */
-export type Tampering = 'edited' | 'removed' | 'reordered' | 'cut short' | 'unsigned';
+/** What was done to a chain, or what it cannot be checked by. */
+export type Tampering =
+  | 'edited'
+  | 'removed'
+  | 'reordered'
+  | 'cut short'
+  | 'unsigned'
+  | 'unknown key'
+  | 'not asked';
 
 /** The first thing that is wrong with the chain of an instance. */
 export interface AuditFinding {

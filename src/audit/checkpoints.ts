@@ -13,6 +13,8 @@ export interface CheckpointsOptions {
   readonly instance: string;
   readonly key: SigningKey;
   readonly places: readonly CheckpointPlace[];
+  /** Digest of the statement that the instance made at its start; none when absent. */
+  readonly start?: string;
   /** Told why a place did not take a checkpoint, each time that begins. */
   readonly failed: (place: string, error: unknown) => void;
 }
@@ -62,8 +64,8 @@ export class Checkpoints {
   }
 
   async #keep(head: ChainHead): Promise<void> {
-    const { instance, key, places } = this.#options;
-    const text = checkpointText(key, instance, head);
+    const { instance, key, places, start = '' } = this.#options;
+    const text = checkpointText(key, instance, head, { start, recovered: '' });
     await Promise.all(places.map((place) => this.#keepAt(place, text)));
   }
 

@@ -41,6 +41,12 @@ export async function isAbandoned(
   return Date.now() - mtimeMs > SILENT_MILLIS;
 }
 
+/** The same, where nothing says which process writes the instance: then none does. */
+export async function isOver(places: LogPlaces, instance: string): Promise<boolean> {
+  const mark = await markOf(ownerFile(places.processes, instance));
+  return mark === undefined || isAbandoned(places, instance);
+}
+
 /** Undefined when it is not there, or was torn by a crash. */
 async function markOf(path: string): Promise<ProcessMark | undefined> {
   try {

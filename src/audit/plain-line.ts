@@ -1,4 +1,4 @@
-import type { LoggedRecord } from './record.ts';
+import { decisions, type LoggedRecord } from './record.ts';
 
 /** Texts without anything that JSON escapes. */
 const TEXT = '"([^"\\\\\\x00-\\x1f]*)"';
@@ -28,7 +28,7 @@ const SHAPE = [
   ['mode', WORD],
   ['branch', WORD],
   ['backend', WORD],
-  ['decision', '"(allow|deny|unauthenticated|limited|invalid|unavailable)"'],
+  ['decision', `"(${decisions.join('|')})"`],
   ['rule', WORD],
   ['policy_digest', WORD],
   ['rights', '\\[\\]'],

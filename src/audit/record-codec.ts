@@ -149,6 +149,16 @@ function commitText(commit: CommitSummary | null | undefined): string {
     `{"kind":${text(commit.kind)}` +
     `,"base_version":${integer(commit.baseVersion)},"version":${integer(commit.version)}` +
     `,"rows_added":${integer(commit.rowsAdded)},"rows_removed":${integer(commit.rowsRemoved)}` +
-    `,"schema_changed":${commit.schemaChanged},"rules":${JSON.stringify(commit.rules)}}`
+    `,"schema_changed":${commit.schemaChanged},"rules":${JSON.stringify(commit.rules)}` +
+    `${furtherCommitText(commit)}}`
+  );
+}
+
+/** What the first versions of the program did not say of a commit: their records hash without it. */
+function furtherCommitText({ table, rowsChanged, columns, statement }: CommitSummary): string {
+  if (rowsChanged === undefined || rowsChanged === null) return '';
+  return (
+    `,"table":${text(table)},"rows_changed":${integer(rowsChanged)}` +
+    `,"columns":${texts(columns ?? [])},"statement":${text(statement)}`
   );
 }

@@ -1,5 +1,6 @@
-import { Field, type RecordBatch, type Schema } from 'apache-arrow';
+import { Field, type Data, type RecordBatch, type Schema } from 'apache-arrow';
 import { batchOfData } from '../arrow/batch.ts';
+import { schemaOf } from '../arrow/nested-type.ts';
 import {
   int32,
   int64,
@@ -11,6 +12,7 @@ import {
   uint64,
   word,
 } from '../arrow/value-column.ts';
+import type { CommitSummary } from '../protocol/commit-summary.ts';
 import type { Scope } from '../protocol/principal.ts';
 import { decisionOf, phaseOf, verdictOf } from './record-decoding.ts';
 import type { AskedRights, LoggedRecord } from './record.ts';
@@ -44,6 +46,11 @@ interface CommitRow {
   readonly rows_removed: bigint;
   readonly schema_changed: boolean;
   readonly rules: readonly string[];
+  /** Null in records of the first versions of the program, as all below. */
+  readonly table: string | null;
+  readonly rows_changed: bigint | null;
+  readonly columns: readonly string[] | null;
+  readonly statement: string | null;
 }
 
 type Different = 'phase' | 'time' | 'decision' | 'principal' | 'shadow' | 'context' | 'commit';
@@ -103,6 +110,10 @@ export const recordKinds = {
     rows_removed: int64,
     schema_changed: truth,
     rules: list(word),
+    table: word,
+    rows_changed: int64,
+    columns: list(word),
+    statement: text,
   }),
   hash: text,
 };
@@ -155,6 +166,10 @@ function rowOf(record: LoggedRecord): RecordRow {
       rows_removed: commit.rowsRemoved,
       schema_changed: commit.schemaChanged,
       rules: commit.rules,
+      table: commit.table ?? null,
+      rows_changed: commit.rowsChanged ?? null,
+      columns: (commit.rowsChanged ?? null) === null ? null : (commit.columns ?? []),
+      statement: commit.statement ?? null,
     },
   };
 }
@@ -176,6 +191,39 @@ function recordOf(row: RecordRow): LoggedRecord {
       rowsRemoved: commit.rows_removed,
       schemaChanged: commit.schema_changed,
       rules: commit.rules,
+      ...furtherOf(commit),
     },
   };
+}
+
+/** What the first versions of the program did not say of a commit. */
+function furtherOf({ table, rows_changed, columns, statement }: CommitRow): Partial<CommitSummary> {
+  if (rows_changed === null) return {};
+  return { table, rowsChanged: rows_changed, columns: columns ?? [], statement };
+}
+
+const COMMIT = 'commit';
+const commitField = recordFields.find(({ name }) => name === COMMIT)!;
+
+/** A batch of a segment, whose commits may have been sealed before they had all parts of today. */
+export function withNewParts(batch: RecordBatch): RecordBatch {
+  const { fields, metadata } = batch.schema;
+  const at = fields.findIndex(({ name }) => name === COMMIT);
+  const old = batch.data.children[at];
+  if (old === undefined) return batch;
+  const data = newPartsOf(COMMIT, old);
+  if (data === old) return batch;
+  const schema = schemaOf(fields.with(at, commitField), metadata);
+  return batchOfData(schema, batch.data.children.with(at, data), batch.numRows);
+}
+
+/** A column of a segment; parts that its commits did not have when it was sealed are null. */
+export function newPartsOf(column: string, data: Data): Data {
+  const known = data.children.length;
+  if (column !== COMMIT || known >= commitField.type.children.length) return data;
+  const rows = data.offset + data.length;
+  const nulls = recordKinds.commit.data(Array.from({ length: rows }, () => null));
+  const children = [...data.children, ...nulls.children.slice(known)];
+  const { type } = commitField;
+  return data.clone(type, data.offset, data.length, data.nullCount, data.buffers, children);
 }

@@ -2,13 +2,14 @@ import type { CommitSummary } from '../protocol/commit-summary.ts';
 import { isJsonObject, parseJson, type JsonValue } from '../protocol/json.ts';
 import type { Scope } from '../protocol/principal.ts';
 import { plainRecord } from './plain-line.ts';
-import type {
-  AskedRights,
-  AuditPrincipal,
-  Decision,
-  LoggedRecord,
-  Phase,
-  ShadowVerdict,
+import {
+  decisions,
+  type AskedRights,
+  type AuditPrincipal,
+  type Decision,
+  type LoggedRecord,
+  type Phase,
+  type ShadowVerdict,
 } from './record.ts';
 
 type JsonObject = { readonly [key: string]: JsonValue };
@@ -65,16 +66,6 @@ export function decodeRecord(line: string): LoggedRecord {
 
 const verdicts: readonly ShadowVerdict['decision'][] = ['allow', 'deny'];
 const phases: readonly Phase[] = ['attempt', 'outcome'];
-/** Every decision. */
-export const decisions: readonly Decision[] = [
-  'allow',
-  'deny',
-  'unauthenticated',
-  'limited',
-  'over budget',
-  'invalid',
-  'unavailable',
-];
 
 /** Fields that some version of the program did not write. */
 const LATER = ['rights', 'shadow'];
@@ -168,6 +159,12 @@ function commitOf(value: JsonValue | undefined): CommitSummary | null {
     rowsRemoved: integer(fields, 'rows_removed'),
     schemaChanged: changed,
     rules: texts(fields, 'rules'),
+    ...('rows_changed' in fields && {
+      table: textOrNull(fields, 'table'),
+      rowsChanged: integer(fields, 'rows_changed'),
+      columns: texts(fields, 'columns'),
+      statement: textOrNull(fields, 'statement'),
+    }),
   };
 }
 

@@ -4,15 +4,27 @@ import type { Scope } from '../protocol/principal.ts';
 /** Each request leaves an attempt and an outcome, linked by its decision id. */
 export type Phase = 'attempt' | 'outcome';
 
-/** What was decided about a request (contract section 3). */
-export type Decision =
-  | 'allow'
-  | 'deny'
-  | 'unauthenticated'
-  | 'limited'
-  | 'over budget'
-  | 'invalid'
-  | 'unavailable';
+/** Every decision about a request: a row more is a decision more, in every form of the log. */
+export const decisions = [
+  'allow',
+  'deny',
+  'unauthenticated',
+  'limited',
+  /** The policy allowed it, and it needed more than its budget. */
+  'over budget',
+  'invalid',
+  'unavailable',
+  /** The policy allowed it, and a commit rule did not. */
+  'refused',
+] as const;
+
+/** What was decided about a request. */
+export type Decision = (typeof decisions)[number];
+
+/** Whether the policy allowed what was asked, whatever came of it then. */
+export function allowedByPolicy(decision: Decision): boolean {
+  return decision === 'allow' || decision === 'refused' || decision === 'over budget';
+}
 
 /** The names that a policy line could match, as they were when it was decided. */
 export interface AuditPrincipal {

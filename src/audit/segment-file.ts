@@ -7,7 +7,13 @@ import { validateColumns } from '../arrow/validate.ts';
 import { readLines } from '../store/line-reader.ts';
 import { hashAfter, type ChainHead } from './chain.ts';
 import { placeText, recordText } from './record-codec.ts';
-import { batchOfRecords, recordAt, recordFields } from './record-columns.ts';
+import {
+  batchOfRecords,
+  newPartsOf,
+  recordAt,
+  recordFields,
+  withNewParts,
+} from './record-columns.ts';
 import { decodeRecord, otherVersion } from './record-decoding.ts';
 import type { LoggedRecord } from './record.ts';
 import { ScratchReads } from './scratch-reads.ts';
@@ -183,7 +189,7 @@ function checked(file: ArrowFile): ArrowFile {
     readBatch: async (index, columns, read) => {
       const batch = await file.readBatch(index, columns, read);
       validateColumns(batch.schema.fields, batch.data.children);
-      return batch;
+      return withNewParts(batch);
     },
     columnsNow: (index, columns, read) => {
       const data = file.columnsNow(index, columns, read);
@@ -192,7 +198,7 @@ function checked(file: ArrowFile): ArrowFile {
         columns.map((at) => file.schema.fields[at]!),
         data,
       );
-      return data;
+      return data.map((one, at) => newPartsOf(file.schema.fields[columns[at]!]!.name, one));
     },
   };
 }

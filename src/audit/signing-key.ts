@@ -8,7 +8,7 @@ import {
   verify,
   type KeyObject,
 } from 'node:crypto';
-import { link, open, readFile, rm } from 'node:fs/promises';
+import { link, open, readFile, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { syncFolder } from '../store/folder.ts';
 
@@ -68,6 +68,36 @@ export async function readSigningKey(path: string): Promise<SigningKey> {
 /** Reads the public key of a PEM file; of a private one, its public half. @throws SigningKeyError */
 export async function readPublicKey(path: string): Promise<PublicKey> {
   return new PublicKey(ed25519(path, createPublicKey, await textOf(path)));
+}
+
+/** The public key of a text in PEM; undefined for a text that is none. */
+export function publicKeyOf(pem: string): PublicKey | undefined {
+  try {
+    return new PublicKey(ed25519('', createPublicKey, pem));
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * Makes a new private key in place of the one in a file.
+ * @param before Done with the new key before the old one goes.
+ */
+export async function replaceSigningKey(
+  path: string,
+  before: (next: SigningKey) => Promise<void>,
+): Promise<SigningKey> {
+  const made = `${path}.${randomUUID()}.new`;
+  try {
+    await make(made);
+    const key = await readSigningKey(made);
+    await before(key);
+    await rename(made, path);
+    await syncFolder(dirname(path));
+    return key;
+  } finally {
+    await rm(made, { force: true });
+  }
 }
 
 /**

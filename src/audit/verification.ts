@@ -1,5 +1,6 @@
 import type { AuditFinding } from './audit-finding.ts';
 import { beginning, type ChainHead } from './chain.ts';
+import type { InstanceStart } from './instance-start.ts';
 import { readChain, type BrokenLine, type Marks, type ReadChain } from './chain-reader.ts';
 import type { Checkpoint } from './checkpoint.ts';
 import { filesOf, instancesOf, type LogFile } from './log-folder.ts';
@@ -12,30 +13,58 @@ import type { Vouchers } from './vouchers.ts';
 export interface AuditVerified {
   readonly instances: number;
   readonly records: bigint;
-  /** Records after the last checkpoint: chained, but nobody has signed for them yet. */
+  /** Records after the last signed head: chained, but nobody has signed for them yet. */
   readonly unsigned: bigint;
   readonly findings: readonly AuditFinding[];
   /** What is no fault: what a crash left behind, for example. */
   readonly notes: readonly string[];
+  /** Where each chain ends, and up to where a signature vouches for it. */
+  readonly heads: readonly SignedHead[];
 }
+
+/** Where the chain of an instance ends. */
+export interface SignedHead {
+  readonly instance: string;
+  readonly count: bigint;
+  readonly hash: string;
+  /** How many of its records are covered by a signature. */
+  readonly signed: bigint;
+  /** When the newest checkpoint was signed, and by which key; null without one. */
+  readonly time: string | null;
+  readonly key: string | null;
+}
+
+/** What is known of instances beside their records. */
+export interface InstanceKnowledge {
+  /** What they stated when they began. */
+  readonly starts: readonly InstanceStart[];
+  /** Whether the process that wrote an instance is gone for certain. */
+  readonly isOver: (instance: string) => Promise<boolean>;
+}
+
+const nothingKnown: InstanceKnowledge = { starts: [], isOver: async () => false };
 
 /** Told how many records have been looked at. */
 export type AuditProgress = (records: bigint) => void;
 
 /**
- * Checks every chain of an audit folder against itself and against the
- * checkpoints that were kept elsewhere. Of each chain it tells the first thing
- * that is wrong.
+ * Checks every chain of an audit folder against itself, against the checkpoints that were
+ * kept elsewhere, and against what other instances knew of it. Of each chain it tells
+ * the first thing that is wrong.
  */
 export async function verifyLog(
   folder: string,
   vouchers: Vouchers,
   progress: AuditProgress = () => undefined,
+  known: InstanceKnowledge = nothingKnown,
 ): Promise<AuditVerified> {
   const checked: CheckedChain[] = [];
+  const present = await instancesOf(folder);
   let records = 0n;
-  for (const instance of await namesOf(folder, vouchers)) {
-    const chain = await checkChain(folder, instance, vouchers);
+  for (const instance of namesOf(present, vouchers, known)) {
+    const chain = present.includes(instance)
+      ? await checkChain(folder, instance, vouchers, known)
+      : missingChain(instance, vouchers, known);
     checked.push(chain);
     records += chain.head.count;
     progress(records);
@@ -44,46 +73,129 @@ export async function verifyLog(
     instances: checked.length,
     records,
     unsigned: checked.reduce((sum, { unsigned }) => sum + unsigned, 0n),
-    findings: checked.flatMap(({ finding }) => (finding === undefined ? [] : [finding])),
-    notes: [...vouchers.notes, ...checked.flatMap(({ notes }) => notes)],
+    findings: [
+      ...vouchers.findings,
+      ...startFindings(known.starts, vouchers),
+      ...checked.flatMap(({ finding }) => (finding === undefined ? [] : [finding])),
+    ],
+    notes: checked.flatMap(({ notes }) => notes),
+    heads: checked.map(({ instance, head, unsigned }) => {
+      const last = vouchers.of(instance).at(-1);
+      const signed = head.count - unsigned;
+      return { instance, ...head, signed, time: last?.time ?? null, key: last?.key ?? null };
+    }),
   };
 }
 
-/** The instances that have a folder, and those that only a checkpoint knows. */
-async function namesOf(folder: string, vouchers: Vouchers): Promise<readonly string[]> {
-  const present = await instancesOf(folder);
-  return [...new Set([...present, ...vouchers.instances])].sort();
+/** The instances that have a folder, and those that only a checkpoint or another instance knows. */
+function namesOf(
+  present: readonly string[],
+  vouchers: Vouchers,
+  { starts }: InstanceKnowledge,
+): readonly string[] {
+  const told = starts.flatMap(({ instance, earlier, trusted }) =>
+    trusted ? [instance, ...earlier] : [],
+  );
+  return [...new Set([...present, ...vouchers.instances, ...told])].sort();
 }
 
 interface CheckedChain {
+  readonly instance: string;
   readonly head: ChainHead;
   readonly unsigned: bigint;
   readonly finding?: AuditFinding;
   readonly notes: readonly string[];
 }
 
+/** An instance without a folder. */
+function missingChain(
+  instance: string,
+  vouchers: Vouchers,
+  { starts }: InstanceKnowledge,
+): CheckedChain {
+  const last = vouchers.of(instance).at(-1);
+  const knower = starts.find((start) => start.trusted && start.earlier.includes(instance));
+  const evidence = [
+    ...(last === undefined ? [] : [`${last.count} of its records were signed at ${last.time}`]),
+    ...(knower === undefined ? [] : [`${knower.instance} knew it when it began`]),
+  ];
+  const why =
+    evidence.length === 0 ? 'its own statement of its start is there' : evidence.join(', ');
+  const text = `the whole instance is missing: ${why}`;
+  const finding: AuditFinding = { ...whole(instance), kind: 'removed', sequence: 1n, text };
+  return { instance, head: beginning(instance), unsigned: 0n, notes: [], finding };
+}
+
+/** What is wrong with the statements that instances made when they began. */
+function startFindings(
+  starts: readonly InstanceStart[],
+  vouchers: Vouchers,
+): readonly AuditFinding[] {
+  const byName = new Map(starts.map((start) => [start.instance, start]));
+  const strange = starts.filter(({ trusted }) => !trusted);
+  const gone = vouchers.instances.filter((instance) => {
+    const digest = vouchers.of(instance).at(-1)?.start ?? '';
+    return digest !== '' && byName.get(instance)?.digest !== digest;
+  });
+  return [
+    ...strange.map(({ instance }): AuditFinding => {
+      const text = 'the statement of its start was not signed by any of the keys';
+      return { ...whole(instance), kind: 'unknown key', sequence: 0n, text };
+    }),
+    ...gone.map((instance): AuditFinding => {
+      const text = 'the statement of its start is not the one that its checkpoints name';
+      return { ...whole(instance), kind: 'removed', sequence: 0n, text };
+    }),
+  ];
+}
+
 async function checkChain(
   folder: string,
   instance: string,
   vouchers: Vouchers,
+  known: InstanceKnowledge,
 ): Promise<CheckedChain> {
   const checkpoints = vouchers.of(instance);
   const files = await filesOf(folder, instance);
   const marks: Marks = new Map(checkpoints.map(({ count }) => [count, undefined]));
   const walked = await walk({ instance, files, marks, keys: vouchers.keys });
-  const signed = checkpoints.at(-1)?.count ?? 0n;
+  const newest = checkpoints.at(-1)?.count ?? 0n;
+  const signed = newest > walked.sealed ? newest : walked.sealed;
+  const { count } = walked.head;
+  const unsigned = count > signed ? count - signed : 0n;
   const finding =
     againstCheckpoints(instance, checkpoints, marks, walked) ??
     walked.finding ??
     (walked.broken && (await describeBreak(instance, files, walked.head, walked.broken))) ??
-    unvouched(instance, checkpoints, walked);
-  const { count } = walked.head;
-  const unsigned = count > signed ? count - signed : 0n;
-  return { head: walked.head, unsigned, notes: walked.notes, ...(finding && { finding }) };
+    unvouched(instance, checkpoints, walked) ??
+    (unsigned > 0n && (await known.isOver(instance))
+      ? unended(instance, unsigned, signed)
+      : undefined);
+  const notes = [...walked.notes, ...recoveredNotes(instance, checkpoints)];
+  return { instance, head: walked.head, unsigned, notes, ...(finding && { finding }) };
+}
+
+/** A chain whose process is gone, and whose last records nobody signed. */
+function unended(instance: string, unsigned: bigint, signed: bigint): AuditFinding {
+  const records = unsigned === 1n ? 'its last record has' : `its last ${unsigned} records have`;
+  const text =
+    `its process ended without a signed head, and ${records} no signature: ` +
+    'the next start of a gateway signs what survived a kill';
+  return { ...whole(instance), kind: 'unsigned', sequence: signed + 1n, text };
+}
+
+function recoveredNotes(instance: string, checkpoints: readonly Checkpoint[]): readonly string[] {
+  const last = checkpoints.at(-1);
+  if (last === undefined || last.recovered === '') return [];
+  return [
+    `${instance} ended without a signed head: ${last.recovered} signed the ${last.count} records that survived, at ${last.time}`,
+  ];
 }
 
 interface Walked {
   readonly head: ChainHead;
+  /** Up to where good seals vouch for it. */
+  readonly sealed: bigint;
   readonly broken?: BrokenLine | undefined;
   readonly finding?: AuditFinding | undefined;
   readonly notes: readonly string[];
@@ -93,17 +205,19 @@ async function walk(chain: ChainFiles): Promise<Walked> {
   const { instance, files } = chain;
   const notes: string[] = [];
   let head = beginning(instance);
+  let sealed = 0n;
   let previous: Stretch | undefined;
   for (const file of files) {
     const part = await walkPart(chain, { file, from: head, previous });
     notes.push(...part.notes);
     head = part.read.head;
     if (part.finding !== undefined || part.read.broken !== undefined) {
-      return { head, broken: part.read.broken, finding: part.finding, notes };
+      return { head, sealed, broken: part.read.broken, finding: part.finding, notes };
     }
+    if (file.kind === 'segment') sealed = head.count;
     previous = part;
   }
-  return { head, notes };
+  return { head, sealed, notes };
 }
 
 interface ChainFiles {
@@ -209,4 +323,17 @@ function unvouched(
 
 function whole(instance: string) {
   return { instance, file: null, line: null };
+}
+
+/**
+ * The head of a chain that holds from its beginning, against its seals and checkpoints;
+ * undefined for one that does not, or that is signed to its end.
+ */
+export async function soundHead(
+  folder: string,
+  instance: string,
+  vouchers: Vouchers,
+): Promise<ChainHead | undefined> {
+  const { finding, head, unsigned } = await checkChain(folder, instance, vouchers, nothingKnown);
+  return finding === undefined && unsigned > 0n ? head : undefined;
 }

@@ -1,24 +1,35 @@
+import type { AuditFinding, Tampering } from './audit-finding.ts';
 import { isCheckpointSigned, parseCheckpoint, type Checkpoint } from './checkpoint.ts';
-import type { CheckpointPlace } from './checkpoint-place.ts';
+import type { ReadCheckpoints } from './checkpoint-place.ts';
 import type { PublicKey } from './signing-key.ts';
 import { StatementFault } from './statement.ts';
+
+/** A place that was asked for checkpoints. */
+export interface AskedPlace {
+  readonly name: string;
+  readonly checkpoints: number;
+}
 
 /** The checkpoints of all places that one of the keys signed. */
 export class Vouchers {
   readonly #byInstance: ReadonlyMap<string, readonly Checkpoint[]>;
   /** The keys whose signatures count. */
   readonly keys: readonly PublicKey[];
-  /** Checkpoints that do not count, and why. */
-  readonly notes: readonly string[];
+  /** Checkpoints that do not count, and why: none of the keys signed them, or they cannot be read. */
+  readonly findings: readonly AuditFinding[];
+  /** How many checkpoints each place has that count. */
+  readonly places: readonly AskedPlace[];
 
   constructor(
     checkpoints: readonly Checkpoint[],
     keys: readonly PublicKey[],
-    notes: readonly string[],
+    findings: readonly AuditFinding[],
+    places: readonly AskedPlace[],
   ) {
     this.#byInstance = grouped(checkpoints.toSorted(byCount));
     this.keys = keys;
-    this.notes = notes;
+    this.findings = findings;
+    this.places = places;
   }
 
   /** Instances of which there is a checkpoint. */
@@ -32,24 +43,45 @@ export class Vouchers {
   }
 }
 
-/** Reads the checkpoints of the places. A place that cannot be read rejects. */
+/** Reads the checkpoints of the places. A place that cannot be read is a finding. */
 export async function readVouchers(
-  places: readonly CheckpointPlace[],
+  places: readonly ReadCheckpoints[],
   keys: readonly PublicKey[],
 ): Promise<Vouchers> {
   const good: Checkpoint[] = [];
-  const notes: string[] = [];
+  const findings: AuditFinding[] = [];
+  const asked: AskedPlace[] = [];
   for (const place of places) {
+    const before = good.length;
     const strange: Checkpoint[] = [];
-    for (const text of await place.all()) {
+    for (const text of await textsOf(place, findings)) {
       const read = checkpointIn(text);
-      if (typeof read === 'string') notes.push(`${place.name}: ${read}`);
+      if (typeof read === 'string') findings.push(placeFinding(place.name, 'edited', read));
       else if (isCheckpointSigned(read, keys)) good.push(read);
       else strange.push(read);
     }
-    for (const some of grouped(strange).values()) notes.push(`${place.name}: ${unsigned(some)}`);
+    for (const some of grouped(strange).values()) findings.push(unknownKey(place.name, some));
+    asked.push({ name: place.name, checkpoints: good.length - before });
   }
-  return new Vouchers(good, keys, notes);
+  return new Vouchers(good, keys, findings, asked);
+}
+
+async function textsOf(
+  place: ReadCheckpoints,
+  findings: AuditFinding[],
+): Promise<readonly string[]> {
+  try {
+    return await place.all();
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    const text = `its checkpoints cannot be read, so nothing is compared with them: ${why}`;
+    findings.push(placeFinding(place.name, 'not asked', text));
+    return [];
+  }
+}
+
+function placeFinding(place: string, kind: Tampering, text: string): AuditFinding {
+  return { kind, instance: place, file: null, line: null, sequence: 0n, text };
 }
 
 function checkpointIn(text: string): Checkpoint | string {
@@ -62,12 +94,15 @@ function checkpointIn(text: string): Checkpoint | string {
 }
 
 /** A place has as many checkpoints of an instance as it has seconds: one sentence for all of them. */
-function unsigned(checkpoints: readonly Checkpoint[]): string {
+function unknownKey(place: string, checkpoints: readonly Checkpoint[]): AuditFinding {
   const sorted = checkpoints.toSorted(byCount);
-  const [{ instance, count }, last] = [sorted[0]!, sorted.at(-1)!];
-  return sorted.length === 1
-    ? `the checkpoint of ${instance} at ${count} was signed by none of the keys`
-    : `${sorted.length} checkpoints of ${instance}, at ${count} to ${last.count}, were signed by none of the keys`;
+  const [{ instance, count, key }, last] = [sorted[0]!, sorted.at(-1)!];
+  const which =
+    sorted.length === 1
+      ? `the checkpoint at ${count} in ${place} was`
+      : `${sorted.length} checkpoints at ${count} to ${last.count} in ${place} were`;
+  const text = `${which} signed by the unknown key ${key}: name it with --public-key, or link it with audit rotate-key, if it is yours`;
+  return { kind: 'unknown key', instance, file: null, line: null, sequence: count, text };
 }
 
 function grouped(checkpoints: readonly Checkpoint[]): ReadonlyMap<string, readonly Checkpoint[]> {

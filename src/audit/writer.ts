@@ -5,6 +5,7 @@ import { LineLog } from '../store/line-log.ts';
 import { Chain } from './chain.ts';
 import { Checkpoints, type CheckpointsOptions } from './checkpoints.ts';
 import { noteOwner } from './instance-owner.ts';
+import { stateStart, type StartOptions } from './instance-start.ts';
 import { BlockMemory } from './record-block.ts';
 import { recordText } from './record-codec.ts';
 import { RecordQueue } from './record-queue.ts';
@@ -37,7 +38,9 @@ export interface AuditLogOptions {
   /** A file that is as large gets no further record. */
   readonly rotateBytes: number;
   /** Who signs checkpoints and where they are kept; there are none when absent. */
-  readonly checkpoints?: Omit<CheckpointsOptions, 'instance'>;
+  readonly checkpoints?: Omit<CheckpointsOptions, 'instance' | 'start'>;
+  /** Where the instance states which were before it, with the same key; it does not when absent. */
+  readonly start?: Pick<StartOptions, 'starts' | 'store' | 'anchor'>;
 }
 
 const DIGITS = 8;
@@ -62,7 +65,7 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> 
   const folder = join(options.folder, instance);
   await makeFolder(folder, 0o700);
   if (options.processes !== undefined) await noteOwner(options.processes, instance);
-  const checkpoints = options.checkpoints && new Checkpoints({ ...options.checkpoints, instance });
+  const checkpoints = await checkpointsOf(options, instance);
   const memory = new BlockMemory(options.rotateBytes);
   const lines = new LineLog({
     folder,
@@ -93,6 +96,16 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> 
       }
     },
   };
+}
+
+async function checkpointsOf(
+  { folder, checkpoints, start }: AuditLogOptions,
+  instance: string,
+): Promise<Checkpoints | undefined> {
+  if (checkpoints === undefined) return undefined;
+  const { key } = checkpoints;
+  const stated = start && (await stateStart({ ...start, folder, instance, key }));
+  return new Checkpoints({ ...checkpoints, instance, ...(stated && { start: stated }) });
 }
 
 /** Names of instances sort by their start: `20260131T235959Z-9f86d081`. */

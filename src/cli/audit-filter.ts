@@ -1,5 +1,5 @@
 import { administrativeOperations } from '../audit/administrative.ts';
-import { decisions } from '../audit/record-decoding.ts';
+import { decisions } from '../audit/record.ts';
 import type { Decision } from '../audit/record.ts';
 import type { RequestFilter } from '../audit/request-filter.ts';
 import { parsePattern, patternMatches, parseObject } from '../policy/pattern.ts';

@@ -2,7 +2,7 @@ import { reportKeys, reportRequests, type ReportKey, type Tally } from '../audit
 import { timeOf } from '../audit/time.ts';
 import { windowOf, type WindowFlags } from './audit-filter.ts';
 import type { Config } from './config-table.ts';
-import { dataFolderOf } from './data-folder.ts';
+import { openedForReading } from './data-folder.ts';
 import { columns } from './output.ts';
 import { progressOf } from './progress.ts';
 import type { Run } from './run.ts';
@@ -18,7 +18,8 @@ export async function reportAudit(config: Config, flags: ReportFlags, run: Run):
   const by = keyOf(flags.by);
   const window = windowOf(flags);
   const { progress } = progressOf(run.output);
-  const tallies = await reportRequests(dataFolderOf(config).audit, by, window, (records) =>
+  const folder = await openedForReading(config);
+  const tallies = await reportRequests(folder.audit, by, window, (records) =>
     progress?.(`${records} records`),
   );
   run.output.line(flags.json === true ? jsonOf(by, tallies) : textOf(by, tallies));

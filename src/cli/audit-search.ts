@@ -4,7 +4,7 @@ import { searchRequests, type FoundRequest } from '../audit/request-search.ts';
 import { filterOf, type FilterFlags } from './audit-filter.ts';
 import { formatOf } from './audit-format.ts';
 import type { Config } from './config-table.ts';
-import { dataFolderOf } from './data-folder.ts';
+import { openedForReading } from './data-folder.ts';
 import type { Run } from './run.ts';
 import { stopSignal } from './stop-signal.ts';
 import { UsageError } from './usage-error.ts';
@@ -19,9 +19,10 @@ interface SearchFlags extends FilterFlags {
 export async function searchAudit(config: Config, flags: SearchFlags, run: Run): Promise<void> {
   const filter = filterOf(flags);
   const format = formatOf(formatName(flags));
+  const { audit } = await openedForReading(config);
   const { output } = run;
   await output.bytes(format.begin());
-  for await (const requests of found(dataFolderOf(config).audit, filter, flags)) {
+  for await (const requests of found(audit, filter, flags)) {
     if (!(await output.bytes(format.requests(requests)))) return;
   }
   await output.bytes(format.end());

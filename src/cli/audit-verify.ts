@@ -1,13 +1,17 @@
+import { createHash } from 'node:crypto';
 import { resolve } from 'node:path';
 import type { AuditFinding } from '../audit/audit-finding.ts';
 import { anchorFile } from '../audit/checkpoint-place.ts';
+import { isOver } from '../audit/instance-owner.ts';
+import { readStarts, type InstanceStart } from '../audit/instance-start.ts';
+import { readKeyLinks, withLinked } from '../audit/key-links.ts';
 import { readPublicKey, type PublicKey } from '../audit/signing-key.ts';
 import { verifyLog, type AuditVerified } from '../audit/verification.ts';
 import { countUnanswered } from '../audit/unanswered-count.ts';
-import { readVouchers } from '../audit/vouchers.ts';
-import { openCheckpointPlaces, openSigningKey } from './audit-checkpoints.ts';
+import { readVouchers, type AskedPlace } from '../audit/vouchers.ts';
+import { keptAt, readCheckpointPlaces } from './audit-checkpoints.ts';
 import type { Config } from './config-table.ts';
-import { dataFolderOf, type DataFolder } from './data-folder.ts';
+import { openedForReading, type ReadDataFolder } from './data-folder.ts';
 import { Opened } from './opened.ts';
 import { progressOf } from './progress.ts';
 import type { Run } from './run.ts';
@@ -26,21 +30,112 @@ export async function verifyAudit(config: Config, flags: VerifyFlags, run: Run):
   run.output.line(flags.json === true ? jsonOf(verified) : textOf(verified));
 }
 
-async function verify(config: Config, flags: VerifyFlags, { output }: Run): Promise<AuditVerified> {
-  const folder = dataFolderOf(config);
+interface Verification extends AuditVerified {
+  /** From the start of the first instance to the newest signed head; null where there is neither. */
+  readonly from: string | null;
+  readonly to: string | null;
+  /** Fingerprints of the keys whose signatures count, and where the trust in each comes from. */
+  readonly keys: readonly { readonly id: string; readonly why: string }[];
+  /** Places that were asked for checkpoints. */
+  readonly places: readonly AskedPlace[];
+  /** What this answer cannot know. */
+  readonly unknown: readonly string[];
+}
+
+async function verify(config: Config, flags: VerifyFlags, { output }: Run): Promise<Verification> {
+  const folder = await openedForReading(config);
   const opened = new Opened();
   try {
     const anchors = (flags.anchor ?? []).map((path) => anchorFile(resolve(path)));
-    const places = [...(await openCheckpointPlaces(config, folder, opened)), ...anchors];
-    const vouchers = await readVouchers(places, await keysOf(config, folder, flags));
+    const places = [...(await readCheckpointPlaces(config, folder, opened)), ...anchors];
+    const given = await keysOf(config, folder, flags);
+    const trusted = withLinked(given, await readKeyLinks(folder.keyLinks));
+    const vouchers = await readVouchers(places, trusted);
+    const starts = await readStarts(folder.auditStarts, trusted);
+    const log = { folder: folder.audit, processes: folder.auditProcesses };
     const { progress } = progressOf(output);
-    const verified = await verifyLog(folder.audit, vouchers, (records) =>
-      progress?.(`${records} records`),
+    const verified = await verifyLog(
+      folder.audit,
+      vouchers,
+      (records) => progress?.(`${records} records`),
+      { starts, isOver: (instance) => isOver(log, instance) },
     );
-    return { ...verified, notes: [...verified.notes, ...(await unansweredNotes(folder.audit))] };
+    const missing = notAsked(starts, config, anchors.length > 0);
+    return {
+      ...verified,
+      findings: [...missing, ...verified.findings],
+      notes: [...verified.notes, ...(await unansweredNotes(folder.audit))],
+      ...periodOf(verified),
+      keys: trusted.map(({ id }) => ({ id, why: whyTrusted(id, given, flags) })),
+      places: vouchers.places,
+      unknown: unknowable(config, flags),
+    };
   } finally {
     await opened.close();
   }
+}
+
+/** Places where instances say that they kept checkpoints, and that were not asked. */
+function notAsked(
+  starts: readonly InstanceStart[],
+  config: Config,
+  hasAnchor: boolean,
+): readonly AuditFinding[] {
+  const trusted = starts.filter((start) => start.trusted);
+  const asked = [keptAt(config).store, 'embedded'];
+  const stores = new Map(trusted.map((start) => [start.store, start]));
+  const findings = [...stores.values()]
+    .filter(({ store }) => !asked.includes(store))
+    .map(({ store, instance }) => {
+      const catalog = store.slice(store.indexOf(':') + 1);
+      const text = `it kept its checkpoints in Redis, catalog ${catalog}, which was not asked: give --redis and the configuration of the gateway`;
+      return notAskedFinding(instance, text);
+    });
+  const anchored = trusted.findLast(({ anchor }) => anchor !== '');
+  if (anchored === undefined || hasAnchor || config['audit.anchor_file'] !== null) return findings;
+  const text = `it kept its checkpoints in the anchor file ${anchored.anchor}, which was not asked: give --anchor`;
+  return [...findings, notAskedFinding(anchored.instance, text)];
+}
+
+function notAskedFinding(instance: string, text: string): AuditFinding {
+  return { kind: 'not asked', instance, file: null, line: null, sequence: 0n, text };
+}
+
+/** Names of instances begin with the time of their start. */
+const BEGAN = /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z-/;
+
+function periodOf({ heads }: AuditVerified): Pick<Verification, 'from' | 'to'> {
+  const began = heads.flatMap(({ instance }) => BEGAN.exec(instance) ?? []);
+  const [, year, month, day, hour, minute, second] = began;
+  const times = heads.flatMap(({ time }) => time ?? []).sort();
+  const from = year === undefined ? null : `${year}-${month}-${day}T${hour}:${minute}:${second}Z`;
+  return { from, to: times.at(-1) ?? null };
+}
+
+function whyTrusted(id: string, given: readonly PublicKey[], flags: VerifyFlags): string {
+  if (!given.some((key) => key.id === id)) return 'linked: a trusted key signed for it';
+  return flags.publicKey === undefined ? 'the key in use' : 'given with --public-key';
+}
+
+function unknowable(config: Config, flags: VerifyFlags): readonly string[] {
+  const isOwnKey = config['audit.signing_key'] === null && flags.publicKey === undefined;
+  const isAnchored =
+    config['audit.anchor_file'] !== null ||
+    flags.anchor !== undefined ||
+    config['coordination.redis'] !== null;
+  return [
+    ...(isOwnKey
+      ? [
+          'the keys were taken from the data folder: whoever owns its disk could have rewritten the log and signed it again; --public-key with a key that is kept elsewhere rules that out',
+        ]
+      : []),
+    ...(isAnchored
+      ? []
+      : [
+          'all checkpoints were taken from the data folder: whether the whole folder was put back to an older copy, or its newest instances were deleted with their checkpoints, shows only in an anchor file or a store elsewhere',
+        ]),
+    'records that a process wrote in its last second before a kill may be missing: nobody had signed for them',
+  ];
 }
 
 /** A log whose records cannot be read has findings, which say more. */
@@ -53,20 +148,23 @@ async function unansweredNotes(folder: string): Promise<readonly string[]> {
 
 async function keysOf(
   config: Config,
-  folder: DataFolder,
+  folder: ReadDataFolder,
   { publicKey }: VerifyFlags,
 ): Promise<readonly PublicKey[]> {
-  if (publicKey === undefined) return [(await openSigningKey(config, folder)).public];
+  if (publicKey === undefined) {
+    return [await readPublicKey(resolve(config['audit.signing_key'] ?? folder.signingKey))];
+  }
   return Promise.all(publicKey.map((path) => readPublicKey(resolve(path))));
 }
 
-function jsonOf({ records, unsigned, findings, ...rest }: AuditVerified): string {
-  const numbers = { records: Number(records), unsigned: Number(unsigned) };
-  const found = findings.map((finding) => ({ ...finding, sequence: Number(finding.sequence) }));
-  return JSON.stringify({ ...rest, ...numbers, findings: found });
+function jsonOf(verified: Verification): string {
+  return JSON.stringify(verified, (_, value: unknown) =>
+    typeof value === 'bigint' ? Number(value) : value,
+  );
 }
 
-function textOf({ instances, records, unsigned, findings, notes }: AuditVerified): string {
+function textOf(verified: Verification): string {
+  const { instances, records, unsigned, findings, notes } = verified;
   const faults =
     findings.length === 0
       ? 'nothing is wrong'
@@ -74,8 +172,26 @@ function textOf({ instances, records, unsigned, findings, notes }: AuditVerified
   return [
     ...findings.map(findingText),
     ...notes,
+    ...basisOf(verified),
     `looked at ${records} records of ${instances} ${instances === 1 ? 'instance' : 'instances'}, ${unsigned} of them not signed yet: ${faults}`,
   ].join('\n');
+}
+
+/** What the answer rests on, and what it cannot know. */
+function basisOf({ from, to, heads, keys, places, unknown }: Verification): readonly string[] {
+  const digest = createHash('sha256');
+  for (const { instance, count, hash } of heads) digest.update(`${instance} ${count} ${hash}\n`);
+  const last = heads.at(-1);
+  return [
+    `period: ${from ?? 'no start'} to ${to ?? 'no signed head'}`,
+    ...(last === undefined
+      ? []
+      : [`newest head: ${last.instance} ${last.count} ${last.hash}, signed up to ${last.signed}`]),
+    `all heads: SHA-256 ${digest.digest('hex')}`,
+    ...keys.map(({ id, why }) => `key: ${id} (${why})`),
+    ...places.map(({ name, checkpoints }) => `checkpoints: ${checkpoints} in ${name}`),
+    ...unknown.map((sentence) => `cannot be known: ${sentence}`),
+  ];
 }
 
 function findingText({ kind, instance, file, line, text }: AuditFinding): string {

@@ -3,6 +3,7 @@ import type { FilterFlags, WindowFlags } from './audit-filter.ts';
 import { configOf, withConfig } from './command-config.ts';
 import { addUnused } from './policy-unused.ts';
 import type { Run } from './run.ts';
+import type { RotateKeyFlags } from './audit-rotate-key.ts';
 import type { VerifyFlags } from './audit-verify.ts';
 
 /* What a command needs is loaded when it runs: what verifies and what searches have little in common. */
@@ -20,7 +21,7 @@ interface ReportFlags extends WindowFlags {
 
 const SINCE = 'came then or later: a time (RFC 3339) or a duration back, such as 24h';
 
-/** `arrowgate audit verify|search|report|unused`. */
+/** `arrowgate audit verify|search|report|unused|rotate-key`. */
 export function addAudit(program: Command, run: Run): void {
   const audit = program
     .command('audit')
@@ -29,6 +30,7 @@ export function addAudit(program: Command, run: Run): void {
   addSearch(audit, run);
   addReport(audit, run);
   addUnused(audit, run);
+  addRotateKey(audit, run);
 }
 
 function addVerify(audit: Command, run: Run): void {
@@ -73,5 +75,17 @@ function addReport(audit: Command, run: Run): void {
     .action(async (flags: ReportFlags, command: Command) => {
       const { reportAudit } = await import('./audit-report.ts');
       await reportAudit(configOf(command), flags, run);
+    });
+}
+
+function addRotateKey(audit: Command, run: Run): void {
+  withConfig(audit.command('rotate-key'), ['data', 'coordination.redis'])
+    .description('let a new key sign checkpoints; the old one signs for it')
+    .option('--from <file>', 'the old private key (PEM), where it is not the one in use')
+    .option('--to <file>', 'the new private key (PEM); without, one is made in the data folder')
+    .option('--json', 'print JSON')
+    .action(async (flags: RotateKeyFlags, command: Command) => {
+      const { rotateAuditKey } = await import('./audit-rotate-key.ts');
+      await rotateAuditKey(configOf(command), flags, run);
     });
 }

@@ -5,7 +5,7 @@ import { configOf, withConfig } from './command-config.ts';
 import { columns } from './output.ts';
 import { recorded, type CommandAct } from './recorded-act.ts';
 import type { Run } from './run.ts';
-import { pathOf, withUpkeep } from './with-upkeep.ts';
+import { pathOf, withReading, withUpkeep } from './with-upkeep.ts';
 
 interface JsonFlag {
   readonly json?: boolean;
@@ -33,7 +33,7 @@ export function addDropped(catalog: Command, run: Run): void {
     .option('--json', 'print JSON')
     .action(async (flags: JsonFlag, command: Command) => {
       const retention = configOf(command)['drop.retention'];
-      const found = await withUpkeep(command, (upkeep) => upkeep.dropped.list());
+      const found = await withReading(command, (reading) => reading.dropped());
       const rows = found.map((table) => shown(table, retention));
       run.output.line(flags.json === true ? JSON.stringify(rows) : listOf(rows));
     });

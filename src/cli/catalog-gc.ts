@@ -5,7 +5,7 @@ import { durationOf } from './key-details.ts';
 import { progressOf } from './progress.ts';
 import { recorded, type CommandAct } from './recorded-act.ts';
 import type { Run } from './run.ts';
-import { withUpkeep } from './with-upkeep.ts';
+import { withReading, withUpkeep } from './with-upkeep.ts';
 
 interface GcFlags {
   readonly olderThan: string;
@@ -28,20 +28,20 @@ export function addGc(catalog: Command, run: Run): void {
       const options = {
         retentionMillis: configOf(command)['drop.retention'],
         olderThanMillis,
-        dryRun,
         ...progressOf(run.output),
       };
       const act: CommandAct = {
         operation: 'CatalogGc',
         details: { older_than: flags.olderThan },
       };
-      const collected = await withUpkeep(command, async ({ collector }) => {
-        if (dryRun) return collector.collect(options);
-        return recorded(configOf(command), act, async () => {
-          const result = await collector.collect(options);
-          return { result, details: detailsOf(result) };
-        });
-      });
+      const collected = await (dryRun
+        ? withReading(command, (reading) => reading.wouldCollect(options))
+        : withUpkeep(command, ({ collector }) =>
+            recorded(configOf(command), act, async () => {
+              const result = await collector.collect(options);
+              return { result, details: detailsOf(result) };
+            }),
+          ));
       for (const failure of collected.failures) run.output.note(`arrowgate: ${failure}`);
       if (collected.failures.length > 0) run.code = 1;
       run.output.line(

@@ -2,14 +2,14 @@ import { access } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Command } from 'commander';
 import { rebuild, RebuildRefusal, type Rebuilt } from '../engine/recovery/rebuild.ts';
-import { openStore } from '../store/open-store.ts';
+import { openStore, openStoreForReading } from '../store/open-store.ts';
 import { configOf, withConfig } from './command-config.ts';
 import { dataFolderOf } from './data-folder.ts';
 import { Opened } from './opened.ts';
 import { progressOf } from './progress.ts';
 import { recorded, type CommandAct } from './recorded-act.ts';
 import type { Run } from './run.ts';
-import { UsageError } from './usage-error.ts';
+import { noCatalog } from './with-upkeep.ts';
 
 interface RebuildFlags {
   readonly json?: boolean;
@@ -40,17 +40,18 @@ async function rebuilt(
   const config = configOf(command);
   const folder = dataFolderOf(config);
   await access(join(folder.root, 'catalog')).catch(() => {
-    throw new UsageError(`there is no catalog in ${folder.root}`);
+    throw noCatalog(folder.root);
   });
   const opened = new Opened();
   try {
-    const store = await openStore({
+    const { dryRun = false, force = false } = flags;
+    const place = {
       redis: config['coordination.redis'],
       catalog: config['coordination.catalog'],
       folder: folder.store,
-    });
+    };
+    const store = await (dryRun ? openStoreForReading(place, 'lost') : openStore(place));
     opened.add(() => store.close());
-    const { dryRun = false, force = false } = flags;
     const { progress = () => undefined } = progressOf(run.output);
     const work = () => rebuild({ data: folder.root, store, dryRun, force, progress });
     if (dryRun) return await work();

@@ -4,7 +4,7 @@ import type { Leftover, Verified } from '../engine/verification/verifier.ts';
 import { withConfig } from './command-config.ts';
 import { progressOf } from './progress.ts';
 import type { Run } from './run.ts';
-import { pathOf, withUpkeep } from './with-upkeep.ts';
+import { pathOf, withReading } from './with-upkeep.ts';
 
 interface JsonFlag {
   readonly json?: boolean;
@@ -21,7 +21,7 @@ export function addVerify(catalog: Command, run: Run): void {
         ...(table !== undefined && { table: pathOf(table) }),
         ...progressOf(run.output),
       };
-      const verified = await withUpkeep(command, ({ verifier }) => verifier.verify(options));
+      const verified = await withReading(command, (reading) => reading.verify(options));
       if (verified.findings.length > 0) run.code = 1;
       run.output.line(flags.json === true ? JSON.stringify(verified) : textOf(verified));
     });

@@ -8,7 +8,7 @@ import { configOf, withConfig } from './command-config.ts';
 import { progressOf } from './progress.ts';
 import type { Run } from './run.ts';
 import { UsageError } from './usage-error.ts';
-import { pathOf, withUpkeep } from './with-upkeep.ts';
+import { pathOf, withReading } from './with-upkeep.ts';
 
 interface JsonFlag {
   readonly json?: boolean;
@@ -37,8 +37,8 @@ async function judged(table: string | undefined, command: Command, run: Run): Pr
   const only = table === undefined ? undefined : pathOf(table);
   const { commits } = await loadPolicy(resolve(configOf(command).policies));
   const { progress } = progressOf(run.output);
-  const history = await withUpkeep(command, (upkeep) =>
-    upkeep.judgePast({
+  const history = await withReading(command, (reading) =>
+    reading.judgePast({
       rules: commits.rules,
       ...(only !== undefined && { table: only }),
       onTable: (path) => progress?.(`judging ${canonicalPath(path)}`),

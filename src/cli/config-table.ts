@@ -48,7 +48,15 @@ function setting<Value>(
 }
 
 const MIB = 1024 * 1024;
-const redacted = ['*token*', '*secret*', '*password*', '*key*'];
+const redacted = [
+  '*token*',
+  '*secret*',
+  '*passw*',
+  '*key*',
+  '*authorization*',
+  '*credential*',
+  '*cookie*',
+];
 
 /** All keys, by their path in the file (contract section 2). */
 export const settings = {
@@ -155,6 +163,12 @@ export const settings = {
     redacted,
     JSON.stringify(redacted),
     'context keys whose values are not recorded',
+  ),
+  'audit.statements': setting(
+    choice('text', 'digest', 'off'),
+    'text',
+    'text',
+    'how predicates and expressions of changes are recorded: as asked, as their SHA-256, or not at all',
   ),
   'cache.bytes': setting(
     size,

@@ -1,9 +1,12 @@
-import { chmod, mkdir } from 'node:fs/promises';
+import { chmod, mkdir, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
+import { openFormat, requireFormat } from '../engine/catalog/format.ts';
+import { CatalogError } from '../protocol/errors.ts';
 import type { Config } from './config-table.ts';
+import { UsageError } from './usage-error.ts';
 
-/** The places of the data folder that the gateway knows (contract section 9). Absolute paths. */
-export interface DataFolder {
+/** The places of a data folder. Absolute paths. */
+interface DataPlaces {
   readonly root: string;
   readonly keys: string;
   readonly keyUses: string;
@@ -14,11 +17,57 @@ export interface DataFolder {
   readonly auditProcesses: string;
   /** The key that signs checkpoints, where none is configured. */
   readonly signingKey: string;
+  /** Which signing key followed which. */
+  readonly keyLinks: string;
+  /** What instances of the audit log stated when they began. */
+  readonly auditStarts: string;
   readonly lance: string;
 }
 
-/** Where everything of a configuration lies. */
+/** The data folder of a process that may write to it. */
+export interface DataFolder extends DataPlaces {
+  readonly access: 'write';
+}
+
+/** A data folder that is there, and that nothing is written to: only `openedForReading` makes one. */
+export interface ReadDataFolder extends DataPlaces {
+  readonly access: 'read';
+}
+
+/** Where everything of a configuration lies, for a process that may write there. */
 export function dataFolderOf(config: Config): DataFolder {
+  return { ...placesOf(config), access: 'write' };
+}
+
+/**
+ * The data folder of a configuration, for a command that only reads: it is never made.
+ * @throws UsageError when there is none, saying what is missing and what to do.
+ */
+export async function openedForReading(config: Config): Promise<ReadDataFolder> {
+  const places = placesOf(config);
+  const fault = await faultOf(places.root);
+  if (fault === undefined) return { ...places, access: 'read' };
+  throw new UsageError(
+    `${places.root} is not a data folder: ${fault}; name the folder that \`arrowgate serve\` uses with --data, ARROWGATE_DATA or the key data`,
+  );
+}
+
+/** Why a folder is no data folder, if it is none. */
+async function faultOf(root: string): Promise<string | undefined> {
+  const found = await stat(root).catch(() => undefined);
+  if (found === undefined) return 'it does not exist';
+  if (!found.isDirectory()) return 'it is a file';
+  try {
+    if (!(await requireFormat(root))) return 'it has no file FORMAT';
+  } catch (error) {
+    if (error instanceof CatalogError) return error.message;
+    throw error;
+  }
+  const inner = await stat(join(root, 'private')).catch(() => undefined);
+  return inner?.isDirectory() === true ? undefined : 'it has no folder private';
+}
+
+function placesOf(config: Config): DataPlaces {
   const root = resolve(config.data);
   return {
     root,
@@ -29,6 +78,8 @@ export function dataFolderOf(config: Config): DataFolder {
     audit: join(root, 'private', 'audit'),
     auditProcesses: join(root, 'private', 'audit-processes'),
     signingKey: join(root, 'private', 'audit-signing-key.pem'),
+    keyLinks: join(root, 'private', 'audit-keys.jsonl'),
+    auditStarts: join(root, 'private', 'audit-starts'),
     lance: managedOf(config['locations.managed'], root),
   };
 }
@@ -41,12 +92,13 @@ function managedOf(given: string | null, root: string): string {
 }
 
 /**
- * Makes the data folder. Its private part is for this user alone, whoever made
+ * Makes the data folder, with its format. Its private part is for this user alone, whoever made
  * it; the folder itself is not, since Lance clients reach theirs through it.
+ * @throws CatalogError ServiceUnavailable for a folder of a newer format.
  */
 export async function makeDataFolder(folder: DataFolder): Promise<void> {
   const inner = join(folder.root, 'private');
-  await mkdir(folder.root, { recursive: true });
+  await openFormat(folder.root);
   await mkdir(inner, { recursive: true, mode: 0o700 });
   await chmod(inner, 0o700);
 }

@@ -10,7 +10,7 @@ import {
   type StoredKey,
 } from '../gateway/keys.ts';
 import { configOf, withConfig } from './command-config.ts';
-import { dataFolderOf, makeDataFolder, type DataFolder } from './data-folder.ts';
+import { dataFolderOf, makeDataFolder, openedForReading, type DataFolder } from './data-folder.ts';
 import { durationOf, principalName, scopeOf } from './key-details.ts';
 import { columns } from './output.ts';
 import { recorded, type CommandAct } from './recorded-act.ts';
@@ -92,7 +92,7 @@ function addList(keys: Command, run: Run): void {
   subcommand(keys, 'list', 'all keys, without their secrets').action(
     async (flags: JsonFlag, command: Command) => {
       const now = new Date();
-      const folder = await folderOf(command);
+      const folder = await openedForReading(configOf(command));
       const stored = await readKeys(folder.keys);
       const uses = await readKeyUses(folder.keyUses);
       if (flags.json === true)
@@ -107,7 +107,7 @@ function addRevoke(keys: Command, run: Run): void {
     .argument('<id>', 'id of the key')
     .action(async (id: string, flags: JsonFlag, command: Command) => {
       const now = new Date();
-      const folder = await folderOf(command);
+      const folder = await presentFolderOf(command);
       const act: CommandAct = { operation: 'KeysRevoke', details: { id } };
       await recorded(configOf(command), act, async () => {
         await changeKey(folder, id, now, (key) => [revoked(key, now)]);
@@ -124,7 +124,7 @@ function addRotate(keys: Command, run: Run): void {
     .action(async (id: string, flags: RotateFlags, command: Command) => {
       const now = new Date();
       const overlap = durationOf('--overlap', flags.overlap);
-      const folder = await folderOf(command);
+      const folder = await presentFolderOf(command);
       const details = { id, overlap: flags.overlap };
       const made: MadeKey[] = [];
       await recorded(configOf(command), { operation: 'KeysRotate', details }, async () => {
@@ -155,6 +155,13 @@ async function changeKey(
   });
 }
 
+/** The data folder of a change of keys that are there. @throws UsageError when there is no such folder */
+async function presentFolderOf(command: Command): Promise<DataFolder> {
+  await openedForReading(configOf(command));
+  return folderOf(command);
+}
+
+/** The data folder, which is made where it is missing: a key may be made before the first start. */
 async function folderOf(command: Command): Promise<DataFolder> {
   const folder = dataFolderOf(configOf(command));
   await makeDataFolder(folder);

@@ -1,11 +1,12 @@
 import { BackgroundSealing, type BackgroundSealingOptions } from '../audit/background-sealing.ts';
 import { openCollector, withCollector } from '../audit/collector.ts';
+import { signSurvivors, type RecoveryOptions } from '../audit/recovery-heads.ts';
 import { openAuditLog, type AuditLog } from '../audit/writer.ts';
 import type { Engine } from '../engine/engine.ts';
 import { Recorder } from '../gateway/record.ts';
 import { redactor } from '../gateway/redact.ts';
 import { measuredAudit } from '../gateway/measured-audit.ts';
-import { openCheckpointPlaces, openSigningKey } from './audit-checkpoints.ts';
+import { keptAt, openCheckpointPlaces, openSigningKey } from './audit-checkpoints.ts';
 import { resolveUnanswered } from './audit-resolution.ts';
 import { type DataFolder } from './data-folder.ts';
 import { type Backends } from './open-backends.ts';
@@ -15,20 +16,46 @@ import type { Start } from './start.ts';
 /** The audit log of this process, sealed and copied as the configuration says. @throws SigningKeyError */
 export async function openAudit(start: Start, folder: DataFolder): Promise<AuditLog> {
   const { config, log, opened } = start;
-  const key = await openSigningKey(config, folder);
+  const { key, trusted, unlinked } = await openSigningKey(config, folder);
+  if (unlinked !== undefined) {
+    log.warn(
+      { before: unlinked.id, now: key.public.id },
+      'the signing key of the audit log is another, and the one before did not sign it: audit rotate-key --from links them',
+    );
+  }
+  const places = await openCheckpointPlaces(config, folder, opened);
   const audit = await openAuditLog({
     folder: folder.audit,
     processes: folder.auditProcesses,
     rotateBytes: config['audit.rotate_bytes'],
     checkpoints: {
       key,
-      places: await openCheckpointPlaces(config, folder, opened),
+      places,
       failed: (place, error) => log.error({ err: error, place }, 'a checkpoint could not be kept'),
     },
+    start: { starts: folder.auditStarts, ...keptAt(config) },
   });
   opened.add(() => audit.close());
+  await signBefore(start, {
+    folder: folder.audit,
+    processes: folder.auditProcesses,
+    own: audit.instance,
+    key,
+    trusted,
+    places,
+  });
   sealInBackground(start, { folder: folder.audit, own: audit.instance, key });
   return copied(start, audit);
+}
+
+/** Signs what survived of processes that were killed. */
+async function signBefore({ log }: Start, options: RecoveryOptions): Promise<void> {
+  try {
+    const instances = await signSurvivors(options);
+    if (instances.length > 0) log.warn({ instances }, 'records of killed processes were signed');
+  } catch (error) {
+    log.error({ err: error }, 'records of killed processes could not be signed');
+  }
 }
 
 /** The log, and a collector that gets a copy of its records if there is one. */
@@ -70,6 +97,7 @@ export function recorderOf(
     log,
     durable: config['audit.durable'],
     redact: redactor(config['audit.redact']),
+    statements: config['audit.statements'],
     backend,
   });
 }

@@ -51,7 +51,10 @@ export function openPolicy(
     reloads.refused(findings);
     log.error({ findings }, 'the policy files were refused; the last good policy stays in force');
   };
-  const keep: KeepTexts = (texts) => archive.keep(texts);
+  const keep: KeepTexts = (texts) => {
+    reloads.read(texts);
+    return archive.keep(texts);
+  };
   const watch = watchPolicy(folder, first, onChange, onRefused, {
     keep,
     check: rulesCheck(config, processEnvironment()),

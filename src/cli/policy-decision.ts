@@ -3,12 +3,12 @@ import { readRequests } from '../audit/request-reader.ts';
 import { explainRecorded, type RecordedExplanation } from '../gateway/replay/explanation.ts';
 import { PoliciesBefore } from '../gateway/replay/policy-before.ts';
 import type { Config } from './config-table.ts';
-import { dataFolderOf } from './data-folder.ts';
+import { openedForReading } from './data-folder.ts';
 import { UsageError } from './usage-error.ts';
 
 /** What the log and the kept policy say of an old decision. @throws UsageError when the log does not have it */
 export async function decisionOf(config: Config, id: string): Promise<RecordedExplanation> {
-  const { audit } = dataFolderOf(config);
+  const { audit } = await openedForReading(config);
   const policies = new PoliciesBefore(audit);
   const request = await find(audit, id);
   if (request === undefined) throw new UsageError(`the audit log has no decision ${id}`);

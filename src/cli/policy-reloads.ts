@@ -1,5 +1,7 @@
 import { ActRecords } from '../audit/administrative.ts';
 import type { AuditLog } from '../audit/writer.ts';
+import { filesOfPolicy } from '../policy/policy-files.ts';
+import { digestOf, type PolicyTexts } from '../policy/policy-folder.ts';
 
 /** A record names so many of the findings that a policy was refused for. */
 const MAX_FINDINGS = 5;
@@ -7,6 +9,20 @@ const MAX_FINDINGS = 5;
 /** Records that a changed policy came into force, or was refused. */
 export class PolicyReloads {
   #log: AuditLog | undefined;
+  #inForce: PolicyTexts;
+  /** Texts that were read last, and may come into force. */
+  #read: PolicyTexts;
+
+  /** @param first The texts of the policy that is in force at the start. */
+  constructor(first: PolicyTexts) {
+    this.#inForce = first;
+    this.#read = first;
+  }
+
+  /** Says which texts were read: those that a policy that comes into force next is of. */
+  read(texts: PolicyTexts): void {
+    this.#read = texts;
+  }
 
   /** Says where; before that nothing changes yet. */
   record(log: AuditLog): void {
@@ -14,7 +30,15 @@ export class PolicyReloads {
   }
 
   taken(digest: string): void {
-    this.#write(digest, 'done', {});
+    const [before, now] = [linesOf(this.#inForce), linesOf(this.#read)];
+    const details = {
+      digest,
+      previous: digestOf(this.#inForce),
+      lines_added: String(missingFrom(before, now)),
+      lines_removed: String(missingFrom(now, before)),
+    };
+    this.#inForce = this.#read;
+    this.#write(digest, 'done', details);
   }
 
   /** The last good policy stays in force. */
@@ -35,4 +59,28 @@ export class PolicyReloads {
       this.#log?.write(record, false)?.catch(() => undefined);
     }
   }
+}
+
+/** How often each line stands in the files of a policy; blank ones and comments do not count. */
+function linesOf(texts: PolicyTexts): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>();
+  for (const { name, text } of filesOfPolicy(texts)) {
+    for (const line of text.split('\n')) {
+      const said = line.trim();
+      if (said === '' || said.startsWith('#')) continue;
+      const key = `${name}:${said}`;
+      counts.set(key, (counts.get(key) ?? 0) + 1);
+    }
+  }
+  return counts;
+}
+
+/** How many lines of the second are not in the first. */
+function missingFrom(
+  first: ReadonlyMap<string, number>,
+  second: ReadonlyMap<string, number>,
+): number {
+  let missing = 0;
+  for (const [line, count] of second) missing += Math.max(0, count - (first.get(line) ?? 0));
+  return missing;
 }

@@ -6,7 +6,7 @@ import { Replay } from '../gateway/replay/replay.ts';
 import type { ChangedRequests, ReplayReport } from '../gateway/replay/replay-report.ts';
 import { loadPolicyLines } from '../policy/load.ts';
 import { configOf, withConfig } from './command-config.ts';
-import { dataFolderOf } from './data-folder.ts';
+import { openedForReading } from './data-folder.ts';
 import { columns } from './output.ts';
 import { periodOf, withPeriod, type PeriodFlags } from './period.ts';
 import { progressOf } from './progress.ts';
@@ -35,7 +35,7 @@ async function replay(
 ): Promise<ReplayReport> {
   const period = periodOf(flags);
   const config = configOf(command);
-  const { audit } = dataFolderOf(config);
+  const { audit } = await openedForReading(config);
   const policies = new PoliciesBefore(audit);
   const proposed = await loadPolicyLines(resolve(config.policies));
   const replayed = new Replay({ proposed, before: (digest) => policies.of(digest) });

@@ -2,7 +2,7 @@ import { userInfo } from 'node:os';
 import { ActRecords, type Act } from '../audit/administrative.ts';
 import { openAuditLog, type AuditLog } from '../audit/writer.ts';
 import { encodeSegment } from '../protocol/identifier.ts';
-import { openCheckpointPlaces, openSigningKey } from './audit-checkpoints.ts';
+import { keptAt, openCheckpointPlaces, openSigningKey } from './audit-checkpoints.ts';
 import type { Config } from './config-table.ts';
 import { dataFolderOf, makeDataFolder } from './data-folder.ts';
 import { Opened } from './opened.ts';
@@ -59,7 +59,7 @@ export async function recordedIn<Result>(
 async function openLog(config: Config, opened: Opened): Promise<AuditLog> {
   const folder = dataFolderOf(config);
   await makeDataFolder(folder);
-  const key = await openSigningKey(config, folder);
+  const { key } = await openSigningKey(config, folder);
   const places = await openCheckpointPlaces(config, folder, opened);
   const log = await openAuditLog({
     folder: folder.audit,
@@ -67,6 +67,7 @@ async function openLog(config: Config, opened: Opened): Promise<AuditLog> {
     rotateBytes: config['audit.rotate_bytes'],
     // A checkpoint that is not kept now is not kept at all: the command ends.
     checkpoints: { key, places, failed: () => undefined },
+    start: { starts: folder.auditStarts, ...keptAt(config) },
   });
   opened.add(() => log.close());
   return log;

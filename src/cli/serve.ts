@@ -1,6 +1,5 @@
 import { resolve } from 'node:path';
 import type { Logger } from 'pino';
-import { openFormat } from '../engine/catalog/format.ts';
 import type { Engine } from '../engine/engine.ts';
 import { BackgroundCollection } from '../engine/retention/background.ts';
 import { Drain } from '../gateway/drain.ts';
@@ -80,12 +79,11 @@ export async function compose(start: Start): Promise<Gateway> {
   const folder = dataFolderOf(config);
   const first = await loadPolicyLines(resolve(config.policies));
   refuseRules(first.snapshot, rulesCheck(config, processEnvironment()));
-  const reloads = new PolicyReloads();
+  const reloads = new PolicyReloads(first.texts);
   await makeDataFolder(folder);
   const archive = await openArchive(start, folder, first);
   const { policy, tokens } = openPolicy(start, first.snapshot, { archive, reloads });
   const shadow = await openShadow(start, archive);
-  await openFormat(folder.root);
   const keys = await openKeys(start, folder);
   let backends: Backends | undefined;
   const audit = await openAudit(start, folder);

@@ -9,7 +9,7 @@ import { linesOfText } from '../policy/line-text.ts';
 import { loadPolicyLines, type LoadedPolicy } from '../policy/load.ts';
 import { ruleName } from '../policy/policy-line.ts';
 import { configOf } from './command-config.ts';
-import { dataFolderOf } from './data-folder.ts';
+import { openedForReading } from './data-folder.ts';
 import { periodOf, type PeriodFlags } from './period.ts';
 import { progressOf } from './progress.ts';
 import type { Run } from './run.ts';
@@ -44,7 +44,7 @@ export async function printUnused(flags: UnusedFlags, command: Command, run: Run
 async function unusedOf(flags: UnusedFlags, command: Command, { output }: Run): Promise<Unused> {
   const period = periodOf(flags);
   const config = configOf(command);
-  const { audit, keys: keyFile } = dataFolderOf(config);
+  const { audit, keys: keyFile } = await openedForReading(config);
   const policies = new PoliciesBefore(audit);
   const policy = await loadPolicyLines(resolve(config.policies));
   const usage = new Usage({ policy, before: (digest) => policies.of(digest) });

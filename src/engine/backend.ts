@@ -11,6 +11,7 @@ import type { FormulaThreads } from './query/statement.ts';
 import { unrepeatable } from './once/once.ts';
 import type { Repeats } from './once/repeats.ts';
 import { namedBranch } from './parameters.ts';
+import { statementOf } from './handlers/statement.ts';
 import { CommitJudge, judging, noRules, type Judging } from './rules/commit-judge.ts';
 import { MAIN } from './table/chain.ts';
 
@@ -127,7 +128,7 @@ export class EmbeddedBackend implements Backend {
     const rules = new CommitJudge(this.#judging, request, permit);
     const { threads } = this.#options;
     const call = { request, permit, body, recorded, rests, rules, threads, once: unrepeatable };
-    return named(rules, await (repeats?.run(call, handler) ?? handler(call)));
+    return described(call, await (repeats?.run(call, handler) ?? handler(call)));
   }
 
   #requireBuilt(name: OperationName): Handler {
@@ -162,12 +163,14 @@ function askForBranch(
   }
 }
 
-/** The answer with the names of the rules that judged its commit. */
-function named(rules: CommitJudge, answer: Answer): Answer {
+/** The answer with the names of the rules that judged its commit, and with what was asked. */
+function described({ rules, request, body }: Call, answer: Answer): Answer {
   if (answer.commit === undefined) return answer;
+  const statement = statementOf(request.operation.name, { body, query: request.query });
   const { names } = rules;
-  if (names.length === 0) return answer;
-  return { ...answer, commit: { ...answer.commit, rules: names } };
+  if (names.length === 0 && statement === null) return answer;
+  const judged = names.length === 0 ? answer.commit.rules : names;
+  return { ...answer, commit: { ...answer.commit, rules: judged, statement } };
 }
 
 /** A request whose body need not wait for its attempt, with what its commit waits for instead. */

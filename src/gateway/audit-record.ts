@@ -1,3 +1,5 @@
+import { hash } from 'node:crypto';
+import type { CommitSummary } from '../protocol/commit-summary.ts';
 import type { AskedRights, AuditPrincipal, AuditRecord } from '../audit/record.ts';
 import { timeOf } from '../audit/time.ts';
 import { canonicalPath } from '../protocol/identifier.ts';
@@ -13,6 +15,8 @@ const MICROS = 1000;
 export interface RecordOptions {
   /** Hides the values of the context that must not be recorded. */
   readonly redact: (context: ReadonlyMap<string, string>) => Readonly<Record<string, string>>;
+  /** How predicates and expressions of changes are recorded; as text unless it is given. */
+  readonly statements?: StatementForm;
   /** Name of the backend, or of that which a route is for. */
   readonly backend: string | ((route: Known['route']) => string);
 }
@@ -95,8 +99,31 @@ function recordOf(known: Known, options: RecordOptions, said: Said, ended?: Outc
     bytes_in: ended === undefined ? null : known.body.bytes,
     bytes_out: said.bytesOut,
     context: contextOf(known, options),
-    commit: answer?.commit ?? null,
+    commit: answer?.commit === undefined ? null : recordedCommit(answer.commit, options),
   };
+}
+
+/** How the log has what a change was asked: as it was, as its digest, or not at all. */
+export type StatementForm = 'text' | 'digest' | 'off';
+
+/** A longer statement is cut, in bytes of UTF-8. */
+const STATEMENT_BYTES = 2048;
+const CUT = '…';
+
+function recordedCommit(commit: CommitSummary, { statements = 'text' }: RecordOptions) {
+  const { statement = null } = commit;
+  return statement === null ? commit : { ...commit, statement: formed(statement, statements) };
+}
+
+function formed(statement: string, form: StatementForm): string | null {
+  if (form === 'off') return null;
+  if (form === 'digest') return `sha256:${hash('sha256', statement, 'hex')}`;
+  const bytes = Buffer.from(statement.slice(0, STATEMENT_BYTES + 1));
+  if (bytes.length <= STATEMENT_BYTES) return statement;
+  let end = STATEMENT_BYTES - Buffer.byteLength(CUT);
+  // Not within a character.
+  while ((bytes[end]! & 0xc0) === 0x80) end -= 1;
+  return bytes.toString('utf8', 0, end) + CUT;
 }
 
 function modeOf(route: Known['route']): string | null {

@@ -80,9 +80,11 @@ function asCatalogError(error: unknown): CatalogError {
   return error instanceof CatalogError ? error : new CatalogError('Internal', 'internal error');
 }
 
-/** What refused it: a line of the policy, or a commit rule. */
+/** What refused it: a line of the policy, a commit rule, or a limit. */
 function ruleOf(refused: CatalogError): string | null {
   if (refused instanceof RuleRefusal) return refused.rule;
+  if (refused instanceof Throttled) return refused.rule;
+  if (refused instanceof TooManyFailures) return 'limits.failed_identifications';
   return refused instanceof Denied ? refused.verdict.rule : null;
 }
 
@@ -90,8 +92,8 @@ function decisionOf(known: Known, refused: CatalogError): Decision {
   const { row } = refused;
   if (row.name === 'PermissionDenied') return 'deny';
   if (refused instanceof OverBudget) return 'over budget';
-  // The policy allowed it, whether or not the rules judged it at once.
-  if (known.attempt?.failed === false || refused instanceof RuleRefusal) return 'allow';
+  if (refused instanceof RuleRefusal) return 'refused';
+  if (known.attempt?.failed === false) return 'allow';
   if (row.name === 'Unauthenticated') return 'unauthenticated';
   if (row.name === 'Throttling') return 'limited';
   return row.status >= 500 ? 'unavailable' : 'invalid';

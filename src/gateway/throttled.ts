@@ -1,3 +1,4 @@
+import { LIMITS_FILE } from '../policy/limit.ts';
 import { CatalogError } from '../protocol/errors.ts';
 import { isRefusing, wholeSeconds, type LimitState } from './limit-state.ts';
 
@@ -7,6 +8,8 @@ const BUSY_MICROS = 1_000_000;
 /** A request beyond a limit (RFC 6585 section 4). */
 export class Throttled extends CatalogError {
   readonly limits: readonly LimitState[];
+  /** The first limit that refused: `limits.yaml:` and its name. */
+  readonly rule: string;
   /** Whole seconds after which it may be sent again. */
   readonly retrySeconds: number;
 
@@ -18,6 +21,7 @@ export class Throttled extends CatalogError {
     const seconds = Math.max(1, wholeSeconds(Math.max(0, ...waits)));
     super('Throttling', `${refusing.map(sentenceOf).join('; ')}: try again in ${seconds} s`);
     this.limits = limits;
+    this.rule = `${LIMITS_FILE}:${refusing[0]?.limit.name ?? ''}`;
     this.retrySeconds = seconds;
   }
 }

@@ -1,4 +1,4 @@
-import type { Decision, ShadowVerdict } from '../audit/record.ts';
+import { allowedByPolicy, type Decision, type ShadowVerdict } from '../audit/record.ts';
 import type { ObjectPath } from '../protocol/identifier.ts';
 import type { Action } from '../protocol/operation.ts';
 import { judgeNeed } from './need-verdict.ts';
@@ -35,10 +35,10 @@ export class Trial implements PolicyTrial {
 
   difference(decided: Decision): ShadowVerdict | null {
     if (this.#found === undefined || this.#broken) return null;
-    if (decided !== 'allow' && decided !== 'deny') return null;
+    if (!allowedByPolicy(decided) && decided !== 'deny') return null;
     const { allowed, rule } = this.#found;
     const decision = allowed ? 'allow' : 'deny';
-    if (decision === decided) return null;
+    if (allowed === allowedByPolicy(decided)) return null;
     return { decision, rule, policy_digest: this.#permit.policyDigest };
   }
 

@@ -9,4 +9,12 @@ export interface CommitSummary {
   readonly schemaChanged: boolean;
   /** Names of the commit rules that judged it. */
   readonly rules: readonly string[];
+  /** Id of the table; null where there is none, or more than one. */
+  readonly table?: string | null;
+  /** Rows that stay and have other values. Absent in records of versions that did not count them, as all below. */
+  readonly rowsChanged?: bigint | null;
+  /** Columns whose definition changed, or whose values did in rows that stay. */
+  readonly columns?: readonly string[];
+  /** The predicate and the expressions, as they were asked; null where there are none. */
+  readonly statement?: string | null;
 }

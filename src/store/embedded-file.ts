@@ -20,20 +20,24 @@ export class OpenFile {
   /** What its name stood for when it was opened. */
   readonly inode: number;
   readonly #folder: string;
+  readonly #reading: boolean;
   readonly #root: Root;
   #closed: Promise<void> | undefined;
   #next: Promise<OpenFile> | undefined;
 
   /**
-   * Opens the file of a folder, which is made where it is missing.
+   * Opens the file of a folder, which is made where it is missing, or, for reading, has to be there.
    *
    * What a resolved transaction means: with `overlappingSync` off, LMDB writes the
    * pages, waits for `fdatasync`, writes the page that makes them count through a
    * descriptor opened with O_DSYNC, and only then reports back (as strace shows).
    */
-  constructor(folder: string) {
+  constructor(folder: string, reading = false) {
     this.#folder = folder;
-    this.#root = openRoot(folder);
+    this.#reading = reading;
+    // LMDB would make the folder of a file that is not there.
+    if (reading) inodeOf(folder);
+    this.#root = openRoot(folder, reading);
     const table = (name: string): Bytes => this.#root.openDB(name, binary);
     this.tables = {
       values: table('values'),
@@ -84,7 +88,7 @@ export class OpenFile {
   async #reopen(): Promise<OpenFile> {
     try {
       await this.close();
-      return new OpenFile(this.#folder);
+      return new OpenFile(this.#folder, this.#reading);
     } catch (error) {
       this.#next = undefined;
       throw unreadable(error);
@@ -102,7 +106,7 @@ export class OpenFile {
   }
 }
 
-function openRoot(folder: string): Root {
+function openRoot(folder: string, readOnly: boolean): Root {
   return open<Uint8Array, Uint8Array>({
     ...binary,
     path: folder,
@@ -112,6 +116,7 @@ function openRoot(folder: string): Root {
     eventTurnBatching: false,
     mapSize: MAP_BYTES,
     maxDbs: 3,
+    readOnly,
   });
 }
 

@@ -17,6 +17,7 @@ import { messageOf, StoreError } from './errors.ts';
 import { makeFolder, syncFolder } from './folder.ts';
 import { Gate } from './gate.ts';
 import { Group, type Settled } from './group.ts';
+import { readingStore } from './reading-store.ts';
 import { boundBytes, keyBytes, keyText } from './key.ts';
 import type {
   Change,
@@ -48,9 +49,27 @@ export async function openEmbeddedStore(folder: string): Promise<Store> {
   return new EmbeddedStore(folder, file);
 }
 
+/**
+ * Opens the embedded store of a folder for reading: beside those that write to it, or alone.
+ * Nothing but LMDB's lock file, where readers are registered, is written.
+ * @throws StoreError unavailable when there is none.
+ */
+export function openEmbeddedReading(folder: string): Store {
+  return readingStore(new EmbeddedStore(folder, openedFile(folder, true), true));
+}
+
+function openedFile(folder: string, reading: boolean): OpenFile {
+  try {
+    return new OpenFile(folder, reading);
+  } catch (error) {
+    throw unreadable(error);
+  }
+}
+
 class EmbeddedStore implements Store {
   readonly forgetsBeside = true;
   readonly #folder: string;
+  readonly #reading: boolean;
   readonly #group = new Group<Step, CommitResult>((steps) => this.#transact(steps), MAX_BATCH);
   readonly #gate = new Gate();
   readonly #reads = new EmbeddedReads();
@@ -60,9 +79,10 @@ class EmbeddedStore implements Store {
   #retired: Promise<void> = Promise.resolve();
   #closed = false;
 
-  constructor(folder: string, file: OpenFile) {
+  constructor(folder: string, file: OpenFile, reading = false) {
     this.#folder = folder;
     this.#file = file;
+    this.#reading = reading;
   }
 
   get(key: string): Promise<Uint8Array | undefined> {
@@ -96,7 +116,7 @@ class EmbeddedStore implements Store {
 
   async changes(limit: number): Promise<readonly Change[]> {
     // What a process that was killed had just written is seen by nobody until the next one writes.
-    await this.#submit({ kind: 'forget', sequences: [] });
+    if (!this.#reading) await this.#submit({ kind: 'forget', sequences: [] });
     const found = await this.#read(({ changes }) =>
       [...changes.getRange({ start: sequenceKey(0n), limit })].map(({ key, value }) => ({
         sequence: sequenceOf(key),
@@ -131,7 +151,7 @@ class EmbeddedStore implements Store {
   }
 
   guard(look: StoreGuard): void {
-    this.#gate.shut(() => look(new EmbeddedStore(this.#folder, this.#file)));
+    this.#gate.shut(() => look(new EmbeddedStore(this.#folder, this.#file, this.#reading)));
   }
 
   async weakness(): Promise<undefined> {
@@ -197,7 +217,7 @@ class EmbeddedStore implements Store {
     if (this.#seenMillis === now) return;
     if (inodeOf(this.#folder) !== this.#file.inode) {
       const old = this.#file;
-      this.#file = new OpenFile(this.#folder);
+      this.#file = new OpenFile(this.#folder, this.#reading);
       this.#gate.shut();
       this.#retired = this.#group.idle().then(() => old.close());
     }

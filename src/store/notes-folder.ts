@@ -3,7 +3,7 @@ import { link, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises
 import { join } from 'node:path';
 import { makeFolder } from './folder.ts';
 import { NoteFile, noteIn } from './note-file.ts';
-import type { Note, Notes } from './notes.ts';
+import type { Note, Notes, ReadNotes } from './notes.ts';
 
 const SUFFIX = '.json';
 /** Of a note that one process writes again and again. */
@@ -12,6 +12,11 @@ const OWN_SUFFIX = '.note';
 /** Opens the notes of a folder, a file for each; the folder is made where it is missing (mode 0700). */
 export async function openNotesFolder(folder: string): Promise<Notes> {
   await makeFolder(folder, 0o700);
+  return new NotesFolder(folder);
+}
+
+/** The notes of a folder for reading: none where the folder is missing, which is not made. */
+export function readNotesFolder(folder: string): ReadNotes {
   return new NotesFolder(folder);
 }
 
@@ -56,7 +61,10 @@ class NotesFolder implements Notes {
   }
 
   async all(): Promise<readonly Note[]> {
-    const files = await readdir(this.#folder);
+    const files = await readdir(this.#folder).catch((error: unknown) => {
+      if (hasCode(error, 'ENOENT')) return [];
+      throw error;
+    });
     const names = new Set(files.flatMap((file) => nameOf(file) ?? []));
     const notes = await Promise.all(
       [...names].sort().map(async (name) => ({ name, text: await this.get(name) })),

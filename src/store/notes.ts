@@ -33,3 +33,6 @@ export interface Notes {
   all(): Promise<readonly Note[]>;
   close(): Promise<void>;
 }
+
+/** Notes that can only be read. */
+export type ReadNotes = Pick<Notes, 'get' | 'all' | 'close'>;

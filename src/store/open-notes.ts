@@ -1,7 +1,7 @@
 import { join } from 'node:path';
-import { openNotesFolder } from './notes-folder.ts';
+import { openNotesFolder, readNotesFolder } from './notes-folder.ts';
 import { openNotesRedis } from './notes-redis.ts';
-import type { Notes } from './notes.ts';
+import type { Notes, ReadNotes } from './notes.ts';
 import type { StoreOptions } from './open-store.ts';
 
 /**
@@ -15,5 +15,15 @@ export async function openNotes(
 ): Promise<Notes> {
   return redis === null
     ? openNotesFolder(join(folder, purpose))
+    : openNotesRedis(redis, catalog, purpose);
+}
+
+/** The same notes for reading: nothing is made. @throws StoreError address */
+export async function openNotesForReading(
+  { redis, catalog, folder }: StoreOptions,
+  purpose: 'notes' | 'verdicts' = 'notes',
+): Promise<ReadNotes> {
+  return redis === null
+    ? readNotesFolder(join(folder, purpose))
     : openNotesRedis(redis, catalog, purpose);
 }

@@ -1,4 +1,7 @@
-import { openEmbeddedStore } from './embedded.ts';
+import { join } from 'node:path';
+import { openEmbeddedReading, openEmbeddedStore } from './embedded.ts';
+import { exists } from './folder.ts';
+import { emptyStore, readingStore } from './reading-store.ts';
 import { openRedisStore } from './redis.ts';
 import type { Store } from './store.ts';
 
@@ -18,4 +21,21 @@ export interface StoreOptions {
  */
 export async function openStore({ redis, catalog, folder }: StoreOptions): Promise<Store> {
   return redis === null ? openEmbeddedStore(folder) : openRedisStore({ url: redis, catalog });
+}
+
+/**
+ * Opens the store that was chosen for reading: nothing is made, and nothing can be written.
+ * @param absent What an embedded store that is not there is: an error, or one that lost everything.
+ * @throws StoreError address; unavailable when the embedded store is not there.
+ */
+export async function openStoreForReading(
+  options: StoreOptions,
+  absent: 'error' | 'lost' = 'error',
+): Promise<Store> {
+  const { redis, catalog, folder } = options;
+  if (redis === null) {
+    const isLost = absent === 'lost' && !(await exists(join(folder, 'data.mdb')));
+    return isLost ? emptyStore() : openEmbeddedReading(folder);
+  }
+  return readingStore(await openRedisStore({ url: redis, catalog }));
 }

@@ -1,11 +1,17 @@
-import { appendFile, readdir, readFile, writeFile } from 'node:fs/promises';
+import { appendFile, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as fc from 'fast-check';
-import { Schema, tableFromIPC } from 'apache-arrow';
+import { Field, Schema, Struct, tableFromIPC } from 'apache-arrow';
 import { describe, expect, it } from 'vitest';
 import { FileWriter } from '../../src/arrow/file-writer.ts';
 import { beginning } from '../../src/audit/chain.ts';
-import { recordFields } from '../../src/audit/record-columns.ts';
+import { batchOfData } from '../../src/arrow/batch.ts';
+import { follow, openSegment } from '../../src/audit/segment-file.ts';
+import { batchOfRecords, recordFields } from '../../src/audit/record-columns.ts';
+import { logTable } from '../../src/audit/log-table.ts';
+import { sealText } from '../../src/audit/seal.ts';
+import { searchRequests } from '../../src/audit/request-search.ts';
+import { readOrMakeSigningKey } from '../../src/audit/signing-key.ts';
 import { recordsOfSegment, UnfitSegment, writeSegment } from '../../src/audit/segment-file.ts';
 import type { AuditRecord, LoggedRecord } from '../../src/audit/record.ts';
 import { openAuditLog } from '../../src/audit/writer.ts';
@@ -42,6 +48,10 @@ const anything = fc.record<Partial<AuditRecord>>({
       rowsRemoved: fc.bigInt({ min: 0n, max: 2n ** 62n }),
       schemaChanged: fc.boolean(),
       rules: fc.array(name, { maxLength: 2 }),
+      table: word,
+      rowsChanged: fc.bigInt({ min: 0n, max: 2n ** 62n }),
+      columns: fc.array(name, { maxLength: 3 }),
+      statement: word,
     }),
     { nil: null },
   ),
@@ -132,5 +142,72 @@ describe('a sealed segment', () => {
     const made = writeSegment(path, `${path}.arrow`, beginning(instance));
     await expect(made).rejects.toThrow(UnfitSegment);
     await expect(readFile(`${path}.arrow`)).rejects.toThrow('ENOENT');
+  });
+});
+
+/** Parts of a commit in the first segments. */
+const FIRST_PARTS = 7;
+
+/** A segment as the first versions of the program made it. */
+function firstSegment(records: readonly LoggedRecord[]): Buffer {
+  const at = recordFields.findIndex(({ name: column }) => column === 'commit');
+  const { type } = recordFields[at]!;
+  const parts: Field[] = type.children.slice(0, FIRST_PARTS);
+  const old = new Struct(parts);
+  const schema = new Schema(recordFields.with(at, new Field('commit', old, true)));
+  const { data } = batchOfRecords(new Schema([...recordFields]), records);
+  const commit = data.children[at]!;
+  const children = commit.children.slice(0, FIRST_PARTS);
+  const cut = commit.clone(old, 0, commit.length, commit.nullCount, commit.buffers, children);
+  const batch = batchOfData(schema, data.children.with(at, cut), records.length);
+  const writer = new FileWriter(schema);
+  return Buffer.concat([writer.begin(), ...writer.batch(batch), writer.end()]);
+}
+
+describe('a segment of a version that said less of commits', () => {
+  it('is read, searched and followed as before', async () => {
+    const commit = {
+      kind: 'update',
+      baseVersion: 1n,
+      version: 2n,
+      rowsAdded: 0n,
+      rowsRemoved: 0n,
+      schemaChanged: false,
+      rules: ['r'],
+    };
+    const { instance, path, records } = await linesOf([
+      record('one'),
+      record('two', { phase: 'outcome', duration_us: 0, commit, decision: 'allow' }),
+    ]);
+    expect(await readFile(path, 'utf8')).not.toContain('rows_changed');
+    const segment = path.replace('jsonl', 'arrow');
+    await writeFile(segment, firstSegment(records));
+    expect(await recordsIn(segment)).toEqual(records);
+    const opened = await openSegment(segment);
+    const walked = follow(beginning(instance), await opened.file.readBatch(0));
+    await opened.close();
+    expect([walked.head.count, walked.broken]).toEqual([2n, undefined]);
+
+    const key = await readOrMakeSigningKey(join(await newFolder(), 'key.pem'));
+    const { time } = records[0]!;
+    const place = { instance, file: '00000001.arrow', sha256: '', from: time, to: time };
+    const seal = sealText(key, { ...place, before: beginning(instance), after: walked.head });
+    await writeFile(path.replace('jsonl', 'seal'), seal);
+    await rm(path);
+    const folder = join(path, '..', '..');
+    const [part] = await logTable(folder).parts();
+    const open = await part!.open();
+    const read = await open.read(0, ['commit']);
+    expect(read.schema.fields[0]!.type.children.length).toBeGreaterThan(FIRST_PARTS);
+    expect(read.getChildAt(0)!.get(1)!.toJSON()).toMatchObject({
+      kind: 'update',
+      rows_changed: null,
+    });
+    await open.close();
+    const found: string[] = [];
+    for await (const some of searchRequests(folder, {})) {
+      found.push(...some.map((each) => each.record.request_id));
+    }
+    expect(found).toContain('two');
   });
 });

@@ -89,7 +89,9 @@ describe('catalog undrop', () => {
 
   it('needs a catalog', async () => {
     data = join(root, 'nowhere');
-    const sentence = refused(`there is no catalog in ${data}`);
+    const sentence = refused(
+      `${data} is not a data folder: it does not exist; name the folder that \`arrowgate serve\` uses with --data, ARROWGATE_DATA or the key data`,
+    );
     expect(await catalog('undrop', '/x')).toEqual(sentence);
     expect(await catalog('dropped')).toEqual(sentence);
     expect(await catalog('gc')).toEqual(sentence);

@@ -241,7 +241,7 @@ describe('catalog rebuild', () => {
     await rename(data, `${data}-first`);
     expect(await rebuild()).toMatchObject({
       code: 2,
-      err: `arrowgate: there is no catalog in ${data}\n`,
+      err: `arrowgate: there is no catalog in ${data}: the first start of \`arrowgate serve\` makes one; name its data folder with --data\n`,
     });
     // A catalog of its own, which then names the Redis of the first.
     await service.command('serve', '--host', 'nowhere.invalid');

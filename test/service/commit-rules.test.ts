@@ -51,7 +51,7 @@ describe('commit rules', () => {
     expect(await send('t/insert', many, ticket)).toMatchObject({ status: 400, code: 20 });
     const records = await service.audit();
     const outcome = records.find((one) => one['status'] === 400 && one['phase'] === 'outcome');
-    expect(outcome).toMatchObject({ decision: 'allow', rule: 'commits.yaml:2', code: 20 });
+    expect(outcome).toMatchObject({ decision: 'refused', rule: 'commits.yaml:2', code: 20 });
   });
 
   it('are swapped live, and refused whole', async () => {

@@ -45,6 +45,8 @@ export function batchSummary(summaries: readonly CommitSummary[]): CommitSummary
     ...placeSummary('batch'),
     rowsAdded: summaries.reduce((sum, { rowsAdded }) => sum + rowsAdded, 0n),
     rowsRemoved: summaries.reduce((sum, { rowsRemoved }) => sum + rowsRemoved, 0n),
+    rowsChanged: summaries.reduce((sum, { rowsChanged }) => sum + (rowsChanged ?? 0n), 0n),
+    columns: [...new Set(summaries.flatMap(({ columns = [] }) => columns))],
     schemaChanged: summaries.some(({ schemaChanged }) => schemaChanged),
   };
 }

@@ -6,6 +6,7 @@ import type { TableRecord } from '../catalog/records.ts';
 import type { Call } from '../handler.ts';
 import { lanceSnapshot } from '../lance/snapshot.ts';
 import { judgeLeaving } from '../rules/place-judge.ts';
+import { placeSummary } from './commit-summary.ts';
 import { locationOf } from '../managed/managed-versions.ts';
 import type { Snapshot } from '../table/snapshot.ts';
 import type { TableView } from './table-view.ts';
@@ -18,7 +19,7 @@ export async function dropTable(catalog: Catalog, tables: TableView, call: Call)
   const table = await catalog.dropTable(object, call.once.seal(answer), (record) =>
     judgeLeaving(call.rules, tables, { path: object, record }, 'drop'),
   );
-  return { ...answer(table), commit: summaryOf(await lastSnapshot(tables, table)) };
+  return { ...answer(table), commit: summaryOf(table, await lastSnapshot(tables, table)) };
 }
 
 /** What is said of a table that is gone. */
@@ -42,14 +43,10 @@ async function lastOf(tables: TableView, table: TableRecord): Promise<Last> {
   return { version, rows: fragments.reduce((sum, { rows }) => sum + BigInt(rows), 0n) };
 }
 
-function summaryOf(snapshot: Last | undefined): CommitSummary {
+function summaryOf({ id }: TableRecord, snapshot: Last | undefined): CommitSummary {
   return {
-    kind: 'drop',
+    ...placeSummary('drop', id),
     baseVersion: snapshot?.version ?? null,
-    version: null,
-    rowsAdded: 0n,
     rowsRemoved: snapshot?.rows ?? 0n,
-    schemaChanged: false,
-    rules: [],
   };
 }

@@ -74,7 +74,10 @@ function answer(call: Call, { committed, result, attempts }: DerivedOutcome<Merg
     num_attempts: attempts,
     num_rows: updated + inserted,
   };
-  return jsonAnswer(call, body, { commit: changeSummary('merge', committed, rowsOf(result)) });
+  const rows = rowsOf(result);
+  const columns = committed.manifest.schema.fields.map(({ name }) => name);
+  const summary = changeSummary('merge', committed, rows, rows.changed > 0n ? columns : []);
+  return jsonAnswer(call, body, { commit: summary });
 }
 
 function rowsOf({ inserted, updated, removed }: MergeCounts) {

@@ -26,6 +26,7 @@ export function updateTable(parts: TableChanges): Handler {
       updates: updatesField(call.body),
       predicate: textField(call.body, 'predicate'),
     };
+    const columns = [...new Set(request.updates.map(([column]) => column))];
     const derive = updateRows(parts.reader, request, statementOf(call));
     const rows = (changed: bigint) => ({ added: 0n, removed: 0n, changed });
     const asked = propertiesField(call);
@@ -43,7 +44,7 @@ export function updateTable(parts: TableChanges): Handler {
           version: committed.manifest.version,
           properties,
         },
-        { commit: changeSummary('update', committed, rows(result)) },
+        { commit: changeSummary('update', committed, rows(result), columns) },
       );
     const hasProperties = Object.keys(asked).length > 0;
     const judged = { action: 'update', rows } as const;

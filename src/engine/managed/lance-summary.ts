@@ -3,6 +3,8 @@ import type { CommitSummary } from '../../protocol/commit-summary.ts';
 import type { VersionRecord } from '../catalog/records.ts';
 import { liveRows, type LanceFragment, type LanceManifest } from '../lance/lance-manifest.ts';
 import { LanceManifestError } from '../lance/lance-message.ts';
+import { wasReplaced } from '../handlers/commit-summary.ts';
+import { lanceTransaction } from '../lance/lance-transaction.ts';
 import { readManifestFile } from '../lance/manifest-file.ts';
 import { isAbsent } from './place.ts';
 
@@ -16,6 +18,15 @@ export interface LanceBase {
   readonly known: LanceManifest | undefined;
 }
 
+/** The version that a Lance client made. */
+export interface LanceNext {
+  /** Id of the table. */
+  readonly table: string;
+  readonly manifest: LanceManifest;
+  /** Absolute path of the manifest. */
+  readonly file: string;
+}
+
 /**
  * What the commit of a Lance client did, for the audit record, as its manifest
  * and the one before say.
@@ -23,25 +34,90 @@ export interface LanceBase {
 export async function lanceSummary(
   location: string,
   { record: base, known }: LanceBase,
-  next: LanceManifest,
+  { table, manifest: next, file }: LanceNext,
 ): Promise<CommitSummary> {
   const before = known ?? (base === undefined ? undefined : await readBase(location, base));
   const fragments = before?.fragments ?? [];
+  const came = rowsMissing(next.fragments, fragments);
+  const went = rowsMissing(fragments, next.fragments);
+  const kept = came > 0n && went > 0n ? await movedRows(file, next, came, went) : NOTHING_MOVED;
   return {
     kind: KIND,
     baseVersion: base?.version ?? null,
     version: BigInt.asIntN(64, next.version),
-    rowsAdded: rowsMissing(next.fragments, fragments),
-    rowsRemoved: rowsMissing(fragments, next.fragments),
+    rowsAdded: came - kept.moved,
+    rowsRemoved: went - kept.moved,
     schemaChanged: before === undefined || fieldsOf(before) !== fieldsOf(next),
     rules: [],
+    table,
+    rowsChanged: kept.changed + rowsReplaced(fragments, next.fragments),
+    columns: before === undefined ? [] : changedFields(before, next),
+    statement: null,
   };
 }
 
+interface Moved {
+  /** Rows that went from one fragment to another. */
+  readonly moved: bigint;
+  /** Those of them that have other values. */
+  readonly changed: bigint;
+}
+
+const NOTHING_MOVED: Moved = { moved: 0n, changed: 0n };
+
+/** An update writes rows anew, and a compaction puts them elsewhere: its transaction says which it was. */
+async function movedRows(
+  file: string,
+  manifest: LanceManifest,
+  came: bigint,
+  went: bigint,
+): Promise<Moved> {
+  const { change } = await lanceTransaction(file, manifest);
+  const moved = came < went ? came : went;
+  if (change === 'rewrite') return { moved, changed: 0n };
+  return change === 'update' || change === 'merge' ? { moved, changed: moved } : NOTHING_MOVED;
+}
+
+/** Rows of fragments that stay, and of which a file went for another. */
+function rowsReplaced(before: readonly LanceFragment[], after: readonly LanceFragment[]): bigint {
+  const known = new Map(before.map((fragment) => [keyOf(fragment), fragment]));
+  return after.reduce((sum, fragment) => {
+    const old = known.get(keyOf(fragment));
+    const isReplaced = old !== undefined && wasReplaced(old.files, fragment.files);
+    return isReplaced ? sum + liveRows(fragment) : sum;
+  }, 0n);
+}
+
+/** Names of top-level columns that one version has and the other has not, or defines in another way. */
+function changedFields(before: LanceManifest, after: LanceManifest): readonly string[] {
+  const [old, now] = [before, after].map(
+    ({ fields }) =>
+      new Map(
+        fields
+          .filter(({ parent }) => parent < 0)
+          .map(({ name, type, nullable }) => [name, `${type} ${nullable}`]),
+      ),
+  ) as [Map<string, string>, Map<string, string>];
+  return [...new Set([...old.keys(), ...now.keys()])].filter(
+    (name) => old.get(name) !== now.get(name),
+  );
+}
+
 /** Of a commit that was asked for again: it changed nothing. */
-export function repeatedSummary(version: bigint): CommitSummary {
-  const rows = { rowsAdded: 0n, rowsRemoved: 0n };
-  return { kind: KIND, baseVersion: null, version, ...rows, schemaChanged: false, rules: [] };
+export function repeatedSummary(table: string, version: bigint): CommitSummary {
+  return {
+    kind: KIND,
+    baseVersion: null,
+    version,
+    rowsAdded: 0n,
+    rowsRemoved: 0n,
+    schemaChanged: false,
+    rules: [],
+    table,
+    rowsChanged: 0n,
+    columns: [],
+    statement: null,
+  };
 }
 
 /** The audit says what is known; a commit does not fail for what is not. */

@@ -36,6 +36,11 @@ export async function finaliseManifest(
   return isThere;
 }
 
+/** Whether the manifest of a committed version is there, under its final name or the one before. */
+export async function hasManifest(location: string, names: Names): Promise<boolean> {
+  return (await isOwn(location, names.manifest)) || isOwn(location, names.staging);
+}
+
 /** Gives the manifest of a version that the store has its final name beside the others, durably. The same answer and faults. */
 export async function nameManifest(
   location: string,

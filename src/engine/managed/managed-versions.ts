@@ -7,7 +7,13 @@ import { versionNotFound } from '../table/version-refusals.ts';
 import { MAIN_CHAIN, type Chain } from '../table/chain.ts';
 import { headCheck } from '../table/version-commit.ts';
 import { VersionStore, type VersionPage } from '../table/version-store.ts';
-import { finaliseManifest } from './managed-manifests.ts';
+import { finaliseManifest, hasManifest } from './managed-manifests.ts';
+
+export interface ManagedVersionsParts {
+  readonly store: Store;
+  readonly committer: Committer;
+  readonly reading?: boolean;
+}
 
 /** How many manifests are looked at at once. */
 const AT_ONCE = 16;
@@ -20,10 +26,13 @@ const AT_ONCE = 16;
 export class ManagedVersions {
   readonly #committer: Committer;
   readonly #versions: VersionStore;
+  readonly #reading: boolean;
 
-  constructor(store: Store, committer: Committer) {
+  /** @param parts.reading Whether what a crash left undone, or a client cleaned up, stays so. */
+  constructor({ store, committer, reading = false }: ManagedVersionsParts) {
     this.#committer = committer;
     this.#versions = new VersionStore(store);
+    this.#reading = reading;
   }
 
   /**
@@ -41,7 +50,7 @@ export class ManagedVersions {
         ? await this.#versions.head(table.id, chain)
         : await this.#versions.at(table.id, version, chain);
     if (stored === undefined) throw versionNotFound(version);
-    if (await finishVersion(this.#committer, locationOf(table), stored)) return stored;
+    if (await this.#isThere(locationOf(table), stored)) return stored;
     await this.#forget(table, stored.content, chain);
     throw versionNotFound(stored.content.version);
   }
@@ -77,7 +86,7 @@ export class ManagedVersions {
       const there = await Promise.all(
         some.map((content) => {
           const key = versionKey(table.id, chain.key, content.version);
-          return finishVersion(this.#committer, location, { key, content });
+          return this.#isThere(location, { key, content });
         }),
       );
       for (const [index, record] of some.entries()) {
@@ -88,8 +97,15 @@ export class ManagedVersions {
     return present;
   }
 
+  #isThere(location: string, found: FoundVersion): Promise<boolean> {
+    return this.#reading
+      ? hasManifest(location, found.content)
+      : finishVersion(this.#committer, location, found);
+  }
+
   /** The newest is never forgotten, whatever became of its manifest; nor is one that somebody wrote meanwhile. */
   async #forget(table: TableRecord, { version }: VersionRecord, chain: Chain): Promise<void> {
+    if (this.#reading) return;
     const head = await this.#versions.head(table.id, chain);
     const stored = await this.#versions.at(table.id, version, chain);
     if (stored === undefined || version === head?.content.version) return;
@@ -106,6 +122,8 @@ export interface FoundValue {
   readonly value?: Uint8Array;
 }
 
+type FoundVersion = Pick<Stored<VersionRecord>, 'key' | 'content'> & FoundValue;
+
 /**
  * Finishes what a crash left undone of a committed version, or what others are still
  * at: the journal gets it, then its manifest the final name.
@@ -114,7 +132,7 @@ export interface FoundValue {
 export async function finishVersion(
   committer: Committer,
   location: string,
-  { key, value, content }: Pick<Stored<VersionRecord>, 'key' | 'content'> & FoundValue,
+  { key, value, content }: FoundVersion,
 ): Promise<boolean> {
   return finaliseManifest(location, content, async () => committer.settle?.(key, value));
 }

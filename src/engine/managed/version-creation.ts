@@ -8,14 +8,13 @@ import { absent, unchanged } from '../catalog/reader.ts';
 import { encodeTable } from '../catalog/records-codec.ts';
 import { removeIfPresent } from '../disk.ts';
 import type { Stored, TableRecord, VersionRecord } from '../catalog/records.ts';
-import type { LanceManifest } from '../lance/lance-manifest.ts';
 import { branchNotFound, chainOf } from '../table/branches.ts';
 import { MAIN, MAIN_CHAIN, type Chain } from '../table/chain.ts';
 import { encodeVersion } from '../table/version-codec.ts';
 import { versionWrites } from '../table/version-commit.ts';
 import { branchBase, type FirstVersion } from './branch-base.ts';
 import type { KnownManifests } from './known-manifests.ts';
-import { lanceSummary, repeatedSummary } from './lance-summary.ts';
+import { lanceSummary, repeatedSummary, type LanceNext } from './lance-summary.ts';
 import { exists, holdStaged, sameBytes } from './managed-manifests.ts';
 import { managedLine, type LineParts, type ManagedLine } from './managed-line.ts';
 import { finishVersion, locationOf } from './managed-versions.ts';
@@ -89,7 +88,7 @@ export class VersionPlan {
     const place = stagedPlace(locationOf(table.content), request);
     const record = await this.#recorded(table.content, request, place);
     if (record === undefined) return this.#next(table, request, place);
-    const summary = repeatedSummary(record.version);
+    const summary = repeatedSummary(table.content.id, record.version);
     const { staging } = place;
     return { table: table.content, record, staging, summary, checks: [], writes: [] };
   }
@@ -137,13 +136,13 @@ export class VersionPlan {
       table,
       record,
       staging: place.staging,
-      summary: await this.#summary(table, base, staged.manifest),
+      summary: await this.#summary(table, base, { table: table.id, manifest, file }),
       checks: [unchanged(stored), ...target.checks],
       writes: [...(claims ? [written(stored)] : []), ...writes],
     };
   }
 
-  async #summary(table: TableRecord, base: VersionRecord | undefined, next: LanceManifest) {
+  async #summary(table: TableRecord, base: VersionRecord | undefined, next: LanceNext) {
     const known = base === undefined ? undefined : this.#parts.manifests?.of(base);
     return lanceSummary(locationOf(table), { record: base, known }, next);
   }

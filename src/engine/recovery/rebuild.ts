@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { randomUUID } from 'node:crypto';
 import type { Store, StoreEntry, Write } from '../../store/store.ts';
 import { idPaths, readId, storedId } from '../catalog/catalog-id.ts';
-import { openFormat } from '../catalog/format.ts';
+import { openFormat, requireFormat } from '../catalog/format.ts';
 import { openJournal } from '../catalog/journal.ts';
 import { lastInJournal } from '../catalog/journal-end.ts';
 import { readState, type JournalState } from '../catalog/journal-state.ts';
@@ -58,7 +58,7 @@ const ATTEMPTS = 5;
  * @throws RebuildRefusal
  */
 export async function rebuild(options: RebuildOptions): Promise<Rebuilt> {
-  await openFormat(options.data);
+  await (options.dryRun ? requireFormat(options.data) : openFormat(options.data));
   for (let attempt = 1; ; attempt++) {
     const done = await attemptRebuild(options);
     if (done !== undefined) return done;

@@ -1,4 +1,4 @@
-import type { Presence, View } from './presence.ts';
+import type { Processes, View } from './presence.ts';
 import type { Running } from './running.ts';
 
 /** Times of files are coarser than those of the clock. */
@@ -9,24 +9,24 @@ const LATE_MILLIS = 60_000;
 /** When what is under way has begun, in all processes of a data folder. */
 export class Horizon {
   readonly running: Running;
-  readonly #presence: Presence | undefined;
+  readonly #processes: Processes | undefined;
 
-  /** @param presence Absent where there can be no other process. */
-  constructor(running: Running, presence?: Presence) {
+  /** @param processes The other processes; absent where there can be none. */
+  constructor(running: Running, processes?: Processes) {
     this.running = running;
-    this.#presence = presence;
+    this.#processes = processes;
   }
 
   /** Whether no other process uses the data folder now. */
   async isAlone(): Promise<boolean> {
-    return ((await this.#presence?.others()) ?? []).length === 0;
+    return ((await this.#processes?.others()) ?? []).length === 0;
   }
 
   /** How things are, once the other processes have said how they are after now. */
   async look(): Promise<Outlook> {
-    await this.#presence?.refreshed();
+    await this.#processes?.refreshed();
     const own = { seenMillis: Date.now(), oldestMillis: this.running.oldest() ?? Infinity };
-    return new Outlook([own, ...((await this.#presence?.others()) ?? [])]);
+    return new Outlook([own, ...((await this.#processes?.others()) ?? [])]);
   }
 }
 

@@ -20,9 +20,19 @@ export interface View {
   readonly oldestMillis: number;
 }
 
+/** What the processes of a data folder say of themselves. */
+export interface Processes {
+  /** What those that may be alive said last. */
+  others(): Promise<readonly View[]>;
+  /** Waits until they have said how things are after now; those that do not are not waited for long. */
+  refreshed(): Promise<void>;
+}
+
 interface Other {
+  readonly name: string;
   readonly path: string;
   readonly sign: Sign;
+  readonly mayLive: boolean;
 }
 
 const SIGN_MILLIS = 2000;
@@ -40,7 +50,7 @@ const SKEW_MILLIS = 10_000;
  * A process that was killed leaves its file behind; it is removed by whoever
  * sees that the process is gone.
  */
-export class Presence {
+export class Presence implements Processes {
   readonly #folder: string;
   /** The name of this process among those of the data folder. */
   readonly name = `${randomUUID()}.json`;
@@ -87,14 +97,8 @@ export class Presence {
     return this.#dead.has(name);
   }
 
-  /** Waits until the other processes have said how things are after now; those that do not are not waited for long. */
   async refreshed(): Promise<void> {
-    const now = Date.now();
-    for (let waited = 0; waited < PATIENCE_MILLIS; waited += POLL_MILLIS) {
-      const others = await this.#others();
-      if (others.every(({ sign }) => sign.atMillis > now)) return;
-      await sleep(POLL_MILLIS);
-    }
+    await refreshed(() => this.#others());
   }
 
   async close(): Promise<void> {
@@ -118,23 +122,54 @@ export class Presence {
 
   /** The other processes that may be alive. */
   async #others(): Promise<readonly Other[]> {
-    const names = (await readdir(this.#folder)).filter(
-      (name) => name.endsWith('.json') && name !== this.name,
-    );
     const found: Other[] = [];
-    for (const name of names) {
-      const path = join(this.#folder, name);
-      const sign = await readSign(path);
-      if (sign === undefined) continue;
-      if (await mayLive(sign, this.#mark)) {
-        found.push({ path, sign });
+    for (const other of await signsIn(this.#folder, this.#mark, this.name)) {
+      if (other.mayLive) {
+        found.push(other);
         continue;
       }
-      this.#dead.add(name);
+      this.#dead.add(other.name);
+      const { path } = other;
       await Promise.all([path, `${path}.new`].map((left) => rm(left, { force: true })));
     }
     return found;
   }
+}
+
+/** The processes of a data folder as one that is none of them sees them: no file is written or removed. */
+export async function readProcesses(folder: string): Promise<Processes> {
+  const mark = await ownMark();
+  const living = async () => (await signsIn(folder, mark)).filter(({ mayLive }) => mayLive);
+  return {
+    others: async () => (await living()).map(({ sign }) => viewOf(sign, mark)),
+    refreshed: () => refreshed(living),
+  };
+}
+
+async function refreshed(others: () => Promise<readonly Other[]>): Promise<void> {
+  const now = Date.now();
+  for (let waited = 0; waited < PATIENCE_MILLIS; waited += POLL_MILLIS) {
+    if ((await others()).every(({ sign }) => sign.atMillis > now)) return;
+    await sleep(POLL_MILLIS);
+  }
+}
+
+/** The signs in a folder, but for that of a name. */
+async function signsIn(
+  folder: string,
+  own: ProcessMark,
+  except?: string,
+): Promise<readonly Other[]> {
+  const found: Other[] = [];
+  const names = (await unlessMissing(readdir(folder))) ?? [];
+  for (const name of names) {
+    if (!name.endsWith('.json') || name === except) continue;
+    const path = join(folder, name);
+    const sign = await readSign(path);
+    if (sign === undefined) continue;
+    found.push({ name, path, sign, mayLive: await mayLive(sign, own) });
+  }
+  return found;
 }
 
 async function mayLive(sign: Sign, own: ProcessMark): Promise<boolean> {

@@ -32,10 +32,15 @@ export class ManifestStore {
   readonly #cache: LruCache<Kept>;
   readonly #final = new LruCache<true>(100_000);
   readonly #budget: MemoryBudget;
+  readonly #reading: boolean;
 
-  /** @param budget The memory that read manifests may take, of which others get what is left. */
-  constructor(budget: MemoryBudget) {
+  /**
+   * @param budget The memory that read manifests may take, of which others get what is left.
+   * @param reading Whether what a crash left undone stays so: nothing is renamed or removed.
+   */
+  constructor(budget: MemoryBudget, reading = false) {
     this.#budget = budget;
+    this.#reading = reading;
     this.#cache = new LruCache(budget.bytes, ({ bytes }) => budget.refund(bytes));
   }
 
@@ -70,6 +75,7 @@ export class ManifestStore {
    * that there is one; absent where that is known.
    */
   async finalise(folder: string, record: VersionRecord, settle?: Settle): Promise<void> {
+    if (this.#reading) return;
     const path = inside(folder, record.manifest);
     const staging = inside(folder, record.staging);
     if (this.#final.get(staging) !== undefined) return;
@@ -100,7 +106,9 @@ export class ManifestStore {
     await this.finalise(folder, record, settle);
     const cached = this.#cache.get(inside(folder, record.staging));
     if (cached !== undefined) return cached.manifest;
-    const manifest = await decodeManifest(await readFile(join(folder, record.manifest)));
+    const manifest = this.#reading
+      ? await readVersion(folder, record)
+      : await decodeManifest(await readFile(join(folder, record.manifest)));
     this.keep(folder, record, manifest);
     return manifest;
   }

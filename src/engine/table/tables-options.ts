@@ -21,6 +21,8 @@ export interface TablesOptions {
   readonly onCommit?: OnCommit;
   /** What is under way in all processes; without it nothing is, and this process is alone. */
   readonly horizon?: Horizon;
+  /** Whether versions are only read: what a crash left undone of them stays so. */
+  readonly reading?: boolean;
   /** Told when files were removed, so that they do not stay open. */
   readonly removed?: () => Promise<void>;
 }

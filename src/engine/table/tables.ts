@@ -50,9 +50,9 @@ export class Tables {
     this.#root = options.root;
     this.#committer = options.committer;
     this.#versions = new VersionStore(options.store);
-    this.#managed = new ManagedVersions(options.store, options.committer);
+    this.#managed = new ManagedVersions(options);
     this.#branches = new Branches(options.store, options.committer);
-    this.#manifests = options.manifests ?? new ManifestStore(options.memory);
+    this.#manifests = options.manifests ?? new ManifestStore(options.memory, options.reading);
     this.waste = new Waste({
       ...options,
       folder: (table) => this.folder(table),
@@ -184,7 +184,7 @@ export class Tables {
       await remove();
       throw error;
     });
-    const committed = { record, base: undefined, manifest };
+    const committed = { table: table.id, record, base: undefined, manifest };
     try {
       await requireDurable(flushes);
       await commit([headCheck(table.id, undefined)], versionWrites(table.id, record), committed);
@@ -301,7 +301,7 @@ export class Tables {
     const manifest = { ...contents, version: base.version + 1n, timestampMillis: Date.now() };
     await judge?.({ base, manifest });
     const record = await this.#manifests.stage(folder, manifest, chain.key);
-    return { record, base, manifest };
+    return { table: table.id, record, base, manifest };
   }
 
   /** Gives a version its final name, once the journal has it: then it is there for good, also when nothing else of its commit is left. */

@@ -9,6 +9,8 @@ import type { Manifest } from './manifest.ts';
 
 /** What a commit made: the version, and what it was built on. */
 export interface Committed {
+  /** Id of the table. */
+  readonly table: string;
   readonly record: VersionRecord;
   readonly base: Manifest | undefined;
   readonly manifest: Manifest;

@@ -1,5 +1,5 @@
 import { crc32 } from 'node:zlib';
-import type { Store } from '../../store/store.ts';
+import type { Change, Store } from '../../store/store.ts';
 import { readJournal, type JournalDamage } from '../catalog/journal-reader.ts';
 import { readState } from '../catalog/journal-state.ts';
 import type { Finding } from './finding.ts';
@@ -48,15 +48,18 @@ export async function checkJournal(folder: string, store: Store): Promise<Journa
   for (let reading = 1; reading < READINGS; reading++) {
     if (suspects.length === 0 && unfilled(replay, pending).length === 0) break;
     // Lines come after their commits: what was missing may be there now.
-    pending = new Set([...pending, ...(await pendingIn(store))]);
+    pending = new Map([...pending, ...(await pendingIn(store))]);
     const before = replay;
     const held = await heldValues(store, suspects);
     replay = await replayed(folder);
     const newer = await newerValues(folder, before.sequence, held);
     const agrees = (key: string) =>
-      [before.values.get(key), replay.values.get(key), ...(newer.get(key) ?? [])].includes(
-        held.get(key),
-      );
+      [
+        before.values.get(key),
+        replay.values.get(key),
+        ...(newer.get(key) ?? []),
+        ...pendingValues(pending, key),
+      ].includes(held.get(key));
     suspects = suspects.filter((key) => !agrees(key));
   }
   return {
@@ -78,12 +81,25 @@ async function replayed(folder: string): Promise<Replay> {
   return { sequence, changes, values, holes, twice: forks, damages };
 }
 
-async function pendingIn(store: Store): Promise<ReadonlySet<bigint>> {
-  return new Set((await store.changes(PENDING)).map(({ sequence }) => sequence));
+/** Changes that the store holds and whose lines are still to come, by their numbers. */
+type Pending = ReadonlyMap<bigint, Change>;
+
+/** After a kill nobody may have written them down yet: a look at the journal does not. */
+async function pendingIn(store: Store): Promise<Pending> {
+  return new Map((await store.changes(PENDING)).map((change) => [change.sequence, change]));
+}
+
+/** What such changes make of a key. */
+function pendingValues(pending: Pending, key: string): readonly (Fingerprint | undefined)[] {
+  return [...pending.values()].flatMap(({ writes }) =>
+    writes
+      .filter((write) => write.key === key)
+      .map(({ value }) => fingerprintOf(value ?? undefined)),
+  );
 }
 
 /** The holes that no change fills whose line is still to come. */
-function unfilled({ holes }: Replay, pending: ReadonlySet<bigint>): Replay['holes'] {
+function unfilled({ holes }: Replay, pending: Pending): Replay['holes'] {
   return holes.filter(([first, last]) => {
     for (let sequence = first; sequence <= last; sequence++) {
       if (!pending.has(sequence)) return true;

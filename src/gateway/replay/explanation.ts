@@ -1,4 +1,5 @@
 import type { DecidedRecord, DecidedRequest } from '../../audit/decided-request.ts';
+import { allowedByPolicy } from '../../audit/record.ts';
 import { variablesOf } from '../../policy/condition-variables.ts';
 import { explain, type NearMiss } from '../../policy/explain.ts';
 import { lineOfRule, linesOfText } from '../../policy/line-text.ts';
@@ -54,9 +55,9 @@ function reasonOf(
 ): Pick<RecordedExplanation, 'why' | 'nearest'> {
   const { worst, best } = circumstancesOfRecord(request.surroundings(), variablesOf(policy));
   // What was redacted is taken to have been what was decided by.
-  const circumstances = decision === 'allow' ? (best ?? worst) : worst;
+  const circumstances = allowedByPolicy(decision) ? (best ?? worst) : worst;
   const found = replayedVerdict(question, policy.snapshot, circumstances);
-  if (found.allowed !== (decision === 'allow')) {
+  if (found.allowed !== allowedByPolicy(decision)) {
     return { why: 'it was not the policy that refused the request', nearest: null };
   }
   if (found.allowed) return { why: found.reason, nearest: null };

@@ -1,5 +1,5 @@
 import type { DecidedRecord } from '../../audit/decided-request.ts';
-import type { AuditPrincipal } from '../../audit/record.ts';
+import { allowedByPolicy, type AuditPrincipal } from '../../audit/record.ts';
 import { accessGroups } from '../../policy/rights.ts';
 import { MAIN_BRANCH } from '../../protocol/branch.ts';
 import { parseCanonicalPath, type ObjectPath } from '../../protocol/identifier.ts';
@@ -91,7 +91,7 @@ function queryOf(
   if (hasMode && mode !== null) query.set('mode', [mode]);
   // An allowed request that names no branch, in its body neither, was decided on main; a
   // denied one may have been denied before its body was read.
-  const meant = branch ?? (decision === 'allow' ? MAIN_BRANCH : null);
+  const meant = branch ?? (allowedByPolicy(decision) ? MAIN_BRANCH : null);
   if (parameters.includes('branch') && meant !== null) query.set('branch', [meant]);
   return query;
 }

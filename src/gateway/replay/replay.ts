@@ -1,4 +1,5 @@
 import type { DecidedRecord, DecidedRequest } from '../../audit/decided-request.ts';
+import { allowedByPolicy } from '../../audit/record.ts';
 import { variablesOf, type ConditionVariables } from '../../policy/condition-variables.ts';
 import type { LoadedPolicy } from '../../policy/load.ts';
 import type { PolicySnapshot } from '../../policy/snapshot.ts';
@@ -59,7 +60,7 @@ export class Replay {
     const { snapshot } = this.#options.proposed;
     const found = verdictUnder(question, snapshot, request, this.#variables);
     if ('why' in found) return { kind: 'skipped', why: found.why };
-    if (found.allowed === (record.decision === 'allow')) return { kind: 'same' };
+    if (found.allowed === allowedByPolicy(record.decision)) return { kind: 'same' };
     if (found.allowed && !(await this.#wasOfPolicy(record, question, request))) {
       return { kind: 'skipped', why: 'it was not the policy that refused the request' };
     }
@@ -100,7 +101,7 @@ function changeOf(
   { asking, rights }: RecordedQuestion,
   found: ReplayedVerdict,
 ) {
-  const refused = record.decision === 'allow' ? undefined : rights.at(-1);
+  const refused = allowedByPolicy(record.decision) ? undefined : rights.at(-1);
   const { name, objectsInBody } = asking.operation;
   // A body that nobody has read may name more objects, or a branch.
   const isOpen = branchOfRoute(asking.operation, asking.query) === null;

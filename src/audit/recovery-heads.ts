@@ -1,0 +1,100 @@
+import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { makeFolder } from '../store/folder.ts';
+import { beginning, type ChainHead } from './chain.ts';
+import { readChain, type Marks } from './chain-reader.ts';
+import { checkpointText } from './checkpoint.ts';
+import type { CheckpointPlace } from './checkpoint-place.ts';
+import { isAbandoned, type LogPlaces } from './instance-owner.ts';
+import { filesOf, instancesOf, type LogFile } from './log-folder.ts';
+import { isSealSigned, parseSeal } from './seal.ts';
+import type { PublicKey, SigningKey } from './signing-key.ts';
+import { soundHead } from './verification.ts';
+import { readVouchers, type Vouchers } from './vouchers.ts';
+
+/** Beside an instance that is over, and whose head is signed or will not be. */
+const ENDING = '.ended';
+
+export interface RecoveryOptions extends LogPlaces {
+  /** The instance of this process. */
+  readonly own: string;
+  readonly key: SigningKey;
+  /** The keys whose signatures count. */
+  readonly trusted: readonly PublicKey[];
+  readonly places: readonly CheckpointPlace[];
+}
+
+/**
+ * Signs what survived of instances whose processes were killed, in every place. A chain that
+ * does not hold, or ends before what was signed, gets no signature: `audit verify`
+ * says why. Each instance is looked at until that is done, and never again.
+ * @returns The instances that were signed.
+ * @throws the error of a place that took no checkpoint: the next start tries again.
+ */
+export async function signSurvivors(options: RecoveryOptions): Promise<readonly string[]> {
+  const { folder, processes, own } = options;
+  await makeFolder(processes, 0o700);
+  const known = new Set(await readdir(processes));
+  const signed: string[] = [];
+  let vouchers: Vouchers | undefined;
+  for (const instance of await instancesOf(folder)) {
+    if (instance === own || known.has(instance + ENDING)) continue;
+    if (!(await isAbandoned(options, instance))) continue;
+    vouchers ??= await vouchersOf(options);
+    if (await signSurvivor(options, instance, vouchers)) signed.push(instance);
+    await writeFile(join(processes, instance + ENDING), '', { mode: 0o600 });
+  }
+  return signed;
+}
+
+/** @throws Error while a place cannot be read: a chain is never signed without its checkpoints. */
+async function vouchersOf({ places, trusted }: RecoveryOptions): Promise<Vouchers> {
+  const vouchers = await readVouchers(places, trusted);
+  const unread = vouchers.findings.find(({ kind }) => kind === 'not asked');
+  if (unread !== undefined) throw new Error(`${unread.instance}: ${unread.text}`);
+  return vouchers;
+}
+
+async function signSurvivor(
+  { folder, own, key, places }: RecoveryOptions,
+  instance: string,
+  vouchers: Vouchers,
+): Promise<boolean> {
+  if (vouchers.findings.some((finding) => finding.instance === instance)) return false;
+  const head = await survivingHead(folder, instance, vouchers);
+  if (head === undefined) return false;
+  const start = vouchers.of(instance).at(-1)?.start ?? '';
+  const text = checkpointText(key, instance, head, { start, recovered: own });
+  for (const place of places) await place.keep(instance, text);
+  return true;
+}
+
+/** The head of a chain behind what is signed; undefined where all is signed, or the chain does not hold. */
+async function survivingHead(
+  folder: string,
+  instance: string,
+  vouchers: Vouchers,
+): Promise<ChainHead | undefined> {
+  const checkpoints = vouchers.of(instance);
+  const files = await filesOf(folder, instance);
+  const sealed = files.findLast(({ kind }) => kind === 'segment');
+  const from = sealed === undefined ? beginning(instance) : await headOf(sealed, vouchers);
+  if (from === undefined) return soundHead(folder, instance, vouchers);
+  const marks: Marks = new Map(checkpoints.map(({ count }) => [count, undefined]));
+  let head = from;
+  for (const file of files.slice(sealed === undefined ? 0 : files.indexOf(sealed) + 1)) {
+    const read = await readChain(file, head, marks);
+    if (read.broken !== undefined) return soundHead(folder, instance, vouchers);
+    head = read.head;
+  }
+  const after = checkpoints.filter(({ count }) => count > from.count);
+  if (after.some(({ count, hash }) => marks.get(count) !== hash)) return undefined;
+  const signed = after.at(-1)?.count ?? from.count;
+  return head.count > signed ? head : undefined;
+}
+
+/** Where the chain stands after a segment; undefined where its seal is not good. */
+async function headOf(file: LogFile, { keys }: Vouchers): Promise<ChainHead | undefined> {
+  const seal = parseSeal(await readFile(file.seal, 'utf8'));
+  return isSealSigned(seal, keys) ? seal.after : undefined;
+}

@@ -1,0 +1,103 @@
+import { join } from 'node:path';
+import { CatalogError } from '../protocol/errors.ts';
+import type { Store } from '../store/store.ts';
+import { idPaths, readId, requireOwnStore } from './catalog/catalog-id.ts';
+import { lastInJournal } from './catalog/journal-end.ts';
+import { RecordReader } from './catalog/reader.ts';
+import { OwnStore } from './catalog/own-store.ts';
+import type { Committer } from './catalog/commit-loop.ts';
+import { Collector, type Collected, type CollectOptions } from './retention/collector.ts';
+import { DroppedTables, type DroppedTable } from './retention/dropped-tables.ts';
+import { Horizon } from './retention/horizon.ts';
+import type { RetentionParts } from './retention/parts.ts';
+import { readProcesses } from './retention/presence.ts';
+import { Running } from './retention/running.ts';
+import { readNamed } from './retention/version-walk.ts';
+import { judgeHistory, type History, type HistoryOptions } from './rules/history.ts';
+import { MemoryBudget } from './table/memory-budget.ts';
+import { Tables } from './table/tables.ts';
+import { Verifier, type Verified, type VerifyOptions } from './verification/verifier.ts';
+
+export interface ReadingOptions {
+  /** The data folder. */
+  readonly data: string;
+  /** A store that was opened for reading. */
+  readonly store: Store;
+  /** The folder where Lance clients write. */
+  readonly managed: string;
+  /** Memory for manifests, in bytes. */
+  readonly cacheBytes: number;
+}
+
+/** What can be asked of a catalog that is opened for reading. */
+export interface CatalogReading {
+  verify(options: VerifyOptions): Promise<Verified>;
+  /** The dropped tables that can be brought back. */
+  dropped(): Promise<readonly DroppedTable[]>;
+  /** What a collection would remove. */
+  wouldCollect(options: Omit<CollectOptions, 'dryRun'>): Promise<Collected>;
+  judgePast(options: HistoryOptions): Promise<History>;
+}
+
+/**
+ * Opens a catalog for reading, beside the processes that serve it: nothing is made, finished,
+ * repaired or removed, neither on the disk nor in the store.
+ * @throws CatalogError ServiceUnavailable when the store is not this folder's, or went back.
+ */
+export async function openForReading(options: ReadingOptions): Promise<CatalogReading> {
+  const { data, managed } = options;
+  const store = await ownStore(join(data, 'catalog'), options.store);
+  const memory = new MemoryBudget(options.cacheBytes);
+  const horizon = new Horizon(
+    new Running(),
+    await readProcesses(join(data, 'catalog', 'processes')),
+  );
+  const root = join(data, 'tables');
+  const tables = new Tables({ root, store, committer: noCommitter, memory, reading: true });
+  const retention: RetentionParts = {
+    store,
+    committer: noCommitter,
+    root,
+    journal: join(data, 'catalog'),
+    managed,
+    reader: new RecordReader(store),
+    folder: (table) => tables.folder(table),
+    named: readNamed,
+    waste: tables.waste,
+    horizon,
+    removed: async () => undefined,
+    process: '',
+    isAlive: async () => true,
+  };
+  return {
+    verify: (asked) => new Verifier(retention).verify(asked),
+    dropped: () => new DroppedTables(retention).list(),
+    wouldCollect: (asked) => new Collector(retention).collect({ ...asked, dryRun: true }),
+    judgePast: (asked) => judgeHistory({ store, tables }, asked),
+  };
+}
+
+/** The store, once it is known to be this folder's and to lack nothing. */
+async function ownStore(folder: string, store: Store): Promise<Store> {
+  await requireOwnStore(folder, store);
+  const id = await readId(idPaths(folder).final);
+  if (id === undefined) {
+    throw new CatalogError('ServiceUnavailable', `the catalog in ${folder} was never founded`);
+  }
+  const last = await lastInJournal(folder);
+  const sequence = await store.sequence();
+  if (sequence < last) {
+    throw new CatalogError(
+      'ServiceUnavailable',
+      `the store has the changes up to ${sequence}, but the journal those up to ${last}: ` +
+        'the next start of a gateway, or catalog rebuild, restores them',
+    );
+  }
+  return new OwnStore(store, id);
+}
+
+const noCommitter: Committer = {
+  commit: async () => {
+    throw new CatalogError('Internal', 'the catalog was opened for reading');
+  },
+};
