@@ -10,6 +10,7 @@ import type * as OpenStore from '../../src/store/open-store.ts';
 import type * as NetworksModule from '../../src/gateway/networks.ts';
 import type * as Route from '../../src/gateway/route.ts';
 import type * as Send from '../../src/gateway/send.ts';
+import { RequestBudget, defaultBudget } from '../../src/protocol/budget.ts';
 import type { CatalogRequest } from '../../src/protocol/backend.ts';
 import type { Permit, VisibleNames } from '../../src/protocol/permit.ts';
 import { built } from '../harness/built.ts';
@@ -74,6 +75,7 @@ async function answer(incoming: IncomingMessage, outgoing: ServerResponse): Prom
     context,
     requestId,
     signal,
+    budget: new RequestBudget(defaultBudget),
     body,
   };
   // As the gateway does: a body that is there whole costs a fraction of one that is read as a stream.

@@ -71,6 +71,7 @@ export const decisions: readonly Decision[] = [
   'deny',
   'unauthenticated',
   'limited',
+  'over budget',
   'invalid',
   'unavailable',
 ];

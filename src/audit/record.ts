@@ -5,7 +5,14 @@ import type { Scope } from '../protocol/principal.ts';
 export type Phase = 'attempt' | 'outcome';
 
 /** What was decided about a request (contract section 3). */
-export type Decision = 'allow' | 'deny' | 'unauthenticated' | 'limited' | 'invalid' | 'unavailable';
+export type Decision =
+  | 'allow'
+  | 'deny'
+  | 'unauthenticated'
+  | 'limited'
+  | 'over budget'
+  | 'invalid'
+  | 'unavailable';
 
 /** The names that a policy line could match, as they were when it was decided. */
 export interface AuditPrincipal {

@@ -6,7 +6,7 @@ import { parsePattern, patternMatches, parseObject } from '../policy/pattern.ts'
 import type { AccessGroup } from '../protocol/operation.ts';
 import { isOperationName, operationNames, operationsOf } from '../protocol/operations.ts';
 import { principalName } from './key-details.ts';
-import { parseDuration } from './units.ts';
+import { parseDuration } from '../protocol/units.ts';
 import { UsageError } from './usage-error.ts';
 
 /** The window of `audit search` and `audit report`, as it is typed. */

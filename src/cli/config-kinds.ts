@@ -1,6 +1,6 @@
 import { Networks } from '../gateway/networks.ts';
 import { parseRedisAddress } from '../store/redis-address.ts';
-import { parseDuration, parseSize } from './units.ts';
+import { parseDuration, parseSize } from '../protocol/units.ts';
 
 interface Wrong {
   readonly kind: 'wrong';

@@ -1,3 +1,4 @@
+import { defaultBudget } from '../protocol/budget.ts';
 import { backends, embeddedAlone } from './config-backends.ts';
 import {
   catalogName,
@@ -191,6 +192,36 @@ export const settings = {
     60,
     '60',
     'wrong credentials that an address may send in a minute, its network four times as many; null for any number',
+  ),
+  'budget.time': setting(
+    duration,
+    defaultBudget.time,
+    '60s',
+    'processor time of one request; see the guide on budgets',
+  ),
+  'budget.memory': setting(
+    sizeBetween([16 * MIB, '16MiB'], [1024 ** 4, '1TiB']),
+    defaultBudget.memory,
+    '512MiB',
+    'memory that one request may hold',
+  ),
+  'budget.result': setting(
+    optional(size),
+    defaultBudget.result,
+    'null',
+    'bytes of the answer to one request; null for any number',
+  ),
+  'budget.decompressed': setting(
+    size,
+    defaultBudget.decompressed,
+    '4GiB',
+    'bytes that the body of one request may have once decompressed',
+  ),
+  'budget.rows': setting(
+    optional(whole(1, Number.MAX_SAFE_INTEGER)),
+    defaultBudget.rows,
+    'null',
+    'rows that one request may add to a table; null for any number',
   ),
   'drop.retention': setting(
     duration,

@@ -1,7 +1,7 @@
 import { encodeSegment } from '../protocol/identifier.ts';
 import type { Scope } from '../protocol/principal.ts';
 import { scopeFault } from '../policy/scopes.ts';
-import { parseDuration } from './units.ts';
+import { parseDuration } from '../protocol/units.ts';
 import { UsageError } from './usage-error.ts';
 
 /**

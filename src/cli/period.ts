@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import type { Period } from '../audit/request-reader.ts';
 import { timeOf } from '../audit/time.ts';
 import { parseMoment } from '../policy/supposed.ts';
-import { parseDuration } from './units.ts';
+import { parseDuration } from '../protocol/units.ts';
 import { UsageError } from './usage-error.ts';
 
 /** What the flags say of a period. */

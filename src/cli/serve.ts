@@ -15,6 +15,7 @@ import { Networks } from '../gateway/networks.ts';
 import { Metrics } from '../gateway/metrics.ts';
 import type { ReadinessPart } from '../gateway/readiness-part.ts';
 import { loadPolicyLines, refuseRules } from '../policy/load.ts';
+import type { BudgetLimits } from '../protocol/budget.ts';
 import { rulesCheck } from './commit-rules.ts';
 import { processEnvironment } from './config-environment.ts';
 import type { Quota } from '../store/quota.ts';
@@ -128,6 +129,7 @@ export async function compose(start: Start): Promise<Gateway> {
     policy: { ...policy, weakness: () => archive.fault() },
     shadow,
     quota,
+    budget: budgetOf(config),
     recorder,
     ...backends.gateway,
     log,
@@ -140,6 +142,17 @@ export async function compose(start: Start): Promise<Gateway> {
   };
   readInstruments(metrics, gateway, engine);
   return gateway;
+}
+
+/** What one request may use. */
+function budgetOf(config: Config): BudgetLimits {
+  return {
+    time: config['budget.time'],
+    memory: config['budget.memory'],
+    result: config['budget.result'],
+    decompressed: config['budget.decompressed'],
+    rows: config['budget.rows'],
+  };
 }
 
 /** What only this configuration has, and `/readyz` looks at. */

@@ -46,7 +46,7 @@ async function pass(gateway: Gateway, received: Received): Promise<Outcome> {
     const found = identify(routed, gateway.identification);
     const identified = (known = found instanceof Promise ? await found : found);
     const policy = gateway.policy.current();
-    const limited = (known = await limit(identified, policy, gateway.quota));
+    const limited = (known = await limit(identified, policy, gateway));
     const authorized = (known = authorize(limited, policy, gateway.shadow));
     refuseUnseen(authorized);
     const recorded = (known = await gateway.recorder.attempt(authorized));

@@ -1,4 +1,5 @@
 import type { Answer, Backend, ByteStream, CatalogRequest } from '../protocol/backend.ts';
+import { RequestBudget } from '../protocol/budget.ts';
 import { isUnmeasured, whenGone } from './message.ts';
 import { grown } from './passage.ts';
 import type { Answered, Recorded } from './steps.ts';
@@ -44,6 +45,7 @@ function arrival(): Promise<void> {
 
 function requestOf(recorded: Recorded): CatalogRequest {
   const { route, clientRequestId, trace } = recorded;
+  const gone = (listener: () => void) => whenGone(recorded.response, listener);
   return {
     operation: route.operation,
     dialect: route.dialect,
@@ -60,7 +62,8 @@ function requestOf(recorded: Recorded): CatalogRequest {
     clientRequestId,
     traceparent: trace?.traceparent,
     signal: recorded.signal,
-    whenGone: (listener) => whenGone(recorded.response, listener),
+    budget: new RequestBudget(recorded.budget, gone),
+    whenGone: gone,
     unmeasured: isUnmeasured(recorded.incoming),
     body: recorded.body,
     ahead: route.operation.staged === true ? recorded.body.ahead() : undefined,

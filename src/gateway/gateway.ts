@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import type { PolicySnapshot } from '../policy/snapshot.ts';
 import type { Backend } from '../protocol/backend.ts';
+import type { BudgetLimits } from '../protocol/budget.ts';
 import type { RemoteBackend } from './backends/remote-backend.ts';
 import type { Quota } from '../store/quota.ts';
 import type { Drain } from './drain.ts';
@@ -36,6 +37,8 @@ export interface Gateway {
   readonly shadow?: Shadow;
   /** What the limits of the policy count with. */
   readonly quota: Quota;
+  /** What one request may use, where no limit of the policy says otherwise. */
+  readonly budget: BudgetLimits;
   readonly recorder: Recorder;
   readonly backend: Backend;
   /** The remote ones among what `backend` chooses from. */

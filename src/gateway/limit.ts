@@ -1,9 +1,11 @@
 import type { Limit, LimitScope } from '../policy/limit.ts';
 import type { LimitsOn } from '../policy/limit-book.ts';
 import type { PolicySnapshot } from '../policy/snapshot.ts';
+import { smallestOf, type BudgetLimits } from '../protocol/budget.ts';
 import { CatalogError } from '../protocol/errors.ts';
 import { StoreError } from '../store/errors.ts';
 import type { Quota, QuotaAnswer, QuotaAsk } from '../store/quota.ts';
+import type { Gateway } from './gateway.ts';
 import { objectPath } from './known-route.ts';
 import { networkOf } from './networks.ts';
 import { grown } from './passage.ts';
@@ -15,6 +17,8 @@ import { Throttled } from './throttled.ts';
 interface Counted {
   readonly limits: readonly Limit[];
   readonly asks: readonly QuotaAsk[];
+  /** What the limits say of its budget; undefined where none does. */
+  readonly budget: Partial<BudgetLimits> | undefined;
 }
 
 const nothing = (): void => undefined;
@@ -28,24 +32,26 @@ const nothing = (): void => undefined;
 export function limit(
   identified: Identified,
   policy: PolicySnapshot,
-  quota: Quota,
+  { quota, budget }: Pick<Gateway, 'quota' | 'budget'>,
 ): Limited | Promise<Limited> {
-  if (policy.limits.limits.length === 0) return unlimited(identified);
+  if (policy.limits.limits.length === 0) return unlimited(identified, budget);
   const counted = countedBy(identified, policy);
-  return counted.asks.length === 0 ? unlimited(identified) : within(identified, counted, quota);
+  const own = counted.budget === undefined ? budget : { ...budget, ...counted.budget };
+  return counted.asks.length === 0
+    ? unlimited(identified, own)
+    : within(grown(identified, { budget: own }), counted, quota);
 }
 
 const none: readonly LimitState[] = [];
 
-function unlimited(identified: Identified): Limited {
-  return grown(identified, { limits: none, release: nothing });
+function unlimited(identified: Identified, budget: BudgetLimits): Limited {
+  return grown(identified, { limits: none, budget, release: nothing });
 }
 
-function within(
-  identified: Identified,
-  counted: Counted,
-  quota: Quota,
-): Limited | Promise<Limited> {
+/** A request whose budget is chosen. */
+type Budgeted = Identified & Pick<Limited, 'budget'>;
+
+function within(identified: Budgeted, counted: Counted, quota: Quota): Limited | Promise<Limited> {
   const answer = quota.take(counted.asks);
   return answer instanceof Promise
     ? awaited(identified, counted, answer)
@@ -53,15 +59,17 @@ function within(
 }
 
 async function awaited(
-  identified: Identified,
+  identified: Budgeted,
   counted: Counted,
   answer: Promise<QuotaAnswer>,
 ): Promise<Limited> {
   const taken = await answer.catch((error: unknown) => uncounted(counted, error));
-  return taken === undefined ? unlimited(identified) : judged(identified, counted, taken);
+  return taken === undefined
+    ? unlimited(identified, identified.budget)
+    : judged(identified, counted, taken);
 }
 
-function judged(identified: Identified, { limits }: Counted, answer: QuotaAnswer): Limited {
+function judged(identified: Budgeted, { limits }: Counted, answer: QuotaAnswer): Limited {
   const states = answer.readings.map((reading, index) => ({ limit: limits[index]!, reading }));
   if (!answer.granted) throw new Throttled(states);
   return grown(identified, { limits: states, release: answer.release });
@@ -104,13 +112,20 @@ function countedOn(identified: Identified, { limits, groups }: LimitsOn): Counte
   const counted: Limit[] = [];
   const asks: QuotaAsk[] = [];
   for (const one of limits) {
+    if (one.rate === null && one.concurrency === null) continue;
     for (const value of values[one.per](identified, one, groups)) {
       const { rate, concurrency } = one;
       counted.push(one);
       asks.push({ key: `${one.name}:${value}`, rate, cost: one.cost(name), concurrency });
     }
   }
-  return { limits: counted, asks };
+  return { limits: counted, asks, budget: budgetOf(limits) };
+}
+
+/** The smallest of the limits that say something of a budget. */
+function budgetOf(limits: readonly Limit[]): Partial<BudgetLimits> | undefined {
+  const said = limits.flatMap(({ budget }) => (budget === null ? [] : [budget]));
+  return said.length === 0 ? undefined : smallestOf(said);
 }
 
 type Values = (

@@ -1,6 +1,7 @@
 import type { Decision, ShadowVerdict } from '../audit/record.ts';
 import type { Answer } from '../protocol/backend.ts';
 import { dialectOf, statusOf } from '../protocol/dialect.ts';
+import { OverBudget } from '../protocol/budget.ts';
 import { RuleRefusal } from '../rules/refusal.ts';
 import { CatalogError } from '../protocol/errors.ts';
 import { isGone } from './message.ts';
@@ -88,6 +89,7 @@ function ruleOf(refused: CatalogError): string | null {
 function decisionOf(known: Known, refused: CatalogError): Decision {
   const { row } = refused;
   if (row.name === 'PermissionDenied') return 'deny';
+  if (refused instanceof OverBudget) return 'over budget';
   // The policy allowed it, whether or not the rules judged it at once.
   if (known.attempt?.failed === false || refused instanceof RuleRefusal) return 'allow';
   if (row.name === 'Unauthenticated') return 'unauthenticated';

@@ -32,6 +32,7 @@ export class Passage implements Beginning {
   readonly context: Later['context'] | undefined = undefined;
   readonly principal: Later['principal'] | undefined = undefined;
   readonly limits: Later['limits'] | undefined = undefined;
+  readonly budget: Later['budget'] | undefined = undefined;
   readonly release: Later['release'] | undefined = undefined;
   readonly permit: Later['permit'] | undefined = undefined;
   readonly rule: Later['rule'] | undefined = undefined;

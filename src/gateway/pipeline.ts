@@ -34,7 +34,7 @@ async function pass(gateway: Gateway, received: Received): Promise<Outcome> {
     const found = identify(routed, gateway.identification);
     const identified = (known = found instanceof Promise ? await found : found);
     const policy = gateway.policy.current();
-    const counted = limit(identified, policy, gateway.quota);
+    const counted = limit(identified, policy, gateway);
     const limited = (known = counted instanceof Promise ? await counted : counted);
     const authorized = (known = authorize(limited, policy, gateway.shadow));
     const checked = checkCommit(authorized, policy, () => isRemote(gateway, authorized));

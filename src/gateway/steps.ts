@@ -1,4 +1,5 @@
 import type { Answer } from '../protocol/backend.ts';
+import type { BudgetLimits } from '../protocol/budget.ts';
 import type { Principal } from '../protocol/principal.ts';
 import type { RouteMatch } from '../protocol/route.ts';
 import type { Attempt } from './attempt.ts';
@@ -47,6 +48,8 @@ export interface Identified extends Routed {
 export interface Limited extends Identified {
   /** How the limits on it stand. */
   readonly limits: readonly LimitState[];
+  /** What it may use. */
+  readonly budget: BudgetLimits;
   /** Gives back what it holds as long as it runs; the second call does nothing. */
   readonly release: () => void;
 }

@@ -1,4 +1,6 @@
 import { isMap } from 'yaml';
+import { budgetKeys, type BudgetKey, type BudgetLimits } from '../protocol/budget.ts';
+import { parseDuration, parseSize } from '../protocol/units.ts';
 import { limitScopes, type LimitScope, type Rate } from './limit.ts';
 import { parsePattern, type Pattern } from './pattern.ts';
 import { nearestAction, rightsOf } from './rights.ts';
@@ -13,6 +15,22 @@ const MICROS = { s: 1_000_000, m: 60_000_000, h: 3_600_000_000 } as const;
 const YEAR_MICROS = 365 * 24 * MICROS.h;
 /** What one customer of a provider commonly has of IPv6. */
 const NETWORK_6 = 64;
+
+const aSize = [parseSize, 'a size such as 64MiB'] as const;
+
+/** How each limit of a budget is read, and what it must be. */
+const budgetKinds: Readonly<
+  Record<BudgetKey, readonly [(text: string) => number | undefined, string]>
+> = {
+  time: [parseDuration, 'a duration such as 5s'],
+  memory: aSize,
+  result: aSize,
+  decompressed: aSize,
+  rows: [
+    (text) => (/^\d{1,15}$/.test(text) ? Number(text) : undefined),
+    'a whole number from 1 on',
+  ],
+};
 
 /** Reads the values of one limit; what is wrong with one goes to the reader. */
 export class LimitFields {
@@ -127,6 +145,32 @@ export class LimitFields {
     }
     const { values } = this.#reader.mapping(given.node);
     return new Map([...values].map(([action, each]) => [action, this.#costEntry(action, each)]));
+  }
+
+  /** Limits on what one request uses, by their keys. */
+  budget(): Partial<BudgetLimits> | null {
+    const given = this.#map.values.get('budget');
+    if (given === undefined) return null;
+    if (!isMap(given.node) || given.node.items.length === 0) {
+      this.fault('budget', `budget is a mapping with any of ${budgetKeys.join(', ')}`);
+      return null;
+    }
+    const { values } = this.#reader.mapping(given.node, budgetKeys);
+    const limits: Partial<Record<BudgetKey, number>> = {};
+    for (const [key, each] of values) {
+      const limit = this.#budgetEntry(key as BudgetKey, each);
+      if (limit !== undefined) limits[key as BudgetKey] = limit;
+    }
+    return limits;
+  }
+
+  #budgetEntry(key: BudgetKey, { value, line }: YamlValue): number | undefined {
+    const [parse, must] = budgetKinds[key];
+    const limit =
+      typeof value === 'string' || typeof value === 'number' ? parse(String(value)) : undefined;
+    if (limit !== undefined && limit > 0) return limit;
+    this.#reader.fault(line, `budget.${key} is ${show(value)}, but must be ${must}`);
+    return undefined;
   }
 
   onStoreFailure(): 'open' | 'closed' {

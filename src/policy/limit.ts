@@ -1,3 +1,4 @@
+import type { BudgetLimits } from '../protocol/budget.ts';
 import type { OperationName } from '../protocol/operation-name.ts';
 import type { Pattern } from './pattern.ts';
 import type { RightSet } from './right-set.ts';
@@ -40,6 +41,8 @@ export interface Limit {
   readonly network: { readonly 4: number; readonly 6: number };
   readonly rate: Rate | null;
   readonly concurrency: number | null;
+  /** What one request of the subjects may use; null where the limit says nothing of it. */
+  readonly budget: Partial<BudgetLimits> | null;
   readonly cost: (operation: OperationName) => number;
   /** What becomes of a request while nothing can be counted. */
   readonly onStoreFailure: 'open' | 'closed';

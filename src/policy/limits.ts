@@ -22,6 +22,7 @@ export const limitKeys: readonly string[] = [
   'burst',
   'concurrency',
   'cost',
+  'budget',
   'on_store_failure',
 ];
 
@@ -64,6 +65,7 @@ function readLimit(reader: YamlReader, map: YamlMapping): Limit {
     rate: fields.rate(),
     concurrency: fields.concurrency(),
     cost: costOf(costs),
+    budget: fields.budget(),
     onStoreFailure: fields.onStoreFailure(),
   };
   if (reader.findings.length === before) checkActs(fields, limit, named, patterns, costs);
@@ -78,8 +80,8 @@ function checkActs(
   patterns: readonly Pattern[] | null,
   costs: ReadonlyMap<string, number>,
 ): void {
-  if (limit.rate === null && limit.concurrency === null) {
-    return fields.fault('name', `the limit ${limit.name} has neither rate nor concurrency`);
+  if (limit.rate === null && limit.concurrency === null && limit.budget === null) {
+    return fields.fault('name', `the limit ${limit.name} has no rate, concurrency or budget`);
   }
   const covered = operationNames.filter((name) => rightsOf(name)!.within(limit.rights));
   checkNamed(fields, limit, named);

@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import type { RequestBudget } from './budget.ts';
 import type { CommitSummary } from './commit-summary.ts';
 import type { Dialect } from './dialect.ts';
 import type { ObjectPath } from './identifier.ts';
@@ -32,6 +33,8 @@ export interface CatalogRequest {
   readonly clientRequestId?: string | undefined;
   /** What is aborted when the client goes away; made when it is asked for first. */
   readonly signal: () => AbortSignal;
+  /** What the request may use; whatever works for it charges it. */
+  readonly budget: RequestBudget;
   /**
    * Has a listener called once when the client goes away, soon where it has gone already;
    * the answer takes that back. For who needs no signal: one is dear to make.

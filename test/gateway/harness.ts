@@ -26,6 +26,7 @@ import { loadPolicy } from '../../src/policy/load.ts';
 import type { PolicySnapshot } from '../../src/policy/snapshot.ts';
 import { MemoryQuota } from '../../src/store/memory-quota.ts';
 import type { Quota } from '../../src/store/quota.ts';
+import { defaultBudget } from '../../src/protocol/budget.ts';
 import type { Answer, Backend, CatalogRequest } from '../../src/protocol/backend.ts';
 import type { Permit } from '../../src/protocol/permit.ts';
 
@@ -211,6 +212,7 @@ async function gatewayOf(setup: Setup, parts: Parts): Promise<Gateway> {
     identification: new Identification({ keys, tokens, failures }),
     trustedProxies: new Networks(setup.trustedProxies ?? []),
     quota: setup.quota ?? new MemoryQuota(),
+    budget: defaultBudget,
     policy: { current: () => snapshot, refused: () => setup.refused?.() },
     ...(setup.shadow === undefined
       ? {}

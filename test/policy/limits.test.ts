@@ -92,8 +92,8 @@ describe('limits.yaml', () => {
       ['rate: 1/s', 'rates: 2/s'],
       [`limits.yaml:4: unknown key "rates": there are ${limitKeys.join(', ')}`],
     ],
-    [[], ['limits.yaml:2: the limit one has neither rate nor concurrency']],
-    [['per: subject'], ['limits.yaml:2: the limit one has neither rate nor concurrency']],
+    [[], ['limits.yaml:2: the limit one has no rate, concurrency or budget']],
+    [['per: subject'], ['limits.yaml:2: the limit one has no rate, concurrency or budget']],
     [['rate: 1/d'], ['limits.yaml:3: rate is "1/d", but must be 1 to 1000000 and /s, /m or /h']],
     [['rate: 0/s'], ['limits.yaml:3: rate is "0/s", but must be 1 to 1000000 and /s, /m or /h']],
     [['rate: 5'], ['limits.yaml:3: rate is 5, but must be 1 to 1000000 and /s, /m or /h']],
@@ -237,8 +237,39 @@ describe('limits.yaml', () => {
     const policy = 'p, role:a, /**, *, allow\n';
     const built = buildPolicy({ model: shippedModel, policy, limits: 'limits: [{ name: a }]\n' });
     await expect(built).rejects.toThrow(
-      'limits.yaml:1: the limit a has neither rate nor concurrency',
+      'limits.yaml:1: the limit a has no rate, concurrency or budget',
     );
+  });
+});
+
+describe('the budget of a limit', () => {
+  it('is read in the units of the configuration', () => {
+    const text =
+      'limits: [{ name: a, budget: { time: 5s, memory: 64MiB, result: 1000, decompressed: 1GiB, rows: 7 } }]';
+    expect(parseLimits(text)).toMatchObject([
+      {
+        rate: null,
+        concurrency: null,
+        budget: { time: 5000, memory: 2 ** 26, result: 1000, decompressed: 2 ** 30, rows: 7 },
+      },
+    ]);
+    expect(validator.Check(parse(text))).toBe(true);
+  });
+
+  it.each([
+    ['budget: 5s', 'budget is a mapping with any of time, memory, result, decompressed, rows'],
+    ['budget: {}', 'budget is a mapping with any of time, memory, result, decompressed, rows'],
+    [
+      'budget: { cpu: 5s }',
+      'unknown key "cpu": there are time, memory, result, decompressed, rows',
+    ],
+    ['budget: { time: 5 }', 'budget.time is 5, but must be a duration such as 5s'],
+    ['budget: { time: 0s }', 'budget.time is "0s", but must be a duration such as 5s'],
+    ['budget: { memory: much }', 'budget.memory is "much", but must be a size such as 64MiB'],
+    ['budget: { rows: 1.5 }', 'budget.rows is 1.5, but must be a whole number from 1 on'],
+  ])('is refused as %s', (key, finding) => {
+    expect(faults(key)[0]).toMatch(/^limits\.yaml:\d+: /);
+    expect(faults(key)[0]).toContain(finding);
   });
 });
 
@@ -255,12 +286,16 @@ describe('the schema of limits.yaml', () => {
       'analysts',
       'networks',
       'writers',
+      'small-requests',
       'drops',
     ]);
   });
 
   it.each([
     'limits: [{ name: a }]',
+    'limits: [{ name: a, budget: {} }]',
+    'limits: [{ name: a, budget: { cpu: 5s } }]',
+    'limits: [{ name: a, budget: { time: 5 } }]',
     'limits: [{ name: a, rate: 1/d }]',
     'limits: [{ name: a, concurrency: 1, burst: 2 }]',
     'limits: [{ name: a, rate: 1/s, unknown: 2 }]',

@@ -1,4 +1,5 @@
 import type { Answer, Backend, CatalogRequest } from '../../src/protocol/backend.ts';
+import { RequestBudget, defaultBudget } from '../../src/protocol/budget.ts';
 import { contextOf } from '../../src/protocol/context.ts';
 import { parseJson, type JsonValue } from '../../src/protocol/json.ts';
 import type { Permit } from '../../src/protocol/permit.ts';
@@ -11,12 +12,17 @@ export interface Sent {
   readonly body?: string | Uint8Array | object;
   readonly headers?: Readonly<Record<string, string>>;
   readonly permit?: Permit;
+  /** What the request may use; the default of the configuration when absent. */
+  readonly budget?: RequestBudget;
   /** The id that the client gave the request. */
   readonly id?: string;
 }
 
 /** A request as the gateway hands it to a backend. `line` is `POST /v1/table/t/describe`. */
-export function requestOf(line: string, { body, headers = {}, id }: Sent = {}): CatalogRequest {
+export function requestOf(
+  line: string,
+  { body, headers = {}, id, budget = new RequestBudget(defaultBudget) }: Sent = {},
+): CatalogRequest {
   const [method = '', target = ''] = line.split(' ');
   const match = matchRoute(method, target, headers['user-agent']);
   if (match.kind !== 'operation') throw new Error(`${line} is no operation`);
@@ -27,6 +33,7 @@ export function requestOf(line: string, { body, headers = {}, id }: Sent = {}): 
     requestId: id ?? 'request-1',
     ...(id !== undefined && { clientRequestId: id }),
     signal: () => new AbortController().signal,
+    budget,
     body: bytesOf(body),
   };
 }

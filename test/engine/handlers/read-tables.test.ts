@@ -1,3 +1,4 @@
+import { unboundedBudget } from '../../../src/protocol/budget.ts';
 import { Field, Int64, Schema, tableFromIPC, vectorFromArray } from 'apache-arrow';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { batchOf } from '../../../src/arrow/select.ts';
@@ -81,6 +82,7 @@ function callOf(
       headers: {},
       context: new Map(),
       requestId: 'request-1',
+      budget: unboundedBudget(),
       signal: () => new AbortController().signal,
       body: {
         [Symbol.asyncIterator]() {

@@ -1,3 +1,4 @@
+import { unboundedBudget } from '../../../src/protocol/budget.ts';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { remotePath } from '../../../src/gateway/backends/remote-path.ts';
@@ -20,6 +21,7 @@ function requestFor(method: string, target: string, agent?: string): CatalogRequ
     headers: {},
     context: new Map(),
     requestId: 'r',
+    budget: unboundedBudget(),
     signal: () => new AbortController().signal,
     body: nothing(),
   };

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseDuration, parseSize } from '../../src/cli/units.ts';
+import { parseDuration, parseSize } from '../../src/protocol/units.ts';
 
 describe('a size', () => {
   it.each([

@@ -1,0 +1,57 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import type { RequestBudget } from '../../src/protocol/budget.ts';
+import { defaultBudget } from '../../src/protocol/budget.ts';
+import { admin, ask, json, start, type Harness } from './harness.ts';
+
+let harness: Harness;
+
+afterEach(() => harness.close());
+
+async function budgetUnder(limits: string): Promise<RequestBudget> {
+  let budget: RequestBudget | undefined;
+  harness = await start({
+    limits,
+    handle: (request) => {
+      ({ budget } = request);
+      return { status: 200, contentType: 'application/json', body: '{}' };
+    },
+  });
+  await ask(harness, '/v1/table/prod$t/query', { headers: admin, body: '{}' });
+  return budget!;
+}
+
+describe('the budget of a request', () => {
+  it('is that of the configuration without a limit', async () => {
+    expect((await budgetUnder('limits: []')).limits).toEqual(defaultBudget);
+  });
+
+  it('is the smallest of the limits that match its caller and its table', async () => {
+    const { limits } = await budgetUnder(`limits:
+  - { name: a, objects: ['/prod/**'], budget: { time: 5s, memory: 2GiB } }
+  - { name: b, subjects: ['user:admin'], budget: { time: 7s, memory: 1GiB } }
+  - { name: c, subjects: ['user:alice'], budget: { time: 1s } }
+  - { name: d, objects: ['/test/**'], budget: { rows: 1 } }
+  - { name: e, rate: 1/s }
+`);
+    expect(limits).toEqual({ ...defaultBudget, time: 5000, memory: 2 ** 30 });
+  });
+
+  it('refuses what goes over it, and the audit log says so', async () => {
+    harness = await start({
+      limits: 'limits: [{ name: a, budget: { memory: 1KiB } }]',
+      handle: ({ budget }) => {
+        budget.charge(1025);
+        return { status: 200, body: null };
+      },
+    });
+    const reply = await ask(harness, '/v1/table/prod$t/query', { headers: admin, body: '{}' });
+    expect(reply.status).toBe(400);
+    expect(reply.headers['x-arrowgate-decision']).toBe('over budget');
+    expect(json(reply)).toMatchObject({
+      code: 13,
+      error:
+        'The request needs more than 1 KiB of memory (budget.memory): ask for less, or for fewer rows at once',
+    });
+    expect(harness.audit.outcomes()).toMatchObject([{ decision: 'over budget', code: 13 }]);
+  });
+});
