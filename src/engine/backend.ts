@@ -1,5 +1,6 @@
 import type { Answer, Backend, CatalogRequest } from '../protocol/backend.ts';
 import { CatalogError } from '../protocol/errors.ts';
+import { LONG_JSON } from '../protocol/json-parser.ts';
 import type { OperationName } from '../protocol/operation-name.ts';
 import type { Permit } from '../protocol/permit.ts';
 import { StoreError } from '../store/errors.ts';
@@ -7,6 +8,7 @@ import { bodyOf, checkedBody, textOf, withBodyContext } from './body.ts';
 import { fullDisk, isFullDisk } from './full-disk.ts';
 import type { Basis, Call, Handler, HandlerTable } from './handler.ts';
 import { questionOf, type KnownAnswers } from './known-answers.ts';
+import { digestOf } from './once/request-digest.ts';
 import { unrepeatable } from './once/once.ts';
 import type { Repeats } from './once/repeats.ts';
 import { namedBranch } from './parameters.ts';
@@ -106,11 +108,14 @@ export class EmbeddedBackend implements Backend {
 
   async #read(told: Told, text: string): Promise<Answer> {
     const { request, permit } = told;
-    const sent = bodyOf(request, text);
+    const reading = bodyOf(request, text);
+    const sent = reading instanceof Promise ? await reading : reading;
     this.#requireBuilt(request.operation.name);
     const body = checkedBody(request, sent);
     const { recorded, rests } = told;
-    const call = { request: withBodyContext(request, body), permit, body, recorded, rests };
+    const bodyDigest = text.length > LONG_JSON ? digestOf(text) : undefined;
+    const asked = withBodyContext(request, body);
+    const call = { request: asked, permit, body, bodyDigest, recorded, rests };
     if (!isBranchOfBody(request)) return this.#made(call);
     const branch = namedBranch(call);
     askForBranch(request, permit, branch);
@@ -118,11 +123,12 @@ export class EmbeddedBackend implements Backend {
     return branch === null ? answer : { branch, ...answer };
   }
 
-  async #made({ request, permit, body, recorded, rests }: Asked): Promise<Answer> {
+  async #made({ request, permit, body, bodyDigest, recorded, rests }: Asked): Promise<Answer> {
     const { repeats } = this.#options;
     const handler = this.#requireBuilt(request.operation.name);
     const rules = new CommitJudge(this.#judging, request, permit);
-    const call = { request, permit, body, recorded, rests, rules, once: unrepeatable };
+    const told = { request, permit, body, bodyDigest, recorded, rests };
+    const call = { ...told, rules, once: unrepeatable };
     return named(rules, await (repeats?.run(call, handler) ?? handler(call)));
   }
 

@@ -1,8 +1,10 @@
+import { setImmediate } from 'node:timers/promises';
 import { checkAgreement } from '../protocol/agreement.ts';
 import type { CatalogRequest } from '../protocol/backend.ts';
 import { completeBody } from '../protocol/body-completion.ts';
 import { CatalogError } from '../protocol/errors.ts';
 import { isJsonObject, parseJson, type JsonValue } from '../protocol/json.ts';
+import { LONG_JSON, parseJsonInTurns } from '../protocol/json-parser.ts';
 import { checkModel } from '../protocol/models.ts';
 
 /** A JSON body that is read and checked. */
@@ -27,8 +29,16 @@ export function textOf({ body }: CatalogRequest, limit: number): string | Promis
  * @throws CatalogError InvalidInput for a body that is not JSON, no
  * object, or at odds with the route.
  */
-export function bodyOf(request: CatalogRequest, text: string): Body {
-  const body = objectOf(text);
+export function bodyOf(request: CatalogRequest, text: string): Body | Promise<Body> {
+  if (text.length > LONG_JSON) return longBodyOf(request, text);
+  return agreed(request, objectOf(text));
+}
+
+async function longBodyOf(request: CatalogRequest, text: string): Promise<Body> {
+  return agreed(request, objectIn(await parseJsonInTurns(text, () => setImmediate())));
+}
+
+function agreed(request: CatalogRequest, body: Body): Body {
   checkAgreement(request, body);
   return body;
 }
@@ -62,7 +72,10 @@ export function withBodyContext(request: CatalogRequest, body: Body): CatalogReq
 
 function objectOf(text: string): Body {
   if (text === NOTHING || text.trim() === '') return {};
-  const value = parseJson(text);
+  return objectIn(parseJson(text));
+}
+
+function objectIn(value: JsonValue): Body {
   if (value === null) return {};
   if (isJsonObject(value)) return value;
   throw new CatalogError('InvalidInput', `the body must be a JSON object, not ${kindOf(value)}`);
