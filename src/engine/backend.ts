@@ -4,7 +4,7 @@ import { LONG_JSON } from '../protocol/json-parser.ts';
 import type { OperationName } from '../protocol/operation-name.ts';
 import type { Permit } from '../protocol/permit.ts';
 import { StoreError } from '../store/errors.ts';
-import { bodyOf, checkedBody, textOf, withBodyContext } from './body.ts';
+import { bodyOf, checkedBody, readText, textAtHand, withBodyContext } from './body.ts';
 import { fullDisk, isFullDisk } from './full-disk.ts';
 import type { Basis, Call, Handler, HandlerTable } from './handler.ts';
 import { questionOf, type KnownAnswers } from './known-answers.ts';
@@ -14,6 +14,7 @@ import type { Repeats } from './once/repeats.ts';
 import { namedBranch } from './parameters.ts';
 import { CommitJudge, judging, noRules, type Judging } from './rules/commit-judge.ts';
 import { MAIN } from './table/chain.ts';
+import { BodyMeter, RequestMemory } from './table/request-memory.ts';
 
 export interface EmbeddedBackendOptions {
   /** The operations that are built. */
@@ -26,6 +27,8 @@ export interface EmbeddedBackendOptions {
   readonly judging?: Judging;
   /** The largest JSON body, in bytes. */
   readonly jsonBody: number;
+  /** What the bodies of all requests hold; any number of bytes unless given. */
+  readonly memory?: RequestMemory;
   /** Whether the engine can serve now; a sentence when it cannot. */
   readonly health: () => Promise<string | undefined>;
   /** Whether what is acknowledged may be lost; a sentence when it may. */
@@ -37,9 +40,11 @@ export class EmbeddedBackend implements Backend {
   readonly name = 'embedded';
   readonly #options: EmbeddedBackendOptions;
   readonly #judging: Judging;
+  readonly #memory: RequestMemory;
 
   constructor(options: EmbeddedBackendOptions) {
     this.#options = options;
+    this.#memory = options.memory ?? new RequestMemory(Infinity);
     this.#judging =
       options.judging ??
       judging(
@@ -80,9 +85,21 @@ export class EmbeddedBackend implements Backend {
     const told = readAhead(asked, permit);
     const { request } = told;
     if (request.operation.body === 'arrow') return this.#made({ ...told, body: {} });
-    const text = textOf(request, this.#options.jsonBody);
-    if (typeof text === 'string') return this.#answered(told, text);
-    return text.then((late) => this.#answered(told, late));
+    const { jsonBody } = this.#options;
+    const text = textAtHand(request, jsonBody);
+    return text === undefined
+      ? this.#answeredLate(told, new BodyMeter(this.#memory, request.budget))
+      : this.#answered(told, text);
+  }
+
+  /** The answer to a request whose body is still to come. */
+  async #answeredLate(told: Told, meter: BodyMeter): Promise<Answer> {
+    try {
+      const text = await readText(told.request.body, this.#options.jsonBody, meter);
+      return await this.#answered(told, text);
+    } finally {
+      meter.close();
+    }
   }
 
   #answered(told: Told, text: string): Answer | Promise<Answer> {

@@ -5,19 +5,21 @@ import { completeBody } from '../protocol/body-completion.ts';
 import { CatalogError } from '../protocol/errors.ts';
 import { isJsonObject, parseJson, type JsonValue } from '../protocol/json.ts';
 import { LONG_JSON, parseJsonInTurns } from '../protocol/json-parser.ts';
+import type { BodyMeter } from './table/request-memory.ts';
 import { checkModel } from '../protocol/models.ts';
 
 /** A JSON body that is read and checked. */
 export type Body = Record<string, JsonValue>;
 
 /**
- * The text of a request's body; `{}` for nothing. At once where the body is there already.
+ * The text of a request's body, `{}` for nothing, where the body is there already; undefined
+ * where it has to be read.
  * @param limit The most bytes that are read.
  * @throws CatalogError InvalidInput for a body that is too large, or no UTF-8.
  */
-export function textOf({ body }: CatalogRequest, limit: number): string | Promise<string> {
+export function textAtHand({ body }: CatalogRequest, limit: number): string | undefined {
   const whole = body.atHand?.();
-  if (whole === undefined) return readText(body, limit);
+  if (whole === undefined) return undefined;
   if (whole.byteLength > limit) throw tooLong(limit);
   return decode(whole);
 }
@@ -87,12 +89,25 @@ function kindOf(value: JsonValue): string {
   return typeof value === 'boolean' ? 'true or false' : 'a number';
 }
 
-async function readText(body: AsyncIterable<Uint8Array>, limit: number): Promise<string> {
+/** Bytes that a JSON text takes for each of its own, with its value and what is made of that. */
+const TEXT_SHARE = 8;
+
+/**
+ * The same of a body that is still to come.
+ * @param meter Asked for memory as bytes come; it holds them until it is closed.
+ */
+export async function readText(
+  body: AsyncIterable<Uint8Array>,
+  limit: number,
+  meter: BodyMeter,
+): Promise<string> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
   for await (const chunk of body) {
     bytes += chunk.byteLength;
     if (bytes > limit) throw tooLong(limit);
+    const wait = meter.hold(TEXT_SHARE * chunk.byteLength);
+    if (wait !== undefined) await wait;
     chunks.push(chunk);
   }
   return decode(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, bytes));
