@@ -82,8 +82,8 @@ export interface EngineOptions {
   readonly jsonBody: number;
   /** The longest Arrow body, in bytes; null for any length. */
   readonly arrowBody: number | null;
-  /** Memory that the bodies of all requests may hold together, in bytes; any unless given. */
-  readonly bodyMemory?: number;
+  /** Memory that all requests may hold together for bodies and sorts, in bytes; any unless given. */
+  readonly requestMemory?: number;
   /** The most entries that a listing answers at once. */
   readonly page: number;
   /** How long a request that comes again is recognised, in milliseconds; 15 minutes unless it is given. */
@@ -184,19 +184,19 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
   const indexer = indexerOn(pool);
   const following = new VersionWork({ store, tables, reader, running, indexer });
   const transactions = new Transactions(store, committer);
-  const judges = judgingOf(options);
+  const held = new RequestMemory(options.requestMemory ?? Infinity);
+  const heavy = new HeavyWork(pool, memory, held);
+  const judges = judgingOf(options, heavy);
   const judge = backfillJudge(judges, tables);
-  const works = jobWorks({ store, tables, reader, judge, indexer }, running);
+  const works = jobWorks({ store, tables, reader, judge, indexer, threads: heavy }, running);
   const isGone = (name: string) => presence.isGone(name);
   const runner = new JobRunner({ transactions, works, holder: presence.name, isGone });
-  const heavy = new HeavyWork(pool, memory);
   const keeper = new JournalKeeper({ folder: join(data, 'catalog'), store, committer });
   const tags = new Tags(store, committer);
   const branches = new Branches(store, committer);
   const attend: Attend = (...seen) => following.attend(...seen);
   const written = { catalog, store, committer, tables, tags, branches, attend };
-  const bodies = new RequestMemory(options.bodyMemory ?? Infinity);
-  const parts = { ...written, reader, heavy, transactions, runner, bodies };
+  const parts = { ...written, reader, heavy, transactions, runner, held };
   const built = builtHandlers(options, parts);
   const past = pastHandlers({ store: recent.store, root, memory, manifests, reader, heavy });
   const answers = { store, committer, ...timesOf(options) };
@@ -210,7 +210,7 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
     known: new KnownAnswers(store),
     judging: judges,
     jsonBody: options.jsonBody,
-    memory: bodies,
+    memory: held,
     health: healthOf(store, journal),
     weakness: () => store.weakness(),
   });
@@ -256,9 +256,9 @@ function timesOf({ repeatMillis = REPEAT_MILLIS, clock = Date.now }: EngineOptio
   return { windowMillis: repeatMillis, clock };
 }
 
-function judgingOf({ rules, clock = Date.now }: EngineOptions): Judging {
+function judgingOf({ rules, clock = Date.now }: EngineOptions, threads: HeavyWork): Judging {
   const [source, secret] = [rules?.source ?? (() => noRules), rules?.secret ?? (() => undefined)];
-  return judging(source, secret, clock, rules?.verdicts);
+  return judging(source, secret, clock, rules?.verdicts, threads);
 }
 
 interface HandlerParts {
@@ -273,17 +273,17 @@ interface HandlerParts {
   readonly transactions: Transactions;
   readonly runner: JobRunner;
   readonly attend: Attend;
-  /** What the bodies of requests hold. */
-  readonly bodies: RequestMemory;
+  /** What all requests hold together. */
+  readonly held: RequestMemory;
 }
 
 /** Every operation that is built, on tables that exist. */
 function builtHandlers(options: EngineOptions, parts: HandlerParts): HandlerTable {
-  const { catalog, store, tables, reader } = parts;
+  const { catalog, store, tables, reader, heavy } = parts;
   const { page } = options;
   return {
     ...handlerTable(options, parts),
-    ...schemaHandlers({ catalog, tables, reader }),
+    ...schemaHandlers({ catalog, tables, reader, heavy }),
     ...tableObjectHandlers({
       ...parts,
       versions: new VersionStore(store),
@@ -298,17 +298,17 @@ function builtHandlers(options: EngineOptions, parts: HandlerParts): HandlerTabl
 
 /** The operations that read and write. */
 function handlerTable(options: EngineOptions, parts: HandlerParts): HandlerTable {
-  const { catalog, tables, tags, reader, heavy, bodies } = parts;
+  const { catalog, tables, tags, reader, heavy, held } = parts;
   const writing = {
     catalog,
     tables,
     store: options.store,
     locations: rootsOf(options),
     maxArrowBytes: options.arrowBody,
-    memory: bodies,
+    memory: held,
   };
   const reading = { catalog, tables, tags, reader, heavy };
-  const changing = { ...writing, reader };
+  const changing = { ...writing, reader, heavy };
   return {
     ...catalogHandlers(catalog, tables, tags, options.page),
     RenameTable: (call) => renameTable(catalog, tables, call),

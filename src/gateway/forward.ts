@@ -1,4 +1,10 @@
-import type { Answer, Backend, ByteStream, CatalogRequest } from '../protocol/backend.ts';
+import type {
+  Answer,
+  AnswerBody,
+  Backend,
+  ByteStream,
+  CatalogRequest,
+} from '../protocol/backend.ts';
 import { RequestBudget } from '../protocol/budget.ts';
 import { decoded, isGzip } from './content-coding.ts';
 import { isUnmeasured, whenGone } from './message.ts';
@@ -12,19 +18,26 @@ import type { Answered, Recorded } from './steps.ts';
  */
 export async function forward(recorded: Recorded, backend: Backend): Promise<Answered> {
   let answer: Answer;
+  let budget: RequestBudget;
   if (!recorded.incoming.complete) await arrival();
   try {
-    answer = await backend.handle(requestOf(recorded), recorded.permit);
+    const request = requestOf(recorded);
+    ({ budget } = request);
+    answer = await backend.handle(request, recorded.permit);
   } finally {
     // An attempt that could not be recorded is what is told, whatever came of it.
     const { released } = recorded.body;
     if (released !== undefined) await released;
   }
   const { body } = answer;
+  const length = lengthOf(body);
+  if (length !== undefined) budget.answer(length);
   if (body === null || typeof body === 'string' || body.whole !== undefined) {
     return grown(recorded, { answer });
   }
-  return grown(recorded, { answer: { ...answer, body: await primed(body) } });
+  return grown(recorded, {
+    answer: { ...answer, body: await primed(length === undefined ? counted(body, budget) : body) },
+  });
 }
 
 let arriving: Promise<void> | undefined;
@@ -71,6 +84,27 @@ function requestOf(recorded: Recorded): CatalogRequest {
     ahead: route.operation.staged === true ? recorded.body.ahead() : undefined,
   };
   return isGzip(recorded.incoming) ? { ...request, ...decoded(request, budget) } : request;
+}
+
+/** The bytes of a body, where that is known before they are sent. */
+function lengthOf(body: AnswerBody): number | undefined {
+  if (body === null) return 0;
+  if (typeof body === 'string') return body.length;
+  return body.whole?.byteLength ?? body.length;
+}
+
+/** A body whose pieces are counted as they come. */
+function counted(body: ByteStream, budget: RequestBudget): ByteStream {
+  if (budget.limits.result === null) return body;
+  return {
+    async *[Symbol.asyncIterator]() {
+      for await (const piece of body) {
+        budget.answer(piece.byteLength);
+        yield piece;
+      }
+    },
+    sent: (piece) => body.sent?.(piece),
+  };
 }
 
 async function primed(body: ByteStream): Promise<ByteStream> {

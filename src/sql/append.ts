@@ -1,5 +1,6 @@
 import { newBigints, newNumbers } from './arrays.ts';
 import type { BigintArray, BytesColumn, Column, ListColumn, NumberArray, Valid } from './column.ts';
+import { hold, spend } from './meter.ts';
 import { newStates, statesColumn, structColumn } from './column.ts';
 
 function appendValid(left: Column & { valid: Valid }, right: Column & { valid: Valid }): Valid {
@@ -64,6 +65,8 @@ function compactBytes(column: BytesColumn): BytesColumn {
   if (size * 2 >= column.bytes.length) {
     return column;
   }
+  hold(size + column.length * 8);
+  spend(size);
   const bytes = new Uint8Array(size);
   const starts = new Uint32Array(column.length);
   const ends = new Uint32Array(column.length);
@@ -77,6 +80,8 @@ function compactBytes(column: BytesColumn): BytesColumn {
 }
 
 function joinBytes(left: Uint8Array, right: Uint8Array): Uint8Array {
+  hold(left.length + right.length);
+  spend(left.length + right.length);
   const bytes = new Uint8Array(left.length + right.length);
   bytes.set(left, 0);
   bytes.set(right, left.length);
@@ -127,6 +132,8 @@ export function appendColumns(left: Column, right: Column): Column {
   }
   const lengths = [left.length, right.length] as const;
   const length = left.length + right.length;
+  spend(length * 9);
+  hold(length * 9);
   if (left.kind === 'states' && right.kind === 'states') {
     const states = newStates(length);
     states.set(left.states, 0);

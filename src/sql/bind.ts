@@ -15,6 +15,7 @@ import { bindCall } from './functions/table.ts';
 import { compileLike } from './like.ts';
 import { bindParameter } from './parameters.ts';
 import { bindLiteral, textType } from './literals.ts';
+import { metered } from './meter.ts';
 import { fold, junction, negation, nullLiteral, nullType, shared } from './node.ts';
 import type { Scope } from './scope.ts';
 import { findField, momentNow } from './scope.ts';
@@ -246,8 +247,9 @@ function resultType(root: Bound): DataType {
  */
 export function bindExpression(expression: Expression, scope: Scope): BoundExpression {
   const now = scope.now ?? momentNow();
-  const root = folding(() => bindNode(expression, { ...scope, now }));
-  return Object.freeze({ type: resultType(root), source: expression, root });
+  const { budget } = scope;
+  const root = metered(budget, () => folding(() => bindNode(expression, { ...scope, now })));
+  return Object.freeze({ type: resultType(root), source: expression, root, budget });
 }
 
 /**
@@ -260,6 +262,7 @@ export function bindPredicate(expression: Expression, scope: Scope): BoundExpres
   if (expression.kind !== 'call') {
     return bindExpression(expression, statement);
   }
-  const root = folding(() => callOf(expression, statement, true));
-  return Object.freeze({ type: resultType(root), source: expression, root });
+  const { budget } = scope;
+  const root = metered(budget, () => folding(() => callOf(expression, statement, true)));
+  return Object.freeze({ type: resultType(root), source: expression, root, budget });
 }

@@ -4,6 +4,7 @@ import type { Column } from './column.ts';
 import type { ComparisonOperator, Expression, IsTest } from './expression.ts';
 import type { LikeMatcher } from './like.ts';
 import type { Membership } from './membership.ts';
+import type { EvaluationBudget } from './meter.ts';
 import type { Scalar } from './scalar.ts';
 
 /** What the nodes of a bound tree share. */
@@ -127,6 +128,8 @@ export interface BoundExpression {
   /** The type of the vector that `evaluate` gives. */
   readonly type: DataType;
   readonly source: Expression;
+  /** What evaluating it may use. */
+  readonly budget?: EvaluationBudget | undefined;
   readonly root: Bound;
 }
 

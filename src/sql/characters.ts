@@ -1,3 +1,5 @@
+import { spend } from './meter.ts';
+
 /** Whether a text has characters outside the basic plane, which take two UTF-16 units. */
 function hasPairs(text: string): boolean {
   return /[\uD800-\uDBFF]/.test(text);
@@ -47,6 +49,7 @@ export function trimCharacters(
 function trimmedStart(text: string, trimmed: ReadonlySet<string>): number {
   let from = 0;
   while (from < text.length && trimmed.has(text.slice(from, from + unitsAt(text, from)))) {
+    spend(16);
     from += unitsAt(text, from);
   }
   return from;
@@ -59,6 +62,7 @@ function trimmedEnd(text: string, trimmed: ReadonlySet<string>, from: number): n
     if (to <= from || !trimmed.has(text.slice(to - units, to))) {
       return to;
     }
+    spend(16);
     to -= units;
   }
 }

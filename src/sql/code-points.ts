@@ -1,3 +1,4 @@
+import { hold, spend } from './meter.ts';
 import { foldCase } from './like.ts';
 
 /** Room for the code points of one text; it grows with the longest one. */
@@ -7,7 +8,9 @@ export class CodePoints {
 
   /** Decodes the bytes from `start` to `end`, which are UTF-8. */
   read(bytes: Uint8Array, start: number, end: number, ignoreCase: boolean): void {
+    spend(end - start);
     if (this.codes.length < end - start) {
+      hold((end - start) * 4);
       this.codes = new Uint32Array(end - start);
     }
     let length = 0;

@@ -1,5 +1,9 @@
 import type { BytesColumn } from './column.ts';
+import { spend } from './meter.ts';
 import type { Form, Outcome } from './compare-numbers.ts';
+
+/** Comparing fewer bytes is counted with the row. */
+const LONG = 64;
 
 /**
  * Less than, equal to or greater than zero, as the one value is to the other.
@@ -19,9 +23,11 @@ export function orderBytes(
   for (let at = 0; at < shared; at++) {
     const difference = left.bytes[from + at]! - right.bytes[to + at]!;
     if (difference !== 0) {
+      if (at > LONG) spend(at);
       return difference;
     }
   }
+  if (shared > LONG) spend(shared);
   return length - otherLength;
 }
 
@@ -31,6 +37,7 @@ export function equalBytes(column: BytesColumn, row: number, literal: Uint8Array
   if (column.ends[row]! - from !== literal.length) {
     return false;
   }
+  if (literal.length > LONG) spend(literal.length);
   for (let at = 0; at < literal.length; at++) {
     if (column.bytes[from + at] !== literal[at]) {
       return false;

@@ -13,7 +13,7 @@ import type { Column } from './column.ts';
 import { statesColumn, truth, validOf } from './column.ts';
 import { compareColumns, compareToLiteral } from './compare.ts';
 import type { Frame } from './frame.ts';
-import { dictionaryFrame, subFrame } from './frame.ts';
+import { constantFrame, dictionaryFrame, subFrame } from './frame.ts';
 import { testLike } from './like-column.ts';
 import {
   andStates,
@@ -26,6 +26,7 @@ import {
   testIs,
 } from './logic.ts';
 import { testMembership } from './membership.ts';
+import { heldNow, hold, pin, settle, sizeOf, spend } from './meter.ts';
 import { readField } from './read.ts';
 import { constantColumn } from './scalar.ts';
 import { takeRows } from './take.ts';
@@ -135,7 +136,10 @@ function evaluateCall(node: BoundCall, frame: Frame): Column {
 function evaluateShared(node: Bound & { kind: 'shared' }, frame: Frame): Column {
   const known = frame.recall(node);
   const column = known ?? evaluateNode(node.operand, frame);
-  frame.remember(node, column);
+  if (known === undefined) {
+    frame.remember(node, column);
+    pin(Math.min(sizeOf(column), heldNow()));
+  }
   return column;
 }
 
@@ -198,5 +202,52 @@ function evaluateEncoded(node: Bound, frame: Frame): Column | undefined {
 
 /** The values of a node for the rows of a frame. Throws SqlError `overflow`, `value` or `limit`. */
 export function evaluateNode(node: Bound, frame: Frame): Column {
+  if (node.kind === 'literal' || node.kind === 'column') {
+    return evaluators[node.kind](node as never, frame);
+  }
+  spend(frame.length * ROW_BYTES);
+  const before = heldNow();
+  const column = evaluateConstant(node, frame) ?? evaluateRows(node, frame);
+  settle(before, column);
+  return column;
+}
+
+/** Work of a node for one row, beside what its kernel counts. */
+const ROW_BYTES = 8;
+
+function evaluateRows(node: Bound, frame: Frame): Column {
+  hold(frame.length * ROW_BYTES);
   return evaluateEncoded(node, frame) ?? evaluators[node.kind](node as never, frame);
+}
+
+/** Whether no column is below a node. Known once per node. */
+const constants = new WeakMap<Bound, boolean>();
+
+function isConstant(node: Bound): boolean {
+  if (node.kind === 'literal' || node.kind === 'column') {
+    return node.kind === 'literal';
+  }
+  let known = constants.get(node);
+  if (known === undefined) {
+    constants.set(node, (known = boundChildren(node).every(isConstant)));
+  }
+  return known;
+}
+
+/** The one row of a constant that was too much work to compute when it was bound. */
+const computed = new WeakMap<Bound, { readonly column: Column; readonly bytes: number }>();
+
+/** A constant is computed once, for one row, and stands in all of them. */
+function evaluateConstant(node: Bound, frame: Frame): Column | undefined {
+  if (frame.length <= 1 || !isConstant(node)) {
+    return undefined;
+  }
+  let made = computed.get(node);
+  if (made === undefined) {
+    const column = evaluateNode(node, constantFrame(1));
+    made = { column, bytes: Math.min(sizeOf(column), heldNow()) };
+    computed.set(node, made);
+  }
+  pin(made.bytes);
+  return takeRows(made.column, new Uint32Array(frame.length));
 }

@@ -8,6 +8,7 @@ import { SqlError } from './errors.ts';
 import { evaluateNode } from './evaluate-node.ts';
 import { batchFrame } from './frame.ts';
 import { countTrue, rowsThatAre, statesOf } from './logic.ts';
+import { metered } from './meter.ts';
 import { readValid } from './read.ts';
 import { familyOf, typeName } from './types.ts';
 import { vectorOf } from './write.ts';
@@ -68,7 +69,9 @@ export function evaluate(bound: BoundExpression, batch: RecordBatch): Vector {
   if (stored !== undefined) {
     return new Vector([stored]);
   }
-  return vectorOf(evaluateNode(bound.root, batchFrame(batch)), bound.type);
+  return metered(bound.budget, () =>
+    vectorOf(evaluateNode(bound.root, batchFrame(batch)), bound.type),
+  );
 }
 
 /**
@@ -76,7 +79,7 @@ export function evaluate(bound: BoundExpression, batch: RecordBatch): Vector {
  * are left out. Throws SqlError `type` when the expression is no predicate.
  */
 export function selectRows(bound: BoundExpression, batch: RecordBatch): Uint32Array {
-  return rowsThatAre(judgedStates(bound, batch), truth.true);
+  return metered(bound.budget, () => rowsThatAre(judgedStates(bound, batch), truth.true));
 }
 
 /** How many rows `selectRows` would give. */
@@ -87,7 +90,7 @@ export function countSelected(bound: BoundExpression, batch: RecordBatch): numbe
     const count = countToLiteral(root.operator, column, root.right.value);
     if (count !== null) return count;
   }
-  return countTrue(judgedStates(bound, batch));
+  return metered(bound.budget, () => countTrue(judgedStates(bound, batch)));
 }
 
 function judgedStates(bound: BoundExpression, batch: RecordBatch): Uint8Array {

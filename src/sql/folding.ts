@@ -1,37 +1,58 @@
-import { SqlError } from './errors.ts';
-import { maxFolded } from './limits.ts';
-import type { Scalar } from './scalar.ts';
+import { maxFoldedWork } from './limits.ts';
+import type { EvaluationBudget } from './meter.ts';
+import { metered } from './meter.ts';
 
-/** What is left for the expression that is being bound: that is done in one go, so there is one at a time. */
-let left = Infinity;
+/** Thrown inside of this file only: computing a constant would keep others waiting. */
+class FoldLimit extends Error {}
 
-/** Binds an expression of which the parts that are the same for all rows may take so much work and no more. */
-export function folding<Result>(bind: () => Result): Result {
-  if (left !== Infinity) return bind();
-  left = maxFolded;
-  try {
-    return bind();
-  } finally {
-    left = Infinity;
+/** Work that is left for the constants of one expression. */
+class FoldBudget implements EvaluationBudget {
+  #left = maxFoldedWork;
+
+  run<Result>(work: () => Result): Result {
+    return work();
+  }
+
+  charge(bytes: number): void {
+    if (bytes > this.#left) this.#end();
+  }
+
+  release(): void {
+    return undefined;
+  }
+
+  work(bytes: number): void {
+    this.#left -= bytes;
+    if (this.#left < 0) this.#end();
+  }
+
+  /** Nothing more is folded: what was tried is not undone. */
+  #end(): never {
+    this.#left = 0;
+    throw new FoldLimit();
   }
 }
 
-/**
- * Counts what a call was computed from, and its value. There may be thousands of calls in an
- * expression, each with a value that is as long as one may be.
- */
-export function countFolded(name: string, values: readonly Scalar[], position: number): void {
-  const sizes = values.map(sizeOf);
-  left -= sizes.reduce((sum, size) => sum + size, 0);
-  // Each character of one is compared with each of the other.
-  if (name === 'levenshtein') left -= sizes[0]! * sizes[1]!;
-  if (left >= 0) return;
-  const message = `expected at most ${maxFolded} characters and elements in what is the same for all rows, found more`;
-  throw new SqlError('limit', message, position);
+/** That of the expression that is being bound: binding waits for nothing, so there is one at a time. */
+let open: FoldBudget | undefined;
+
+/** Binds an expression; what is the same for all rows may take so much work, and is evaluated with the rows otherwise. */
+export function folding<Result>(bind: () => Result): Result {
+  if (open !== undefined) return bind();
+  open = new FoldBudget();
+  try {
+    return bind();
+  } finally {
+    open = undefined;
+  }
 }
 
-function sizeOf(value: Scalar): number {
-  if (typeof value === 'string' || value instanceof Uint8Array) return value.length;
-  if (typeof value !== 'object' || value === null || !('kind' in value)) return 1;
-  return value.kind === 'list' ? value.child.length : value.length;
+/** The value of a constant; undefined when it takes more work than is left. */
+export function folded<Value>(compute: () => Value): Value | undefined {
+  try {
+    return metered(open ?? new FoldBudget(), compute);
+  } catch (error) {
+    if (error instanceof FoldLimit) return undefined;
+    throw error;
+  }
 }

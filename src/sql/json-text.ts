@@ -1,3 +1,5 @@
+import { spend } from './meter.ts';
+
 /** A piece of a path into a JSON value: the name of a member or, counted from 0, the place of an element. */
 export type JsonStep = string | number;
 
@@ -29,6 +31,7 @@ class JsonWalk {
     pattern.lastIndex = this.at;
     const found = pattern.exec(this.#json)?.[0];
     if (found === undefined) throw new NoJson();
+    spend(found.length + 8);
     this.at += found.length;
     return found;
   }
@@ -172,6 +175,7 @@ export function compactJson(json: string): string {
   const walk = new JsonWalk(json);
   const pieces: string[] = [];
   for (let next = walk.peek(); next !== ''; next = walk.peek()) {
+    spend(8);
     pieces.push(next === '"' ? walk.text() : next);
     if (next !== '"') walk.at++;
   }

@@ -1,6 +1,7 @@
 import type { DataType } from 'apache-arrow';
 import type { BytesColumn, Column, ListColumn, StructColumn } from './column.ts';
 import { isValid } from './column.ts';
+import { spend } from './meter.ts';
 import { elementType } from './types.ts';
 
 /** A text of a row that only equal values of the column's type share; nulls are alike. */
@@ -11,6 +12,7 @@ function bytesKey({ bytes, starts, ends }: BytesColumn): Key {
   return (row) => {
     const start = starts[row]!;
     const size = ends[row]! - start;
+    spend(size + 16);
     const own = Buffer.from(bytes.buffer, bytes.byteOffset + start, size);
     return `${size}:${own.toString('latin1')}`;
   };
@@ -49,8 +51,14 @@ function presentKey(column: Column, type: DataType): Key {
   return 'values' in column ? (row) => String(column.values[row]!) : () => '';
 }
 
+/** Work of a key beside its bytes. */
+const KEY_BYTES = 32;
+
 /** The keys of a column's rows, by which values are found in sets. */
 export function keysOf(column: Column, type: DataType): Key {
   const key = presentKey(column, type);
-  return (row) => (isValid(column, row) ? key(row) : 'null');
+  return (row) => {
+    spend(KEY_BYTES);
+    return isValid(column, row) ? key(row) : 'null';
+  };
 }

@@ -3,6 +3,7 @@ import { bothValid, maskStates, newStates, statesColumn, truth, validOf } from '
 import type { LikeMatcher } from './like.ts';
 import { compileLike } from './like.ts';
 import { CodePoints } from './code-points.ts';
+import { room, spend } from './meter.ts';
 import { textAt } from './text.ts';
 
 /** What one LIKE needs beside its columns. */
@@ -22,6 +23,7 @@ function test(
 ): boolean {
   const start = column.starts[row]!;
   const end = column.ends[row]!;
+  spend((end - start) * (matcher.needsCharacters ? 8 : 2));
   if (!matcher.needsCharacters) {
     return matcher.matches(column.bytes, start, end);
   }
@@ -38,6 +40,8 @@ function matcherByRow(
   return (row) => {
     const text = textAt(patterns, row);
     if (last?.text !== text) {
+      spend(text.length * 32);
+      room(text.length * 64);
       last = { text, matcher: compileLike(text, escape, ignoreCase, position) };
     }
     return last.matcher;

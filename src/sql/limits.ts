@@ -25,11 +25,8 @@ export const maxTextBytes = 402_653_184;
 /** The most characters of one value that a function may make longer than its arguments. */
 export const maxTextLengthen = 67_108_864;
 
-/**
- * The most characters and elements that all calls with constant arguments take and give, those of values in
- * between included: they are computed when an expression is bound, whoever waits.
- */
-export const maxFolded = 268_435_456;
+/** The most bytes of work for what is the same for all rows, while an expression is bound. */
+export const maxFoldedWork = 4_194_304;
 
 /** The most elements that one function may put into the lists of a batch. */
 export const maxListElements = 4_194_304;

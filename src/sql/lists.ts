@@ -1,4 +1,5 @@
 import type { Column, ListColumn } from './column.ts';
+import { hold, spend } from './meter.ts';
 import { takeRows } from './take.ts';
 
 /** The column as lists; nulls of no type become null lists. */
@@ -23,6 +24,8 @@ export function elementRows(lists: ListColumn): {
   for (let row = 0; row < lists.length; row++) {
     size += sizeOf(row);
   }
+  spend(size * 8);
+  hold(size * 8);
   const children = new Uint32Array(size);
   const owners = new Uint32Array(size);
   for (let row = 0, at = 0; row < lists.length; row++) {

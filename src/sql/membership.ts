@@ -1,6 +1,7 @@
 import type { BytesColumn, Column, StatesColumn } from './column.ts';
 import { maskStates, newStates, statesColumn, truth, validOf } from './column.ts';
 import { equalBytes } from './compare-bytes.ts';
+import { spend } from './meter.ts';
 import type { Scalar } from './scalar.ts';
 
 /** The literals of an IN list, hashed, so that the length of the list costs nothing per row. */
@@ -56,6 +57,7 @@ function markBytes(
   yes: number,
 ): void {
   for (let row = 0; row < into.length; row++) {
+    spend(column.ends[row]! - column.starts[row]!);
     const bucket = table.get(hashBytes(column.bytes, column.starts[row]!, column.ends[row]!));
     if (bucket?.some((member) => equalBytes(column, row, member)) === true) {
       into[row] = yes;

@@ -3,7 +3,7 @@ import { Null } from 'apache-arrow';
 import type { Bound, BoundLiteral, BoundShared, Kernel } from './bound.ts';
 import { boolType, boundChildren } from './bound.ts';
 import { SqlError } from './errors.ts';
-import { countFolded } from './folding.ts';
+import { folded } from './folding.ts';
 import { evaluateNode } from './evaluate-node.ts';
 import { constantFrame } from './frame.ts';
 import { maxArguments } from './limits.ts';
@@ -40,16 +40,16 @@ export function fold(node: Bound): Bound {
   if (value === undefined) {
     return Object.freeze(node);
   }
-  const parts = children.flatMap((child) => (child.kind === 'literal' ? [child.value] : []));
-  countFolded(node.kind === 'call' ? node.name : '', [...parts, value], node.position);
   return literal(node.type, value, node.position);
 }
 
-/** Undefined where it cannot be computed. */
+/** Undefined where it cannot be computed, or not while others wait. */
 function constantOf(node: Bound): Scalar | undefined {
   try {
-    const column = evaluateNode(node, constantFrame(1));
-    return scalarAt(column, 0, familyOf(node.type) === 'text');
+    return folded(() => {
+      const column = evaluateNode(node, constantFrame(1));
+      return scalarAt(column, 0, familyOf(node.type) === 'text');
+    });
   } catch (error) {
     if (error instanceof SqlError) {
       return undefined;

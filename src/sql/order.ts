@@ -1,6 +1,7 @@
 import type { Column, ListColumn, StructColumn } from './column.ts';
 import { isValid } from './column.ts';
 import { orderBytes } from './compare-bytes.ts';
+import { spend } from './meter.ts';
 import type { DataType } from 'apache-arrow';
 
 /** Below, equal to or above zero, as row `row` of the one column is to row `other` of the other. */
@@ -67,6 +68,9 @@ function orderPresent(left: Column, right: Column, type: DataType): Order {
   return numbers ? orderValues(left.values, right.values) : () => 0;
 }
 
+/** Work of a comparison beside that of long values. */
+const ORDER_BYTES = 8;
+
 /**
  * The order of the values of two columns of one type, whatever it is: lists by their
  * elements, structs by their fields. Nulls are alike and less than every value.
@@ -74,6 +78,7 @@ function orderPresent(left: Column, right: Column, type: DataType): Order {
 export function orderOf(left: Column, right: Column, type: DataType): Order {
   const order = orderPresent(left, right, type);
   return (row, other) => {
+    spend(ORDER_BYTES);
     const [x, y] = [isValid(left, row), isValid(right, other)];
     return x && y ? order(row, other) : Number(x) - Number(y);
   };

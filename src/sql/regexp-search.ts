@@ -1,9 +1,14 @@
+import { spend } from './meter.ts';
+import { COMPILE_BYTES } from './regexp.ts';
 import { parseRegexp } from './parse-regexp.ts';
 import type { Side } from './regexp-alphabet.ts';
 import { Alphabet, assertions, side } from './regexp-alphabet.ts';
 import type { RegexpProgram } from './regexp-program.ts';
 import { compileProgram } from './regexp-program.ts';
 import type { RegexpFlags } from './regexp-tree.ts';
+
+/** Work of one step of a program for one character. */
+const STEP_BYTES = 16;
 
 /** A way through the program, with the places that its groups were found at. */
 interface Thread {
@@ -33,6 +38,7 @@ export class RegexpSearch {
 
   /** Throws SqlError as `compileRegexp` does. */
   constructor(pattern: string, flags: RegexpFlags, position: number) {
+    spend(COMPILE_BYTES + pattern.length * 64);
     const { root, groups, names } = parseRegexp(pattern, flags, position);
     this.#program = compileProgram(root, position, true);
     this.#alphabet = new Alphabet(this.#program);
@@ -48,6 +54,7 @@ export class RegexpSearch {
     let match: Match | undefined;
     for (let at = from; at <= length; at++) {
       this.scanned++;
+      spend(STEP_BYTES * (1 + threads.length));
       if (match === undefined) {
         this.#begin(threads, codes, length, at);
       }
@@ -97,6 +104,7 @@ export class RegexpSearch {
       return;
     }
     this.#marks[step] = this.#mark;
+    spend(STEP_BYTES + this.#slots);
     const now = this.#program.steps[step]!;
     switch (now.kind) {
       case 'jump':

@@ -1,9 +1,13 @@
+import { spend } from './meter.ts';
 import { parseRegexp } from './parse-regexp.ts';
 import type { RegexpProgram } from './regexp-program.ts';
 import { compileProgram } from './regexp-program.ts';
 import type { CharacterClass, Side } from './regexp-alphabet.ts';
 import { Alphabet, assertions, side } from './regexp-alphabet.ts';
 import type { RegexpFlags } from './regexp-tree.ts';
+
+/** Work of making an expression ready, beside its length. */
+export const COMPILE_BYTES = 4_096;
 
 /** The steps that the text so far leads to, before the next character is known. */
 interface State {
@@ -15,6 +19,9 @@ interface State {
 
 /** The most steps of all states that are remembered; beyond it the states are made anew. */
 const maxRememberedSteps = 100_000;
+
+/** Work of one step of a program for one character. */
+const STEP_BYTES = 16;
 
 /** How often the states may be forgotten before they are no longer remembered at all. */
 const maxForgotten = 3;
@@ -46,6 +53,7 @@ class Matcher {
 
   /** Whether any part of the text matches; `codes` are its code points up to `length`. */
   matches(codes: Uint32Array, length: number): boolean {
+    spend(length);
     let state = this.#first;
     for (let at = 0; at <= length; at++) {
       if (this.#forgotten > maxForgotten) {
@@ -91,6 +99,7 @@ class Matcher {
     found: CharacterClass,
   ): number[] | null {
     const taking: number[] = [];
+    spend(64 + steps.length * STEP_BYTES);
     this.#newMark();
     for (const step of steps) {
       if (this.#follow(step, before, found, taking)) {
@@ -190,6 +199,7 @@ export function compileRegexp(
   flags: RegexpFlags,
   position: number,
 ): RegexpMatcher {
+  spend(COMPILE_BYTES + pattern.length * 64);
   const { root } = parseRegexp(pattern, flags, position);
   return new Matcher(compileProgram(root, position));
 }

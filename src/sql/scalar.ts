@@ -2,6 +2,7 @@ import type { DataType } from 'apache-arrow';
 import type { Column, ListColumn, NumberColumn } from './column.ts';
 import { isValid, newStates, statesColumn, structColumn, truth } from './column.ts';
 import type { Interval } from './expression.ts';
+import { hold } from './meter.ts';
 import { storageOf } from './storage.ts';
 import { takeRows } from './take.ts';
 import { elementType } from './types.ts';
@@ -100,6 +101,7 @@ const constants: Readonly<Record<Column['kind'], (constant: Constant) => Column>
 
 /** A column of `length` rows that all have the value. */
 export function constantColumn(type: DataType, value: Scalar, length: number): Column {
+  hold(length * 9);
   const valid = value === null ? new Uint8Array(length) : null;
   return constants[storageOf(type).kind]({ type, value, length, valid });
 }

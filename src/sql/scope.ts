@@ -1,6 +1,7 @@
 import type { Field } from 'apache-arrow';
 import { excerpt, SqlError } from './errors.ts';
 import type { Name } from './expression.ts';
+import type { EvaluationBudget } from './meter.ts';
 import { nearestNames } from './nearest.ts';
 import type { Parameter } from './parameters.ts';
 
@@ -12,6 +13,8 @@ export interface Scope {
   readonly now?: bigint;
   /** What `$1`, `$2` and so on stand for; none where nothing gives them, as over HTTP. */
   readonly parameters?: readonly Parameter[];
+  /** What evaluating the expression may use; without it only the limits of the language hold. */
+  readonly budget?: EvaluationBudget;
 }
 
 /** This moment in nanoseconds since 1970, for all expressions of a statement. */

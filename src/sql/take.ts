@@ -8,6 +8,7 @@ import type {
   NumberArray,
   Valid,
 } from './column.ts';
+import { hold, spend } from './meter.ts';
 import { newStates, statesColumn, structColumn } from './column.ts';
 
 function takeValid(valid: Valid, rows: Uint32Array): Valid {
@@ -111,5 +112,8 @@ const takers: Takers = {
 
 /** The given rows of a column, in the given order; a row may come more than once. */
 export function takeRows(column: Column, rows: Uint32Array): Column {
+  const width = column.kind === 'wide' ? 40 : 9;
+  spend(rows.length * width);
+  hold(rows.length * width);
   return takers[column.kind](column as never, rows);
 }

@@ -2,10 +2,15 @@ import type { BytesColumn, Column, Valid } from './column.ts';
 import { bothValid, validOf } from './column.ts';
 import { SqlError } from './errors.ts';
 import { maxTextBytes } from './limits.ts';
+import { hold, room, spend } from './meter.ts';
+
+/** Work of a text beside its bytes. */
+const TEXT_BYTES = 16;
 
 /** The text of a row. */
 export function textAt(column: BytesColumn, row: number): string {
   const start = column.starts[row]!;
+  spend(column.ends[row]! - start + TEXT_BYTES);
   const { buffer, byteOffset } = column.bytes;
   return Buffer.from(buffer, byteOffset + start, column.ends[row]! - start).toString('utf8');
 }
@@ -16,6 +21,9 @@ export function textTooLong(position: number): SqlError {
   return new SqlError('limit', message, position);
 }
 
+/** A text of so many UTF-16 units is measured before room is made for it. */
+const EXACT_FROM = 2 ** 16;
+
 /** Collects texts into one run of bytes. */
 class TextBuilder {
   readonly #starts: Uint32Array;
@@ -24,6 +32,7 @@ class TextBuilder {
   #size = 0;
 
   constructor(length: number) {
+    hold(length * 24 + 1024);
     this.#starts = new Uint32Array(length);
     this.#ends = new Uint32Array(length);
     this.#bytes = Buffer.allocUnsafeSlow(Math.max(1024, length * 16));
@@ -31,7 +40,8 @@ class TextBuilder {
 
   /** Makes `text` the value of a row. Throws SqlError `limit` when all texts pass 256 MiB. */
   set(row: number, text: string, position: number): void {
-    const most = text.length * 3;
+    spend(text.length + TEXT_BYTES);
+    const most = text.length < EXACT_FROM ? text.length * 3 : Buffer.byteLength(text);
     if (this.#size + most > this.#bytes.length) {
       this.#grow(this.#size + most, position);
     }
@@ -44,10 +54,13 @@ class TextBuilder {
   }
 
   #grow(needed: number, position: number): void {
-    if (this.#size > maxTextBytes) {
+    if (needed > maxTextBytes + EXACT_FROM * 3) {
       throw textTooLong(position);
     }
-    const larger = Buffer.allocUnsafeSlow(Math.max(needed, this.#bytes.length * 2));
+    const size = Math.max(needed, Math.min(this.#bytes.length * 2, maxTextBytes + EXACT_FROM * 3));
+    room(size);
+    const larger = Buffer.allocUnsafeSlow(size);
+    hold(size - this.#bytes.length);
     larger.set(this.#bytes.subarray(0, this.#size));
     this.#bytes = larger;
   }

@@ -15,6 +15,7 @@ import { appendAll } from './append.ts';
 import { isValid, truth, validOf } from './column.ts';
 import { SqlError } from './errors.ts';
 import { maxTextBytes, maxWrittenElements } from './limits.ts';
+import { hold, spend } from './meter.ts';
 import { constantColumn } from './scalar.ts';
 import { takeRows } from './take.ts';
 import { elementType, typeName } from './types.ts';
@@ -112,9 +113,11 @@ function packedBytes(column: BytesColumn, offsets: Int32Array): Uint8Array {
   if (valid === null && length > 0 && isContiguous(column)) {
     return bytes.subarray(starts[0], ends[length - 1]);
   }
+  hold(offsets[length]!);
   const packed = new Uint8Array(offsets[length]!);
   for (let row = 0; row < length; row++) {
     const from = offsets[row]!;
+    spend(offsets[row + 1]! - from);
     packed.set(bytes.subarray(starts[row], starts[row]! + offsets[row + 1]! - from), from);
   }
   return packed;
@@ -187,6 +190,8 @@ function viewData(
 
 /** The rows of a list's child in the order of the lists, without those of no list. */
 function packedChild(column: ListColumn, offsets: Int32Array): Column {
+  hold(offsets[column.length]! * 4);
+  spend(offsets[column.length]! * 4);
   const rows = new Uint32Array(offsets[column.length]!);
   for (let row = 0; row < column.length; row++) {
     for (let at = offsets[row]!; at < offsets[row + 1]!; at++) {

@@ -14,7 +14,8 @@ import { sameType, typeName } from '../../arrow/types.ts';
 import { CatalogError } from '../../protocol/errors.ts';
 import { columnPath } from '../query/column-path.ts';
 import { ROW_ID, ROW_OFFSET, withComputed } from '../query/computed-columns.ts';
-import { bindAssigned, valuesOf, type Formula } from '../query/formula.ts';
+import type { Statement } from '../query/statement.ts';
+import { bindAssigned, valuesAway, type Formula } from '../query/formula.ts';
 
 /** A column and the SQL expression that its new values come from. */
 export type Update = readonly [column: string, expression: string];
@@ -34,7 +35,7 @@ export interface Assignment {
 export function bindUpdates(
   updates: readonly Update[],
   schema: Schema,
-  now: bigint,
+  statement: Statement,
 ): readonly Assignment[] {
   const fields = withComputed(schema, [ROW_ID, ROW_OFFSET]);
   const seen = new Set<string>();
@@ -52,14 +53,17 @@ export function bindUpdates(
     seen.add(field.name);
     return {
       field,
-      formula: bindAssigned(`column "${field.name}"`, expression, fields, field.type, now),
+      formula: bindAssigned(`column "${field.name}"`, expression, fields, field.type, statement),
     };
   });
 }
 
 /** The new values of a column for the rows of a batch, in the column's own type. */
-export function assignedData({ field, formula }: Assignment, batch: RecordBatch): Data {
-  const [data] = valuesOf(formula, batch).data;
+export async function assignedData(
+  { field, formula }: Assignment,
+  batch: RecordBatch,
+): Promise<Data> {
+  const [data] = (await valuesAway(formula, batch)).data;
   if (data === undefined || DataType.isNull(data.type)) return nullsOf(field.type, batch.numRows);
   return asStored(data, field);
 }

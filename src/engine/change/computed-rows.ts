@@ -2,6 +2,7 @@ import type { Field, RecordBatch, Schema } from 'apache-arrow';
 import { batchOfData } from '../../arrow/batch.ts';
 import { schemaOf } from '../../arrow/nested-type.ts';
 import { conform } from '../../arrow/types.ts';
+import type { Statement } from '../query/statement.ts';
 import { expressionOf } from '../table/computed-column.ts';
 import type { Incoming } from '../table/incoming.ts';
 import { checkConforms } from '../table/schema-match.ts';
@@ -12,12 +13,16 @@ import { ComputedColumns } from './computed-values.ts';
  * get their values; those that it does keep what it says.
  * @throws CatalogError TableSchemaValidationError for rows that do not fit the table.
  */
-export function incomingRows(incoming: Incoming, table: Schema): AsyncIterable<RecordBatch> {
+export function incomingRows(
+  incoming: Incoming,
+  table: Schema,
+  statement?: Statement,
+): AsyncIterable<RecordBatch> {
   const sent = new Set(incoming.schema.fields.map(({ name }) => name));
   const open = withoutComputed(table, sent);
   checkConforms(incoming.schema, open);
   if (open === table) return incoming.batches;
-  const computed = new ComputedColumns(table, ({ field }) => sent.has(field.name));
+  const computed = new ComputedColumns(table, ({ field }) => sent.has(field.name), statement);
   return filledRows(incoming.batches, open, table, computed);
 }
 
@@ -39,6 +44,6 @@ async function* filledRows(
 ): AsyncGenerator<RecordBatch> {
   for await (const batch of batches) {
     const { data, numRows } = conform(batch, open);
-    yield batchOfData(table, computed.filled(data.children, numRows), numRows);
+    yield batchOfData(table, await computed.filled(data.children, numRows), numRows);
   }
 }

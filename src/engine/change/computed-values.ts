@@ -3,6 +3,7 @@ import { batchOfData } from '../../arrow/batch.ts';
 import { schemaOf } from '../../arrow/nested-type.ts';
 import { CatalogError } from '../../protocol/errors.ts';
 import { bindAssigned, bindFormula } from '../query/formula.ts';
+import type { Statement } from '../query/statement.ts';
 import { expressionOf } from '../table/computed-column.ts';
 import { assignedData, type Assignment } from './assignment.ts';
 
@@ -12,18 +13,23 @@ export function storedFields(schema: Schema): readonly Field[] {
 }
 
 /** What a column is computed from, bound to the columns of its table. */
-export function computedAssignment(field: Field, schema: Schema): Assignment | undefined {
+export function computedAssignment(
+  field: Field,
+  schema: Schema,
+  statement?: Statement,
+): Assignment | undefined {
   const text = expressionOf(field);
   if (text === undefined) return undefined;
   const source = `computed column ${JSON.stringify(field.name)}`;
   // It is bound by itself too: a column that is missing is then found at its place in the SQL.
-  bindFormula(source, text, storedFields(schema));
-  return { field, formula: bindAssigned(source, text, storedFields(schema), field.type) };
+  bindFormula(source, text, storedFields(schema), statement);
+  const formula = bindAssigned(source, text, storedFields(schema), field.type, statement);
+  return { field, formula };
 }
 
 /** The values of a computed column. @throws CatalogError for a value that cannot be computed, or null where none may be. */
-export function computedData(assignment: Assignment, rows: RecordBatch): Data {
-  const data = assignedData(assignment, rows);
+export async function computedData(assignment: Assignment, rows: RecordBatch): Promise<Data> {
+  const data = await assignedData(assignment, rows);
   const { name, nullable } = assignment.field;
   if (nullable || data.nullCount === 0) return data;
   throw new CatalogError(
@@ -38,10 +44,10 @@ export class ComputedColumns {
   readonly #computed: readonly (readonly [position: number, assignment: Assignment])[];
 
   /** @param isGiven Whether the rows have the value of a column already. */
-  constructor(schema: Schema, isGiven: (assignment: Assignment) => boolean) {
+  constructor(schema: Schema, isGiven: (assignment: Assignment) => boolean, statement?: Statement) {
     this.#schema = schema;
     this.#computed = schema.fields.flatMap((field, position) => {
-      const assignment = computedAssignment(field, schema);
+      const assignment = computedAssignment(field, schema, statement);
       return assignment === undefined || isGiven(assignment)
         ? []
         : [[position, assignment] as const];
@@ -52,13 +58,14 @@ export class ComputedColumns {
    * The columns of a table's rows, with what is computed in its place.
    * @throws CatalogError for a value that cannot be computed.
    */
-  filled(columns: readonly Data[], rows: number): Data[] {
+  async filled(columns: readonly Data[], rows: number): Promise<Data[]> {
     const next = [...columns];
     if (this.#computed.length === 0) return next;
     const fields = columns.map(({ type }, at) => this.#schema.fields[at]!.clone({ type }));
     const batch = batchOfData(schemaOf(fields), next, rows);
-    const values = this.#computed.map(([, assignment]) => computedData(assignment, batch));
-    this.#computed.forEach(([position], at) => (next[position] = values[at]!));
+    for (const [position, assignment] of this.#computed) {
+      next[position] = await computedData(assignment, batch);
+    }
     return next;
   }
 }

@@ -1,6 +1,6 @@
-import { momentNow } from '../../sql/scope.ts';
 import { ROW_ID, ROW_OFFSET, withComputed } from '../query/computed-columns.ts';
 import { bindPredicate } from '../query/formula.ts';
+import { ownStatement } from '../query/statement.ts';
 import type { FragmentReader } from '../table/fragment-reader.ts';
 import type { Derive } from './derived-commit.ts';
 import { Removal } from './removal.ts';
@@ -11,13 +11,16 @@ import { physicalRows, RowFinder } from './row-finder.ts';
  * @returns How many rows it deleted.
  * @throws CatalogError TableColumnNotFound or InvalidInput for what is wrong with the predicate.
  */
-export function deleteRows(reader: FragmentReader, predicate: string): Derive<bigint> {
+export function deleteRows(
+  reader: FragmentReader,
+  predicate: string,
+  statement = ownStatement(),
+): Derive<bigint> {
   const finder = new RowFinder(reader);
   const removal = new Removal(reader);
-  const now = momentNow();
   return async (base, wrote, flushes) => {
     const fields = withComputed(base.schema, [ROW_ID, ROW_OFFSET]);
-    const formula = bindPredicate('predicate', predicate, fields, now);
+    const formula = bindPredicate('predicate', predicate, fields, statement);
     const gone = new Map(
       (await finder.find(base, formula)).map(({ fragment, found }) => [
         fragment,

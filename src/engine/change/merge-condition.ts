@@ -5,7 +5,8 @@ import { schemaOf } from '../../arrow/nested-type.ts';
 import { fieldIndex } from '../../arrow/select.ts';
 import { fieldsUsed } from '../../sql/columns.ts';
 import { ROW_ID, ROW_OFFSET, withComputed } from '../query/computed-columns.ts';
-import { bindPredicate, rowsWhere, type Formula } from '../query/formula.ts';
+import type { Statement } from '../query/statement.ts';
+import { bindPredicate, rowsAway, type Formula } from '../query/formula.ts';
 
 /** The rows whose columns a condition calls by the name of their side, as `source.a`. */
 export type Side = 'source' | 'target';
@@ -31,9 +32,12 @@ export function bindPairCondition(
   text: string,
   source: Schema,
   target: Schema,
-  now: bigint,
+  statement: Statement,
 ): Condition {
-  return bindSides({ label, text, now }, [], { source: source.fields, target: target.fields });
+  return bindSides({ label, text, statement }, [], {
+    source: source.fields,
+    target: target.fields,
+  });
 }
 
 /**
@@ -45,11 +49,11 @@ export function bindRowCondition(
   label: string,
   text: string,
   target: Schema,
-  now: bigint,
+  statement: Statement,
 ): Condition {
   const plain = withComputed(target, [ROW_ID, ROW_OFFSET]);
   const hidden = target.fields.some(({ name }) => name === 'target');
-  return bindSides({ label, text, now }, plain, hidden ? {} : { target: target.fields });
+  return bindSides({ label, text, statement }, plain, hidden ? {} : { target: target.fields });
 }
 
 /** The columns of a side that a condition reads. */
@@ -58,16 +62,22 @@ export function namesOf(condition: Condition, side: Side): readonly string[] {
   return [...plain, ...(condition.sides.get(side) ?? [])];
 }
 
-/** A condition as the request has it, and the moment that it sees. */
+/** A condition as the request has it. */
 interface Written {
   readonly label: string;
   readonly text: string;
-  readonly now: bigint;
+  readonly statement: Statement;
 }
 
 /** It is bound once more over the columns that it reads, so that only they need be there. */
-function bindSides({ label, text, now }: Written, plain: readonly Field[], all: Sides): Condition {
-  const used = fieldsUsed(bindPredicate(label, text, [...plain, ...sideFields(all)], now).bound);
+function bindSides(
+  { label, text, statement }: Written,
+  plain: readonly Field[],
+  all: Sides,
+): Condition {
+  const used = fieldsUsed(
+    bindPredicate(label, text, [...plain, ...sideFields(all)], statement).bound,
+  );
   const narrow: Partial<Record<Side, readonly Field[]>> = {};
   const sides = new Map<Side, readonly string[]>();
   for (const [side, fields] of entriesOf(all)) {
@@ -80,7 +90,7 @@ function bindSides({ label, text, now }: Written, plain: readonly Field[], all: 
       read.map(({ name }) => name),
     );
   }
-  const formula = bindPredicate(label, text, [...plain, ...sideFields(narrow)], now);
+  const formula = bindPredicate(label, text, [...plain, ...sideFields(narrow)], statement);
   return { formula, plain: plainNames(plain, formula), sides };
 }
 
@@ -105,11 +115,11 @@ function sideField(side: Side, fields: readonly Field[]): Field {
 }
 
 /** The rows of which a condition is true, ascending. The batches have a row for each pair. */
-export function rowsMeeting(
+export async function rowsMeeting(
   { formula, plain, sides }: Condition,
   target: RecordBatch,
   source?: RecordBatch,
-): Uint32Array {
+): Promise<Uint32Array> {
   const columns = plain.map((name) => columnOf(target, name));
   for (const [side, names] of sides) {
     const batch = side === 'source' && source !== undefined ? source : target;
@@ -124,7 +134,7 @@ export function rowsMeeting(
   }
   const schema = schemaOf(columns.map(([field]) => field));
   const data = columns.map(([, column]) => column);
-  return rowsWhere(formula, batchOfData(schema, data, target.numRows));
+  return rowsAway(formula, batchOfData(schema, data, target.numRows));
 }
 
 function columnOf(batch: RecordBatch, name: string): [Field, Data] {

@@ -49,12 +49,12 @@ export function matchNames({ key, updateIf, removeIf }: MergePlan): readonly str
  * Matches the rows of one batch.
  * @throws CatalogError InvalidInput when several rows sent would update the same row.
  */
-export function matchBatch(
+export async function matchBatch(
   plan: MergePlan,
   source: MergeSource,
   place: Place,
   batch: RecordBatch,
-): MatchedBatch {
+): Promise<MatchedBatch> {
   const columns = keyColumns(plan.key, batch);
   const writer = new KeyWriter(columns);
   const mayHave = source.mayHave(columns);
@@ -69,19 +69,21 @@ export function matchBatch(
     }
     keys.push(key);
     if (plan.update) pairs.add(row, key);
+    if (pairs.full) await pairs.judge();
   }
-  const { rows, sources } = pairs.finish();
-  const removed = removedRows(plan, batch, missing.view());
+  const { rows, sources } = await pairs.finish();
+  const removed = await removedRows(plan, batch, missing.view());
   return { place, keys: keys.view().slice(), updated: rows, sources, removed };
 }
 
-function removedRows(
+async function removedRows(
   { removeIf }: MergePlan,
   batch: RecordBatch,
   missing: Uint32Array,
-): Uint32Array {
+): Promise<Uint32Array> {
   if (removeIf === null || missing.length === 0) return missing.slice();
-  return rowsMeeting(removeIf, take(batch, missing)).map((at) => missing[at]!);
+  const met = await rowsMeeting(removeIf, take(batch, missing));
+  return met.map((at) => missing[at]!);
 }
 
 /** Rows of a batch and the rows sent that match them, as far as the condition is true of both. */
@@ -110,24 +112,41 @@ class Pairs {
     for (const source of this.#source.rowsOf(key)) {
       this.#openRows.push(row);
       this.#openSources.push(source);
-      if (this.#openRows.length === PAIRS) this.#judge(this.#plan.updateIf);
     }
   }
 
-  finish(): { readonly rows: Uint32Array; readonly sources: Uint32Array } {
-    if (this.#plan.updateIf !== null && this.#openRows.length > 0) this.#judge(this.#plan.updateIf);
+  /** Whether so many pairs are open that they are to be judged. */
+  get full(): boolean {
+    return this.#openRows.length >= PAIRS;
+  }
+
+  async finish(): Promise<{ readonly rows: Uint32Array; readonly sources: Uint32Array }> {
+    await this.judge();
     return { rows: this.#rows.view().slice(), sources: this.#sources.view().slice() };
   }
 
-  #judge(condition: Condition): void {
-    const [rows, sources] = [this.#openRows.view(), this.#openSources.view()];
-    const reads = namesOf(condition, 'source').length > 0;
-    const sent = reads ? this.#source.take(sources) : undefined;
-    for (const at of rowsMeeting(condition, take(this.#batch, rows), sent)) {
-      this.#keep(rows[at]!, sources[at]!);
+  /** Keeps the open pairs of which the condition is true. */
+  async judge(): Promise<void> {
+    const condition: Condition | null = this.#plan.updateIf;
+    if (condition === null || this.#openRows.length === 0) return;
+    const [allRows, allSources] = [this.#openRows.view(), this.#openSources.view()];
+    for (let from = 0; from < allRows.length; from += PAIRS) {
+      await this.#judgeSome(
+        condition,
+        allRows.subarray(from, from + PAIRS),
+        allSources.subarray(from, from + PAIRS),
+      );
     }
     this.#openRows.clear();
     this.#openSources.clear();
+  }
+
+  async #judgeSome(condition: Condition, rows: Uint32Array, sources: Uint32Array): Promise<void> {
+    const reads = namesOf(condition, 'source').length > 0;
+    const sent = reads ? this.#source.take(sources) : undefined;
+    for (const at of await rowsMeeting(condition, take(this.#batch, rows), sent)) {
+      this.#keep(rows[at]!, sources[at]!);
+    }
   }
 
   #keep(row: number, source: number): void {

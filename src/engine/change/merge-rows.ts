@@ -1,7 +1,7 @@
 import { schemaOf } from '../../arrow/nested-type.ts';
 import { CatalogError } from '../../protocol/errors.ts';
 import type { Schema } from 'apache-arrow';
-import { momentNow } from '../../sql/scope.ts';
+import { ownStatement, type Statement } from '../query/statement.ts';
 import { needOf, ROW_OFFSET } from '../query/computed-columns.ts';
 import { Pace } from '../query/pace.ts';
 import { allFiles } from '../query/plan.ts';
@@ -41,6 +41,8 @@ export interface MergeOptions {
   readonly incoming: Incoming;
   /** How many bytes of the rows sent are held in memory before they go to a file. */
   readonly inMemory?: number;
+  /** What the conditions and computed columns share. */
+  readonly statement?: Statement;
 }
 
 /** A merge whose rows are read. It holds them until it is closed. */
@@ -51,13 +53,16 @@ export class RowMerge {
   readonly #source: MergeSource;
   readonly #memo = new FragmentMemo<MatchedBatch>();
   readonly #removal: Removal;
+  readonly #statement: Statement;
 
   private constructor(
     reader: FragmentReader,
     request: MergeRequest,
     plan: MergePlan,
     source: MergeSource,
+    statement: Statement,
   ) {
+    this.#statement = statement;
     this.#reader = reader;
     this.#request = request;
     this.#plan = plan;
@@ -76,9 +81,10 @@ export class RowMerge {
     request,
     incoming,
     inMemory,
+    statement = ownStatement(),
   }: MergeOptions): Promise<RowMerge> {
     const schema = sentSchema(incoming.schema, base.schema, request);
-    const plan = planMerge(request, base.schema, schema);
+    const plan = planMerge(request, base.schema, schema, statement);
     const source = new MergeSource({
       folder: base.folder,
       schema,
@@ -89,7 +95,7 @@ export class RowMerge {
     });
     try {
       await source.read(incoming.batches);
-      return new RowMerge(reader, request, plan, source);
+      return new RowMerge(reader, request, plan, source, statement);
     } catch (error) {
       await source.close();
       throw error;
@@ -103,7 +109,7 @@ export class RowMerge {
     }
     const batches = await this.#match(base);
     const outcome = new MergeOutcome(this.#plan, this.#source, batches);
-    const writer = new MergeWriter(this.#reader, base, this.#source, outcome);
+    const writer = new MergeWriter(this.#reader, base, this.#source, outcome, this.#statement);
     const [added, left] = await both(
       writer.write(wrote, flushes),
       this.#removal.without(base, outcome.goneOf(), wrote, flushes),
@@ -129,7 +135,7 @@ export class RowMerge {
     const scanned = new Scanner(this.#reader, base).scan(read, need);
     for await (const { place, batch, release } of readAhead(scanned)) {
       this.#request.checkTime();
-      const matched = matchBatch(this.#plan, this.#source, place, batch);
+      const matched = await matchBatch(this.#plan, this.#source, place, batch);
       release?.();
       this.#memo.add(matched);
       await pace.turn();
@@ -158,9 +164,13 @@ function sentSchema(sent: Schema, table: Schema, { insert }: MergeRequest): Sche
   return schema;
 }
 
-function planMerge(request: MergeRequest, table: Schema, sent: Schema): MergePlan {
+function planMerge(
+  request: MergeRequest,
+  table: Schema,
+  sent: Schema,
+  statement: Statement,
+): MergePlan {
   const { updateIf, removeIf, update, insert, remove } = request;
-  const now = momentNow();
   return {
     table,
     key: mergeKey(request.on, table, sent),
@@ -168,12 +178,12 @@ function planMerge(request: MergeRequest, table: Schema, sent: Schema): MergePla
     updateIf:
       updateIf === null
         ? null
-        : bindPairCondition('when_matched_update_all_filt', updateIf, sent, table, now),
+        : bindPairCondition('when_matched_update_all_filt', updateIf, sent, table, statement),
     insert,
     remove,
     removeIf:
       removeIf === null
         ? null
-        : bindRowCondition('when_not_matched_by_source_delete_filt', removeIf, table, now),
+        : bindRowCondition('when_not_matched_by_source_delete_filt', removeIf, table, statement),
   };
 }

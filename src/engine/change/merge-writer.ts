@@ -1,3 +1,4 @@
+import type { Statement } from '../query/statement.ts';
 import { makeData, Uint64, type Data, type RecordBatch } from 'apache-arrow';
 import { batchOfData } from '../../arrow/batch.ts';
 import { nullsOf } from '../../arrow/nulls.ts';
@@ -33,14 +34,24 @@ export class MergeWriter {
   readonly #computed: ComputedColumns;
   #nextRowId: bigint;
 
-  constructor(reader: BatchSource, base: Snapshot, source: MergeSource, outcome: MergeOutcome) {
+  constructor(
+    reader: BatchSource,
+    base: Snapshot,
+    source: MergeSource,
+    outcome: MergeOutcome,
+    statement: Statement,
+  ) {
     this.#reader = reader;
     this.#base = base;
     this.#source = source;
     this.#outcome = outcome;
     this.#nextRowId = base.nextRowId;
     const sent = new Set(source.schema.fields.map(({ name }) => name));
-    this.#computed = new ComputedColumns(base.schema, ({ field }) => sent.has(field.name));
+    this.#computed = new ComputedColumns(
+      base.schema,
+      ({ field }) => sent.has(field.name),
+      statement,
+    );
     for (const [index, { place }] of outcome.batches.entries()) {
       this.#places.add({ ...place, offset: index * STRIDE });
     }
@@ -69,7 +80,7 @@ export class MergeWriter {
       const { start, batch } = piece;
       const rows = this.#outcome.insertedIn(start, batch.numRows);
       if (rows.length === 0) continue;
-      const columns = this.#columns(piece, rows, null);
+      const columns = await this.#columns(piece, rows, null);
       const fields = columns.map(({ type }, at) => schema.fields[at]!.clone({ type }));
       yield batchOfData(schemaOf(fields), columns, rows.length);
     }
@@ -84,7 +95,7 @@ export class MergeWriter {
         yield await this.#updated(piece, at, Math.min(end, at + step));
       }
       const rows = this.#outcome.insertedIn(start, batch.numRows);
-      if (rows.length > 0) yield this.#inserted(piece, rows);
+      if (rows.length > 0) yield await this.#inserted(piece, rows);
     }
   }
 
@@ -97,7 +108,7 @@ export class MergeWriter {
       sent[at - from] = source;
     }
     const old = await this.#old(positions);
-    return this.#kept(this.#columns(piece, sent, old), old.getChild(ROW_ID.name)!.data[0]!);
+    return this.#kept(await this.#columns(piece, sent, old), old.getChild(ROW_ID.name)!.data[0]!);
   }
 
   /** What updated rows keep: their ids, and the columns that were not sent. */
@@ -111,11 +122,11 @@ export class MergeWriter {
     return gather(new Scanner(this.#reader, this.#base), this.#places, positions, need);
   }
 
-  #inserted(piece: SourcePiece, rows: Uint32Array): RecordBatch {
+  async #inserted(piece: SourcePiece, rows: Uint32Array): Promise<RecordBatch> {
     const ids = countedFrom(this.#nextRowId, rows.length, (place) => place);
     this.#nextRowId += BigInt(rows.length);
     return this.#kept(
-      this.#columns(piece, rows, null),
+      await this.#columns(piece, rows, null),
       makeData({ type: new Uint64(), data: ids }),
     );
   }
@@ -125,7 +136,11 @@ export class MergeWriter {
   }
 
   /** The table's columns for some rows of a piece; what was not sent is computed, as it was, or null. */
-  #columns({ batch, start }: SourcePiece, rows: Uint32Array, old: RecordBatch | null): Data[] {
+  #columns(
+    { batch, start }: SourcePiece,
+    rows: Uint32Array,
+    old: RecordBatch | null,
+  ): Promise<Data[]> {
     const taken = take(
       batch,
       rows.map((row) => row - start),

@@ -1,5 +1,5 @@
 import { needOf, NO_COLUMNS, ROW_OFFSET, type ColumnNeed } from '../query/computed-columns.ts';
-import { rowsWhere, type Formula } from '../query/formula.ts';
+import { rowsAway, type Formula } from '../query/formula.ts';
 import { Pace } from '../query/pace.ts';
 import { allFiles } from '../query/plan.ts';
 import { prunedFiles } from '../query/pruning.ts';
@@ -49,7 +49,7 @@ export class RowFinder {
       const rows =
         predicate === null || certain === true
           ? stretch(0, place.rows)
-          : listed(rowsWhere(predicate, batch), place.rows);
+          : listed(await rowsAway(predicate, batch), place.rows);
       release?.();
       if (countOf(rows) > 0) this.#memo.add({ place, rows });
       await pace.turn();

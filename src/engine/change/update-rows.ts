@@ -1,9 +1,9 @@
-import type { RecordBatch } from 'apache-arrow';
-import { momentNow } from '../../sql/scope.ts';
+import type { Data, RecordBatch } from 'apache-arrow';
 import { coalesce } from '../query/coalesce.ts';
 import { needOf, ROW_ID, ROW_OFFSET, withComputed } from '../query/computed-columns.ts';
 import { bindPredicate, type Formula } from '../query/formula.ts';
 import { Pace } from '../query/pace.ts';
+import { ownStatement, type Statement } from '../query/statement.ts';
 import { Scanner } from '../query/scan.ts';
 import type { Flushes } from '../../store/flushes.ts';
 import type { FragmentReader } from '../table/fragment-reader.ts';
@@ -31,20 +31,23 @@ export interface UpdateRequest {
  * @throws CatalogError TableColumnNotFound, InvalidInput or TableSchemaValidationError
  * for what is wrong with the request, and for a value that a column cannot hold.
  */
-export function updateRows(reader: FragmentReader, request: UpdateRequest): Derive<bigint> {
+export function updateRows(
+  reader: FragmentReader,
+  request: UpdateRequest,
+  // One moment however often a conflict makes it begin again.
+  statement = ownStatement(),
+): Derive<bigint> {
   const finder = new RowFinder(reader);
   const rewriter = new Rewriter(reader);
   const removal = new Removal(reader);
-  // One moment however often a conflict makes it begin again.
-  const now = momentNow();
   return async (base, wrote, flushes) => {
     const fields = withComputed(base.schema, [ROW_ID, ROW_OFFSET]);
-    const assignments = bindUpdates(request.updates, base.schema, now);
-    const predicate = predicateOf(request, fields, now);
+    const assignments = bindUpdates(request.updates, base.schema, statement);
+    const predicate = predicateOf(request, fields, statement);
     const found = await finder.find(base, predicate);
     const old = new Map(found.map((each) => [each.fragment, physicalRows(each.found)]));
     const [updated, left] = await both(
-      rewriter.rewrite(base, found, assignments, { wrote, flushes }),
+      rewriter.rewrite(base, found, assignments, { wrote, flushes, statement }),
       removal.without(base, old, wrote, flushes),
     );
     const result = [...old.values()].reduce((sum, rows) => sum + BigInt(rows.length), 0n);
@@ -55,9 +58,15 @@ export function updateRows(reader: FragmentReader, request: UpdateRequest): Deri
 function predicateOf(
   { predicate }: UpdateRequest,
   fields: Parameters<typeof bindPredicate>[2],
-  now: bigint,
+  statement: Statement,
 ): Formula | null {
-  return predicate === null ? null : bindPredicate('predicate', predicate, fields, now);
+  return predicate === null ? null : bindPredicate('predicate', predicate, fields, statement);
+}
+
+interface Rewriting {
+  readonly wrote: Wrote;
+  readonly flushes: Flushes;
+  readonly statement: Statement;
 }
 
 /** Writes updated rows; those of a fragment that is as it was are not written again. */
@@ -74,12 +83,12 @@ class Rewriter {
     base: Snapshot,
     found: readonly FoundFragment[],
     assignments: readonly Assignment[],
-    { wrote, flushes }: { readonly wrote: Wrote; readonly flushes: Flushes },
+    { wrote, flushes, statement }: Rewriting,
   ): Promise<readonly Fragment[]> {
     const keys = new Set(found.map(({ key }) => key));
     if ([...this.#done].some((key) => !keys.has(key)) || readsOffset(assignments)) this.#forget();
     const fresh = found.filter(({ key }) => !this.#done.has(key));
-    const batches = coalesce(this.#batches(base, fresh, assignments));
+    const batches = coalesce(this.#batches(base, fresh, assignments, statement));
     const files = await ingest(base.folder, keptSchema(base.schema), batches, flushes);
     wrote(files.map(({ file }) => file));
     this.#files = [...this.#files, ...files];
@@ -96,13 +105,14 @@ class Rewriter {
     base: Snapshot,
     found: readonly FoundFragment[],
     assignments: readonly Assignment[],
+    statement: Statement,
   ): AsyncGenerator<RecordBatch> {
     const scanner = new Scanner(this.#reader, base);
     const need = needOf(base.schema, namesRead(base, assignments));
-    const computed = new ComputedColumns(base.schema, staysAsItIs(assignments));
+    const computed = new ComputedColumns(base.schema, staysAsItIs(assignments), statement);
     const pace = new Pace();
     for (const { place, rows } of found.flatMap((each) => each.found)) {
-      yield updated(base, assignments, computed, await scanner.read(place, need, rows));
+      yield await updated(base, assignments, computed, await scanner.read(place, need, rows));
       await pace.turn();
     }
   }
@@ -126,16 +136,21 @@ function staysAsItIs(assignments: readonly Assignment[]): (one: Assignment) => b
     updates.has(field.name) || formula.columns.every((name) => !updates.has(name));
 }
 
-function updated(
+async function updated(
   { schema }: Snapshot,
   assignments: readonly Assignment[],
   computed: ComputedColumns,
   batch: RecordBatch,
-): RecordBatch {
+): Promise<RecordBatch> {
   const columns = new Map(
     batch.schema.fields.map(({ name }, at) => [name, batch.data.children[at]!]),
   );
-  const fresh = new Map(assignments.map((each) => [each.field.name, assignedData(each, batch)]));
+  const fresh = new Map<string, Data>();
+  for (const each of assignments) fresh.set(each.field.name, await assignedData(each, batch));
   const children = schema.fields.map(({ name }) => (fresh.get(name) ?? columns.get(name))!);
-  return keptBatch(schema, computed.filled(children, batch.numRows), columns.get(ROW_ID.name)!);
+  return keptBatch(
+    schema,
+    await computed.filled(children, batch.numRows),
+    columns.get(ROW_ID.name)!,
+  );
 }

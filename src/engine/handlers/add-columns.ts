@@ -1,8 +1,8 @@
-import { Field } from 'apache-arrow';
+import { Field, type Vector } from 'apache-arrow';
 import { CatalogError } from '../../protocol/errors.ts';
 import type { Handler } from '../handler.ts';
-import { momentNow } from '../../sql/scope.ts';
-import { bindFormula, valuesOf, type Formula } from '../query/formula.ts';
+import { statementOf, type Statement } from '../query/statement.ts';
+import { bindFormula, valuesAway, type Formula } from '../query/formula.ts';
 import { storedFields } from '../change/computed-values.ts';
 import type { Contents } from '../table/change.ts';
 import { computedFrom } from '../table/computed-column.ts';
@@ -25,8 +25,8 @@ type ExpressionColumn = Extract<NewColumn, { readonly text: string }>;
 export function addColumns(parts: SchemaParts): Handler {
   return async (call) => {
     const entries = newColumnsField(call.body);
-    const now = momentNow();
-    const change = (on: ChangeBase) => extended(on, entries, now);
+    const statement = statementOf(call, parts.heavy);
+    const change = (on: ChangeBase) => extended(on, entries, statement);
     return commitSchemaChange(parts, call, change, (made) =>
       versionAnswer(call, 'add_columns', made),
     );
@@ -36,16 +36,16 @@ export function addColumns(parts: SchemaParts): Handler {
 async function extended(
   { base, snapshot, writer }: ChangeBase,
   entries: readonly NewColumn[],
-  now: bigint,
+  statement: Statement,
 ): Promise<Contents> {
   const formulas = new Map<NewColumn, Formula>();
   const added = entries.map((entry, at): TableColumn => {
     refuseTaken(base, entry.name);
     const id = base.nextFieldId + at;
     if (entry.kind === 'nulls') return { field: new Field(entry.name, entry.type, true), id };
-    if (entry.kind === 'computed') return { field: computedField(base, entry), id };
+    if (entry.kind === 'computed') return { field: computedField(base, entry, statement), id };
     const source = `new_columns.${entry.name}`;
-    const formula = bindFormula(source, entry.text, base.schema.fields, now);
+    const formula = bindFormula(source, entry.text, base.schema.fields, statement);
     formulas.set(entry, formula);
     return { field: new Field(entry.name, formula.bound.type, true), id };
   });
@@ -56,14 +56,22 @@ async function extended(
     fields: computed.map(({ field }) => field),
     ids: computed.map(({ id }) => id),
     reads: [...new Set([...formulas.values()].flatMap(({ columns }) => columns))],
-    values: (rows) => [...formulas.values()].map((formula) => valuesOf(formula, rows)),
+    values: async (rows) => {
+      const values: Vector[] = [];
+      for (const formula of formulas.values()) values.push(await valuesAway(formula, rows));
+      return values;
+    },
   });
   return { ...next, fragments };
 }
 
 /** It reads no computed column: so it never matters which is filled first. */
-function computedField({ schema }: Contents, { name, text }: ExpressionColumn): Field {
-  const { bound } = bindFormula(`new_columns.${name}`, text, storedFields(schema));
+function computedField(
+  { schema }: Contents,
+  { name, text }: ExpressionColumn,
+  statement: Statement,
+): Field {
+  const { bound } = bindFormula(`new_columns.${name}`, text, storedFields(schema), statement);
   return computedFrom(new Field(name, bound.type, true), text);
 }
 

@@ -9,6 +9,7 @@ import type { Transactions } from '../jobs/transactions.ts';
 import { branchParameter } from '../parameters.ts';
 import { countField, textField } from '../query/fields.ts';
 import type { Catalog } from '../catalog/catalog.ts';
+import { statementOf } from '../query/statement.ts';
 import type { Snapshot } from '../table/snapshot.ts';
 import type { Tables } from '../table/tables.ts';
 import { judgeAside } from '../rules/place-judge.ts';
@@ -43,7 +44,7 @@ export function backfillColumns(parts: BackfillColumnsParts): Handler {
     const chain = await parts.tables.chain(table.content, branchParameter(call));
     const snapshot = await parts.tables.snapshot(table.content, undefined, chain);
     checkVersion(call, snapshot);
-    planBackfill(snapshot, wanted);
+    planBackfill(snapshot, wanted, statementOf(call));
     const placed = { path: object, record: table.content };
     await judgeAside(call.rules, placed, 'backfill', { branch: chain.branch });
     const job = {

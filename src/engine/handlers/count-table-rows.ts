@@ -3,6 +3,7 @@ import type { Handler } from '../handler.ts';
 import { attended, whenMuchIsRead } from '../query/attended.ts';
 import { versionHeaders } from '../query/answer.ts';
 import { countRows, countRowsWhere, predicateOf } from '../query/count.ts';
+import { statementOf, type Statement } from '../query/statement.ts';
 import { textField } from '../query/fields.ts';
 import type { Snapshot } from '../table/snapshot.ts';
 import { restOn } from './basis.ts';
@@ -15,7 +16,7 @@ export function countTableRows(reads: TableReads): Handler {
     const { snapshot, table, chain, record } = await findTable(reads, call);
     // What a predicate says may depend on the time.
     if (predicate === null) restOn(call, table, chain, record);
-    const count = await counted(reads, snapshot, predicate, call.request.signal);
+    const count = await counted(reads, snapshot, predicate, statementOf(call));
     return {
       status: 200,
       contentType: 'application/json',
@@ -29,13 +30,13 @@ async function counted(
   { reader, heavy }: TableReads,
   snapshot: Snapshot,
   predicate: string | null,
-  whenGone: () => AbortSignal,
+  statement: Statement,
 ): Promise<bigint> {
   // Nothing is read.
   if (predicate === null) return countRows(reader, snapshot, predicate);
-  const formula = predicateOf(snapshot, predicate);
+  const formula = predicateOf(snapshot, predicate, statement);
   if (heavy?.isHeavyCount(snapshot, formula) === true) {
-    return heavy.count(predicate, snapshot, whenGone());
+    return heavy.count(predicate, snapshot, statement);
   }
-  return countRowsWhere(attended(reader, whenMuchIsRead(whenGone)), snapshot, formula);
+  return countRowsWhere(attended(reader, whenMuchIsRead(statement.signal)), snapshot, formula);
 }

@@ -2,6 +2,7 @@ import { CatalogError } from '../../protocol/errors.ts';
 import { jsonAnswer } from '../answers.ts';
 import { deleteRows } from '../change/delete-rows.ts';
 import type { Handler } from '../handler.ts';
+import { statementOf } from '../query/statement.ts';
 import { textField } from '../query/fields.ts';
 import { changeTable, type TableChanges } from './change-table.ts';
 import { changeSummary } from './commit-summary.ts';
@@ -13,7 +14,7 @@ export function deleteFromTable(parts: TableChanges): Handler {
     if (predicate.trim() === '') {
       throw new CatalogError('InvalidInput', 'predicate must say which rows to delete');
     }
-    const derive = deleteRows(parts.reader, predicate);
+    const derive = deleteRows(parts.reader, predicate, statementOf(call, parts.heavy));
     const rows = (removed: bigint) => ({ added: 0n, removed, changed: 0n });
     return changeTable(
       parts,

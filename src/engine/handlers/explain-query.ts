@@ -6,6 +6,7 @@ import { analyzePlan } from '../query/analyze.ts';
 import { explainPlan } from '../query/explain.ts';
 import { flagField } from '../query/fields.ts';
 import { planQuery, type QueryPlan } from '../query/plan.ts';
+import { statementOf } from '../query/statement.ts';
 import { parseQueryRequest } from '../query/request.ts';
 import { readTable, type TableReads } from './table-reads.ts';
 
@@ -33,7 +34,7 @@ async function planOf(
   asked: Record<string, JsonValue>,
 ): Promise<QueryPlan> {
   const query = parseQueryRequest(asked);
-  return planQuery(query, await readTable(reads, call, asked));
+  return planQuery(query, await readTable(reads, call, asked), statementOf(call));
 }
 
 /**

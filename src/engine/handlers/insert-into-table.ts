@@ -1,3 +1,4 @@
+import { statementOf } from '../query/statement.ts';
 import type { Schema } from 'apache-arrow';
 import type { Answer } from '../../protocol/backend.ts';
 import { CatalogError } from '../../protocol/errors.ts';
@@ -30,9 +31,9 @@ const modes: Readonly<Record<string, Mode>> = {
   append: {
     kind: 'append',
     classes: new Set(),
-    rows: (_call, _branch, incoming, schema) => ({
+    rows: (call, _branch, incoming, schema) => ({
       schema,
-      batches: incomingRows(incoming, schema),
+      batches: incomingRows(incoming, schema, statementOf(call)),
     }),
     change: (_schema, files) => (base) => appended(base, files),
   },

@@ -4,6 +4,7 @@ import { commitDerived, type DerivedOutcome } from '../change/derived-commit.ts'
 import { RowMerge, type MergeCounts } from '../change/merge-rows.ts';
 import type { Call, Handler } from '../handler.ts';
 import { branchParameter } from '../parameters.ts';
+import { statementOf } from '../query/statement.ts';
 import { openIncoming } from '../table/incoming.ts';
 import type { TableChanges } from './change-table.ts';
 import { changeJudge } from '../rules/change-judge.ts';
@@ -26,7 +27,13 @@ export function mergeInsertIntoTable(parts: TableChanges): Handler {
     const chain = await tables.chain(table.content, branchParameter(call));
     const incoming = await openIncoming(call.request, parts);
     const base = await tables.snapshot(table.content, undefined, chain);
-    const merge = await RowMerge.open({ reader, base, request, incoming });
+    const merge = await RowMerge.open({
+      reader,
+      base,
+      request,
+      incoming,
+      statement: statementOf(call, parts.heavy),
+    });
     try {
       const { derive } = merge;
       const current = () => catalog.requireTable(object);

@@ -2,6 +2,7 @@ import type { Field, Schema } from 'apache-arrow';
 import { fits } from '../../arrow/types.ts';
 import { incomingRows, withoutComputed } from '../change/computed-rows.ts';
 import type { Call } from '../handler.ts';
+import { statementOf } from '../query/statement.ts';
 import { checkColumns, type Incoming } from '../table/incoming.ts';
 
 /**
@@ -19,7 +20,7 @@ export function overwriting(
   table: Schema,
 ): Incoming {
   if (hasColumnsOf(incoming.schema, table)) {
-    return { schema: table, batches: incomingRows(incoming, table) };
+    return { schema: table, batches: incomingRows(incoming, table, statementOf(call)) };
   }
   call.permit.require('schema', call.request.object, branch);
   checkColumns(incoming.schema);

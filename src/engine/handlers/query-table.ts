@@ -4,6 +4,7 @@ import { answerSizes } from '../query/answer-sizes.ts';
 import { fileAnswer, rowsAnswer } from '../query/answer.ts';
 import { execute } from '../query/execute.ts';
 import { planQuery } from '../query/plan.ts';
+import { statementOf } from '../query/statement.ts';
 import { parseQueryRequest } from '../query/request.ts';
 import { readTable, type TableReads } from './table-reads.ts';
 
@@ -13,9 +14,9 @@ export function queryTable(reads: TableReads): Handler {
   return async (call) => {
     const query = parseQueryRequest(call.body);
     const snapshot = await readTable(reads, call);
-    const plan = planQuery(query, snapshot);
+    const plan = planQuery(query, snapshot, statementOf(call));
     if (reads.heavy?.isHeavyQuery(plan) === true) {
-      const body = await reads.heavy.query(query, plan, call.request.signal());
+      const body = await reads.heavy.query(query, plan);
       return fileAnswer(snapshot.version, body);
     }
     return rowsAnswer({

@@ -7,6 +7,7 @@ import type { Update } from '../change/assignment.ts';
 import type { DerivedOutcome } from '../change/derived-commit.ts';
 import { updateRows } from '../change/update-rows.ts';
 import type { Handler } from '../handler.ts';
+import { statementOf } from '../query/statement.ts';
 import { textField, type Fields } from '../query/fields.ts';
 import { boundedProperties, propertiesField } from '../parameters.ts';
 import { changeTable, type TableChanges } from './change-table.ts';
@@ -25,7 +26,7 @@ export function updateTable(parts: TableChanges): Handler {
       updates: updatesField(call.body),
       predicate: textField(call.body, 'predicate'),
     };
-    const derive = updateRows(parts.reader, request);
+    const derive = updateRows(parts.reader, request, statementOf(call, parts.heavy));
     const rows = (changed: bigint) => ({ added: 0n, removed: 0n, changed });
     const asked = propertiesField(call);
     let properties: Properties | undefined;

@@ -10,7 +10,8 @@ import { tableNotFound } from '../catalog/refusals.ts';
 import { searchTable, type PlacedTable } from '../catalog/table-search.ts';
 import type { Assignment } from '../change/assignment.ts';
 import { computedAssignment, computedData } from '../change/computed-values.ts';
-import { bindPredicate, rowsWhere, type Formula } from '../query/formula.ts';
+import { bindPredicate, rowsAway, type Formula } from '../query/formula.ts';
+import { ownStatement, type FormulaThreads, type Statement } from '../query/statement.ts';
 import type { Chain } from '../table/chain.ts';
 import type { Contents } from '../table/change.ts';
 import { ColumnWriter } from '../table/column-writer.ts';
@@ -29,6 +30,8 @@ export interface BackfillParts {
   readonly reader: FragmentReader;
   /** So many rows may be filled while other writers wait, except at the last try. */
   readonly rowsInCommit?: number;
+  /** Where long expressions are evaluated; all are here when absent. */
+  readonly threads?: FormulaThreads;
   /** What judges the version that a job makes. */
   readonly judge?: (
     job: Job,
@@ -57,6 +60,7 @@ const TRIES = 5;
 export function planBackfill(
   { schema }: Pick<Contents, 'schema'>,
   { column, where }: Pick<BackfillSpec, 'column' | 'where'>,
+  statement?: Statement,
 ): BackfillPlan {
   const position = schema.fields.findIndex(({ name }) => name === column);
   const field = schema.fields[position];
@@ -66,7 +70,7 @@ export function planBackfill(
       `the table has no column ${JSON.stringify(column)}`,
     );
   }
-  const assignment = computedAssignment(field, schema);
+  const assignment = computedAssignment(field, schema, statement);
   if (assignment === undefined) {
     throw new CatalogError(
       'InvalidInput',
@@ -77,7 +81,7 @@ export function planBackfill(
     position,
     field,
     assignment,
-    where: where === null ? null : bindPredicate('where', where, schema.fields),
+    where: where === null ? null : bindPredicate('where', where, schema.fields, statement),
   };
 }
 
@@ -93,7 +97,7 @@ export function backfill(parts: BackfillParts): JobWork {
     const chain = await chainOf(tables, table.content, job.record.job);
     const line = { table, chain };
     const writer = new ColumnWriter(reader, tables.folder(table.content));
-    const filling = new Filling(writer, job);
+    const filling = new Filling(writer, job, parts.threads);
     try {
       for (let tries = 1; ; tries++) {
         await prepare(tables, line, filling);
@@ -202,10 +206,16 @@ class Filling {
   /** Whether what was written may have taken effect. */
   submitted = false;
   readonly #job: Job;
+  readonly #statement: Statement;
   #rows = 0;
   #allowed = Infinity;
 
-  constructor(writer: ColumnWriter, job: Job) {
+  constructor(writer: ColumnWriter, job: Job, threads: FormulaThreads | undefined) {
+    this.#statement = {
+      ...ownStatement(),
+      threads: threads ?? null,
+      owner: `job ${job.record.id}`,
+    };
     this.writer = writer;
     this.#job = job;
   }
@@ -218,7 +228,7 @@ class Filling {
   /** A version with the column filled. The column gets another id, so that older versions keep what they had. */
   async filled(snapshot: Snapshot): Promise<Filled> {
     this.#job.checkRunning();
-    const plan = planBackfill(snapshot, this.#job.record.job);
+    const plan = planBackfill(snapshot, this.#job.record.job, this.#statement);
     const id = snapshot.nextFieldId;
     const fragments = await this.writer.extended(snapshot, {
       fields: [plan.field],
@@ -232,11 +242,11 @@ class Filling {
     return { fragments, columns };
   }
 
-  #values(plan: BackfillPlan, rows: RecordBatch, total: bigint): readonly Vector[] {
+  async #values(plan: BackfillPlan, rows: RecordBatch, total: bigint): Promise<readonly Vector[]> {
     this.#job.checkRunning();
     this.#allowed -= rows.numRows;
     if (this.#allowed < 0) throw new Overtaken();
-    const values = valuesOf(plan, rows);
+    const values = await valuesOf(plan, rows);
     this.#rows += rows.numRows;
     this.#job.progress(this.#rows, Number(total));
     return [new Vector([values])];
@@ -249,12 +259,15 @@ function readsOf({ assignment, where, field }: BackfillPlan): readonly string[] 
 }
 
 /** New values where the predicate is true, elsewhere those that are there. */
-function valuesOf({ assignment, where, field }: BackfillPlan, rows: RecordBatch): Data {
+async function valuesOf(
+  { assignment, where, field }: BackfillPlan,
+  rows: RecordBatch,
+): Promise<Data> {
   if (where === null) return computedData(assignment, rows);
-  const chosen = rowsWhere(where, rows);
+  const chosen = await rowsAway(where, rows);
   const old = rows.getChild(field.name)!.data[0]!;
   if (chosen.length === 0) return old;
-  const fresh = computedData(assignment, take(rows, chosen));
+  const fresh = await computedData(assignment, take(rows, chosen));
   const places = Uint32Array.from({ length: rows.numRows }, (_, row) => row);
   chosen.forEach((row, at) => (places[row] = rows.numRows + at));
   return takeData(concatData([old, fresh]), places);

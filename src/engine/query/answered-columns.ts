@@ -8,6 +8,7 @@ import {
   type Extras,
   type Projection,
 } from './projection.ts';
+import type { Statement } from './statement.ts';
 
 /** The columns of an answer, and its schema. */
 export interface AnsweredColumns {
@@ -38,10 +39,10 @@ export function answeredColumns(
   table: Schema,
   fields: readonly Field[],
   extras: Extras,
-  now: bigint,
+  statement: Statement,
 ): AnsweredColumns {
   const make = (): AnsweredColumns => {
-    const projections = planProjections(selections, table, fields, extras, now);
+    const projections = planProjections(selections, table, fields, extras, statement);
     const schema = projectedSchema(projections, table);
     return { projections, schema, need: needOf(table, columnsOf(projections)) };
   };

@@ -6,14 +6,19 @@ import { Pace } from './pace.ts';
 import { allFiles } from './plan.ts';
 import { prunedFiles, rowsOfFile } from './pruning.ts';
 import { AHEAD, readAhead } from './read-ahead.ts';
+import type { Statement } from './statement.ts';
 import { Scanner, type ScanFile } from './scan.ts';
 
 /**
  * A predicate over the rows of a table.
  * @throws CatalogError TableColumnNotFound or InvalidInput for what is wrong with it.
  */
-export function predicateOf({ schema }: Snapshot, predicate: string): Formula {
-  return bindPredicate('predicate', predicate, rowFieldsOf(schema));
+export function predicateOf(
+  { schema }: Snapshot,
+  predicate: string,
+  statement?: Statement,
+): Formula {
+  return bindPredicate('predicate', predicate, rowFieldsOf(schema), statement);
 }
 
 /**
@@ -26,9 +31,10 @@ export async function countRows(
   source: BatchSource,
   snapshot: Snapshot,
   predicate: string | null,
+  statement?: Statement,
 ): Promise<bigint> {
   if (predicate === null) return snapshot.rows;
-  return countRowsWhere(source, snapshot, predicateOf(snapshot, predicate));
+  return countRowsWhere(source, snapshot, predicateOf(snapshot, predicate, statement));
 }
 
 /** Of how many rows of a table a predicate is true that is bound to its columns. */

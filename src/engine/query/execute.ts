@@ -1,4 +1,5 @@
 import type { RecordBatch } from 'apache-arrow';
+import type { RequestBudget } from '../../protocol/budget.ts';
 import type { BatchSource } from '../table/fragment-reader.ts';
 import { lookedUpRows } from './looked-up-rows.ts';
 import { noMeters, type Meters } from './meters.ts';
@@ -21,13 +22,28 @@ export async function* execute(
   source: BatchSource,
   meters: Meters = noMeters,
 ): AsyncGenerator<RecordBatch> {
+  const { budget } = plan.statement;
   const scanner = new Scanner(source, plan.snapshot);
   const few = meters === noMeters ? await lookedUpRows(plan, scanner) : null;
-  for await (const rows of few ?? rowsOf(plan, source, scanner, meters)) {
+  const counted = underBudget(meters, budget);
+  for await (const rows of few ?? rowsOf(plan, source, scanner, counted)) {
     const count = rows.numRows;
     meters.passed('project', { rowsIn: count, rowsOut: count, batches: 1 });
-    yield meters.timed('project', () => project(plan.projections, plan.schema, rows));
+    const before = budget.held;
+    const projected = counted.timed('project', () => project(plan.projections, plan.schema, rows));
+    const made = budget.held - before;
+    yield projected;
+    budget.release(made);
   }
+}
+
+/** Meters that count the work of each step as processor time. */
+function underBudget(meters: Meters, budget: RequestBudget): Meters {
+  return {
+    timed: (step, work) => meters.timed(step, () => budget.run(work)),
+    awaited: (step, result) => meters.awaited(step, result),
+    passed: (step, passed) => meters.passed(step, passed),
+  };
 }
 
 function rowsOf(

@@ -39,6 +39,89 @@ function ownSteps(node: Bound): number {
   return takesTexts ? TEXT_STEPS : CALL_STEPS;
 }
 
+/** A value whose length only the rows tell. */
+const UNKNOWN_BYTES = 2 ** 20;
+
+/** A function that makes values longer than its arguments: how often a literal says, times what each is worth. */
+const multiplying: ReadonlyMap<string, number> = new Map([
+  ['repeat', 1],
+  ['lpad', 1],
+  ['rpad', 1],
+  ['range', 8],
+  ['generate_series', 8],
+  ['array_repeat', 8],
+  ['list_repeat', 8],
+  ['array_resize', 8],
+  ['list_resize', 8],
+]);
+
+/** Functions whose result is as long as one text times another. */
+const replacing: ReadonlySet<string> = new Set([
+  'replace',
+  'regexp_replace',
+  'array_to_string',
+  'list_to_string',
+  'array_join',
+  'list_join',
+]);
+
+/** Bytes of a value and of the work for it. */
+interface Estimate {
+  readonly size: number;
+  readonly work: number;
+}
+
+/** About how many bytes are read and written to evaluate a formula for rows of so many bytes. */
+export function workOf({ bound }: Formula, rows: number, bytes: number): number {
+  const column = Math.max(8, bytes / Math.max(1, rows));
+  const known = new Map<Bound, Estimate>();
+  const visited = (node: Bound): Estimate => {
+    const found = known.get(node);
+    if (found !== undefined) return { size: found.size, work: 0 };
+    const made = estimate(node, column, visited);
+    known.set(node, made);
+    return made;
+  };
+  return visited(bound.root).work * rows;
+}
+
+function estimate(node: Bound, column: number, visited: (node: Bound) => Estimate): Estimate {
+  if (node.kind === 'literal') return { size: literalBytes(node.value), work: 0 };
+  if (node.kind === 'column') return { size: column, work: 0 };
+  const parts = boundChildren(node).map(visited);
+  const sizes = parts.map(({ size }) => size);
+  const sum = sizes.reduce((total, size) => total + size, 0);
+  const size = sizeOfResult(node, sizes, sum);
+  const own = node.kind === 'call' && node.name === 'levenshtein' ? sizes[0]! * sizes[1]! : 0;
+  const below = parts.reduce((total, { work }) => total + work, 0);
+  return { size, work: below + sum + size + own };
+}
+
+function sizeOfResult(node: Bound, sizes: readonly number[], sum: number): number {
+  if (node.kind === 'case' || node.kind === 'coalesce') return Math.max(8, ...sizes);
+  if (node.kind !== 'call') return sizes.length === 1 && node.kind === 'shared' ? sum : 8;
+  const worth = multiplying.get(node.name);
+  if (worth !== undefined) return worth * timesOf(node.arguments) * Math.max(1, sizes[0] ?? 1);
+  if (replacing.has(node.name)) return (sizes[0] ?? 1) * Math.max(1, (sizes.at(-1) ?? 1) / 4);
+  const { type } = node;
+  const isLong = DataType.isUtf8(type) || DataType.isBinary(type) || DataType.isList(type);
+  return isLong ? sum : 8;
+}
+
+/** How often a multiplying function repeats, by its greatest literal; unknown where a row says it. */
+function timesOf(nodes: readonly Bound[]): number {
+  const counts = nodes.filter(({ type }) => DataType.isInt(type));
+  const values = counts.map((node) => (node.kind === 'literal' ? Number(node.value) : NaN));
+  const greatest = Math.max(1, ...values.map(Math.abs));
+  return Number.isNaN(greatest) ? UNKNOWN_BYTES : greatest;
+}
+
+function literalBytes(value: unknown): number {
+  if (typeof value === 'string' || value instanceof Uint8Array) return value.length;
+  const isColumn = typeof value === 'object' && value !== null && 'child' in value;
+  return isColumn ? 8 * (value.child as { length: number }).length : 8;
+}
+
 function longestConstant(nodes: readonly Bound[]): number {
   const lengths = nodes.map((node) =>
     node.kind === 'literal' && typeof node.value === 'string' ? node.value.length : 1,

@@ -3,28 +3,17 @@ import { typeName } from '../../arrow/types.ts';
 import { CatalogError } from '../../protocol/errors.ts';
 import { bindAssignment } from '../../sql/assign.ts';
 import { bindExpression, bindPredicate as bindTest } from '../../sql/bind.ts';
-import type { BoundExpression } from '../../sql/bound.ts';
 import { columnsUsed } from '../../sql/columns.ts';
 import { SqlError } from '../../sql/errors.ts';
 import { countSelected, evaluate, selectRows } from '../../sql/evaluate.ts';
 import { parseExpression } from '../../sql/parse.ts';
-import { momentNow } from '../../sql/scope.ts';
+import { ownStatement, type Formula, type Statement } from './statement.ts';
 
-/** An expression of a request, bound to the columns it may use. */
-export interface Formula {
-  /** The request's field it came from, for refusals. */
-  readonly source: string;
-  readonly text: string;
-  readonly bound: BoundExpression;
-  /** The moment that `now()` and the like give, in nanoseconds since 1970: one for a request. */
-  readonly now: bigint;
-  /** The top-level columns it reads. */
-  readonly columns: readonly string[];
-}
+export type { Formula } from './statement.ts';
 
 /**
  * Binds the text of an expression to the columns it may use. Expressions of one request
- * are given the same `now`.
+ * are given the same statement.
  * @throws CatalogError TableColumnNotFound for a column that is not there; InvalidInput, with the position, for
  * anything else that is wrong with it.
  */
@@ -32,10 +21,13 @@ export function bindFormula(
   source: string,
   text: string,
   fields: readonly Field[],
-  now = momentNow(),
+  statement: Statement = ownStatement(),
 ): Formula {
-  const bound = judged(source, () => bindExpression(parseExpression(text), { fields, now }));
-  return { source, text, bound, now, columns: columnsUsed(bound) };
+  const { now, budget } = statement;
+  const bound = judged(source, () =>
+    bindExpression(parseExpression(text), { fields, now, budget }),
+  );
+  return { source, text, bound, statement, use: 'value', columns: columnsUsed(bound) };
 }
 
 /**
@@ -47,10 +39,13 @@ export function bindAssigned(
   text: string,
   fields: readonly Field[],
   type: DataType,
-  now = momentNow(),
+  statement: Statement = ownStatement(),
 ): Formula {
-  const bound = judged(source, () => bindAssignment(parseExpression(text), { fields, now }, type));
-  return { source, text, bound, now, columns: columnsUsed(bound) };
+  const { now, budget } = statement;
+  const bound = judged(source, () =>
+    bindAssignment(parseExpression(text), { fields, now, budget }, type),
+  );
+  return { source, text, bound, statement, use: type, columns: columnsUsed(bound) };
 }
 
 /** Binds an expression that must be true or false of each row. */
@@ -58,12 +53,13 @@ export function bindPredicate(
   source: string,
   text: string,
   fields: readonly Field[],
-  now = momentNow(),
+  statement: Statement = ownStatement(),
 ): Formula {
-  const bound = judged(source, () => bindTest(parseExpression(text), { fields, now }));
+  const { now, budget } = statement;
+  const bound = judged(source, () => bindTest(parseExpression(text), { fields, now, budget }));
   const { type } = bound;
   if (DataType.isBool(type) || DataType.isNull(type)) {
-    return { source, text, bound, now, columns: columnsUsed(bound) };
+    return { source, text, bound, statement, use: 'predicate', columns: columnsUsed(bound) };
   }
   throw new CatalogError(
     'InvalidInput',
@@ -86,6 +82,25 @@ export function rowsWhere(predicate: Formula, batch: RecordBatch): Uint32Array {
 export function countWhere(predicate: Formula, batch: RecordBatch): number {
   if (DataType.isNull(predicate.bound.type)) return 0;
   return judged(predicate.source, () => countSelected(predicate.bound, batch));
+}
+
+/** The value of each row, from another thread where that takes long. */
+export function valuesAway(formula: Formula, batch: RecordBatch): Vector | Promise<Vector> {
+  const { threads } = formula.statement;
+  return threads?.isLong(formula, batch) === true
+    ? threads.valuesOf(formula, batch)
+    : valuesOf(formula, batch);
+}
+
+/** The rows of which a predicate is true, ascending, from another thread where that takes long. */
+export function rowsAway(
+  predicate: Formula,
+  batch: RecordBatch,
+): Uint32Array | Promise<Uint32Array> {
+  const { threads } = predicate.statement;
+  return threads?.isLong(predicate, batch) === true
+    ? threads.rowsWhere(predicate, batch)
+    : rowsWhere(predicate, batch);
 }
 
 /** Some faults only show in a row: an overflow, a text that is no number. */

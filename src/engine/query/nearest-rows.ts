@@ -11,6 +11,9 @@ export interface DistanceBounds {
   readonly upper: number | null;
 }
 
+/** Memory of a row that is kept: its distance, its position, and its place once they are in order. */
+const KEPT_BYTES = 24;
+
 /**
  * Collects the nearest rows of a scan in memory that is bounded by how many are
  * wanted: a heap whose root is the farthest. Rows are offered in the order of
@@ -23,8 +26,15 @@ export class NearestRows {
   #distances = new Float32Array(64);
   #positions = new Float64Array(64);
   #size = 0;
+  readonly #charge: (bytes: number) => void;
 
-  constructor(capacity: number, bounds: DistanceBounds) {
+  /** @param charge Is told of memory before it is taken, in bytes. */
+  constructor(
+    capacity: number,
+    bounds: DistanceBounds,
+    charge: (bytes: number) => void = () => undefined,
+  ) {
+    this.#charge = charge;
     this.#capacity = capacity;
     this.#lower = Math.fround(bounds.lower ?? -Infinity);
     this.#upper = bounds.upper === null ? null : Math.fround(bounds.upper);
@@ -79,6 +89,7 @@ export class NearestRows {
 
   #grow(): void {
     const length = Math.min(this.#capacity, this.#distances.length * 2);
+    this.#charge((length - this.#distances.length) * KEPT_BYTES);
     const distances = new Float32Array(length);
     const positions = new Float64Array(length);
     distances.set(this.#distances);

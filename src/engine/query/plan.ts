@@ -1,6 +1,5 @@
 import type { Field, Schema } from 'apache-arrow';
 import { CatalogError } from '../../protocol/errors.ts';
-import { momentNow } from '../../sql/scope.ts';
 import type { Snapshot } from '../table/snapshot.ts';
 import { planText, type TextPlan } from '../text/text-plan.ts';
 import type { ColumnPath } from './column-path.ts';
@@ -22,6 +21,7 @@ import { columnsOf, type Projection } from './projection.ts';
 import type { NearestRequest, QueryRequest, TextRequest } from './request.ts';
 import { prunedFiles, rowsOfFile } from './pruning.ts';
 import type { ScanFile } from './scan.ts';
+import { ownStatement, type Statement } from './statement.ts';
 import { metricFor, type SearchMetric } from './search-metric.ts';
 import { planSort, type SortPlan } from './sort-plan.ts';
 import { indexFor, indexUse, type IndexUse } from '../vector-index/index-use.ts';
@@ -49,6 +49,8 @@ export interface NearestPlan {
  * sort, window, project. Every expression is bound.
  */
 export interface QueryPlan {
+  /** What its expressions share, and what running it may use. */
+  readonly statement: Statement;
   readonly snapshot: Snapshot;
   readonly files: readonly ScanFile[];
   /** The filter of the rows that are scanned, as it was asked for. */
@@ -73,19 +75,27 @@ export interface QueryPlan {
  * Plans a query over one version of a table. Nothing is read.
  * @throws CatalogError TableColumnNotFound or InvalidInput for what does not fit the table.
  */
-export function planQuery(request: QueryRequest, snapshot: Snapshot): QueryPlan {
+export function planQuery(
+  request: QueryRequest,
+  snapshot: Snapshot,
+  statement: Statement = ownStatement(),
+): QueryPlan {
   const { schema } = snapshot;
   const rowFields = rowFieldsOf(schema);
   const fields = resultFields(schema, request);
   checkKept(request, snapshot);
-  const now = momentNow();
-  const { filter: asked, nearest, text } = planFilters(request, snapshot, rowFields, fields, now);
-  const answered = answeredColumns(request.columns, schema, fields, extrasOf(request), now);
+  const {
+    filter: asked,
+    nearest,
+    text,
+  } = planFilters(request, snapshot, rowFields, fields, statement);
+  const answered = answeredColumns(request.columns, schema, fields, extrasOf(request), statement);
   const sort = planSort(request.order, schema, fields);
   const { scanned, filter } = planScan(snapshot, asked);
   const asTheyLie = filter === null && nearest === null && text === null && sort === null;
   const { files, window } = planWindow(scanned, request, asTheyLie);
   return {
+    statement,
     snapshot,
     files,
     asked,
@@ -143,12 +153,12 @@ function planFilters(
   snapshot: Snapshot,
   rowFields: readonly Field[],
   fields: readonly Field[],
-  now: bigint,
+  statement: Statement,
 ): Filters {
   const { nearest, text, filter: said } = request;
   const behind = (nearest !== null || text !== null) && !request.prefilter;
   const judge =
-    said === null ? null : bindPredicate('filter', said, behind ? fields : rowFields, now);
+    said === null ? null : bindPredicate('filter', said, behind ? fields : rowFields, statement);
   const [filter, postfilter] = behind ? [null, judge] : [judge, null];
   return {
     filter,

@@ -5,6 +5,7 @@ import { CatalogError } from '../../protocol/errors.ts';
 import { columnDataAt, columnPath, topLevel, type ColumnPath } from './column-path.ts';
 import type { Selection } from './columns-field.ts';
 import { DISTANCE, QUERY_INDEX, ROW_ID, SCORE } from './computed-columns.ts';
+import type { Statement } from './statement.ts';
 import { bindFormula, valuesOf, type Formula } from './formula.ts';
 
 /** One column of an answer: one that the rows have, or the value of a formula. */
@@ -31,12 +32,12 @@ export function planProjections(
   schema: Schema,
   fields: readonly Field[],
   extras: Extras,
-  now: bigint,
+  statement: Statement,
 ): readonly Projection[] {
   const chosen =
     selections === null
       ? schema.fields.map(asItIs)
-      : selections.map((selection) => selected(selection, fields, now));
+      : selections.map((selection) => selected(selection, fields, statement));
   const wanted = extraFields(extras);
   checkNotHidden(wanted, fields);
   return checkNames(withExtras(chosen, wanted));
@@ -68,7 +69,12 @@ export function project(
 }
 
 function projected(projection: Projection, batch: RecordBatch): Data {
-  if (projection.kind === 'formula') return concatData(valuesOf(projection.formula, batch).data);
+  if (projection.kind === 'formula') {
+    const data = concatData(valuesOf(projection.formula, batch).data);
+    // Given back by whoever asked for the rows, once they are sent.
+    projection.formula.statement.budget.charge(data.byteLength);
+    return data;
+  }
   return columnDataAt(batch, projection.path);
 }
 
@@ -76,10 +82,14 @@ function asItIs(field: Field): Projection {
   return { kind: 'path', field, path: topLevel(field) };
 }
 
-function selected(selection: Selection, fields: readonly Field[], now: bigint): Projection {
+function selected(
+  selection: Selection,
+  fields: readonly Field[],
+  statement: Statement,
+): Projection {
   const { name } = selection;
   if (selection.kind === 'expression') {
-    const formula = bindFormula(`columns.${name}`, selection.text, fields, now);
+    const formula = bindFormula(`columns.${name}`, selection.text, fields, statement);
     return { kind: 'formula', field: new Field(name, formula.bound.type, true), formula };
   }
   const path = columnPath(name, fields);

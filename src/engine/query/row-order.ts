@@ -14,23 +14,33 @@ export interface OrderKey {
   readonly compare: Comparison;
 }
 
+/** Work of comparing two rows, and of sorting one by its words. */
+const COMPARED_BYTES = 64;
+const SORTED_BYTES = 64;
+
 /** Few rows are sorted by comparing them. */
 const FEW = 48;
 
 /** The rows of so many in the order of some keys; equals stay in their order. */
-export function rowOrder(keys: readonly OrderKey[], count: number): Uint32Array {
+export function rowOrder(
+  keys: readonly OrderKey[],
+  count: number,
+  work: (bytes: number) => void = () => undefined,
+): Uint32Array {
   const rows = Uint32Array.from({ length: count }, (_, row) => row);
-  new RowOrder(keys, count).sort(rows, 0, 0);
+  new RowOrder(keys, count, work).sort(rows, 0, 0);
   return rows;
 }
 
 class RowOrder {
   readonly #keys: readonly OrderKey[];
   readonly #count: number;
+  readonly #work: (bytes: number) => void;
   /** For each key, since those of an outer key are looked at while an inner one sorts. */
   readonly #words: { high: Uint32Array; low: Uint32Array }[] = [];
 
-  constructor(keys: readonly OrderKey[], count: number) {
+  constructor(keys: readonly OrderKey[], count: number, work: (bytes: number) => void) {
+    this.#work = work;
     this.#keys = keys;
     this.#count = count;
   }
@@ -50,6 +60,7 @@ class RowOrder {
   #compare(rows: Uint32Array, index: number): void {
     const keys = this.#keys.slice(index);
     rows.sort((left, right) => {
+      this.#work(COMPARED_BYTES);
       for (const { compare } of keys) {
         const difference = compare(left, right);
         if (difference !== 0) return difference;
@@ -78,6 +89,7 @@ class RowOrder {
     key: OrderKey,
     source: WordSource,
   ): void {
+    this.#work(rows.length * SORTED_BYTES);
     const words = this.#wordsOf(index);
     source.fill(rows, words, part);
     if (!key.ascending) invert(rows, words);

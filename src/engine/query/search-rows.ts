@@ -75,7 +75,10 @@ async function nearestOf(
 /** One pass over the vectors, for all query vectors at once. */
 async function collect(search: Search, nearest: NearestPlan): Promise<readonly NearestRows[]> {
   const { plan, scanner, places, meters } = search;
-  const kept = nearest.vectors.map(() => new NearestRows(nearest.keep ?? Infinity, nearest.bounds));
+  const charge = (bytes: number) => plan.statement.budget.charge(bytes);
+  const kept = nearest.vectors.map(
+    () => new NearestRows(nearest.keep ?? Infinity, nearest.bounds, charge),
+  );
   const { first, late, lateAhead } = readingOrder(plan, searchNeed(plan, nearest));
   const pace = new Pace();
   const selected = selectedRows(plan, scanner, first, meters);

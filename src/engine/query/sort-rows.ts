@@ -9,7 +9,7 @@ import { comparisonOf, type Comparison } from './order-of-values.ts';
 import { wordSource } from './order-words.ts';
 import type { QueryPlan } from './plan.ts';
 import { rowOrder, type OrderKey } from './row-order.ts';
-import { pick, stretch } from './rows.ts';
+import { countOf, pick, stretch } from './rows.ts';
 import type { Scanner } from './scan.ts';
 import { readingOrder, selectedRows } from './selected-rows.ts';
 import type { SortKey, SortPlan } from './sort-plan.ts';
@@ -22,6 +22,9 @@ const MOST_ROWS = 2 ** 20;
 const PIECE_ROWS = 2 ** 16;
 /** About what a sort drops for each row, once its keys lie in one piece and again when they are sorted. */
 const DROPPED_BYTES = 24;
+
+/** What a sort holds for each row beside its keys: its position, its place in the order, and two words. */
+const ROW_BYTES = 24;
 
 /** Rows in order: where they lie, and which of those kept comes when. */
 interface Sorted {
@@ -64,18 +67,26 @@ async function sorted(
   scanner: Scanner,
   meters: Meters,
 ): Promise<Sorted> {
+  const { budget } = plan.statement;
   const places = new Places();
   const positions = new KeptPositions();
   const keys: RecordBatch[] = [];
   const { first, late } = readingOrder(plan, sort.need);
   for await (const { found, rows } of selectedRows(plan, scanner, first, meters)) {
+    // The order and the words of each row, before anything of them is there.
+    budget.charge(countOf(rows) * ROW_BYTES);
     places.add(found.place);
-    keys.push(keysOf(sort, await scanner.complete(found, late, rows)));
+    const key = keysOf(sort, await scanner.complete(found, late, rows));
+    // As they were read, and once more in one piece.
+    budget.charge(2 * key.data.byteLength);
+    keys.push(key);
     positions.add(found.place.offset, rows);
   }
   const batches = keys.length;
   if (batches === 0) return { places, positions, order: new Uint32Array() };
-  const order = meters.timed('sort', () => orderOf(sort, joined(keys)));
+  const order = meters.timed('sort', () =>
+    orderOf(sort, joined(keys), (bytes) => budget.work(bytes)),
+  );
   hintCollection(order.length * DROPPED_BYTES);
   meters.passed('sort', { rowsIn: order.length, rowsOut: order.length, batches });
   return { places, positions, order };
@@ -97,10 +108,15 @@ export function keysOf({ keys }: SortPlan, batch: RecordBatch): RecordBatch {
 }
 
 /** The places of rows by their keys, sorted. The sort is stable, so equals keep their order. */
-export function orderOf(sort: SortPlan, keys: RecordBatch): Uint32Array {
+export function orderOf(
+  sort: SortPlan,
+  keys: RecordBatch,
+  work?: (bytes: number) => void,
+): Uint32Array {
   return rowOrder(
     sort.keys.map((key, index) => orderKey(key, keys, index)),
     keys.numRows,
+    work,
   );
 }
 

@@ -1,12 +1,14 @@
 import { DataType, type Field, type RecordBatch } from 'apache-arrow';
 import { columnsUsed } from '../../sql/columns.ts';
 import { bindPredicate } from '../../sql/bind.ts';
-import type { BoundExpression } from '../../sql/bound.ts';
 import { SqlError } from '../../sql/errors.ts';
-import { selectRows } from '../../sql/evaluate.ts';
 import { parseExpression } from '../../sql/parse.ts';
 import type { VersionChange } from '../../rules/commit-facts.ts';
 import { touchedFragments } from '../../rules/table-change.ts';
+import { rowsAway, type Formula } from '../query/formula.ts';
+import type { Statement } from '../query/statement.ts';
+import { OverBudget } from '../../protocol/budget.ts';
+import { CatalogError } from '../../protocol/errors.ts';
 import { fragmentKey } from '../table/snapshot.ts';
 import type { JudgedRows } from './judged-rows.ts';
 import { shownRow } from './shown-row.ts';
@@ -21,15 +23,15 @@ export async function checkFault(
   rows: JudgedRows,
 ): Promise<string | undefined> {
   const { schema, fragments } = rows.snapshot;
-  const bound = boundCheck(text, schema.fields);
+  const bound = boundCheck(text, schema.fields, rows.statement);
   if (typeof bound === 'string') return bound;
-  const columns = columnsUsed(bound);
+  const { columns } = bound;
   const touched = touchedFragments(change, columns);
   for (const fragment of fragments) {
     if (!touched.has(fragmentKey(fragment))) continue;
     const fault = await rows.once(`check ${text}`, fragment, async () => {
       for await (const batch of rows.batches(fragment, columns)) {
-        const found = batchFault(text, bound, batch);
+        const found = await batchFault(bound, batch);
         if (found !== undefined) return found;
       }
       return undefined;
@@ -39,10 +41,17 @@ export async function checkFault(
   return undefined;
 }
 
-function boundCheck(text: string, fields: readonly Field[]): BoundExpression | string {
+function boundCheck(
+  text: string,
+  fields: readonly Field[],
+  statement: Statement,
+): Formula | string {
   try {
-    const bound = bindPredicate(parseExpression(text), { fields });
-    if (DataType.isBool(bound.type)) return bound;
+    const { now, budget } = statement;
+    const bound = bindPredicate(parseExpression(text), { fields, now, budget });
+    const columns = columnsUsed(bound);
+    const formula = { source: 'check', text, bound, statement, use: 'predicate', columns } as const;
+    if (DataType.isBool(bound.type)) return formula;
     return `the check ${JSON.stringify(text)} is neither true nor false of this table`;
   } catch (error) {
     if (!(error instanceof SqlError)) throw error;
@@ -50,16 +59,17 @@ function boundCheck(text: string, fields: readonly Field[]): BoundExpression | s
   }
 }
 
-function batchFault(text: string, bound: BoundExpression, batch: RecordBatch): string | undefined {
+async function batchFault(formula: Formula, batch: RecordBatch): Promise<string | undefined> {
+  const { text } = formula;
   try {
-    const passing = selectRows(bound, batch);
+    const passing = await rowsAway(formula, batch);
     if (passing.length === batch.numRows) return undefined;
     // Rows are ascending: the first that is missing fails.
     const gap = passing.findIndex((row, at) => row !== at);
     const row = gap < 0 ? passing.length : gap;
     return `the check ${JSON.stringify(text)} is not true of a row with ${shownRow(batch, row)}`;
   } catch (error) {
-    if (!(error instanceof SqlError)) throw error;
-    return `the check ${JSON.stringify(text)} fails: ${error.message}`;
+    if (!(error instanceof CatalogError) || error instanceof OverBudget) throw error;
+    return `the check ${JSON.stringify(text)} fails: ${error.message.replace(/^check: /, '')}`;
   }
 }

@@ -10,6 +10,7 @@ import { rulesOn } from '../../rules/rule-scope.ts';
 import { askWebhook, type WebhookVerdict } from '../../rules/webhook.ts';
 import { webhookSummary } from '../../rules/webhook-summary.ts';
 import type { Notes } from '../../store/notes.ts';
+import { ownStatement, type FormulaThreads, type Statement } from '../query/statement.ts';
 import { FragmentReader } from '../table/fragment-reader.ts';
 import type { Snapshot } from '../table/snapshot.ts';
 import { checkFault } from './check-rows.ts';
@@ -34,6 +35,8 @@ export interface Judging {
   /** Milliseconds since 1970. */
   readonly clock: () => number;
   /** What became of the commits of the last minute. */
+  /** Where long checks are evaluated; here when absent. */
+  readonly threads?: FormulaThreads | undefined;
   readonly refusals: VerdictMemory<RuleRefusal | null>;
   readonly webhooks: VerdictMemory<WebhookVerdict>;
   /** The same for all processes; absent where there is one. */
@@ -54,11 +57,13 @@ export function judging(
   secret: Judging['secret'],
   clock: () => number,
   verdicts?: Notes,
+  threads?: FormulaThreads,
 ): Judging {
   return {
     source,
     secret,
     clock,
+    threads,
     refusals: new VerdictMemory(REMEMBERED_MILLIS, clock),
     webhooks: new VerdictMemory(REMEMBERED_MILLIS, clock),
     ...(verdicts && { shared: new SharedVerdicts(verdicts, REMEMBERED_MILLIS, clock) }),
@@ -86,6 +91,9 @@ export interface Commit extends Omit<
 export type CommitRequest = Pick<CatalogRequest, 'operation' | 'requestId' | 'clientRequestId'> & {
   /** Null where nobody knows any more. */
   readonly context: CatalogRequest['context'] | null;
+  /** What the request may use; absent where none waits for the commit. */
+  readonly budget?: CatalogRequest['budget'];
+  readonly signal?: CatalogRequest['signal'];
 };
 
 /** Judges whatever one request commits, and remembers which rules did. */
@@ -110,6 +118,17 @@ export class CommitJudge {
     this.#request = request;
     this.#permit = permit;
     this.#binding = rules;
+  }
+
+  get #statement(): Statement {
+    const { budget, signal } = this.#request;
+    const own = ownStatement(budget);
+    return {
+      ...own,
+      threads: this.#judging.threads ?? null,
+      owner: this.#permit.principal.subject,
+      signal: signal ?? own.signal,
+    };
   }
 
   /** What only reads is judged by none, and most requests do. */
@@ -190,7 +209,7 @@ export class CommitJudge {
     if (check === undefined && unique === undefined) return undefined;
     const reader = new FragmentReader();
     try {
-      const rows = new JudgedRows(snapshot, reader, this.#faults);
+      const rows = new JudgedRows(snapshot, reader, this.#faults, this.#statement);
       const fault = check === undefined ? undefined : await checkFault(check, change, rows);
       if (fault !== undefined || unique === undefined) return fault;
       return await uniqueFault(unique, change, rows);

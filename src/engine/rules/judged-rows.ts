@@ -1,4 +1,5 @@
 import type { RecordBatch } from 'apache-arrow';
+import { ownStatement, type Statement } from '../query/statement.ts';
 import type { FragmentReader } from '../table/fragment-reader.ts';
 import { fragmentKey, type Fragment, type Snapshot } from '../table/snapshot.ts';
 
@@ -11,10 +12,18 @@ export type KnownFaults = Map<string, Fault>;
 /** The rows of a version that is not there yet. */
 export class JudgedRows {
   readonly snapshot: Snapshot;
+  /** What judging them may use. */
+  readonly statement: Statement;
   readonly #reader: FragmentReader;
   readonly #known: KnownFaults;
 
-  constructor(snapshot: Snapshot, reader: FragmentReader, known: KnownFaults) {
+  constructor(
+    snapshot: Snapshot,
+    reader: FragmentReader,
+    known: KnownFaults,
+    statement: Statement = ownStatement(),
+  ) {
+    this.statement = statement;
     this.snapshot = snapshot;
     this.#reader = reader;
     this.#known = known;

@@ -25,7 +25,7 @@ export interface ColumnWork {
   /** The columns that are read for them, by name. */
   readonly reads: readonly string[];
   /** The new columns of some rows, in the order of the fields. Never called for deleted rows. */
-  readonly values: (rows: RecordBatch) => readonly Vector[];
+  readonly values: (rows: RecordBatch) => readonly Vector[] | Promise<readonly Vector[]>;
 }
 
 /**
@@ -95,7 +95,7 @@ export class ColumnWriter {
     const pace = new Pace();
     try {
       for await (const { batch, start } of this.#reader.batches(snapshot, whole, work.reads)) {
-        const columns = computed(batch, liveRows(deleted, start, batch.numRows), work);
+        const columns = await computed(batch, liveRows(deleted, start, batch.numRows), work);
         await writer.write(batchOfData(schema, [...columns], batch.numRows));
         await pace.turn();
       }
@@ -108,10 +108,14 @@ export class ColumnWriter {
 }
 
 /** The new columns of a batch: of its rows that are there computed, of the others null. */
-function computed(batch: RecordBatch, live: Uint32Array | null, work: ColumnWork): readonly Data[] {
+async function computed(
+  batch: RecordBatch,
+  live: Uint32Array | null,
+  work: ColumnWork,
+): Promise<readonly Data[]> {
   const rows = live === null ? batch : take(batch, live);
   const schema = schemaOf(work.fields.map((field) => field.clone({ nullable: true })));
-  const columns = batchOf(schema, work.values(rows), rows.numRows).data.children;
+  const columns = batchOf(schema, await work.values(rows), rows.numRows).data.children;
   return live === null ? columns : columns.map((column) => spread(column, live, batch.numRows));
 }
 

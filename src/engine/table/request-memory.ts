@@ -12,9 +12,10 @@ interface Waiter {
   readonly granted: () => void;
 }
 
-/** Memory that the bodies of all requests of this process share. */
+/** Memory that all requests of this process share, for bodies and sorts. */
 export class RequestMemory {
-  readonly #bytes: number;
+  /** How much there is. */
+  readonly bytes: number;
   readonly #waitMillis: number;
   #held = 0;
   readonly #waiters: Waiter[] = [];
@@ -24,7 +25,7 @@ export class RequestMemory {
    * @param waitMillis How long a request waits for it.
    */
   constructor(bytes: number, waitMillis = WAIT_MILLIS) {
-    this.#bytes = bytes;
+    this.bytes = bytes;
     this.#waitMillis = waitMillis;
   }
 
@@ -43,7 +44,7 @@ export class RequestMemory {
    * @throws CatalogError ServiceUnavailable, by the promise, when there is none for a while.
    */
   take(bytes: number): void | Promise<void> {
-    if (this.#waiters.length > 0 || this.#held + bytes > this.#bytes) return this.#wait(bytes);
+    if (this.#waiters.length > 0 || this.#held + bytes > this.bytes) return this.#wait(bytes);
     this.#held += bytes;
   }
 
@@ -52,7 +53,7 @@ export class RequestMemory {
     this.#held -= bytes;
     for (;;) {
       const [first] = this.#waiters;
-      if (first === undefined || this.#held + first.bytes > this.#bytes) return;
+      if (first === undefined || this.#held + first.bytes > this.bytes) return;
       this.#waiters.shift();
       this.#held += first.bytes;
       first.granted();
@@ -66,7 +67,7 @@ export class RequestMemory {
         reject(
           new CatalogError(
             'ServiceUnavailable',
-            'other requests hold all memory for bodies (budget.memory): try again',
+            'other requests hold all memory that requests may hold (budget.memory): try again',
           ),
         );
       }, this.#waitMillis);

@@ -18,6 +18,8 @@ export interface TextPlace {
   readonly fastSearch: boolean;
   /** Lets others have their turn, now and then. */
   readonly turn: () => Promise<void>;
+  /** Is told of memory before it is taken, in bytes; nothing is counted without. */
+  readonly charge?: (bytes: number) => void;
 }
 
 /** What is known of the searched words in the fragments of a table. */

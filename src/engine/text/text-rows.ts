@@ -44,11 +44,12 @@ async function search(
 ): Promise<ScoredRows> {
   const { snapshot } = plan;
   const allowed = await allowedRows(plan, scanner, meters);
-  const pace = new Pace();
+  const pace = new Pace(plan.statement.budget);
   const deletions = (fragment: QueryPlan['snapshot']['fragments'][number]) =>
     texts.deletions(snapshot, fragment);
   const turn = () => pace.turn();
-  const place = { source, snapshot, fastSearch: text.fastSearch, turn };
+  const charge = (bytes: number) => plan.statement.budget.charge(bytes);
+  const place = { source, snapshot, fastSearch: text.fastSearch, turn, charge };
   const work = findTexts(text, place, { allowed, deletions });
   meters.passed('search', { rowsIn: Number(snapshot.rows), batches: 1 });
   return meters.awaited('search', work);

@@ -33,7 +33,7 @@ export async function findTexts(
   const { allowed } = excluded;
   const { turn } = place;
   const words = await wordsOfAll(plan, place);
-  const kept = new NearestRows(plan.keep ?? Infinity, { lower: null, upper: null });
+  const kept = new NearestRows(plan.keep ?? Infinity, { lower: null, upper: null }, place.charge);
   let first = 0;
   for (const fragment of place.snapshot.fragments) {
     const bits = allowed === null ? null : allowed.get(fragmentKey(fragment));

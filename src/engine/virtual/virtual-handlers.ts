@@ -15,6 +15,7 @@ import { countRows } from '../query/count.ts';
 import { execute } from '../query/execute.ts';
 import { countField, textField } from '../query/fields.ts';
 import { planQuery } from '../query/plan.ts';
+import { statementOf } from '../query/statement.ts';
 import { parseQueryRequest } from '../query/request.ts';
 import { MAIN } from '../table/chain.ts';
 import { ONLY_VERSION, VirtualRows } from './virtual-rows.ts';
@@ -102,7 +103,7 @@ async function describe({ path, schema }: VirtualTable, call: Call): Promise<Ans
 async function query(table: VirtualTable, call: Call): Promise<Answer> {
   const request = parseQueryRequest(call.body);
   const rows = await VirtualRows.of(table);
-  const plan = planQuery(request, rows.snapshot);
+  const plan = planQuery(request, rows.snapshot, statementOf(call));
   const signal = call.request.signal();
   return rowsAnswer({
     schema: plan.schema,
@@ -132,7 +133,7 @@ async function count(table: VirtualTable, call: Call): Promise<Answer> {
       status: 200,
       contentType: 'application/json',
       headers: versionHeaders(ONLY_VERSION),
-      body: stringifyJson(await countRows(source, rows.snapshot, predicate)),
+      body: stringifyJson(await countRows(source, rows.snapshot, predicate, statementOf(call))),
     };
   } finally {
     await rows.close();

@@ -20,6 +20,13 @@ export async function* inChunks(
     return whole;
   };
   for await (const piece of stream) {
+    if (piece.byteLength > ENOUGH) {
+      if (bytes > 0) yield taken();
+      // Piece by piece, so that it is not held twice.
+      for (let at = 0; at < piece.byteLength; at += ENOUGH) yield piece.slice(at, at + ENOUGH);
+      if ('sent' in stream) stream.sent?.(piece);
+      continue;
+    }
     held.push(piece);
     bytes += piece.byteLength;
     if (bytes >= ENOUGH) yield taken();

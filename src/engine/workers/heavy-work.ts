@@ -1,14 +1,17 @@
-import { DataType, type Schema } from 'apache-arrow';
+import { DataType, type RecordBatch, type Schema, type Vector } from 'apache-arrow';
 import { layoutOf, widthOf } from '../../arrow/layout.ts';
 import type { QueryRequest } from '../query/request.ts';
 import { PORTION_BYTES } from '../query/gather.ts';
 import type { Formula } from '../query/formula.ts';
-import { stepsOf } from '../query/formula-steps.ts';
+import type { FormulaThreads, Statement } from '../query/statement.ts';
+import { stepsOf, workOf } from '../query/formula-steps.ts';
 import { allFiles, type NearestPlan, type QueryPlan } from '../query/plan.ts';
 import { prunedFiles } from '../query/pruning.ts';
 import type { ScanFile } from '../query/scan.ts';
 import { needOf } from '../query/computed-columns.ts';
 import type { MemoryBudget } from '../table/memory-budget.ts';
+import { batchBytes } from '../table/small-batches.ts';
+import { RequestMemory } from '../table/request-memory.ts';
 import { MemoryReservation } from '../table/memory-reservation.ts';
 import { indexFileOf } from '../table/index-upkeep.ts';
 import { isCovered } from '../vector-index/index-use.ts';
@@ -16,6 +19,8 @@ import { bytesOf, type Fragment, type Snapshot } from '../table/snapshot.ts';
 import { defaultTextOptions, piecesOfCharacter } from '../text/text-options.ts';
 import { unindexed, type TextPlan } from '../text/text-plan.ts';
 import { leavesOf, type TextQuery } from '../text/text-query.ts';
+import { formulaMessage, rowsOf, valuesOfStream } from './formula-task.ts';
+import type { Task } from './task.ts';
 import { snapshotMessage } from './snapshot-message.ts';
 import type { ThreadPool } from './thread-pool.ts';
 
@@ -26,14 +31,23 @@ const MANY_ROWS = 50_000;
 const LIGHT_TEXT = 2 ** 20;
 
 /** Decides which work leaves the main thread, and has it done by others. */
-export class HeavyWork {
+export class HeavyWork implements FormulaThreads {
   readonly #pool: ThreadPool;
   /** To look through so many bytes is light work: they may lie in the cache. */
   readonly #lightBytes: number;
   readonly #memory: MemoryReservation;
+  readonly #requests: RequestMemory;
 
-  /** @param memory What sorts hold is counted against it. */
-  constructor(pool: ThreadPool, memory: MemoryBudget) {
+  /**
+   * @param memory What sorts hold is counted against it: caches give way.
+   * @param requests Sorts wait for it.
+   */
+  constructor(
+    pool: ThreadPool,
+    memory: MemoryBudget,
+    requests: RequestMemory = new RequestMemory(Infinity),
+  ) {
+    this.#requests = requests;
     this.#pool = pool;
     this.#lightBytes = memory.bytes;
     this.#memory = new MemoryReservation(memory);
@@ -45,8 +59,11 @@ export class HeavyWork {
     if (this.#pool.size === 0) return false;
     if (sort !== null && snapshot.rows > MANY_ROWS) return true;
     if (text !== null && this.#isMuchText(snapshot, text)) return true;
-    if (filter !== null && isLong(filter, scannedRows(files))) return true;
-    if (formulasOf(plan).some((formula) => isLong(formula, answeredRows(plan)))) return true;
+    const bytesOfRows = (rows: number) => averageBytes(snapshot) * rows;
+    const scanned = scannedRows(files);
+    if (filter !== null && isLong(filter, scanned, bytesOfRows(scanned))) return true;
+    const answered = answeredRows(plan);
+    if (formulasOf(plan).some((each) => isLong(each, answered, bytesOfRows(answered)))) return true;
     if (filter === null && nearest === null) return false;
     if (nearest?.index != null && this.#isLightSearch(plan, nearest)) return false;
     const searched = nearest === null ? [] : [nearest.column.column];
@@ -74,26 +91,81 @@ export class HeavyWork {
     if (this.#pool.size === 0) return false;
     const files = prunedFiles(snapshot, allFiles(snapshot), predicate);
     const open = files.filter(({ certain }) => certain !== true);
-    return isLong(predicate, scannedRows(open)) || this.#isMuch(snapshot, open, predicate.columns);
+    const rows = scannedRows(open);
+    const bytes = averageBytes(snapshot) * rows;
+    return isLong(predicate, rows, bytes) || this.#isMuch(snapshot, open, predicate.columns);
   }
 
   /** The bytes of the answer. @throws CatalogError as when the query is run here. */
-  async query(
-    request: QueryRequest,
-    plan: QueryPlan,
-    signal: AbortSignal,
-  ): Promise<AsyncGenerator<Uint8Array>> {
-    signal.throwIfAborted();
-    const task = { kind: 'query', request, snapshot: snapshotMessage(plan.snapshot) } as const;
-    return this.#pool.run(task, signal, this.#memory.hold(heldBytes(plan)));
+  async query(request: QueryRequest, plan: QueryPlan): Promise<AsyncGenerator<Uint8Array>> {
+    const { statement, snapshot } = plan;
+    statement.signal().throwIfAborted();
+    const task = { kind: 'query', request, snapshot: snapshotMessage(snapshot) } as const;
+    const bytes = heldBytes(plan);
+    // The estimate may be too high, so it alone refuses nothing.
+    const shared = Math.min(bytes, this.#requests.bytes);
+    await this.#requests.take(shared);
+    if (statement.signal().aborted) this.#requests.give(shared);
+    statement.signal().throwIfAborted();
+    const release = this.#memory.hold(bytes);
+    const done = (): void => {
+      this.#requests.give(shared);
+      release();
+    };
+    return this.#run(task, statement, done);
   }
 
   /** Of how many rows the predicate is true. @throws CatalogError as when they are counted here. */
-  async count(predicate: string, snapshot: Snapshot, signal: AbortSignal): Promise<bigint> {
+  async count(predicate: string, snapshot: Snapshot, statement: Statement): Promise<bigint> {
     const task = { kind: 'count', predicate, snapshot: snapshotMessage(snapshot) } as const;
+    return BigInt(Buffer.concat(await this.#all(task, statement)).toString());
+  }
+
+  /** Whether evaluating a formula for the rows of a batch should leave the main thread. */
+  isLong(formula: Formula, batch: RecordBatch): boolean {
+    return this.#pool.size > 0 && isLong(formula, batch.numRows, batchBytes(batch));
+  }
+
+  async rowsWhere(formula: Formula, batch: RecordBatch): Promise<Uint32Array> {
+    return rowsOf(Buffer.concat(await this.#evaluated(formula, batch)));
+  }
+
+  async valuesOf(formula: Formula, batch: RecordBatch): Promise<Vector> {
+    return valuesOfStream(await this.#evaluated(formula, batch));
+  }
+
+  #evaluated(formula: Formula, batch: RecordBatch): Promise<readonly Uint8Array[]> {
+    const task = { kind: 'formula', formula: formulaMessage(formula, batch) } as const;
+    return this.#all(task, formula.statement);
+  }
+
+  /** The whole result of a task. Its bytes count as memory that is held. */
+  async #all(task: Task, statement: Statement): Promise<readonly Uint8Array[]> {
     const pieces: Uint8Array[] = [];
-    for await (const piece of await this.#pool.run(task, signal)) pieces.push(piece);
-    return BigInt(Buffer.concat(pieces).toString());
+    let bytes = 0;
+    try {
+      for await (const piece of await this.#run(task, statement)) {
+        statement.budget.charge(piece.byteLength);
+        bytes += piece.byteLength;
+        pieces.push(piece);
+      }
+    } finally {
+      statement.budget.release(bytes);
+    }
+    return pieces;
+  }
+
+  /** Does a task with what is left of the budget of its request. */
+  #run(
+    task: Task,
+    { budget, owner, signal }: Statement,
+    done: () => void = () => undefined,
+  ): Promise<AsyncGenerator<Uint8Array>> {
+    const ended = (spent: number): void => {
+      budget.add(spent);
+      done();
+    };
+    return this.#pool.run({ ...task, budget: budget.message() }, signal(), { owner, ended });
   }
 
   /** Texts that no index covers are cut into words for each search. */
@@ -123,10 +195,20 @@ const LONG_STEPS = 2 ** 25;
 /** An expression of fewer is passed over whatever the rows are: bytes say enough of it. */
 const FEW_STEPS = 30;
 
-/** Whether evaluating a formula takes long, of whatever few bytes. */
-function isLong(formula: Formula, rows: number): boolean {
+/** To work on so many bytes keeps others waiting. */
+const LONG_BYTES = 2 ** 24;
+
+/** Whether evaluating a formula for some rows, which have so many bytes, takes long. */
+function isLong(formula: Formula, rows: number, bytes: number): boolean {
   const steps = stepsOf(formula);
-  return steps >= FEW_STEPS && steps * rows > LONG_STEPS;
+  if (steps >= FEW_STEPS && steps * rows > LONG_STEPS) return true;
+  return rows > 0 && workOf(formula, rows, bytes) > LONG_BYTES;
+}
+
+/** Bytes of a row, about. */
+function averageBytes({ fragments }: Snapshot): number {
+  const rows = fragments.reduce((sum, { physicalRows }) => sum + physicalRows, 0);
+  return fragments.reduce((sum, fragment) => sum + bytesOf(fragment), 0) / Math.max(1, rows);
 }
 
 function scannedRows(files: readonly ScanFile[]): number {

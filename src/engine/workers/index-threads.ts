@@ -28,7 +28,9 @@ async function onThread(
   const task = { kind: 'index', snapshot: message, index } as const;
   let file: FragmentIndex | undefined;
   // Whoever stops taking what the thread tells stops the thread's work.
-  for await (const bytes of await pool.run(task, new AbortController().signal)) {
+  for await (const bytes of await pool.run(task, new AbortController().signal, {
+    owner: 'index',
+  })) {
     const step = JSON.parse(new TextDecoder().decode(bytes)) as IndexStep;
     if ('file' in step) file = step.file;
     else onRows(step.rows);

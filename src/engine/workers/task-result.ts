@@ -12,6 +12,8 @@ export class TaskResult {
   #ending: Ending | undefined;
   #wake: () => void = () => undefined;
   #onEnd: () => void = () => undefined;
+  /** Processor time that it took, in ms; known once it has ended. */
+  spent = 0;
 
   /**
    * @param more Asks the thread for one piece more.

@@ -1,11 +1,21 @@
+import type { BudgetMessage, OverBudget } from '../../protocol/budget.ts';
+import type { FormulaMessage } from './formula-task.ts';
 import type { FragmentIndex, IndexDefinition } from '../table/snapshot.ts';
 import type { QueryRequest } from '../query/request.ts';
 import type { SnapshotMessage } from './snapshot-message.ts';
 
+/** What a task may use, and whom it is for. */
+export interface TaskBudget {
+  readonly budget?: BudgetMessage;
+}
+
 /** Work that a thread can do, as plain data: what was asked, and the version of the table that it is asked of. */
-export type Task =
+export type Task = TaskBudget & TaskWork;
+
+type TaskWork =
   | { readonly kind: 'query'; readonly request: QueryRequest; readonly snapshot: SnapshotMessage }
   | { readonly kind: 'count'; readonly predicate: string; readonly snapshot: SnapshotMessage }
+  | { readonly kind: 'formula'; readonly formula: FormulaMessage }
   /** Index the only fragment. */
   | { readonly kind: 'index'; readonly index: IndexDefinition; readonly snapshot: SnapshotMessage };
 
@@ -22,8 +32,13 @@ export type ToThread =
 /** What a thread answers: the bytes of the task's result in pieces, and then how it ended. */
 export type FromThread =
   | { readonly kind: 'piece'; readonly id: number; readonly bytes: Uint8Array }
-  | { readonly kind: 'end'; readonly id: number }
-  | { readonly kind: 'fault'; readonly id: number; readonly fault: FaultMessage };
+  | { readonly kind: 'end'; readonly id: number; readonly spent: number }
+  | {
+      readonly kind: 'fault';
+      readonly id: number;
+      readonly spent: number;
+      readonly fault: FaultMessage;
+    };
 
 /** An error on its way between threads: a refusal by its name, or anything else. */
 export interface FaultMessage {
@@ -32,4 +47,6 @@ export interface FaultMessage {
   readonly message: string;
   readonly detail: string | undefined;
   readonly stack: string | undefined;
+  /** The limit that was passed, where it was that. */
+  readonly over: Pick<OverBudget, 'key' | 'limit'> | null;
 }

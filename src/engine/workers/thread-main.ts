@@ -1,5 +1,6 @@
 // What runs in a thread of the pool: tasks side by side, none of which sends more than was asked for.
 import { parentPort } from 'node:worker_threads';
+import { RequestBudget, unboundedBudget } from '../../protocol/budget.ts';
 import { hintCollection } from '../table/collection-hint.ts';
 import { FragmentReader } from '../table/fragment-reader.ts';
 import { faultMessage } from './fault.ts';
@@ -37,15 +38,17 @@ async function run(id: number, task: Task): Promise<void> {
   const pieces = new Turnstile();
   const abort = new AbortController();
   running.set(id, { pieces, abort });
+  const budget = task.budget === undefined ? unboundedBudget() : RequestBudget.of(task.budget);
+  const before = budget.spent;
   try {
-    for await (const bytes of runTask(task, reader, abort.signal)) {
+    for await (const bytes of runTask(task, reader, { signal: abort.signal, budget })) {
       await pieces.pass();
       abort.signal.throwIfAborted();
       send({ kind: 'piece', id, bytes }, [bytes.buffer]);
     }
-    send({ kind: 'end', id });
+    send({ kind: 'end', id, spent: budget.spent - before });
   } catch (error) {
-    send({ kind: 'fault', id, fault: faultMessage(error) });
+    send({ kind: 'fault', id, spent: budget.spent - before, fault: faultMessage(error) });
   } finally {
     running.delete(id);
     if (running.size === 0) await rest();

@@ -1,12 +1,23 @@
 import type { Task } from './task.ts';
 import { Thread } from './thread.ts';
 
+/** How a task is done. */
+export interface TaskOptions {
+  /** Whom it is for: nobody's tasks are on all threads at once. */
+  readonly owner?: string;
+  /** Called once when the task has ended, however it did, with the processor time that it took, in ms. */
+  readonly ended?: (spent: number) => void;
+}
+
 /** Threads for heavy work. They are started when there is some, and one that ended is replaced when there is more. */
 export class ThreadPool {
   readonly #size: number;
   readonly #threads = new Set<Thread>();
 
-  /** @param size How many threads there are at most; with 0 there must be no task. */
+  /**
+   * @param size How many threads there are at most, and one more where that is 1: one caller
+   * may use all threads but one. With 0 there must be no task.
+   */
   constructor(size: number) {
     this.#size = size;
   }
@@ -23,21 +34,20 @@ export class ThreadPool {
   /**
    * Does a task on the thread that has the least to do. Resolves once the first
    * of its bytes are there; the task goes on as they are taken, until the signal.
-   * @param ended Called once when the task has ended, however it did.
    * @throws CatalogError for a refusal, ServiceUnavailable when the thread ended.
    */
   async run(
     task: Task,
     signal: AbortSignal,
-    ended: () => void = () => undefined,
+    { owner = '', ended = () => undefined }: TaskOptions = {},
   ): Promise<AsyncGenerator<Uint8Array>> {
     signal.throwIfAborted();
-    const result = this.#thread().begin(task);
+    const result = this.#thread(owner).begin(task, owner);
     const cancel = () => result.cancel(new Error('the request was aborted'));
     signal.addEventListener('abort', cancel, { once: true });
     result.whenEnded(() => {
       signal.removeEventListener('abort', cancel);
-      ended();
+      ended(result.spent);
     });
     await result.begun();
     return result.pieces();
@@ -47,11 +57,15 @@ export class ThreadPool {
     await Promise.all([...this.#threads].map((thread) => thread.stop()));
   }
 
-  #thread(): Thread {
-    const [idlest] = [...this.#threads].sort((left, right) => left.busy - right.busy);
-    if (idlest !== undefined && (idlest.busy === 0 || this.#threads.size >= this.#size)) {
-      return idlest;
-    }
+  /** The thread for one more task. Nobody's tasks are on all threads: they would keep everybody else waiting. */
+  #thread(owner: string): Thread {
+    const most = Math.max(2, this.#size);
+    const all = [...this.#threads].sort((left, right) => left.busy - right.busy);
+    const own = all.filter((thread) => thread.worksFor(owner) > 0);
+    if (own.length >= most - 1) return own[0]!;
+    const others = all.filter((thread) => thread.worksFor(owner) === 0);
+    const [idlest] = others;
+    if (idlest !== undefined && (idlest.busy === 0 || this.#threads.size >= most)) return idlest;
     const thread: Thread = new Thread(() => this.#threads.delete(thread));
     this.#threads.add(thread);
     return thread;

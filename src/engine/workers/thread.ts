@@ -14,6 +14,7 @@ const HEAP_MIB = 256;
 export class Thread {
   readonly #worker: Worker;
   readonly #results = new Map<number, TaskResult>();
+  readonly #owners = new Map<number, string>();
   readonly #ended: () => void;
   #next = 0;
 
@@ -32,8 +33,15 @@ export class Thread {
     return this.#results.size;
   }
 
-  begin(task: Task): TaskResult {
+  /** How many tasks it is doing for somebody. */
+  worksFor(owner: string): number {
+    return [...this.#owners.values()].filter((each) => each === owner).length;
+  }
+
+  /** @param owner Whom the task is for. */
+  begin(task: Task, owner: string): TaskResult {
     const id = this.#next++;
+    this.#owners.set(id, owner);
     this.#send({ kind: 'begin', id, task });
     const result = new TaskResult(
       () => this.#send({ kind: 'more', id }),
@@ -54,6 +62,8 @@ export class Thread {
       return;
     }
     this.#results.delete(message.id);
+    this.#owners.delete(message.id);
+    if (result !== undefined) result.spent = message.spent;
     if (message.kind === 'end') result?.end();
     else result?.fail(errorOf(message.fault));
   }
@@ -62,6 +72,7 @@ export class Thread {
     this.#ended();
     const broken = [...this.#results.values()];
     this.#results.clear();
+    this.#owners.clear();
     for (const result of broken) {
       const advice = 'the thread that was doing this has ended; ask again, or for less';
       result.fail(new CatalogError('ServiceUnavailable', advice));

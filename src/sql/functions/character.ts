@@ -2,6 +2,7 @@ import type { Kernel, KernelCall } from '../bound.ts';
 import { isValid, validOf } from '../column.ts';
 import { asText } from '../concatenate.ts';
 import { SqlError } from '../errors.ts';
+import { room, spend } from '../meter.ts';
 import { textType } from '../literals.ts';
 import { call } from '../node.ts';
 import { buildTexts, bytesOf, textAt } from '../text.ts';
@@ -13,6 +14,8 @@ import { toText } from './text-kernels.ts';
 
 /** A letter or digit behind another is lower-case, the first one upper-case. */
 function capitalise(text: string): string {
+  spend(text.length * 8);
+  room(text.length * 8);
   return text.replace(/[\p{Alphabetic}\p{N}]+/gu, (word) => {
     const first = String.fromCodePoint(word.codePointAt(0)!);
     return first.toUpperCase() + word.slice(first.length).toLowerCase();
@@ -31,8 +34,10 @@ function characterOf(args: Arguments, { position }: KernelCall): string {
 
 /** What each character of `from` becomes: the one of `to` at the same place, or nothing. */
 function substitutes(from: string, to: string): ReadonlyMap<string, string> {
-  const characters = Array.from(to);
+  room(to.length * 16 + from.length * 100);
+  spend((to.length + from.length) * 32);
   const map = new Map<string, string>();
+  const characters = Array.from(to);
   for (const [at, character] of Array.from(from).entries()) {
     map.set(character, map.get(character) ?? characters[at] ?? '');
   }
@@ -47,6 +52,7 @@ const translateKernel: Kernel = (columns, made) => {
     if (last[0] !== from || last[1] !== to) {
       last = [from, to, substitutes(from, to)];
     }
+    room(args.text(0).length * 32);
     const text = Array.from(args.text(0), (character) => last[2].get(character) ?? character);
     return text.join('');
   };

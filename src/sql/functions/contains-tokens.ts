@@ -1,4 +1,5 @@
 import { boolType } from '../bound.ts';
+import { room, spend } from '../meter.ts';
 import { maskStates, newStates, statesColumn, truth } from '../column.ts';
 import { allValid, bytesOf, textAt } from '../text.ts';
 import type { FunctionRow } from './function-row.ts';
@@ -6,6 +7,8 @@ import { plainFunction } from './function-row.ts';
 
 /** The runs of letters and digits in a text, as they are written. */
 function tokensOf(text: string): ReadonlySet<string> {
+  spend(text.length * 8);
+  room(text.length * 24);
   return new Set(text.match(/[\p{Alphabetic}\p{N}]+/gu));
 }
 
@@ -22,6 +25,7 @@ const containsTokensRow = plainFunction({
       if (valid === null || valid[row] === 1) {
         const text = textAt(tokens, row);
         last = last?.text === text ? last : { text, tokens: tokensOf(text) };
+        spend(last.tokens.size * 16);
         const found = tokensOf(textAt(texts, row));
         states[row] = [...last.tokens].every((token) => found.has(token))
           ? truth.true

@@ -3,8 +3,9 @@ import { Binary } from 'apache-arrow';
 import type { Bound, Kernel, KernelCall } from '../bound.ts';
 import type { BytesColumn } from '../column.ts';
 import { excerpt, SqlError } from '../errors.ts';
-import { maxTextBytes } from '../limits.ts';
+import { maxTextBytes, maxTextLengthen } from '../limits.ts';
 import { textType } from '../literals.ts';
+import { hold, room, spend } from '../meter.ts';
 import { call, nullLiteral } from '../node.ts';
 import { buildTexts, bytesOf, textTooLong } from '../text.ts';
 import { familyOf } from '../types.ts';
@@ -12,6 +13,7 @@ import { bigintsOf } from '../widen.ts';
 import { validOf } from '../column.ts';
 import type { FunctionCall, FunctionRow } from './function-row.ts';
 import { checkCount, fitArgument, wrongArgument } from './function-row.ts';
+import { checkLength } from './text.ts';
 
 const binaryType = new Binary();
 
@@ -43,7 +45,11 @@ function toBytes(convert: (bytes: Buffer, call: KernelCall) => Uint8Array): Kern
     for (let row = 0; row < length; row++) {
       starts[row] = size;
       if (from.valid === null || from.valid[row] === 1) {
-        const piece = convert(bufferAt(from, row), made);
+        const bytes = bufferAt(from, row);
+        spend(bytes.length + 64);
+        room(bytes.length * 3);
+        const piece = convert(bytes, made);
+        hold(piece.length + 64);
         pieces.push(piece);
         size += piece.length;
       }
@@ -52,14 +58,21 @@ function toBytes(convert: (bytes: Buffer, call: KernelCall) => Uint8Array): Kern
       }
       ends[row] = size;
     }
+    hold(size);
     return { kind: 'bytes', length, bytes: Buffer.concat(pieces), starts, ends, valid: from.valid };
   };
 }
 
 function toTexts(convert: (bytes: Buffer) => string): Kernel {
-  return ([column], { length, position }) => {
+  return ([column], made) => {
     const from = bytesOf(column!);
-    return buildTexts(length, from.valid, position, (row) => convert(bufferAt(from, row)));
+    return buildTexts(made.length, from.valid, made.position, (row) => {
+      const bytes = bufferAt(from, row);
+      spend(bytes.length + 64);
+      // Two digits a byte are the most that are written.
+      if (bytes.length > maxTextLengthen / 2) checkLength(bytes.length * 2, made);
+      return convert(bytes);
+    });
   };
 }
 

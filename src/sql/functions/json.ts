@@ -6,6 +6,7 @@ import { excerpt, SqlError } from '../errors.ts';
 import type { JsonStep } from '../json-text.ts';
 import { compactJson, jsonElements, jsonPart, parseJsonPath, textOfJson } from '../json-text.ts';
 import { maxJsonSteps } from '../limits.ts';
+import { hold, room, spend } from '../meter.ts';
 import { float64Type, int64Type, textType } from '../literals.ts';
 import { allValid, buildTexts, bytesOf, textAt } from '../text.ts';
 import type { FunctionRow } from './function-row.ts';
@@ -69,6 +70,8 @@ function partAt(
   stepsOf: Steps,
 ): string | undefined {
   const json = textAt(texts, row);
+  room(json.length * 24);
+  hold(json.length);
   const found = jsonPart(json, stepsOf(textAt(ways, row), json, call));
   if (found === null) throw wrong(call, 'JSON', json);
   return found;
@@ -232,6 +235,7 @@ const containsRow = plainFunction({
         if (!known(columns, row)) return undefined;
         const value = textAt(values, row);
         const elements = part === undefined ? [] : (jsonElements(part) ?? []);
+        spend(elements.length * 16);
         return elements.some((each) => compactJson(each) === value || readText(each) === value);
       }),
     );

@@ -2,6 +2,7 @@ import type { KernelCall } from '../bound.ts';
 import type { Column, ListColumn, Valid } from '../column.ts';
 import { SqlError } from '../errors.ts';
 import { maxListElements } from '../limits.ts';
+import { hold, spend } from '../meter.ts';
 import { takeRows } from '../take.ts';
 
 /** Puts an element, by its row among all elements, behind the list that is being made. */
@@ -23,6 +24,7 @@ class ElementRows {
 
   push(row: number): void {
     if (this.length === this.#rows.length) {
+      hold(this.length * 4);
       const larger = new Uint32Array(this.length * 2);
       larger.set(this.#rows);
       this.#rows = larger;
@@ -53,6 +55,7 @@ export function buildLists(
     if (rows.length >= maxListElements) {
       throw tooManyElements(call);
     }
+    spend(8);
     rows.push(element);
   };
   for (let row = 0; row < length; row++) {

@@ -7,6 +7,7 @@ import { listType } from '../element.ts';
 import { SqlError } from '../errors.ts';
 import { listsOf } from '../lists.ts';
 import { call, nullLiteral, nullType } from '../node.ts';
+import { spend } from '../meter.ts';
 import type { Order } from '../order.ts';
 import { orderOf } from '../order.ts';
 import { allValid } from '../text.ts';
@@ -22,6 +23,7 @@ import { maxListElements } from '../limits.ts';
 /** Puts all elements of a row's list behind the list that is being made. */
 export function emitList(lists: ListColumn, row: number, emit: Emit): void {
   for (let at = lists.starts[row]!; at < lists.ends[row]!; at++) {
+    spend(4);
     emit(at);
   }
 }

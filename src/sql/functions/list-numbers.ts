@@ -7,6 +7,7 @@ import { SqlError } from '../errors.ts';
 import { maxListElements } from '../limits.ts';
 import { listsOf } from '../lists.ts';
 import { float64Type, int64Type } from '../literals.ts';
+import { hold, spend } from '../meter.ts';
 import { call, nullLiteral } from '../node.ts';
 import { allValid } from '../text.ts';
 import { elementType, familyOf } from '../types.ts';
@@ -16,12 +17,12 @@ import { checkCount, fitArgument, wrongArgument } from './function-row.ts';
 import { tooManyElements } from './list-builder.ts';
 import { listArgument } from './list.ts';
 
-/** The numbers of one row: from `start`, `step` apart, up to `stop`, which is one of them where `closed`. */
-function rangeOf(
+/** How many numbers a row has: from `start`, `step` apart, up to `stop`, which is one of them where `closed`. */
+function countOf(
   [start, stop, step]: readonly [bigint, bigint, bigint],
   closed: boolean,
   made: KernelCall,
-): readonly bigint[] {
+): number {
   if (step === 0n) {
     throw new SqlError(
       'value',
@@ -35,7 +36,7 @@ function rangeOf(
   if (count > BigInt(maxListElements)) {
     throw tooManyElements(made);
   }
-  return Array.from({ length: Number(count) }, (_, at) => start + BigInt(at) * step);
+  return Number(count);
 }
 
 function rangeKernel(closed: boolean): Kernel {
@@ -44,25 +45,31 @@ function rangeKernel(closed: boolean): Kernel {
     const valid = allValid(columns);
     const { length } = made;
     const [starts, ends] = [new Uint32Array(length), new Uint32Array(length)];
-    const pieces: (readonly bigint[])[] = [];
+    const firsts: (readonly [start: bigint, step: bigint])[] = [];
+    hold(length * 64);
     for (let row = 0, size = 0; row < length; row++) {
       starts[row] = size;
       if (valid === null || valid[row] === 1) {
         const given = all.map((values) => values[row]!);
         const [start, stop, step] = given.length === 1 ? [0n, given[0]!, 1n] : given;
-        const piece = rangeOf([start!, stop!, step ?? 1n], closed, made);
-        size += piece.length;
-        pieces.push(piece);
+        spend(64);
+        size += countOf([start!, stop!, step ?? 1n], closed, made);
+        firsts[row] = [start!, step ?? 1n];
       }
       if (size > maxListElements) {
         throw tooManyElements(made);
       }
       ends[row] = size;
     }
-    const values = new BigInt64Array(ends[length - 1] ?? 0);
-    let at = 0;
-    for (const piece of pieces) {
-      for (const value of piece) values[at++] = value;
+    const total = ends[length - 1] ?? 0;
+    hold(total * 8);
+    const values = new BigInt64Array(total);
+    for (let row = 0; row < length; row++) {
+      let [value, step] = firsts[row] ?? [0n, 0n];
+      for (let at = starts[row]!; at < ends[row]!; at++, value += step) {
+        spend(8);
+        values[at] = value;
+      }
     }
     const child: Column = { kind: 'bigint', length: values.length, values, valid: null };
     return { kind: 'list', length, child, starts, ends, valid };
@@ -108,6 +115,7 @@ const distanceKernel: Kernel = (columns, made) => {
     }
     let sum = 0;
     for (let at = 0; at < size && valid[row] === 1; at++) {
+      spend(8);
       sum += (a![from + at]! - b![to + at]!) ** 2;
       const known = isValid(left!.child, from + at) && isValid(right!.child, to + at);
       valid[row] = known ? 1 : 0;

@@ -5,6 +5,7 @@ import { isValid } from '../column.ts';
 import { excerpt, SqlError } from '../errors.ts';
 import { keysOf } from '../keys.ts';
 import { listsOf } from '../lists.ts';
+import { room } from '../meter.ts';
 import { call } from '../node.ts';
 import { orderOf } from '../order.ts';
 import { hideRows } from '../read.ts';
@@ -16,7 +17,7 @@ import type { FunctionRow } from './function-row.ts';
 import { checkCount, fitArgument } from './function-row.ts';
 import { buildLists } from './list-builder.ts';
 import { asList, emitList, ownRow } from './list-change.ts';
-import { listArgument, sameLists } from './list.ts';
+import { listArgument, sameLists, SET_BYTES } from './list.ts';
 
 /** Whether an element belongs to the result, by its key and the keys of the other list. */
 type Belongs = (key: string, other: ReadonlySet<string>) => boolean;
@@ -30,6 +31,8 @@ function setKernel(belongs: Belongs, both: boolean): Kernel {
     const offset = left!.child.length;
     const key = keysOf(elements, elementType(made.type));
     return buildLists(elements, allValid(columns), made, (row, emit) => {
+      const sizes = left!.ends[row]! - left!.starts[row]! + others.ends[row]! - others.starts[row]!;
+      room(sizes * SET_BYTES);
       const wanted = new Set<string>();
       emitList(others, row, (at) => wanted.add(key(offset + at)));
       const seen = new Set<string>();
@@ -95,6 +98,7 @@ const sortKernel: Kernel = ([column, ...options], made) => {
   };
   return buildLists(lists.child, allValid([lists, ...options]), made, (row, emit) => {
     const { descending, nullsLast } = sortingOf(row);
+    room((lists.ends[row]! - lists.starts[row]!) * 32);
     const nulls: number[] = [];
     const values: number[] = [];
     emitList(lists, row, (at) => (isValid(lists.child, at) ? values : nulls).push(at));

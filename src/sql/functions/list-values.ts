@@ -10,6 +10,7 @@ import { orderOf } from '../order.ts';
 import { SqlError } from '../errors.ts';
 import { maxListElements, maxTextLengthen } from '../limits.ts';
 import { textType } from '../literals.ts';
+import { room, spend } from '../meter.ts';
 import { call } from '../node.ts';
 import { allValid, buildTexts, bytesOf, textAt } from '../text.ts';
 import { elementType, familyOf } from '../types.ts';
@@ -44,6 +45,7 @@ const positionKernel: Kernel = ([column, value, start], { length, position, type
   const values = new BigUint64Array(length);
   for (let at = 0; at < owners.length; at++) {
     const row = owners[at]!;
+    spend(8);
     const place = BigInt(children[at]! - lists.starts[row]! + 1);
     const open = values[row] === 0n && place >= (from?.[row] ?? 1n);
     if (open && order(children[at]!, row) === 0) {
@@ -144,9 +146,11 @@ function joinList(
   separator: string,
   nullText: string | undefined,
 ): string | undefined {
+  room((lists.ends[row]! - lists.starts[row]!) * 32);
   const parts: string[] = [];
   let size = 0;
   for (let at = lists.starts[row]!; at < lists.ends[row]!; at++) {
+    spend(8);
     const part = isValid(texts, at) ? textAt(texts, at) : nullText;
     if (part !== undefined) {
       parts.push(part);
@@ -156,6 +160,7 @@ function joinList(
       return undefined;
     }
   }
+  room(size * 2);
   return parts.join(separator);
 }
 

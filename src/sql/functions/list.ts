@@ -9,6 +9,7 @@ import type { Key } from '../keys.ts';
 import { keysOf } from '../keys.ts';
 import { elementRows, listsOf } from '../lists.ts';
 import { literalAs } from '../literals.ts';
+import { hold, spend } from '../meter.ts';
 import { call, nullLiteral, nullType } from '../node.ts';
 import { orderOf } from '../order.ts';
 import { allValid } from '../text.ts';
@@ -43,7 +44,14 @@ const hasKernel: Kernel = ([column, value], { length, types }) => {
   return statesColumn(states);
 };
 
+/** Memory of one key in a set, about. */
+export const SET_BYTES = 100;
+
+/** Work of looking for one key in a set. */
+const SET_WORK = 32;
+
 function keySet(lists: ListColumn, row: number, key: Key): Set<string> {
+  hold((lists.ends[row]! - lists.starts[row]!) * SET_BYTES);
   const keys = new Set<string>();
   for (let at = lists.starts[row]!; at < lists.ends[row]!; at++) {
     keys.add(key(at));
@@ -68,6 +76,7 @@ function setsOf(lists: ListColumn, element: DataType): (row: number) => Set<stri
 
 function hasAny(keys: Set<string>, wanted: Set<string>): boolean {
   for (const key of keys) {
+    spend(SET_WORK);
     if (wanted.has(key)) {
       return true;
     }
@@ -77,6 +86,7 @@ function hasAny(keys: Set<string>, wanted: Set<string>): boolean {
 
 function hasAll(keys: Set<string>, wanted: Set<string>): boolean {
   for (const key of wanted) {
+    spend(SET_WORK);
     if (!keys.has(key)) {
       return false;
     }

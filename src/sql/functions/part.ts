@@ -5,6 +5,7 @@ import { isValid } from '../column.ts';
 import { listType } from '../element.ts';
 import { SqlError } from '../errors.ts';
 import { maxListElements } from '../limits.ts';
+import { hold, room, spend } from '../meter.ts';
 import { textType } from '../literals.ts';
 import { call } from '../node.ts';
 import { constantColumn } from '../scalar.ts';
@@ -20,8 +21,10 @@ const splitUsage = 'string_to_array(text, separator[, null])';
 /** The pieces between separators; of an empty separator the whole text, of a null its characters. */
 function piecesOf(text: string, separator: string | undefined): readonly string[] {
   if (separator === undefined) {
+    room(text.length * 40);
     return Array.from(text);
   }
+  room(Math.min(maxListElements, text.length / Math.max(1, separator.length)) * 40);
   return separator === '' ? [text] : text.split(separator, maxListElements + 1);
 }
 
@@ -38,6 +41,8 @@ const splitKernel: Kernel = ([column, separator, nulls], made) => {
     if (pieces.length + own.length > maxListElements) {
       throw tooManyElements(made);
     }
+    hold(own.length * 40);
+    spend(own.length * 16);
     for (const piece of own) pieces.push(piece);
     return own.length;
   });
@@ -80,6 +85,7 @@ function beforeSeparator(args: Arguments): string {
     const from = step > 0 ? at + separator.length : at - 1;
     at =
       step > 0 ? text.indexOf(separator, from) : from < 0 ? -1 : text.lastIndexOf(separator, from);
+    spend(8);
     if (at < 0) {
       return text;
     }
@@ -114,14 +120,18 @@ const maxSteps = 16_777_216;
 
 /** How many characters must be put in, left out or replaced to make one text of another. */
 function levenshtein(args: Arguments, made: KernelCall): number {
-  const [left, right] = [Array.from(args.text(0)), Array.from(args.text(1))];
-  if (left.length * right.length > maxSteps) {
-    const found = `${left.length} and ${right.length}`;
+  const [first, second] = [args.text(0), args.text(1)];
+  const [rows, columns] = [countCharacters(first), countCharacters(second)];
+  if (rows * columns > maxSteps) {
+    const found = `${rows} and ${columns}`;
     const message = `expected texts of which the lengths make at most ${maxSteps} in levenshtein, found ${found} characters`;
     throw new SqlError('limit', message, made.position);
   }
+  room((rows + columns) * 24);
+  const [left, right] = [Array.from(first), Array.from(second)];
   let row = Uint32Array.from({ length: right.length + 1 }, (_, at) => at);
   for (const [above, character] of left.entries()) {
+    spend(row.length * 4);
     const next = new Uint32Array(row.length);
     next[0] = above + 1;
     for (let at = 1; at < row.length; at++) {

@@ -15,7 +15,8 @@ import { checkCount, fitArgument } from './function-row.ts';
 import { buildLists, tooManyElements } from './list-builder.ts';
 import { flagsArgument } from './regexp-flags.ts';
 import { checkLength } from './text.ts';
-import { maxListElements } from '../limits.ts';
+import { maxListElements, maxTextLengthen } from '../limits.ts';
+import { hold, room, spend } from '../meter.ts';
 
 /** Looking for matches one behind the other may begin again and again; so often a character is looked at. */
 const maxLooks = 16;
@@ -47,6 +48,7 @@ class Searcher {
 
   /** The text from one place to another. */
   slice(from: number, to: number): string {
+    spend((to - from) * 4);
     const { codes } = this.#room;
     let text = '';
     for (let at = from; at < to; at += 4096) {
@@ -127,6 +129,8 @@ const reference = /\$\$|\$\{([^}]*)\}|\$(\w+)|\\(\d*)/g;
 
 /** `$1`, `${name}` and, as PostgreSQL has it, `\1` stand for groups and `$$` for a dollar. */
 function piecesOf(replacement: string): readonly Piece[] {
+  spend(replacement.length * 8);
+  room(replacement.length * 32);
   const pieces: Piece[] = [];
   let end = 0;
   for (const found of replacement.matchAll(reference)) {
@@ -156,7 +160,9 @@ function replaced(
   let [end, size] = [0, 0];
   const put = (part: string): void => {
     size += part.length;
-    checkLength(size, made);
+    spend(part.length + 16);
+    if (size > maxTextLengthen) checkLength(size, made);
+    if (parts.length % 1024 === 0) room(size * 4 + parts.length * 32);
     parts.push(part);
   };
   for (const match of searcher.matches(0)) {
@@ -235,6 +241,7 @@ function matchKernel(pattern: Pattern): Kernel {
         const { groups } = searcher.search;
         for (let group = groups === 0 ? 0 : 1; group <= groups; group++) {
           if (match[group * 2]! >= 0) {
+            hold((match[group * 2 + 1]! - match[group * 2]!) * 2 + 40);
             pieces.push(searcher.slice(match[group * 2]!, match[group * 2 + 1]!));
             counts[row]!++;
           }

@@ -2,6 +2,7 @@ import type { Kernel, KernelCall } from '../bound.ts';
 import type { BytesColumn, Column } from '../column.ts';
 import { maskStates, newStates, statesColumn, truth } from '../column.ts';
 import { allValid, buildTexts, bytesOf, textAt } from '../text.ts';
+import { hold, spend } from '../meter.ts';
 import { bigintsOf } from '../widen.ts';
 
 /** Reads the arguments of one row. */
@@ -76,6 +77,7 @@ export function testBytes(test: BytesTest): Kernel {
     const states = newStates(call.length);
     const valid = allValid([texts, parts]);
     for (let row = 0; row < states.length; row++) {
+      spend(8);
       const open = valid === null || valid[row] === 1;
       states[row] = open && test(texts, parts, row) ? truth.true : truth.false;
     }
@@ -109,11 +111,25 @@ export function caseKernel(convert: (text: string) => string): Kernel {
   return (columns, call) => {
     const texts = bytesOf(columns[0]!);
     const ascii = asciiBytes(texts);
-    return ascii === undefined
-      ? slow(columns, call)
-      : { ...texts, bytes: ascii.map((code) => table[code]!) };
+    return ascii === undefined ? slow(columns, call) : { ...texts, bytes: converted(ascii, table) };
   };
 }
+
+/** Bytes by a table, with looks at the clock in between. */
+function converted(bytes: Uint8Array, table: Uint8Array): Uint8Array {
+  hold(bytes.length);
+  const made = new Uint8Array(bytes.length);
+  for (let from = 0; from < bytes.length; from += CHUNK) {
+    const to = Math.min(bytes.length, from + CHUNK);
+    spend(to - from);
+    for (let at = from; at < to; at++) {
+      made[at] = table[bytes[at]!]!;
+    }
+  }
+  return made;
+}
+
+const CHUNK = 2 ** 16;
 
 /** Copies a text's bytes in the opposite order of its characters. */
 function reverseInto(into: Uint8Array, bytes: Uint8Array, start: number, end: number): void {
@@ -132,8 +148,10 @@ function reverseInto(into: Uint8Array, bytes: Uint8Array, start: number, end: nu
 /** `reverse`: the bytes of each character stay together, so every value keeps its length. */
 export const reverseKernel: Kernel = (columns, { length }) => {
   const { bytes, starts, ends, valid } = bytesOf(columns[0]!);
+  hold(bytes.length);
   const reversed = new Uint8Array(bytes.length);
   for (let row = 0; row < length; row++) {
+    spend(ends[row]! - starts[row]!);
     reverseInto(reversed.subarray(starts[row], ends[row]), bytes, starts[row]!, ends[row]!);
   }
   return { kind: 'bytes', length, bytes: reversed, starts, ends, valid };

@@ -5,6 +5,7 @@ import type { BytesColumn } from '../column.ts';
 import { SqlError } from '../errors.ts';
 import { countCharacters, sliceCharacters, trimCharacters } from '../characters.ts';
 import { maxTextLengthen } from '../limits.ts';
+import { room, spend } from '../meter.ts';
 import { textType } from '../literals.ts';
 import type { FunctionRow, Parameter } from './function-row.ts';
 import { plainFunction } from './function-row.ts';
@@ -67,8 +68,14 @@ const blank: ReadonlySet<string> = new Set([' ']);
 
 /** Cuts the characters of the second argument, or blanks, off the ends that are asked for. */
 function trim(args: Arguments, start: boolean, end: boolean): string {
-  const trimmed = args.has(1) ? new Set(args.text(1)) : blank;
+  const trimmed = args.has(1) ? charactersOf(args.text(1)) : blank;
   return trimCharacters(args.text(0), trimmed, { start, end });
+}
+
+function charactersOf(text: string): ReadonlySet<string> {
+  spend(text.length * 16);
+  room(text.length * 32);
+  return new Set(text);
 }
 
 function clamp(place: bigint, most: number): number {
@@ -103,12 +110,19 @@ export function checkLength(length: number | bigint, { name, position }: KernelC
     const message = `expected at most ${maxTextLengthen} characters from ${name}, found ${length}`;
     throw new SqlError('limit', message, position);
   }
+  // The text and what it is put together from.
+  room(Number(length) * 4);
+  spend(Number(length));
 }
+
+/** Work of finding one part of a text. */
+const PART_BYTES = 8;
 
 /** How often a part stands in a text. A list of the pieces might fill the memory. */
 export function countParts(text: string, part: string): number {
   let count = 0;
   for (let at = text.indexOf(part); at >= 0; at = text.indexOf(part, at + part.length)) {
+    spend(PART_BYTES);
     count++;
   }
   return count;
@@ -129,6 +143,7 @@ function replace(args: Arguments, call: KernelCall): string {
 function partFrom(text: string, separator: string, place: bigint): string | undefined {
   let from = 0;
   for (let count = 1n; count < place; count++) {
+    spend(PART_BYTES);
     const next = text.indexOf(separator, from);
     if (next < 0) {
       return undefined;
@@ -186,6 +201,7 @@ function strpos(args: Arguments): number {
 function standsAt(texts: BytesColumn, parts: BytesColumn, row: number, from: number): boolean {
   const start = parts.starts[row]!;
   const size = parts.ends[row]! - start;
+  spend(size);
   for (let at = 0; at < size; at++) {
     if (texts.bytes[from + at] !== parts.bytes[start + at]) {
       return false;
@@ -210,6 +226,7 @@ function bufferAt({ bytes, starts }: BytesColumn, row: number, size: number): Bu
 }
 
 const contains: BytesTest = (texts, parts, row) => {
+  spend(sizeAt(texts, row) + sizeAt(parts, row));
   const text = bufferAt(texts, row, sizeAt(texts, row));
   return text.includes(bufferAt(parts, row, sizeAt(parts, row)));
 };

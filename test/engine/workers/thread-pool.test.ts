@@ -6,6 +6,7 @@ import { countRows, predicateOf } from '../../../src/engine/query/count.ts';
 import { execute } from '../../../src/engine/query/execute.ts';
 import { planQuery, type QueryPlan } from '../../../src/engine/query/plan.ts';
 import { parseQueryRequest, type QueryRequest } from '../../../src/engine/query/request.ts';
+import { ownStatement, type Statement } from '../../../src/engine/query/statement.ts';
 import { MemoryBudget } from '../../../src/engine/table/memory-budget.ts';
 import { HeavyWork } from '../../../src/engine/workers/heavy-work.ts';
 import { ThreadPool } from '../../../src/engine/workers/thread-pool.ts';
@@ -67,13 +68,18 @@ async function bytesOf(pieces: AsyncIterable<Uint8Array>): Promise<Buffer> {
 }
 
 /** A query, and how it is planned. */
-function asked(query: Query): [QueryRequest, QueryPlan] {
+function asked(query: Query, statement: Statement = ownStatement()): [QueryRequest, QueryPlan] {
   const request = parseQueryRequest(query);
-  return [request, planQuery(request, stored.snapshot)];
+  return [request, planQuery(request, stored.snapshot, statement)];
+}
+
+/** The statement of a request whose client goes away with the signal. */
+function until(signal: AbortSignal): Statement {
+  return { ...ownStatement(), signal: () => signal };
 }
 
 async function onThread(heavy: HeavyWork, query: Query, signal = never()): Promise<Buffer> {
-  return bytesOf(await heavy.query(...asked(query), signal));
+  return bytesOf(await heavy.query(...asked(query, until(signal))));
 }
 
 async function here(query: Query): Promise<Buffer> {
@@ -103,7 +109,7 @@ describe('a pool of threads', () => {
 
   it('counts as the main thread does', async () => {
     const predicate = "value > 0.5 AND name LIKE 'row 1%'";
-    const count = await heavyWork().count(predicate, stored.snapshot, never());
+    const count = await heavyWork().count(predicate, stored.snapshot, ownStatement());
     expect(count).toBe(await countRows(stored.reader, stored.snapshot, predicate));
     expect(count).toBeGreaterThan(0n);
   });
@@ -132,14 +138,14 @@ describe('a pool of threads', () => {
 
   it('waits for who reads, and stops when nobody does', async () => {
     const heavy = heavyWork();
-    const pieces = await heavy.query(...asked(sorted), never());
+    const pieces = await heavy.query(...asked(sorted));
     await pieces.next();
     const other = await onThread(heavy, sorted);
     expect(other.equals(await here(sorted))).toBe(true);
     await pieces.return(undefined);
     expect((await pieces.next()).done).toBe(true);
     const leaving = new AbortController();
-    const rest = await heavy.query(...asked(sorted), leaving.signal);
+    const rest = await heavy.query(...asked(sorted, until(leaving.signal)));
     await rest.next();
     leaving.abort();
     await expect(bytesOf(rest)).rejects.toThrow('the request was aborted');
@@ -148,7 +154,7 @@ describe('a pool of threads', () => {
 
   it('fails the tasks of a thread that ends, and replaces it', async () => {
     const heavy = heavyWork();
-    const pieces = await heavy.query(...asked(sorted), never());
+    const pieces = await heavy.query(...asked(sorted));
     const waiting = onThread(heavy, sorted);
     const refused = expect(waiting).rejects.toMatchObject({ row: { name: 'ServiceUnavailable' } });
     await pool.close();

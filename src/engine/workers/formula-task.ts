@@ -1,0 +1,81 @@
+import { DataType, Field, Schema, type RecordBatch, type Vector } from 'apache-arrow';
+import { decodeSchema, encodeSchema } from '../../arrow/schema-bytes.ts';
+import { batchOf, project } from '../../arrow/select.ts';
+import { openStream } from '../../arrow/stream-reader.ts';
+import { StreamWriter } from '../../arrow/stream-writer.ts';
+import {
+  bindAssigned,
+  bindFormula,
+  bindPredicate,
+  rowsWhere,
+  valuesOf,
+  type Formula,
+} from '../query/formula.ts';
+import type { Statement } from '../query/statement.ts';
+
+/** A formula and the rows to evaluate it for, as data that can be sent to a thread. */
+export interface FormulaMessage {
+  readonly source: string;
+  readonly text: string;
+  readonly now: bigint;
+  /** A value, a predicate, or a schema of one field: a value for a column of its type. */
+  readonly use: 'value' | 'predicate' | Uint8Array;
+  /** The rows, as an Arrow IPC stream of one batch. */
+  readonly rows: readonly Uint8Array[];
+}
+
+/** A formula and the columns of a batch that it reads. */
+export function formulaMessage(
+  { source, text, statement, use, columns }: Formula,
+  batch: RecordBatch,
+): FormulaMessage {
+  const sent = DataType.isDataType(use) ? encodeSchema(new Schema([new Field('', use)])) : use;
+  const rows = streamOf(project(batch, columns));
+  return { source, text, now: statement.now, use: sent, rows };
+}
+
+/** Evaluates a formula that was sent: the rows that a predicate is true of, or values as an Arrow IPC stream. */
+export async function* evaluated(
+  { source, text, use, rows }: FormulaMessage,
+  statement: Statement,
+): AsyncGenerator<Uint8Array> {
+  const batch = await batchOfStream(rows);
+  const { fields } = batch.schema;
+  if (use === 'predicate') {
+    const found = rowsWhere(bindPredicate(source, text, fields, statement), batch);
+    yield new Uint8Array(found.buffer, found.byteOffset, found.byteLength);
+    return;
+  }
+  const formula =
+    use === 'value'
+      ? bindFormula(source, text, fields, statement)
+      : bindAssigned(source, text, fields, decodeSchema(use).fields[0]!.type, statement);
+  const values = valuesOf(formula, batch);
+  const schema = new Schema([new Field('value', values.type, true)]);
+  yield* streamOf(batchOf(schema, [values], batch.numRows));
+}
+
+/** The rows of a predicate that a thread found. */
+export function rowsOf(bytes: Uint8Array): Uint32Array {
+  return new Uint32Array(bytes.slice().buffer);
+}
+
+/** The values that a thread computed. */
+export async function valuesOfStream(bytes: readonly Uint8Array[]): Promise<Vector> {
+  return (await batchOfStream(bytes)).getChildAt(0)!;
+}
+
+function streamOf(batch: RecordBatch): readonly Uint8Array[] {
+  const writer = new StreamWriter(batch.schema);
+  return [writer.begin(), ...writer.batch(batch), writer.end()];
+}
+
+async function batchOfStream(bytes: readonly Uint8Array[]): Promise<RecordBatch> {
+  const stream = await openStream(inOrder(bytes), { batchBytes: Number.MAX_SAFE_INTEGER });
+  for await (const batch of stream.batches()) return batch;
+  throw new Error('rows were sent without a batch');
+}
+
+async function* inOrder(bytes: readonly Uint8Array[]): AsyncGenerator<Uint8Array> {
+  yield* bytes;
+}
