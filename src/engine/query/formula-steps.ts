@@ -39,6 +39,23 @@ function ownSteps(node: Bound): number {
   return takesTexts ? TEXT_STEPS : CALL_STEPS;
 }
 
+/** A value of a type whose values have one width. */
+const FIXED_BYTES = 8;
+
+function isLong(type: DataType): boolean {
+  return !(
+    DataType.isInt(type) ||
+    DataType.isFloat(type) ||
+    DataType.isBool(type) ||
+    DataType.isTimestamp(type) ||
+    DataType.isDate(type) ||
+    DataType.isTime(type) ||
+    DataType.isDuration(type) ||
+    DataType.isDecimal(type) ||
+    DataType.isNull(type)
+  );
+}
+
 /** A value whose length only the rows tell. */
 const UNKNOWN_BYTES = 2 ** 20;
 
@@ -87,14 +104,16 @@ export function workOf({ bound }: Formula, rows: number, bytes: number): number 
 
 function estimate(node: Bound, column: number, visited: (node: Bound) => Estimate): Estimate {
   if (node.kind === 'literal') return { size: literalBytes(node.value), work: 0 };
-  if (node.kind === 'column') return { size: column, work: 0 };
+  if (node.kind === 'column') return { size: isLong(node.type) ? column : FIXED_BYTES, work: 0 };
   const parts = boundChildren(node).map(visited);
   const sizes = parts.map(({ size }) => size);
   const sum = sizes.reduce((total, size) => total + size, 0);
   const size = sizeOfResult(node, sizes, sum);
   const own = node.kind === 'call' && node.name === 'levenshtein' ? sizes[0]! * sizes[1]! : 0;
   const below = parts.reduce((total, { work }) => total + work, 0);
-  return { size, work: below + sum + size + own };
+  // Values of one width are counted by steps.
+  const read = sizes.reduce((total, each) => (each > FIXED_BYTES ? total + each : total), 0);
+  return { size, work: below + read + (size > FIXED_BYTES ? size : 0) + own };
 }
 
 function sizeOfResult(node: Bound, sizes: readonly number[], sum: number): number {
@@ -103,9 +122,7 @@ function sizeOfResult(node: Bound, sizes: readonly number[], sum: number): numbe
   const worth = multiplying.get(node.name);
   if (worth !== undefined) return worth * timesOf(node.arguments) * Math.max(1, sizes[0] ?? 1);
   if (replacing.has(node.name)) return (sizes[0] ?? 1) * Math.max(1, (sizes.at(-1) ?? 1) / 4);
-  const { type } = node;
-  const isLong = DataType.isUtf8(type) || DataType.isBinary(type) || DataType.isList(type);
-  return isLong ? sum : 8;
+  return isLong(node.type) ? sum : FIXED_BYTES;
 }
 
 /** How often a multiplying function repeats, by its greatest literal; unknown where a row says it. */
