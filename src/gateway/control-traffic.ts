@@ -62,7 +62,8 @@ export class ControlTraffic {
     this.#looked = now;
     for (const session of this.#sessions) {
       const noted = traffic.get(session);
-      if (noted === undefined) continue;
+      // The socket of a session that was destroyed cannot be asked.
+      if (noted === undefined || session.destroyed) continue;
       const seen = movedOn(noted.socket) - noted.due;
       noted.level = Math.max(0, noted.level - forgotten + seen - noted.seen);
       noted.seen = seen;

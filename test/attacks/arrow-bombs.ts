@@ -1,6 +1,5 @@
 import zstd from '@foxglove/wasm-zstd';
 import {
-  BufferRegion,
   CompressionType,
   Field,
   Int64,
@@ -12,6 +11,7 @@ import {
   Struct,
   type DataType,
 } from 'apache-arrow';
+import { BufferRegion } from 'apache-arrow/ipc/metadata/message';
 import { compressFrameSync } from 'lz4-napi';
 
 type Codec = 'lz4' | 'zstd';

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { connect } from 'node:http2';
 import { tmpdir } from 'node:os';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { join } from 'node:path';
 import { connect as connectTls, type TLSSocket } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -69,6 +70,14 @@ describe('a connection of HTTP/2 is ended by a flood of', () => {
       expect(ended).toBe(true);
     },
   );
+
+  it('any kind, and the next look at all connections finds nothing amiss', async () => {
+    await flood(floods.RST_STREAM);
+    await sleep(600);
+    const session = connect(harness.url, { ca: await readFile(made.cert) });
+    await once(session, 'connect');
+    session.close();
+  });
 });
 
 it('a client that uploads, downloads and cancels is no flood', async () => {
