@@ -8,17 +8,34 @@ const decoders: Readonly<Record<Codec, (bytes: Uint8Array, length: number) => Ui
   zstd: decodeZstd,
 };
 
-/**
- * The buffers of a batch, decompressed, as views of its body or memory of
- * their own. `limit` bounds the bytes of all of them together.
- */
-export function readBuffers(header: BatchHeader, body: Uint8Array, limit: number): Uint8Array[] {
-  const regions = bufferRegions(header, body.length);
-  const stored = regions.map(([offset, length]) => body.subarray(offset, offset + length));
+/** The buffers of a batch, decompressed, as views of its body or memory of their own. */
+export function readBuffers(header: BatchHeader, body: Uint8Array): Uint8Array[] {
+  const stored = storedBuffers(header, body);
   const { codec } = header;
-  if (codec === undefined) return stored;
-  checkTotal(stored, limit);
-  return stored.map((bytes) => readCompressed(bytes, codec));
+  return codec === undefined ? stored : stored.map((bytes) => readCompressed(bytes, codec));
+}
+
+/**
+ * Bytes that the buffers of a batch declare to have after decompression; 0 where nothing is
+ * compressed. Throws `limit` beyond the limit.
+ */
+export function decompressedBytes(header: BatchHeader, body: Uint8Array, limit: number): number {
+  if (header.codec === undefined) return 0;
+  let total = 0;
+  for (const bytes of storedBuffers(header, body)) {
+    const length = declaredLength(bytes);
+    total += length === -1 ? bytes.length - 8 : length;
+    if (total > limit) {
+      throw new ArrowError('limit', `A batch has more than ${limit} bytes after decompression.`);
+    }
+  }
+  return total;
+}
+
+function storedBuffers(header: BatchHeader, body: Uint8Array): Uint8Array[] {
+  return bufferRegions(header, body.length).map(([offset, length]) =>
+    body.subarray(offset, offset + length),
+  );
 }
 
 /** Offset and length of each buffer, all of them inside the body and not longer than it together. */
@@ -56,15 +73,4 @@ function declaredLength(bytes: Uint8Array): number {
   const length = view.getInt32(4, true) * 0x1_0000_0000 + view.getUint32(0, true);
   if (length < -1) throw corrupt(`A compressed buffer declares ${length} bytes.`);
   return length;
-}
-
-function checkTotal(stored: readonly Uint8Array[], limit: number): void {
-  let total = 0;
-  for (const bytes of stored) {
-    const length = declaredLength(bytes);
-    total += length === -1 ? bytes.length - 8 : length;
-    if (total > limit) {
-      throw new ArrowError('limit', `A batch has more than ${limit} bytes after decompression.`);
-    }
-  }
 }

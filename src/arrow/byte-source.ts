@@ -2,6 +2,8 @@ import { ArrowError, corrupt } from './errors.ts';
 
 const nothing = new Uint8Array(0);
 
+type Came = (bytes: number) => void | Promise<void>;
+
 /** Reads exact numbers of bytes from chunks of any size, holding one chunk at a time. */
 export class ByteSource {
   readonly #chunks: AsyncIterator<Uint8Array>;
@@ -21,8 +23,9 @@ export class ByteSource {
   /**
    * The next `length` bytes in a buffer of their own, or `undefined` if the
    * input ends exactly here. Throws `corrupt` if it ends in between.
+   * @param came Told of bytes before they are kept; waited for.
    */
-  async read(length: number, what: string): Promise<Uint8Array | undefined> {
+  async read(length: number, what: string, came?: Came): Promise<Uint8Array | undefined> {
     if (length > 0 && !(await this.#fill())) return undefined;
     const result = allocate(length);
     let filled = 0;
@@ -31,6 +34,8 @@ export class ByteSource {
         throw corrupt(`The stream ends after ${filled} of the ${length} bytes of ${what}.`);
       }
       const part = this.#chunk.subarray(0, length - filled);
+      const wait = came?.(part.length);
+      if (wait !== undefined) await wait;
       result.set(part, filled);
       filled += part.length;
       this.#read += part.length;
@@ -40,8 +45,8 @@ export class ByteSource {
   }
 
   /** The next `length` bytes; throws `corrupt` if the input ends before. */
-  async need(length: number, what: string): Promise<Uint8Array> {
-    const bytes = await this.read(length, what);
+  async need(length: number, what: string, came?: Came): Promise<Uint8Array> {
+    const bytes = await this.read(length, what, came);
     if (bytes === undefined) throw corrupt(`The stream ends before ${what}.`);
     return bytes;
   }

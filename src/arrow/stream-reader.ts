@@ -1,6 +1,6 @@
 import type { RecordBatch, Schema } from 'apache-arrow';
 import { batchOfData } from './batch.ts';
-import { readBuffers } from './body.ts';
+import { decompressedBytes, readBuffers } from './body.ts';
 import { ByteSource } from './byte-source.ts';
 import { zstdReady } from './codec-zstd.ts';
 import { ColumnCursor } from './column-cursor.ts';
@@ -19,7 +19,33 @@ export interface StreamLimits {
   readonly batchBytes?: number;
   /** Bytes of the metadata of one message, the schema's included. 16 MiB unless given. */
   readonly metadataBytes?: number;
+  /** Asked before memory is taken; nobody unless given. */
+  readonly meter?: StreamMeter;
 }
+
+/** What a stream asks before it takes memory. Each refuses by throwing. */
+export interface StreamMeter {
+  /** Asks whether so many bytes could be held at all. */
+  plan(bytes: number): void;
+  /** Counts bytes that are held from now on; the promise resolves when they may be. */
+  hold(bytes: number): void | Promise<void>;
+  /** Gives back bytes that were held. */
+  release(bytes: number): void;
+  /** Counts bytes that decompression is about to give. */
+  decompress(bytes: number): void;
+  /** Counts rows. */
+  addRows(rows: number): void;
+}
+
+const nothing = (): void => undefined;
+
+const unmetered: StreamMeter = {
+  plan: nothing,
+  hold: nothing,
+  release: nothing,
+  decompress: nothing,
+  addRows: nothing,
+};
 
 /** An Arrow IPC stream that is being read. */
 export interface ArrowStream {
@@ -33,7 +59,7 @@ export interface ArrowStream {
   readonly bytesRead: number;
 }
 
-/** Rows that a column may have although no bytes stand for them. */
+/** Rows that the columns of a stream may have although no bytes stand for them. */
 const spareRows = 1_048_576;
 
 /**
@@ -51,6 +77,7 @@ export async function openStream(
     return await openSource(bytes, {
       batchBytes: limits.batchBytes ?? 1_073_741_824,
       metadataBytes: limits.metadataBytes ?? 16_777_216,
+      meter: limits.meter ?? unmetered,
     });
   } catch (error) {
     await bytes.close();
@@ -82,6 +109,9 @@ class StreamReader implements ArrowStream {
   readonly #dictionaries: StreamDictionaries;
   readonly #isFile: boolean;
   #batch: RecordBatch | undefined;
+  /** What is held for the batch that was handed out last. */
+  #held = 0;
+  #spareRows = spareRows;
 
   constructor(
     source: ByteSource,
@@ -107,12 +137,14 @@ class StreamReader implements ArrowStream {
       if (this.#isFile) await this.#source.drain();
       if (!(await this.#source.atEnd())) throw corrupt('Bytes follow the end of the stream.');
     } finally {
+      this.#release();
       await this.#source.close();
     }
   }
 
   /** Reads on to the next batch; false when there is none. */
   async #advance(): Promise<boolean> {
+    this.#release();
     while (this.#batch === undefined) {
       const message = await readMessage(this.#source, this.#limits);
       if (message === undefined) return false;
@@ -132,16 +164,49 @@ class StreamReader implements ArrowStream {
     if (message.kind === 'schema') throw corrupt('The stream has a second schema.');
     const { header } = message;
     if (header.codec === 'zstd') await zstdReady;
-    const body = await readBody(this.#source, message);
-    const buffers = readBuffers(header, body, this.#limits.batchBytes);
-    const mostRows = spareRows + 8 * buffers.reduce((sum, buffer) => sum + buffer.length, 0);
+    if (message.kind === 'batch') this.#limits.meter.addRows(header.rows);
+    const buffers = await this.#readBuffers(message, header);
+    const rowsOfBytes = 8 * buffers.reduce((sum, buffer) => sum + buffer.length, 0);
+    const mostRows = this.#spareRows + rowsOfBytes;
     if (header.rows > mostRows) {
       const found = `${header.rows} rows, ${mostRows} are allowed for its bytes`;
       throw new ArrowError('limit', `A batch declares ${found}.`);
     }
+    this.#spareRows -= Math.max(0, longestOf(header) - rowsOfBytes);
     if (message.kind === 'batch') return this.#readBatch(header, buffers, mostRows);
     this.#dictionaries.add(message, buffers, mostRows);
+    this.#held = 0;
     return undefined;
+  }
+
+  /** Sizes that are declared are asked for before memory is taken. */
+  async #readBuffers({ bodyLength }: Message, header: BatchHeader): Promise<Uint8Array[]> {
+    const { meter, batchBytes } = this.#limits;
+    meter.plan(bodyLength);
+    const body = await this.#source.need(bodyLength, 'the body of a message', (bytes) =>
+      this.#hold(bytes),
+    );
+    const decompressed = decompressedBytes(header, body, batchBytes);
+    meter.decompress(decompressed);
+    await this.#hold(decompressed);
+    return readBuffers(header, body);
+  }
+
+  #hold(bytes: number): void | Promise<void> {
+    const holding = this.#limits.meter.hold(bytes);
+    if (holding === undefined) {
+      this.#held += bytes;
+      return;
+    }
+    return holding.then(() => {
+      this.#held += bytes;
+    });
+  }
+
+  /** What dictionaries hold they keep until the end of the stream, which its reader gives back. */
+  #release(): void {
+    this.#limits.meter.release(this.#held);
+    this.#held = 0;
   }
 
   #readBatch(header: BatchHeader, buffers: readonly Uint8Array[], mostRows: number): RecordBatch {
@@ -157,4 +222,11 @@ class StreamReader implements ArrowStream {
     validateColumns(this.schema.fields, columns);
     return batchOfData(this.schema, columns, header.rows);
   }
+}
+
+/** The length of the longest column of a batch, nested ones included. */
+function longestOf({ nodes }: BatchHeader): number {
+  let longest = 0;
+  for (let at = 0; at < nodes.length; at += 2) longest = Math.max(longest, nodes[at]!);
+  return longest;
 }

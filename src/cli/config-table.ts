@@ -207,6 +207,12 @@ export const settings = {
     '60',
     'wrong credentials that an address may send in a minute, its network four times as many; null for any number',
   ),
+  'limits.scans': setting(
+    optional(whole(1, 1_000_000)),
+    16,
+    '16',
+    'queries and counts that one subject may run at once in a process; null for any number',
+  ),
   'budget.time': setting(
     duration,
     defaultBudget.time,

@@ -36,6 +36,7 @@ export async function openCatalog(
     workers: config.workers === 'auto' ? Math.max(1, availableParallelism() - 1) : config.workers,
     jsonBody: config['limits.json_body'],
     arrowBody: config['limits.arrow_body'],
+    requestMemory: config['budget.memory'],
     page: config['limits.page'],
     repeatMillis: config['idempotence.window'],
     ...(bound !== undefined && { rules: bound }),

@@ -11,6 +11,7 @@ import { KeyRing } from '../gateway/key-ring.ts';
 import { KeyUse } from '../gateway/key-use.ts';
 import { defaultLinger } from '../gateway/linger.ts';
 import { Networks } from '../gateway/networks.ts';
+import { Scans } from '../gateway/scans.ts';
 import { Metrics } from '../gateway/metrics.ts';
 import type { ReadinessPart } from '../gateway/readiness-part.ts';
 import { loadPolicyLines, refuseRules } from '../policy/load.ts';
@@ -129,6 +130,7 @@ export async function compose(start: Start): Promise<Gateway> {
     shadow,
     quota,
     budget: budgetOf(config),
+    scans: new Scans(config['limits.scans']),
     recorder,
     ...backends.gateway,
     log,

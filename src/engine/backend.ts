@@ -1,19 +1,22 @@
 import type { Answer, Backend, CatalogRequest } from '../protocol/backend.ts';
 import { CatalogError } from '../protocol/errors.ts';
+import { LONG_JSON } from '../protocol/json-parser.ts';
 import type { OperationName } from '../protocol/operation-name.ts';
 import type { Permit } from '../protocol/permit.ts';
 import { StoreError } from '../store/errors.ts';
-import { bodyOf, checkedBody, textOf, withBodyContext } from './body.ts';
+import { bodyOf, checkedBody, readText, textAtHand, withBodyContext } from './body.ts';
 import { fullDisk, isFullDisk } from './full-disk.ts';
 import type { Basis, Call, Handler, HandlerTable } from './handler.ts';
 import { questionOf, type KnownAnswers } from './known-answers.ts';
 import type { FormulaThreads } from './query/statement.ts';
+import { digestOf } from './once/request-digest.ts';
 import { unrepeatable } from './once/once.ts';
 import type { Repeats } from './once/repeats.ts';
 import { namedBranch } from './parameters.ts';
 import { statementOf } from './handlers/statement.ts';
 import { CommitJudge, judging, noRules, type Judging } from './rules/commit-judge.ts';
 import { MAIN } from './table/chain.ts';
+import { BodyMeter, RequestMemory } from './table/request-memory.ts';
 
 export interface EmbeddedBackendOptions {
   /** The operations that are built. */
@@ -28,6 +31,8 @@ export interface EmbeddedBackendOptions {
   readonly judging?: Judging;
   /** The largest JSON body, in bytes. */
   readonly jsonBody: number;
+  /** What the bodies of all requests hold; any number of bytes unless given. */
+  readonly memory?: RequestMemory;
   /** Whether the engine can serve now; a sentence when it cannot. */
   readonly health: () => Promise<string | undefined>;
   /** Whether what is acknowledged may be lost; a sentence when it may. */
@@ -39,9 +44,11 @@ export class EmbeddedBackend implements Backend {
   readonly name = 'embedded';
   readonly #options: EmbeddedBackendOptions;
   readonly #judging: Judging;
+  readonly #memory: RequestMemory;
 
   constructor(options: EmbeddedBackendOptions) {
     this.#options = options;
+    this.#memory = options.memory ?? new RequestMemory(Infinity);
     this.#judging =
       options.judging ??
       judging(
@@ -82,9 +89,21 @@ export class EmbeddedBackend implements Backend {
     const told = readAhead(asked, permit);
     const { request } = told;
     if (request.operation.body === 'arrow') return this.#made({ ...told, body: {} });
-    const text = textOf(request, this.#options.jsonBody);
-    if (typeof text === 'string') return this.#answered(told, text);
-    return text.then((late) => this.#answered(told, late));
+    const { jsonBody } = this.#options;
+    const text = textAtHand(request, jsonBody);
+    return text === undefined
+      ? this.#answeredLate(told, new BodyMeter(this.#memory, request.budget))
+      : this.#answered(told, text);
+  }
+
+  /** The answer to a request whose body is still to come. */
+  async #answeredLate(told: Told, meter: BodyMeter): Promise<Answer> {
+    try {
+      const text = await readText(told.request.body, this.#options.jsonBody, meter);
+      return await this.#answered(told, text);
+    } finally {
+      meter.close();
+    }
   }
 
   #answered(told: Told, text: string): Answer | Promise<Answer> {
@@ -110,11 +129,14 @@ export class EmbeddedBackend implements Backend {
 
   async #read(told: Told, text: string): Promise<Answer> {
     const { request, permit } = told;
-    const sent = bodyOf(request, text);
+    const reading = bodyOf(request, text);
+    const sent = reading instanceof Promise ? await reading : reading;
     this.#requireBuilt(request.operation.name);
     const body = checkedBody(request, sent);
     const { recorded, rests } = told;
-    const call = { request: withBodyContext(request, body), permit, body, recorded, rests };
+    const bodyDigest = text.length > LONG_JSON ? digestOf(text) : undefined;
+    const asked = withBodyContext(request, body);
+    const call = { request: asked, permit, body, bodyDigest, recorded, rests };
     if (!isBranchOfBody(request)) return this.#made(call);
     const branch = namedBranch(call);
     askForBranch(request, permit, branch);
@@ -122,12 +144,13 @@ export class EmbeddedBackend implements Backend {
     return branch === null ? answer : { branch, ...answer };
   }
 
-  async #made({ request, permit, body, recorded, rests }: Asked): Promise<Answer> {
+  async #made({ request, permit, body, bodyDigest, recorded, rests }: Asked): Promise<Answer> {
     const { repeats } = this.#options;
     const handler = this.#requireBuilt(request.operation.name);
     const rules = new CommitJudge(this.#judging, request, permit);
     const { threads } = this.#options;
-    const call = { request, permit, body, recorded, rests, rules, threads, once: unrepeatable };
+    const asked = { request, permit, body, bodyDigest, recorded, rests };
+    const call = { ...asked, rules, threads, once: unrepeatable };
     return described(call, await (repeats?.run(call, handler) ?? handler(call)));
   }
 

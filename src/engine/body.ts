@@ -1,21 +1,25 @@
+import { setImmediate } from 'node:timers/promises';
 import { checkAgreement } from '../protocol/agreement.ts';
 import type { CatalogRequest } from '../protocol/backend.ts';
 import { completeBody } from '../protocol/body-completion.ts';
 import { CatalogError } from '../protocol/errors.ts';
 import { isJsonObject, parseJson, type JsonValue } from '../protocol/json.ts';
+import { LONG_JSON, parseJsonInTurns } from '../protocol/json-parser.ts';
+import type { BodyMeter } from './table/request-memory.ts';
 import { checkModel } from '../protocol/models.ts';
 
 /** A JSON body that is read and checked. */
 export type Body = Record<string, JsonValue>;
 
 /**
- * The text of a request's body; `{}` for nothing. At once where the body is there already.
+ * The text of a request's body, `{}` for nothing, where the body is there already; undefined
+ * where it has to be read.
  * @param limit The most bytes that are read.
  * @throws CatalogError InvalidInput for a body that is too large, or no UTF-8.
  */
-export function textOf({ body }: CatalogRequest, limit: number): string | Promise<string> {
+export function textAtHand({ body }: CatalogRequest, limit: number): string | undefined {
   const whole = body.atHand?.();
-  if (whole === undefined) return readText(body, limit);
+  if (whole === undefined) return undefined;
   if (whole.byteLength > limit) throw tooLong(limit);
   return decode(whole);
 }
@@ -27,8 +31,16 @@ export function textOf({ body }: CatalogRequest, limit: number): string | Promis
  * @throws CatalogError InvalidInput for a body that is not JSON, no
  * object, or at odds with the route.
  */
-export function bodyOf(request: CatalogRequest, text: string): Body {
-  const body = objectOf(text);
+export function bodyOf(request: CatalogRequest, text: string): Body | Promise<Body> {
+  if (text.length > LONG_JSON) return longBodyOf(request, text);
+  return agreed(request, objectOf(text));
+}
+
+async function longBodyOf(request: CatalogRequest, text: string): Promise<Body> {
+  return agreed(request, objectIn(await parseJsonInTurns(text, () => setImmediate())));
+}
+
+function agreed(request: CatalogRequest, body: Body): Body {
   checkAgreement(request, body);
   return body;
 }
@@ -62,7 +74,10 @@ export function withBodyContext(request: CatalogRequest, body: Body): CatalogReq
 
 function objectOf(text: string): Body {
   if (text === NOTHING || text.trim() === '') return {};
-  const value = parseJson(text);
+  return objectIn(parseJson(text));
+}
+
+function objectIn(value: JsonValue): Body {
   if (value === null) return {};
   if (isJsonObject(value)) return value;
   throw new CatalogError('InvalidInput', `the body must be a JSON object, not ${kindOf(value)}`);
@@ -74,12 +89,25 @@ function kindOf(value: JsonValue): string {
   return typeof value === 'boolean' ? 'true or false' : 'a number';
 }
 
-async function readText(body: AsyncIterable<Uint8Array>, limit: number): Promise<string> {
+/** Bytes that a JSON text takes for each of its own, with its value and what is made of that. */
+const TEXT_SHARE = 8;
+
+/**
+ * The same of a body that is still to come.
+ * @param meter Asked for memory as bytes come; it holds them until it is closed.
+ */
+export async function readText(
+  body: AsyncIterable<Uint8Array>,
+  limit: number,
+  meter: BodyMeter,
+): Promise<string> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
   for await (const chunk of body) {
     bytes += chunk.byteLength;
     if (bytes > limit) throw tooLong(limit);
+    const wait = meter.hold(TEXT_SHARE * chunk.byteLength);
+    if (wait !== undefined) await wait;
     chunks.push(chunk);
   }
   return decode(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, bytes));

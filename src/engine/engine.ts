@@ -57,6 +57,7 @@ import { readingsOf, type EngineReadings } from './readings.ts';
 import { FragmentReader } from './table/fragment-reader.ts';
 import type { LocationRules, TableRoots } from './table/locations.ts';
 import { MemoryBudget } from './table/memory-budget.ts';
+import { RequestMemory } from './table/request-memory.ts';
 import { ManifestStore } from './table/manifest-store.ts';
 import { Tables } from './table/tables.ts';
 import { Tags } from './table/tags.ts';
@@ -81,6 +82,8 @@ export interface EngineOptions {
   readonly jsonBody: number;
   /** The longest Arrow body, in bytes; null for any length. */
   readonly arrowBody: number | null;
+  /** Memory that all requests may hold together for bodies and sorts, in bytes; any unless given. */
+  readonly requestMemory?: number;
   /** The most entries that a listing answers at once. */
   readonly page: number;
   /** How long a request that comes again is recognised, in milliseconds; 15 minutes unless it is given. */
@@ -181,7 +184,8 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
   const indexer = indexerOn(pool);
   const following = new VersionWork({ store, tables, reader, running, indexer });
   const transactions = new Transactions(store, committer);
-  const heavy = new HeavyWork(pool, memory);
+  const held = new RequestMemory(options.requestMemory ?? Infinity);
+  const heavy = new HeavyWork(pool, memory, held);
   const judges = judgingOf(options, heavy);
   const judge = backfillJudge(judges, tables);
   const works = jobWorks({ store, tables, reader, judge, indexer, threads: heavy }, running);
@@ -192,7 +196,8 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
   const branches = new Branches(store, committer);
   const attend: Attend = (...seen) => following.attend(...seen);
   const written = { catalog, store, committer, tables, tags, branches, attend };
-  const built = builtHandlers(options, { ...written, reader, heavy, transactions, runner });
+  const parts = { ...written, reader, heavy, transactions, runner, held };
+  const built = builtHandlers(options, parts);
   const past = pastHandlers({ store: recent.store, root, memory, manifests, reader, heavy });
   const answers = { store, committer, ...timesOf(options) };
   const sweep = new AnswerSweep(answers);
@@ -206,6 +211,7 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
     known: new KnownAnswers(store),
     judging: judges,
     jsonBody: options.jsonBody,
+    memory: held,
     health: healthOf(store, journal),
     weakness: () => store.weakness(),
   });
@@ -268,14 +274,16 @@ interface HandlerParts {
   readonly transactions: Transactions;
   readonly runner: JobRunner;
   readonly attend: Attend;
+  /** What all requests hold together. */
+  readonly held: RequestMemory;
 }
 
 /** Every operation that is built, on tables that exist. */
 function builtHandlers(options: EngineOptions, parts: HandlerParts): HandlerTable {
-  const { catalog, store, tables, tags, reader, heavy } = parts;
+  const { catalog, store, tables, reader, heavy } = parts;
   const { page } = options;
   return {
-    ...handlerTable(options, catalog, tables, tags, reader, heavy),
+    ...handlerTable(options, parts),
     ...schemaHandlers({ catalog, tables, reader }),
     ...tableObjectHandlers({
       ...parts,
@@ -290,20 +298,15 @@ function builtHandlers(options: EngineOptions, parts: HandlerParts): HandlerTabl
 }
 
 /** The operations that read and write. */
-function handlerTable(
-  options: EngineOptions,
-  catalog: Catalog,
-  tables: Tables,
-  tags: Tags,
-  reader: FragmentReader,
-  heavy: HeavyWork,
-): HandlerTable {
+function handlerTable(options: EngineOptions, parts: HandlerParts): HandlerTable {
+  const { catalog, tables, tags, reader, heavy, held } = parts;
   const writing = {
     catalog,
     tables,
     store: options.store,
     locations: rootsOf(options),
     maxArrowBytes: options.arrowBody,
+    memory: held,
   };
   const reading = { catalog, tables, tags, reader, heavy };
   const changing = { ...writing, reader };

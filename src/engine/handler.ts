@@ -14,6 +14,8 @@ export interface Call<Body = Record<string, JsonValue>> {
   readonly permit: Permit;
   /** `{}` when nothing was sent, when `null` was, and for Arrow bodies. */
   readonly body: Body;
+  /** SHA-256 of the text of a long body, by which a repeated request is recognised. */
+  readonly bodyDigest?: string | undefined;
   /**
    * Of an operation that is `staged`: resolves when its change may take effect, which
    * is to be awaited before its commit. Absent where that was awaited before.

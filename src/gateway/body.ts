@@ -1,3 +1,4 @@
+import { noteBody } from './control-traffic.ts';
 import { isBrokenOff, type Incoming, type Outgoing } from './message.ts';
 import type { BodyAhead, BodyBytes } from '../protocol/backend.ts';
 
@@ -77,6 +78,7 @@ export class RequestBody implements BodyBytes {
     const chunks: AsyncIterable<Uint8Array> = this.#incoming.iterator({ destroyOnReturn: false });
     for await (const chunk of chunks) {
       this.#bytes += chunk.byteLength;
+      noteBody(this.#incoming, chunk.byteLength);
       yield chunk;
     }
     // A stream of HTTP/2 that its client broke off ends like any other.

@@ -1,6 +1,7 @@
 import type { PolicySnapshot } from '../policy/snapshot.ts';
 import { queryMode } from '../protocol/mode.ts';
 import { judgeRoute } from '../rules/route-judge.ts';
+import { isGzip } from './content-coding.ts';
 import type { Authorized } from './steps.ts';
 
 /**
@@ -21,7 +22,7 @@ export function checkCommit(
     object,
     ...(target !== undefined && { target }),
     mode: queryMode(operation, route.query) ?? null,
-    contentLength: lengthOf(incoming.headers['content-length']),
+    contentLength: isGzip(incoming) ? null : lengthOf(incoming.headers['content-length']),
     context,
     isRemote,
     now: Date.now(),

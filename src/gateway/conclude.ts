@@ -1,5 +1,6 @@
 import type { AnswerBody } from '../protocol/backend.ts';
 import { errorRow } from '../protocol/errors.ts';
+import { encoded } from './content-coding.ts';
 import type { Gateway } from './gateway.ts';
 import { objectPath } from './known-route.ts';
 import { linger } from './linger.ts';
@@ -16,8 +17,11 @@ const MILLIS = 1000;
  * first byte is sent, so that a change is never acknowledged without it; only
  * for a read that streams, whose size is known at its end, after the last.
  */
-export async function conclude(gateway: Gateway, outcome: Outcome): Promise<void> {
-  const { answer, known } = outcome;
+export async function conclude(gateway: Gateway, reached: Outcome): Promise<void> {
+  const { known } = reached;
+  const encoding = encoded(reached.answer, known.incoming);
+  const answer = encoding instanceof Promise ? await encoding : encoding;
+  const outcome = answer === reached.answer ? reached : { ...reached, answer };
   known.trace?.step('outcome');
   gateway.shadow?.note(outcome);
   const size = sizeOf(answer.body);

@@ -6,6 +6,7 @@ import type {
   CatalogRequest,
 } from '../protocol/backend.ts';
 import { RequestBudget } from '../protocol/budget.ts';
+import { decoded, isGzip } from './content-coding.ts';
 import { isUnmeasured, whenGone } from './message.ts';
 import { grown } from './passage.ts';
 import type { Answered, Recorded } from './steps.ts';
@@ -59,7 +60,8 @@ function arrival(): Promise<void> {
 function requestOf(recorded: Recorded): CatalogRequest {
   const { route, clientRequestId, trace } = recorded;
   const gone = (listener: () => void) => whenGone(recorded.response, listener);
-  return {
+  const budget = new RequestBudget(recorded.budget, gone);
+  const request: CatalogRequest = {
     operation: route.operation,
     dialect: route.dialect,
     object: route.object,
@@ -75,12 +77,13 @@ function requestOf(recorded: Recorded): CatalogRequest {
     clientRequestId,
     traceparent: trace?.traceparent,
     signal: recorded.signal,
-    budget: new RequestBudget(recorded.budget, gone),
+    budget,
     whenGone: gone,
     unmeasured: isUnmeasured(recorded.incoming),
     body: recorded.body,
     ahead: route.operation.staged === true ? recorded.body.ahead() : undefined,
   };
+  return isGzip(recorded.incoming) ? { ...request, ...decoded(request, budget) } : request;
 }
 
 /** The bytes of a body, where that is known before they are sent. */

@@ -1,4 +1,5 @@
 import { CatalogError } from '../protocol/errors.ts';
+import { isGzip } from './content-coding.ts';
 import type { Incoming } from './message.ts';
 
 /** More headers than any client of the protocol sends; each costs work in every reader after this one. */
@@ -37,7 +38,7 @@ export function checkFraming(incoming: Incoming): void {
   checkConnection(incoming.headers.connection);
   checkOnly(incoming.headers.expect, 'expectation', '100-continue');
   checkOnly(incoming.headers['transfer-encoding'], 'transfer coding', 'chunked');
-  checkOnly(incoming.headers['content-encoding'], 'content coding', 'identity');
+  checkCoding(incoming);
 }
 
 function checkVersion({ httpVersion, headers, rawHeaders }: Incoming): void {
@@ -97,6 +98,12 @@ function checkConnection(connection: string | undefined): void {
       throw new CatalogError('InvalidInput', `the Connection header names ${name}`);
     }
   }
+}
+
+function checkCoding(incoming: Incoming): void {
+  const coding = incoming.headers['content-encoding'];
+  if (coding === undefined || coding.toLowerCase() === 'identity' || isGzip(incoming)) return;
+  throw new CatalogError('InvalidInput', 'the only content coding that is understood is gzip');
 }
 
 function checkOnly(value: string | undefined, what: string, known: string): void {

@@ -12,6 +12,7 @@ import type { Metrics } from './metrics.ts';
 import type { Networks } from './networks.ts';
 import type { ReadinessPart } from './readiness-part.ts';
 import type { Recorder } from './record.ts';
+import type { Scans } from './scans.ts';
 import type { Shadow } from './shadow.ts';
 import type { Tokens } from './tokens/tokens.ts';
 import type { Traces } from './traces.ts';
@@ -39,6 +40,8 @@ export interface Gateway {
   readonly quota: Quota;
   /** What one request may use, where no limit of the policy says otherwise. */
   readonly budget: BudgetLimits;
+  /** The scans that run. */
+  readonly scans: Scans;
   readonly recorder: Recorder;
   readonly backend: Backend;
   /** The remote ones among what `backend` chooses from. */

@@ -1,9 +1,12 @@
 import type { Limit } from '../policy/limit.ts';
 import type { QuotaReading } from '../store/quota.ts';
 
+/** What a caller is told of a limit. */
+export type NamedLimit = Pick<Limit, 'name' | 'per' | 'rate' | 'concurrency'>;
+
 /** How a limit stands for a caller. */
 export interface LimitState {
-  readonly limit: Limit;
+  readonly limit: NamedLimit;
   readonly reading: QuotaReading;
 }
 

@@ -1,3 +1,4 @@
+import { noteBody } from './control-traffic.ts';
 import type { Incoming } from './message.ts';
 
 /** How long, and for how many bytes, the rest of a refused upload is read. */
@@ -27,6 +28,7 @@ export function linger(incoming: Incoming, limits: LingerLimits): void {
   incoming.on('error', () => clearTimeout(timer));
   incoming.on('data', (chunk: Uint8Array) => {
     left -= chunk.byteLength;
+    noteBody(incoming, chunk.byteLength);
     if (left < 0) cut();
   });
   // A reader that stopped without letting go would otherwise hold the bytes back.

@@ -36,7 +36,8 @@ async function pass(gateway: Gateway, received: Received): Promise<Outcome> {
     const policy = gateway.policy.current();
     const counted = limit(identified, policy, gateway);
     const limited = (known = counted instanceof Promise ? await counted : counted);
-    const authorized = (known = authorize(limited, policy, gateway.shadow));
+    const scanning = gateway.scans.begin(limited);
+    const authorized = (known = authorize(scanning, policy, gateway.shadow));
     const checked = checkCommit(authorized, policy, () => isRemote(gateway, authorized));
     trace?.step('attempt');
     const attempt = gateway.recorder.attempt(checked);

@@ -2,6 +2,7 @@ import type { Answer } from '../protocol/backend.ts';
 import { CatalogError } from '../protocol/errors.ts';
 import { openApiDocument } from '../protocol/openapi.ts';
 import { admit } from './admit.ts';
+import { encoded } from './content-coding.ts';
 import type { Gateway } from './gateway.ts';
 import { linger } from './linger.ts';
 import { requireManage } from './may-manage.ts';
@@ -40,7 +41,8 @@ export async function handlePlain(
   received: Received,
   site: Site = 'all',
 ): Promise<void> {
-  const answer = await plainAnswer(gateway, received, site === 'all' ? pages : adminPages);
+  const plain = await plainAnswer(gateway, received, site === 'all' ? pages : adminPages);
+  const answer = await encoded(plain, received.incoming);
   linger(received.incoming, gateway.linger);
   const closing = received.body.waiting || gateway.drain.stopping;
   await send(received.response, answer, {

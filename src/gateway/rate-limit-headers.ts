@@ -1,5 +1,4 @@
-import type { Limit } from '../policy/limit.ts';
-import { wholeSeconds, type LimitState } from './limit-state.ts';
+import { wholeSeconds, type LimitState, type NamedLimit } from './limit-state.ts';
 
 /**
  * The fields `RateLimit` and `RateLimit-Policy` as lists of structured fields (RFC 9651),
@@ -47,16 +46,16 @@ function leftOf({ limit, reading }: LimitState): string {
   return slots === '' ? rate : `${rate}, ${slots}`;
 }
 
-const policies = new WeakMap<Limit, string>();
+const policies = new WeakMap<NamedLimit, string>();
 
 /** What stays the same as long as the limit does. */
-function policyOf(limit: Limit): string {
+function policyOf(limit: NamedLimit): string {
   let policy = policies.get(limit);
   if (policy === undefined) policies.set(limit, (policy = policyText(limit)));
   return policy;
 }
 
-function policyText({ rate, concurrency, name }: Limit): string {
+function policyText({ rate, concurrency, name }: NamedLimit): string {
   const window = rate === null ? 0 : wholeSeconds(rate.intervalMicros * rate.burst);
   return [
     ...(rate === null ? [] : [`"${name}";q=${rate.burst};w=${Math.max(1, window)}`]),

@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Certificate } from './certificate.ts';
 import { refuseBytes, refuseTunnel } from './client-error.ts';
 import { Connections } from './connections.ts';
+import { ControlTraffic, noteRequest } from './control-traffic.ts';
 import { exchange } from './exchange.ts';
 import type { Gateway } from './gateway.ts';
 import { follow, isSecure, makeServer, type HttpServer, type Limits } from './http-server.ts';
@@ -41,13 +42,18 @@ export interface Listening {
 export async function listen(gateway: Gateway, options: ServerOptions): Promise<Listening> {
   const server = makeServer(options, options.certificate);
   const connections = new Connections();
-  const serving: Serving = { server, gateway, connections, options };
+  const control = new ControlTraffic();
+  const serving: Serving = { server, gateway, connections, control, options };
   wire(serving);
   await started(serving);
   const slow = setInterval(() => connections.closeSlow(), options.idleMillis).unref();
   return {
     url: urlOf(server, options.host),
-    stop: () => stop(serving).finally(() => clearInterval(slow)),
+    stop: () =>
+      stop(serving).finally(() => {
+        clearInterval(slow);
+        control.close();
+      }),
   };
 }
 
@@ -55,6 +61,7 @@ interface Serving {
   readonly server: HttpServer;
   readonly gateway: Gateway;
   readonly connections: Connections;
+  readonly control: ControlTraffic;
   readonly options: ServerOptions;
 }
 
@@ -86,6 +93,7 @@ function taker({ gateway, connections, options }: Serving) {
   return (incoming: Incoming, outgoing: Outgoing, waiting: boolean): void => {
     if (isHttp2(outgoing)) {
       connections.streaming(outgoing);
+      noteRequest(outgoing, incoming.rawHeaders);
       limitStill(outgoing, options.idleMillis);
       if (isTooLarge(incoming.rawHeaders, options.headerBytes)) return refuseHeaders(outgoing);
     } else {
@@ -95,7 +103,7 @@ function taker({ gateway, connections, options }: Serving) {
   };
 }
 
-function wireConnections({ server, connections }: Serving): void {
+function wireConnections({ server, connections, control }: Serving): void {
   if (!isSecure(server)) {
     server.on('connection', (socket) => connections.opened(socket));
     return;
@@ -104,7 +112,10 @@ function wireConnections({ server, connections }: Serving): void {
   server.on('secureConnection', (socket) => {
     if (socket.alpnProtocol !== 'h2') connections.opened(socket);
   });
-  server.on('session', (session) => connections.begun(session));
+  server.on('session', (session) => {
+    connections.begun(session);
+    control.begun(session);
+  });
 }
 
 async function started({ server, gateway, options }: Serving): Promise<void> {

@@ -14,7 +14,7 @@ export type JsonValue =
 /** How deep lists and objects may lie in one another. */
 export const MAX_JSON_DEPTH = 256;
 /** How many members all objects may have together. Objects of very many are slow to copy. */
-const MAX_JSON_MEMBERS = 65_536;
+export const MAX_JSON_MEMBERS = 65_536;
 
 /**
  * The value of a JSON text (RFC 8259). Integers beyond 2^53-1 become bigints, every
@@ -101,7 +101,11 @@ export function isJsonObject(value: JsonValue | undefined): value is { [key: str
 
 const INTEGER = /^-?\d+$/;
 
-function numberOf(text: string): number | bigint {
+/**
+ * The value of a number's text: a bigint for an integer that a number does not hold.
+ * @throws CatalogError InvalidInput beyond the range of numbers.
+ */
+export function numberOf(text: string): number | bigint {
   const value = Number(text);
   if (!Number.isFinite(value)) {
     const shown = text.length > 40 ? `${text.slice(0, 40)}…` : text;

@@ -48,24 +48,42 @@ function faultWithin(
   path: string,
 ): string | undefined {
   if (isJsonObject(value)) {
-    const missing = shape.required?.find((name) => !Object.hasOwn(value, name));
+    const missing = shape.required?.find((name) => (value[name] ?? null) === null);
     if (missing !== undefined) return `${nameOf(join(path, missing))} is missing`;
   }
-  const bad = members(shape, value, path).find(([inner, member]) => !Check(models, inner, member));
-  return bad === undefined ? undefined : faultAt(models, ...bad);
+  for (const bad of suspects(shape, value, path)) {
+    const [inner, member] = bad;
+    if (!Check(models, inner, checkable(member))) return faultAt(models, ...bad);
+  }
+  return undefined;
 }
 
-/** The parts of a value, each with its schema and its path. */
-function members(shape: Shape, value: JsonValue, path: string): [Shape, JsonValue, string][] {
-  const { items } = shape;
-  if (Array.isArray(value)) {
-    return items === undefined ? [] : value.map((item, at) => [items, item, `${path}[${at}]`]);
+/** A part of a value with its schema and its path. */
+type Part = [Shape, JsonValue, string];
+
+/** Parts of one value that are checked; of the others, only those of another kind than the first. */
+const MOST_CHECKED = 1024;
+
+function* suspects(shape: Shape, value: JsonValue, path: string): Generator<Part> {
+  let first: string | undefined;
+  let count = 0;
+  for (const [name, member] of entriesOf(value)) {
+    const inner = Array.isArray(value) ? shape.items : memberShape(shape, String(name));
+    if (inner === undefined || isSilent(value, member)) continue;
+    first ??= typeof member;
+    if (++count > MOST_CHECKED && typeof member === first) continue;
+    yield [inner, member, Array.isArray(value) ? `${path}[${name}]` : join(path, String(name))];
   }
-  if (!isJsonObject(value)) return [];
-  return Object.entries(value).flatMap(([name, member]): [Shape, JsonValue, string][] => {
-    const inner = memberShape(shape, name);
-    return inner === undefined ? [] : [[inner, member, join(path, name)]];
-  });
+}
+
+/** A member that is null counts as absent. */
+function isSilent(value: JsonValue, member: JsonValue): boolean {
+  return member === null && !Array.isArray(value);
+}
+
+function entriesOf(value: JsonValue): Iterable<[number | string, JsonValue]> {
+  if (Array.isArray(value)) return value.entries();
+  return isJsonObject(value) ? Object.entries(value) : [];
 }
 
 function memberShape(shape: Shape, name: string): Shape | undefined {
@@ -89,4 +107,61 @@ function describe(value: JsonValue): string {
   if (typeof value === 'object') return 'an object';
   if (typeof value === 'string') return 'a string';
   return typeof value === 'boolean' ? `${value}` : `the number ${value}`;
+}
+
+/** Of longer lists few of the numbers are checked. */
+const LONG_LIST = 1024;
+
+/**
+ * A value as it is checked. Clients write null for what they leave out (wire-contract 5.4),
+ * whatever the specification says of the field. A value without nulls and
+ * long lists of numbers is not copied; of such a list few numbers are left.
+ */
+export function checkable(value: JsonValue): JsonValue {
+  if (Array.isArray(value)) return checkableList(value);
+  if (!isJsonObject(value)) return value;
+  let kept: Record<string, JsonValue> | undefined;
+  for (const [key, member] of Object.entries(value)) {
+    const given = checkable(member);
+    if (given === member && member !== null) continue;
+    kept ??= { ...value };
+    if (member === null) delete kept[key];
+    else kept[key] = given;
+  }
+  return kept ?? value;
+}
+
+function checkableList(whole: JsonValue[]): JsonValue[] {
+  const list = whole.length > LONG_LIST ? withFewNumbers(whole) : whole;
+  let kept: JsonValue[] | undefined;
+  for (let at = 0; at < list.length; at++) {
+    const entry = list[at]!;
+    if (typeof entry !== 'object' || entry === null) continue;
+    const given = checkable(entry);
+    if (given === entry) continue;
+    kept ??= [...list];
+    kept[at] = given;
+  }
+  return kept ?? list;
+}
+
+/**
+ * A list with only those of its numbers that decide what a model says of all: the least,
+ * the greatest and a fraction.
+ */
+function withFewNumbers(list: readonly JsonValue[]): JsonValue[] {
+  const kept: JsonValue[] = [];
+  let [least, greatest, fraction] = [Infinity, -Infinity, 0];
+  for (const entry of list) {
+    if (typeof entry !== 'number') {
+      kept.push(entry);
+      continue;
+    }
+    if (entry < least) least = entry;
+    if (entry > greatest) greatest = entry;
+    if (fraction === 0 && !Number.isInteger(entry)) fraction = entry;
+  }
+  if (least <= greatest) kept.push(least, greatest);
+  if (fraction !== 0) kept.push(fraction);
+  return kept;
 }

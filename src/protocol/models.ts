@@ -2,7 +2,7 @@ import type { Static } from 'typebox';
 import { Compile, type Validator } from 'typebox/compile';
 import { CatalogError } from './errors.ts';
 import { isJsonObject, type JsonValue } from './json.ts';
-import { explainFault } from './model-fault.ts';
+import { checkable, explainFault } from './model-fault.ts';
 import { arrowModels } from './models-arrow.ts';
 import { columnModels } from './models-column.ts';
 import { commonModels } from './models-common.ts';
@@ -68,12 +68,11 @@ export function checkModel(name: string, value: JsonValue): void {
   if (!isModelName(name)) throw new TypeError(`there is no model ${name}`);
   const nothing = isEmpty(value);
   if (nothing && needless.has(name)) return;
-  const given = withoutNulls(value);
-  if (validatorOf(name).Check(given)) {
+  if (validatorOf(name).Check(checkable(value))) {
     if (nothing) needless.add(name);
     return;
   }
-  throw new CatalogError('InvalidInput', `${name}: ${explainFault(models, models[name], given)}`);
+  throw new CatalogError('InvalidInput', `${name}: ${explainFault(models, models[name], value)}`);
 }
 
 /** The models that were seen to take an object without members: what most reads send. */
@@ -83,18 +82,4 @@ function isEmpty(value: JsonValue): boolean {
   if (!isJsonObject(value)) return false;
   for (const _ in value) return false;
   return true;
-}
-
-/** Clients write null for what they leave out (wire-contract 5.4), whatever the specification says of the field. */
-function withoutNulls(value: JsonValue): JsonValue {
-  if (Array.isArray(value)) {
-    return value.some(isContainer) ? value.map(withoutNulls) : value;
-  }
-  if (!isJsonObject(value)) return value;
-  const kept = Object.entries(value).filter(([, member]) => member !== null);
-  return Object.fromEntries(kept.map(([key, member]) => [key, withoutNulls(member)]));
-}
-
-function isContainer(value: JsonValue): boolean {
-  return typeof value === 'object' && value !== null;
 }

@@ -15,6 +15,7 @@ import { KeyRing } from '../../src/gateway/key-ring.ts';
 import { makeKey, type KeyDetails } from '../../src/gateway/keys.ts';
 import type { LingerLimits } from '../../src/gateway/linger.ts';
 import { Networks } from '../../src/gateway/networks.ts';
+import { Scans } from '../../src/gateway/scans.ts';
 import { Recorder } from '../../src/gateway/record.ts';
 import { redactor } from '../../src/gateway/redact.ts';
 import { Shadow } from '../../src/gateway/shadow.ts';
@@ -213,6 +214,7 @@ async function gatewayOf(setup: Setup, parts: Parts): Promise<Gateway> {
     trustedProxies: new Networks(setup.trustedProxies ?? []),
     quota: setup.quota ?? new MemoryQuota(),
     budget: defaultBudget,
+    scans: new Scans(16),
     policy: { current: () => snapshot, refused: () => setup.refused?.() },
     ...(setup.shadow === undefined
       ? {}

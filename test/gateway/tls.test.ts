@@ -244,7 +244,7 @@ describe('over HTTP/2', () => {
         'the Host header and :authority differ',
       ],
       [{ ':path': '*', ':method': 'OPTIONS' }, 400, 'the target of a request must be a path'],
-      [{ ':path': DESCRIBE, ...key, 'content-encoding': 'gzip' }, 400, 'the only content coding'],
+      [{ ':path': DESCRIBE, ...key, 'content-encoding': 'br' }, 400, 'the only content coding'],
     ];
     for (const [headers, status, sentence] of table) {
       const answer = await stream(session, headers);

@@ -70,15 +70,14 @@ describe('a body bomb', () => {
     await refused(body(), sentence);
   });
 
-  it('that is packed is not unpacked', async () => {
+  it('that is packed is unpacked only as far as it may be', async () => {
     const packed = gzipSync(Buffer.alloc(50e6, ' '));
-    for (const line of [QUERY, 'POST /v1/table/t/insert']) {
+    const sentences = ['a JSON body may have at most 8388608 bytes', /Arrow/];
+    for (const [at, line] of [QUERY, 'POST /v1/table/t/insert'].entries()) {
       const headers = { 'content-encoding': 'gzip' };
       const reply = await send(service.url, line, { body: packed, headers });
-      expect([reply.status, reply.json['error']]).toEqual([
-        400,
-        'the only content coding that is understood is identity',
-      ]);
+      expect(reply.status).toBe(400);
+      expect(reply.json['error']).toMatch(sentences[at]!);
     }
     await unharmed();
   });

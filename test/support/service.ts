@@ -119,6 +119,11 @@ export class Service {
     await writeFile(join(this.policies, 'policy.csv'), lines);
   }
 
+  /** Replaces `arrowgate.yaml` before the program starts again. */
+  async configure(config: string): Promise<void> {
+    await writeFile(join(this.folder, 'arrowgate.yaml'), config);
+  }
+
   /** Starts the program again on the same folders. */
   async restart(): Promise<void> {
     const { nodeFlags = [], flags = [], adminKey, variables = {} } = this.options;

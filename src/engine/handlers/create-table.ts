@@ -84,7 +84,7 @@ async function createNew(
   const { catalog, tables } = parts;
   const { request } = call;
   const table = await newTable(parts, options, replace?.content);
-  const incoming = await openIncoming(request.body, parts.maxArrowBytes);
+  const incoming = await openIncoming(request, parts);
   checkColumns(incoming.schema);
   const kind = replace === undefined ? 'create' : 'overwrite';
   const answer = (made: Committed) => created(call, made, table.properties, kind);
@@ -150,7 +150,7 @@ async function overwrite(creation: Creation, table: Stored<TableRecord>): Promis
   if (options.location !== undefined) {
     throw new CatalogError('InvalidInput', 'a table that is overwritten keeps its location');
   }
-  const { schema, batches } = await openIncoming(request.body, parts.maxArrowBytes);
+  const { schema, batches } = await openIncoming(request, parts);
   checkColumns(schema);
   const files = await parts.tables.write(table.content, schema, batches);
   const properties = options.properties ?? table.content.properties;

@@ -59,7 +59,7 @@ export function insertIntoTable(parts: TableParts): Handler {
     requireEngineTable(request.object, table.content);
     const branch = branchParameter(call);
     const chain = await parts.tables.chain(table.content, branch);
-    const incoming = await openIncoming(request.body, parts.maxArrowBytes);
+    const incoming = await openIncoming(request, parts);
     const before = await parts.tables.snapshot(table.content, undefined, chain);
     const { schema, batches } = mode.rows(call, branch, incoming, before.schema);
     const flushes = new Flushes();

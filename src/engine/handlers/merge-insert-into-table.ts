@@ -20,12 +20,12 @@ import { requireEngineTable } from './table-parts.ts';
 export function mergeInsertIntoTable(parts: TableChanges): Handler {
   return async (call) => {
     const { catalog, tables, reader } = parts;
-    const { object, query, body } = call.request;
+    const { object, query } = call.request;
     const request = mergeParameters(query, timeoutOf(call));
     const table = await catalog.requireTable(object);
     requireEngineTable(object, table.content);
     const chain = await tables.chain(table.content, branchParameter(call));
-    const incoming = await openIncoming(body, parts.maxArrowBytes);
+    const incoming = await openIncoming(call.request, parts);
     const base = await tables.snapshot(table.content, undefined, chain);
     const merge = await RowMerge.open({
       reader,

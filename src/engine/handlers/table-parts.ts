@@ -5,18 +5,17 @@ import type { Catalog } from '../catalog/catalog.ts';
 import { tookNoEffect } from '../catalog/commit-loop.ts';
 import type { TableRecord } from '../catalog/records.ts';
 import type { WrittenFile } from '../table/fragment-writer.ts';
+import type { IncomingLimits } from '../table/incoming.ts';
 import type { TableRoots } from '../table/locations.ts';
 import type { Tables } from '../table/tables.ts';
 import type { Committed, VersionCommit } from '../table/version-commits.ts';
 
 /** What the handlers that write tables work with. */
-export interface TableParts {
+export interface TableParts extends IncomingLimits {
   readonly catalog: Catalog;
   readonly tables: Tables;
   readonly store: Store;
   readonly locations: TableRoots;
-  /** The longest Arrow body, in bytes; null for any length. */
-  readonly maxArrowBytes: number | null;
 }
 
 /**

@@ -31,7 +31,7 @@ export class Repeats {
     if (id === undefined || !operation.mutates) return handler(call);
     const key = answerKey(requestName(request, permit.principal.subject, id));
     const body = operation.body === 'arrow' ? new HashedBody(request.body) : null;
-    const asked = askedDigest(request, call.body);
+    const asked = askedDigest(request, call.body, call.bodyDigest);
     const rights = new AskedRights(permit);
     const once = new RepeatableOnce({ key, id, asked, body, rights }, this.#answers);
     const passed = {

@@ -5,7 +5,7 @@ import { isJsonObject, stringifyJson, type JsonValue } from '../../protocol/json
 import { nameOfRequest } from './past-request.ts';
 
 /** SHA-256 of some text, in hexadecimal. */
-function digestOf(text: string): string {
+export function digestOf(text: string): string {
   return createHash('sha256').update(text).digest('hex');
 }
 
@@ -27,8 +27,13 @@ export function requestName(request: CatalogRequest, subject: string, id: string
  * What a request asks, except for an Arrow body: its route, its query, the headers
  * that the operation reads, and its JSON body whatever the order of its keys.
  * What only proves who asks may be another the second time.
+ * @param bodyDigest Stands for a body that is too long to be put in order.
  */
-export function askedDigest(request: CatalogRequest, body: Readonly<Record<string, JsonValue>>) {
+export function askedDigest(
+  request: CatalogRequest,
+  body: Readonly<Record<string, JsonValue>>,
+  bodyDigest?: string,
+) {
   const { operation, target, indexName, query, headers } = request;
   const { identity: _, ...asked } = body;
   const said = {
@@ -39,7 +44,7 @@ export function askedDigest(request: CatalogRequest, body: Readonly<Record<strin
       .map(([name, values]) => [name, [...values]])
       .toSorted(([left], [right]) => (String(left) < String(right) ? -1 : 1)),
     headers: operation.headers.map((name) => String(headers[name] ?? '')),
-    body: operation.body === 'map' ? body : asked,
+    body: bodyDigest ?? (operation.body === 'map' ? body : asked),
   };
   return digestOf(stringifyJson(ordered(said as JsonValue)));
 }

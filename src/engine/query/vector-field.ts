@@ -64,14 +64,25 @@ function batchOf(values: readonly JsonValue[], name: string): QueryVectors {
 
 /** Clients write 32-bit floats as the text of their 64-bit form, so rounding gives back what they had. */
 function floats(values: readonly JsonValue[], name: string): Float32Array {
-  return Float32Array.from(values, (value, index) => float(value, `${name}[${index}]`));
+  const floats = new Float32Array(values.length);
+  for (let index = 0; index < values.length; index++) {
+    const value = values[index]!;
+    const rounded = roundedOf(value);
+    // A text for each index would take longer than the values.
+    if (!Number.isFinite(rounded)) throw floatError(value, `${name}[${index}]`);
+    floats[index] = rounded;
+  }
+  return floats;
 }
 
-function float(value: JsonValue, name: string): number {
-  if (typeof value !== 'number' && typeof value !== 'bigint') {
-    throw fieldError(name, 'a number', describe(value));
-  }
-  const rounded = Math.fround(Number(value));
-  if (!Number.isFinite(rounded)) throw fieldError(name, 'a 32-bit float', String(value));
-  return rounded;
+/** NaN for anything but a number. */
+function roundedOf(value: JsonValue): number {
+  if (typeof value === 'number') return Math.fround(value);
+  return typeof value === 'bigint' ? Math.fround(Number(value)) : NaN;
+}
+
+function floatError(value: JsonValue, name: string): Error {
+  return typeof value === 'number' || typeof value === 'bigint'
+    ? fieldError(name, 'a 32-bit float', String(value))
+    : fieldError(name, 'a number', describe(value));
 }

@@ -2,7 +2,9 @@ import type { RecordBatch, Schema } from 'apache-arrow';
 import { ArrowError } from '../../arrow/errors.ts';
 import { openStream } from '../../arrow/stream-reader.ts';
 import { checkSupported } from '../../arrow/types.ts';
+import type { CatalogRequest } from '../../protocol/backend.ts';
 import { CatalogError, type ErrorName } from '../../protocol/errors.ts';
+import { BodyMeter, type RequestMemory } from './request-memory.ts';
 
 /** The rows that a client sends: their schema, known before the first batch is read. Batches throw ArrowError. */
 export interface Incoming {
@@ -25,20 +27,41 @@ const errorNames: Readonly<Record<ArrowError['kind'], ErrorName>> = {
 
 /**
  * Opens the Arrow stream of a request's body.
- * @param maxBytes The most that a body may have, or null for any length.
- * @throws CatalogError InvalidInput or TableSchemaValidationError.
+ * @throws CatalogError InvalidInput or TableSchemaValidationError; OverBudget.
  */
 export async function openIncoming(
-  body: AsyncIterable<Uint8Array>,
-  maxBytes: number | null,
+  { body, budget }: Pick<CatalogRequest, 'body' | 'budget'>,
+  { maxArrowBytes, memory }: IncomingLimits,
 ): Promise<Incoming> {
+  const meter = new BodyMeter(memory, budget);
   try {
-    const stream = await openStream(maxBytes === null ? body : bounded(body, maxBytes));
+    const bytes = maxArrowBytes === null ? body : bounded(body, maxArrowBytes);
+    const stream = await openStream(bytes, { meter });
     checkSupported(stream.schema);
     checkNames(stream.schema);
-    return { schema: stream.schema, batches: stream.batches() };
+    return { schema: stream.schema, batches: metered(stream.batches(), meter) };
   } catch (error) {
     throw asRefusal(error);
+  }
+}
+
+/** What a body may take. */
+export interface IncomingLimits {
+  /** The longest Arrow body, in bytes; null for any length. */
+  readonly maxArrowBytes: number | null;
+  /** What all requests may hold together. */
+  readonly memory: RequestMemory;
+}
+
+/** Delegates, so that nothing here holds a batch while the next one is read. */
+async function* metered(
+  batches: AsyncGenerator<RecordBatch>,
+  meter: BodyMeter,
+): AsyncGenerator<RecordBatch> {
+  try {
+    yield* batches;
+  } finally {
+    meter.close();
   }
 }
 

@@ -11,6 +11,7 @@ import type { ScanFile } from '../query/scan.ts';
 import { needOf } from '../query/computed-columns.ts';
 import type { MemoryBudget } from '../table/memory-budget.ts';
 import { batchBytes } from '../table/small-batches.ts';
+import { RequestMemory } from '../table/request-memory.ts';
 import { MemoryReservation } from '../table/memory-reservation.ts';
 import { indexFileOf } from '../table/index-upkeep.ts';
 import { isCovered } from '../vector-index/index-use.ts';
@@ -35,9 +36,18 @@ export class HeavyWork implements FormulaThreads {
   /** To look through so many bytes is light work: they may lie in the cache. */
   readonly #lightBytes: number;
   readonly #memory: MemoryReservation;
+  readonly #requests: RequestMemory;
 
-  /** @param memory What sorts hold is counted against it. */
-  constructor(pool: ThreadPool, memory: MemoryBudget) {
+  /**
+   * @param memory What sorts hold is counted against it: caches give way.
+   * @param requests Sorts wait for it.
+   */
+  constructor(
+    pool: ThreadPool,
+    memory: MemoryBudget,
+    requests: RequestMemory = new RequestMemory(Infinity),
+  ) {
+    this.#requests = requests;
     this.#pool = pool;
     this.#lightBytes = memory.bytes;
     this.#memory = new MemoryReservation(memory);
@@ -91,7 +101,18 @@ export class HeavyWork implements FormulaThreads {
     const { statement, snapshot } = plan;
     statement.signal().throwIfAborted();
     const task = { kind: 'query', request, snapshot: snapshotMessage(snapshot) } as const;
-    return this.#run(task, statement, this.#memory.hold(heldBytes(plan)));
+    const bytes = heldBytes(plan);
+    // The estimate may be too high, so it alone refuses nothing.
+    const shared = Math.min(bytes, this.#requests.bytes);
+    await this.#requests.take(shared);
+    if (statement.signal().aborted) this.#requests.give(shared);
+    statement.signal().throwIfAborted();
+    const release = this.#memory.hold(bytes);
+    const done = (): void => {
+      this.#requests.give(shared);
+      release();
+    };
+    return this.#run(task, statement, done);
   }
 
   /** The plan of a query that is run, as text. @throws CatalogError as when it is run here. */

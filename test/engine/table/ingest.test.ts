@@ -7,6 +7,8 @@ import { empty, newFragment } from '../../../src/engine/table/change.ts';
 import { FragmentReader } from '../../../src/engine/table/fragment-reader.ts';
 import { openIncoming } from '../../../src/engine/table/incoming.ts';
 import { ingest } from '../../../src/engine/table/ingest.ts';
+import { RequestMemory } from '../../../src/engine/table/request-memory.ts';
+import { unboundedBudget } from '../../../src/protocol/budget.ts';
 import { DATA } from '../../../src/engine/table/layout.ts';
 import { chunksOf, fixture, plainRows, readStream, streamBytes } from '../../arrow/support.ts';
 import { wideBatch, wideSchema, wideStream } from '../../service/wide-rows.ts';
@@ -22,7 +24,10 @@ afterAll(() => rm(folder, { recursive: true }));
 
 /** What a scan of the stored stream finds. */
 async function storedRows(body: AsyncIterable<Uint8Array>): Promise<readonly RecordBatch[]> {
-  const { schema, batches } = await openIncoming(body, null);
+  const memory = new RequestMemory(Infinity);
+  const budget = unboundedBudget();
+  const limits = { maxArrowBytes: null, memory };
+  const { schema, batches } = await openIncoming({ body, budget }, limits);
   const files = await ingest(folder, schema, batches);
   const { fieldIds, nextFieldId } = empty(schema);
   const fragments = files.map((file) => newFragment(file, fieldIds, 0n));

@@ -1,0 +1,61 @@
+import type { OperationName } from '../protocol/operation-name.ts';
+import type { NamedLimit } from './limit-state.ts';
+import { grown } from './passage.ts';
+import type { Limited } from './steps.ts';
+import { Throttled } from './throttled.ts';
+
+/** The operations that read rows for as long as there are some. */
+const SCANS: ReadonlySet<OperationName> = new Set<OperationName>([
+  'QueryTable',
+  'CountTableRows',
+  'AnalyzeTableQueryPlan',
+]);
+
+/** Scans that each subject runs at once in this process (`limits.scans`). */
+export class Scans {
+  readonly #most: number;
+  readonly #running = new Map<string, number>();
+
+  /** @param most How many a subject may run; null for any number. */
+  constructor(most: number | null) {
+    this.#most = most ?? Infinity;
+  }
+
+  /**
+   * Counts a scan until the request is released; other requests pass.
+   * @throws Throttled when the subject runs as many as it may
+   */
+  begin(limited: Limited): Limited {
+    if (!SCANS.has(limited.route.operation.name)) return limited;
+    const { subject } = limited.principal;
+    const running = this.#running.get(subject) ?? 0;
+    if (running >= this.#most) throw this.#refusal();
+    this.#running.set(subject, running + 1);
+    const { release } = limited;
+    let held = true;
+    return grown(limited, {
+      release: () => {
+        release();
+        if (held) this.#end(subject);
+        held = false;
+      },
+    });
+  }
+
+  #end(subject: string): void {
+    const left = (this.#running.get(subject) ?? 0) - 1;
+    if (left > 0) this.#running.set(subject, left);
+    else this.#running.delete(subject);
+  }
+
+  #refusal(): Throttled {
+    const limit: NamedLimit = {
+      name: 'limits.scans',
+      per: 'subject',
+      rate: null,
+      concurrency: this.#most,
+    };
+    const reading = { waitMicros: 0, left: null, fullMicros: 0, slotsLeft: 0, busy: true };
+    return new Throttled([{ limit, reading }]);
+  }
+}
