@@ -1,4 +1,3 @@
-import { resolve } from 'node:path';
 import type { Logger } from 'pino';
 import { openFormat } from '../engine/catalog/format.ts';
 import type { Engine } from '../engine/engine.ts';
@@ -14,8 +13,6 @@ import { defaultLinger } from '../gateway/linger.ts';
 import { Networks } from '../gateway/networks.ts';
 import { Metrics } from '../gateway/metrics.ts';
 import type { ReadinessPart } from '../gateway/readiness-part.ts';
-import { loadPolicyLines, refuseRules } from '../policy/load.ts';
-import { rulesCheck } from './commit-rules.ts';
 import { processEnvironment } from './config-environment.ts';
 import type { Quota } from '../store/quota.ts';
 import type { Config } from './config-table.ts';
@@ -32,7 +29,7 @@ import { PolicyReloads } from './policy-reloads.ts';
 import { openCounters } from './process-quota.ts';
 import { programVersion } from './version.ts';
 import { openAudit, recorderOf, resolveBefore } from './open-audit.ts';
-import { openArchive, openPolicy, openShadow } from './open-policy.ts';
+import { firstPolicy, openArchive, openPolicy, openShadow } from './open-policy.ts';
 import type { Start } from './start.ts';
 
 /** A gateway that serves. */
@@ -77,12 +74,11 @@ export async function startGateway(config: Config, log: Logger, output: Output):
 export async function compose(start: Start): Promise<Gateway> {
   const { config, log, metrics, opened } = start;
   const folder = dataFolderOf(config);
-  const first = await loadPolicyLines(resolve(config.policies));
-  refuseRules(first.snapshot, rulesCheck(config, processEnvironment()));
+  const first = await firstPolicy(config);
   const reloads = new PolicyReloads();
   await makeDataFolder(folder);
   const archive = await openArchive(start, folder, first);
-  const { policy, tokens } = openPolicy(start, first.snapshot, { archive, reloads });
+  const { policy, tokens } = openPolicy(start, first, { archive, reloads });
   const shadow = await openShadow(start, archive);
   await openFormat(folder.root);
   const keys = await openKeys(start, folder);

@@ -14,7 +14,21 @@ const DATA_FORMAT = 1;
 export async function openFormat(dataFolder: string): Promise<void> {
   await makeFolder(dataFolder);
   const path = join(dataFolder, 'FORMAT');
-  const text = await formatOf(path);
+  if ((await readIfPresent(path)) === undefined) {
+    await createDurable(path, Buffer.from(`${DATA_FORMAT}\n`));
+  }
+  await requireFormat(dataFolder);
+}
+
+/**
+ * The same for a folder that is only read: one without a format is no data folder.
+ * @returns Whether it has one.
+ * @throws CatalogError as `openFormat` does.
+ */
+export async function requireFormat(dataFolder: string): Promise<boolean> {
+  const path = join(dataFolder, 'FORMAT');
+  const text = (await readIfPresent(path))?.toString().trim();
+  if (text === undefined) return false;
   if (!/^[1-9]\d*$/.test(text)) {
     throw new CatalogError('ServiceUnavailable', `${path} holds no format version`);
   }
@@ -24,11 +38,5 @@ export async function openFormat(dataFolder: string): Promise<void> {
       `${path} says format ${text}; this program reads up to format ${DATA_FORMAT}`,
     );
   }
-}
-
-async function formatOf(path: string): Promise<string> {
-  const present = await readIfPresent(path);
-  if (present !== undefined) return present.toString().trim();
-  await createDurable(path, Buffer.from(`${DATA_FORMAT}\n`));
-  return formatOf(path);
+  return true;
 }
