@@ -12,7 +12,7 @@ import { SEAL_FILE, sealFindings, sealOf } from '../policy/seal.ts';
 import { configOf, withConfig } from './command-config.ts';
 import type { Config } from './config-table.ts';
 import { dataFolderOf } from './data-folder.ts';
-import { callersOf, knownKeys } from './known-keys.ts';
+import { callersOf, knownKeys, type KnownKeys } from './known-keys.ts';
 import type { Run } from './run.ts';
 
 interface JsonFlag {
@@ -36,7 +36,8 @@ export function addCheck(policy: Command, run: Run): void {
     .description('load the policy, run its cases and read it as a whole')
     .option('--json', 'print JSON')
     .action(async (flags: JsonFlag, command: Command) => {
-      const report = await policyReport(configOf(command));
+      const config = configOf(command);
+      const report = await policyReport(config, await knownKeys(config));
       const { findings, warnings, notes, cases } = report;
       run.code = findings.length === 0 ? 0 : 1;
       if (flags.json === true) {
@@ -51,13 +52,9 @@ export function addCheck(policy: Command, run: Run): void {
     });
 }
 
-/**
- * Reads the policy folder of a configuration and compares it with the data folder, if there is one.
- * @throws UsageError, KeyFileError
- */
-export async function policyReport(config: Config): Promise<PolicyReport> {
+/** Reads the policy folder of a configuration and compares it with the keys and the data folder, if there is one. */
+export async function policyReport(config: Config, keys: KnownKeys): Promise<PolicyReport> {
   const folder = resolve(config.policies);
-  const keys = await knownKeys(config);
   const { objects, unseen } = await knownObjects(config, keys.all !== undefined);
   const notes = [keys.unseen, unseen].filter((note) => note !== undefined);
   try {

@@ -31,6 +31,7 @@ import { programVersion } from './version.ts';
 import { openAudit, recorderOf, resolveBefore } from './open-audit.ts';
 import { firstPolicy, openArchive, openPolicy, openShadow } from './open-policy.ts';
 import type { Start } from './start.ts';
+import { requireWritable } from './writable-folder.ts';
 
 /** A gateway that serves. */
 export interface Running {
@@ -76,6 +77,7 @@ export async function compose(start: Start): Promise<Gateway> {
   const folder = dataFolderOf(config);
   const first = await firstPolicy(config);
   const reloads = new PolicyReloads();
+  for (const place of [folder.root, folder.lance]) await requireWritable(place);
   await makeDataFolder(folder);
   const archive = await openArchive(start, folder, first);
   const { policy, tokens } = openPolicy(start, first, { archive, reloads });

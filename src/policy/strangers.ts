@@ -30,14 +30,17 @@ interface Mention {
 
 /**
  * Names in lines, limits and rules that nobody can have: no line, key, membership or case names
- * them, and no issuer could. Only what can be told without asking anybody is told.
+ * them, and no issuer could. A name is told once for each kind of place.
  */
 export function strangerFindings(policy: FolderPolicy, callers: Callers): readonly Finding[] {
   if (policy.snapshot.slow) return [];
   const held = heldNames(policy, callers);
   const lines = new Set(policy.policies.map(({ subject }) => subject));
+  const told = new Set<string>();
   return mentionsIn(policy).flatMap((mention) => {
     const { name, outside, what, file, line } = mention;
+    if (told.has(`${what} ${name}`)) return [];
+    told.add(`${what} ${name}`);
     if (held.has(name) || (outside && lines.has(name)) || mayCome(mention, policy, callers)) {
       return [];
     }
