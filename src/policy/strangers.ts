@@ -54,22 +54,34 @@ function mentionsIn({ policies, roles, snapshot }: FolderPolicy): readonly Menti
   const file = POLICY_FILE;
   return [
     ...policies.map(({ subject: name, line }) => ({
-      ...{ name, file, line, outside: false },
+      name,
+      file,
+      line,
+      outside: false,
       what: 'it is about',
     })),
     ...roles.map(({ member: name, line }) => ({
-      ...{ name, file, line, outside: false },
+      name,
+      file,
+      line,
+      outside: false,
       what: 'it gives a role to',
     })),
     ...snapshot.limits.limits.flatMap(({ name: limit, subjects, line }) =>
       [...(subjects ?? [])].map((name) => ({
-        ...{ name, file: LIMITS_FILE, line, outside: true },
+        name,
+        file: LIMITS_FILE,
+        line,
+        outside: true,
         what: `the limit ${limit} is about`,
       })),
     ),
     ...snapshot.commits.rules.flatMap(({ name: rule, except, line }) =>
       except.map((name) => ({
-        ...{ name, file: COMMITS_FILE, line, outside: true },
+        name,
+        file: COMMITS_FILE,
+        line,
+        outside: true,
         what: `the rule ${rule} excepts`,
       })),
     ),
