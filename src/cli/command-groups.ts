@@ -23,7 +23,7 @@ export const commandGroups: readonly CommandGroup[] = [
   },
   {
     name: 'check',
-    about: 'say whether serve would start, and what it would warn of; writes nothing',
+    about: 'say whether serve would start; writes nothing',
     alone: true,
     load: async () => (await import('./check-command.ts')).addStartCheck,
   },
