@@ -22,6 +22,12 @@ export const commandGroups: readonly CommandGroup[] = [
     load: async () => (await import('./serve-command.ts')).addServe,
   },
   {
+    name: 'check',
+    about: 'say whether serve would start; writes nothing',
+    alone: true,
+    load: async () => (await import('./check-command.ts')).addStartCheck,
+  },
+  {
     name: 'keys',
     about: 'API keys; works beside a running gateway',
     alone: false,

@@ -25,7 +25,8 @@ function certificateFault(config: Config): string | undefined {
   }
 }
 
-async function signingKeyFault(path: string): Promise<string | undefined> {
+/** Why the signing key of a file cannot be used. */
+export async function signingKeyFault(path: string): Promise<string | undefined> {
   try {
     await readSigningKey(path);
     return undefined;

@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { readKeys, updateKeys } from '../gateway/key-file.ts';
 import { readKeyUses, type LastUses } from '../gateway/key-use.ts';
@@ -10,6 +12,7 @@ import {
   type StoredKey,
 } from '../gateway/keys.ts';
 import { configOf, withConfig } from './command-config.ts';
+import type { Config, ConfigPath } from './config-table.ts';
 import { dataFolderOf, makeDataFolder, openedForReading, type DataFolder } from './data-folder.ts';
 import { durationOf, principalName, scopeOf } from './key-details.ts';
 import { columns } from './output.ts';
@@ -43,12 +46,17 @@ export function addKeys(program: Command, run: Run): void {
   addRotate(keys, run);
 }
 
-function subcommand(keys: Command, name: string, about: string): Command {
-  return withConfig(keys.command(name), ['data']).description(about).option('--json', 'print JSON');
+function subcommand(
+  keys: Command,
+  name: string,
+  about: string,
+  paths: readonly ConfigPath[] = ['data'],
+): Command {
+  return withConfig(keys.command(name), paths).description(about).option('--json', 'print JSON');
 }
 
 function addCreate(keys: Command, run: Run): void {
-  subcommand(keys, 'create', 'make a key and print it once')
+  subcommand(keys, 'create', 'make a key and print it once', ['data', 'policies'])
     .requiredOption('--subject <name>', 'whom the key stands for')
     .option('--role <role>', 'a role of this key alone; may be repeated', collect, [])
     .option('--scope <action:pattern>', 'narrows the key; may be repeated', collect, [])
@@ -61,7 +69,16 @@ function addCreate(keys: Command, run: Run): void {
         return { result: undefined };
       });
       printMade(made, flags, run);
+      await warnOfRoles(made, configOf(command), run);
     });
+}
+
+/** Says which roles of a key no line of the policy names. A key may be made before its policy. */
+async function warnOfRoles({ stored }: MadeKey, config: Config, { output }: Run): Promise<void> {
+  const folder = resolve(config.policies);
+  if (stored.roles.length === 0 || !existsSync(folder)) return;
+  const { unknownRoles } = await import('./key-roles.ts');
+  for (const warning of await unknownRoles(stored, folder)) output.note(`warning: ${warning}`);
 }
 
 /** What the log says of a key that is made. */

@@ -73,12 +73,23 @@ async function open(gateway: Gateway, options: ServerOptions): Promise<Listening
   try {
     return await listen(gateway, options);
   } catch (error) {
-    const { host, port } = options;
-    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
-    throw new UsageError(
-      code === 'EADDRINUSE'
-        ? `port ${port} of ${host} is in use by another program`
-        : `${host} port ${port} cannot be listened on (${code})`,
-    );
+    throw new UsageError(listenFault(error, options));
   }
+}
+
+type Place = Pick<ServerOptions, 'host' | 'port'>;
+
+/** Why nobody can listen at a place, from the error of the system. */
+export function listenFault(error: unknown, { host, port }: Place): string {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
+  return code === 'EADDRINUSE'
+    ? `port ${port} of ${host} is in use by another program`
+    : `${host} port ${port} cannot be listened on (${code})`;
+}
+
+/** The places where a gateway of a configuration listens. */
+export function placesOf(config: Config): readonly Place[] {
+  const { 'listen.admin.port': port, 'listen.admin.host': host } = config;
+  const main = { host: config['listen.host'], port: config['listen.port'] };
+  return port === null ? [main] : [{ host, port }, main];
 }

@@ -4,7 +4,12 @@ import { administrator } from '../gateway/key-ring.ts';
 import { PolicyArchive } from '../gateway/policy-archive.ts';
 import { Shadow } from '../gateway/shadow.ts';
 import { Tokens } from '../gateway/tokens/tokens.ts';
-import { type KeepTexts, type LoadedPolicy } from '../policy/load.ts';
+import {
+  loadForService,
+  type FolderPolicy,
+  type KeepTexts,
+  type LoadedPolicy,
+} from '../policy/load.ts';
 import { watchShadow } from '../policy/shadow-policy.ts';
 import type { PolicySnapshot } from '../policy/snapshot.ts';
 import { watchPolicy, type PolicyWatch } from '../policy/watch.ts';
@@ -12,7 +17,14 @@ import { type DataFolder } from './data-folder.ts';
 import type { PolicyReloads } from './policy-reloads.ts';
 import { rulesCheck } from './commit-rules.ts';
 import { processEnvironment } from './config-environment.ts';
+import type { Config } from './config-table.ts';
 import type { Start } from './start.ts';
+
+/** The policy that a start begins with. @throws PolicyError with everything that keeps it from being in force */
+export async function firstPolicy(config: Config): Promise<FolderPolicy> {
+  const check = rulesCheck(config, processEnvironment());
+  return loadForService(resolve(config.policies), { check });
+}
 
 /** Keeps the texts of policies; that of the first one is kept when this resolves. */
 export async function openArchive(
@@ -32,12 +44,12 @@ export async function openArchive(
 /** The policy, and the issuers of tokens, which change with it. */
 export function openPolicy(
   { config, log, opened, metrics }: Start,
-  first: PolicySnapshot,
+  first: LoadedPolicy,
   { archive, reloads }: { readonly archive: PolicyArchive; readonly reloads: PolicyReloads },
 ): { readonly policy: PolicyWatch; readonly tokens: Tokens } {
   const folder = resolve(config.policies);
-  warn(first, log);
-  const tokens = new Tokens(first.issuers, { log });
+  warn(first.snapshot, log);
+  const tokens = new Tokens(first.snapshot.issuers, { log });
   opened.add(() => tokens.close());
   const onChange = (snapshot: PolicySnapshot): void => {
     metrics.count('policyReloads', 'ok');
@@ -81,13 +93,33 @@ export async function openShadow(
 }
 
 function warn(policy: PolicySnapshot, log: Logger): void {
+  for (const { text, lines } of policyWarnings(policy)) {
+    if (lines === undefined) log.warn(text);
+    else log.warn({ lines }, text);
+  }
+}
+
+/** A warning about a policy in force. */
+export interface PolicyWarning {
+  readonly text: string;
+  /** Places that it is about. */
+  readonly lines?: readonly string[];
+}
+
+/** What a gateway warns of when a policy comes into force. */
+export function policyWarnings(policy: PolicySnapshot): readonly PolicyWarning[] {
+  const found: PolicyWarning[] = [];
   if (!policy.sees(administrator, [], 'namespace')) {
-    log.warn('the policy gives role:admin nothing: no administrator can do anything');
+    found.push({ text: 'the policy gives role:admin nothing: no administrator can do anything' });
   } else if (!policy.decide(administrator, 'manage', []).allowed) {
-    log.warn('the policy does not let role:admin manage everything');
+    found.push({ text: 'the policy does not let role:admin manage everything' });
   }
   if (policy.remarks.length > 0) {
-    log.warn({ lines: policy.remarks.slice(0, 20) }, 'lines of the policy never decide anything');
+    const lines = policy.remarks.slice(0, 20);
+    found.push({ text: 'lines of the policy never decide anything', lines });
   }
-  if (policy.slow) log.warn('the model is not the shipped one: casbin decides, which is slow');
+  if (policy.slow) {
+    found.push({ text: 'the model is not the shipped one: casbin decides, which is slow' });
+  }
+  return found;
 }

@@ -1,7 +1,6 @@
 import { ActRecords } from '../audit/administrative.ts';
 import type { AuditLog } from '../audit/writer.ts';
-import { filesOfPolicy } from '../policy/policy-files.ts';
-import { digestOf, type PolicyTexts } from '../policy/policy-folder.ts';
+import { digestOf, filesOfPolicy, type PolicyTexts } from '../policy/policy-folder.ts';
 
 /** A record names so many of the findings that a policy was refused for. */
 const MAX_FINDINGS = 5;

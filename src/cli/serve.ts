@@ -1,4 +1,3 @@
-import { resolve } from 'node:path';
 import type { Logger } from 'pino';
 import type { Engine } from '../engine/engine.ts';
 import { BackgroundCollection } from '../engine/retention/background.ts';
@@ -14,9 +13,7 @@ import { Networks } from '../gateway/networks.ts';
 import { Scans } from '../gateway/scans.ts';
 import { Metrics } from '../gateway/metrics.ts';
 import type { ReadinessPart } from '../gateway/readiness-part.ts';
-import { loadPolicyLines, refuseRules } from '../policy/load.ts';
 import type { BudgetLimits } from '../protocol/budget.ts';
-import { rulesCheck } from './commit-rules.ts';
 import { processEnvironment } from './config-environment.ts';
 import type { Quota } from '../store/quota.ts';
 import type { Config } from './config-table.ts';
@@ -33,8 +30,9 @@ import { PolicyReloads } from './policy-reloads.ts';
 import { openCounters } from './process-quota.ts';
 import { programVersion } from './version.ts';
 import { openAudit, recorderOf, resolveBefore } from './open-audit.ts';
-import { openArchive, openPolicy, openShadow } from './open-policy.ts';
+import { firstPolicy, openArchive, openPolicy, openShadow } from './open-policy.ts';
 import type { Start } from './start.ts';
+import { requireWritable } from './writable-folder.ts';
 
 /** A gateway that serves. */
 export interface Running {
@@ -78,12 +76,12 @@ export async function startGateway(config: Config, log: Logger, output: Output):
 export async function compose(start: Start): Promise<Gateway> {
   const { config, log, metrics, opened } = start;
   const folder = dataFolderOf(config);
-  const first = await loadPolicyLines(resolve(config.policies));
-  refuseRules(first.snapshot, rulesCheck(config, processEnvironment()));
+  const first = await firstPolicy(config);
   const reloads = new PolicyReloads(first.texts);
+  for (const place of [folder.root, folder.lance]) await requireWritable(place);
   await makeDataFolder(folder);
   const archive = await openArchive(start, folder, first);
-  const { policy, tokens } = openPolicy(start, first.snapshot, { archive, reloads });
+  const { policy, tokens } = openPolicy(start, first, { archive, reloads });
   const shadow = await openShadow(start, archive);
   const keys = await openKeys(start, folder);
   let backends: Backends | undefined;

@@ -156,7 +156,8 @@ function held(key: StoredKey): HeldKey {
   return { key, hash: Buffer.from(key.hash, 'base64url'), identity };
 }
 
-function principalOf(key: StoredKey): Principal {
+/** The principal of who holds a key. */
+export function principalOf(key: StoredKey): Principal {
   return {
     subject: key.subject,
     groups: [],

@@ -1,6 +1,5 @@
 import { keepPolicy, sweepKept } from '../audit/kept-policies.ts';
-import { filesOfPolicy } from '../policy/policy-files.ts';
-import { digestOf, type PolicyTexts } from '../policy/policy-folder.ts';
+import { digestOf, filesOfPolicy, type PolicyTexts } from '../policy/policy-folder.ts';
 
 /** What could not be kept is tried again after so long. */
 const RETRY_MILLIS = 5_000;

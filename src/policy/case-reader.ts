@@ -31,14 +31,17 @@ const ACTIONS: ReadonlySet<string> = new Set([...rightNames, ...accessGroups]);
 export class CaseReader {
   readonly findings: Finding[] = [];
   readonly #lines: LineCounter;
+  readonly #linesBefore: number;
 
-  constructor(lines: LineCounter) {
+  /** @param linesBefore By how many lines the text that is read begins later in the file. */
+  constructor(lines: LineCounter, linesBefore: number) {
     this.#lines = lines;
+    this.#linesBefore = linesBefore;
   }
 
   read(document: Document.Parsed): readonly PolicyCase[] {
     for (const error of document.errors) {
-      const { line } = this.#lines.linePos(error.pos[0]);
+      const line = this.#lineAt(error.pos[0]);
       this.findings.push({ file: CASES_FILE, line, text: error.message.split('\n', 1)[0]! });
     }
     const root = document.contents;
@@ -165,6 +168,10 @@ export class CaseReader {
   }
 
   #lineOf(node: Node): number {
-    return this.#lines.linePos(node.range?.[0] ?? 0).line;
+    return this.#lineAt(node.range?.[0] ?? 0);
+  }
+
+  #lineAt(offset: number): number {
+    return this.#lines.linePos(offset).line + this.#linesBefore;
   }
 }

@@ -1,5 +1,4 @@
-import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { LineCounter, parseDocument } from 'yaml';
 import { CaseReader } from './case-reader.ts';
 import { CASES_FILE } from './policy-case.ts';
@@ -8,44 +7,107 @@ import { PolicyError } from './policy-error.ts';
 import type { Finding } from './policy-error.ts';
 import type { PolicySnapshot } from './snapshot.ts';
 
-/**
- * Reads `cases.yaml` of a folder; no cases if there is no such file.
- * @throws PolicyError for anything that is not understood: unknown keys too.
- */
-export async function loadCases(folder: string): Promise<readonly PolicyCase[]> {
-  const text = await readFile(join(folder, CASES_FILE), 'utf8').catch(
-    (error: NodeJS.ErrnoException) => {
-      if (error.code === 'ENOENT') return undefined;
-      const text = `the file cannot be read (${error.code})`;
-      throw new PolicyError([{ file: CASES_FILE, text }], true);
-    },
-  );
-  return text === undefined ? [] : parseCases(text);
+/** How many cases are read or decided before other work gets its turn. */
+const TURN = 100;
+
+/** How many cases that failed a refusal names. */
+const MAX_NAMED = 20;
+
+/** Reads the text of a `cases.yaml` at once. @throws PolicyError for anything that is not understood: unknown keys too */
+export function parseCases(text: string): readonly PolicyCase[] {
+  return parsePart({ text, linesBefore: 0 });
 }
 
-/** Reads the text of a `cases.yaml`. @throws PolicyError */
-export function parseCases(text: string): readonly PolicyCase[] {
+/** The same, a hundred cases at a time, so that other work goes on meanwhile. @throws PolicyError */
+export async function readCases(text: string): Promise<readonly PolicyCase[]> {
+  const read: PolicyCase[] = [];
+  try {
+    for (const part of partsOf(text)) {
+      read.push(...parsePart(part));
+      await nextTurn();
+    }
+    return read;
+  } catch (error) {
+    // What is wrong with a part may be an alias of another: the whole text has the last word.
+    if (error instanceof PolicyError) return parseCases(text);
+    throw error;
+  }
+}
+
+interface Part {
+  readonly text: string;
+  /** By how many lines the text begins later in the file. */
+  readonly linesBefore: number;
+}
+
+function parsePart({ text, linesBefore }: Part): readonly PolicyCase[] {
   const lines = new LineCounter();
   const document = parseDocument(text, { lineCounter: lines });
-  const reader = new CaseReader(lines);
+  const reader = new CaseReader(lines, linesBefore);
   const cases = reader.read(document);
   if (reader.findings.length > 0) throw new PolicyError(reader.findings);
   return cases;
 }
 
+/** What may stand before a list that is read in parts. */
+const HEAD = /^(?:[ \t]*(?:#.*)?\r?\n)*cases:[ \t]*(?:#.*)?\r?\n(?:[ \t]*(?:#.*)?\r?\n)*(?= *- )/;
+
+/**
+ * A file of cases as files of some cases each: a list in block style can be cut where an item
+ * begins, since everything inside an item is indented further. Any other text is one part.
+ */
+function partsOf(text: string): readonly Part[] {
+  const head = HEAD.exec(text)?.[0];
+  if (head === undefined) return [{ text, linesBefore: 0 }];
+  const lines = text.slice(head.length).split('\n');
+  const item = `${/^ */.exec(lines[0]!)![0]}- `;
+  const starts = lines.flatMap((line, at) => (line.startsWith(item) ? [at] : []));
+  const cuts = starts.filter((_, at) => at % TURN === 0);
+  const headLines = head.split('\n').length - 1;
+  return cuts.map((start, at) => ({
+    text: `cases:\n${lines.slice(start, cuts[at + 1]).join('\n')}`,
+    linesBefore: headLines + start - 1,
+  }));
+}
+
 /** Decides every case; each that comes out otherwise is a finding. */
-export function runCases(
+export async function runCases(
   snapshot: PolicySnapshot,
   cases: readonly PolicyCase[],
-): readonly Finding[] {
-  return cases.flatMap((one) => {
-    const { subject, groups, roles, action, object, circumstances } = one;
-    const credential = { kind: 'key', id: '' } as const;
-    const asking = { subject, groups, roles, credential };
-    const verdict = snapshot.decide(asking, action, object, circumstances);
-    if (verdict.allowed === (one.expect === 'allow')) return [];
-    return [{ file: CASES_FILE, line: one.line, text: failure(one, verdict.rule) }];
-  });
+): Promise<readonly Finding[]> {
+  const findings: Finding[] = [];
+  for (const [at, one] of cases.entries()) {
+    if (at % TURN === TURN - 1) await nextTurn();
+    findings.push(...decideCase(snapshot, one));
+  }
+  return findings;
+}
+
+function decideCase(snapshot: PolicySnapshot, one: PolicyCase): readonly Finding[] {
+  const { subject, groups, roles, action, object, circumstances } = one;
+  const credential = { kind: 'key', id: '' } as const;
+  const verdict = snapshot.decide(
+    { subject, groups, roles, credential },
+    action,
+    object,
+    circumstances,
+  );
+  if (verdict.allowed === (one.expect === 'allow')) return [];
+  return [{ file: CASES_FILE, line: one.line, text: failure(one, verdict.rule) }];
+}
+
+/**
+ * Refuses a policy whose cases do not come out as they expect.
+ * @throws PolicyError naming the first cases, and how many there are.
+ */
+export async function refuseFailedCases(
+  snapshot: PolicySnapshot,
+  cases: readonly PolicyCase[],
+): Promise<void> {
+  const failed = await runCases(snapshot, cases);
+  if (failed.length === 0) return;
+  const text = `${failed.length} of ${cases.length} cases fail: correct policy.csv, or the cases that no longer hold`;
+  throw new PolicyError([...failed.slice(0, MAX_NAMED), { file: CASES_FILE, text }]);
 }
 
 function failure(one: PolicyCase, rule: string | null): string {

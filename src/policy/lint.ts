@@ -1,10 +1,18 @@
 import type { Principal } from '../protocol/principal.ts';
 import { inertLines } from './inert.ts';
-import type { LoadedPolicy } from './load.ts';
+import { unreadFiles } from './folder-lint.ts';
+import type { FolderPolicy, LoadedPolicy } from './load.ts';
 import type { Finding } from './policy-error.ts';
 import { POLICY_FILE, ruleName } from './policy-line.ts';
 import type { PolicyLine, RoleLine } from './policy-line.ts';
+import {
+  columnFindings,
+  lockoutFindings,
+  shallowFindings,
+  type KnownObjects,
+} from './reach-lint.ts';
 import { RoleGraph } from './role-graph.ts';
+import { strangerFindings, type Callers } from './strangers.ts';
 import { EVERYONE } from './subject.ts';
 import { buildTries, coveringEntries } from './trie.ts';
 import type { TrieNode } from './trie.ts';
@@ -34,11 +42,42 @@ export function lintPolicy(policy: LoadedPolicy): Lint {
   const graph = new RoleGraph(roles);
   const warnings = [
     ...lockout(policy),
+    ...lockoutFindings(policy),
     ...shadowed(policies, graph),
     ...emptyRoles(policy, graph),
     ...deepChains(roles, graph),
   ];
   return { findings: inertLines(policies), warnings: warnings.sort(byLine) };
+}
+
+/** What a folder is compared with. */
+export interface Surroundings {
+  readonly callers: Callers;
+  /** What exists; undefined where nobody has looked. */
+  readonly objects: KnownObjects | undefined;
+}
+
+/** Reads a policy and its folder as a whole, beside the callers and objects that there are. */
+export async function lintFolder(
+  folder: string,
+  policy: FolderPolicy,
+  { callers, objects }: Surroundings,
+): Promise<Lint> {
+  const { findings, warnings } = lintPolicy(policy);
+  const { commits, issuers } = policy.snapshot;
+  const more = [
+    ...strangerFindings(policy, callers),
+    ...shallowFindings(policy, objects),
+    ...(objects === undefined ? [] : await columnFindings(commits.rules, objects)),
+    ...(await unreadFiles(folder, issuers)),
+  ];
+  return { findings, warnings: [...warnings, ...more].sort(byPlace) };
+}
+
+function byPlace(one: Finding, other: Finding): number {
+  const rank = ({ file }: Finding): number => (file === POLICY_FILE ? 0 : 1);
+  if (rank(one) !== rank(other)) return rank(one) - rank(other);
+  return one.file === other.file ? byLine(one, other) : one.file < other.file ? -1 : 1;
 }
 
 function byLine(one: Finding, other: Finding): number {
@@ -112,7 +151,12 @@ function emptyRoles(
   graph: RoleGraph,
 ): readonly Finding[] {
   if (snapshot.slow) return [];
-  const subjects = new Set(policies.map(({ subject }) => subject));
+  const { limits, commits } = snapshot;
+  const subjects = new Set([
+    ...policies.map(({ subject }) => subject),
+    ...limits.limits.flatMap((limit) => [...(limit.subjects ?? [])]),
+    ...commits.rules.flatMap(({ except }) => except),
+  ]);
   const empty = new Map<string, boolean>();
   return roles.flatMap(({ line, role }) => {
     let isEmpty = empty.get(role);

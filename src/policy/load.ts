@@ -1,30 +1,31 @@
 import { createHash } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { COMMITS_FILE } from '../rules/commit-rule.ts';
 import { CommitBook } from './commit-book.ts';
 import { parseCommits, type WrittenRule } from './commits.ts';
 import { CompiledSnapshot } from './compiled-snapshot.ts';
 import { loadEnforcer } from './casbin-enforcer.ts';
 import type { LoadedEnforcer } from './casbin-enforcer.ts';
-import { loadCases } from './cases.ts';
+import { readCases, refuseFailedCases } from './cases.ts';
 import { checkLines } from './check-lines.ts';
 import type { CheckedLines } from './check-lines.ts';
 import { parseCsv } from './csv.ts';
 import type { CsvLine, CsvResult } from './csv.ts';
 import { ForeignSnapshot } from './foreign-snapshot.ts';
 import type { Issuer } from './issuer.ts';
-import { ISSUERS_FILE, loadIssuers } from './issuers.ts';
+import { guardsOf, type Guards } from './guards.ts';
+import { loadIssuers } from './issuers.ts';
 import { LimitBook } from './limit-book.ts';
-import { LIMITS_FILE } from './limit.ts';
 import { parseLimits } from './limits.ts';
 import { parseModel } from './model.ts';
 import type { PolicyModel } from './model.ts';
-import { digestOf, readPolicyTexts } from './policy-folder.ts';
-import type { PolicyTexts } from './policy-folder.ts';
+import { type PolicyCase } from './policy-case.ts';
+import { digestOf, readPolicyFolder, sealedFiles } from './policy-folder.ts';
+import type { PolicyFolder, PolicyTexts } from './policy-folder.ts';
 import { PolicyError } from './policy-error.ts';
 import type { Finding } from './policy-error.ts';
 import { MODEL_FILE, POLICY_FILE } from './policy-line.ts';
 import type { PolicyLine, RoleLine } from './policy-line.ts';
+import { sealFindings } from './seal.ts';
 import type { PolicySnapshot } from './snapshot.ts';
 
 /** A policy with the lines it was made of, for those who explain it. */
@@ -35,6 +36,15 @@ export interface LoadedPolicy {
   readonly roles: readonly RoleLine[];
   /** What it was made of. */
   readonly texts: PolicyTexts;
+  /** What of it keeps something out. */
+  readonly guards: Guards;
+}
+
+/** A policy of a folder, with what else the folder says of it. */
+export interface FolderPolicy extends LoadedPolicy {
+  readonly cases: readonly PolicyCase[];
+  /** Everything that was read. */
+  readonly folder: PolicyFolder;
 }
 
 /** What is wrong with commit rules where they are to be in force: in a gateway with its backends and its secrets. */
@@ -53,24 +63,43 @@ export interface LoadOptions {
 }
 
 /**
- * Loads the policy of a folder.
+ * Loads the policy of a folder, as a gateway does.
  * @throws PolicyError with everything that is wrong with it.
  */
-export async function loadPolicy(
-  folder: string,
-  { keep = keepNothing, check = anyRules }: LoadOptions = {},
-): Promise<PolicySnapshot> {
-  const { snapshot, texts } = await loadPolicyLines(folder);
-  refuseRules(snapshot, check);
-  await keep(texts);
-  return snapshot;
+export async function loadPolicy(folder: string, options?: LoadOptions): Promise<PolicySnapshot> {
+  return (await loadForService(folder, options)).snapshot;
 }
 
 /** The same with its lines. @throws PolicyError */
-export async function loadPolicyLines(folder: string): Promise<LoadedPolicy> {
-  const texts = await readPolicyTexts(folder);
-  await loadCases(folder);
-  return buildPolicy(texts, await issuersOf(texts, folder));
+export async function loadForService(
+  folder: string,
+  { keep = keepNothing, check = anyRules }: LoadOptions = {},
+): Promise<FolderPolicy> {
+  const read = await readPolicyFolder(folder);
+  refuseBrokenSeal(read);
+  const loaded = await loadRead(read, folder);
+  await refuseFailedCases(loaded.snapshot, loaded.cases);
+  refuseRules(loaded.snapshot, check);
+  await keep(loaded.texts);
+  return loaded;
+}
+
+/** Loads a policy for those who explain it: it may be one that a gateway refuses. @throws PolicyError */
+export async function loadPolicyLines(folder: string): Promise<FolderPolicy> {
+  return loadRead(await readPolicyFolder(folder), folder);
+}
+
+async function loadRead(read: PolicyFolder, folder: string): Promise<FolderPolicy> {
+  const cases = await readCases(read.cases ?? '');
+  const loaded = await buildPolicy(read.texts, await issuersOf(read.texts, folder));
+  return { ...loaded, cases, folder: read };
+}
+
+/** Refuses a folder that does not match its digest file, which may not be written to its end. */
+function refuseBrokenSeal(read: PolicyFolder): void {
+  if (read.seal === undefined) return;
+  const findings = sealFindings(read.seal, sealedFiles(read));
+  if (findings.length > 0) throw new PolicyError(findings);
 }
 
 export function refuseRules({ commits }: PolicySnapshot, check: RulesCheck): void {
@@ -78,33 +107,46 @@ export function refuseRules({ commits }: PolicySnapshot, check: RulesCheck): voi
   if (findings.length > 0) throw new PolicyError(findings);
 }
 
+/** What a folder comes to beside policies that are known. */
+export interface Reloaded {
+  /** The very one of the known ones that says the same, or a new one. */
+  readonly policy: LoadedPolicy;
+  /** Whether the folder matches its digest file, and so is certainly complete. */
+  readonly sealed: boolean;
+}
+
 /**
- * Loads a policy in the place of a running one; that one itself if nothing
- * is different. A file without its final newline is refused, since it may
- * not be written to its end.
+ * Loads the policy of a folder in the place of a running one. A file without its final newline
+ * is refused, since it may not be written to its end.
+ * @param known Policies of before, that in force among them.
  * @throws PolicyError
  */
 export async function reloadPolicy(
   folder: string,
-  current: PolicySnapshot,
-  { keep = keepNothing, check = anyRules }: LoadOptions = {},
-): Promise<PolicySnapshot> {
-  const texts = await readPolicyTexts(folder);
-  await loadCases(folder);
+  known: readonly LoadedPolicy[],
+  { check = anyRules }: Pick<LoadOptions, 'check'> = {},
+): Promise<Reloaded> {
+  const read = await readPolicyFolder(folder);
+  refuseBrokenSeal(read);
+  const { texts } = read;
+  const cases = await readCases(read.cases ?? '');
   const issuers = await issuersOf(texts, folder);
-  if (digestOf(texts) === current.digest) return current;
-  const cut = [
-    { file: MODEL_FILE, text: texts.model },
-    { file: POLICY_FILE, text: texts.policy },
-    { file: ISSUERS_FILE, text: texts.issuers ?? '\n' },
-    { file: LIMITS_FILE, text: texts.limits ?? '\n' },
-    { file: COMMITS_FILE, text: texts.commits ?? '\n' },
-  ].filter(({ text }) => !text.endsWith('\n'));
-  if (cut.length > 0) throw new PolicyError(cut.map(({ file, text }) => cutFinding(file, text)));
-  const { snapshot } = await buildPolicy(texts, issuers);
-  refuseRules(snapshot, check);
-  await keep(texts);
-  return snapshot;
+  const digest = digestOf(texts);
+  let policy = known.find(({ snapshot }) => snapshot.digest === digest);
+  if (policy === undefined) {
+    refuseCut(read);
+    policy = await buildPolicy(texts, issuers);
+    refuseRules(policy.snapshot, check);
+  }
+  await refuseFailedCases(policy.snapshot, cases);
+  return { policy, sealed: read.seal !== undefined };
+}
+
+function refuseCut(read: PolicyFolder): void {
+  const cut = sealedFiles(read)
+    .filter(({ text }) => !text.endsWith('\n'))
+    .map(({ name, text }) => cutFinding(name, text));
+  if (cut.length > 0) throw new PolicyError(cut);
 }
 
 /** Looked at again even where the text is the same: the key sets that it names are files of their own. */
@@ -136,6 +178,7 @@ export async function buildPolicy(
   const { policies, roles } = checked;
   const limits = new LimitBook(parseLimits(texts.limits ?? ''), roles);
   const commits = commitsOf(texts, roles);
+  const guards = guardsOf(csv.lines, roles, model, texts);
   if (model.kind === 'foreign') {
     tryOut(enforcer);
     const snapshot = new ForeignSnapshot(
@@ -147,10 +190,10 @@ export async function buildPolicy(
       limits,
       commits,
     );
-    return { snapshot, policies, roles, texts };
+    return { snapshot, policies, roles, texts, guards };
   }
   const snapshot = new CompiledSnapshot(policies, roles, digest, issuers, limits, commits);
-  return { snapshot, policies, roles, texts };
+  return { snapshot, policies, roles, texts, guards };
 }
 
 function commitsOf({ commits }: PolicyTexts, roles: readonly RoleLine[]): CommitBook {

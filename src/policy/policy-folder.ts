@@ -5,8 +5,10 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { COMMITS_FILE } from '../rules/commit-rule.ts';
 import { ISSUERS_FILE } from './issuers.ts';
 import { LIMITS_FILE } from './limit.ts';
+import { CASES_FILE } from './policy-case.ts';
 import { PolicyError } from './policy-error.ts';
 import { MODEL_FILE, POLICY_FILE } from './policy-line.ts';
+import { SEAL_FILE } from './seal.ts';
 
 /** The texts of a policy, all as they stood at one moment. */
 export interface PolicyTexts {
@@ -18,22 +20,77 @@ export interface PolicyTexts {
   readonly commits?: string | undefined;
 }
 
+/** The file of each text that decides. */
+const decidingFiles: Readonly<Record<keyof PolicyTexts, string>> = {
+  model: MODEL_FILE,
+  policy: POLICY_FILE,
+  issuers: ISSUERS_FILE,
+  limits: LIMITS_FILE,
+  commits: COMMITS_FILE,
+};
+
+/** Every file of a policy folder that is read, save the key sets that `issuers.yaml` names. */
+export const readFileNames: readonly string[] = [
+  ...Object.values(decidingFiles),
+  CASES_FILE,
+  SEAL_FILE,
+];
+
+/** Everything that is read of a policy folder, all as it stood at one moment. */
+export interface PolicyFolder {
+  /** What decides. */
+  readonly texts: PolicyTexts;
+  /** `cases.yaml`; undefined when there is no such file. */
+  readonly cases: string | undefined;
+  /** The digest file; undefined when there is none. */
+  readonly seal: string | undefined;
+}
+
+/** A file of a policy. */
+export interface PolicyFile {
+  readonly name: string;
+  readonly text: string;
+}
+
+/** The files that the texts of a policy came from. */
+export function filesOfPolicy(texts: PolicyTexts): readonly PolicyFile[] {
+  const parts = Object.keys(decidingFiles) as readonly (keyof PolicyTexts)[];
+  return parts.flatMap((part) => fileOf(decidingFiles[part], texts[part]));
+}
+
+/** The files that a digest file has to name: those that decide, and the cases. */
+export function sealedFiles({
+  texts,
+  cases,
+}: Pick<PolicyFolder, 'texts' | 'cases'>): readonly PolicyFile[] {
+  return [...filesOfPolicy(texts), ...fileOf(CASES_FILE, cases)];
+}
+
+function fileOf(name: string, text: string | undefined): readonly PolicyFile[] {
+  return text === undefined ? [] : [{ name, text }];
+}
+
 /** How often a folder that changes while it is read is read again. */
 const ATTEMPTS = 10;
 
+/** Reads the texts that decide. @throws PolicyError as `readPolicyFolder` does */
+export async function readPolicyTexts(folder: string): Promise<PolicyTexts> {
+  return (await readPolicyFolder(folder)).texts;
+}
+
 /**
- * Reads `model.conf`, `policy.csv` and, where they exist, `issuers.yaml`, `limits.yaml` and `commits.yaml` of a
- * folder, or of what it links to.
+ * Reads `model.conf`, `policy.csv` and the other files of a policy that exist in a
+ * folder, or in what it links to.
  * @throws PolicyError when one is missing or is no UTF-8, or the folder cannot be listed or does
  *   not come to rest.
  */
-export async function readPolicyTexts(folder: string): Promise<PolicyTexts> {
+export async function readPolicyFolder(folder: string): Promise<PolicyFolder> {
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     const before = await fingerprint(folder);
-    const texts = await readAll(folder);
+    const read = await readAll(folder);
     if ((await fingerprint(folder)) === before) {
-      if (texts instanceof PolicyError) throw texts;
-      return texts;
+      if (read instanceof PolicyError) throw read;
+      return read;
     }
     await wait(50);
   }
@@ -41,7 +98,7 @@ export async function readPolicyTexts(folder: string): Promise<PolicyTexts> {
   throw new PolicyError([{ file: POLICY_FILE, text }], true);
 }
 
-async function readAll(folder: string): Promise<PolicyTexts | PolicyError> {
+async function readAll(folder: string): Promise<PolicyFolder | PolicyError> {
   try {
     const model = await readText(folder, MODEL_FILE);
     const policy = await readText(folder, POLICY_FILE);
@@ -50,7 +107,9 @@ async function readAll(folder: string): Promise<PolicyTexts | PolicyError> {
     const limits = await optional(LIMITS_FILE);
     const issuers = await optional(ISSUERS_FILE);
     const commits = await optional(COMMITS_FILE);
-    return { model, policy, issuers, limits, commits };
+    const cases = await optional(CASES_FILE);
+    const seal = await optional(SEAL_FILE);
+    return { texts: { model, policy, issuers, limits, commits }, cases, seal };
   } catch (error) {
     if (error instanceof PolicyError) return error;
     throw error;

@@ -1,6 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { loadPolicy, reloadPolicy, type KeepTexts } from './load.ts';
+import { loadForService, type KeepTexts, type LoadedPolicy } from './load.ts';
+import { PolicyFollower } from './policy-follower.ts';
 import type { PolicySnapshot } from './snapshot.ts';
 import { watchStill } from './still-folder.ts';
 import { refusalOf } from './watch.ts';
@@ -35,10 +36,10 @@ export interface ShadowOptions {
  */
 export async function watchShadow(folder: string, options: ShadowOptions): Promise<ShadowWatch> {
   const follower = new Follower(join(folder, SHADOW_FOLDER), options);
-  await follower.look();
-  const watch = watchStill(follower.folder, () => follower.look());
+  await follower.look(0);
+  const watch = watchStill(follower.folder, (stillMillis) => follower.look(stillMillis));
   return {
-    current: () => follower.current,
+    current: () => follower.current?.snapshot,
     refused: () => (follower.refused.length === 0 ? undefined : follower.refused.join('\n')),
     close: () => {
       follower.closed = true;
@@ -50,19 +51,22 @@ export async function watchShadow(folder: string, options: ShadowOptions): Promi
 class Follower {
   readonly folder: string;
   readonly #options: ShadowOptions;
-  current: PolicySnapshot | undefined;
+  readonly #follower: PolicyFollower;
+  current: LoadedPolicy | undefined;
   refused: readonly string[] = [];
   closed = false;
 
   constructor(folder: string, options: ShadowOptions) {
     this.folder = folder;
     this.#options = options;
+    this.#follower = new PolicyFollower(folder, options);
   }
 
-  /** Answers whether there is no more to be done about the files as they are. */
-  async look(): Promise<boolean> {
+  /** Answers as `watchStill` wants to know it. */
+  async look(stillMillis: number): Promise<boolean | number> {
     try {
-      const found = await this.#load();
+      const found = await this.#load(stillMillis);
+      if (typeof found === 'number') return found;
       if (!this.closed) this.#accept(found);
       return true;
     } catch (error) {
@@ -72,18 +76,17 @@ class Follower {
     }
   }
 
-  async #load(): Promise<PolicySnapshot | undefined> {
+  async #load(stillMillis: number): Promise<LoadedPolicy | number | undefined> {
     if (!(await exists(this.folder))) return undefined;
-    const { keep } = this.#options;
-    if (this.current === undefined) return loadPolicy(this.folder, { keep });
-    return reloadPolicy(this.folder, this.current, { keep });
+    if (this.current === undefined) return loadForService(this.folder, this.#options);
+    return this.#follower.next(this.current, stillMillis);
   }
 
-  #accept(found: PolicySnapshot | undefined): void {
+  #accept(found: LoadedPolicy | undefined): void {
     this.refused = [];
     if (found === this.current) return;
     this.current = found;
-    this.#options.onChange(found);
+    this.#options.onChange(found?.snapshot);
   }
 
   #refuse(findings: readonly string[]): void {

@@ -20,11 +20,17 @@ export interface Watch {
  * and once at the start. It looks instead of listening, so replacing the
  * folder by rename or through a link is a change like any other. A change
  * during the call is followed by another call.
- * @param onStill Answers whether it is done with this state; otherwise it is called again a second later.
+ * @param onStill Is told for how many ms the folder has been still. It answers true when it is done with
+ *   this state, false to be called again a second later, or for how many ms the folder has to be still
+ *   before it is called again.
  */
-export function watchStill(folder: string, onStill: () => Promise<boolean>): Watch {
+export function watchStill(
+  folder: string,
+  onStill: (stillMillis: number) => Promise<boolean | number>,
+): Watch {
   let handled: string | undefined;
   let seen: string | undefined;
+  let changed = 0;
   let due = 0;
   let closed = false;
   let timer: NodeJS.Timeout | undefined;
@@ -34,10 +40,12 @@ export function watchStill(folder: string, onStill: () => Promise<boolean>): Wat
     if (closed) return;
     if (now !== seen) {
       seen = now;
-      due = performance.now() + STILL;
+      changed = performance.now();
+      due = changed + STILL;
     } else if (now !== handled && performance.now() >= due) {
-      if (await onStill()) handled = now;
-      else due = performance.now() + AGAIN;
+      const answer = await onStill(performance.now() - changed);
+      if (answer === true) handled = now;
+      else due = answer === false ? performance.now() + AGAIN : changed + answer;
     }
   };
   const next = (): void => {

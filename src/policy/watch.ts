@@ -1,5 +1,6 @@
-import { reloadPolicy, type LoadOptions } from './load.ts';
+import type { LoadedPolicy, LoadOptions } from './load.ts';
 import { PolicyError } from './policy-error.ts';
+import { PolicyFollower } from './policy-follower.ts';
 import type { PolicySnapshot } from './snapshot.ts';
 import { watchStill } from './still-folder.ts';
 
@@ -14,11 +15,13 @@ export interface PolicyWatch {
 
 /**
  * Follows the files of a policy (contract section 5). A policy that is
- * refused changes nothing: the last good one stays.
+ * refused changes nothing: the last good one stays. One that lacks a deny line, a limit or a
+ * rule of the last one is taken when its folder has been still for two seconds, or matches its
+ * digest file.
  */
 export function watchPolicy(
   folder: string,
-  first: PolicySnapshot,
+  first: LoadedPolicy,
   onChange: (snapshot: PolicySnapshot) => void,
   onRefused: (findings: readonly string[]) => void,
   options?: LoadOptions,
@@ -27,26 +30,28 @@ export function watchPolicy(
   let refused: readonly string[] = [];
   let closed = false;
 
-  const accept = (snapshot: PolicySnapshot): void => {
+  const accept = (policy: LoadedPolicy): void => {
     refused = [];
-    if (snapshot === current) return;
-    current = snapshot;
-    onChange(snapshot);
+    if (policy === current) return;
+    current = policy;
+    onChange(policy.snapshot);
   };
   const refuse = (findings: readonly string[]): void => {
     const known = findings.join('\n') === refused.join('\n');
     refused = findings;
     if (!known) onRefused(findings);
   };
-  const watch = watchStill(folder, async () => {
-    const result = await reloadPolicy(folder, current, options).catch(refusalOf);
+  const follower = new PolicyFollower(folder, options);
+  const watch = watchStill(folder, async (stillMillis) => {
+    const result = await follower.next(current, stillMillis).catch(refusalOf);
     if (closed) return true;
-    if ('digest' in result) accept(result);
-    else refuse(result.findings);
-    return 'digest' in result || !result.passing;
+    if (typeof result === 'number') return result;
+    if ('findings' in result) refuse(result.findings);
+    else accept(result);
+    return 'findings' in result ? !result.passing : true;
   });
   return {
-    current: () => current,
+    current: () => current.snapshot,
     refused: () => (refused.length === 0 ? undefined : refused.join('\n')),
     close: () => {
       closed = true;

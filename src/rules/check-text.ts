@@ -11,3 +11,20 @@ export function checkFault(text: string): string | undefined {
     return `the check cannot be read: ${error.message}`;
   }
 }
+
+/** The columns that the SQL of a check names, each once, as they are written. @throws SqlError */
+export function checkColumns(text: string): readonly string[] {
+  const found = new Set<string>();
+  collect(parseExpression(text), found);
+  return [...found];
+}
+
+function collect(node: unknown, found: Set<string>): void {
+  if (typeof node !== 'object' || node === null) return;
+  if (isColumn(node)) found.add(node.path[0].text);
+  for (const value of Object.values(node)) collect(value, found);
+}
+
+function isColumn(node: object): node is { readonly path: readonly [{ readonly text: string }] } {
+  return 'kind' in node && node.kind === 'column' && 'path' in node;
+}

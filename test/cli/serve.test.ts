@@ -213,6 +213,31 @@ describe('a start that cannot be', () => {
     await writeFile(join(folder, 'data'), '');
     const result = await finish(['serve', '--port', '0']);
     expect(result.code).toBe(2);
-    expect(result.errors).toMatch(/^arrowgate: [A-Z]+: .*data.*\n$/);
+    expect(result.errors).toMatch(/^arrowgate: .*data is a file, but must be a folder\n$/);
+  });
+
+  it('names a case of the policy that fails, and a folder that does not match its digest file', async () => {
+    const cases = join(folder, 'policies', 'cases.yaml');
+    await writeFile(
+      cases,
+      'cases:\n  - { subject: user:a, action: QueryTable, object: /x, expect: allow, because: all read }\n',
+    );
+    expect(await finish(['serve', '--port', '0'])).toEqual({
+      code: 2,
+      errors: [
+        'cases.yaml:2: user:a QueryTable /x is denied (no line decides), expected allow: all read',
+        'cases.yaml: 1 of 1 cases fail: correct policy.csv, or the cases that no longer hold',
+        '',
+      ].join('\n'),
+    });
+    await rm(cases);
+    expect((await finish(['policy', 'seal'])).code).toBe(0);
+    await writeFile(join(folder, 'policies', 'policy.csv'), `${ALL}# more\n`);
+    const { code, errors } = await finish(['serve', '--port', '0']);
+    expect([code, errors]).toEqual([
+      2,
+      'policy.sha256: the folder does not match its digest file: policy.csv has another digest; when every file is written, run "arrowgate policy seal" on the folder, or remove the digest file\n',
+    ]);
+    expect(await readdir(folder)).toEqual(['policies']);
   });
 });

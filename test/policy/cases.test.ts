@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { loadCases, parseCases, runCases } from '../../src/policy/cases.ts';
+import { parseCases, readCases, refuseFailedCases, runCases } from '../../src/policy/cases.ts';
 import { PolicyError, formatFinding } from '../../src/policy/policy-error.ts';
 import { conditionalModel } from './conditions.ts';
 import { policyOf, snapshotOf } from './support.ts';
@@ -20,7 +20,7 @@ describe('cases', () => {
     expect: allow
   - { subject: user:bob, groups: [group:x], action: append, object: /, expect: allow, because: why not }
 `);
-    expect(runCases(snapshot, cases).map(formatFinding)).toEqual([
+    expect((await runCases(snapshot, cases)).map(formatFinding)).toEqual([
       'cases.yaml:3: user:ann QueryTable /a/b is allowed (by policy.csv:1), expected deny: b is secret',
       'cases.yaml:4: user:ann read /a/b is denied (by policy.csv:2), expected allow',
       'cases.yaml:9: user:bob append / is denied (no line decides), expected allow: why not',
@@ -79,10 +79,71 @@ describe('cases', () => {
     expect(findings).toEqual([finding]);
   });
 
-  it('may be none', async () => {
+  it('may be none', () => {
     expect(parseCases('')).toEqual([]);
     expect(parseCases('cases:\n')).toEqual([]);
-    expect(await loadCases('/does/not/exist')).toEqual([]);
+  });
+});
+
+describe('many cases', () => {
+  const head = '# of the policy\n\ncases: # many\n\n';
+  const many = (count: number, object: (n: number) => string) =>
+    head +
+    Array.from(
+      { length: count },
+      (_, n) =>
+        `  # case ${n}\n  - subject: user:n${n}\n    action: read\n    object: ${object(n)}\n    expect: deny\n    because: >-\n      - nobody\n      reads\n`,
+    ).join('');
+
+  it('are the same read in turns as at once, and other work goes on meanwhile', async () => {
+    const text = many(1234, (n) => `/t/${n}`);
+    let turns = 0;
+    const done = new AbortController();
+    const count = (): void => {
+      turns += 1;
+      if (!done.signal.aborted) setImmediate(count);
+    };
+    count();
+    const read = await readCases(text);
+    const readTurns = turns;
+    expect(read).toEqual(parseCases(text));
+    expect(read.at(-1)).toMatchObject({ line: 5 + 1233 * 8 + 1, because: '- nobody reads' });
+    expect(readTurns).toBeGreaterThan(10);
+    expect(await runCases(await snapshotOf('p, user:a, /a, read, allow'), read)).toEqual([]);
+    expect(turns - readTurns).toBeGreaterThan(10);
+    done.abort();
+  });
+
+  it.each([
+    ['a mistake in the last', many(250, (n) => (n === 249 ? '/t/' : '/t')), 'cases.yaml:1998: '],
+    ['another key behind them', `${many(250, () => '/t')}case: 1\n`, 'cases.yaml:2005: '],
+    ['the list twice', `${many(250, () => '/t')}${many(2, () => '/t')}`, 'cases.yaml:2007: '],
+    ['a broken line', `${many(250, () => '/t')}  - {\n`, 'cases.yaml:200'],
+  ])('with %s are refused by the line of the file', async (_, text, place) => {
+    const read = readCases(text);
+    await expect(read).rejects.toBeInstanceOf(PolicyError);
+    await expect(read).rejects.toThrow(place);
+  });
+
+  it('that are not in block style, or not indented, are read as well', async () => {
+    const one = '{ subject: user:a, action: read, object: /a, expect: deny }';
+    for (const text of [`cases: [${one}]\n`, `cases:\n- ${one}\n- ${one}\n`, `cases:\n- ${one}`]) {
+      expect(await readCases(text)).toEqual(parseCases(text));
+    }
+    expect(await readCases('')).toEqual([]);
+  });
+
+  it('that fail refuse their policy: the first are named, all are counted, and what to do', async () => {
+    const cases = await readCases(many(40, () => '/t').replaceAll('deny', 'allow'));
+    const refusal = refuseFailedCases(await snapshotOf('p, user:a, /a, read, allow'), cases);
+    const { findings } = (await refusal.catch((error: PolicyError) => error)) as PolicyError;
+    expect(findings).toHaveLength(21);
+    expect(findings[0]).toBe(
+      'cases.yaml:6: user:n0 read /t is denied (no line decides), expected allow: - nobody reads',
+    );
+    expect(findings.at(-1)).toBe(
+      'cases.yaml: 40 of 40 cases fail: correct policy.csv, or the cases that no longer hold',
+    );
   });
 });
 
@@ -104,7 +165,7 @@ describe('cases under conditions', () => {
   - { subject: user:ann, action: DropTable, object: /a, ctx: { ticket: t-2 }, expect: allow }
   - { subject: user:ann, action: DropTable, object: /a, ctx: { ticket: t-3 }, expect: deny }
 `);
-    expect(runCases(snapshot, cases)).toEqual([]);
+    expect(await runCases(snapshot, cases)).toEqual([]);
     const [first] = cases;
     expect(first?.circumstances).toEqual({
       ip: '10.1.1.1',

@@ -104,7 +104,7 @@ describe('under conditions', () => {
         ip: '10.0.0.1',
         time: Date.parse(`2026-03-02T${hour}:00:00Z`),
         context: new Map(),
-      }).map(({ subject }) => subject);
+      }).map((one) => one.principal.subject);
     expect(who('09')).toEqual(['role:analyst', 'user:alice']);
     expect(who('20')).toEqual(['role:night']);
     expect(whoMay(policy, 'QueryTable', ['prod', 'x'])).toEqual([]);

@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { checkLines } from '../../src/policy/check-lines.ts';
 import { parseCsv } from '../../src/policy/csv.ts';
 import { explain } from '../../src/policy/explain.ts';
-import { loadPolicy, reloadPolicy } from '../../src/policy/load.ts';
+import { loadForService, reloadPolicy } from '../../src/policy/load.ts';
 import { MergedTrie } from '../../src/policy/merged-trie.ts';
 import { parseModel } from '../../src/policy/model.ts';
 import { buildTries } from '../../src/policy/trie.ts';
@@ -43,18 +43,20 @@ describe('what casbin does by itself, and the policy here does not', () => {
     await writeFile(join(folder, 'model.conf'), shippedModel);
     const write = (text: string) => writeFile(join(folder, 'policy.csv'), text);
     await write('p, user:ann, /a, read, allow\n');
-    const current = await loadPolicy(folder);
+    const first = await loadForService(folder);
+    const current = first.snapshot;
     const many = Array.from({ length: 5000 }, (_, n) => `p, user:n${n}, /a, read, allow\n`);
     await write(many.join(''));
     const done = new AbortController();
-    const loading = reloadPolicy(folder, current).finally(() => done.abort());
+    const loading = reloadPolicy(folder, [first]).finally(() => done.abort());
     while (!done.signal.aborted) {
       expect(current.decide(ann, 'QueryTable', ['a']).allowed).toBe(true);
       await new Promise((resolve) => setImmediate(resolve));
     }
-    expect((await loading).decide(ann, 'QueryTable', ['a']).allowed).toBe(false);
+    const { policy } = await loading;
+    expect(policy.snapshot.decide(ann, 'QueryTable', ['a']).allowed).toBe(false);
     await write('p, user:ann, /a, read\n');
-    await expect(reloadPolicy(folder, current)).rejects.toThrow('policy.csv:1');
+    await expect(reloadPolicy(folder, [first])).rejects.toThrow('policy.csv:1');
     expect(current.decide(ann, 'QueryTable', ['a']).allowed).toBe(true);
     await rm(folder, { recursive: true });
   });

@@ -1,9 +1,14 @@
-import { describe, expect, it } from 'vitest';
-import { lintPolicy } from '../../src/policy/lint.ts';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { lintFolder, lintPolicy } from '../../src/policy/lint.ts';
 import { loadPolicyLines } from '../../src/policy/load.ts';
 import { formatFinding } from '../../src/policy/policy-error.ts';
+import type { KnownObjects } from '../../src/policy/reach-lint.ts';
+import type { Callers } from '../../src/policy/strangers.ts';
 import { conditionalModel } from './conditions.ts';
-import { policyOf, shippedFolder } from './support.ts';
+import { policyOf, shippedFolder, shippedModel } from './support.ts';
 
 const ADMIN = 'p, role:admin, /**, *, allow';
 
@@ -84,12 +89,19 @@ describe('a line that can never decide anything', () => {
   });
 });
 
+function lockout(action: string, pattern: string, by = ' (through *)'): string {
+  return `the deny reaches role:admin${by}: the administrator may not do ${action} on ${pattern} either`;
+}
+
 /** Lines after that of the administrator, and the warnings about them. */
 const shadowed: readonly (readonly [string, readonly string[], readonly string[]])[] = [
   [
     'an allow that a deny of everyone covers',
     ['p, role:x, /a/b, read, allow', 'p, *, /a/**, *, deny'],
-    ['policy.csv:2: it allows nothing: policy.csv:3 denies all of it'],
+    [
+      'policy.csv:2: it allows nothing: policy.csv:3 denies all of it',
+      `policy.csv:3: ${lockout('*', '/a/**')}`,
+    ],
   ],
   [
     'an allow that a deny of its own role covers',
@@ -98,7 +110,12 @@ const shadowed: readonly (readonly [string, readonly string[], readonly string[]
   ],
   [
     'an allow that is only partly denied: no warning',
-    ['p, role:x, /a/**, read, allow', 'p, *, /a/b, *, deny', 'p, *, /a/**, QueryTable, deny'],
+    [
+      'p, role:x, /a/**, read, allow',
+      'p, role:y, /a/b, *, deny',
+      'p, role:y, /a/**, QueryTable, deny',
+      'g, role:x, role:y',
+    ],
     [],
   ],
   [
@@ -121,7 +138,10 @@ const shadowed: readonly (readonly [string, readonly string[], readonly string[]
   [
     'a deny that a broader one covers',
     ['p, role:x, /a/b, read, deny', 'p, *, /a/**, read, deny'],
-    ['policy.csv:2: it adds nothing: policy.csv:3 denies all of it'],
+    [
+      'policy.csv:2: it adds nothing: policy.csv:3 denies all of it',
+      `policy.csv:3: ${lockout('read', '/a/**')}`,
+    ],
   ],
   [
     'an allow that a role of the subject has already',
@@ -196,5 +216,218 @@ describe('a warning', () => {
       findings: [],
       warnings: [],
     });
+  });
+});
+
+describe('a deny that reaches the administrator', () => {
+  it.each([
+    ['p, role:admin, /a, drop, deny', [], ''],
+    ['p, user:admin, /a, drop, deny', [], ' (through user:admin)'],
+    ['p, role:out, /a, drop, deny', ['g, role:admin, role:out'], ' (through role:out)'],
+  ])('is warned of: %s', async (line, more, by) => {
+    const { warnings } = await lint([line, ...more]);
+    expect(warnings).toContain(`policy.csv:2: ${lockout('drop', '/a', by)}`);
+  });
+
+  it('is not one of somebody else', async () => {
+    const { warnings } = await lint(['p, role:x, /a, drop, deny', 'g, user:ann, role:x']);
+    expect(warnings).toEqual([]);
+  });
+});
+
+describe('a folder beside its callers and its objects', () => {
+  let folder: string;
+  const nobodySeen: Callers = { keys: undefined, certificates: false };
+  const keys = [{ subject: 'user:ann', roles: ['role:ingest', 'role:analyst'] }];
+
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'arrowgate-lint-'));
+    await writeFile(join(folder, 'model.conf'), shippedModel);
+  });
+
+  afterEach(() => rm(folder, { recursive: true }));
+
+  async function warnings(
+    files: Readonly<Record<string, string>>,
+    callers: Callers = nobodySeen,
+    objects?: KnownObjects,
+  ): Promise<readonly string[]> {
+    for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text);
+    const found = await lintFolder(folder, await loadPolicyLines(folder), { callers, objects });
+    return found.warnings.map(formatFinding);
+  }
+
+  const csv = (...lines: readonly string[]) => ({
+    'policy.csv': [ADMIN, ...lines, ''].join('\n'),
+  });
+  const limits = (subject: string) => ({
+    'limits.yaml': `limits:\n  - name: some\n    subjects: ["${subject}"]\n    rate: 1/s\n`,
+  });
+  const except = (name: string) => ({
+    'commits.yaml': `rules:\n  - name: sane\n    tables: [/**]\n    except: ["${name}"]\n    require: { append_only: true }\n`,
+  });
+  const noRole = 'nobody has: no g line gives it and no key holds it';
+  const noGroup = 'nobody is in: no g line and no issuer gives it';
+  const noUser = 'nobody is: no key has this subject and no issuer gives it';
+  const analyst = 'p, role:analyst, /a, read, allow';
+
+  /** Files, whether keys were seen, and the warnings. */
+  const names: readonly (readonly [string, Record<string, string>, boolean, readonly string[]])[] =
+    [
+      [
+        'a role in a line that no key holds',
+        csv(analyst, 'p, role:ingst, /a, append, allow'),
+        true,
+        [`policy.csv:3: it is about role:ingst, which ${noRole}: did you mean role:ingest?`],
+      ],
+      [
+        'a role in a line, where no key was seen',
+        csv(analyst, 'p, role:ingst, /a, append, allow'),
+        false,
+        [],
+      ],
+      [
+        'a role that a case has',
+        {
+          ...csv('p, role:later, /a, append, allow'),
+          'cases.yaml':
+            'cases:\n  - { subject: user:bo, roles: [role:later], action: append, object: /a, expect: allow }\n',
+        },
+        true,
+        [],
+      ],
+      [
+        'a role of a limit that no line knows',
+        { ...csv(analyst), ...limits('role:anlyst') },
+        false,
+        [
+          `limits.yaml:2: the limit some is about role:anlyst, which ${noRole}: did you mean role:analyst?`,
+        ],
+      ],
+      [
+        'a role of a limit that a line knows',
+        { ...csv(analyst), ...limits('role:analyst') },
+        false,
+        [],
+      ],
+      ['a role of a limit that a key has', { ...csv(analyst), ...limits('role:ingest') }, true, []],
+      [
+        'a role that a rule excepts',
+        { ...csv(analyst), ...except('role:admn') },
+        false,
+        [
+          `commits.yaml:2: the rule sane excepts role:admn, which ${noRole}: did you mean role:admin?`,
+        ],
+      ],
+      [
+        'a group without an issuer',
+        csv('p, group:data, /a, read, allow'),
+        false,
+        [`policy.csv:2: it is about group:data, which ${noGroup}`],
+      ],
+      [
+        'a group of a line',
+        csv('p, group:data, /a, read, allow', 'g, user:ann, group:data'),
+        true,
+        [],
+      ],
+      [
+        'a group with the prefix of an issuer, and one without',
+        {
+          ...csv('p, group:corp-data, /a, read, allow', 'p, group:data, /a, read, allow'),
+          'issuers.yaml':
+            'issuers:\n  - name: corp\n    issuer: https://idp.example.com\n    audience: catalog\n    algorithms: [RS256]\n    jwks_uri: https://idp.example.com/jwks\n    group_prefix: corp-\n    subject_prefix: corp-\n',
+        },
+        true,
+        [`policy.csv:3: it is about group:data, which ${noGroup}`],
+      ],
+      [
+        'a user whom no key names',
+        csv(
+          'p, user:anne, /a, read, allow',
+          'g, user:bob, role:ingest',
+          'p, role:ingest, /a, read, allow',
+        ),
+        true,
+        [
+          `policy.csv:2: it is about user:anne, which ${noUser}: did you mean user:ann?`,
+          `policy.csv:3: it gives a role to user:bob, which ${noUser}`,
+        ],
+      ],
+    ];
+
+  it.each(names)('tells of %s', async (_, files, seen, found) => {
+    expect(await warnings(files, seen ? { keys, certificates: false } : nobodySeen)).toEqual(found);
+  });
+
+  it('says nothing of users where certificates name them', async () => {
+    const files = csv('p, user:anne, /a, read, allow');
+    expect(await warnings(files, { keys, certificates: true })).toEqual([]);
+  });
+
+  it('tells of files that nothing reads, and which is meant', async () => {
+    await mkdir(join(folder, 'shadwo'));
+    await mkdir(join(folder, 'examples'));
+    const files = {
+      ...csv(),
+      'limits.yml': '',
+      'commit.yaml': '',
+      'polices.csv': '',
+      'case.yaml': '',
+      'other.yaml': '',
+      'README.md': '',
+      notes: '',
+    };
+    expect(await warnings(files)).toEqual([
+      'case.yaml: nothing reads this file: did you mean cases.yaml?',
+      'commit.yaml: nothing reads this file: did you mean commits.yaml?',
+      'limits.yml: nothing reads this file: did you mean limits.yaml?',
+      'other.yaml: nothing reads this file',
+      'polices.csv: nothing reads this file: did you mean policy.csv?',
+      'shadwo: nothing reads this folder: did you mean shadow?',
+    ]);
+  });
+
+  const shallow = 'p, role:analyst, /dev/*, read, allow';
+  const known = (paths: readonly string[], namespaces: readonly string[]): KnownObjects => ({
+    namespaces: namespaces.map((path) => path.split('/')),
+    tables: paths.map((path) => ({ path: path.split('/'), columns: async () => ['id', 'price'] })),
+  });
+
+  it('tells of * over namespaces', async () => {
+    const text = 'policy.csv:2: /dev/* does not reach /dev/x/t: write /dev/** for everything below';
+    const namespaces = ['dev', 'dev/x'];
+    expect(await warnings(csv(shallow), nobodySeen, known(['dev/x/t'], namespaces))).toEqual([
+      text,
+    ]);
+    expect(
+      await warnings(csv(shallow), nobodySeen, known(['dev/x/t', 'dev/t'], namespaces)),
+    ).toEqual([]);
+    expect(await warnings(csv(shallow), nobodySeen, known(['dev/t'], ['dev', 'dev/y']))).toEqual(
+      [],
+    );
+    const drop = 'p, role:analyst, /dev/*, DropNamespace, allow';
+    expect(await warnings(csv(drop), nobodySeen, known(['dev/x/t'], namespaces))).toEqual([]);
+  });
+
+  it('tells of * over namespaces by the other lines, where nobody has looked', async () => {
+    expect(await warnings(csv(shallow, 'p, role:analyst, /dev/x/t, append, allow'))).toEqual([
+      'policy.csv:2: /dev/* does not reach /dev/x/t, which policy.csv:3 is about: write /dev/** for everything below',
+    ]);
+    expect(await warnings(csv(shallow, 'p, role:analyst, /dev/x, append, allow'))).toEqual([]);
+    expect(await warnings(csv(shallow, 'p, role:analyst, /prod/x/t, append, allow'))).toEqual([]);
+  });
+
+  it('tells of a check on a column that no table has', async () => {
+    const rules = (check: string) => ({
+      ...csv(),
+      'commits.yaml': `rules:\n  - name: sane\n    tables: [/dev/**]\n    require: { check: "${check}" }\n`,
+    });
+    const tables = known(['dev/t', 'prod/t'], ['dev', 'prod']);
+    expect(await warnings(rules('prize > 0 AND ID > 1'), nobodySeen, tables)).toEqual([
+      'commits.yaml:2: the rule sane checks the column prize, which no table has that it covers: did you mean price?',
+    ]);
+    expect(await warnings(rules('price > 0'), nobodySeen, tables)).toEqual([]);
+    expect(await warnings(rules('prize > 0'), nobodySeen, known([], []))).toEqual([]);
   });
 });

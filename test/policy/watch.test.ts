@@ -3,9 +3,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { loadPolicy } from '../../src/policy/load.ts';
+import { loadForService, loadPolicy } from '../../src/policy/load.ts';
+import { readPolicyFolder, sealedFiles } from '../../src/policy/policy-folder.ts';
+import { PolicyFollower } from '../../src/policy/policy-follower.ts';
 import { PolicyError } from '../../src/policy/policy-error.ts';
 import type { PolicySnapshot } from '../../src/policy/snapshot.ts';
+import { sealOf } from '../../src/policy/seal.ts';
 import { watchPolicy } from '../../src/policy/watch.ts';
 import type { PolicyWatch } from '../../src/policy/watch.ts';
 import { principal, shippedModel } from './support.ts';
@@ -30,7 +33,7 @@ async function start(): Promise<void> {
   refusals = [];
   watch = watchPolicy(
     folder,
-    await loadPolicy(folder),
+    await loadForService(folder),
     (snapshot) => changes.push(snapshot),
     (findings) => refusals.push(findings),
   );
@@ -278,5 +281,188 @@ describe('a start', () => {
         'policy.csv:2: the subject "ann" is none of user:NAME, group:NAME, role:NAME and *',
       ],
     });
+  });
+});
+
+describe('a policy that has lost what kept something out', () => {
+  const stillHides = () =>
+    !watch.current().decide(principal('user:ann'), 'QueryTable', ['b']).allowed;
+  const open = 'p, *, /**, read, allow\n';
+  const limit = (more: string) => `limits:\n  - name: one\n    rate: 1/s\n${more}`;
+  const rule = (more: string) =>
+    `rules:\n  - name: sane\n    tables: [/**]\n    require:\n      append_only: true\n${more}`;
+  const issuer = (more: string) =>
+    `issuers:\n  - name: corp\n    issuer: https://idp.example.com\n    audience: catalog\n    algorithms: [RS256]\n    jwks_uri: https://idp.example.com/jwks\n${more}`;
+
+  /** A file, its text, and the half of it that a slow writer may leave for a while. */
+  const halves: readonly (readonly [string, string, string, string])[] = [
+    ['a deny line', 'policy.csv', `${open}p, *, /b, *, deny\n`, open],
+    [
+      'a membership in what a deny is about',
+      'policy.csv',
+      `${open}p, role:out, /b, *, deny\ng, user:ann, role:in\ng, role:in, role:out\n`,
+      `${open}p, role:out, /b, *, deny\ng, user:ann, role:in\n`,
+    ],
+    ['a limit', 'limits.yaml', `${limit('')}  - name: two\n    rate: 2/s\n`, limit('')],
+    ['a key of a limit', 'limits.yaml', limit('    concurrency: 2\n'), limit('')],
+    [
+      'a commit rule',
+      'commits.yaml',
+      `${rule('')}  - name: kept\n    tables: [/a]\n    require: { no_drop: true }\n`,
+      rule(''),
+    ],
+    ['a demand of a rule', 'commits.yaml', rule('      no_drop: true\n'), rule('')],
+    [
+      'the end of a check',
+      'commits.yaml',
+      rule('      check: >-\n        a > 0\n        AND b > 0\n'),
+      rule('      check: >-\n        a > 0\n'),
+    ],
+    ['a prefix of an issuer', 'issuers.yaml', issuer('    subject_prefix: corp-\n'), issuer('')],
+  ];
+
+  it.each(halves)('%s is not believed before two still seconds', async (_, name, whole, half) => {
+    await writeFile(join(folder, 'policy.csv'), open);
+    await writeFile(join(folder, name), whole);
+    const before = await loadForService(folder);
+    const follower = new PolicyFollower(folder);
+    await writeFile(join(folder, name), half);
+    expect(await follower.next(before, 300)).toBe(2000);
+    expect(await follower.next(before, 1999)).toBe(2000);
+    expect(await follower.next(before, 2000)).toMatchObject({
+      texts: { policy: expect.anything() },
+    });
+    await writeFile(join(folder, name), `${whole}# nothing is lost\n`);
+    expect(await follower.next(before, 300)).not.toBe(2000);
+  });
+
+  it('is believed at once when its digest file says that it is whole', async () => {
+    await writeFile(join(folder, 'policy.csv'), `${open}p, *, /b, *, deny\n`);
+    const before = await loadForService(folder);
+    const follower = new PolicyFollower(folder);
+    await writeFile(join(folder, 'policy.csv'), open);
+    expect(await follower.next(before, 300)).toBe(2000);
+    await writeFile(
+      join(folder, 'policy.sha256'),
+      sealOf(sealedFiles(await readPolicyFolder(folder))),
+    );
+    expect(await follower.next(before, 300)).not.toBe(2000);
+  });
+
+  it('that only gives less is believed at once', async () => {
+    await writeFile(join(folder, 'policy.csv'), `${open}g, user:ann, role:in\n`);
+    await writeFile(join(folder, 'commits.yaml'), rule('    except: [role:in]\n'));
+    await writeFile(join(folder, 'limits.yaml'), limit(''));
+    const before = await loadForService(folder);
+    await writeFile(join(folder, 'policy.csv'), `${open}p, *, /b, *, deny\n`);
+    await writeFile(join(folder, 'commits.yaml'), rule(''));
+    await writeFile(join(folder, 'limits.yaml'), limit('').replace('1/s', '3/s'));
+    expect(await new PolicyFollower(folder).next(before, 300)).not.toBe(2000);
+  });
+
+  it('is in force after two still seconds', async () => {
+    await writeFile(join(folder, 'policy.csv'), `${open}p, *, /b, *, deny\n`);
+    await start();
+    expect(stillHides()).toBe(true);
+    const written = performance.now();
+    await writeFile(join(folder, 'policy.csv'), open);
+    await until(() => expect(stillHides()).toBe(false));
+    expect(performance.now() - written).toBeGreaterThan(1999);
+    expect(changes).toHaveLength(1);
+  });
+});
+
+describe('a policy whose cases fail', () => {
+  const cases = (expected: string) =>
+    `cases:\n  - { subject: user:ann, action: QueryTable, object: /a, expect: ${expected}, because: ann reads }\n`;
+  const failed = [
+    'cases.yaml:2: user:ann QueryTable /a is denied (no line decides), expected allow: ann reads',
+    'cases.yaml: 1 of 1 cases fail: correct policy.csv, or the cases that no longer hold',
+  ];
+
+  it('does not start, and is refused by a reload', async () => {
+    await writeFile(join(folder, 'cases.yaml'), cases('allow'));
+    await start();
+    await writeFile(join(folder, 'policy.csv'), second);
+    await until(() => expect(refusals).toEqual([failed]));
+    expect(readable()).toEqual(['a']);
+    await expect(loadPolicy(folder)).rejects.toMatchObject({ findings: failed });
+    await writeFile(join(folder, 'cases.yaml'), cases('deny'));
+    await until(() => expect(readable()).toEqual(['b']));
+    expect(watch.refused()).toBeUndefined();
+  });
+
+  it('is told of as well when only the cases are new', async () => {
+    await start();
+    await writeFile(join(folder, 'cases.yaml'), cases('deny'));
+    const finding =
+      'cases.yaml:2: user:ann QueryTable /a is allowed (by policy.csv:1), expected deny: ann reads';
+    await until(() => expect(watch.refused()).toContain(finding));
+    expect(readable()).toEqual(['a']);
+  });
+
+  it('is refused when the cases may be cut short', async () => {
+    await start();
+    await writeFile(join(folder, 'cases.yaml'), 'cases: []');
+    await writeFile(join(folder, 'policy.csv'), second);
+    const cut = 'cases.yaml:1: the file does not end with a newline: it may be cut short';
+    await until(() => expect(refusals).toEqual([[cut]]));
+  });
+});
+
+describe('a folder with a digest file', () => {
+  const seal = async () =>
+    writeFile(join(folder, 'policy.sha256'), sealOf(sealedFiles(await readPolicyFolder(folder))));
+  const advice =
+    'when every file is written, run "arrowgate policy seal" on the folder, or remove the digest file';
+  const mismatch = (what: string) =>
+    `policy.sha256: the folder does not match its digest file: ${what}; ${advice}`;
+
+  it('is refused until it matches, at the start and at a reload', async () => {
+    await seal();
+    await start();
+    await writeFile(join(folder, 'policy.csv'), second);
+    const other = mismatch('policy.csv has another digest');
+    await until(() => expect(refusals).toEqual([[other]]));
+    expect(readable()).toEqual(['a']);
+    await expect(loadPolicy(folder)).rejects.toMatchObject({ findings: [other] });
+    await seal();
+    await until(() => expect(readable()).toEqual(['b']));
+  });
+
+  it.each([
+    ['a file too many', 'limits.yaml', 'limits: []\n', mismatch('limits.yaml is not in it')],
+    [
+      'cases of which it does not know',
+      'cases.yaml',
+      'cases: []\n',
+      mismatch('cases.yaml is not in it'),
+    ],
+    [
+      'a line of something else',
+      'policy.sha256',
+      'hello\n',
+      `policy.sha256:1: this is not a line of sha256sum: ${advice}`,
+    ],
+    [
+      'nothing in it',
+      'policy.sha256',
+      '',
+      mismatch('model.conf is not in it, policy.csv is not in it'),
+    ],
+  ])('is refused with %s', async (_, name, text, finding) => {
+    await seal();
+    await start();
+    await writeFile(join(folder, name), text);
+    await expect(loadPolicy(folder)).rejects.toMatchObject({ findings: [finding] });
+  });
+
+  it('is refused without a file that it names', async () => {
+    await writeFile(join(folder, 'limits.yaml'), 'limits: []\n');
+    await seal();
+    await start();
+    await unlink(join(folder, 'limits.yaml'));
+    const finding = mismatch('limits.yaml is in it, but is no policy file of the folder');
+    await expect(loadPolicy(folder)).rejects.toMatchObject({ findings: [finding] });
   });
 });

@@ -114,6 +114,27 @@ describe('a policy that changes under load', () => {
     expect([await statusOf('even'), await statusOf('odd')]).toEqual([200, 403]);
   });
 
+  it('stays as it was when a case fails, or its end with a deny is late', async () => {
+    const cases = join(service.policies, 'cases.yaml');
+    await writeFile(
+      cases,
+      'cases:\n  - { subject: user:bad, action: DescribeTable, object: /ns/t, expect: deny, because: bad is out }\n',
+    );
+    await writeFile(file(), texts.odd.replace('p, user:bad, /ns/t, *, deny\n', ''));
+    await refused('cases.yaml:2: user:bad DescribeTable /ns/t is allowed');
+    expect([await statusOf('even'), await statusOf('odd')]).toEqual([200, 403]);
+    await rm(cases);
+    for (let time = 1; time <= 3; time++) {
+      await writeFile(
+        file(),
+        `${texts.odd.slice(0, texts.odd.indexOf('p, user:bad, /ns/t,'))}# ${time}\n`,
+      );
+      await sleep(800);
+    }
+    await writeFile(file(), texts.even);
+    await inForce('even');
+  });
+
   it('stays as it was when the file or the folder is gone', async () => {
     await rm(file());
     await refused('policy.csv: the file cannot be read');

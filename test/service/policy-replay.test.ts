@@ -222,7 +222,7 @@ describe('the texts of policies', () => {
     const incomplete = await service.command(...none, '--subject', 'ann');
     expect([incomplete.code, incomplete.err]).toEqual([
       2,
-      'arrowgate: give --subject, --action and --object, or --decision-id\n',
+      'arrowgate: give --subject or --key, --action and --object, or --decision-id\n',
     ]);
   });
 });

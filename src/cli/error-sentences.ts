@@ -1,0 +1,34 @@
+import { RecordFault } from '../audit/record-decoding.ts';
+import { SigningKeyError } from '../audit/signing-key.ts';
+import { KeyFileError } from '../gateway/key-document.ts';
+import { KeptPolicyError } from '../gateway/replay/kept-policy-error.ts';
+import { PolicyError } from '../policy/policy-error.ts';
+import { CatalogError } from '../protocol/errors.ts';
+import { StoreError } from '../store/errors.ts';
+import { ConfigError } from './config-error.ts';
+import { ServiceError } from './service-error.ts';
+import { UsageError } from './usage-error.ts';
+
+/** What a command says of an error, without its own name; with the stack where it is none of ours. */
+export function sentencesOf(error: unknown): readonly string[] {
+  if (error instanceof PolicyError) return error.findings;
+  if (!(error instanceof Error)) return [String(error)];
+  return [saysEnough(error) ? error.message : (error.stack ?? error.message)];
+}
+
+const plainErrors = [
+  CatalogError,
+  ConfigError,
+  RecordFault,
+  KeptPolicyError,
+  KeyFileError,
+  ServiceError,
+  SigningKeyError,
+  StoreError,
+  UsageError,
+];
+
+/** Whether the message is all that the user needs: ours, and those of the operating system. */
+function saysEnough(error: Error): boolean {
+  return plainErrors.some((kind) => error instanceof kind) || 'syscall' in error;
+}

@@ -1,0 +1,127 @@
+import { canonicalPath, type ObjectPath } from '../protocol/identifier.ts';
+import { operations } from '../protocol/operations.ts';
+import { checkColumns } from '../rules/check-text.ts';
+import { COMMITS_FILE } from '../rules/commit-rule.ts';
+import type { WrittenRule } from './commits.ts';
+import type { LoadedPolicy } from './load.ts';
+import { nearestName } from './nearest.ts';
+import { ANY, formatPattern, patternMatches, type Pattern } from './pattern.ts';
+import type { Finding } from './policy-error.ts';
+import { POLICY_FILE, ruleName, type PolicyLine } from './policy-line.ts';
+import { rightsOf } from './rights.ts';
+import { RoleGraph } from './role-graph.ts';
+import { EVERYONE } from './subject.ts';
+
+/** What exists, for checks that compare a policy with it. */
+export interface KnownObjects {
+  readonly namespaces: readonly ObjectPath[];
+  readonly tables: readonly {
+    readonly path: ObjectPath;
+    /** The names of its columns; undefined where they are not known. */
+    readonly columns: () => Promise<readonly string[] | undefined>;
+  }[];
+}
+
+/** Denies that bind the administrator as well. */
+export function lockoutFindings({ policies, roles }: LoadedPolicy): readonly Finding[] {
+  const names = new RoleGraph(roles).closure(['user:admin', 'role:admin', EVERYONE]);
+  return policies.flatMap(({ effect, subject, action, pattern, condition, line }) => {
+    if (effect !== 'deny' || !names.has(subject)) return [];
+    const by = subject === 'role:admin' ? '' : ` (through ${subject})`;
+    const when = condition === undefined ? '' : ', where its condition holds';
+    const text = `the deny reaches role:admin${by}: the administrator may not do ${action} on ${formatPattern(pattern)} either${when}`;
+    return [{ file: POLICY_FILE, line, text }];
+  });
+}
+
+/** Lines whose pattern ends with `*` where it meets namespaces, so that they say nothing of the tables below. */
+export function shallowFindings(
+  { policies }: LoadedPolicy,
+  known: KnownObjects | undefined,
+): readonly Finding[] {
+  const below = known === undefined ? namedBelow(policies) : existingBelow(known);
+  return policies.flatMap((line) => {
+    if (!isShallow(line)) return [];
+    const found = below(line.pattern);
+    if (found === undefined) return [];
+    const subtree = { segments: line.pattern.segments.slice(0, -1), below: true };
+    const text = `${formatPattern(line.pattern)} does not reach ${found}: write ${formatPattern(subtree)} for everything below`;
+    return [{ file: POLICY_FILE, line: line.line, text }];
+  });
+}
+
+const tableRights = Object.values(operations)
+  .filter(({ object }) => object === 'table')
+  .map(({ name }) => rightsOf(name)!);
+
+function isShallow({ pattern, rights }: PolicyLine): boolean {
+  if (pattern.below || pattern.segments.at(-1) !== ANY) return false;
+  return tableRights.some((right) => right.within(rights));
+}
+
+/** What lies below the objects of a pattern, where none of them is a table. */
+type Below = (pattern: Pattern) => string | undefined;
+
+function existingBelow({ namespaces, tables }: KnownObjects): Below {
+  return (pattern) => {
+    if (tables.some(({ path }) => patternMatches(pattern, path))) return undefined;
+    const depth = pattern.segments.length;
+    const inside = [...tables.map(({ path }) => path), ...namespaces].find(
+      (path) => path.length > depth && patternMatches(pattern, path.slice(0, depth)),
+    );
+    return inside === undefined ? undefined : canonicalPath(inside);
+  };
+}
+
+/** Without a catalog: what another line is about below one of the objects. */
+function namedBelow(policies: readonly PolicyLine[]): Below {
+  const deep = policies.filter(({ pattern }) => pattern.below || pattern.segments.length > 1);
+  return (pattern) => {
+    const other = deep.find((line) => isBelow(line.pattern, pattern));
+    if (other === undefined) return undefined;
+    return `${formatPattern(other.pattern)}, which ${ruleName(other.line)} is about`;
+  };
+}
+
+function isBelow({ segments, below }: Pattern, { segments: upper }: Pattern): boolean {
+  const last = upper.length - 1;
+  if (segments.length < upper.length + (below ? 0 : 1) || segments[last] === ANY) return false;
+  return upper.every((segment, at) => segment === ANY || segment === segments[at]);
+}
+
+/** Checks of commit rules on columns that no table has which they cover. */
+export async function columnFindings(
+  rules: readonly WrittenRule[],
+  { tables }: KnownObjects,
+): Promise<readonly Finding[]> {
+  const findings: Finding[] = [];
+  for (const rule of rules) {
+    const named = namedColumns(rule);
+    if (named.length === 0) continue;
+    const covered = tables.filter(({ path }) => rule.covers(path));
+    const columns: (readonly string[])[] = [];
+    for (const table of covered) columns.push((await table.columns()) ?? []);
+    const known = columns.filter((names) => names.length > 0);
+    if (known.length > 0) findings.push(...missingColumns(rule, named, new Set(known.flat())));
+  }
+  return findings;
+}
+
+function namedColumns({ require: { check, unique = [] } }: WrittenRule): readonly string[] {
+  return [...new Set([...(check === undefined ? [] : checkColumns(check)), ...unique])];
+}
+
+function missingColumns(
+  { name, line }: WrittenRule,
+  named: readonly string[],
+  known: ReadonlySet<string>,
+): readonly Finding[] {
+  const lower = new Set([...known].map((column) => column.toLowerCase()));
+  const missing = named.filter((column) => !lower.has(column.toLowerCase()));
+  return missing.map((column) => {
+    const near = nearestName(column, known);
+    const hint = near === undefined ? '' : `: did you mean ${near}?`;
+    const text = `the rule ${name} checks the column ${column}, which no table has that it covers${hint}`;
+    return { file: COMMITS_FILE, line, text };
+  });
+}

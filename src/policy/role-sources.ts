@@ -1,0 +1,39 @@
+import type { Principal } from '../protocol/principal.ts';
+import { ruleName, type RoleLine } from './policy-line.ts';
+
+/** A role or group that a principal has, and everything that gives it. */
+export interface RoleSource {
+  readonly name: string;
+  /** `key ID`, `the token`, or a line of the policy with the member that it names. */
+  readonly from: readonly string[];
+}
+
+/** What gives a principal the roles and the groups that come with its credential. */
+export interface CredentialNames {
+  readonly roles: string;
+  readonly groups: string;
+}
+
+/** Every role and group of a principal, those of its credential first, each with what gives it. */
+export function roleSources(
+  { subject, roles, groups }: Principal,
+  lines: readonly RoleLine[],
+  credential: CredentialNames,
+): readonly RoleSource[] {
+  const found = new Map<string, string[]>();
+  for (const role of roles) found.set(role, [credential.roles]);
+  for (const group of groups) found.set(group, [credential.groups]);
+  const given = new Map<string, RoleLine[]>();
+  for (const line of lines) given.set(line.member, [...(given.get(line.member) ?? []), line]);
+  const reached = new Set([subject, ...found.keys()]);
+  for (const member of reached) {
+    for (const { role, line } of given.get(member) ?? []) {
+      const from = `${ruleName(line)} (${member})`;
+      const known = found.get(role);
+      if (known === undefined) found.set(role, [from]);
+      else known.push(from);
+      reached.add(role);
+    }
+  }
+  return [...found].map(([name, from]) => ({ name, from }));
+}

@@ -1,0 +1,138 @@
+import { encodeSegment } from '../protocol/identifier.ts';
+import { COMMITS_FILE } from '../rules/commit-rule.ts';
+import { LIMITS_FILE } from './limit.ts';
+import type { FolderPolicy } from './load.ts';
+import { nearestName } from './nearest.ts';
+import type { Finding } from './policy-error.ts';
+import { POLICY_FILE } from './policy-line.ts';
+import { EVERYONE } from './subject.ts';
+
+/** Who may come beside those that the policy itself names. */
+export interface Callers {
+  /** The keys that may be used; undefined where nobody has looked. */
+  readonly keys:
+    | readonly { readonly subject: string; readonly roles: readonly string[] }[]
+    | undefined;
+  /** Whether certificates of clients name subjects. */
+  readonly certificates: boolean;
+}
+
+/** A place of a policy that names somebody. */
+interface Mention {
+  readonly name: string;
+  readonly file: string;
+  readonly line: number;
+  /** What of the policy it is, for the sentence. */
+  readonly what: string;
+  /** Whether what it names has to be named by a line, too. */
+  readonly outside: boolean;
+}
+
+/**
+ * Names in lines, limits and rules that nobody can have: no line, key, membership or case names
+ * them, and no issuer could. A name is told once for each kind of place.
+ */
+export function strangerFindings(policy: FolderPolicy, callers: Callers): readonly Finding[] {
+  if (policy.snapshot.slow) return [];
+  const held = heldNames(policy, callers);
+  const lines = new Set(policy.policies.map(({ subject }) => subject));
+  const told = new Set<string>();
+  return mentionsIn(policy).flatMap((mention) => {
+    const { name, outside, what, file, line } = mention;
+    if (told.has(`${what} ${name}`)) return [];
+    told.add(`${what} ${name}`);
+    if (held.has(name) || (outside && lines.has(name)) || mayCome(mention, policy, callers)) {
+      return [];
+    }
+    const near = nearestName(name, alike(name, outside ? [...held, ...lines] : held));
+    const hint = near === undefined ? '' : `: did you mean ${near}?`;
+    return [{ file, line, text: `${what} ${name}, which ${whyNobody(name)}${hint}` }];
+  });
+}
+
+function mentionsIn({ policies, roles, snapshot }: FolderPolicy): readonly Mention[] {
+  const file = POLICY_FILE;
+  return [
+    ...policies.map(({ subject: name, line }) => ({
+      name,
+      file,
+      line,
+      outside: false,
+      what: 'it is about',
+    })),
+    ...roles.map(({ member: name, line }) => ({
+      name,
+      file,
+      line,
+      outside: false,
+      what: 'it gives a role to',
+    })),
+    ...snapshot.limits.limits.flatMap(({ name: limit, subjects, line }) =>
+      [...(subjects ?? [])].map((name) => ({
+        name,
+        file: LIMITS_FILE,
+        line,
+        outside: true,
+        what: `the limit ${limit} is about`,
+      })),
+    ),
+    ...snapshot.commits.rules.flatMap(({ name: rule, except, line }) =>
+      except.map((name) => ({
+        name,
+        file: COMMITS_FILE,
+        line,
+        outside: true,
+        what: `the rule ${rule} excepts`,
+      })),
+    ),
+  ];
+}
+
+/** Everybody who certainly is somebody: by a key, a membership or a case, and the administrator. */
+function heldNames({ roles, cases }: FolderPolicy, { keys = [] }: Callers): ReadonlySet<string> {
+  return new Set([
+    EVERYONE,
+    'user:admin',
+    'role:admin',
+    ...roles.map(({ role }) => role),
+    ...keys.flatMap((key) => [key.subject, ...key.roles]),
+    ...cases.flatMap((one) => [one.subject, ...one.groups, ...one.roles]),
+  ]);
+}
+
+/** Whether somebody of the name may come whom nothing here names: by a key that nobody has seen, or a token. */
+function mayCome(
+  { name, outside }: Mention,
+  { snapshot }: FolderPolicy,
+  { keys, certificates }: Callers,
+): boolean {
+  if (name.startsWith('role:')) return keys === undefined && !outside;
+  const isUser = name.startsWith('user:');
+  if (isUser && (keys === undefined || certificates)) return true;
+  const own = name.slice(name.indexOf(':') + 1);
+  return snapshot.issuers.some(({ subjectPrefix, groupPrefix }) =>
+    own.startsWith(encodeSegment(isUser ? subjectPrefix : groupPrefix)),
+  );
+}
+
+function alike(name: string, known: Iterable<string>): readonly string[] {
+  const kind = name.slice(0, name.indexOf(':') + 1);
+  return [...known].filter((one) => one.startsWith(kind));
+}
+
+function whyNobody(name: string): string {
+  if (name.startsWith('role:')) return 'nobody has: no g line gives it and no key holds it';
+  if (name.startsWith('group:')) return 'nobody is in: no g line and no issuer gives it';
+  return 'nobody is: no key has this subject and no issuer gives it';
+}
+
+/** Every name that the lines know, for those who ask whether one is a mistake. */
+export function namesInLines({
+  policies,
+  roles,
+}: Pick<FolderPolicy, 'policies' | 'roles'>): ReadonlySet<string> {
+  return new Set([
+    ...policies.map(({ subject }) => subject),
+    ...roles.flatMap(({ member, role }) => [member, role]),
+  ]);
+}
