@@ -18,6 +18,8 @@ export interface HttpSetting {
   readonly strip_prefix: boolean;
   /** Name of the variable that holds the credential; never the credential. */
   readonly credential_env: string | null;
+  /** The `x-lancedb-database` of every request to it; null for none. */
+  readonly database: string | null;
   readonly trust: readonly string[];
   /** A `total` of 0 is no limit. */
   readonly timeouts: { readonly connect: number; readonly idle: number; readonly total: number };
@@ -99,6 +101,7 @@ const httpKeys = [
   'namespaces',
   'strip_prefix',
   'credential_env',
+  'database',
   'trust',
   'timeouts',
   'connections',
@@ -117,6 +120,7 @@ function readHttp(members: Members, at: number): HttpSetting {
     namespaces: readPatterns(members, at, strip),
     strip_prefix: strip,
     credential_env: readVariable(members['credential_env'] ?? null, place('credential_env')),
+    database: readDatabase(members['database'] ?? null, place('database')),
     trust: readTrust(members['trust'] ?? [], place('trust')),
     timeouts: readTimeouts(members['timeouts'] ?? {}, place('timeouts')),
     connections: take(whole(1, 65_535), members['connections'] ?? 64, place('connections')),
@@ -152,6 +156,12 @@ function readVariable(value: unknown, place: Place): string | null {
   // Someone may have put the credential itself here.
   const must = 'the name of an environment variable';
   throw new Fault({ kind: 'wrong', must, at: place, hidden: true });
+}
+
+function readDatabase(value: unknown, place: Place): string | null {
+  if (value === null) return null;
+  if (typeof value === 'string' && /^[\x21-\x7e]{1,256}$/.test(value)) return value;
+  throw wrong(place, value, '1 to 256 visible ASCII characters');
 }
 
 function readTrust(value: unknown, place: Place): readonly string[] {

@@ -104,6 +104,7 @@ function optionsOf(
     namespaces,
     prefix: setting.strip_prefix ? fixedNames(namespaces[0]) : [],
     credential: credentialOf(setting, environment),
+    database: setting.database ?? undefined,
     trust: trustedWith(setting.trust),
     timeouts,
     connections,

@@ -56,6 +56,7 @@ function requestOf(recorded: Recorded): CatalogRequest {
     query: route.query,
     headers: recorded.incoming.headers,
     context: recorded.context,
+    noteBodyContext: (bodyContext) => void grown(recorded, { bodyContext }),
     requestId: recorded.requestId,
     clientRequestId,
     traceparent: trace?.traceparent,

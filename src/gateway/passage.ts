@@ -30,6 +30,7 @@ export class Passage implements Beginning {
   readonly trace: RequestTrace | undefined = undefined;
   readonly route: Later['route'] | undefined = undefined;
   readonly context: Later['context'] | undefined = undefined;
+  readonly bodyContext: Later['bodyContext'] = undefined;
   readonly principal: Later['principal'] | undefined = undefined;
   readonly limits: Later['limits'] | undefined = undefined;
   readonly release: Later['release'] | undefined = undefined;

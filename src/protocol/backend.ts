@@ -25,6 +25,8 @@ export interface CatalogRequest {
   readonly headers: IncomingHttpHeaders;
   /** `x-service-ctx-*` and `x-lance-ctx-*`, keys in lower case. */
   readonly context: ReadonlyMap<string, string>;
+  /** Called once with the context of the body, keys in lower case, by the backend that reads it. */
+  readonly noteBodyContext?: (context: ReadonlyMap<string, string>) => void;
   readonly requestId: string;
   /** What another hop is to continue (W3C Trace Context); absent where no trace is kept here. */
   readonly traceparent?: string | undefined;
