@@ -2,6 +2,7 @@ import { grown } from './passage.ts';
 import { CatalogError } from '../protocol/errors.ts';
 import { admit } from './admit.ts';
 import { authorize } from './authorize.ts';
+import { checkCommit } from './check-commit.ts';
 import { conclude } from './conclude.ts';
 import type { Gateway } from './gateway.ts';
 import { identify } from './identify.ts';
@@ -48,7 +49,10 @@ async function pass(gateway: Gateway, received: Received): Promise<Outcome> {
     const policy = gateway.policy.current();
     const limited = (known = await limit(identified, policy, gateway.quota));
     const authorized = (known = authorize(limited, policy, gateway.shadow));
-    refuseUnseen(authorized);
+    const { route: asked, permit, incoming } = authorized;
+    const { method = '', headers } = incoming;
+    refuseUnseen({ route: asked, permit, method, headers }, gateway.remoteFor?.(asked));
+    checkCommit(authorized, policy, () => true);
     const recorded = (known = await gateway.recorder.attempt(authorized));
     // An attempt at a change is on disk before the proxy is told to go on.
     await recorded.body.released;

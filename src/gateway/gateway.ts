@@ -1,7 +1,9 @@
 import type { Logger } from 'pino';
 import type { PolicySnapshot } from '../policy/snapshot.ts';
 import type { Backend } from '../protocol/backend.ts';
+import type { Aim } from './backends/backend-router.ts';
 import type { RemoteBackend } from './backends/remote-backend.ts';
+import type { Guarded } from './backends/remote-guard.ts';
 import type { Quota } from '../store/quota.ts';
 import type { Drain } from './drain.ts';
 import type { Identification } from './identification.ts';
@@ -40,6 +42,8 @@ export interface Gateway {
   readonly backend: Backend;
   /** The remote ones among what `backend` chooses from. */
   readonly remotes?: readonly RemoteBackend[];
+  /** The one of them that a route is for; undefined where it is another backend. */
+  readonly remoteFor?: (aim: Aim) => Guarded | undefined;
   readonly log: Logger;
   readonly linger: LingerLimits;
   /** Version of the program, for `/openapi.json`. */

@@ -37,7 +37,11 @@ async function pass(gateway: Gateway, received: Received): Promise<Outcome> {
     const counted = limit(identified, policy, gateway.quota);
     const limited = (known = counted instanceof Promise ? await counted : counted);
     const authorized = (known = authorize(limited, policy, gateway.shadow));
-    const checked = checkCommit(authorized, policy, () => isRemote(gateway, authorized));
+    const checked = checkCommit(
+      authorized,
+      policy,
+      () => gateway.remoteFor?.(authorized.route) !== undefined,
+    );
     trace?.step('attempt');
     const attempt = gateway.recorder.attempt(checked);
     const recorded = (known = attempt instanceof Promise ? await attempt : attempt);
@@ -47,8 +51,4 @@ async function pass(gateway: Gateway, received: Received): Promise<Outcome> {
   } catch (error) {
     return refusal(known, error);
   }
-}
-
-function isRemote({ remotes = [], recorder }: Gateway, known: Known): boolean {
-  return remotes.some(({ name }) => name === recorder.backendOf(known));
 }

@@ -16,16 +16,23 @@ export interface Guarded {
   readonly checksBodies: boolean;
 }
 
-type Rule = (request: CatalogRequest, permit: Permit, backend: Guarded) => void;
+/** What of a request it is judged by. */
+export type GuardedRequest = Pick<
+  CatalogRequest,
+  'operation' | 'object' | 'query' | 'headers' | 'method' | 'unmeasured'
+>;
+
+type Rule = (request: GuardedRequest, permit: Permit, backend: Guarded) => void;
 
 /**
- * Refuses what a remote backend would decide without asking: it gets the route
+ * Refuses what a backend elsewhere, remote or behind a proxy that asks at `/authorize`, would decide
+ * without asking: it gets the route
  * and the headers as they were judged, but what stands in the body only it
  * reads. Operations that the configuration trusts it with are let through, but
  * for a branch: of that the backend knows no lines.
  * @throws CatalogError Unsupported where nobody could be let through; PermissionDenied
  */
-export function guard(request: CatalogRequest, permit: Permit, backend: Guarded): void {
+export function guard(request: GuardedRequest, permit: Permit, backend: Guarded): void {
   branchesOfBody(request, permit, backend);
   if (backend.trust.has(request.operation.name)) return;
   for (const rule of rules) rule(request, permit, backend);
@@ -40,7 +47,7 @@ const rules: readonly Rule[] = [
   mismatches,
 ];
 
-function objectsOfBody({ operation }: CatalogRequest, _: Permit, backend: Guarded): void {
+function objectsOfBody({ operation }: GuardedRequest, _: Permit, backend: Guarded): void {
   const { object, objectsInBody } = operation;
   const named = object === 'root' || (namesObject(operation) && object !== 'transaction');
   if (named && objectsInBody === undefined) return;
@@ -51,7 +58,7 @@ function objectsOfBody({ operation }: CatalogRequest, _: Permit, backend: Guarde
  * Nobody asks again once the body has named a branch, also one that differs from that of
  * the query: so the lines that decide must come to the same on any.
  */
-function branchesOfBody(request: CatalogRequest, permit: Permit, { name }: Guarded): void {
+function branchesOfBody(request: GuardedRequest, permit: Permit, { name }: Guarded): void {
   const { operation, object, query } = request;
   if (!mayNameBranch(operation)) return;
   if (!hasBody(request)) {
@@ -65,13 +72,13 @@ function branchesOfBody(request: CatalogRequest, permit: Permit, { name }: Guard
 }
 
 /** A new version is a file that somebody staged; who may name which, only its backend can tell. */
-function commits({ operation }: CatalogRequest, _: Permit, backend: Guarded): void {
+function commits({ operation }: GuardedRequest, _: Permit, backend: Guarded): void {
   if (operation.name !== 'CreateTableVersion') return;
   throw untrusted(operation.name, backend, 'what it commits stands in the body');
 }
 
 /** Of a description the body can ask credentials for; who holds all rights that these could give may have any. */
-function modesOfBody(request: CatalogRequest, permit: Permit, backend: Guarded): void {
+function modesOfBody(request: GuardedRequest, permit: Permit, backend: Guarded): void {
   const { operation, object } = request;
   if (operation.modeIn !== 'body') return;
   if (operation.name !== 'DescribeTable') {
@@ -87,13 +94,13 @@ function modesOfBody(request: CatalogRequest, permit: Permit, backend: Guarded):
 
 const placing = ['x-service-table-location', 'x-lance-table-location'];
 
-function locations({ operation, headers }: CatalogRequest, _: Permit, backend: Guarded): void {
+function locations({ operation, headers }: GuardedRequest, _: Permit, backend: Guarded): void {
   const chosen = placing.find((header) => headers[header] !== undefined);
   if (chosen === undefined || !operation.headers.includes(chosen)) return;
   throw untrusted(operation.name, backend, `${chosen} chooses where the table lies`);
 }
 
-function listings(request: CatalogRequest, permit: Permit, backend: Guarded): void {
+function listings(request: GuardedRequest, permit: Permit, backend: Guarded): void {
   const { operation, object } = request;
   if (operation.access !== 'list' || permit.holdsBelow('see', object)) return;
   const what = `${permit.principal.subject} may not see everything below ${canonicalPath(object)}`;
@@ -104,7 +111,7 @@ function listings(request: CatalogRequest, permit: Permit, backend: Guarded): vo
 }
 
 /** Whoever may do the same to everything gains nothing by naming something else in the body. */
-function mismatches(request: CatalogRequest, permit: Permit, backend: Guarded): void {
+function mismatches(request: GuardedRequest, permit: Permit, backend: Guarded): void {
   const { operation } = request;
   if (backend.checksBodies || operation.body === 'arrow' || !hasBody(request)) return;
   const actions: readonly Action[] =
@@ -118,7 +125,11 @@ function mismatches(request: CatalogRequest, permit: Permit, backend: Guarded): 
 }
 
 /** Whether anything may stand in the body (RFC 9112 section 6, RFC 9113 section 8.1). */
-export function hasBody({ headers, method, unmeasured }: CatalogRequest): boolean {
+export function hasBody({
+  headers,
+  method,
+  unmeasured,
+}: Omit<GuardedRequest, 'operation' | 'object' | 'query'>): boolean {
   if (method === 'GET') return false;
   if (unmeasured === true) return true;
   const length = headers['content-length'];
@@ -135,7 +146,7 @@ function untrusted(name: OperationName, backend: Guarded, why: string): CatalogE
 function unguarded(
   lacking: Action,
   object: ObjectPath,
-  request: CatalogRequest,
+  request: GuardedRequest,
   backend: Guarded,
   why: string,
 ): CatalogError {
