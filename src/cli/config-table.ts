@@ -1,3 +1,4 @@
+import { databases } from './config-databases.ts';
 import { backends, embeddedAlone } from './config-backends.ts';
 import {
   catalogName,
@@ -128,6 +129,12 @@ export const settings = {
     embeddedAlone,
     'one embedded backend for everything',
     'where each namespace is served; the first match wins',
+  ),
+  databases: setting(
+    databases,
+    new Map(),
+    '{}',
+    'namespaces that the header x-lancedb-database makes the root of a request, by its values',
   ),
   'audit.durable': setting(
     choice('mutations', 'all'),

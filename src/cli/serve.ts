@@ -125,6 +125,7 @@ export async function compose(start: Start): Promise<Gateway> {
         : { clientSubject: config['listen.tls.client_subject'] }),
     }),
     trustedProxies: new Networks(config.trusted_proxies),
+    databases: config.databases,
     policy: { ...policy, weakness: () => archive.fault() },
     shadow,
     quota,

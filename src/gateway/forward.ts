@@ -1,4 +1,8 @@
 import type { Answer, Backend, ByteStream, CatalogRequest } from '../protocol/backend.ts';
+import { isWithin, SYSTEM } from '../protocol/database.ts';
+import type { ObjectPath } from '../protocol/identifier.ts';
+import type { Permit } from '../protocol/permit.ts';
+import { RoutedPermit } from './backends/routed-permit.ts';
 import { isUnmeasured, whenGone } from './message.ts';
 import { grown } from './passage.ts';
 import type { Answered, Recorded } from './steps.ts';
@@ -12,7 +16,7 @@ export async function forward(recorded: Recorded, backend: Backend): Promise<Ans
   let answer: Answer;
   if (!recorded.incoming.complete) await arrival();
   try {
-    answer = await backend.handle(requestOf(recorded), recorded.permit);
+    answer = await backend.handle(requestOf(recorded), permitOf(recorded));
   } finally {
     // An attempt that could not be recorded is what is told, whatever came of it.
     const { released } = recorded.body;
@@ -23,6 +27,14 @@ export async function forward(recorded: Recorded, backend: Backend): Promise<Ans
     return grown(recorded, { answer });
   }
   return grown(recorded, { answer: { ...answer, body: await primed(body) } });
+}
+
+/** A request to a database reaches nothing outside of it. */
+function permitOf({ route: { root = [] }, permit }: Recorded): Permit {
+  if (root.length === 0) return permit;
+  const isReached = (object: ObjectPath): boolean =>
+    object[0] === SYSTEM || isWithin(object, root) || isWithin(root, object);
+  return new RoutedPermit(permit, isReached, 'lies outside of the database');
 }
 
 let arriving: Promise<void> | undefined;
@@ -50,6 +62,7 @@ function requestOf(recorded: Recorded): CatalogRequest {
     object: route.object,
     indexName: route.indexName,
     target: route.target,
+    root: route.root,
     delimiter: route.delimiter,
     method: recorded.incoming.method ?? '',
     parameters: route.parameters,

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import type { PolicySnapshot } from '../policy/snapshot.ts';
 import type { Backend } from '../protocol/backend.ts';
+import type { Databases } from '../protocol/database.ts';
 import type { Aim } from './backends/backend-router.ts';
 import type { RemoteBackend } from './backends/remote-backend.ts';
 import type { Guarded } from './backends/remote-guard.ts';
@@ -34,6 +35,8 @@ export interface Gateway {
   /** The networks of proxies whose `X-Forwarded-*` are believed. */
   readonly trustedProxies: Networks;
   readonly policy: PolicySource;
+  /** The databases that a header may name; none without, and the header is ignored. */
+  readonly databases?: Databases;
   /** A policy that is tried out beside it. */
   readonly shadow?: Shadow;
   /** What the limits of the policy count with. */

@@ -29,6 +29,7 @@ export class Passage implements Beginning {
   readonly described: boolean = false;
   readonly trace: RequestTrace | undefined = undefined;
   readonly route: Later['route'] | undefined = undefined;
+  readonly unknownDatabase: Later['unknownDatabase'] = undefined;
   readonly context: Later['context'] | undefined = undefined;
   readonly bodyContext: Later['bodyContext'] = undefined;
   readonly principal: Later['principal'] | undefined = undefined;

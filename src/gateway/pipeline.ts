@@ -30,7 +30,7 @@ async function pass(gateway: Gateway, received: Received): Promise<Outcome> {
   try {
     trace?.step('decide');
     const admitted = (known = admit(received, gateway.drain.stopping));
-    const routed = (known = route(admitted));
+    const routed = (known = route(admitted, gateway.databases));
     const found = identify(routed, gateway.identification);
     const identified = (known = found instanceof Promise ? await found : found);
     const policy = gateway.policy.current();

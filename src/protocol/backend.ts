@@ -15,6 +15,8 @@ export interface CatalogRequest {
   readonly indexName?: string | undefined;
   /** The second object of the route, for `/rename/to/{id}`. */
   readonly target?: ObjectPath | undefined;
+  /** The namespace in which the request's names begin, where a header names a database. */
+  readonly root?: ObjectPath | undefined;
   readonly delimiter: string;
   /** The verb of the request, where it came over the network. */
   readonly method?: string;

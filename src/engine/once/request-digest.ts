@@ -29,9 +29,11 @@ export function requestName(request: CatalogRequest, subject: string, id: string
  * What only proves who asks may be another the second time.
  */
 export function askedDigest(request: CatalogRequest, body: Readonly<Record<string, JsonValue>>) {
-  const { operation, target, indexName, query, headers } = request;
+  const { operation, target, indexName, query, headers, root = [] } = request;
   const { identity: _, ...asked } = body;
   const said = {
+    // What a repeat is answered calls objects as the first request did.
+    ...(root.length > 0 && { root: [...root] }),
     target: target ?? null,
     index: indexName ?? null,
     query: [...query]

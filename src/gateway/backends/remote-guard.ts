@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { CatalogRequest } from '../../protocol/backend.ts';
 import { branchOfRoute, mayNameBranch } from '../../protocol/branch.ts';
 import { CatalogError } from '../../protocol/errors.ts';
@@ -19,7 +20,7 @@ export interface Guarded {
 /** What of a request it is judged by. */
 export type GuardedRequest = Pick<
   CatalogRequest,
-  'operation' | 'object' | 'query' | 'headers' | 'method' | 'unmeasured'
+  'operation' | 'object' | 'root' | 'query' | 'headers' | 'method' | 'unmeasured'
 >;
 
 type Rule = (request: GuardedRequest, permit: Permit, backend: Guarded) => void;
@@ -34,6 +35,7 @@ type Rule = (request: GuardedRequest, permit: Permit, backend: Guarded) => void;
  */
 export function guard(request: GuardedRequest, permit: Permit, backend: Guarded): void {
   branchesOfBody(request, permit, backend);
+  databases(request, backend);
   if (backend.trust.has(request.operation.name)) return;
   for (const rule of rules) rule(request, permit, backend);
 }
@@ -46,6 +48,22 @@ const rules: readonly Rule[] = [
   listings,
   mismatches,
 ];
+
+/**
+ * Names in a body begin at the root of the request's database. A backend reads them from its own root,
+ * so they must be the same, or the body must name nothing that is acted upon.
+ */
+function databases(request: GuardedRequest, backend: Guarded): void {
+  const { operation, root = [] } = request;
+  if (root.length === 0 || isDeepStrictEqual(root, backend.prefix)) return;
+  const lists = operation.object === 'root';
+  const unread = operation.body === 'json' && hasBody(request) && !backend.checksBodies;
+  if (!lists && !unread && operation.objectsInBody === undefined) return;
+  throw new CatalogError(
+    'Unsupported',
+    `${operation.name} is not forwarded to the backend ${backend.name} in a database: its names do not begin at the root of the database`,
+  );
+}
 
 function objectsOfBody({ operation }: GuardedRequest, _: Permit, backend: Guarded): void {
   const { object, objectsInBody } = operation;
