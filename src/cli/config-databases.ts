@@ -1,24 +1,31 @@
 import { parsePattern } from '../policy/pattern.ts';
 import { SYSTEM, type Databases } from '../protocol/database.ts';
-import type { ObjectPath } from '../protocol/identifier.ts';
+import { parseCanonicalPath } from '../protocol/identifier.ts';
 import { good, type Kind, type Reading } from './config-kinds.ts';
+
+/** Canonical paths by the names of databases. */
+type DatabaseSettings = Readonly<Record<string, string>>;
 
 const NAME = /^[\x21-\x7e]{1,256}$/;
 
 /** The databases by their names: what `x-lancedb-database` may be, and the namespace that is its root. */
-export const databases: Kind<Databases> = { name: 'map', structured: true, read };
+export const databases: Kind<DatabaseSettings> = { name: 'map', structured: true, read };
 
-function read(value: unknown): Reading<Databases> {
+/** The namespaces of a configuration, parsed. */
+export function databasesOf(settings: DatabaseSettings): Databases {
+  return new Map(Object.entries(settings).map(([name, path]) => [name, parseCanonicalPath(path)]));
+}
+
+function read(value: unknown): Reading<DatabaseSettings> {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     return { kind: 'wrong', must: 'names with a namespace each, such as { prod: /prod }' };
   }
-  const found = new Map<string, ObjectPath>();
+  const found: [string, string][] = [];
   for (const [name, text] of Object.entries(value)) {
-    const root = NAME.test(name) ? rootNamed(text) : undefined;
-    if (root === undefined) return wrong(name, text);
-    found.set(name, root);
+    if (!NAME.test(name) || !isRoot(text)) return wrong(name, text);
+    found.push([name, text]);
   }
-  return good(found);
+  return good(Object.fromEntries(found));
 }
 
 function wrong(name: string, found: unknown): Reading<never> {
@@ -28,12 +35,11 @@ function wrong(name: string, found: unknown): Reading<never> {
   return { kind: 'wrong', must, at: [name], found };
 }
 
-/** The path that a text spells canonically; undefined for any other text. */
-function rootNamed(text: unknown): ObjectPath | undefined {
-  if (text === '/') return [];
-  const result = typeof text === 'string' ? parsePattern(text) : undefined;
-  if (result === undefined || 'fault' in result || result.pattern.below) return undefined;
-  const path = result.pattern.segments.filter((segment) => segment !== null);
-  const isFixed = path.length === result.pattern.segments.length;
-  return isFixed && path[0] !== SYSTEM ? path : undefined;
+/** Whether a text is the canonical path of a namespace that may be a root. */
+function isRoot(text: unknown): text is string {
+  if (typeof text !== 'string') return false;
+  if (text === '/') return true;
+  const result = parsePattern(text);
+  if ('fault' in result || result.pattern.below) return false;
+  return !result.pattern.segments.includes(null) && result.pattern.segments[0] !== SYSTEM;
 }

@@ -132,7 +132,7 @@ export const settings = {
   ),
   databases: setting(
     databases,
-    new Map(),
+    {},
     '{}',
     'namespaces that the header x-lancedb-database makes the root of a request, by its values',
   ),

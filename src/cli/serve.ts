@@ -1,3 +1,4 @@
+import { databasesOf } from './config-databases.ts';
 import { resolve } from 'node:path';
 import type { Logger } from 'pino';
 import { openFormat } from '../engine/catalog/format.ts';
@@ -125,7 +126,7 @@ export async function compose(start: Start): Promise<Gateway> {
         : { clientSubject: config['listen.tls.client_subject'] }),
     }),
     trustedProxies: new Networks(config.trusted_proxies),
-    databases: config.databases,
+    databases: databasesOf(config.databases),
     policy: { ...policy, weakness: () => archive.fault() },
     shadow,
     quota,

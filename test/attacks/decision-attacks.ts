@@ -24,6 +24,11 @@ p, role:brancher, /**, branch, allow,
 p, role:brancher, /**, create, allow,
 p, role:brancher, /**, read, allow,
 p, role:brancher, /**, read, deny, branch == secret
+p, role:reader, /prod/**, read, allow,
+p, role:reader, /dev/**, *, deny,
+`,
+  config: `databases: { prod: /prod, dev: /dev }
+trusted_proxies: [127.0.0.1]
 `,
 };
 
@@ -39,6 +44,7 @@ export const preparation: readonly { readonly line: string; readonly body: objec
   },
 ];
 
+const invalid = { status: 400, code: 13 } as const;
 const denied = { status: 403, code: 15 } as const;
 
 /** Attacks on decisions; none of them changes anything. */
@@ -84,5 +90,58 @@ export const decisionAttacks: readonly DecisionAttack[] = [
     line: 'POST /v1/table/prod$t/branches/create',
     body: { name: 'mine', from_branch: 'secret' },
     ...denied,
+  },
+  {
+    name: 'chooses the location of a table behind a proxy',
+    role: 'admin',
+    line: 'POST /authorize/v1/table/prod$new/create',
+    headers: { 'x-lance-table-location': 's3://elsewhere/t' },
+    ...denied,
+  },
+  {
+    name: 'names another object in a body that only the catalog behind a proxy reads',
+    role: 'reader',
+    line: 'POST /authorize/v1/table/prod$t/query',
+    body: { id: ['dev', 't'] },
+    ...denied,
+  },
+  {
+    name: 'has a proxy ask in one database and act in another',
+    role: 'reader',
+    line: 'POST /authorize/v1/table/t/insert',
+    headers: { 'x-lancedb-database': 'prod' },
+    ...denied,
+  },
+  {
+    name: 'reads through a database what the policy denies',
+    role: 'reader',
+    line: 'POST /v1/table/t/count_rows',
+    headers: { 'x-lancedb-database': 'dev' },
+    body: {},
+    ...denied,
+  },
+  {
+    name: 'leaves a database by its prefix',
+    role: 'reader',
+    line: 'POST /v1/table/t/count_rows',
+    headers: { 'x-lancedb-database': 'prod', 'x-lancedb-database-prefix': '../dev' },
+    body: {},
+    ...invalid,
+  },
+  {
+    name: 'names a database that there is not',
+    role: 'reader',
+    line: 'POST /v1/table/prod$t/count_rows',
+    headers: { 'x-lancedb-database': 'other' },
+    body: {},
+    ...denied,
+  },
+  {
+    name: 'says two things in the two headers of one key',
+    role: 'reader',
+    line: 'POST /v1/table/prod$t/count_rows',
+    headers: { 'x-service-ctx-team': 'a', 'x-lance-ctx-team': 'b' },
+    body: {},
+    ...invalid,
   },
 ];

@@ -149,15 +149,22 @@ describe('a request for a database', () => {
       within(database, 'POST /v1/table/copy/clone', { body: { source_location: location } });
     expect([(await clone('prod')).status, (await clone('prod')).json['code']]).toEqual([404, 4]);
     expect((await clone('dev')).status).toBe(200);
-    const job = await sendGranted(service.url, 'POST /v1/table/dev$t/backfill_columns', {
-      body: { column: 'price', where: 'id = 99' },
-    }).catch(() => undefined);
-    if (job === undefined) return;
-    const id = String(job.json['job_id']);
+    const change = (action: string, body: object) =>
+      sendGranted(service.url, `POST /v1/table/dev$t/${action}`, { body, headers: LANCEDB });
+    await change('add_columns/', { new_columns: [{ name: 'more', computed: 'id + 1' }] });
+    const id = String((await change('backfill_column', { column: 'more' })).json['job_id']);
     const ask = (database: string) =>
       within(database, 'POST /v1/jobs/describe', { body: { job_id: id } });
-    expect((await ask('prod')).status).toBe(404);
+    expect([(await ask('prod')).status, (await ask('prod')).json['code']]).toEqual([404, 10]);
     expect((await ask('dev')).json).toMatchObject({ spec: { table: 't' } });
+    const listed = async (database: string) =>
+      (await within(database, 'POST /v1/jobs/list')).json['jobs'];
+    expect(await listed('prod')).toEqual([]);
+    expect(await listed('dev')).toMatchObject([{ table: 't' }]);
+    expect(await listed('all')).toMatchObject([{ table: 'dev$t' }]);
+    const transaction = await within('dev', `POST /v1/transaction/${id}/describe`);
+    expect(transaction.json).toMatchObject({ properties: { 'job.table': '/t' } });
+    expect((await within('prod', `POST /v1/transaction/${id}/describe`)).status).toBe(404);
   });
 
   it('counts a limit on the object itself', async () => {
