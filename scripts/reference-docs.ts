@@ -1,4 +1,5 @@
 import { configPaths, settingOf, variablesOf } from '../src/cli/config-table.ts';
+import { crossingHeaders } from '../src/gateway/backends/crossing-headers.ts';
 import { buckets, metricTable } from '../src/gateway/metric-table.ts';
 import type { TSchema } from 'typebox';
 import { commitsSchema } from '../src/policy/commits-schema.ts';
@@ -13,6 +14,7 @@ export function referenceDocs(): Readonly<Record<string, string>> {
     'docs/configuration.md': configurationDoc(),
     'docs/operations.md': operationsDoc(),
     'docs/errors.md': errorsDoc(),
+    'docs/headers.md': headersDoc(),
     'docs/metrics.md': metricsDoc(),
     'docs/schemas/issuers.schema.json': schemaDoc('issuers.yaml', issuersSchema),
     'docs/schemas/commits.schema.json': schemaDoc('commits.yaml', commitsSchema),
@@ -79,6 +81,20 @@ function operationRow(operation: Operation): readonly string[] {
       )
       .join('<br>') || '–',
   ];
+}
+
+function headersDoc(): string {
+  return doc(
+    'Headers that cross to a backend',
+    `A remote backend gets these headers of a client's request, and no others. The gateway adds its own
+credential, \`via\`, and the \`x-lancedb-database\` that the backend's configuration names.`,
+    ['Header', 'Value', 'Meaning'],
+    crossingHeaders.map(({ name, source, meaning }) => [
+      `\`${name}\``,
+      source === 'client' ? "the client's" : 'checked by the gateway, or its own',
+      meaning,
+    ]),
+  );
 }
 
 function metricsDoc(): string {

@@ -21,6 +21,8 @@ export interface HttpSetting {
   readonly credential_env: string | null;
   /** The dialects that it understands; a request in the other one is translated. */
   readonly dialect: BackendDialect;
+  /** The `x-lancedb-database` of every request to it; null for none. */
+  readonly database: string | null;
   readonly trust: readonly string[];
   /** A `total` of 0 is no limit. */
   readonly timeouts: { readonly connect: number; readonly idle: number; readonly total: number };
@@ -105,6 +107,7 @@ const httpKeys = [
   'strip_prefix',
   'credential_env',
   'dialect',
+  'database',
   'trust',
   'timeouts',
   'connections',
@@ -124,6 +127,7 @@ function readHttp(members: Members, at: number): HttpSetting {
     strip_prefix: strip,
     credential_env: readVariable(members['credential_env'] ?? null, place('credential_env')),
     dialect: take(dialects, members['dialect'] ?? 'both', place('dialect')),
+    database: readDatabase(members['database'] ?? null, place('database')),
     trust: readTrust(members['trust'] ?? [], place('trust')),
     timeouts: readTimeouts(members['timeouts'] ?? {}, place('timeouts')),
     connections: take(whole(1, 65_535), members['connections'] ?? 64, place('connections')),
@@ -159,6 +163,12 @@ function readVariable(value: unknown, place: Place): string | null {
   // Someone may have put the credential itself here.
   const must = 'the name of an environment variable';
   throw new Fault({ kind: 'wrong', must, at: place, hidden: true });
+}
+
+function readDatabase(value: unknown, place: Place): string | null {
+  if (value === null) return null;
+  if (typeof value === 'string' && /^[\x21-\x7e]{1,256}$/.test(value)) return value;
+  throw wrong(place, value, '1 to 256 visible ASCII characters');
 }
 
 function readTrust(value: unknown, place: Place): readonly string[] {

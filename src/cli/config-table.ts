@@ -1,3 +1,4 @@
+import { databases } from './config-databases.ts';
 import { defaultBudget } from '../protocol/budget.ts';
 import { backends, embeddedAlone } from './config-backends.ts';
 import {
@@ -137,6 +138,12 @@ export const settings = {
     embeddedAlone,
     'one embedded backend for everything',
     'where each namespace is served; the first match wins',
+  ),
+  databases: setting(
+    databases,
+    {},
+    '{}',
+    'namespaces that the header x-lancedb-database makes the root of a request, by its values',
   ),
   'audit.durable': setting(
     choice('mutations', 'all'),

@@ -19,7 +19,7 @@ const FIRST_LOOK_MILLIS = 3_000;
 
 /** What a gateway with these backends has of them. */
 export interface Backends {
-  readonly gateway: Pick<Gateway, 'backend' | 'remotes'>;
+  readonly gateway: Pick<Gateway, 'backend' | 'remotes' | 'remoteFor'>;
   /** Name of the backend that a route is for, for the audit log. */
   readonly nameFor: (route: Aim | undefined) => string;
 }
@@ -57,7 +57,8 @@ export async function openBackends(
   const router = new BackendRouter(routes, remotes);
   const nameFor: Backends['nameFor'] = (route) =>
     (route === undefined ? undefined : router.nameFor(route)) ?? 'none';
-  return { gateway: { backend: router, remotes }, nameFor };
+  const remoteFor = (aim: Aim) => router.remoteFor(aim);
+  return { gateway: { backend: router, remotes, remoteFor }, nameFor };
 }
 
 async function firstLooks(remotes: readonly RemoteBackend[]): Promise<void> {
@@ -107,6 +108,7 @@ function optionsOf(
     prefix: setting.strip_prefix ? fixedNames(namespaces[0]) : [],
     credential: credentialOf(setting, environment),
     dialect,
+    database: setting.database ?? undefined,
     trust: trustedWith(setting.trust),
     timeouts,
     connections,

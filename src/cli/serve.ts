@@ -1,3 +1,4 @@
+import { databasesOf } from './config-databases.ts';
 import type { Logger } from 'pino';
 import type { Engine } from '../engine/engine.ts';
 import { BackgroundCollection } from '../engine/retention/background.ts';
@@ -124,6 +125,7 @@ export async function compose(start: Start): Promise<Gateway> {
         : { clientSubject: config['listen.tls.client_subject'] }),
     }),
     trustedProxies: new Networks(config.trusted_proxies),
+    databases: databasesOf(config.databases),
     policy: { ...policy, weakness: () => archive.fault() },
     shadow,
     quota,

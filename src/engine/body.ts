@@ -60,16 +60,28 @@ export function checkedBody(request: CatalogRequest, sent: Body): Body {
   return body;
 }
 
-/** A request whose context also holds the body's entries, where no header says otherwise (contract section 4). */
+/** Most bytes of a body's context, which is recorded whole: as many as headers may have. */
+const CONTEXT_BYTES = 16 * 1024;
+
+/**
+ * A request whose context also holds the body's entries, where no header says otherwise (contract section 4).
+ * @throws CatalogError InvalidInput for a context of more than 16 KiB.
+ */
 export function withBodyContext(request: CatalogRequest, body: Body): CatalogRequest {
   const entries = body['context'];
   if (request.operation.body === 'map' || !isJsonObject(entries)) return request;
-  const context = new Map<string, string>();
+  const own = new Map<string, string>();
+  let bytes = 0;
   for (const [key, value] of Object.entries(entries)) {
-    if (typeof value === 'string') context.set(key.toLowerCase(), value);
+    if (typeof value !== 'string') continue;
+    bytes += Buffer.byteLength(key) + Buffer.byteLength(value);
+    own.set(key.toLowerCase(), value);
   }
-  for (const [key, value] of request.context) context.set(key, value);
-  return { ...request, context };
+  if (bytes > CONTEXT_BYTES) {
+    throw new CatalogError('InvalidInput', `context may have at most ${CONTEXT_BYTES} bytes`);
+  }
+  if (own.size > 0) request.noteBodyContext?.(own);
+  return { ...request, context: new Map([...own, ...request.context]) };
 }
 
 function objectOf(text: string): Body {

@@ -138,8 +138,15 @@ export function backendOf({ described, route }: Known, { backend }: RecordOption
 
 const nothing: AuditRecord['context'] = {};
 
-function contextOf({ context }: Known, { redact }: RecordOptions): AuditRecord['context'] {
-  return context === undefined || context.size === 0 ? nothing : redact(context);
+/** What stands before the keys of a body's context. No header can have such a key: a colon is no part of a name. */
+const BODY_KEY = 'body:';
+
+/** The context of the headers under its keys, and that of the body under keys that begin with `body:`. */
+function contextOf({ context, bodyContext }: Known, { redact }: RecordOptions) {
+  const sent = context === undefined || context.size === 0 ? nothing : redact(context);
+  if (bodyContext === undefined) return sent;
+  const own = Object.entries(redact(bodyContext));
+  return { ...sent, ...Object.fromEntries(own.map(([key, value]) => [BODY_KEY + key, value])) };
 }
 
 /** A key has the same principal as long as its file is the same. */

@@ -1,7 +1,9 @@
 import { grown } from './passage.ts';
+import { DATABASE_HEADER } from '../protocol/database.ts';
 import { CatalogError } from '../protocol/errors.ts';
 import { admit } from './admit.ts';
 import { authorize } from './authorize.ts';
+import { checkCommit } from './check-commit.ts';
 import { conclude } from './conclude.ts';
 import type { Gateway } from './gateway.ts';
 import { identify } from './identify.ts';
@@ -42,13 +44,17 @@ async function pass(gateway: Gateway, received: Received): Promise<Outcome> {
   let known: Known = received;
   try {
     describe(received.incoming);
-    const routed = (known = route(admit(received, gateway.drain.stopping)));
+    const routed = (known = route(admit(received, gateway.drain.stopping), gateway.databases));
     const found = identify(routed, gateway.identification);
     const identified = (known = found instanceof Promise ? await found : found);
     const policy = gateway.policy.current();
     const limited = (known = await limit(identified, policy, gateway));
     const authorized = (known = authorize(limited, policy, gateway.shadow));
-    refuseUnseen(authorized);
+    const { route: asked, permit, incoming } = authorized;
+    const { method = '', headers } = incoming;
+    refuseDatabase(asked);
+    refuseUnseen({ route: asked, permit, method, headers }, gateway.remoteFor?.(asked));
+    checkCommit(authorized, policy, () => true);
     const recorded = (known = await gateway.recorder.attempt(authorized));
     // An attempt at a change is on disk before the proxy is told to go on.
     await recorded.body.released;
@@ -58,6 +64,15 @@ async function pass(gateway: Gateway, received: Received): Promise<Outcome> {
   } catch (error) {
     return refusal(known, error);
   }
+}
+
+/** No database header crosses, so the catalog behind the proxy would act on other objects than were decided about. */
+function refuseDatabase({ root = [] }: Authorized['route']): void {
+  if (root.length === 0) return;
+  throw new CatalogError(
+    'PermissionDenied',
+    `${DATABASE_HEADER} does not reach the catalog behind the proxy; name the object from the root of the catalog`,
+  );
 }
 
 /** Whom the backend behind the proxy may take the caller for. */

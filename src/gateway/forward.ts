@@ -6,6 +6,10 @@ import type {
   CatalogRequest,
 } from '../protocol/backend.ts';
 import { RequestBudget } from '../protocol/budget.ts';
+import { isWithin, SYSTEM } from '../protocol/database.ts';
+import type { ObjectPath } from '../protocol/identifier.ts';
+import type { Permit } from '../protocol/permit.ts';
+import { RoutedPermit } from './backends/routed-permit.ts';
 import { decoded, isGzip } from './content-coding.ts';
 import { isUnmeasured, whenGone } from './message.ts';
 import { grown } from './passage.ts';
@@ -23,7 +27,7 @@ export async function forward(recorded: Recorded, backend: Backend): Promise<Ans
   try {
     const request = requestOf(recorded);
     ({ budget } = request);
-    answer = await backend.handle(request, recorded.permit);
+    answer = await backend.handle(request, permitOf(recorded));
   } finally {
     // An attempt that could not be recorded is what is told, whatever came of it.
     const { released } = recorded.body;
@@ -38,6 +42,17 @@ export async function forward(recorded: Recorded, backend: Backend): Promise<Ans
   return grown(recorded, {
     answer: { ...answer, body: await primed(length === undefined ? counted(body, budget) : body) },
   });
+}
+
+/** A request to a database reaches nothing outside of it. */
+function permitOf({ route: { root = [] }, permit }: Recorded): Permit {
+  if (root.length === 0) return permit;
+  const isInside = (object: ObjectPath): boolean => object[0] === SYSTEM || isWithin(object, root);
+  const territory = {
+    serves: (object: ObjectPath) => isInside(object) || isWithin(root, object),
+    servesBelow: isInside,
+  };
+  return new RoutedPermit(permit, territory, 'lies outside of the database');
 }
 
 let arriving: Promise<void> | undefined;
@@ -67,12 +82,14 @@ function requestOf(recorded: Recorded): CatalogRequest {
     object: route.object,
     indexName: route.indexName,
     target: route.target,
+    root: route.root,
     delimiter: route.delimiter,
     method: recorded.incoming.method ?? '',
     parameters: route.parameters,
     query: route.query,
     headers: recorded.incoming.headers,
     context: recorded.context,
+    noteBodyContext: (bodyContext) => void grown(recorded, { bodyContext }),
     requestId: recorded.requestId,
     clientRequestId,
     traceparent: trace?.traceparent,

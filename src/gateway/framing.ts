@@ -21,7 +21,7 @@ const single: ReadonlySet<string> = new Set([
   'x-api-key',
   'x-request-id',
 ]);
-const singlePrefixes = ['x-service-', 'x-lance-', 'x-arrowgate-'];
+const singlePrefixes = ['x-service-', 'x-lance-', 'x-lancedb-', 'x-arrowgate-'];
 
 /**
  * Refuses a request whose head two readers could take for different requests

@@ -2,7 +2,10 @@ import type { Logger } from 'pino';
 import type { PolicySnapshot } from '../policy/snapshot.ts';
 import type { Backend } from '../protocol/backend.ts';
 import type { BudgetLimits } from '../protocol/budget.ts';
+import type { Databases } from '../protocol/database.ts';
+import type { Aim } from './backends/backend-router.ts';
 import type { RemoteBackend } from './backends/remote-backend.ts';
+import type { Guarded } from './backends/remote-guard.ts';
 import type { Quota } from '../store/quota.ts';
 import type { Drain } from './drain.ts';
 import type { Identification } from './identification.ts';
@@ -34,6 +37,8 @@ export interface Gateway {
   /** The networks of proxies whose `X-Forwarded-*` are believed. */
   readonly trustedProxies: Networks;
   readonly policy: PolicySource;
+  /** The databases that a header may name; none without, and the header is ignored. */
+  readonly databases?: Databases;
   /** A policy that is tried out beside it. */
   readonly shadow?: Shadow;
   /** What the limits of the policy count with. */
@@ -46,6 +51,8 @@ export interface Gateway {
   readonly backend: Backend;
   /** The remote ones among what `backend` chooses from. */
   readonly remotes?: readonly RemoteBackend[];
+  /** The one of them that a route is for; undefined where it is another backend. */
+  readonly remoteFor?: (aim: Aim) => Guarded | undefined;
   readonly log: Logger;
   readonly linger: LingerLimits;
   /** Version of the program, for `/openapi.json`. */

@@ -1,3 +1,5 @@
+import { DATABASE_HEADER } from '../protocol/database.ts';
+import { CatalogError } from '../protocol/errors.ts';
 import type { Principal } from '../protocol/principal.ts';
 import type { Identification } from './identification.ts';
 import { grown } from './passage.ts';
@@ -6,7 +8,8 @@ import type { Identified, Routed } from './steps.ts';
 /**
  * Finds out who asks. At once where that can be, so that a request whose
  * caller is known waits for nothing.
- * @throws CatalogError as `Identification.principalOf` does, also by the promise
+ * @throws CatalogError as `Identification.principalOf` does, also by the promise; PermissionDenied for
+ * a database that there is not, which strangers are not told
  */
 export function identify(
   routed: Routed,
@@ -19,5 +22,11 @@ export function identify(
 }
 
 function identified(routed: Routed, principal: Principal): Identified {
-  return grown(routed, { principal });
+  const { unknownDatabase } = routed;
+  if (unknownDatabase === undefined) return grown(routed, { principal });
+  grown(routed, { principal });
+  throw new CatalogError(
+    'PermissionDenied',
+    `there is no database ${JSON.stringify(unknownDatabase)}; ${DATABASE_HEADER} must name one of the configuration`,
+  );
 }

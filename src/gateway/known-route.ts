@@ -29,6 +29,7 @@ export class KnownRoute implements OperationMatch {
   readonly object: ObjectPath;
   readonly indexName: string | undefined;
   readonly target: ObjectPath | undefined;
+  readonly root: ObjectPath | undefined;
   readonly delimiter: string;
   readonly query: Query;
   readonly parameters: ReadonlyMap<string, string>;
@@ -43,6 +44,7 @@ export class KnownRoute implements OperationMatch {
     this.object = match.object;
     this.indexName = match.indexName;
     this.target = match.target;
+    this.root = match.root;
     this.delimiter = match.delimiter;
     this.query = match.query;
     this.parameters = match.parameters;

@@ -1,5 +1,6 @@
 import type { Decision, ShadowVerdict } from '../audit/record.ts';
 import type { Answer } from '../protocol/backend.ts';
+import { namedText, type Rooted } from '../protocol/database.ts';
 import { dialectOf, statusOf } from '../protocol/dialect.ts';
 import { OverBudget } from '../protocol/budget.ts';
 import { RuleRefusal } from '../rules/refusal.ts';
@@ -42,9 +43,16 @@ export function success(answered: Answered): Outcome {
     rule: answered.rule,
     policyDigest: answered.permit.policyDigest,
     shadow: answered.permit.trial?.difference('allow') ?? null,
-    answer: answered.answer,
+    answer: inNames(answered),
     code: answered.answer.code ?? null,
   };
+}
+
+/** The answer of a backend; a refusal in its own words calls objects as the request does. */
+function inNames({ answer, route }: Answered): Answer {
+  const { body, code } = answer;
+  if (code === undefined || typeof body !== 'string' || route.root === undefined) return answer;
+  return { ...answer, body: namedText(route, body) };
 }
 
 /** The outcome of a request that was refused, or that failed, when `known` was known of it. */
@@ -59,7 +67,9 @@ export function refusal(known: Known, error: unknown): Outcome {
     rule:
       ruleOf(refused) ??
       (decision === 'deny' ? (permit?.refused?.rule ?? null) : (known.rule ?? null)),
-    ...(refused.row.name === 'PermissionDenied' ? { reason: reasonOf(refused) } : {}),
+    ...(refused.row.name === 'PermissionDenied'
+      ? { reason: namedText(rootedBy(known), reasonOf(refused)) }
+      : {}),
     policyDigest: permit?.policyDigest ?? null,
     shadow: differenceOf(permit, decision),
     ...answerOf(known, refused, error),
@@ -128,16 +138,21 @@ function errorAnswer(known: Known, error: CatalogError): Answer {
     status: statusFor(known, error),
     contentType: 'application/json',
     headers: headersFor(error),
-    body: errorBody(error, known.requestId),
+    body: errorBody(error, known.requestId, rootedBy(known)),
   };
 }
 
+/** Where the names of a request begin. */
+function rootedBy({ route }: Known): Rooted {
+  return route ?? {};
+}
+
 /** The body of every error: `{"error","code","detail"?,"instance"}`. */
-export function errorBody(error: CatalogError, requestId: string): string {
+export function errorBody(error: CatalogError, requestId: string, names: Rooted = {}): string {
   return JSON.stringify({
-    error: error.message,
+    error: namedText(names, error.message),
     code: error.row.code,
-    ...(error.detail === undefined ? {} : { detail: error.detail }),
+    ...(error.detail === undefined ? {} : { detail: namedText(names, error.detail) }),
     instance: requestId,
   });
 }

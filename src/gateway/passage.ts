@@ -29,7 +29,9 @@ export class Passage implements Beginning {
   readonly described: boolean = false;
   readonly trace: RequestTrace | undefined = undefined;
   readonly route: Later['route'] | undefined = undefined;
+  readonly unknownDatabase: Later['unknownDatabase'] = undefined;
   readonly context: Later['context'] | undefined = undefined;
+  readonly bodyContext: Later['bodyContext'] = undefined;
   readonly principal: Later['principal'] | undefined = undefined;
   readonly limits: Later['limits'] | undefined = undefined;
   readonly budget: Later['budget'] | undefined = undefined;

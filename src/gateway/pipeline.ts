@@ -30,7 +30,7 @@ async function pass(gateway: Gateway, received: Received): Promise<Outcome> {
   try {
     trace?.step('decide');
     const admitted = (known = admit(received, gateway.drain.stopping));
-    const routed = (known = route(admitted));
+    const routed = (known = route(admitted, gateway.databases));
     const found = identify(routed, gateway.identification);
     const identified = (known = found instanceof Promise ? await found : found);
     const policy = gateway.policy.current();
@@ -38,7 +38,11 @@ async function pass(gateway: Gateway, received: Received): Promise<Outcome> {
     const limited = (known = counted instanceof Promise ? await counted : counted);
     const scanning = gateway.scans.begin(limited);
     const authorized = (known = authorize(scanning, policy, gateway.shadow));
-    const checked = checkCommit(authorized, policy, () => isRemote(gateway, authorized));
+    const checked = checkCommit(
+      authorized,
+      policy,
+      () => gateway.remoteFor?.(authorized.route) !== undefined,
+    );
     trace?.step('attempt');
     const attempt = gateway.recorder.attempt(checked);
     const recorded = (known = attempt instanceof Promise ? await attempt : attempt);
@@ -48,8 +52,4 @@ async function pass(gateway: Gateway, received: Received): Promise<Outcome> {
   } catch (error) {
     return refusal(known, error);
   }
-}
-
-function isRemote({ remotes = [], recorder }: Gateway, known: Known): boolean {
-  return remotes.some(({ name }) => name === recorder.backendOf(known));
 }

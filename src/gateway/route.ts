@@ -1,8 +1,10 @@
 import { BoundedCache } from '../policy/bounded-cache.ts';
 import { contextOf } from '../protocol/context.ts';
+import { rootOf, type Databases } from '../protocol/database.ts';
 import { saysLanceDb } from '../protocol/dialect.ts';
 import { CatalogError } from '../protocol/errors.ts';
-import { matchRoute, type RouteMatch } from '../protocol/route.ts';
+import { canonicalPath, type ObjectPath } from '../protocol/identifier.ts';
+import { matchRoute, withRoot, type RouteMatch } from '../protocol/route.ts';
 import { KnownRoute } from './known-route.ts';
 import { grown } from './passage.ts';
 import type { Received, Routed } from './steps.ts';
@@ -24,16 +26,22 @@ export class MethodRefused extends CatalogError {
  * Finds the operation and the object that a request names.
  * @throws CatalogError InvalidInput for an ambiguous spelling, Unsupported for
  * a route outside the operation table; MethodRefused
+ * @param databases Those that a header may name.
  */
-export function route(received: Received): Routed {
+export function route(received: Received, databases?: Databases): Routed {
   const { method = '', url = '', headers } = received.incoming;
-  const match = matched(method, url, headers['user-agent']);
+  const database = rootOf(headers, databases);
+  const root = 'unknown' in database ? NOWHERE : database;
+  const match = matched(method, url, headers['user-agent'], root);
   if (match.kind === 'operation') {
-    return grown(received, { route: match, context: contextOf(headers) });
+    const unknownDatabase = 'unknown' in database ? database.unknown : undefined;
+    return grown(received, { route: match, context: contextOf(headers), unknownDatabase });
   }
   if (match.kind === 'method') throw new MethodRefused(method, match.allow);
   throw new CatalogError('Unsupported', `no such operation: ${method} ${pathOf(url)}`);
 }
+
+const NOWHERE: ObjectPath = [];
 
 /** How many targets are known again, and the longest of them. */
 const KNOWN_TARGETS = 4096;
@@ -49,16 +57,29 @@ interface KnownTarget {
 const known = new BoundedCache<string, KnownTarget>(KNOWN_TARGETS);
 
 /** As `matchRoute`, which is a good part of a small request's work. A query may hold secrets: targets with one are not kept. */
-function matched(method: string, url: string, userAgent: string | undefined): RouteMatch {
-  if (url.length > KNOWN_LENGTH || url.includes('?')) return matchRoute(method, url, userAgent);
+function matched(
+  method: string,
+  url: string,
+  userAgent: string | undefined,
+  root: ObjectPath,
+): RouteMatch {
+  if (url.length > KNOWN_LENGTH || url.includes('?')) {
+    return rooted(matchRoute(method, url, userAgent), root);
+  }
   const isLanceDb = saysLanceDb(userAgent);
-  const before = known.find(url);
+  // No target holds a space.
+  const key = root.length === 0 ? url : `${url} ${canonicalPath(root)}`;
+  const before = known.find(key);
   if (before?.method === method && before.isLanceDb === isLanceDb) return before.route;
-  const match = matchRoute(method, url, userAgent);
+  const match = rooted(matchRoute(method, url, userAgent), root);
   if (match.kind !== 'operation') return match;
   const route = new KnownRoute(match);
-  known.keep(url, { method, isLanceDb, route });
+  known.keep(key, { method, isLanceDb, route });
   return route;
+}
+
+function rooted(match: RouteMatch, root: ObjectPath): RouteMatch {
+  return match.kind === 'operation' ? withRoot(match, root) : match;
 }
 
 /** The path of a request target: without its query, which may hold secrets, and with one leading slash. */

@@ -36,7 +36,12 @@ export interface Received {
 /** Its operation and object are known. */
 export interface Routed extends Received {
   readonly route: Route;
+  /** The database that its headers name, if there is none of that name. */
+  readonly unknownDatabase?: string | undefined;
+  /** The context of the headers. */
   readonly context: ReadonlyMap<string, string>;
+  /** The context of the body, once a backend has read it. */
+  readonly bodyContext?: ReadonlyMap<string, string> | undefined;
 }
 
 /** The caller is known. */

@@ -1,38 +1,51 @@
-import { mayNameBranch } from '../protocol/branch.ts';
-import { namesObject } from '../protocol/operations.ts';
+import type { Permit } from '../protocol/permit.ts';
 import { CatalogError } from '../protocol/errors.ts';
+import { guard, type Guarded, type GuardedRequest } from './backends/remote-guard.ts';
 import type { Asking } from './needs.ts';
-import type { SnapshotPermit } from './permit.ts';
 
-interface Unseen {
+/** What is known of a catalog behind a proxy that the configuration does not list: nothing. */
+const stranger: Guarded = {
+  name: 'behind the proxy',
+  prefix: [],
+  trust: new Set(),
+  checksBodies: false,
+};
+
+/** A request that a proxy describes, and will send to its catalog itself. */
+export interface Described {
   readonly route: Asking;
-  readonly permit: Pick<SnapshotPermit, 'holdsOnBranches'>;
+  readonly permit: Permit;
+  readonly method: string;
+  readonly headers: GuardedRequest['headers'];
 }
 
 /**
- * Refuses what cannot be decided without the body of a request, or without a hand on
- * its answer, where neither is seen.
+ * Refuses what a remote backend would be refused, and answers that must be filtered: neither
+ * the body nor the answer of a described request is seen. Every request but GET may have a body.
+ * @param backend What is known of the catalog behind the proxy.
  * @throws CatalogError PermissionDenied
  */
-export function refuseUnseen({ route, permit }: Unseen): void {
-  const { operation, object, target } = route;
-  const { name } = operation;
-  if (operation.access === 'list') throw unseen(`the answer of ${name} has to be filtered`);
-  const named = target !== undefined || operation.objectsInBody === undefined;
-  if (!named || (operation.object !== 'none' && !namesObject(operation))) {
-    throw unseen(`the body of ${name} names the objects that it is about`);
+export function refuseUnseen(described: Described, backend: Guarded = stranger): void {
+  const { route, permit, method, headers } = described;
+  const { operation } = route;
+  if (operation.access === 'list') {
+    throw denied(`the answer of ${operation.name} has to be filtered, and is not seen here`);
   }
-  if (mayNameBranch(operation) && !permit.holdsOnBranches(name, object)) {
-    throw unseen(`the body of ${name} may name any branch, which is not allowed on each`);
-  }
-  if (operation.modeIn !== 'body') return;
-  if (operation.mutates) throw unseen(`the body of ${name} says what else it does`);
-  // Such a body can ask for credentials: they come with the right to read.
-  if (!permit.holdsOnBranches('read', object)) {
-    throw unseen(`the body of ${name} may ask for credentials, which needs the right to read`);
+  const { name, trust, checksBodies } = backend;
+  try {
+    // The proxy forwards names as they are, whatever the gateway would strip.
+    guard({ ...route, method, headers, unmeasured: true }, permit, {
+      name,
+      trust,
+      checksBodies,
+      prefix: [],
+    });
+  } catch (error) {
+    if (!(error instanceof CatalogError)) throw error;
+    throw error.row.name === 'Unsupported' ? denied(error.message) : error;
   }
 }
 
-function unseen(what: string): CatalogError {
-  return new CatalogError('PermissionDenied', `${what}, and is not seen here`);
+function denied(what: string): CatalogError {
+  return new CatalogError('PermissionDenied', what);
 }

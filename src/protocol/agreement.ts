@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { CatalogRequest } from './backend.ts';
+import { namedPath } from './database.ts';
 import { CatalogError } from './errors.ts';
 import { isJsonObject, type JsonValue } from './json.ts';
 import { normalMode } from './mode.ts';
@@ -10,7 +11,7 @@ import { kindOf, readParameter } from './query-parameter.ts';
 /** What the route and the query of a request say. */
 export type AgreementInput = Pick<
   CatalogRequest,
-  'operation' | 'object' | 'indexName' | 'target' | 'query'
+  'operation' | 'object' | 'indexName' | 'target' | 'root' | 'query'
 >;
 
 type Body = Record<string, JsonValue>;
@@ -68,8 +69,10 @@ function saidWithin(body: Body, inner: Body): Said[] {
   ];
 }
 
-function saidByRoute({ operation, object, indexName, target }: AgreementInput, body: Body): Said[] {
-  const named = namesObject(operation) ? [...object] : undefined;
+function saidByRoute(input: AgreementInput, body: Body): Said[] {
+  const { operation, object, indexName } = input;
+  const named = namesObject(operation) ? [...namedPath(input, object)] : undefined;
+  const target = input.target && namedPath(input, input.target);
   const namespace = target?.slice(0, -1);
   return [
     { name: 'id', once: named, again: body['id'] },

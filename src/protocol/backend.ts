@@ -16,6 +16,8 @@ export interface CatalogRequest {
   readonly indexName?: string | undefined;
   /** The second object of the route, for `/rename/to/{id}`. */
   readonly target?: ObjectPath | undefined;
+  /** The namespace in which the request's names begin, where a header names a database. */
+  readonly root?: ObjectPath | undefined;
   readonly delimiter: string;
   /** The verb of the request, where it came over the network. */
   readonly method?: string;
@@ -26,6 +28,8 @@ export interface CatalogRequest {
   readonly headers: IncomingHttpHeaders;
   /** `x-service-ctx-*` and `x-lance-ctx-*`, keys in lower case. */
   readonly context: ReadonlyMap<string, string>;
+  /** Called once with the context of the body, keys in lower case, by the backend that reads it. */
+  readonly noteBodyContext?: (context: ReadonlyMap<string, string>) => void;
   readonly requestId: string;
   /** What another hop is to continue (W3C Trace Context); absent where no trace is kept here. */
   readonly traceparent?: string | undefined;

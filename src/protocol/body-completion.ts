@@ -1,4 +1,5 @@
 import type { AgreementInput } from './agreement.ts';
+import { namedPath } from './database.ts';
 import { isJsonObject, type JsonValue } from './json.ts';
 import type { OperationName } from './operation-name.ts';
 import { readParameter } from './query-parameter.ts';
@@ -23,7 +24,9 @@ function isSilent({ indexName, target, query }: AgreementInput, body: Body): boo
   return query.size === 0 && indexName === undefined && target === undefined;
 }
 
-function saidElsewhere({ operation, indexName, target, query }: AgreementInput): Body {
+function saidElsewhere(input: AgreementInput): Body {
+  const { operation, indexName, query } = input;
+  const target = input.target && namedPath(input, input.target);
   const said: Body = {};
   for (const [name, values] of query) {
     if (name === 'delimiter') continue;

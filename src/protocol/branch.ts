@@ -5,8 +5,10 @@ import type { OperationName } from './operation-name.ts';
 /** The branch that a request is about when it names none. */
 export const MAIN_BRANCH = 'main';
 
-/** Operations whose branches stand in the body alone. */
+/** Operations whose branches stand in the body alone, or are those of the tag that the body names. */
 const inBody: ReadonlySet<OperationName> = new Set<OperationName>([
+  'GetTableTagVersion',
+  'DeleteTableTag',
   'CreateTableBranch',
   'DeleteTableBranch',
   'DiffTableBranch',

@@ -1,18 +1,34 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import { CatalogError } from './errors.ts';
 import { headerText } from './header-text.ts';
 
-/** The headers that carry a request's context; the later one wins. */
-const prefixes = ['x-lance-ctx-', 'x-service-ctx-'] as const;
+/** Prefixes of the headers that carry a request's context. */
+export const CONTEXT_PREFIXES = ['x-service-ctx-', 'x-lance-ctx-'] as const;
 const SMALL_X = 0x78;
 const CAPITAL_X = 0x58;
 
 /**
- * The context that the headers of a request carry: `x-service-ctx-<key>`, and
- * `x-lance-ctx-<key>` where that is absent. Keys are in lower case.
+ * The context that the headers of a request carry: `x-service-ctx-<key>` and
+ * `x-lance-ctx-<key>`. Keys are in lower case.
+ * @throws CatalogError InvalidInput if both headers of a key are present with different values.
  */
 export function contextOf(headers: IncomingHttpHeaders): ReadonlyMap<string, string> {
   if (!hasContext(headers)) return NOTHING;
-  return new Map(prefixes.flatMap((prefix) => entriesOf(headers, prefix)));
+  const context = new Map<string, string>();
+  for (const [key, value] of CONTEXT_PREFIXES.flatMap((prefix) => entriesOf(headers, prefix))) {
+    const before = context.get(key);
+    if (before !== undefined && before !== value) throw contradiction(key);
+    context.set(key, value);
+  }
+  return context;
+}
+
+function contradiction(key: string): CatalogError {
+  const [first, second] = CONTEXT_PREFIXES.map((prefix) => prefix + key);
+  return new CatalogError(
+    'InvalidInput',
+    `the headers ${first} and ${second} have different values; send one of them`,
+  );
 }
 
 const NOTHING: ReadonlyMap<string, string> = new Map();
@@ -23,7 +39,7 @@ function hasContext(headers: IncomingHttpHeaders): boolean {
     const first = header.charCodeAt(0);
     if (first !== SMALL_X && first !== CAPITAL_X) continue;
     const name = header.toLowerCase();
-    if (prefixes.some((prefix) => name.startsWith(prefix))) return true;
+    if (CONTEXT_PREFIXES.some((prefix) => name.startsWith(prefix))) return true;
   }
   return false;
 }

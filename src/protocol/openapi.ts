@@ -10,6 +10,8 @@ const description = [
   'Every path is also served with a slash at its end. A request of the LanceDB client, or with that',
   'slash, gets 404 for a missing table or index only and 409 for code 14 only; other refusals of',
   'those kinds are 400 to it, with the same code. Context travels in x-service-ctx-<key> headers.',
+  'Where databases are configured, x-lancedb-database names the one in which all names of a request',
+  'and of its answer begin, and x-lancedb-database-prefix a namespace below its root.',
 ].join(' ');
 
 /**

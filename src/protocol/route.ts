@@ -1,7 +1,9 @@
 import { dialectOf, type Dialect } from './dialect.ts';
+import { rootedPath } from './database.ts';
 import { CatalogError } from './errors.ts';
 import { checkPath, type ObjectPath } from './identifier.ts';
 import type { Operation } from './operation.ts';
+import { namesObject } from './operations.ts';
 import { decodeForm, decodePercent } from './percent.ts';
 import { parseQuery, queryOf, type Query } from './query.ts';
 import { findRoute, type RouteEnd } from './route-tree.ts';
@@ -22,6 +24,8 @@ export interface OperationMatch {
   readonly indexName?: string | undefined;
   /** The new name, for `/rename/to/{target}`. */
   readonly target?: ObjectPath | undefined;
+  /** The namespace in which its names begin, where it is for a database. */
+  readonly root?: ObjectPath | undefined;
   readonly delimiter: string;
   /** The parameters that the operation knows, checked. */
   readonly query: Query;
@@ -58,6 +62,24 @@ export function matchRoute(
   if (end === undefined) return { kind: 'method', allow: [...place.ends.keys()] };
   const query = parseQuery(at < 0 ? '' : target.slice(at + 1));
   return operationMatch(end, place.values, query, dialectOf(path, userAgent));
+}
+
+/**
+ * The same target, with a namespace as the root of all that it names. What names no
+ * object stays as it is, and so does `system`.
+ * @throws CatalogError InvalidInput for a path that becomes too long.
+ */
+export function withRoot(match: OperationMatch, root: ObjectPath): OperationMatch {
+  if (root.length === 0) return match;
+  const { operation, target } = match;
+  const names =
+    operation.object === 'root' || (namesObject(operation) && operation.object !== 'transaction');
+  return {
+    ...match,
+    root,
+    object: names ? rootedPath({ root }, match.object) : match.object,
+    target: target && rootedPath({ root }, target),
+  };
 }
 
 const VISIBLE = /^[\u0021-\u007e]*$/;

@@ -33,6 +33,7 @@ describe('The list of backends', () => {
       strip_prefix: false,
       credential_env: null,
       dialect: 'both',
+      database: null,
       trust: [],
       timeouts: { connect: 2000, idle: 60_000, total: 0 },
       connections: 64,
@@ -110,6 +111,28 @@ describe('The list of backends', () => {
     [
       west('    strip_prefix: true\n').replace('"/west/**"', '/a/**, /b/**'),
       'F:6: backends[1].namespaces is ["/a/**","/b/**"], but must be one pattern of fixed names that ends in /**, since strip_prefix is true',
+    ],
+    ...[`"a b"`, '""', '5'].map((text): [string, string] => [
+      west(`    database: ${text}\n`),
+      `F:7: backends[1].database is ${text}, but must be 1 to 256 visible ASCII characters`,
+    ]),
+    [
+      'databases: { prod: prod }\n',
+      'F:1: databases.prod is "prod", but must be the canonical path of a namespace outside of /system, such as /prod',
+    ],
+    ...['/prod/**', '/*', '/system', '/system/x', '/pro d', '/prod/', 7].map(
+      (path): [string, string] => [
+        `databases:\n  prod: ${path}\n`,
+        `F:2: databases.prod is ${JSON.stringify(path)}, but must be the canonical path of a namespace outside of /system, such as /prod`,
+      ],
+    ),
+    [
+      'databases: { "a b": /prod }\n',
+      'F:1: databases.a b is "/prod", but must be under a name of 1 to 256 visible ASCII characters',
+    ],
+    [
+      'databases: [prod]\n',
+      'F:1: databases is ["prod"], but must be names with a namespace each, such as { prod: /prod }',
     ],
     [
       west('    trust: [describe, Describe]\n'),

@@ -208,7 +208,10 @@ describe('the example of Traefik', () => {
       trustForwardHeader: false,
       authResponseHeaders: ['X-Arrowgate-Subject', 'X-Arrowgate-Decision-Id'],
     });
-    expect(ended.headers.customRequestHeaders).toEqual({ Authorization: '', 'X-Api-Key': '' });
+    expect(ended.headers.customRequestHeaders).toMatchObject({
+      Authorization: '',
+      'X-Api-Key': '',
+    });
     const { catalog } = http.routers;
     expect(catalog.middlewares.every((name: string) => name in http.middlewares)).toBe(true);
     expect(catalog.service in http.services).toBe(true);
@@ -220,9 +223,10 @@ describe('the example of Envoy', () => {
     const { static_resources: all } = parse(await shipped('envoy/envoy.yaml'));
     const manager = all.listeners[0].filter_chains[0].filters[0].typed_config;
     expect(manager).toMatchObject({ normalize_path: false, merge_slashes: false });
-    const [auth, router] = manager.http_filters;
-    expect([auth.name, router.name]).toEqual([
+    const [auth, closedList, router] = manager.http_filters;
+    expect([auth.name, closedList.name, router.name]).toEqual([
       'envoy.filters.http.ext_authz',
+      'envoy.filters.http.lua',
       'envoy.filters.http.router',
     ]);
     const { http_service: service, failure_mode_allow: open, allowed_headers } = auth.typed_config;

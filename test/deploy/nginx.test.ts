@@ -1,9 +1,15 @@
 import { once } from 'node:events';
 import { readFile, writeFile } from 'node:fs/promises';
-import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
+import {
+  createServer,
+  type IncomingHttpHeaders,
+  type Server,
+  type ServerResponse,
+} from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { crossingHeaders } from '../../src/gateway/backends/crossing-headers.ts';
 import { send, type Reply, type Sent } from '../service/http.ts';
 import { goodRows } from '../service/table-bodies.ts';
 import { eventually } from '../support/eventually.ts';
@@ -50,6 +56,12 @@ interface Seen {
   readonly body: string;
 }
 
+/** What the catalog answers to a question of the gateway about itself, as it should. */
+function answerProbe({ 'x-api-key': key }: IncomingHttpHeaders, response: ServerResponse): void {
+  response.writeHead(key === undefined ? 401 : 400, { 'content-type': 'application/json' });
+  response.end(JSON.stringify({ error: 'the body names another table', code: 13 }));
+}
+
 /** A catalog that says what came to it. */
 class Catalog {
   readonly seen: Seen[] = [];
@@ -57,6 +69,10 @@ class Catalog {
     const chunks: Buffer[] = [];
     incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
     incoming.on('end', () => {
+      if (incoming.url?.includes('arrowgate-probe') === true) {
+        answerProbe(incoming.headers, response);
+        return;
+      }
       const line = `${incoming.method} ${incoming.url}`;
       this.seen.push({ line, headers: incoming.headers, body: Buffer.concat(chunks).toString() });
       response.writeHead(line.includes('forbidden') ? 403 : 200).end('from the catalog');
@@ -77,13 +93,20 @@ describe('nginx that asks at /authorize, with the shipped configuration', () => 
   let limited: string;
 
   beforeAll(async () => {
-    service = await Service.start({ policy: POLICY, config: PROXIES, limits: LIMITS });
+    const address = await catalog.start();
+    const backends = `backends: [{ name: catalog, type: http, url: 'http://${address}', namespaces: ['/**'], credential_env: CATALOG_KEY }]\n`;
+    service = await Service.start({
+      policy: POLICY,
+      config: PROXIES + backends,
+      limits: LIMITS,
+      variables: { CATALOG_KEY: 'of-the-gateway' },
+    });
     reader = await service.key('reader', 'reader');
     limited = await service.key('limited', 'reader');
     nginx = await Nginx.start(
       await shipped('authorize.conf', {
         'server 127.0.0.1:2333;': `server ${hostOf(service.url)};`,
-        'server 127.0.0.1:8181;': `server ${await catalog.start()};`,
+        'server 127.0.0.1:8181;': `server ${address};`,
       }),
     );
   });
@@ -110,6 +133,53 @@ describe('nginx that asks at /authorize, with the shipped configuration', () => 
     expect(headers).not.toHaveProperty('x-api-key');
     expect(headers).not.toHaveProperty('authorization');
   });
+
+  it('lets the headers of the documented list cross, and no other', async () => {
+    const names = crossingHeaders
+      .map(({ name }) => name)
+      .filter((name) => !name.endsWith('*') && !name.endsWith('-location'))
+      .filter((name) => name !== 'content-length' && name !== 'x-request-id');
+    const crossing = Object.fromEntries(names.map((name) => [name, `of ${name}`]));
+    const lost = {
+      cookie: 'a=b',
+      'x-lancedb-database': 'other',
+      'x-lancedb-database-prefix': 'hr',
+      'x-lancedb-user-id': 'admin',
+      'x-lancedb-future': '1',
+      'x-lance-future': '1',
+      'x-service-future': '1',
+      'x-http-method-override': 'DELETE',
+      'x-original-url': '/v1/table/other$t/drop',
+      'x-lance-table-location': 's3://elsewhere',
+      'x-unknown': '1',
+    };
+    const line = 'POST /v1/table/prod$t/query';
+    const body = '{}';
+    const reply = await ask(line, { key: reader, body, headers: { ...crossing, ...lost } });
+    expect(reply.status).toBe(200);
+    const { headers } = catalog.seen.at(-1)!;
+    const own = [
+      'host',
+      'content-length',
+      'x-request-id',
+      'x-arrowgate-subject',
+      'x-arrowgate-decision-id',
+    ];
+    expect(headers).toMatchObject(crossing);
+    expect(Object.keys(headers).toSorted()).toEqual([...names, ...own].toSorted());
+    expect(headers['x-request-id']).toBe(reply.headers['x-request-id'] ?? headers['x-request-id']);
+  });
+
+  it.each(['x-lance-table-location', 'x-service-table-location'])(
+    'keeps a table with %s from the catalog',
+    async (header) => {
+      const before = catalog.seen.length;
+      const line = 'POST /v1/table/prod$new/create';
+      const reply = await ask(line, { body: 'rows', headers: { [header]: 's3://elsewhere/t' } });
+      expect([reply.status, reply.json['code']]).toEqual([403, 15]);
+      expect(catalog.seen).toHaveLength(before);
+    },
+  );
 
   it('leaves answers of the catalog alone', async () => {
     const reply = await ask('POST /v1/table/prod$forbidden/query', { key: reader, body: '' });

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
+import type { Guarded } from '../../src/gateway/backends/remote-guard.ts';
 import { conditionalModel } from '../policy/conditions.ts';
 import { admin, ask, json, start, type Harness, type Reply, type Setup } from './harness.ts';
 
@@ -12,8 +13,21 @@ p, role:describer, /prod/**, describe, allow
 p, role:reader, /prod/hr/**, *, deny
 `;
 
-async function open(setup: Setup = {}): Promise<void> {
-  harness = await start({ policy: POLICY, trustedProxies: ['127.0.0.0/8'], ...setup });
+/** A catalog behind the proxy that is listed as a backend, and refuses bodies that name another object. */
+const listed: Guarded = { name: 'west', prefix: [], trust: new Set(), checksBodies: true };
+
+async function open(setup: Setup = {}, catalog: Guarded | undefined = listed): Promise<void> {
+  harness = await start({
+    policy: POLICY,
+    trustedProxies: ['127.0.0.0/8'],
+    ...setup,
+    gateway: { remoteFor: () => catalog },
+  });
+}
+
+/** Opens a gateway that knows nothing of the catalog behind the proxy. */
+async function openUnlisted(): Promise<void> {
+  harness = await start({ policy: POLICY, trustedProxies: ['127.0.0.0/8'] });
 }
 
 /** Asks as nginx and Traefik do. */
@@ -108,42 +122,103 @@ describe('what a proxy asks about', () => {
 });
 
 describe('what cannot be decided without the body or the answer', () => {
+  const objects = 'its objects stand in the body, and it is not trusted with that';
+  const mode = 'its mode stands in the body, and it is not trusted with that';
+
   it.each([
-    ['GET /v1/table', 'the answer of ListAllTables has to be filtered'],
-    ['GET /v1/namespace/$/list', 'the answer of ListNamespaces has to be filtered'],
-    ['GET /v1/namespace/$/table/list', 'the answer of ListTables has to be filtered'],
+    ['GET /v1/table', 'the answer of ListAllTables has to be filtered, and is not seen here'],
+    [
+      'GET /v1/namespace/$/list',
+      'the answer of ListNamespaces has to be filtered, and is not seen here',
+    ],
+    [
+      'GET /v1/namespace/$/table/list',
+      'the answer of ListTables has to be filtered, and is not seen here',
+    ],
     [
       'POST /v1/table/batch-commit',
-      'the body of BatchCommitTables names the objects that it is about',
+      `BatchCommitTables is not forwarded to the backend west: ${objects}`,
     ],
+    ['POST /v1/table/t/rename', `RenameTable is not forwarded to the backend west: ${objects}`],
     [
-      'POST /v1/table/version/batch-create',
-      'the body of BatchCreateTableVersions names the objects that it is about',
+      'POST /v1/namespace/n/create',
+      `CreateNamespace is not forwarded to the backend west: ${mode}`,
     ],
-    ['POST /v1/table/t/rename', 'the body of RenameTable names the objects that it is about'],
-    ['POST /v1/namespace/n/create', 'the body of CreateNamespace says what else it does'],
-    ['POST /v1/namespace/n/drop', 'the body of DropNamespace says what else it does'],
-    ['POST /v1/table/t/declare', 'the body of DeclareTable says what else it does'],
-    ['POST /v1/table/t/register', 'the body of RegisterTable says what else it does'],
+    ['POST /v1/namespace/n/drop', `DropNamespace is not forwarded to the backend west: ${mode}`],
+    ['POST /v1/table/t/declare', `DeclareTable is not forwarded to the backend west: ${mode}`],
+    ['POST /v1/table/t/register', `RegisterTable is not forwarded to the backend west: ${mode}`],
+    [
+      'POST /v1/table/t/version/create',
+      'CreateTableVersion is not forwarded to the backend west: what it commits stands in the body, and it is not trusted with that',
+    ],
   ])('is refused even to an administrator: %s', async (line, reason) => {
     await open();
     const reply = await asked(line);
-    expect([reply.status, json(reply)['error']]).toEqual([403, `${reason}, and is not seen here`]);
+    expect([reply.status, json(reply)]).toMatchObject([403, { error: reason, code: 15 }]);
     expect(reply.headers['x-arrowgate-decision']).toBe('deny');
   });
 
-  it('is a description that may ask for credentials, without the right to read', async () => {
+  it('is left to a catalog that is trusted with it', async () => {
+    await open({}, { ...listed, trust: new Set(['RenameTable']) });
+    expect((await asked('POST /v1/table/t/rename')).status).toBe(200);
+    expect((await asked('POST /v1/table/t/declare')).status).toBe(403);
+  });
+
+  it.each(['x-lance-table-location', 'X-Service-Table-Location'])(
+    'is a location in the header %s',
+    async (header) => {
+      await open();
+      const line = 'POST /v1/table/t/create';
+      expect((await asked(line)).status).toBe(200);
+      const reply = await asked(line, { ...admin, [header]: 's3://elsewhere/t' });
+      expect([reply.status, json(reply)]).toMatchObject([
+        403,
+        {
+          error: `CreateTable is not forwarded to the backend west: ${header.toLowerCase()} chooses where the table lies, and it is not trusted with that`,
+          code: 15,
+        },
+      ]);
+    },
+  );
+
+  it('is a body of which nobody knows that the catalog holds it against the route', async () => {
+    await openUnlisted();
+    const reader = await of('role:reader');
+    for (const action of ['query', 'count_rows', 'exists']) {
+      const refused = await asked(`POST /v1/table/prod$t/${action}`, reader);
+      expect([refused.status, json(refused)['code']]).toEqual([403, 15]);
+      expect(json(refused)['error']).toMatch(
+        /is forwarded to the backend behind the proxy only for those who may \w+ on \/ and all below: the backend was not seen to refuse a body that names another object than the route$/,
+      );
+      // Whoever may do the same to everything gains nothing by another name.
+      expect((await asked(`POST /v1/table/prod$t/${action}`)).status).toBe(200);
+    }
+    expect((await asked('GET /v1/table/prod$t/version/list', reader)).status).toBe(200);
+  });
+
+  it('is a description that may ask for credentials, without the rights that they give', async () => {
     await open();
     const line = 'POST /v1/table/prod$t/describe';
-    expect((await asked(line, await of('role:reader'))).status).toBe(200);
+    expect((await asked(line)).status).toBe(200);
     const refused = await asked(line, await of('role:describer'));
     expect([refused.status, refused.headers['x-arrowgate-reason']]).toEqual([
       403,
-      'the body of DescribeTable may ask for credentials, which needs the right to read, and is not seen here',
+      'DescribeTable is forwarded to the backend west only for those who may QueryTable on /prod/t: its body can ask for credentials',
     ]);
     expect((await asked('POST /v1/table/prod$t/exists', await of('role:describer'))).status).toBe(
       200,
     );
+  });
+});
+
+describe('a commit rule that route and headers decide', () => {
+  it('holds for what a proxy describes', async () => {
+    await open({
+      commits: 'rules: [{ name: keep, tables: ["/prod/**"], require: { no_drop: true } }]\n',
+    });
+    const reply = await asked('POST /v1/table/prod$t/drop');
+    expect([reply.status, json(reply)['code']]).toEqual([403, 20]);
+    expect((await asked('POST /v1/table/other$t/drop')).status).toBe(200);
   });
 });
 

@@ -127,6 +127,8 @@ export interface Setup {
   readonly model?: string;
   /** The text of `limits.yaml`. */
   readonly limits?: string;
+  /** The text of `commits.yaml`. */
+  readonly commits?: string;
   readonly quota?: Quota;
   readonly trustedProxies?: readonly string[];
   readonly refused?: () => string | undefined;
@@ -202,6 +204,7 @@ async function gatewayOf(setup: Setup, parts: Parts): Promise<Gateway> {
   await writeFile(join(policies, 'model.conf'), setup.model ?? MODEL);
   await writeFile(join(policies, 'policy.csv'), setup.policy ?? POLICY);
   if (setup.limits !== undefined) await writeFile(join(policies, 'limits.yaml'), setup.limits);
+  if (setup.commits !== undefined) await writeFile(join(policies, 'commits.yaml'), setup.commits);
   const snapshot = await loadPolicy(policies);
   const log = pino({ level: 'info' }, { write: (line: string) => void parts.logged.push(line) });
   const keys = new KeyRing(parts.keyPath, ADMIN, () => undefined);

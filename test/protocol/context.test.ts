@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { contextOf } from '../../src/protocol/context.ts';
+import { errorRow } from '../../src/protocol/errors.ts';
 
 describe('the context of a request', () => {
   it('comes from both headers, keys in lower case', () => {
@@ -14,10 +15,17 @@ describe('the context of a request', () => {
     ]);
   });
 
-  it('prefers the service header, whichever comes first', () => {
-    const one = contextOf({ 'x-lance-ctx-a': 'old', 'x-service-ctx-a': 'new' });
-    const other = contextOf({ 'x-service-ctx-a': 'new', 'x-lance-ctx-a': 'old' });
-    expect([one.get('a'), other.get('a'), one.size]).toEqual(['new', 'new', 1]);
+  it('is refused if the two headers of a key differ, whichever comes first', () => {
+    const headers = { 'x-lance-ctx-a': 'old', 'x-service-ctx-a': 'new' };
+    const turned = { 'x-service-ctx-A': 'new', 'x-lance-ctx-a': 'old' };
+    const sentence =
+      'the headers x-service-ctx-a and x-lance-ctx-a have different values; send one of them';
+    for (const each of [headers, turned]) {
+      expect(() => contextOf(each)).toThrow(
+        expect.objectContaining({ message: sentence, row: errorRow('InvalidInput') }),
+      );
+    }
+    expect(contextOf({ 'x-lance-ctx-a': 'one', 'x-service-ctx-a': 'one' }).get('a')).toBe('one');
   });
 
   it('is read as UTF-8', () => {

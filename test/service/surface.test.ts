@@ -444,7 +444,7 @@ describe("the user's headers", () => {
     const reply = await ask('POST /v1/table/ns$t/describe', {
       headers: {
         'x-service-ctx-Team': 'north',
-        'x-lance-ctx-team': 'south',
+        'x-lance-ctx-team': 'north',
         'x-lance-ctx-reason': 'a look',
         'x-service-ctx-api-token': 'hidden',
       },

@@ -188,14 +188,15 @@ export class Catalog {
     return visiblePage(found, 'table', page.limit, permit);
   }
 
-  /** The visible tables of all namespaces, by their ids: paths joined by the delimiter. */
+  /** The visible tables of all namespaces below the root, by their ids: paths joined by the delimiter. */
   async allTablesPage(
     delimiter: string,
     page: PageRequest,
     filter: TableFilter,
     permit: Permit,
+    root: ObjectPath = [],
   ): Promise<Page> {
-    const found = this.#allTables(delimiter, page, filter, permit);
+    const found = this.#allTables({ delimiter, root }, page, filter, permit);
     return visiblePage(found, 'table', page.limit, permit);
   }
 
@@ -243,13 +244,14 @@ export class Catalog {
   }
 
   async *#allTables(
-    delimiter: string,
+    { delimiter, root }: Naming,
     page: PageRequest,
     filter: TableFilter,
     permit: Permit,
   ): AsyncGenerator<readonly Entry[]> {
     const found = walkTables(this.#parts.store, {
       delimiter,
+      root,
       after: page.after,
       chunk: chunkOf(page),
       opens: (path) => permit.sees(path, 'namespace'),
@@ -258,6 +260,12 @@ export class Catalog {
       if (passes(value, filter)) yield [{ name: id, path }];
     }
   }
+}
+
+/** How the ids of tables are made of their paths: below a root, joined by a delimiter. */
+interface Naming {
+  readonly delimiter: string;
+  readonly root: ObjectPath;
 }
 
 /** What the page holds, the name it begins after, and one more to know whether more follow; not so few that someone who sees little reads long. */

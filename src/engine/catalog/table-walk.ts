@@ -7,7 +7,7 @@ import { namespaceKey, namespacesOf, tablesOf } from './keys.ts';
 
 /** A table somewhere in the catalog. */
 export interface FoundTable {
-  /** Its path, joined by the walk's delimiter. */
+  /** Its path below the walk's root, joined by the walk's delimiter. */
   readonly id: string;
   readonly path: ObjectPath;
   readonly value: Uint8Array;
@@ -15,6 +15,8 @@ export interface FoundTable {
 
 export interface WalkOptions {
   readonly delimiter: string;
+  /** The namespace below which tables are looked for, and in which their ids begin; everything without. */
+  readonly root?: ObjectPath | undefined;
   /** Only tables whose id lies beyond this text; it need not be anyone's id. */
   readonly after: string;
   /** How many children are read at once. */
@@ -53,7 +55,7 @@ interface Level {
  */
 export async function* walkTables(store: Store, options: WalkOptions): AsyncGenerator<FoundTable> {
   const walk = new TableWalk(store, options);
-  await walk.open([]);
+  await walk.open(options.root ?? []);
   for (let step = walk.next(); step !== undefined; step = walk.next()) {
     if (step.kind === 'table') yield foundTable(step);
     await walk.proceed(step);
@@ -87,8 +89,9 @@ class TableWalk {
 
   /** Begins with the children of a namespace, where they are not all before the start. */
   async open(path: ObjectPath): Promise<void> {
-    const { delimiter, after, chunk } = this.#options;
-    const prefix = path.map((segment) => segment + delimiter).join('');
+    const { delimiter, root = [], after, chunk } = this.#options;
+    const named = path.slice(root.length);
+    const prefix = named.map((segment) => segment + delimiter).join('');
     const rest = remainder(prefix, after);
     if (rest === undefined) return;
     const level = {

@@ -4,7 +4,7 @@ import { isJsonObject } from '../../protocol/json.ts';
 import { jsonAnswer } from '../answers.ts';
 import { commitFilesOnce, tookNoEffect, type Plan } from '../catalog/commit-loop.ts';
 import type { Seal } from '../catalog/seal.ts';
-import type { Handler } from '../handler.ts';
+import type { Call, Handler } from '../handler.ts';
 import { haveTakenEffect } from '../managed/taken.ts';
 import { letGo, VersionPlan } from '../managed/version-creation.ts';
 import type { Fields } from '../query/fields.ts';
@@ -22,7 +22,7 @@ interface NamedStep extends BatchStep {
 export function batchCommitTables(parts: ManagedParts): Handler {
   return async (call) => {
     const steps = entriesOf(call.body['operations']).map((fields, index) =>
-      stepOf({ ...parts, rules: call.rules }, fields, `operations[${index}]`),
+      stepOf({ ...parts, rules: call.rules }, call, fields, `operations[${index}]`),
     );
     checkApart(steps);
     for (const step of steps) step.ask(call.permit);
@@ -76,7 +76,7 @@ async function committed(
   }
 }
 
-function stepOf(parts: StepParts, fields: Fields, part: string): NamedStep {
+function stepOf(parts: StepParts, call: Call, fields: Fields, part: string): NamedStep {
   const kinds = Object.keys(batchSteps).filter((kind) => isJsonObject(fields[kind] ?? null));
   const [kind, ...others] = kinds;
   if (kind === undefined || others.length > 0) {
@@ -87,7 +87,7 @@ function stepOf(parts: StepParts, fields: Fields, part: string): NamedStep {
   }
   const inner = fields[kind] ?? null;
   const said = isJsonObject(inner) ? inner : {};
-  const path = pathField(said, `${part}.${kind}`);
+  const path = pathField(call, said, `${part}.${kind}`);
   return { kind, ...batchSteps[kind]!(parts, path, said) };
 }
 

@@ -1,9 +1,10 @@
 import type { CommitSummary } from '../../protocol/commit-summary.ts';
+import { rootedPath } from '../../protocol/database.ts';
 import { CatalogError } from '../../protocol/errors.ts';
 import { checkPath, type ObjectPath } from '../../protocol/identifier.ts';
 import { isJsonObject, type JsonValue } from '../../protocol/json.ts';
 import { jsonAnswer } from '../answers.ts';
-import type { Handler } from '../handler.ts';
+import type { Call, Handler } from '../handler.ts';
 import type { PlannedVersion } from '../managed/version-creation.ts';
 import { textField, type Fields } from '../query/fields.ts';
 import { lanceJudge } from '../rules/lance-judge.ts';
@@ -21,7 +22,7 @@ export function batchCreateVersions(parts: ManagedParts): Handler {
   return async (call) => {
     const { operation } = call.request;
     const requests = entriesOf(call.body['entries']).map((entry, index) =>
-      versionRequest(pathField(entry, `entries[${index}]`), entry, branchField(entry)),
+      versionRequest(pathField(call, entry, `entries[${index}]`), entry, branchField(entry)),
     );
     for (const { path, branch } of requests) {
       call.permit.require(operation.name, path, ...named(branch));
@@ -52,13 +53,17 @@ export function batchSummary(summaries: readonly CommitSummary[]): CommitSummary
 }
 
 /** The table that a part of a body names. @throws CatalogError InvalidInput. */
-export function pathField(fields: Fields, part: string): ObjectPath {
+export function pathField(
+  { request }: Pick<Call, 'request'>,
+  fields: Fields,
+  part: string,
+): ObjectPath {
   const id = fields['id'];
   const path = Array.isArray(id) ? id.filter((segment) => typeof segment === 'string') : [];
   if (path.length === 0)
     throw new CatalogError('InvalidInput', `${part} must name a table by its id`);
   checkPath(path);
-  return path;
+  return rootedPath(request, path);
 }
 
 /** The branch that a part of a body names, `main` by any of its names. */

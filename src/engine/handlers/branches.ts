@@ -33,6 +33,10 @@ async function createBranch(parts: TagParts, call: Call): Promise<Answer> {
   const version = countField(call.body, 'from_version') ?? undefined;
   // Rights may differ from branch to branch: neither is named by the route.
   for (const branch of [name, from]) call.permit.require(operation.name, object, branch);
+  // Whoever reads the new branch reads the rows of the other.
+  if (call.permit.holds('QueryTable', object, name)) {
+    call.permit.require('QueryTable', object, from);
+  }
   const origin = async (table: TableRecord): Promise<BranchOrigin> => {
     const chain = await tables.chain(table, from);
     const number = version ?? (await tables.version(table, undefined, chain)).content.version;

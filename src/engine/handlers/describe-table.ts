@@ -1,3 +1,4 @@
+import { namedPath } from '../../protocol/database.ts';
 import { pathToFileURL } from 'node:url';
 import type { Schema } from 'apache-arrow';
 import { schemaToJson, type JsonSchema, type Vocabulary } from '../../arrow/json-schema.ts';
@@ -72,7 +73,7 @@ function common(call: Call, table: TableRecord): object {
   const { object } = call.request;
   return {
     table: object.at(-1),
-    namespace: object.slice(0, -1),
+    namespace: namedPath(call.request, object).slice(0, -1),
     properties: table.properties,
     is_only_declared: table.kind === 'declared',
   };

@@ -1,4 +1,5 @@
 import type { Answer } from '../../protocol/backend.ts';
+import { namedPath } from '../../protocol/database.ts';
 import { jsonAnswer } from '../answers.ts';
 import type { Call, HandlerTable } from '../handler.ts';
 import type { JobSpec, TransactionRecord, TransactionStatus } from '../jobs/transaction.ts';
@@ -52,7 +53,7 @@ async function listJobs(parts: TransactionParts, limit: number, call: Call): Pro
 function listed({ request }: Call, { record, path }: PlacedTransaction): object {
   return {
     job_id: record.id,
-    table: path.join(request.delimiter),
+    table: namedPath(request, path).join(request.delimiter),
     job_type: record.job.type,
     state: states[record.status],
     created_at_millis: record.createdMillis,
@@ -62,7 +63,7 @@ function listed({ request }: Call, { record, path }: PlacedTransaction): object 
 async function describeJob(parts: TransactionParts, call: Call): Promise<Answer> {
   const { record, path } = await requireJob(parts, call, 'DescribeJob');
   const { id, status, job, createdMillis, failure } = record;
-  const table = path.join(call.request.delimiter);
+  const table = namedPath(call.request, path).join(call.request.delimiter);
   const { branch, column, where } = job;
   const described = {
     job_state: states[status],

@@ -1,3 +1,5 @@
+import { isDatabaseRoot } from '../../protocol/database.ts';
+import { CatalogError } from '../../protocol/errors.ts';
 import type { Answer } from '../../protocol/backend.ts';
 import { askForMode } from '../ask.ts';
 import { emptyAnswer, jsonAnswer, pageAnswer } from '../answers.ts';
@@ -31,6 +33,7 @@ export function namespaceHandlers(
 
 async function create(catalog: Catalog, call: Call): Promise<Answer> {
   const mode = choiceField(call, 'mode');
+  if (mode === 'overwrite') requireNoRoot(call);
   askForMode(call, mode);
   const answer = ({ properties }: NamespaceRecord): Answer =>
     jsonAnswer(call, { properties }, { mode });
@@ -63,6 +66,7 @@ async function describe(catalog: Catalog, call: Call): Promise<Answer> {
 }
 
 async function drop(catalog: Catalog, tables: TableView, call: Call): Promise<Answer> {
+  requireNoRoot(call);
   const behavior = choiceField(call, 'behavior');
   const options = {
     skip: choiceField(call, 'mode') === 'skip',
@@ -82,6 +86,12 @@ async function drop(catalog: Catalog, tables: TableView, call: Call): Promise<An
   const { request, permit, once } = call;
   const seal = once.seal(answer);
   return answer(await catalog.dropNamespace(request.object, options, permit, seal));
+}
+
+/** The root of a database stays, as the root of the catalog does. */
+function requireNoRoot({ request }: Call): void {
+  if (!isDatabaseRoot(request, request.object)) return;
+  throw new CatalogError('InvalidInput', 'the root namespace of a database cannot be dropped');
 }
 
 /** The namespace of a request, of which the answer is made alone. */

@@ -1,4 +1,5 @@
 import type { Answer } from '../../protocol/backend.ts';
+import { rootedPath } from '../../protocol/database.ts';
 import type { ObjectPath } from '../../protocol/identifier.ts';
 import type { JsonValue } from '../../protocol/json.ts';
 import { jsonAnswer } from '../answers.ts';
@@ -33,10 +34,8 @@ export async function renameTable(catalog: Catalog, tables: Tables, call: Call):
 function targetOfBody(call: Call): ObjectPath {
   const name = textField(call.body, 'new_table_name') ?? '';
   const namespace = call.body['new_namespace_id'];
-  return [
-    ...(Array.isArray(namespace) ? texts(namespace) : call.request.object.slice(0, -1)),
-    name,
-  ];
+  if (Array.isArray(namespace)) return rootedPath(call.request, [...texts(namespace), name]);
+  return [...call.request.object.slice(0, -1), name];
 }
 
 function texts(values: readonly JsonValue[]): readonly string[] {

@@ -29,10 +29,10 @@ export class SaidAnswers {
   }
 
   of(call: Call, described: Described): Answer {
-    const { object, dialect } = call.request;
+    const { object, dialect, root = [] } = call.request;
     const { table, snapshot, withUri } = described;
     // Names hold no control character.
-    const name = object.join('\0');
+    const name = `${root.length} ${object.join('\0')}`;
     const last = this.#last.get(snapshot);
     if (last?.table === table && last.name === name) {
       if (last.dialect === dialect && last.withUri === withUri) return last.answer;

@@ -31,6 +31,6 @@ async function listAllTables(catalog: Catalog, pageLimit: number, call: Call): P
   if (request.dialect === 'lancedb') return listTables(catalog, pageLimit, call);
   const page = pageParameters(call, pageLimit);
   const filter = { declared: flagField(call.body, 'include_declared', true) };
-  const tables = await catalog.allTablesPage(request.delimiter, page, filter, permit);
+  const tables = await catalog.allTablesPage(request.delimiter, page, filter, permit, request.root);
   return pageAnswer(call, 'tables', tables);
 }

@@ -2,12 +2,13 @@ import type { Answer } from '../../protocol/backend.ts';
 import { jsonAnswer } from '../answers.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { JudgeTable } from '../catalog/judge-table.ts';
-import type { Stored, TableRecord } from '../catalog/records.ts';
+import type { Stored, TableRecord, TagRecord } from '../catalog/records.ts';
 import type { Call, Handler, HandlerTable } from '../handler.ts';
 import { branchParameter } from '../parameters.ts';
 import { countField, textField } from '../query/fields.ts';
 import { judgeAside } from '../rules/place-judge.ts';
 import type { Branches } from '../table/branches.ts';
+import { MAIN } from '../table/chain.ts';
 import type { Tables } from '../table/tables.ts';
 import type { TagMove, Tags } from '../table/tags.ts';
 import { placeSummary } from './commit-summary.ts';
@@ -37,7 +38,9 @@ export function tagHandlers(parts: TagParts): HandlerTable {
     UpdateTableTag: async (call) => {
       const answer = tagged(call, 'update_tag');
       const judge = judgeOf(call, 'update_tag');
-      await tags.update({ ...moveOf(parts, call), judge, seal: call.once.seal(() => answer) });
+      const permitted = (tag: TagRecord) => requireTagBranch(call, tag, branchParameter(call));
+      const seal = call.once.seal(() => answer);
+      await tags.update({ ...moveOf(parts, call), permitted, judge, seal });
       return answer;
     },
     DeleteTableTag: async (call) => {
@@ -45,7 +48,8 @@ export function tagHandlers(parts: TagParts): HandlerTable {
       const table = () => writtenTable(parts, call);
       const judge = judgeOf(call, 'delete_tag');
       const seal = call.once.seal(() => answer);
-      await tags.remove({ name: nameOf(call), table, judge, seal });
+      const permitted = (tag: TagRecord) => requireTagBranch(call, tag);
+      await tags.remove({ name: nameOf(call), table, permitted, judge, seal });
       return answer;
     },
   };
@@ -58,9 +62,20 @@ export function tagVersion({
 }: Pick<TagParts, 'tags'> & { readonly catalog: Pick<Catalog, 'requireTable'> }): Handler {
   return async (call) => {
     const table = (await writtenTable({ catalog }, call)).content;
-    const { version, branch } = await tags.require(table.id, nameOf(call));
+    const tag = await tags.require(table.id, nameOf(call));
+    requireTagBranch(call, tag);
+    const { version, branch } = tag;
     return jsonAnswer(call, { version, branch: branch ?? undefined });
   };
+}
+
+/**
+ * Asks for the operation on the branch that a tag is on, unless that branch was asked for already.
+ * @throws CatalogError PermissionDenied.
+ */
+function requireTagBranch({ request, permit }: Call, tag: TagRecord, asked?: string): void {
+  const branch = tag.branch ?? MAIN;
+  if (branch !== asked) permit.require(request.operation.name, request.object, branch);
 }
 
 function moveOf(parts: TagParts, call: Call): TagMove {

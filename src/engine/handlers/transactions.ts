@@ -1,5 +1,6 @@
 import { canonicalPath } from '../../protocol/identifier.ts';
 import type { Answer } from '../../protocol/backend.ts';
+import { namedPath } from '../../protocol/database.ts';
 import { jsonAnswer, type AnswerNotes } from '../answers.ts';
 import type { Call, HandlerTable } from '../handler.ts';
 import type { TransactionRecord } from '../jobs/transaction.ts';
@@ -47,7 +48,10 @@ function transactionAnswer(
   notes: AnswerNotes = {},
 ): Answer {
   const { status } = record;
-  const properties = { ...record.properties, ...ownProperties(record, canonicalPath(path)) };
+  const properties = {
+    ...record.properties,
+    ...ownProperties(record, canonicalPath(namedPath(call.request, path))),
+  };
   return jsonAnswer(call, { status, properties }, { objects: [path], ...notes });
 }
 

@@ -34,9 +34,11 @@ export function askedDigest(
   body: Readonly<Record<string, JsonValue>>,
   bodyDigest?: string,
 ) {
-  const { operation, target, indexName, query, headers } = request;
+  const { operation, target, indexName, query, headers, root = [] } = request;
   const { identity: _, ...asked } = body;
   const said = {
+    // What a repeat is answered calls objects as the first request did.
+    ...(root.length > 0 && { root: [...root] }),
     target: target ?? null,
     index: indexName ?? null,
     query: [...query]

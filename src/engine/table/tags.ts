@@ -30,6 +30,8 @@ export interface TagChange {
   readonly name: string;
   readonly table: () => Promise<Stored<TableRecord>>;
   readonly seal?: Seal<unknown> | undefined;
+  /** Asked about the tag as it is now, if there is one, before anything is said of it. */
+  readonly permitted?: ((tag: TagRecord) => void) | undefined;
   /** Asked once it is known that the change can be made. */
   readonly judge?: JudgeTable | undefined;
 }
@@ -119,7 +121,7 @@ export class Tags {
 
   /** One conditional commit; a step that is nothing says that it has taken effect already. */
   async #change(
-    { name, table, seal, judge }: TagChange,
+    { name, table, seal, permitted, judge }: TagChange,
     step: (
       table: TableRecord,
       tag: Stored<TagRecord> | undefined,
@@ -129,6 +131,7 @@ export class Tags {
     await commitLoop<null>({ committer: this.#committer, seal }, async (doubt) => {
       const current = await table();
       const tag = await this.#read(current.content.id, name);
+      if (tag !== undefined) permitted?.(tag.content);
       const next = await step(current.content, tag, doubt);
       if (next === undefined) return { kind: 'done', result: null };
       await judge?.(current.content);

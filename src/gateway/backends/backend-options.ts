@@ -17,6 +17,8 @@ export interface RemoteOptions {
   readonly prefix: ObjectPath;
   /** Sent in `x-api-key`, or as `Authorization` when it begins with `Bearer `. */
   readonly credential: string | undefined;
+  /** The database of it that is used: its `x-lancedb-database`. */
+  readonly database?: string | undefined;
   /** Operations that it guards itself, though their objects or modes stand in the body. */
   readonly trust: ReadonlySet<OperationName>;
   /** A `total` of 0 is no limit. */

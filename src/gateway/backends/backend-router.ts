@@ -61,6 +61,12 @@ export class BackendRouter implements Backend {
     return this.#routeOf(aim)?.backend.name;
   }
 
+  /** The remote backend that a request is for; undefined when it is for none. */
+  remoteFor(aim: Aim): RemoteBackend | undefined {
+    const backend = this.#routeOf(aim)?.backend;
+    return this.remotes.find((remote) => remote === backend);
+  }
+
   /** What keeps all of it from serving: a remote backend that is away does not, while another answers. */
   async health(): Promise<string | undefined> {
     if (this.#embedded !== undefined) return this.#embedded.backend.health();

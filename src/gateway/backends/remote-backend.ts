@@ -26,7 +26,7 @@ import type { Forwarded } from './forwarded-request.ts';
 import { Forwarder } from './forwarder.ts';
 import { answerOf } from './remote-answer.ts';
 import { guard, type Guarded } from './remote-guard.ts';
-import { credentialHeader, headersOut } from './remote-headers.ts';
+import { credentialHeader, databaseHeader, headersOut } from './remote-headers.ts';
 import { meantListing, visibleListing, withoutBody, type PageTokens } from './remote-listing.ts';
 import { RemoteMonitor } from './remote-monitor.ts';
 import { remotePath } from './remote-path.ts';
@@ -53,7 +53,8 @@ export class RemoteBackend implements Backend, Guarded {
   readonly options: RemoteOptions;
   readonly #breaker: CircuitBreaker;
   readonly #forwarder: Forwarder;
-  readonly #credential: Readonly<Record<string, string>>;
+  /** Its credential and its database. */
+  readonly #own: Readonly<Record<string, string>>;
   readonly #monitor: RemoteMonitor;
   readonly #pageTokens: PageTokens = { kind: undefined };
 
@@ -62,7 +63,7 @@ export class RemoteBackend implements Backend, Guarded {
     this.options = options;
     this.#breaker = new CircuitBreaker({ name, ...breaker });
     this.#forwarder = new Forwarder(options);
-    this.#credential = credentialHeader(credential);
+    this.#own = { ...credentialHeader(credential), ...databaseHeader(options) };
     this.#monitor = new RemoteMonitor({
       name,
       log,
@@ -173,9 +174,9 @@ export class RemoteBackend implements Backend, Guarded {
 
   #headersOf(request: CatalogRequest, permit: Permit, via: string): Record<string, string> {
     // One object from the beginning to the end: each copy would be made for each request.
-    const headers = headersOut(request.headers);
+    const headers = headersOut(request.headers, request.operation);
     addTraceContext(headers, request, permit.decisionId);
-    for (const name in this.#credential) headers[name] = this.#credential[name]!;
+    for (const name in this.#own) headers[name] = this.#own[name]!;
     headers['x-request-id'] = request.requestId;
     headers['via'] = via;
     if (hasBody(request)) {

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { CatalogRequest } from '../../protocol/backend.ts';
 import { branchOfRoute, mayNameBranch } from '../../protocol/branch.ts';
 import { CatalogError } from '../../protocol/errors.ts';
@@ -17,24 +18,48 @@ export interface Guarded {
   readonly checksBodies: boolean;
 }
 
-type Rule = (request: CatalogRequest, permit: Permit, backend: Guarded) => void;
+/** What of a request it is judged by. */
+export type GuardedRequest = Pick<
+  CatalogRequest,
+  'operation' | 'object' | 'root' | 'query' | 'headers' | 'method' | 'unmeasured'
+>;
+
+type Rule = (request: GuardedRequest, permit: Permit, backend: Guarded) => void;
 
 /**
- * Refuses what a remote backend would decide without asking: it gets the route
+ * Refuses what a backend elsewhere, remote or behind a proxy that asks at `/authorize`, would decide
+ * without asking: it gets the route
  * and the headers as they were judged, but what stands in the body only it
  * reads. Operations that the configuration trusts it with are let through, but
  * for a branch: of that the backend knows no lines.
  * @throws CatalogError Unsupported where nobody could be let through; PermissionDenied
  */
-export function guard(request: CatalogRequest, permit: Permit, backend: Guarded): void {
+export function guard(request: GuardedRequest, permit: Permit, backend: Guarded): void {
   branchesOfBody(request, permit, backend);
+  databases(request, backend);
   if (backend.trust.has(request.operation.name)) return;
   for (const rule of rules) rule(request, permit, backend);
 }
 
 const rules: readonly Rule[] = [objectsOfBody, commits, modesOfBody, locations, mismatches];
 
-function objectsOfBody({ operation }: CatalogRequest, _: Permit, backend: Guarded): void {
+/**
+ * Names in a body begin at the root of the request's database. A backend reads them from its own root,
+ * so they must be the same, or the body must name nothing that is acted upon.
+ */
+function databases(request: GuardedRequest, backend: Guarded): void {
+  const { operation, root = [] } = request;
+  if (root.length === 0 || isDeepStrictEqual(root, backend.prefix)) return;
+  const lists = operation.object === 'root';
+  const unread = operation.body === 'json' && hasBody(request) && !backend.checksBodies;
+  if (!lists && !unread && operation.objectsInBody === undefined) return;
+  throw new CatalogError(
+    'Unsupported',
+    `${operation.name} is not forwarded to the backend ${backend.name} in a database: its names do not begin at the root of the database`,
+  );
+}
+
+function objectsOfBody({ operation }: GuardedRequest, _: Permit, backend: Guarded): void {
   const { object, objectsInBody } = operation;
   const named = object === 'root' || (namesObject(operation) && object !== 'transaction');
   if (named && objectsInBody === undefined) return;
@@ -45,7 +70,7 @@ function objectsOfBody({ operation }: CatalogRequest, _: Permit, backend: Guarde
  * Nobody asks again once the body has named a branch, also one that differs from that of
  * the query: so the lines that decide must come to the same on any.
  */
-function branchesOfBody(request: CatalogRequest, permit: Permit, { name }: Guarded): void {
+function branchesOfBody(request: GuardedRequest, permit: Permit, { name }: Guarded): void {
   const { operation, object, query } = request;
   if (!mayNameBranch(operation)) return;
   if (!hasBody(request)) {
@@ -59,13 +84,13 @@ function branchesOfBody(request: CatalogRequest, permit: Permit, { name }: Guard
 }
 
 /** A new version is a file that somebody staged; who may name which, only its backend can tell. */
-function commits({ operation }: CatalogRequest, _: Permit, backend: Guarded): void {
+function commits({ operation }: GuardedRequest, _: Permit, backend: Guarded): void {
   if (operation.name !== 'CreateTableVersion') return;
   throw untrusted(operation.name, backend, 'what it commits stands in the body');
 }
 
 /** Of a description the body can ask credentials for; who holds all rights that these could give may have any. */
-function modesOfBody(request: CatalogRequest, permit: Permit, backend: Guarded): void {
+function modesOfBody(request: GuardedRequest, permit: Permit, backend: Guarded): void {
   const { operation, object } = request;
   if (operation.modeIn !== 'body') return;
   if (operation.name !== 'DescribeTable') {
@@ -81,14 +106,14 @@ function modesOfBody(request: CatalogRequest, permit: Permit, backend: Guarded):
 
 const placing = ['x-service-table-location', 'x-lance-table-location'];
 
-function locations({ operation, headers }: CatalogRequest, _: Permit, backend: Guarded): void {
+function locations({ operation, headers }: GuardedRequest, _: Permit, backend: Guarded): void {
   const chosen = placing.find((header) => headers[header] !== undefined);
   if (chosen === undefined || !operation.headers.includes(chosen)) return;
   throw untrusted(operation.name, backend, `${chosen} chooses where the table lies`);
 }
 
 /** Whoever may do the same to everything gains nothing by naming something else in the body. */
-function mismatches(request: CatalogRequest, permit: Permit, backend: Guarded): void {
+function mismatches(request: GuardedRequest, permit: Permit, backend: Guarded): void {
   const { operation } = request;
   // The body of a listing stays here.
   if (operation.access === 'list' || operation.body === 'arrow') return;
@@ -113,7 +138,7 @@ function untrusted(name: OperationName, backend: Guarded, why: string): CatalogE
 function unguarded(
   lacking: Action,
   object: ObjectPath,
-  request: CatalogRequest,
+  request: GuardedRequest,
   backend: Guarded,
   why: string,
 ): CatalogError {

@@ -1,19 +1,20 @@
+import type { Operation } from '../../protocol/operation.ts';
+import type { RemoteOptions } from './backend-options.ts';
+import { crossingHeaders, tableHeaders } from './crossing-headers.ts';
+
 /** The headers of a message, their names in lower case. */
 export type Fields = Readonly<Record<string, string | readonly string[] | undefined>>;
 
-/** What of a request's headers a backend gets; everything else stays here, credentials first. */
-const passedOn: ReadonlySet<string> = new Set([
-  'accept',
-  'content-length',
-  'content-range',
-  'content-type',
-  'phalanx-version',
-  'range',
-  'user-agent',
-]);
-
-/** Context, freshness, and the fields of a request that stand in headers. */
-const passedOnPrefixes = ['x-service-', 'x-lance-', 'x-lancedb-'];
+/** Names and prefixes of the client's headers that a backend gets, from the one table of them. */
+const fromClient = crossingHeaders.filter(({ source }) => source === 'client');
+const passedOn: ReadonlySet<string> = new Set(
+  fromClient
+    .map(({ name }) => name)
+    .filter((name) => !name.endsWith('*') && !tableHeaders.includes(name)),
+);
+const passedOnPrefixes = fromClient
+  .filter(({ name }) => name.endsWith('*'))
+  .map(({ name }) => name.slice(0, -1));
 
 /** What of an answer's headers a client gets. */
 const passedBack: ReadonlySet<string> = new Set([
@@ -29,9 +30,17 @@ const passedBack: ReadonlySet<string> = new Set([
 
 const passedBackPrefixes = ['x-lance-', 'x-lancedb-'];
 
-/** The headers of a request that a backend gets. */
-export function headersOut(headers: Fields): Record<string, string> {
-  return chosen(headers, passedOn, passedOnPrefixes);
+/** The client's headers that a backend gets for an operation. */
+export function headersOut(headers: Fields, operation: Operation): Record<string, string> {
+  const kept = chosen(headers, passedOn, passedOnPrefixes);
+  if (operation.name !== 'CreateTable') return kept;
+  for (const name of tableHeaders) {
+    const value = headers[name];
+    if (typeof value === 'string' && hopOf(headers.connection)?.has(name) !== true) {
+      kept[name] = value;
+    }
+  }
+  return kept;
 }
 
 /** The headers of a backend's answer that the client gets, save the type and length of its body. */
@@ -65,6 +74,16 @@ function hopOf(connection: Fields[string]): ReadonlySet<string> | undefined {
     return undefined;
   }
   return new Set(connection.split(',').map((name) => name.trim().toLowerCase()));
+}
+
+/** Selects a database of a backend that has several. */
+const DATABASE = 'x-lancedb-database';
+
+/** The header that selects the backend's database, if its configuration names one. */
+export function databaseHeader({
+  database,
+}: Pick<RemoteOptions, 'database'>): Readonly<Record<string, string>> {
+  return database === undefined ? {} : { [DATABASE]: database };
 }
 
 /** The header that carries a backend's own credential. */

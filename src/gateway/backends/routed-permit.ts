@@ -12,17 +12,23 @@ export interface Territory {
 }
 
 /**
- * The permit of a request to one of several backends. What another of them
- * serves is not to be found there: it is neither shown nor touched, even if
- * something of that name once came to lie there.
+ * The permit of a request that reaches a part of the catalog: what one of several backends serves, or
+ * a database. Everything else is not to be found there: it is neither shown nor touched.
  */
 export class RoutedPermit implements Permit {
   readonly #permit: Permit;
   readonly #territory: Territory;
+  readonly #elsewhere: string;
 
-  constructor(permit: Permit, territory: Territory) {
+  /** @param elsewhere What is said of an object that is not reached. */
+  constructor(
+    permit: Permit,
+    territory: Territory,
+    elsewhere = 'is served by another backend than what the route names',
+  ) {
     this.#permit = permit;
     this.#territory = territory;
+    this.#elsewhere = elsewhere;
   }
 
   get principal(): Principal {
@@ -36,10 +42,7 @@ export class RoutedPermit implements Permit {
   require(action: Action, object: ObjectPath, branch?: string): void {
     this.#permit.require(action, object, branch);
     if (this.#territory.serves(object)) return;
-    throw new CatalogError(
-      'InvalidInput',
-      `${canonicalPath(object)} is served by another backend than what the route names`,
-    );
+    throw new CatalogError('InvalidInput', `${canonicalPath(object)} ${this.#elsewhere}`);
   }
 
   holds(action: Action, object: ObjectPath, branch?: string): boolean {

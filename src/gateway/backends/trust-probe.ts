@@ -3,7 +3,7 @@ import type { RemoteOptions } from './backend-options.ts';
 import type { WhenGone } from './exchange.ts';
 import { ExchangeFault } from './exchange-fault.ts';
 import type { Forwarder } from './forwarder.ts';
-import { credentialHeader } from './remote-headers.ts';
+import { credentialHeader, databaseHeader } from './remote-headers.ts';
 
 /** What a backend answered to a probe. */
 export interface Probe {
@@ -68,6 +68,7 @@ export class TrustProbe {
     const body = Buffer.from(JSON.stringify(fields));
     const headers = {
       ...credential,
+      ...databaseHeader(this.#options),
       accept: 'application/json',
       'content-type': 'application/json',
       'content-length': String(body.byteLength),

@@ -3,6 +3,7 @@ import type { PolicySnapshot } from '../../policy/snapshot.ts';
 import { CatalogError } from '../../protocol/errors.ts';
 import { canonicalPath } from '../../protocol/identifier.ts';
 import type { Action } from '../../protocol/operation.ts';
+import type { Guarded } from '../backends/remote-guard.ts';
 import { judgeNeed } from '../need-verdict.ts';
 import { needsOf } from '../needs.ts';
 import { SnapshotPermit } from '../permit.ts';
@@ -46,18 +47,18 @@ export function replayedVerdict(
   return { allowed: true, rule: first?.rule ?? null, reason: first?.reason ?? '', ...own };
 }
 
+/** What decided of the catalog behind the proxy is not recorded: replay assumes the best of it. */
+const assumed: Guarded = {
+  name: 'behind the proxy',
+  prefix: [],
+  trust: new Set(),
+  checksBodies: true,
+};
+
 /** Why a request that is only described is refused although the policy allows it. */
-function unseenReason(
-  { asking, rights }: RecordedQuestion,
-  permit: SnapshotPermit,
-): string | undefined {
-  const [first] = rights;
+function unseenReason({ asking }: RecordedQuestion, permit: SnapshotPermit): string | undefined {
   try {
-    // The only right that such a request asks for is that on the target of its route.
-    refuseUnseen({
-      route: first === undefined ? asking : { ...asking, target: first.object },
-      permit,
-    });
+    refuseUnseen({ route: asking, permit, method: 'POST', headers: {} }, assumed);
     return undefined;
   } catch (error) {
     if (error instanceof CatalogError) return error.message;

@@ -565,10 +565,12 @@ describe('rights', () => {
     expect(await asked('branches/create', { name: 'dev' })).toEqual([
       'CreateTableBranch /t@dev',
       'CreateTableBranch /t@main',
+      'QueryTable /t@main',
     ]);
     expect(await asked('branches/create', { name: 'next', from_branch: 'dev' })).toEqual([
       'CreateTableBranch /t@next',
       'CreateTableBranch /t@dev',
+      'QueryTable /t@dev',
     ]);
     expect(await asked('branches/delete', { name: 'next' })).toEqual(['DeleteTableBranch /t@next']);
     expect(await asked('query', { vector: [], branch: 'dev' })).toEqual(['QueryTable /t@dev']);

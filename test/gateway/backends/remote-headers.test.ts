@@ -4,6 +4,8 @@ import {
   headersBack,
   headersOut,
 } from '../../../src/gateway/backends/remote-headers.ts';
+import { crossingHeaders } from '../../../src/gateway/backends/crossing-headers.ts';
+import { operations } from '../../../src/protocol/operations.ts';
 import { addTraceContext, type Traced } from '../../../src/gateway/backends/trace-context.ts';
 
 describe('The headers that a backend gets', () => {
@@ -17,7 +19,10 @@ describe('The headers that a backend gets', () => {
     'user-agent': 'x',
     'x-service-ctx-a': '1',
     'x-lance-ctx-b': '2',
+    'x-request-timeout-ms': '5',
     'x-lancedb-min-version': '3',
+    'x-lancedb-min-timestamp': '2026-01-01T00:00:00Z',
+    'x-lancedb-min-read-version': '2',
   };
 
   it('are those that are known, and no credential, cookie or word of another hop', () => {
@@ -30,6 +35,15 @@ describe('The headers that a backend gets', () => {
       'x-forwarded-for': '::1',
       forwarded: 'for=x',
       'x-unknown': '1',
+      'x-http-method-override': 'GET',
+      'x-lancedb-database': 'other',
+      'x-lancedb-database-prefix': 'hr',
+      'x-lancedb-user-id': 'user:admin',
+      'x-lancedb-future': '1',
+      'x-lance-future': '1',
+      'x-service-future': '1',
+      'x-lance-table-location': 's3://elsewhere',
+      'x-service-table-properties': '{}',
       te: 'trailers',
       upgrade: 'h2c',
       'keep-alive': 'timeout=5',
@@ -37,12 +51,38 @@ describe('The headers that a backend gets', () => {
       expect: '100-continue',
       host: 'gateway',
     };
-    expect(headersOut({ ...kept, ...lost })).toEqual(kept);
+    expect(headersOut({ ...kept, ...lost }, operations.QueryTable)).toEqual(kept);
+  });
+
+  it('are those of the table for the operation that has them', () => {
+    const own = {
+      'x-lance-table-location': 'l',
+      'x-lance-table-properties': '{}',
+      'x-service-table-location': 'l',
+      'x-service-table-properties': '{}',
+    };
+    expect(headersOut(own, operations.CreateTable)).toEqual(own);
+    expect(headersOut(own, operations.DeclareTable)).toEqual({});
+    expect(
+      headersOut({ ...own, connection: 'x-lance-table-location' }, operations.CreateTable),
+    ).not.toHaveProperty('x-lance-table-location');
+  });
+
+  it('are those of the table of headers, each once', () => {
+    const names = crossingHeaders.map(({ name }) => name);
+    expect(new Set(names).size).toBe(names.length);
+    const sent = Object.fromEntries(names.map((name) => [name.replace('*', 'k'), '1']));
+    const made = crossingHeaders.filter(({ source }) => source === 'gateway');
+    const expected = { ...sent };
+    for (const { name } of made) delete expected[name];
+    expect(headersOut(sent, operations.CreateTable)).toEqual(expected);
   });
 
   it('are without those that Connection names', () => {
     const { 'x-service-ctx-a': _, ...rest } = kept;
-    expect(headersOut({ ...kept, connection: 'Keep-Alive, X-Service-Ctx-A' })).toEqual(rest);
+    expect(
+      headersOut({ ...kept, connection: 'Keep-Alive, X-Service-Ctx-A' }, operations.QueryTable),
+    ).toEqual(rest);
   });
 });
 
