@@ -80,7 +80,7 @@ async function* counting(
 }
 
 function isDamage(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && /^Z_/.test(String(error.code));
+  return error instanceof Error && 'code' in error && String(error.code).startsWith('Z_');
 }
 
 function notGzip(): CatalogError {

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import type { StreamMeter } from '../../arrow/stream-reader.ts';
 import type { RequestBudget } from '../../protocol/budget.ts';
 import { CatalogError } from '../../protocol/errors.ts';
@@ -18,6 +19,7 @@ export class RequestMemory {
   readonly bytes: number;
   readonly #waitMillis: number;
   #held = 0;
+  #turn: Promise<void> = Promise.resolve();
   readonly #waiters: Waiter[] = [];
 
   /**
@@ -32,6 +34,12 @@ export class RequestMemory {
   /** Bytes that are held now. */
   get held(): number {
     return this.#held;
+  }
+
+  /** Resolves in a turn of the event loop of its own: long work of several requests would follow in one. */
+  turn(): Promise<void> {
+    this.#turn = this.#turn.then(() => setImmediate());
+    return this.#turn;
   }
 
   /** Takes memory that a request must have at once. */
@@ -133,6 +141,10 @@ export class BodyMeter implements StreamMeter {
 
   addRows(rows: number): void {
     this.#budget.addRows(rows);
+  }
+
+  turn(): Promise<void> {
+    return this.#memory.turn();
   }
 
   /** Gives back all that is held. */
