@@ -49,7 +49,7 @@ interface StatementCall {
 }
 
 /** The statement of a request. */
-export function statementOf({ request, permit, threads = undefined }: StatementCall): Statement {
+export function statementOf({ request, permit, threads }: StatementCall): Statement {
   const { budget, signal } = request;
   return {
     now: momentNow(),
