@@ -9,6 +9,7 @@ import { fullDisk, isFullDisk } from './full-disk.ts';
 import type { Basis, Call, Handler, HandlerTable } from './handler.ts';
 import { questionOf, type KnownAnswers } from './known-answers.ts';
 import { digestOf } from './once/request-digest.ts';
+import type { FormulaThreads } from './query/statement.ts';
 import { unrepeatable } from './once/once.ts';
 import type { Repeats } from './once/repeats.ts';
 import { namedBranch } from './parameters.ts';
@@ -19,6 +20,8 @@ import { BodyMeter, RequestMemory } from './table/request-memory.ts';
 export interface EmbeddedBackendOptions {
   /** The operations that are built. */
   readonly handlers: HandlerTable;
+  /** Where long expressions are evaluated; all are here when absent. */
+  readonly threads?: FormulaThreads;
   /** What recognises requests that come again; without it none is. */
   readonly repeats?: Repeats;
   /** Answers that may be given again; without it every one is made anew. */
@@ -144,8 +147,9 @@ export class EmbeddedBackend implements Backend {
     const { repeats } = this.#options;
     const handler = this.#requireBuilt(request.operation.name);
     const rules = new CommitJudge(this.#judging, request, permit);
+    const { threads } = this.#options;
     const told = { request, permit, body, bodyDigest, recorded, rests };
-    const call = { ...told, rules, once: unrepeatable };
+    const call = { ...told, rules, threads, once: unrepeatable };
     return named(rules, await (repeats?.run(call, handler) ?? handler(call)));
   }
 
@@ -157,7 +161,7 @@ export class EmbeddedBackend implements Backend {
 }
 
 /** A request whose body is read. */
-type Asked = Omit<Call, 'once' | 'rules'>;
+type Asked = Omit<Call, 'once' | 'rules' | 'threads'>;
 
 /** A request before its body is read. */
 type Told = Omit<Asked, 'body'>;

@@ -202,6 +202,7 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
   const answers = { store, committer, ...timesOf(options) };
   const sweep = new AnswerSweep(answers);
   const backend = new EmbeddedBackend({
+    threads: heavy,
     handlers: withVirtualTables(
       virtual,
       withRecall(withFreshness({ catalog, tables }, built), past),
@@ -283,7 +284,7 @@ function builtHandlers(options: EngineOptions, parts: HandlerParts): HandlerTabl
   const { page } = options;
   return {
     ...handlerTable(options, parts),
-    ...schemaHandlers({ catalog, tables, reader, heavy }),
+    ...schemaHandlers({ catalog, tables, reader }),
     ...tableObjectHandlers({
       ...parts,
       versions: new VersionStore(store),
@@ -308,7 +309,7 @@ function handlerTable(options: EngineOptions, parts: HandlerParts): HandlerTable
     memory: held,
   };
   const reading = { catalog, tables, tags, reader, heavy };
-  const changing = { ...writing, reader, heavy };
+  const changing = { ...writing, reader };
   return {
     ...catalogHandlers(catalog, tables, tags, options.page),
     RenameTable: (call) => renameTable(catalog, tables, call),

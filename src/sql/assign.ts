@@ -6,6 +6,7 @@ import { SqlError } from './errors.ts';
 import { evaluateNode } from './evaluate-node.ts';
 import type { Expression } from './expression.ts';
 import { constantFrame } from './frame.ts';
+import { metered } from './meter.ts';
 import { literalAs } from './literals.ts';
 import { call } from './node.ts';
 import { castExactly } from './round-trip.ts';
@@ -103,7 +104,7 @@ export function bindAssignment(
   target: DataTypeClass,
 ): BoundExpression {
   const bound = bindExpression(expression, scope);
-  const { root, source } = bound;
+  const { root, source, budget } = bound;
   if (familyOf(root.type) === 'null' || sameType(bound.type, target)) {
     return bound;
   }
@@ -113,5 +114,6 @@ export function bindAssignment(
   if (!writable || !(sameType(root.type, type) || isAssignable(root.type, type))) {
     throw refused(root, target);
   }
-  return Object.freeze({ type, source, root: converted(root, type) });
+  const assigned = metered(budget, () => converted(root, type));
+  return Object.freeze({ type, source, root: assigned, budget });
 }

@@ -129,7 +129,7 @@ export interface BoundExpression {
   readonly type: DataType;
   readonly source: Expression;
   /** What evaluating it may use. */
-  readonly budget?: EvaluationBudget | undefined;
+  readonly budget: EvaluationBudget | undefined;
   readonly root: Bound;
 }
 

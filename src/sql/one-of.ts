@@ -29,6 +29,7 @@ export function oneOf({ name, type }: Field, values: Data): BoundExpression {
   return {
     type: boolType,
     source: { kind: 'column', path: [{ text: name, quoted: true }], position },
+    budget: undefined,
     root: {
       kind: 'in',
       type: boolType,

@@ -55,6 +55,23 @@ export const evaluationAttacks: readonly EvaluationAttack[] = [
     ),
   },
   {
+    name: 'substr in itself of texts that fit',
+    line: QUERY,
+    body: query(
+      `length(${nested(90, 'repeat(name, 4000)', (inner) => `substr(reverse(${inner}), 2)`)}) < 0`,
+    ),
+  },
+  {
+    name: 'many texts one after the other',
+    line: 'POST /v1/table/attacked/count_rows',
+    body: { predicate: `${lengths(60, 'reverse(repeat(name, 4000))')} < 0` },
+  },
+  {
+    name: 'a plan that is run with long texts',
+    line: 'POST /v1/table/attacked/analyze_plan',
+    body: query(`${lengths(60, 'reverse(repeat(name, 4000))')} < 0`),
+  },
+  {
     name: 'a projection of repeated texts',
     line: QUERY,
     body: {

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ARROW_STREAM, open, send, sendGranted } from '../service/http.ts';
+import { eventually } from '../support/eventually.ts';
 import { Service } from '../support/service.ts';
 import {
   ATTACKED_ROWS,
@@ -60,10 +61,12 @@ describe('an attack through expressions', () => {
   });
 
   it('stands in the audit log as over budget', async () => {
-    const records = await service.audit();
-    const outcomes = records.filter(({ phase }) => phase === 'outcome');
-    const over = outcomes.filter(({ decision }) => decision === 'over budget');
-    expect(over.length).toBe(evaluationAttacks.length);
+    await eventually(async () => {
+      const records = await service.audit();
+      const outcomes = records.filter(({ phase }) => phase === 'outcome');
+      const over = outcomes.filter(({ decision }) => decision === 'over budget');
+      expect(over.length).toBe(evaluationAttacks.length);
+    });
     const found = await service.command('audit', 'search', '--decision', 'over budget');
     expect(found.out).toContain('over budget');
   });

@@ -1,11 +1,22 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import type { RequestBudget } from '../../src/protocol/budget.ts';
+import type { ByteStream } from '../../src/protocol/backend.ts';
 import { defaultBudget } from '../../src/protocol/budget.ts';
 import { admin, ask, json, start, type Harness } from './harness.ts';
 
 let harness: Harness;
 
 afterEach(() => harness.close());
+
+/** Bytes that come in pieces. */
+function stream(pieces: readonly Uint8Array[], length?: number): ByteStream {
+  return {
+    async *[Symbol.asyncIterator]() {
+      yield* pieces;
+    },
+    length,
+  };
+}
 
 async function budgetUnder(limits: string): Promise<RequestBudget> {
   let budget: RequestBudget | undefined;
@@ -34,6 +45,41 @@ describe('the budget of a request', () => {
   - { name: e, rate: 1/s }
 `);
     expect(limits).toEqual({ ...defaultBudget, time: 5000, memory: 2 ** 30 });
+  });
+
+  it.each([
+    ['a text', () => 'x'.repeat(1025)],
+    ['bytes whose length is known', () => stream([new Uint8Array(10)], 1025)],
+    ['bytes whose first piece is too long', () => stream([new Uint8Array(1025)])],
+  ] as const)('refuses an answer that is too long before its first byte: %s', async (_, body) => {
+    harness = await start({
+      limits: 'limits: [{ name: a, budget: { result: 1KiB } }]',
+      handle: () => ({ status: 200, body: body() }),
+    });
+    const reply = await ask(harness, '/v1/table/prod$t/query', { headers: admin, body: '{}' });
+    expect([reply.status, json(reply)['code']]).toEqual([400, 13]);
+    expect(json(reply)['error']).toBe(
+      'The answer has more than 1 KiB (budget.result): ask for fewer rows or columns',
+    );
+    expect(reply.headers['x-arrowgate-decision']).toBe('over budget');
+  });
+
+  it('cuts the connection where a later piece is too long', async () => {
+    harness = await start({
+      limits: 'limits: [{ name: a, budget: { result: 1KiB } }]',
+      handle: () => ({ status: 200, body: stream([new Uint8Array(1000), new Uint8Array(1000)]) }),
+    });
+    const answer = ask(harness, '/v1/table/prod$t/query', { headers: admin, body: '{}' });
+    await expect(answer).rejects.toThrow();
+  });
+
+  it('lets an answer within it pass', async () => {
+    harness = await start({
+      limits: 'limits: [{ name: a, budget: { result: 1KiB } }]',
+      handle: () => ({ status: 200, body: stream([new Uint8Array(1000), new Uint8Array(24)]) }),
+    });
+    const reply = await ask(harness, '/v1/table/prod$t/query', { headers: admin, body: '{}' });
+    expect([reply.status, reply.text.length]).toEqual([200, 1024]);
   });
 
   it('refuses what goes over it, and the audit log says so', async () => {

@@ -25,7 +25,7 @@ type ExpressionColumn = Extract<NewColumn, { readonly text: string }>;
 export function addColumns(parts: SchemaParts): Handler {
   return async (call) => {
     const entries = newColumnsField(call.body);
-    const statement = statementOf(call, parts.heavy);
+    const statement = statementOf(call);
     const change = (on: ChangeBase) => extended(on, entries, statement);
     return commitSchemaChange(parts, call, change, (made) =>
       versionAnswer(call, 'add_columns', made),

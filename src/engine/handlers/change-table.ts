@@ -7,7 +7,6 @@ import {
 } from '../change/derived-commit.ts';
 import type { Call } from '../handler.ts';
 import { branchParameter } from '../parameters.ts';
-import type { FormulaThreads } from '../query/statement.ts';
 import type { FragmentReader } from '../table/fragment-reader.ts';
 import { requireEngineTable, type TableParts } from './table-parts.ts';
 import { changeJudge, type RowsOf } from '../rules/change-judge.ts';
@@ -16,8 +15,6 @@ import type { CommitAction } from '../../rules/commit-facts.ts';
 /** What the handlers work with that change rows which are there. */
 export interface TableChanges extends TableParts {
   readonly reader: FragmentReader;
-  /** Where long expressions are evaluated; all are here when absent. */
-  readonly heavy?: FormulaThreads;
 }
 
 /** How rules look at a change of rows. */

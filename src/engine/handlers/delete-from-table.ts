@@ -14,7 +14,7 @@ export function deleteFromTable(parts: TableChanges): Handler {
     if (predicate.trim() === '') {
       throw new CatalogError('InvalidInput', 'predicate must say which rows to delete');
     }
-    const derive = deleteRows(parts.reader, predicate, statementOf(call, parts.heavy));
+    const derive = deleteRows(parts.reader, predicate, statementOf(call));
     const rows = (removed: bigint) => ({ added: 0n, removed, changed: 0n });
     return changeTable(
       parts,

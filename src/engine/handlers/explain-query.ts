@@ -2,6 +2,7 @@ import type { Answer } from '../../protocol/backend.ts';
 import { CatalogError } from '../../protocol/errors.ts';
 import { isJsonObject, type JsonValue } from '../../protocol/json.ts';
 import type { Call, Handler } from '../handler.ts';
+import { attended, whenMuchIsRead } from '../query/attended.ts';
 import { analyzePlan } from '../query/analyze.ts';
 import { explainPlan } from '../query/explain.ts';
 import { flagField } from '../query/fields.ts';
@@ -24,7 +25,11 @@ export function explainQuery(reads: TableReads): Handler {
 export function analyzeQuery(reads: TableReads): Handler {
   return async (call) => {
     const plan = await planOf(reads, call, call.body);
-    return textAnswer(call, await analyzePlan(plan, reads.reader));
+    if (reads.heavy?.isHeavyQuery(plan) === true) {
+      return textAnswer(call, await reads.heavy.analyze(parseQueryRequest(call.body), plan));
+    }
+    const source = attended(reads.reader, whenMuchIsRead(call.request.signal));
+    return textAnswer(call, await analyzePlan(plan, source));
   };
 }
 

@@ -32,7 +32,7 @@ export function mergeInsertIntoTable(parts: TableChanges): Handler {
       base,
       request,
       incoming,
-      statement: statementOf(call, parts.heavy),
+      statement: statementOf(call),
     });
     try {
       const { derive } = merge;

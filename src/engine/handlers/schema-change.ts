@@ -7,7 +7,6 @@ import type { Call } from '../handler.ts';
 import { branchParameter } from '../parameters.ts';
 import { rowsOf, type Contents } from '../table/change.ts';
 import { ColumnWriter } from '../table/column-writer.ts';
-import type { FormulaThreads } from '../query/statement.ts';
 import type { FragmentReader } from '../table/fragment-reader.ts';
 import type { Manifest } from '../table/manifest.ts';
 import type { Snapshot } from '../table/snapshot.ts';
@@ -22,8 +21,6 @@ export interface SchemaParts {
   readonly catalog: Catalog;
   readonly tables: Tables;
   readonly reader: FragmentReader;
-  /** Where long expressions are evaluated; all are here when absent. */
-  readonly heavy?: FormulaThreads;
 }
 
 /** The newest version of a table, with what reads its rows and what writes further columns. */

@@ -26,7 +26,7 @@ export function updateTable(parts: TableChanges): Handler {
       updates: updatesField(call.body),
       predicate: textField(call.body, 'predicate'),
     };
-    const derive = updateRows(parts.reader, request, statementOf(call, parts.heavy));
+    const derive = updateRows(parts.reader, request, statementOf(call));
     const rows = (changed: bigint) => ({ added: 0n, removed: 0n, changed });
     const asked = propertiesField(call);
     let properties: Properties | undefined;

@@ -36,7 +36,7 @@ interface Indexed {
  * what is asked before that narrows the rows, and keeps those of which it is unknown.
  */
 export function searchOf(
-  { root, source }: BoundExpression,
+  { root, source, budget }: BoundExpression,
   { indices = [], schema, fieldIds }: Pick<Snapshot, 'indices' | 'schema' | 'fieldIds'>,
 ): Search | undefined {
   if (indices.length === 0) return undefined;
@@ -46,15 +46,21 @@ export function searchOf(
     if (column === undefined || isVectorIndex(index) || index.type === 'FTS') continue;
     known.set(column.name, [...(known.get(column.name) ?? []), { index, column }]);
   }
-  const compiler = new Compiler(known, source);
+  const compiler = new Compiler(known, source, budget);
   return root.fallible ? compiler.before(root) : compiler.search(root, false);
 }
 
 class Compiler {
   readonly #known: ReadonlyMap<string, readonly Indexed[]>;
   readonly #source: BoundExpression['source'];
+  readonly #budget: BoundExpression['budget'];
 
-  constructor(known: ReadonlyMap<string, readonly Indexed[]>, source: BoundExpression['source']) {
+  constructor(
+    known: ReadonlyMap<string, readonly Indexed[]>,
+    source: BoundExpression['source'],
+    budget: BoundExpression['budget'],
+  ) {
+    this.#budget = budget;
     this.#known = known;
     this.#source = source;
   }
@@ -110,7 +116,7 @@ class Compiler {
   }
 
   #expression(root: Bound): BoundExpression {
-    return { type: root.type, source: this.#source, root };
+    return { type: root.type, source: this.#source, root, budget: this.#budget };
   }
 }
 

@@ -41,13 +41,23 @@ export interface Statement {
   readonly signal: () => AbortSignal;
 }
 
+/** As much of a call as a statement needs. */
+interface StatementCall {
+  readonly request: CatalogRequest;
+  readonly permit: Permit;
+  readonly threads?: FormulaThreads | undefined;
+}
+
 /** The statement of a request. */
-export function statementOf(
-  { request, permit }: { readonly request: CatalogRequest; readonly permit: Permit },
-  threads: FormulaThreads | null | undefined = null,
-): Statement {
+export function statementOf({ request, permit, threads }: StatementCall): Statement {
   const { budget, signal } = request;
-  return { now: momentNow(), budget, threads, owner: permit.principal.subject, signal };
+  return {
+    now: momentNow(),
+    budget,
+    threads: threads ?? null,
+    owner: permit.principal.subject,
+    signal,
+  };
 }
 
 /** A statement that no request waits for, under a budget or without bounds. */

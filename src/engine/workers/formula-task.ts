@@ -57,7 +57,8 @@ export async function* evaluated(
 
 /** The rows of a predicate that a thread found. */
 export function rowsOf(bytes: Uint8Array): Uint32Array {
-  return new Uint32Array(bytes.slice().buffer);
+  // Bytes that were put together may lie anywhere in larger memory.
+  return new Uint32Array(Uint8Array.from(bytes).buffer);
 }
 
 /** The values that a thread computed. */

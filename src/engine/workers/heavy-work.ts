@@ -115,6 +115,12 @@ export class HeavyWork implements FormulaThreads {
     return this.#run(task, statement, done);
   }
 
+  /** The plan of a query that is run, as text. @throws CatalogError as when it is run here. */
+  async analyze(request: QueryRequest, { statement, snapshot }: QueryPlan): Promise<string> {
+    const task = { kind: 'analyze', request, snapshot: snapshotMessage(snapshot) } as const;
+    return Buffer.concat(await this.#all(task, statement)).toString();
+  }
+
   /** Of how many rows the predicate is true. @throws CatalogError as when they are counted here. */
   async count(predicate: string, snapshot: Snapshot, statement: Statement): Promise<bigint> {
     const task = { kind: 'count', predicate, snapshot: snapshotMessage(snapshot) } as const;

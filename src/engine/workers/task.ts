@@ -14,6 +14,7 @@ export type Task = TaskBudget & TaskWork;
 
 type TaskWork =
   | { readonly kind: 'query'; readonly request: QueryRequest; readonly snapshot: SnapshotMessage }
+  | { readonly kind: 'analyze'; readonly request: QueryRequest; readonly snapshot: SnapshotMessage }
   | { readonly kind: 'count'; readonly predicate: string; readonly snapshot: SnapshotMessage }
   | { readonly kind: 'formula'; readonly formula: FormulaMessage }
   /** Index the only fragment. */

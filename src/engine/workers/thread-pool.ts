@@ -26,6 +26,11 @@ export class ThreadPool {
     return this.#size;
   }
 
+  /** Threads that there are. */
+  get threads(): number {
+    return this.#threads.size;
+  }
+
   /** Tasks that are not done. */
   get tasks(): number {
     return [...this.#threads].reduce((sum, { busy }) => sum + busy, 0);

@@ -1,3 +1,4 @@
+import { analyzePlan } from '../query/analyze.ts';
 import { rowsAnswer } from '../query/answer.ts';
 import { attended } from '../query/attended.ts';
 import { countRows } from '../query/count.ts';
@@ -44,6 +45,10 @@ const runs: { readonly [Kind in Task['kind']]: Run<Kind> } = {
     const statement = ownStatement(budget);
     const count = await countRows(read, snapshotOf(snapshot), predicate, statement);
     yield new TextEncoder().encode(String(count));
+  },
+  analyze: async function* ({ request, snapshot }, source, { signal, budget }) {
+    const plan = planQuery(request, snapshotOf(snapshot), ownStatement(budget));
+    yield new TextEncoder().encode(await analyzePlan(plan, attended(source, signal)));
   },
   formula: async function* ({ formula }, _, { budget }) {
     const statement = { ...ownStatement(budget), now: formula.now };

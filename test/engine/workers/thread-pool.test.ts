@@ -1,15 +1,32 @@
-import { Field, Float64, Int64, Schema, Utf8, vectorFromArray } from 'apache-arrow';
+import {
+  Dictionary,
+  Field,
+  Float64,
+  Int32,
+  Int64,
+  List,
+  Schema,
+  Utf8,
+  vectorFromArray,
+} from 'apache-arrow';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { batchOf } from '../../../src/arrow/select.ts';
 import { rowsAnswer } from '../../../src/engine/query/answer.ts';
 import { countRows, predicateOf } from '../../../src/engine/query/count.ts';
 import { execute } from '../../../src/engine/query/execute.ts';
+import {
+  bindAssigned,
+  bindFormula,
+  bindPredicate,
+  valuesOf,
+} from '../../../src/engine/query/formula.ts';
 import { planQuery, type QueryPlan } from '../../../src/engine/query/plan.ts';
 import { parseQueryRequest, type QueryRequest } from '../../../src/engine/query/request.ts';
 import { ownStatement, type Statement } from '../../../src/engine/query/statement.ts';
 import { MemoryBudget } from '../../../src/engine/table/memory-budget.ts';
 import { HeavyWork } from '../../../src/engine/workers/heavy-work.ts';
 import { ThreadPool } from '../../../src/engine/workers/thread-pool.ts';
+import { OverBudget, RequestBudget, defaultBudget } from '../../../src/protocol/budget.ts';
 import type { JsonValue } from '../../../src/protocol/json.ts';
 import { storeTable, type StoredTable } from '../../support/stored-table.ts';
 
@@ -161,6 +178,143 @@ describe('a pool of threads', () => {
     await refused;
     await expect(bytesOf(pieces)).rejects.toMatchObject({ row: { name: 'ServiceUnavailable' } });
     expect((await onThread(heavy, sorted)).equals(await here(sorted))).toBe(true);
+  });
+});
+
+describe('a formula on a thread', () => {
+  const fields = [
+    ...schema.fields,
+    new Field('tag', new Dictionary(new Utf8(), new Int32(), 7), true),
+    new Field('list', new List(new Field('item', new Int64(), true)), true),
+  ];
+  const tag = vectorFromArray(['a', null, 'b'], new Dictionary(new Utf8(), new Int32(), 7));
+  const rows = batchOf(
+    new Schema(fields),
+    [
+      vectorFromArray([1n, 2n, 3n], new Int64()),
+      vectorFromArray(['one', null, 'three'], new Utf8()),
+      vectorFromArray([0.5, 1.5, null], new Float64()),
+      tag,
+      vectorFromArray([[1n], null, [2n, null]], fields[4]!.type),
+    ],
+    3,
+  );
+
+  it.each([
+    'upper(name)',
+    'repeat(tag, 3)',
+    'array_append(list, id)',
+    'value * 2',
+    "'the same'",
+    'now()',
+    'struct(id, name)',
+  ])('gives the values of %s as the main thread does', async (text) => {
+    const heavy = heavyWork();
+    const formula = bindFormula('columns.x', text, fields, ownStatement());
+    const away = await heavy.valuesOf(formula, rows);
+    expect(away.toString()).toBe(valuesOf(formula, rows).toString());
+    expect(String(away.type)).toBe(String(valuesOf(formula, rows).type));
+  });
+
+  it('gives values for a column, and the rows of a predicate', async () => {
+    const heavy = heavyWork();
+    const assigned = bindAssigned('column "id"', 'length(name)', fields, new Int32());
+    expect((await heavy.valuesOf(assigned, rows)).toJSON()).toEqual([3, null, 5]);
+    const predicate = bindPredicate('filter', "name > 'p' or tag = 'a'", fields);
+    expect([...(await heavy.rowsWhere(predicate, rows))]).toEqual([0, 2]);
+  });
+
+  it('ends at the budget of its request, and tells what it spent', async () => {
+    const heavy = heavyWork();
+    const budget = new RequestBudget({ ...defaultBudget, memory: 2 ** 20 });
+    const formula = bindFormula(
+      'columns.x',
+      'repeat(name, id * 1000000)',
+      fields,
+      ownStatement(budget),
+    );
+    const refused = await heavy.valuesOf(formula, rows).catch((error: unknown) => error);
+    expect(refused).toBeInstanceOf(OverBudget);
+    expect(refused).toMatchObject({ key: 'memory', limit: 2 ** 20 });
+    expect(budget.spent).toBeGreaterThan(0);
+    expect(budget.held).toBe(0);
+  });
+
+  it.each(['value', 'assigned'])(
+    'is under the budget of its request when it is bound as %s',
+    (how) => {
+      const statement = ownStatement(new RequestBudget({ ...defaultBudget, memory: 2 ** 20 }));
+      const text = 'repeat(name, id * 1000000)';
+      const formula =
+        how === 'value'
+          ? bindFormula('x', text, fields, statement)
+          : bindAssigned('x', `length(${text})`, fields, new Int64(), statement);
+      expect(() => valuesOf(formula, rows)).toThrow(OverBudget);
+    },
+  );
+
+  it('ends when the client leaves, in the middle of its work', async () => {
+    const heavy = heavyWork();
+    let gone: () => void = () => undefined;
+    const whenGone = (listener: () => void) => {
+      gone = listener;
+      return () => undefined;
+    };
+    const budget = new RequestBudget({ ...defaultBudget, time: 3_600_000 }, whenGone);
+    const leaving = new AbortController();
+    const statement = { ...ownStatement(budget), signal: () => leaving.signal };
+    const endless = Array.from({ length: 90 }).reduce<string>(
+      (sum, _, at) => `${sum} + levenshtein(repeat('ab', 2000), repeat(name, ${at + 500}))`,
+      'id',
+    );
+    const ended = heavy.valuesOf(bindFormula('columns.x', endless, fields, statement), rows);
+    const refused = expect(ended).rejects.toThrow('the request was aborted');
+    gone();
+    leaving.abort();
+    await refused;
+    // The thread is free again.
+    const other = bindFormula('columns.x', 'upper(name)', fields, ownStatement());
+    expect((await heavy.valuesOf(other, rows)).toJSON()).toEqual(['ONE', null, 'THREE']);
+  });
+
+  it.each(['on a thread', 'here'])(
+    'ends a sort at the memory of its request, %s',
+    async (where) => {
+      const heavy = heavyWork();
+      const budget = new RequestBudget({ ...defaultBudget, memory: 2 ** 20 });
+      const [request, plan] = asked(sorted, ownStatement(budget));
+      const run = async () => {
+        if (where === 'here') for await (const _ of execute(plan, stored.reader)) continue;
+        else await bytesOf(await heavy.query(request, plan));
+      };
+      const refused = await run().catch((error: unknown) => error);
+      expect(refused).toBeInstanceOf(OverBudget);
+      expect(refused).toMatchObject({ key: 'memory' });
+    },
+  );
+
+  it('ends a query at the time of its request', async () => {
+    const budget = new RequestBudget({ ...defaultBudget, time: 1 });
+    budget.add(2);
+    const [, plan] = asked(sorted, ownStatement(budget));
+    const rows = execute(plan, stored.reader);
+    await expect(rows.next()).rejects.toMatchObject({ key: 'time' });
+  });
+
+  it('leaves one thread to others, whoever else asks for much', async () => {
+    const heavy = heavyWork(1);
+    const slow = { ...ownStatement(), owner: 'user:slow' };
+    const long = 'levenshtein(repeat(name, 800), reverse(repeat(name, 800)))';
+    const ended: string[] = [];
+    const much = Array.from({ length: 4 }, async () => {
+      await heavy.valuesOf(bindFormula('columns.x', long, fields, slow), rows);
+      ended.push('slow');
+    });
+    const statement = { ...ownStatement(), owner: 'user:other' };
+    await heavy.valuesOf(bindFormula('columns.x', 'upper(name)', fields, statement), rows);
+    ended.push('other');
+    await Promise.all(much);
+    expect(pool.threads).toBe(2);
   });
 });
 
