@@ -280,7 +280,7 @@ interface HandlerParts {
 
 /** Every operation that is built, on tables that exist. */
 function builtHandlers(options: EngineOptions, parts: HandlerParts): HandlerTable {
-  const { catalog, store, tables, reader, heavy } = parts;
+  const { catalog, store, tables, reader } = parts;
   const { page } = options;
   return {
     ...handlerTable(options, parts),
