@@ -35,6 +35,8 @@ export interface StreamMeter {
   decompress(bytes: number): void;
   /** Counts rows. */
   addRows(rows: number): void;
+  /** Resolves when it may work on many bytes at once. */
+  turn(): void | Promise<void>;
 }
 
 const nothing = (): void => undefined;
@@ -45,7 +47,11 @@ const unmetered: StreamMeter = {
   release: nothing,
   decompress: nothing,
   addRows: nothing,
+  turn: nothing,
 };
+
+/** To decompress so many bytes keeps others waiting. */
+const turnBytes = 1_048_576;
 
 /** An Arrow IPC stream that is being read. */
 export interface ArrowStream {
@@ -189,6 +195,7 @@ class StreamReader implements ArrowStream {
     const decompressed = decompressedBytes(header, body, batchBytes);
     meter.decompress(decompressed);
     await this.#hold(decompressed);
+    if (decompressed > turnBytes) await meter.turn();
     return readBuffers(header, body);
   }
 

@@ -46,7 +46,7 @@ export class ControlTraffic {
 
   /** Watches a connection until it closes. */
   begun(session: ServerHttp2Session): void {
-    const socket = session.socket;
+    const { socket } = session;
     traffic.set(session, { session, socket, due: 0, seen: movedOn(socket), level: 0 });
     this.#sessions.add(session);
     session.once('close', () => this.#sessions.delete(session));

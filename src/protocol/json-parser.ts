@@ -38,7 +38,7 @@ const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const word = /true|false|null/y;
 const number = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
-const plainText = /[^"\\\u0000-\u001f]*/y;
+const plainText = /[ !#-[\]-\uffff]*/y;
 const space = /[ \t\n\r]+/y;
 
 const words: Readonly<Record<string, JsonValue>> = { true: true, false: false, null: null };

@@ -7,8 +7,8 @@ import { parentPort, workerData } from 'node:worker_threads';
 const { url, key } = workerData;
 const client = url.startsWith('https') ? https : http;
 const agent = new client.Agent({ keepAlive: true, rejectUnauthorized: false });
-let stopped = false;
-parentPort.once('message', () => (stopped = true));
+const state = { stopped: false };
+parentPort.once('message', () => (state.stopped = true));
 
 function describe() {
   return new Promise((resolve, reject) => {
@@ -26,11 +26,11 @@ function describe() {
 }
 
 const times = [];
-while (!stopped) {
+while (!state.stopped) {
   const began = performance.now();
   await describe();
   times.push(performance.now() - began);
   await sleep(2);
 }
 agent.destroy();
-parentPort.postMessage(times);
+parentPort.postMessage(times, []);

@@ -49,7 +49,7 @@ async function p99During({ url }: Service, act: () => Promise<unknown>): Promise
     await once(worker, 'online');
     await act();
     const answered = once(worker, 'message');
-    worker.postMessage('stop');
+    worker.postMessage('stop', []);
     const [times] = (await answered) as [number[]];
     const sorted = times.toSorted((left, right) => left - right);
     return sorted[Math.ceil(sorted.length * 0.99) - 1] ?? 0;

@@ -99,7 +99,7 @@ describe('the memory of all requests', () => {
   it('is refused when others go on holding it, and small requests have theirs', async () => {
     const memory = new RequestMemory(10 * 2 ** 20, 10);
     const [one, two] = [new BodyMeter(memory, budget()), new BodyMeter(memory, budget())];
-    one.hold(10 * 2 ** 20);
+    expect(one.hold(10 * 2 ** 20)).toBeUndefined();
     await expect(two.hold(2 ** 21)).rejects.toMatchObject({
       row: { code: 17 },
       message: expect.stringContaining('(budget.memory)') as string,

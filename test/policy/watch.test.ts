@@ -81,7 +81,7 @@ describe('a running policy', () => {
     await until(() => expect(watch.refused()).toBe(cut));
     await writeFile(join(folder, 'policy.csv'), second);
     await writeFile(join(folder, 'limits.yaml'), 'limits: [{ name: two }]\n');
-    const inert = 'limits.yaml:1: the limit two has neither rate nor concurrency';
+    const inert = 'limits.yaml:1: the limit two has no rate, concurrency or budget';
     await until(() => expect(watch.refused()).toBe(inert));
     expect([limits(), readable(), watch.current().digest]).toEqual([['one'], ['a'], digest]);
     await unlink(join(folder, 'limits.yaml'));

@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import fc from 'fast-check';
+import { assert, asyncProperty, json } from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { parseJsonInTurns } from '../../src/protocol/json-parser.ts';
 import { parseJson, type JsonValue } from '../../src/protocol/json.ts';
@@ -16,8 +16,8 @@ function filled(begin: string, piece: string, end: string): string {
 
 describe('a long text is parsed as a short one is', () => {
   it('for any value', async () => {
-    await fc.assert(
-      fc.asyncProperty(fc.json({ maxDepth: 6 }), async (text) => {
+    await assert(
+      asyncProperty(json({ maxDepth: 6 }), async (text) => {
         expect(await inTurns(text)).toStrictEqual(parseJson(text));
       }),
     );

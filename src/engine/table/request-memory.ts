@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import type { StreamMeter } from '../../arrow/stream-reader.ts';
 import type { RequestBudget } from '../../protocol/budget.ts';
 import { CatalogError } from '../../protocol/errors.ts';
@@ -9,6 +10,7 @@ const WAIT_MILLIS = 10_000;
 
 interface Waiter {
   readonly bytes: number;
+  readonly own: number;
   readonly granted: () => void;
 }
 
@@ -18,6 +20,7 @@ export class RequestMemory {
   readonly bytes: number;
   readonly #waitMillis: number;
   #held = 0;
+  #turn: Promise<void> = Promise.resolve();
   readonly #waiters: Waiter[] = [];
 
   /**
@@ -34,6 +37,12 @@ export class RequestMemory {
     return this.#held;
   }
 
+  /** Resolves in a turn of the event loop of its own: long work of several requests would follow in one. */
+  turn(): Promise<void> {
+    this.#turn = this.#turn.then(() => setImmediate());
+    return this.#turn;
+  }
+
   /** Takes memory that a request must have at once. */
   force(bytes: number): void {
     this.#held += bytes;
@@ -41,11 +50,17 @@ export class RequestMemory {
 
   /**
    * Takes memory, after those that wait for some; at once where there is enough.
+   * @param own What the request holds already.
    * @throws CatalogError ServiceUnavailable, by the promise, when there is none for a while.
    */
-  take(bytes: number): void | Promise<void> {
-    if (this.#waiters.length > 0 || this.#held + bytes > this.bytes) return this.#wait(bytes);
+  take(bytes: number, own = 0): void | Promise<void> {
+    if (this.#waiters.length > 0 || !this.#fits(bytes, own)) return this.#wait(bytes, own);
     this.#held += bytes;
+  }
+
+  /** Whether there is so much left. A request that nobody is beside has its budget alone as its bound. */
+  #fits(bytes: number, own: number): boolean {
+    return this.#held + bytes <= this.bytes || this.#held <= own;
   }
 
   /** Gives memory back. */
@@ -53,14 +68,14 @@ export class RequestMemory {
     this.#held -= bytes;
     for (;;) {
       const [first] = this.#waiters;
-      if (first === undefined || this.#held + first.bytes > this.bytes) return;
+      if (first === undefined || !this.#fits(first.bytes, first.own)) return;
       this.#waiters.shift();
       this.#held += first.bytes;
       first.granted();
     }
   }
 
-  #wait(bytes: number): Promise<void> {
+  #wait(bytes: number, own: number): Promise<void> {
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
         this.#waiters.splice(this.#waiters.indexOf(waiter), 1);
@@ -75,7 +90,7 @@ export class RequestMemory {
         clearTimeout(timer);
         resolve();
       };
-      const waiter = { bytes, granted };
+      const waiter = { bytes, own, granted };
       this.#waiters.push(waiter);
     });
   }
@@ -105,7 +120,7 @@ export class BodyMeter implements StreamMeter {
       this.#held += bytes;
       return;
     }
-    const taken = this.#memory.take(bytes);
+    const taken = this.#memory.take(bytes, this.#held);
     if (taken === undefined) {
       this.#held += bytes;
       return;
@@ -133,6 +148,10 @@ export class BodyMeter implements StreamMeter {
 
   addRows(rows: number): void {
     this.#budget.addRows(rows);
+  }
+
+  turn(): Promise<void> {
+    return this.#memory.turn();
   }
 
   /** Gives back all that is held. */
