@@ -8,6 +8,7 @@ import { fullDisk, isFullDisk } from './full-disk.ts';
 import type { Basis, Call, Handler, HandlerTable } from './handler.ts';
 import { questionOf, type KnownAnswers } from './known-answers.ts';
 import { unrepeatable } from './once/once.ts';
+import type { Adoption } from './managed/adoption.ts';
 import type { Repeats } from './once/repeats.ts';
 import { namedBranch } from './parameters.ts';
 import { CommitJudge, judging, noRules, type Judging } from './rules/commit-judge.ts';
@@ -22,6 +23,8 @@ export interface EmbeddedBackendOptions {
   readonly known?: KnownAnswers;
   /** What commits are judged with; without it there are no rules. */
   readonly judging?: Judging;
+  /** What adopts versions that were written without the catalog; without it none is. */
+  readonly adoption?: Adoption;
   /** The largest JSON body, in bytes. */
   readonly jsonBody: number;
   /** Whether the engine can serve now; a sentence when it cannot. */
@@ -119,10 +122,10 @@ export class EmbeddedBackend implements Backend {
   }
 
   async #made({ request, permit, body, recorded, rests }: Asked): Promise<Answer> {
-    const { repeats } = this.#options;
+    const { repeats, adoption } = this.#options;
     const handler = this.#requireBuilt(request.operation.name);
     const rules = new CommitJudge(this.#judging, request, permit);
-    const call = { request, permit, body, recorded, rests, rules, once: unrepeatable };
+    const call = { request, permit, body, recorded, rests, rules, adoption, once: unrepeatable };
     return named(rules, await (repeats?.run(call, handler) ?? handler(call)));
   }
 
@@ -134,7 +137,7 @@ export class EmbeddedBackend implements Backend {
 }
 
 /** A request whose body is read. */
-type Asked = Omit<Call, 'once' | 'rules'>;
+type Asked = Omit<Call, 'once' | 'rules' | 'adoption'>;
 
 /** A request before its body is read. */
 type Told = Omit<Asked, 'body'>;

@@ -2,6 +2,7 @@ import type { Answer, CatalogRequest } from '../protocol/backend.ts';
 import type { JsonValue } from '../protocol/json.ts';
 import type { OperationName } from '../protocol/operation-name.ts';
 import type { Permit } from '../protocol/permit.ts';
+import type { Adoption } from './managed/adoption.ts';
 import type { Once } from './once/once.ts';
 import type { Seen } from '../store/store.ts';
 import type { CommitJudge } from './rules/commit-judge.ts';
@@ -22,6 +23,8 @@ export interface Call<Body = Record<string, JsonValue>> {
   readonly rests?: ((basis: Basis) => void) | undefined;
   /** How its change is made once: whatever commits takes its seal along. */
   readonly once: Once;
+  /** What adopts versions that Lance clients wrote without the catalog; absent where nothing is adopted. */
+  readonly adoption?: Pick<Adoption, 'beforeRead' | 'beforeCommit'> | undefined;
   /** Asked about whatever is committed, before it is. */
   readonly rules: CommitJudge;
 }
