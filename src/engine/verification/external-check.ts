@@ -34,7 +34,7 @@ export async function externalFaults(
     // A commit names its manifest after the store has its version.
     const head = await headOf(chain);
     for (const { version, manifest } of found) {
-      if (version <= head) continue;
+      if (version <= head || (await versions.at(table.id, version, chain)) !== undefined) continue;
       const why = version === refused?.version ? ` (${refused.reason})` : '';
       const fault = `is version ${version}, which was written without the catalog and is not adopted${why}`;
       faults.push({ file: relative(location, manifest), fault });
