@@ -3,6 +3,7 @@ import { CatalogError } from '../protocol/errors.ts';
 import type { OperationName } from '../protocol/operation-name.ts';
 import type { Permit } from '../protocol/permit.ts';
 import { StoreError } from '../store/errors.ts';
+import { requireArrowType, schemaBody, sendsSchema } from './arrow-body.ts';
 import { bodyOf, checkedBody, textOf, withBodyContext } from './body.ts';
 import { fullDisk, isFullDisk } from './full-disk.ts';
 import type { Basis, Call, Handler, HandlerTable } from './handler.ts';
@@ -80,8 +81,12 @@ export class EmbeddedBackend implements Backend {
   #begin(asked: CatalogRequest, permit: Permit): Answer | Promise<Answer> {
     const told = readAhead(asked, permit);
     const { request } = told;
-    if (request.operation.body === 'arrow') return this.#made({ ...told, body: {} });
-    const text = textOf(request, this.#options.jsonBody);
+    if (request.operation.body === 'arrow') {
+      requireArrowType(request);
+      return this.#made({ ...told, body: {} });
+    }
+    const { jsonBody } = this.#options;
+    const text = sendsSchema(request) ? schemaBody(request, jsonBody) : textOf(request, jsonBody);
     if (typeof text === 'string') return this.#answered(told, text);
     return text.then((late) => this.#answered(told, late));
   }

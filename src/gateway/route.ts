@@ -3,6 +3,7 @@ import { contextOf } from '../protocol/context.ts';
 import { saysLanceDb } from '../protocol/dialect.ts';
 import { CatalogError } from '../protocol/errors.ts';
 import { matchRoute, type RouteMatch } from '../protocol/route.ts';
+import { unsupportedBy } from '../protocol/unsupported-route.ts';
 import { KnownRoute } from './known-route.ts';
 import { grown } from './passage.ts';
 import type { Received, Routed } from './steps.ts';
@@ -32,7 +33,14 @@ export function route(received: Received): Routed {
     return grown(received, { route: match, context: contextOf(headers) });
   }
   if (match.kind === 'method') throw new MethodRefused(method, match.allow);
-  throw new CatalogError('Unsupported', `no such operation: ${method} ${pathOf(url)}`);
+  const path = pathOf(url);
+  const what = unsupportedBy(path);
+  throw new CatalogError(
+    'Unsupported',
+    what === undefined
+      ? `no such operation: ${method} ${path}`
+      : `this service does not support ${what}: it cannot answer ${method} ${path}`,
+  );
 }
 
 /** How many targets are known again, and the longest of them. */

@@ -1,6 +1,9 @@
 import { CatalogError } from './errors.ts';
 import { isJsonObject, parseJson, type JsonValue } from './json.ts';
 
+/** A longer delimiter would only serve to blow listings up, in which it stands between all names. */
+export const MAX_DELIMITER_BYTES = 64;
+
 /** What the text of a query parameter stands for. */
 export type ParameterKind = 'text' | 'choice' | 'flag' | 'count' | 'version' | 'map';
 
@@ -13,6 +16,8 @@ export interface QueryParameter {
    * mode have none: a body that names one means it.
    */
   readonly default?: boolean;
+  /** What a document of the protocol says of its length. */
+  readonly bounds?: { readonly minLength: number; readonly maxLength: number };
 }
 
 const flag = (description: string, otherwise?: boolean): QueryParameter => ({
@@ -25,7 +30,10 @@ const map = (description: string): QueryParameter => ({ kind: 'map', description
 
 /** Every query parameter that some operation knows. */
 export const queryParameters: Readonly<Record<string, QueryParameter>> = {
-  delimiter: text('What separates the parts of an identifier; "$" when absent.'),
+  delimiter: {
+    ...text('What separates the parts of an identifier; "$" when absent.'),
+    bounds: { minLength: 1, maxLength: MAX_DELIMITER_BYTES },
+  },
   page_token: text('Where the page before ended.'),
   limit: {
     kind: 'count',

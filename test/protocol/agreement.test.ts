@@ -65,7 +65,6 @@ describe('a body that says something else', () => {
     ['/v1/table/a$b/describe', '{"id":["b","a"]}', 'id'],
     ['/v1/table/a$b/describe', '{"id":["a$b"]}', 'id'],
     ['/v1/table/a$b/describe', '{"id":"a$b"}', 'id'],
-    ['/v1/table/a$b/drop', '{"id":[]}', 'id'],
     ['/v1/namespace/$/describe', '{"id":["a"]}', 'id'],
     ['/v1/transaction/t/describe', '{"id":["u"]}', 'id'],
     ['/v1/table/a/index/i/stats', '{"index_name":"j"}', 'index_name'],
