@@ -14,6 +14,7 @@ export const administrativeOperations = [
   'CatalogUndrop',
   'CatalogCompact',
   'CatalogBackup',
+  'CatalogAdopt',
 ] as const;
 
 export type AdministrativeOperation = (typeof administrativeOperations)[number];
@@ -21,7 +22,7 @@ export type AdministrativeOperation = (typeof administrativeOperations)[number];
 /** An act that is recorded like a request: when it begins, and how it ends. */
 export interface Act {
   readonly operation: AdministrativeOperation;
-  /** Who did it: `user:<name of the operating system>`, or null for the service itself. */
+  /** Who did it: `user:<name of the operating system>`, `system:<part>` for a part of the service, or null. */
   readonly subject: string | null;
   /** Canonical path of the one table that it is about. */
   readonly object?: string | undefined;
@@ -71,7 +72,7 @@ export class ActRecords {
       decision_id: this.#id,
       principal: subject === null ? null : { subject, groups: [], roles: [] },
       subject,
-      credential: subject === null ? null : 'local',
+      credential: subject?.startsWith('user:') === true ? 'local' : null,
       source_ip: null,
       user_agent: null,
       operation,

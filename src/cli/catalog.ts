@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import type { Upkeep } from '../engine/upkeep.ts';
 import { canonicalPath } from '../protocol/identifier.ts';
+import { addAdopt } from './catalog-adopt.ts';
 import { addBackup } from './catalog-backup.ts';
 import { addDropped, addUndrop } from './catalog-dropped.ts';
 import { addGc } from './catalog-gc.ts';
@@ -23,7 +24,7 @@ interface CompactedTable {
   readonly made: number;
 }
 
-/** `arrowgate catalog compact|dropped|undrop|gc|verify|rebuild|backup`. */
+/** `arrowgate catalog compact|dropped|undrop|gc|verify|rebuild|backup|adopt`. */
 export function addCatalog(program: Command, run: Run): void {
   const catalog = program
     .command('catalog')
@@ -49,6 +50,7 @@ export function addCatalog(program: Command, run: Run): void {
   addVerify(catalog, run);
   addRebuild(catalog, run);
   addBackup(catalog, run);
+  addAdopt(catalog, run);
 }
 
 async function compactAll(

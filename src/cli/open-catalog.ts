@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
 import { openEngine, type Engine } from '../engine/engine.ts';
+import type { RecordAdoption } from '../engine/managed/adoption.ts';
 import type { RulesOptions } from '../engine/rules/rules-options.ts';
 import { logTable } from '../audit/log-table.ts';
 import { openNotes } from '../store/open-notes.ts';
@@ -15,6 +16,7 @@ export async function openCatalog(
   folder: DataFolder,
   opened: Opened,
   rules?: RulesOptions,
+  recordAdoption?: RecordAdoption,
 ): Promise<Engine> {
   const place = {
     redis: config['coordination.redis'],
@@ -40,6 +42,7 @@ export async function openCatalog(
     page: config['limits.page'],
     repeatMillis: config['idempotence.window'],
     ...(bound !== undefined && { rules: bound }),
+    ...(recordAdoption !== undefined && { recordAdoption }),
     virtual: [logTable(folder.audit)],
   });
   opened.add(() => engine.close());

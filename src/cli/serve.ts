@@ -24,6 +24,7 @@ import { openTraces, readInstruments } from './instruments.ts';
 import { openCertificate, openListeners } from './listeners.ts';
 import type { Output } from './output.ts';
 import { openBackends, type Backends } from './open-backends.ts';
+import { adoptionRecorder } from './catalog-adopt.ts';
 import { openCatalog } from './open-catalog.ts';
 import { Opened } from './opened.ts';
 import { joinMetrics } from './shared-metrics.ts';
@@ -89,10 +90,11 @@ export async function compose(start: Start): Promise<Gateway> {
   const audit = await openAudit(start, folder);
   reloads.record(audit);
   const recorder = recorderOf(start, audit, (route) => backends?.nameFor(route) ?? 'none');
-  const engine = await openCatalog(config, folder, opened, {
+  const rules = {
     source: () => policy.current().commits,
-    secret: (name) => processEnvironment()[name],
-  });
+    secret: (name: string) => processEnvironment()[name],
+  };
+  const engine = await openCatalog(config, folder, opened, rules, adoptionRecorder(audit));
   await resolveBefore(start, folder, audit, engine);
   engine.startWork((error) => log.error({ err: error }, 'work in the background failed'));
   const weakness = await engine.backend.weakness().catch(() => undefined);

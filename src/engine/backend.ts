@@ -4,6 +4,7 @@ import { LONG_JSON } from '../protocol/json-parser.ts';
 import type { OperationName } from '../protocol/operation-name.ts';
 import type { Permit } from '../protocol/permit.ts';
 import { StoreError } from '../store/errors.ts';
+import { requireArrowType, schemaBody, sendsSchema } from './arrow-body.ts';
 import { bodyOf, checkedBody, readText, textAtHand, withBodyContext } from './body.ts';
 import { fullDisk, isFullDisk } from './full-disk.ts';
 import type { Basis, Call, Handler, HandlerTable } from './handler.ts';
@@ -11,6 +12,7 @@ import { questionOf, type KnownAnswers } from './known-answers.ts';
 import type { FormulaThreads } from './query/statement.ts';
 import { digestOf } from './once/request-digest.ts';
 import { unrepeatable } from './once/once.ts';
+import type { Adoption } from './managed/adoption.ts';
 import type { Repeats } from './once/repeats.ts';
 import { namedBranch } from './parameters.ts';
 import { statementOf } from './handlers/statement.ts';
@@ -29,6 +31,8 @@ export interface EmbeddedBackendOptions {
   readonly known?: KnownAnswers;
   /** What commits are judged with; without it there are no rules. */
   readonly judging?: Judging;
+  /** What adopts versions that were written without the catalog; without it none is. */
+  readonly adoption?: Adoption;
   /** The largest JSON body, in bytes. */
   readonly jsonBody: number;
   /** What the bodies of all requests hold; any number of bytes unless given. */
@@ -88,12 +92,22 @@ export class EmbeddedBackend implements Backend {
   #begin(asked: CatalogRequest, permit: Permit): Answer | Promise<Answer> {
     const told = readAhead(asked, permit);
     const { request } = told;
-    if (request.operation.body === 'arrow') return this.#made({ ...told, body: {} });
+    if (request.operation.body === 'arrow') {
+      requireArrowType(request);
+      return this.#made({ ...told, body: {} });
+    }
     const { jsonBody } = this.#options;
+    if (sendsSchema(request)) return this.#answeredSchema(told);
     const text = textAtHand(request, jsonBody);
     return text === undefined
       ? this.#answeredLate(told, new BodyMeter(this.#memory, request.budget))
       : this.#answered(told, text);
+  }
+
+  /** The answer to a request that sends the schema of an Arrow stream in place of JSON. */
+  async #answeredSchema(told: Told): Promise<Answer> {
+    const limits = { maxArrowBytes: this.#options.jsonBody, memory: this.#memory };
+    return this.#answered(told, await schemaBody(told.request, limits));
   }
 
   /** The answer to a request whose body is still to come. */
@@ -145,12 +159,11 @@ export class EmbeddedBackend implements Backend {
   }
 
   async #made({ request, permit, body, bodyDigest, recorded, rests }: Asked): Promise<Answer> {
-    const { repeats } = this.#options;
+    const { repeats, threads, adoption } = this.#options;
     const handler = this.#requireBuilt(request.operation.name);
     const rules = new CommitJudge(this.#judging, request, permit);
-    const { threads } = this.#options;
     const asked = { request, permit, body, bodyDigest, recorded, rests };
-    const call = { ...asked, rules, threads, once: unrepeatable };
+    const call = { ...asked, rules, threads, adoption, once: unrepeatable };
     return described(call, await (repeats?.run(call, handler) ?? handler(call)));
   }
 
@@ -162,7 +175,7 @@ export class EmbeddedBackend implements Backend {
 }
 
 /** A request whose body is read. */
-type Asked = Omit<Call, 'once' | 'rules' | 'threads'>;
+type Asked = Omit<Call, 'once' | 'rules' | 'threads' | 'adoption'>;
 
 /** A request before its body is read. */
 type Told = Omit<Asked, 'body'>;

@@ -42,9 +42,11 @@ import { LateWork } from './late-work.ts';
 import { AnswerSweep } from './once/answer-sweep.ts';
 import { Repeats } from './once/repeats.ts';
 import { withRecall } from './recall.ts';
+import { adoptionJudge } from './rules/adoption-judge.ts';
 import { judging, noRules, type Judging } from './rules/commit-judge.ts';
 import { backfillJudge } from './rules/job-judge.ts';
 import type { RulesOptions } from './rules/rules-options.ts';
+import { Adoption, type RecordAdoption } from './managed/adoption.ts';
 import { Branches } from './table/branches.ts';
 import { RecordReader } from './catalog/reader.ts';
 import { Horizon } from './retention/horizon.ts';
@@ -92,6 +94,8 @@ export interface EngineOptions {
   readonly clock?: () => number;
   /** The commit rules in force; none unless they are given. */
   readonly rules?: RulesOptions;
+  /** Records adoptions in the audit log; without it they are in none. */
+  readonly recordAdoption?: RecordAdoption;
   /** Tables that the service answers for itself. */
   readonly virtual?: readonly VirtualTable[];
 }
@@ -210,6 +214,7 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
     repeats: new Repeats(answers),
     known: new KnownAnswers(store),
     judging: judges,
+    adoption: adoptionOf(options, judges, written),
     jsonBody: options.jsonBody,
     memory: held,
     health: healthOf(store, journal),
@@ -255,6 +260,17 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
 
 function timesOf({ repeatMillis = REPEAT_MILLIS, clock = Date.now }: EngineOptions) {
   return { windowMillis: repeatMillis, clock };
+}
+
+function adoptionOf(
+  { recordAdoption: record }: EngineOptions,
+  judges: Judging,
+  parts: Pick<HandlerParts, 'catalog' | 'store' | 'committer' | 'branches'>,
+): Adoption {
+  const { catalog, store, committer, branches } = parts;
+  const versions = new VersionStore(store);
+  const judge = adoptionJudge(judges, versions);
+  return new Adoption({ catalog, store, committer, versions, branches, judge, record });
 }
 
 function judgingOf({ rules, clock = Date.now }: EngineOptions, threads: HeavyWork): Judging {

@@ -3,6 +3,7 @@ import type { JsonValue } from '../protocol/json.ts';
 import type { OperationName } from '../protocol/operation-name.ts';
 import type { Permit } from '../protocol/permit.ts';
 import type { FormulaThreads } from './query/statement.ts';
+import type { Adoption } from './managed/adoption.ts';
 import type { Once } from './once/once.ts';
 import type { Seen } from '../store/store.ts';
 import type { CommitJudge } from './rules/commit-judge.ts';
@@ -27,6 +28,8 @@ export interface Call<Body = Record<string, JsonValue>> {
   readonly once: Once;
   /** Where long expressions are evaluated; all are here when absent. */
   readonly threads?: FormulaThreads | undefined;
+  /** What adopts versions that Lance clients wrote without the catalog; absent where nothing is adopted. */
+  readonly adoption?: Pick<Adoption, 'beforeRead' | 'beforeCommit'> | undefined;
   /** Asked about whatever is committed, before it is. */
   readonly rules: CommitJudge;
 }

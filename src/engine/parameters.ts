@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { CatalogError } from '../protocol/errors.ts';
 import { isJsonObject, type JsonValue } from '../protocol/json.ts';
 import { choiceOf } from '../protocol/mode.ts';
@@ -117,6 +118,20 @@ export function boundedProperties(
     'InvalidInput',
     `properties may have at most ${MAX_PROPERTIES_BYTES} bytes, not ${bytes}`,
   );
+}
+
+/**
+ * What an answer to `exist_ok` says where the object is there already with other properties; nothing
+ * where none were given, or the same.
+ */
+export function propertiesWarning(
+  given: Readonly<Record<string, string>> | undefined,
+  existing: Readonly<Record<string, string>>,
+): { readonly warning?: string } {
+  if (given === undefined || isDeepStrictEqual({ ...given }, { ...existing })) return {};
+  return {
+    warning: 'it exists already with the properties in this answer; those given are ignored',
+  };
 }
 
 /**

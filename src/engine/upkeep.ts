@@ -7,9 +7,17 @@ import type { Stored, TableRecord } from './catalog/records.ts';
 import { walkTables } from './catalog/table-walk.ts';
 import { compactRows, needsCompaction, type Compacted } from './change/compaction.ts';
 import { commitDerived } from './change/derived-commit.ts';
+import { Branches } from './table/branches.ts';
 import type { Chain } from './table/chain.ts';
 import type { FragmentReader } from './table/fragment-reader.ts';
 import type { Tables } from './table/tables.ts';
+import { VersionStore } from './table/version-store.ts';
+import {
+  acceptExternal,
+  setExternalAside,
+  type ExternalDecision,
+  type ExternalOutcome,
+} from './managed/external-decision.ts';
 import { requireEngineTable } from './handlers/table-parts.ts';
 import { lastWritten } from './catalog/journal-reader.ts';
 import { tookEffect, type PastRequest } from './once/past-request.ts';
@@ -82,6 +90,28 @@ export class Upkeep {
    */
   async compact(path: ObjectPath): Promise<Compacted | undefined> {
     return this.#parts.retention.horizon.running.during(() => this.#compact(path));
+  }
+
+  /** Records versions that were written without the catalog, as an operator decided. @throws CatalogError */
+  async acceptExternal(decision: ExternalDecision): Promise<ExternalOutcome> {
+    return this.#deciding(decision, acceptExternal);
+  }
+
+  /** Moves manifests of versions that were written without the catalog out of the way, as an operator decided. @throws CatalogError */
+  async setExternalAside(decision: ExternalDecision): Promise<ExternalOutcome> {
+    return this.#deciding(decision, setExternalAside);
+  }
+
+  async #deciding(
+    decision: ExternalDecision,
+    decide: typeof acceptExternal,
+  ): Promise<ExternalOutcome> {
+    const { catalog, store, retention } = this.#parts;
+    const { committer } = retention;
+    const versions = new VersionStore(store);
+    const branches = new Branches(store, committer);
+    const parts = { catalog, store, committer, versions, branches };
+    return retention.horizon.running.during(() => decide(parts, decision));
   }
 
   async #compact(path: ObjectPath): Promise<Compacted | undefined> {

@@ -5,6 +5,7 @@ import { saysLanceDb } from '../protocol/dialect.ts';
 import { CatalogError } from '../protocol/errors.ts';
 import { canonicalPath, type ObjectPath } from '../protocol/identifier.ts';
 import { matchRoute, withRoot, type RouteMatch } from '../protocol/route.ts';
+import { unsupportedBy } from '../protocol/unsupported-route.ts';
 import { KnownRoute } from './known-route.ts';
 import { grown } from './passage.ts';
 import type { Received, Routed } from './steps.ts';
@@ -38,7 +39,14 @@ export function route(received: Received, databases?: Databases): Routed {
     return grown(received, { route: match, context: contextOf(headers), unknownDatabase });
   }
   if (match.kind === 'method') throw new MethodRefused(method, match.allow);
-  throw new CatalogError('Unsupported', `no such operation: ${method} ${pathOf(url)}`);
+  const path = pathOf(url);
+  const what = unsupportedBy(path);
+  throw new CatalogError(
+    'Unsupported',
+    what === undefined
+      ? `no such operation: ${method} ${path}`
+      : `this service does not support ${what}: it cannot answer ${method} ${path}`,
+  );
 }
 
 const NOWHERE: ObjectPath = [];

@@ -6,7 +6,7 @@ import { isJsonObject, type JsonValue } from './json.ts';
 import { normalMode } from './mode.ts';
 import type { OperationName } from './operation-name.ts';
 import { namesObject } from './operations.ts';
-import { kindOf, readParameter } from './query-parameter.ts';
+import { kindOf, queryParameters, readParameter } from './query-parameter.ts';
 
 /** What the route and the query of a request say. */
 export type AgreementInput = Pick<
@@ -27,11 +27,15 @@ interface Said {
   readonly name: string;
   readonly once: JsonValue | undefined;
   readonly again: JsonValue | undefined;
+  /** What the body says by default, in the one spelling; absent for a field without a default. */
+  readonly byDefault?: JsonValue | undefined;
 }
 
 /**
  * Holds a JSON body against the route and the query: what both say must be the
- * same (the user's specification, sections 4.1 and 7). Null is as good as absent.
+ * same (the user's specification, sections 4.1 and 7). Null and an empty id count as
+ * absent. So does the default of a query parameter: generated clients write defaults into
+ * each body, and what the query says explicitly wins.
  * A body that is a bare map says nothing of its own and is exempt.
  * @throws CatalogError InvalidInput naming the field that differs.
  */
@@ -75,7 +79,7 @@ function saidByRoute(input: AgreementInput, body: Body): Said[] {
   const target = input.target && namedPath(input, input.target);
   const namespace = target?.slice(0, -1);
   return [
-    { name: 'id', once: named, again: body['id'] },
+    { name: 'id', once: named, again: body['id'], byDefault: [] },
     { name: 'index_name', once: indexName, again: body['index_name'] },
     { name: 'new_table_name', once: target?.at(-1), again: body['new_table_name'] },
     { name: 'new_namespace_id', once: namespace, again: body['new_namespace_id'] },
@@ -88,7 +92,8 @@ function saidByQuery({ operation, query }: AgreementInput, body: Body): Said[] {
     const asked = values.map((value) => inOneSpelling(name, readParameter(name, value)));
     const given = body[name];
     const several = operation.repeatable.includes(name) && Array.isArray(given);
-    return { name, once: several ? asked : asked[0], again: inOneSpelling(name, given) };
+    const byDefault = queryParameters[name]?.default;
+    return { name, once: several ? asked : asked[0], again: inOneSpelling(name, given), byDefault };
   });
 }
 
@@ -103,6 +108,7 @@ function mainIfEmpty(branch: string): string {
   return branch === '' ? 'main' : branch;
 }
 
-function agrees({ once, again }: Said): boolean {
-  return (once ?? null) === null || (again ?? null) === null || isDeepStrictEqual(once, again);
+function agrees({ once, again, byDefault }: Said): boolean {
+  if ((once ?? null) === null || (again ?? null) === null) return true;
+  return isDeepStrictEqual(once, again) || isDeepStrictEqual(again, byDefault);
 }

@@ -8,14 +8,15 @@ type Body = Record<string, JsonValue>;
 
 /**
  * A JSON body in the shape of its model, with what the route and the query say where
- * the body is silent (the user's specification, section 4.1 rule 3). It is made
+ * the body is silent or has a default (the user's specification, section 4.1 rule 3). It is made
  * before the model is checked and after `checkAgreement`; a bare map stays as it is.
  */
 export function completeBody(input: AgreementInput, body: Body): Body {
   if (input.operation.body === 'map') return body;
   if (isSilent(input, body)) return body;
   const shaped = shapes[input.operation.name]?.(body) ?? body;
-  return { ...saidElsewhere(input), ...withoutNulls(shaped) };
+  // They agree, or the body has a default: what is said explicitly wins.
+  return { ...withoutNulls(shaped), ...saidElsewhere(input) };
 }
 
 /** Whether nothing is said anywhere: most reads. */

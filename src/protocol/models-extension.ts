@@ -73,9 +73,7 @@ export const extensionModels = {
   GetLsmWriteSpecRequest: record(branched()),
   GetLsmWriteSpecResponse: record({ lsm_write_spec: maybe(anyObject()) }),
   PrewarmTableIndexRequest: record({ ...branched(), index_name: optional(text()) }),
-  PrewarmTableIndexResponse: record({}),
   PrewarmPageCacheRequest: record({ ...branched(), columns: optional(textList()) }),
-  PrewarmPageCacheResponse: record({}),
   DiffTableBranchRequest: record({ ...named(), from_branch: text() }),
   DiffTableBranchResponse: record({
     fromBranch: text(),

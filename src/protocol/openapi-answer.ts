@@ -2,6 +2,7 @@ import type { Operation, ResponseKind } from './operation.ts';
 import { schemaReference } from './openapi-schema.ts';
 
 const JSON_TYPE = 'application/json';
+const ARROW_STREAM = 'application/vnd.apache.arrow.stream';
 const map = { type: 'object', additionalProperties: { type: 'string' } };
 
 /** The body of a success by its kind; what has no entry sends none. */
@@ -13,6 +14,7 @@ const contents: Readonly<Partial<Record<ResponseKind, object>>> = {
     'text/plain': { schema: { type: 'string' } },
   },
   arrow: { 'application/vnd.apache.arrow.file': {} },
+  stream: { [ARROW_STREAM]: {} },
   bytes: { 'application/octet-stream': {} },
 };
 
@@ -88,9 +90,14 @@ function successOf({ response, responseModel }: Operation): object {
 }
 
 const bodies: Readonly<Record<Operation['body'], (operation: Operation) => object>> = {
-  json: ({ request = '' }) => ({ content: { [JSON_TYPE]: { schema: schemaReference(request) } } }),
+  json: ({ request = '', schemaBody }) => ({
+    content: {
+      [JSON_TYPE]: { schema: schemaReference(request) },
+      ...(schemaBody && { [ARROW_STREAM]: {} }),
+    },
+  }),
   map: () => ({ required: true, content: { [JSON_TYPE]: { schema: map } } }),
-  arrow: () => ({ required: true, content: { 'application/vnd.apache.arrow.stream': {} } }),
+  arrow: () => ({ required: true, content: { [ARROW_STREAM]: {} } }),
   none: ({ request = '' }) => ({
     description: 'Nothing is needed; an object or null may be sent.',
     content: { [JSON_TYPE]: { schema: { anyOf: [schemaReference(request), { type: 'null' }] } } },

@@ -50,7 +50,11 @@ function pathParameter(name: string): object {
 function queryParameter(operation: Operation, name: string): object {
   const parameter = queryParameters[name];
   if (parameter === undefined) throw new TypeError(`there is no query parameter ${name}`);
-  const schema = schemaOf(operation, name, parameter.kind);
+  const schema = {
+    ...schemaOf(operation, name, parameter.kind),
+    ...parameter.bounds,
+    ...(parameter.default === undefined ? {} : { default: parameter.default }),
+  };
   return { name, in: 'query', required: false, description: parameter.description, schema };
 }
 

@@ -11,6 +11,7 @@ export interface RowSpec extends Pick<Operation, 'access' | 'object' | 'mutates'
   readonly headers?: readonly string[];
   /** JSON unless said otherwise. */
   readonly body?: Operation['body'];
+  readonly schemaBody?: true;
   /** `<name>Request` unless said otherwise. */
   readonly request?: string;
   /** JSON, a `<name>Response`, unless said otherwise. */
@@ -58,6 +59,7 @@ export function row(name: OperationName, spec: RowSpec): Operation {
     repeatable: spec.repeatable ?? [],
     headers: spec.headers ?? [],
     body,
+    ...(spec.schemaBody && { schemaBody: true }),
     ...requestOf(name, spec),
     response,
     ...(response === 'json' && { responseModel: spec.responseModel ?? `${name}Response` }),

@@ -24,7 +24,15 @@ export type ObjectKind = 'namespace' | 'table' | 'root' | 'transaction' | 'none'
 export type BodyKind = 'none' | 'json' | 'map' | 'arrow';
 
 /** What travels in the answer's body. */
-export type ResponseKind = 'none' | 'json' | 'map' | 'integer' | 'text' | 'arrow' | 'bytes';
+export type ResponseKind =
+  | 'none'
+  | 'json'
+  | 'map'
+  | 'integer'
+  | 'text'
+  | 'arrow'
+  | 'stream'
+  | 'bytes';
 
 /** A further right that a mode asks for. `instead` of the operation's own, or beside it. */
 export interface ModeNeed {
@@ -64,6 +72,8 @@ export interface Operation {
   /** Request headers that carry fields of the request, in lower case. */
   readonly headers: readonly string[];
   readonly body: BodyKind;
+  /** Whether the body may also be an Arrow stream with a schema and no rows. */
+  readonly schemaBody?: true;
   /** Name of the request's model in `models`: of a JSON body, also where none is needed. */
   readonly request?: string;
   readonly response: ResponseKind;

@@ -17,6 +17,7 @@ export const columnOperations = {
   AlterTableAddColumns: row('AlterTableAddColumns', {
     ...schema,
     routes: ['POST /v1/table/{id}/add_columns'],
+    schemaBody: true,
   }),
   AlterTableAlterColumns: row('AlterTableAlterColumns', {
     ...schema,

@@ -100,6 +100,7 @@ export const tableExtensions = {
     access: 'read',
     mutates: false,
     routes: ['POST /v1/table/{id}/index/{index_name}/prewarm'],
+    response: 'none',
     body: 'none',
     refusals: stateRefusals,
   }),
@@ -108,6 +109,7 @@ export const tableExtensions = {
     access: 'read',
     mutates: false,
     routes: ['POST /v1/table/{id}/page_cache/prewarm'],
+    response: 'none',
     refusals: stateRefusals,
   }),
   DiffTableBranch: row('DiffTableBranch', {
@@ -154,7 +156,7 @@ export const jobExtensions = {
     mutates: false,
     routes: ['POST /v1/jobs/query_events'],
     objectsInBody: 'job_id, the table of the job',
-    response: 'arrow',
+    response: 'stream',
   }),
   CreateFunction: row('CreateFunction', {
     ...onNothing,

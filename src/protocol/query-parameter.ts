@@ -1,6 +1,9 @@
 import { CatalogError } from './errors.ts';
 import { isJsonObject, parseJson, type JsonValue } from './json.ts';
 
+/** A longer delimiter would only serve to blow listings up, in which it stands between all names. */
+export const MAX_DELIMITER_BYTES = 64;
+
 /** What the text of a query parameter stands for. */
 export type ParameterKind = 'text' | 'choice' | 'flag' | 'count' | 'version' | 'map';
 
@@ -8,29 +11,43 @@ export type ParameterKind = 'text' | 'choice' | 'flag' | 'count' | 'version' | '
 export interface QueryParameter {
   readonly kind: ParameterKind;
   readonly description: string;
+  /**
+   * What its absence means, where generated clients write that into each body. A branch and a
+   * mode have none: a body that names one means it.
+   */
+  readonly default?: boolean;
+  /** What a document of the protocol says of its length. */
+  readonly bounds?: { readonly minLength: number; readonly maxLength: number };
 }
 
-const flag = (description: string): QueryParameter => ({ kind: 'flag', description });
+const flag = (description: string, otherwise?: boolean): QueryParameter => ({
+  kind: 'flag',
+  description,
+  ...(otherwise === undefined ? {} : { default: otherwise }),
+});
 const text = (description: string): QueryParameter => ({ kind: 'text', description });
 const map = (description: string): QueryParameter => ({ kind: 'map', description });
 
 /** Every query parameter that some operation knows. */
 export const queryParameters: Readonly<Record<string, QueryParameter>> = {
-  delimiter: text('What separates the parts of an identifier; "$" when absent.'),
+  delimiter: {
+    ...text('What separates the parts of an identifier; "$" when absent.'),
+    bounds: { minLength: 1, maxLength: MAX_DELIMITER_BYTES },
+  },
   page_token: text('Where the page before ended.'),
   limit: {
     kind: 'count',
     description: 'How many entries a page holds at most; below zero as many as without it.',
   },
-  include_declared: flag('Whether tables without data are listed too.'),
+  include_declared: flag('Whether tables without data are listed too.', true),
   branch: text('The branch of the table; its main branch when absent.'),
   mode: { kind: 'choice', description: 'How the operation treats what is there already.' },
   properties: map('Properties of the new table, as a JSON object of strings.'),
   storage_options: map('Storage options of the new table, as a JSON object of strings.'),
-  with_table_uri: flag('Whether the answer has the full URI of the table.'),
-  load_detailed_metadata: flag('Whether the answer has what only the table itself knows.'),
-  check_declared: flag('Whether the answer says if the table is only declared.'),
-  descending: flag('Whether the newest version comes first.'),
+  with_table_uri: flag('Whether the answer has the full URI of the table.', false),
+  load_detailed_metadata: flag('Whether the answer has what only the table itself knows.', false),
+  check_declared: flag('Whether the answer says if the table is only declared.', false),
+  descending: flag('Whether the newest version comes first.', false),
   version: { kind: 'version', description: 'The version of the table.' },
   on: text('The column that rows are matched on.'),
   when_matched_update_all: flag('Whether matched rows are updated.'),
@@ -39,8 +56,8 @@ export const queryParameters: Readonly<Record<string, QueryParameter>> = {
   when_not_matched_by_source_delete: flag('Whether rows that no input row matches are deleted.'),
   when_not_matched_by_source_delete_filt: text('SQL that such a row must fulfil to be deleted.'),
   timeout: text('How long the operation may take, such as "30s".'),
-  use_index: flag('Whether an index may be used to find matches.'),
-  use_lsm: flag('Whether the write may go through the write-ahead log.'),
+  use_index: flag('Whether an index may be used to find matches.', true),
+  use_lsm: flag('Whether the write may go through the write-ahead log.', false),
   upload_id: text('The multipart write that this is part of.'),
   upload_part_id: text('The part of the multipart write.'),
   distributed_metrics: text('How much of each worker the analysis shows.'),

@@ -5,14 +5,12 @@ import { checkPath, type ObjectPath } from './identifier.ts';
 import type { Operation } from './operation.ts';
 import { namesObject } from './operations.ts';
 import { decodeForm, decodePercent } from './percent.ts';
+import { MAX_DELIMITER_BYTES } from './query-parameter.ts';
 import { parseQuery, queryOf, type Query } from './query.ts';
 import { findRoute, type RouteEnd } from './route-tree.ts';
 
 /** The delimiter of identifiers when the query names none. */
 const DEFAULT_DELIMITER = '$';
-
-/** A longer delimiter would only serve to blow listings up, in which it stands between all names. */
-const MAX_DELIMITER_BYTES = 64;
 
 /** A request target that is an operation of the protocol. */
 export interface OperationMatch {

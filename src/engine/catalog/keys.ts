@@ -130,9 +130,20 @@ export function wastesOf(tableId: string): string {
   return `W${tableId}/`;
 }
 
-/** The prefixes of all keys that belong to one table and go with it: heads, versions, branches, tags, waste. */
+/** The prefix of the keys of refused external versions. */
+export const EXTERNAL = 'E';
+
+/**
+ * The version of a line that was written without the catalog and was not adopted.
+ * @param chain `main`, or a branch's id.
+ */
+export function externalKey(tableId: string, chain: string): string {
+  return `${EXTERNAL}${tableId}/${encodeSegment(chain)}`;
+}
+
+/** The prefixes of all keys that belong to one table and go with it: heads, versions, branches, tags, waste, refused versions. */
 export function prefixesOf(tableId: string): readonly string[] {
-  return ['H', 'V', 'B', 'G', 'W'].map((letter) => `${letter}${tableId}/`);
+  return ['H', 'V', 'B', 'G', 'W', EXTERNAL].map((letter) => `${letter}${tableId}/`);
 }
 
 /** The prefix of the keys of what requests answered that may be repeated. */

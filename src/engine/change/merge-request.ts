@@ -12,6 +12,8 @@ export interface MergeRequest {
   readonly remove: boolean;
   /** What must be true of such a row. */
   readonly removeIf: string | null;
+  /** Whether an index may find the rows that match; every row is read otherwise. */
+  readonly useIndex: boolean;
   /** Throws when the time that the merge may take is over. */
   readonly checkTime: () => void;
 }

@@ -147,7 +147,8 @@ export class RowMerge {
   /** A row without a match is of no interest, unless it is to be deleted. */
   #mayMatch(base: Snapshot, files: readonly ScanFile[]): readonly ScanFile[] {
     const { ranges, values } = this.#source;
-    return withKeyLookups(base, ranges.filesWithMatches(base, files), values);
+    const few = ranges.filesWithMatches(base, files);
+    return this.#request.useIndex ? withKeyLookups(base, few, values) : few;
   }
 }
 

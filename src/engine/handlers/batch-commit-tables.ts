@@ -10,7 +10,8 @@ import { letGo, VersionPlan } from '../managed/version-creation.ts';
 import type { Fields } from '../query/fields.ts';
 import { batchSummary, entriesOf, pathField } from './batch-create-versions.ts';
 import { batchSteps, type BatchStep, type PlannedStep, type StepParts } from './batch-steps.ts';
-import { lanceJudge } from '../rules/lance-judge.ts';
+import type { Gates } from '../managed/staged-version.ts';
+import { gatesOf } from './create-version.ts';
 import type { ManagedParts } from './managed-parts.ts';
 
 /** An operation of a batch by its kind. */
@@ -33,7 +34,8 @@ export function batchCommitTables(parts: ManagedParts): Handler {
       return jsonAnswer(call, { results }, { commit, objects: steps.map(({ path }) => path) });
     };
     const seal = call.once.seal(answerOf);
-    const planned = await committed({ ...parts, rules: call.rules }, steps, held, seal);
+    const { rules } = call;
+    const planned = await committed({ ...parts, rules, gates: gatesOf(call) }, steps, held, seal);
     for (const { settle } of planned) await settle();
     letGo(held);
     return answerOf(planned);
@@ -41,7 +43,7 @@ export function batchCommitTables(parts: ManagedParts): Handler {
 }
 
 async function committed(
-  parts: StepParts,
+  parts: StepParts & { readonly gates: Gates },
   steps: readonly NamedStep[],
   held: Set<string>,
   seal: Seal<readonly PlannedStep[]> | undefined,
@@ -55,7 +57,7 @@ async function committed(
         if (doubt && last !== undefined && (await haveTakenEffect(parts.store, last.writes))) {
           return { kind: 'done', result: last.result };
         }
-        const versions = new VersionPlan(parts, now, held, lanceJudge(parts.rules));
+        const versions = new VersionPlan(parts, now, held, parts.gates);
         const planned: PlannedStep[] = [];
         for (const step of steps) planned.push(await step.plan(versions));
         requireOwnPlaces(planned);

@@ -7,10 +7,9 @@ import { jsonAnswer } from '../answers.ts';
 import type { Call, Handler } from '../handler.ts';
 import type { PlannedVersion } from '../managed/version-creation.ts';
 import { textField, type Fields } from '../query/fields.ts';
-import { lanceJudge } from '../rules/lance-judge.ts';
 import { MAIN } from '../table/chain.ts';
 import { placeSummary } from './commit-summary.ts';
-import { committedVersions, versionRequest } from './create-version.ts';
+import { committedVersions, gatesOf, versionRequest } from './create-version.ts';
 import type { ManagedParts } from './managed-parts.ts';
 import { versionEntry } from './table-versions.ts';
 
@@ -34,7 +33,7 @@ export function batchCreateVersions(parts: ManagedParts): Handler {
       return jsonAnswer(call, { versions }, { commit, objects });
     };
     const seal = call.once.seal(answerOf);
-    return answerOf(await committedVersions(parts, requests, seal, lanceJudge(call.rules)));
+    return answerOf(await committedVersions(parts, requests, seal, gatesOf(call)));
   };
 }
 

@@ -10,6 +10,8 @@ import type { TableRecord } from '../catalog/records.ts';
 import { judgeAside } from '../rules/place-judge.ts';
 import { placeSummary } from './commit-summary.ts';
 import { requireUnneeded, withRefs } from '../managed/managed-branches.ts';
+import { adoptedBranches } from './adopted-table.ts';
+import { requireWrittenTable } from './table-parts.ts';
 import { engineTable, writtenTable, type TagParts } from './tags.ts';
 
 /** The operations on branches. */
@@ -89,7 +91,9 @@ async function deleteBranch(parts: TagParts, call: Call): Promise<Answer> {
 async function listBranches(parts: TagParts, call: Call): Promise<Answer> {
   const { branches, pageLimit } = parts;
   const page = pageParameters(call, pageLimit);
-  const table = (await writtenTable(parts, call)).content;
+  const found = await adoptedBranches(call, await parts.catalog.requireTable(call.request.object));
+  const table = found.content;
+  requireWrittenTable(call.request.object, table);
   const { id } = table;
   const isLeft = async (name: string) => {
     const newest = { limit: 1, descending: true };
@@ -100,9 +104,9 @@ async function listBranches(parts: TagParts, call: Call): Promise<Answer> {
     const all = await withRefs(table, (await branches.all(id)).branches, isLeft);
     return jsonAnswer(call, { branches: entriesOf(all) });
   }
-  const found = await branches.page(id, page.after, page.limit + 1);
-  const shown = found.slice(0, page.limit);
-  const token = found.length > shown.length ? shown.at(-1)?.name : undefined;
+  const read = await branches.page(id, page.after, page.limit + 1);
+  const shown = read.slice(0, page.limit);
+  const token = read.length > shown.length ? shown.at(-1)?.name : undefined;
   return jsonAnswer(call, {
     branches: entriesOf(await withRefs(table, shown, isLeft)),
     page_token: token,

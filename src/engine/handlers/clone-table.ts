@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Answer } from '../../protocol/backend.ts';
 import { CatalogError } from '../../protocol/errors.ts';
-import type { ObjectPath } from '../../protocol/identifier.ts';
+import { checkPath, type ObjectPath } from '../../protocol/identifier.ts';
 import { jsonAnswer } from '../answers.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { TableRecord } from '../catalog/records.ts';
@@ -83,15 +83,31 @@ function cloned(call: Call, committed: Committed): Answer {
 }
 
 /**
- * The table at the location that the body names, if the caller may see it.
+ * The table that the body names by its location, if the caller may see it, or by its name.
  * @throws CatalogError TableNotFound.
  */
 async function sourceOf({ catalog, tables }: CloneParts, call: Call): Promise<Source> {
   const location = textField(call.body, 'source_location') ?? '';
+  if (!/[/:]/.test(location)) return namedSource(catalog, call, location);
   const folder = absolutePath(location);
   const found = await catalog.findTable((record) => tables.folder(record) === folder, call.permit);
   if (found !== undefined) return found;
   throw new CatalogError('TableNotFound', `no table lies at ${JSON.stringify(location)}`);
+}
+
+/**
+ * The table of an identifier in the client's spelling. LanceDB's clients send a bare name, which is
+ * looked for in the namespace of the new table.
+ */
+async function namedSource(catalog: Catalog, call: Call, name: string): Promise<Source> {
+  const { object, delimiter } = call.request;
+  const parts = name.split(delimiter);
+  const path = parts.length > 1 ? parts : [...object.slice(0, -1), name];
+  checkPath(path);
+  if (!call.permit.holdsOnBranches('QueryTable', path)) {
+    call.permit.require('QueryTable', path, MAIN);
+  }
+  return { path, record: (await catalog.requireTable(path)).content };
 }
 
 /** The version that is asked for by its number or by a tag; the newest of main unless one is. */

@@ -7,7 +7,7 @@ import type { Stored, TableRecord } from '../catalog/records.ts';
 import { tableExists } from '../catalog/refusals.ts';
 import { jsonAnswer } from '../answers.ts';
 import type { Call, Handler } from '../handler.ts';
-import { byQueryMode } from '../parameters.ts';
+import { byQueryMode, propertiesWarning } from '../parameters.ts';
 import { overwritten } from '../table/change.ts';
 import { checkColumns, openIncoming } from '../table/incoming.ts';
 import { requireFree, reserveLocation, resolveLocation } from '../table/locations.ts';
@@ -54,15 +54,16 @@ const modes: Readonly<Record<string, Mode>> = {
 };
 
 async function describeExisting(
-  { call, parts }: Creation,
+  { call, parts, options }: Creation,
   { content }: Stored<TableRecord>,
 ): Promise<Answer> {
-  const { properties, location } = content;
+  const { location, properties } = content;
+  const said = { properties, ...propertiesWarning(options.properties, properties) };
   if (content.kind !== 'engine') {
-    return call.once.note(jsonAnswer(call, { location: location ?? undefined, properties }));
+    return call.once.note(jsonAnswer(call, { location: location ?? undefined, ...said }));
   }
   const { version } = await parts.tables.snapshot(content);
-  return call.once.note(jsonAnswer(call, { version, properties }));
+  return call.once.note(jsonAnswer(call, { version, ...said }));
 }
 
 /** Another writer may make the table while the body is read; that is as good as finding it at once. */

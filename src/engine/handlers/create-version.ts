@@ -17,7 +17,8 @@ import {
 } from '../managed/version-creation.ts';
 import { finishNames, nameVersions } from '../managed/version-names.ts';
 import { lanceJudge } from '../rules/lance-judge.ts';
-import type { JudgeStaged } from '../managed/staged-version.ts';
+import type { Gates } from '../managed/staged-version.ts';
+import { adoptFirst } from './adopted-table.ts';
 import { versionEntry } from './table-versions.ts';
 import type { ManagedParts } from './managed-parts.ts';
 
@@ -30,10 +31,13 @@ export function createVersion(parts: ManagedParts): Handler {
     const request = versionRequest(call.request.object, call.body, branchParameter(call));
     const answerOf = (planned: readonly PlannedVersion[]) => created(call, planned[0]!);
     const seal = call.once.seal(answerOf);
-    return answerOf(
-      await committedVersions(waiting(parts, call), [request], seal, lanceJudge(call.rules)),
-    );
+    return answerOf(await committedVersions(waiting(parts, call), [request], seal, gatesOf(call)));
   };
+}
+
+/** What each version of a request must pass. */
+export function gatesOf(call: Call): Gates {
+  return { judge: lanceJudge(call.rules), adopt: adoptFirst(call) };
 }
 
 /** The same parts, of which nothing is committed before the attempt is recorded. */
@@ -63,7 +67,7 @@ export async function committedVersions(
   parts: ManagedParts,
   requests: readonly VersionRequest[],
   seal: Seal<readonly PlannedVersion[]> | undefined,
-  judge: JudgeStaged,
+  gates: Gates,
 ): Promise<readonly PlannedVersion[]> {
   const { committer } = parts;
   const now = Date.now();
@@ -77,7 +81,7 @@ export async function committedVersions(
     const planned = await commitFilesOnce<readonly PlannedVersion[]>(
       { committer, seal },
       async () => {
-        const plan = new VersionPlan(parts, now, held, judge);
+        const plan = new VersionPlan(parts, now, held, gates);
         const versions: PlannedVersion[] = [];
         for (const request of requests) versions.push(await plan.add(request));
         const writes = versions.flatMap((version) => version.writes);

@@ -7,6 +7,7 @@ import { jsonAnswer } from '../answers.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import type { TableRecord } from '../catalog/records.ts';
 import type { Call } from '../handler.ts';
+import { adoptedTable } from './adopted-table.ts';
 import { restOn } from './basis.ts';
 import { branchParameter } from '../parameters.ts';
 import { flagField } from '../query/fields.ts';
@@ -32,9 +33,10 @@ export async function describeTable(
   const vends = flagField(call.body, 'vend_credentials', false);
   if (vends) askForCredentials(call);
   const withUri = flagField(call.body, 'with_table_uri', false);
-  const stored = await catalog.requireTable(call.request.object);
+  const found = await catalog.requireTable(call.request.object);
+  const { branch, version } = await placeOf(tags, found.content, call);
+  const stored = await adoptedTable(call, found, branch);
   const table = stored.content;
-  const { branch, version } = await placeOf(tags, table, call);
   const chain = await tables.chain(table, branch);
   if (table.kind !== 'engine') {
     return jsonAnswer(call, await elsewhere(call, tables, table, { chain, version, withUri }));

@@ -5,16 +5,19 @@ import { branchParameter } from '../parameters.ts';
 import type { TableRecord } from '../catalog/records.ts';
 import { countField, integerField } from '../query/fields.ts';
 import type { Tables } from '../table/tables.ts';
+import { adoptedTable } from './adopted-table.ts';
 import { restOn } from './basis.ts';
 import { versionEntry } from './table-versions.ts';
 
 /** DescribeTableVersion: the newest unless one is named. */
 export function describeVersion(catalog: Catalog, tables: Tables): Handler {
   return async (call) => {
-    const table = await catalog.requireTable(call.request.object);
+    const branch = branchParameter(call);
+    const found = await catalog.requireTable(call.request.object);
+    const table = await adoptedTable(call, found, branch);
     const { content } = table;
     const version = versionField(call, content);
-    const chain = await tables.chain(content, branchParameter(call));
+    const chain = await tables.chain(content, branch);
     const stored = await tables.version(content, version, chain);
     // Lance clients remove manifests on their own.
     if (content.kind === 'engine') restOn(call, table, chain, stored);

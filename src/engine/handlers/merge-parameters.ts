@@ -5,8 +5,9 @@ import type { MergeRequest } from '../change/merge-request.ts';
 type Query = ReadonlyMap<string, readonly string[]>;
 
 /**
- * What the query of MergeInsertIntoTable asks for. `use_index` and `use_lsm` change
- * nothing about the outcome and are not looked at. The time runs from here on.
+ * What the query of MergeInsertIntoTable asks for. Without any `when_…` parameter a merge
+ * updates the rows that match and inserts the others; with one, those that are absent are
+ * false. `use_lsm` changes nothing and is not read. The time runs from here on.
  * @param requestTimeout The header `x-request-timeout-ms`, by which the LanceDB
  * client says what the query's `timeout` does (wire contract, section 1.7).
  * @throws CatalogError InvalidInput.
@@ -14,22 +15,24 @@ type Query = ReadonlyMap<string, readonly string[]>;
 export function mergeParameters(query: Query, requestTimeout?: string): MergeRequest {
   const on = query.get('on') ?? [];
   if (on.length === 0) throw invalid('on must name the columns that rows are matched on');
+  const isUpsert = [...query.keys()].every((name) => !name.startsWith('when_'));
   const request = {
     on,
-    update: flag(query, 'when_matched_update_all'),
+    update: isUpsert || flag(query, 'when_matched_update_all'),
     updateIf: condition(query, 'when_matched_update_all'),
-    insert: flag(query, 'when_not_matched_insert_all'),
+    insert: isUpsert || flag(query, 'when_not_matched_insert_all'),
     remove: flag(query, 'when_not_matched_by_source_delete'),
     removeIf: condition(query, 'when_not_matched_by_source_delete'),
+    useIndex: flag(query, 'use_index', true),
     checkTime: deadline(query.get('timeout')?.[0] ?? ofMillis(requestTimeout)),
   };
   if (request.update || request.insert || request.remove) return request;
   throw invalid('a merge must update, insert or delete; nothing of it was asked for');
 }
 
-function flag(query: Query, name: string): boolean {
+function flag(query: Query, name: string, otherwise = false): boolean {
   const text = query.get(name)?.[0];
-  return text !== undefined && readParameter(name, text) === true;
+  return text === undefined ? otherwise : readParameter(name, text) === true;
 }
 
 /** The condition of a step; it means nothing without the step. */

@@ -14,7 +14,7 @@ import type { Call, HandlerTable } from '../handler.ts';
 import { judgeLeaving } from '../rules/place-judge.ts';
 import { placeSummary } from './commit-summary.ts';
 import type { TableView } from './table-view.ts';
-import { choiceField, pageParameters, propertiesField } from '../parameters.ts';
+import { choiceField, pageParameters, propertiesField, propertiesWarning } from '../parameters.ts';
 
 /** The operations on namespaces. */
 export function namespaceHandlers(
@@ -35,8 +35,9 @@ async function create(catalog: Catalog, call: Call): Promise<Answer> {
   const mode = choiceField(call, 'mode');
   if (mode === 'overwrite') requireNoRoot(call);
   askForMode(call, mode);
+  const given = call.body['properties'] === undefined ? undefined : propertiesField(call);
   const answer = ({ properties }: NamespaceRecord): Answer =>
-    jsonAnswer(call, { properties }, { mode });
+    jsonAnswer(call, { properties, ...propertiesWarning(given, properties) }, { mode });
   const record = await catalog.createNamespace(
     call.request.object,
     createModeOf(mode),

@@ -9,6 +9,7 @@ import { flagField, textField } from '../query/fields.ts';
 import type { Chain } from '../table/chain.ts';
 import { locationOf } from '../managed/managed-versions.ts';
 import { storeKey } from '../managed/place.ts';
+import { adoptedTable } from './adopted-table.ts';
 import type { TableView } from './table-view.ts';
 
 /** Which versions are asked for. */
@@ -26,9 +27,11 @@ export async function listTableVersions(
   pageLimit: number,
   call: Call,
 ): Promise<Answer> {
-  const table = (await catalog.requireTable(call.request.object)).content;
+  const branch = branchParameter(call);
+  const found = await catalog.requireTable(call.request.object);
+  const table = (await adoptedTable(call, found, branch)).content;
   const listing = {
-    chain: await tables.chain(table, branchParameter(call)),
+    chain: await tables.chain(table, branch),
     after: tokenOf(textField(call.body, 'page_token')),
     descending: flagField(call.body, 'descending', false),
     limit: limitParameter(call, pageLimit),
@@ -37,9 +40,9 @@ export async function listTableVersions(
     const all = await everyVersion(tables, table, listing);
     return versionsAnswer(call, table, all, undefined);
   }
-  const found = await readVersions(tables, table, listing, listing.limit + 1);
-  const shown = found.slice(0, listing.limit);
-  const more = found.length > shown.length;
+  const read = await readVersions(tables, table, listing, listing.limit + 1);
+  const shown = read.slice(0, listing.limit);
+  const more = read.length > shown.length;
   return versionsAnswer(call, table, shown, more ? shown.at(-1)?.version : undefined);
 }
 

@@ -14,12 +14,12 @@ const built: Readonly<Record<string, IndexType>> = {
 
 /** Kinds that the protocol knows and that are not built, each with what it is for. */
 const planned: Readonly<Record<string, string>> = {
-  FM: 'search inside of texts',
-  FMINDEX: 'search inside of texts',
   NGRAM: 'search inside of texts',
   ZONEMAP: 'ranges of values, which are kept of every file without an index',
   BLOOMFILTER: 'single values, which BTREE finds',
 };
+
+const KNOWN = 'there are BTREE, BITMAP, LABEL_LIST, FTS and those of vectors, such as IVF_PQ';
 
 /**
  * The kind of index that a request names, in whatever spelling.
@@ -29,17 +29,22 @@ export function indexTypeOf(text: string): IndexType {
   const plain = text.toUpperCase().replaceAll('_', '');
   const type = Object.hasOwn(built, plain) ? built[plain] : undefined;
   if (type !== undefined) return type;
+  if (plain === 'FM' || plain === 'FMINDEX') {
+    throw new CatalogError(
+      'Unsupported',
+      `an index of type ${text} is a feature of LanceDB inside a program, which this service does not have; ${KNOWN}`,
+    );
+  }
   const purpose = Object.hasOwn(planned, plain) ? planned[plain] : undefined;
-  const known = 'there are BTREE, BITMAP, LABEL_LIST, FTS and those of vectors, such as IVF_PQ';
   if (purpose === undefined) {
     throw new CatalogError(
       'InvalidInput',
-      `${JSON.stringify(text)} is no type of an index; ${known}`,
+      `${JSON.stringify(text)} is no type of an index; ${KNOWN}`,
     );
   }
   throw new CatalogError(
     'Unsupported',
-    `an index of type ${text} is not built: it is for ${purpose}; ${known}`,
+    `an index of type ${text} is not built: it is for ${purpose}; ${KNOWN}`,
   );
 }
 

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import type { Check, Store, Write } from '../../store/store.ts';
 import { encodeBranch } from '../catalog/branch-codec.ts';
-import { branchKey, versionKey } from '../catalog/keys.ts';
+import { branchKey, externalKey, versionKey } from '../catalog/keys.ts';
 import { absent } from '../catalog/reader.ts';
 import type { VersionRecord } from '../catalog/records.ts';
 import { isDetached } from '../lance/version-file.ts';
@@ -12,7 +12,7 @@ import { MAIN, MAIN_CHAIN, type Chain } from '../table/chain.ts';
 import { encodeVersion } from '../table/version-codec.ts';
 import { headCheck, versionWrites } from '../table/version-commit.ts';
 import type { VersionStore } from '../table/version-store.ts';
-import { branchRefs, type BranchRef } from './lance-refs.ts';
+import { branchRecord, branchRefs, type BranchRef } from './lance-refs.ts';
 import { LANCE_TREE } from './place.ts';
 import { recordOfFile } from './version-of-file.ts';
 
@@ -100,6 +100,7 @@ class Fill implements BackFill {
         if (!isDetached(record.version) && isNewer) newest = record;
       }
     }
+    if (records.length > 0) await this.#decided(chain);
     if (newest !== undefined && newest !== head?.content) {
       this.writes.push(...versionWrites(this.#tableId, newest, chain.key).slice(0, 1));
     }
@@ -125,14 +126,15 @@ class Fill implements BackFill {
     const known = await branches.find(this.#tableId, ref.parentBranch);
     const above = known?.content.id ?? ids.get(ref.parentBranch) ?? MAIN;
     const key = branchKey(this.#tableId, name);
-    const record = {
-      id,
-      lineage: [{ branch: ref.parentBranch, key: above, version: ref.parentVersion }],
-      manifestBytes: ref.manifestBytes,
-      createdMillis: ref.createdMillis,
-    };
     this.checks.push(absent(key));
-    this.writes.push({ key, value: encodeBranch(record) });
+    this.writes.push({ key, value: encodeBranch(branchRecord(id, ref, above)) });
+  }
+
+  /** A version that was refused before is recorded now. */
+  async #decided(chain: Chain): Promise<void> {
+    const key = externalKey(this.#tableId, chain.key);
+    const [refused] = await this.#parts.store.getMany([key]);
+    if (refused !== undefined) this.writes.push({ key, value: null });
   }
 
   async #unknown(chain: Chain, found: readonly LanceVersion[]): Promise<readonly LanceVersion[]> {

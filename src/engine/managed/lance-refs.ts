@@ -1,6 +1,7 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isJsonObject, parseJson, type JsonValue } from '../../protocol/json.ts';
+import type { BranchRecord } from '../catalog/records.ts';
 import { readPlain } from '../lance/plain-file.ts';
 import { namesIn } from '../lance/versions.ts';
 import { branchNameFault } from '../table/branch-name.ts';
@@ -30,6 +31,15 @@ export async function branchRefs(location: string): Promise<ReadonlyMap<string, 
   const refs = await readRefs(location, 'branches', branchOf);
   const named = refs.filter(({ name }) => branchNameFault(name) === undefined);
   return new Map(named.map((ref) => [ref.name, ref]));
+}
+
+/**
+ * The catalog's record of a branch that a Lance client made.
+ * @param above The key of the line that it came from: `main`, or a branch's id.
+ */
+export function branchRecord(id: string, ref: BranchRef, above: string): BranchRecord {
+  const { parentBranch: branch, parentVersion: version, manifestBytes, createdMillis } = ref;
+  return { id, lineage: [{ branch, key: above, version }], manifestBytes, createdMillis };
 }
 
 /** The tags of a table as Lance clients wrote them down. What cannot be read is passed over. */

@@ -7,7 +7,7 @@ import { parseVersionFile } from '../lance/version-file.ts';
 import type { NamedBranch } from '../table/branches.ts';
 import { branchRefs, removeBranchRef, tagRefs } from './lance-refs.ts';
 import { locationOf } from './managed-versions.ts';
-import { LANCE_TREE, ownership } from './place.ts';
+import { LANCE_TREE, ownership, SET_ASIDE } from './place.ts';
 
 /**
  * Branches with what their clients wrote down of them: what a branch came from is
@@ -61,6 +61,7 @@ const parts: ReadonlySet<string> = new Set([
   '_indices',
   '_refs',
   LANCE_DATA,
+  SET_ASIDE,
 ]);
 
 /** Removes the files of a branch whose records are gone. */

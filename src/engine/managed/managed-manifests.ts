@@ -2,7 +2,7 @@ import { statSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { CatalogError } from '../../protocol/errors.ts';
-import type { FileDescriptor } from '../../store/file-descriptor.ts';
+import { FileDescriptor } from '../../store/file-descriptor.ts';
 import { Flushes } from '../../store/flushes.ts';
 import type { VersionRecord } from '../catalog/records.ts';
 import { createDurable, linkDurable, removeIfPresent, syncFolder } from '../disk.ts';
@@ -106,6 +106,27 @@ export async function holdStaged(
   if (isFirst)
     for (const folder of foldersAbove(dirname(path), location)) flushes.add(syncFolder(folder));
   await flushes.settled();
+}
+
+/** Puts manifests that already have their final names on stable storage, with their names. */
+export async function syncManifests(
+  location: string,
+  records: readonly Pick<VersionRecord, 'manifest'>[],
+): Promise<void> {
+  const flushes = new Flushes();
+  const folders = new Set(records.map(({ manifest }) => dirname(within(location, manifest))));
+  for (const { manifest } of records) flushes.add(syncFile(within(location, manifest)));
+  for (const folder of folders) flushes.add(syncFolder(folder));
+  await flushes.settled();
+}
+
+async function syncFile(path: string): Promise<void> {
+  const file = FileDescriptor.open(path, 'r');
+  try {
+    await file.sync();
+  } finally {
+    file.close();
+  }
 }
 
 /** The folders in which a folder lies, up to the outermost of them. */

@@ -14,6 +14,9 @@ import { MAIN } from '../table/chain.ts';
 /** The folder in which Lance clients keep branches. */
 export const LANCE_TREE = 'tree';
 
+/** The folder beside `_versions` for manifests that an operator set aside. */
+export const SET_ASIDE = '_set_aside';
+
 /** A staged manifest by its names inside the table's folder. */
 export interface StagedPlace {
   readonly staging: string;

@@ -1,7 +1,7 @@
 import type { CommitSummary } from '../../protocol/commit-summary.ts';
 import { CatalogError } from '../../protocol/errors.ts';
 import { canonicalPath, type ObjectPath } from '../../protocol/identifier.ts';
-import type { Check, Write } from '../../store/store.ts';
+import type { Check, Store, Write } from '../../store/store.ts';
 import type { Catalog } from '../catalog/catalog.ts';
 import { versionKey } from '../catalog/keys.ts';
 import { absent, unchanged } from '../catalog/reader.ts';
@@ -13,6 +13,7 @@ import { MAIN, MAIN_CHAIN, type Chain } from '../table/chain.ts';
 import { encodeVersion } from '../table/version-codec.ts';
 import { versionWrites } from '../table/version-commit.ts';
 import { branchBase, type FirstVersion } from './branch-base.ts';
+import { refusedBehind, refusedVersion } from './external-versions.ts';
 import type { KnownManifests } from './known-manifests.ts';
 import { lanceSummary, repeatedSummary, type LanceNext } from './lance-summary.ts';
 import { exists, holdStaged, sameBytes } from './managed-manifests.ts';
@@ -20,7 +21,7 @@ import { managedLine, type LineParts, type ManagedLine } from './managed-line.ts
 import { finishVersion, locationOf } from './managed-versions.ts';
 import { finalNames, stagedPlace, within, type StagedPlace } from './place.ts';
 import { readStaged, type StagedManifest } from './staged-manifest.ts';
-import type { JudgeStaged } from './staged-version.ts';
+import type { Gates } from './staged-version.ts';
 
 /** A version that a Lance client has staged and asks to be made the next one. */
 export interface VersionRequest {
@@ -51,6 +52,7 @@ export interface PlannedVersion {
 /** What versions are made with. */
 export interface CreationParts extends LineParts {
   readonly catalog: Pick<Catalog, 'requireTable'>;
+  readonly store: Pick<Store, 'get'>;
   readonly manifests?: KnownManifests;
 }
 
@@ -61,18 +63,18 @@ export class VersionPlan {
   /** The lines that got a version already. */
   readonly #heads = new Map<string, Planned>();
   readonly #held: Set<string>;
-  readonly #judge: JudgeStaged | undefined;
+  readonly #gates: Gates;
 
   /**
    * @param now When the versions come to be, in milliseconds.
    * @param held Gets the paths of the names that staged manifests are held by, of
    * this plan and of those that were made for the same commit before.
    */
-  constructor(parts: CreationParts, now: number, held: Set<string>, judge?: JudgeStaged) {
+  constructor(parts: CreationParts, now: number, held: Set<string>, gates: Gates = {}) {
     this.#parts = parts;
     this.#now = now;
     this.#held = held;
-    this.#judge = judge;
+    this.#gates = gates;
   }
 
   /**
@@ -83,8 +85,10 @@ export class VersionPlan {
    * TableBranchNotFound, InvalidTableState for a table that this engine writes.
    */
   async add(request: VersionRequest): Promise<PlannedVersion> {
-    const table = await this.#parts.catalog.requireTable(request.path);
-    requireLanceTable(request.path, table.content);
+    const { path, branch } = request;
+    const found = await this.#parts.catalog.requireTable(path);
+    requireLanceTable(path, found.content);
+    const table = (await this.#gates.adopt?.(path, found, branch)) ?? found;
     const place = stagedPlace(locationOf(table.content), request);
     const record = await this.#recorded(table.content, request, place);
     if (record === undefined) return this.#next(table, request, place);
@@ -115,12 +119,12 @@ export class VersionPlan {
     { place, target, staged }: Checked,
   ): Promise<PlannedVersion> {
     const table = stored.content;
-    await requireFree(table, request, place);
+    await this.#requireFree(table, request, { place, target });
     const { manifest } = staged;
     const file = within(locationOf(table), place.staging);
     const base = await this.#baseOf(table, request, target, { manifest, file });
     const { path, branch } = request;
-    await this.#judge?.({ path, table, branch, base, manifest, file });
+    await this.#gates.judge?.({ path, table, branch, base, manifest, file });
     const held = heldName(request, place);
     this.#held.add(within(locationOf(table), held));
     const names = { file: staged.file, staging: place.staging, held };
@@ -140,6 +144,23 @@ export class VersionPlan {
       checks: [unchanged(stored), ...target.checks],
       writes: [...(claims ? [written(stored)] : []), ...writes],
     };
+  }
+
+  /** A manifest without a record is never overwritten: an operator accepts it or sets it aside. */
+  async #requireFree(
+    table: TableRecord,
+    { path, branch, version }: VersionRequest,
+    { place: { folder, staging }, target }: Pick<Checked, 'place' | 'target'>,
+  ): Promise<void> {
+    const location = locationOf(table);
+    for (const name of finalNames(folder, version)) {
+      if (!(await exists(within(location, name)))) continue;
+      if (await sameBytes(location, name, staging)) continue;
+      const chain = target.line?.chain.key ?? MAIN;
+      const refused = await refusedVersion(this.#parts.store, table.id, chain);
+      if (refused !== undefined) throw refusedBehind(path, branch, refused);
+      throw unknownManifest(path, branch, version);
+    }
   }
 
   async #summary(table: TableRecord, base: VersionRecord | undefined, next: LanceNext) {
@@ -298,22 +319,14 @@ function requireNext({ path, branch, version }: VersionRequest, next: Target['ne
   throw lost(path, branch, `its next version is ${next.at(-1)}, not ${version}`);
 }
 
-/** A name that is taken by a manifest without a record is nobody's to overwrite; only a rebuild takes it up. */
-async function requireFree(
-  table: TableRecord,
-  { path, branch, version }: VersionRequest,
-  { folder, staging }: StagedPlace,
-): Promise<void> {
-  const location = locationOf(table);
-  for (const name of finalNames(folder, version)) {
-    if (!(await exists(within(location, name)))) continue;
-    if (await sameBytes(location, name, staging)) continue;
-    throw lost(
-      path,
-      branch,
-      `a manifest of version ${version} is there that the catalog does not know`,
-    );
-  }
+/** A version that was written without the catalog, where requests do not adopt. */
+function unknownManifest(path: ObjectPath, branch: string, version: bigint): CatalogError {
+  const name = canonicalPath(path);
+  const where = branch === MAIN ? '' : ` on the branch ${JSON.stringify(branch)}`;
+  return new CatalogError(
+    'ConcurrentModification',
+    `the folder of the table ${name} holds a manifest of version ${version}${where} that was written without the catalog. \`arrowgate catalog adopt ${name}\` accepts it or sets it aside`,
+  );
 }
 
 function lost(path: ObjectPath, branch: string, why: string): CatalogError {

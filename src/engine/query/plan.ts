@@ -1,5 +1,6 @@
 import type { Field, Schema } from 'apache-arrow';
 import { CatalogError } from '../../protocol/errors.ts';
+import { holdsMultivectors } from '../../arrow/multivector.ts';
 import type { Snapshot } from '../table/snapshot.ts';
 import { planText, type TextPlan } from '../text/text-plan.ts';
 import type { ColumnPath } from './column-path.ts';
@@ -76,12 +77,13 @@ export interface QueryPlan {
  * @throws CatalogError TableColumnNotFound or InvalidInput for what does not fit the table.
  */
 export function planQuery(
-  request: QueryRequest,
+  asksFor: QueryRequest,
   snapshot: Snapshot,
   statement: Statement = ownStatement(),
 ): QueryPlan {
   const { schema } = snapshot;
   const rowFields = rowFieldsOf(schema);
+  const request = withColumn(asksFor, rowFields);
   const fields = resultFields(schema, request);
   checkKept(request, snapshot);
   const {
@@ -109,6 +111,27 @@ export function planQuery(
     need: withPostfilter(schema, answered, (nearest ?? text)?.postfilter ?? null),
     schema: answered.schema,
   };
+}
+
+/** A query of which the searched column is known. */
+interface PlannedRequest extends QueryRequest {
+  readonly nearest: (NearestRequest & { readonly path: ColumnPath }) | null;
+}
+
+/**
+ * The query with the column that it searches. Over a column of several vectors a row the query
+ * vectors are one search and no batch: they are put one after the other.
+ */
+function withColumn(request: QueryRequest, fields: readonly Field[]): PlannedRequest {
+  const { nearest } = request;
+  if (nearest === null) return { ...request, nearest };
+  const lengths = nearest.vectors.map((vector) => vector.length);
+  const path = vectorColumn(nearest.column, lengths, fields);
+  if (!holdsMultivectors(path.field.type)) return { ...request, nearest: { ...nearest, path } };
+  const size = lengths[0] ?? 0;
+  const all = new Float32Array(size * lengths.length);
+  for (const [at, vector] of nearest.vectors.entries()) all.set(vector, at * size);
+  return { ...request, nearest: { ...nearest, path, batch: false, vectors: [all] } };
 }
 
 function withPostfilter(
@@ -149,7 +172,7 @@ interface Filters {
 }
 
 function planFilters(
-  request: QueryRequest,
+  request: PlannedRequest,
   snapshot: Snapshot,
   rowFields: readonly Field[],
   fields: readonly Field[],
@@ -162,10 +185,7 @@ function planFilters(
   const [filter, postfilter] = behind ? [null, judge] : [judge, null];
   return {
     filter,
-    nearest:
-      nearest === null
-        ? null
-        : { ...planNearest(nearest, request, rowFields, snapshot), postfilter },
+    nearest: nearest === null ? null : { ...planNearest(nearest, request, snapshot), postfilter },
     text: text === null ? null : planTextSearch(text, request, snapshot, postfilter),
   };
 }
@@ -181,13 +201,11 @@ function planTextSearch(
 }
 
 function planNearest(
-  nearest: NearestRequest,
+  nearest: NonNullable<PlannedRequest['nearest']>,
   request: QueryRequest,
-  fields: readonly Field[],
   snapshot: Snapshot,
 ): NearestPlan {
-  const lengths = nearest.vectors.map((vector) => vector.length);
-  const column = vectorColumn(nearest.column, lengths, fields);
+  const { path: column } = nearest;
   const index = indexFor(nearest, column, snapshot);
   // As LanceDB: nobody asked for a distance, so it is that of the index.
   const metric = metricFor(nearest.metric ?? index?.distance ?? null, column, nearest.vectors);

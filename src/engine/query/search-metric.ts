@@ -1,6 +1,7 @@
 import type { Vector } from 'apache-arrow';
 import type { Metric } from '../../arrow/distance.ts';
 import { hammingDistances, holdsBytes } from '../../arrow/hamming.ts';
+import { holdsMultivectors, multivectorDistances } from '../../arrow/multivector.ts';
 import { offerNearer, type NearestSink } from '../../arrow/nearer.ts';
 import { typeName } from '../../arrow/types.ts';
 import { CatalogError } from '../../protocol/errors.ts';
@@ -43,7 +44,10 @@ function checkBytes(vector: Float32Array): void {
   );
 }
 
-/** Offers the rows of a column that may be near a query vector; of some rows, of all if `rows` is null. */
+/**
+ * Offers the rows of a column that may be near a query vector; of some rows, of all if `rows` is null.
+ * @param query For a column of several vectors a row all query vectors, one after the other.
+ */
 export function offerNear(
   metric: SearchMetric,
   query: Float32Array,
@@ -51,6 +55,9 @@ export function offerNear(
   rows: Uint32Array | null,
   sink: NearestSink,
 ): void {
-  if (metric !== 'hamming') offerNearer(metric, query, column, rows, sink);
-  else sink.offer(hammingDistances(Uint8Array.from(query), column, rows), rows);
+  if (metric !== 'hamming') {
+    if (!holdsMultivectors(column.type)) return offerNearer(metric, query, column, rows, sink);
+    return sink.offer(multivectorDistances(metric, query, column, rows), rows);
+  }
+  sink.offer(hammingDistances(Uint8Array.from(query), column, rows), rows);
 }

@@ -1,4 +1,5 @@
 import { DataType, type Field, type FixedSizeList } from 'apache-arrow';
+import { holdsMultivectors } from '../../arrow/multivector.ts';
 import { typeName } from '../../arrow/types.ts';
 import { CatalogError } from '../../protocol/errors.ts';
 import { columnPath, topLevel, type ColumnPath } from './column-path.ts';
@@ -21,7 +22,7 @@ export function vectorColumn(
 
 function namedVector(name: string, fields: readonly Field[]): ColumnPath {
   const path = columnPath(name, fields);
-  if (isVectorType(path.field.type)) return path;
+  if (vectorType(path.field.type) !== null) return path;
   throw new CatalogError(
     'InvalidInput',
     `the column ${JSON.stringify(name)} holds no vectors: its type is ${typeName(path.field.type)}`,
@@ -29,7 +30,7 @@ function namedVector(name: string, fields: readonly Field[]): ColumnPath {
 }
 
 function onlyVector(length: number, fields: readonly Field[]): ColumnPath {
-  const vectors = fields.filter((field) => isVectorType(field.type));
+  const vectors = fields.filter((field) => vectorType(field.type) !== null);
   const [first, second] = vectors;
   if (first === undefined) {
     throw new CatalogError('InvalidInput', 'the table has no vector column');
@@ -54,12 +55,15 @@ function checkLengths({ text, field }: ColumnPath, lengths: readonly number[]): 
   );
 }
 
-function isVectorType(type: DataType): type is FixedSizeList {
-  if (!DataType.isFixedSizeList(type)) return false;
-  const item: DataType = type.children[0]!.type;
-  return DataType.isFloat(item) || (DataType.isInt(item) && item.bitWidth === 8);
+/** The type of a column's vectors: its own, or for a column of several vectors a row that of the list's items. Null for no vectors. */
+function vectorType(type: DataType): FixedSizeList | null {
+  const own: DataType = holdsMultivectors(type) ? type.children[0]!.type : type;
+  if (!DataType.isFixedSizeList(own)) return null;
+  const item: DataType = own.children[0]!.type;
+  const isVector = DataType.isFloat(item) || (DataType.isInt(item) && item.bitWidth === 8);
+  return isVector ? own : null;
 }
 
 function lengthOf(type: DataType): number {
-  return DataType.isFixedSizeList(type) ? type.listSize : 0;
+  return vectorType(type)?.listSize ?? 0;
 }

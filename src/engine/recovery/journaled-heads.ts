@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import type { StoreEntry } from '../../store/store.ts';
 import { decodeBranch } from '../catalog/branch-codec.ts';
 import type { JournalState } from '../catalog/journal-state.ts';
+import { EXTERNAL, externalKey } from '../catalog/keys.ts';
 import { decodeDropped, decodeTable } from '../catalog/records-codec.ts';
 import type { TableKind, TableRecord } from '../catalog/records.ts';
 import { MAIN } from '../table/chain.ts';
@@ -31,17 +32,20 @@ export interface DeclaredTable {
 }
 
 /**
- * The newest version of each line of each table of a state.
+ * The newest version of each line of each table of a state. A line is left out that has a refused
+ * external version: a rebuild must not take that up.
  * @param root The folder that holds a folder for each table.
  */
 export async function headsOf(state: JournalState, root: string): Promise<readonly PlacedHead[]> {
   const tables = new Map<string, TableRecord>();
   const branches = new Map<string, string>();
+  const refused = new Set<string>();
   const heads: Head[] = [];
   for await (const entry of state.entries()) {
     const { key, value } = entry;
     const table = tableOf(entry);
     if (table !== undefined) tables.set(table.id, table);
+    if (key.startsWith(EXTERNAL)) refused.add(key);
     if (key.startsWith('H')) heads.push(headOf(entry));
     if (key.startsWith('B')) branches.set(decodeBranch(value).id, key.slice(key.indexOf('/') + 1));
   }
@@ -49,21 +53,24 @@ export async function headsOf(state: JournalState, root: string): Promise<readon
     const table = tables.get(head.tableId);
     const branch = head.chain === MAIN ? MAIN : branches.get(head.chain);
     if (table === undefined || branch === undefined) return [];
+    if (refused.has(externalKey(head.tableId, head.chain))) return [];
     const { kind, location } = table;
     return [{ ...head, kind, branch, folder: location ?? join(root, table.id) }];
   });
 }
 
-/** The tables of a state that have no version as far as it knows, but a folder for some. */
+/** The tables of a state that have no version as far as it knows, and none that was refused, but a folder for some. */
 export async function declaredTables(state: JournalState): Promise<readonly DeclaredTable[]> {
   const found: DeclaredTable[] = [];
+  const refused = new Set<string>();
   for await (const { key, value } of state.entries()) {
+    if (key.startsWith(EXTERNAL)) refused.add(key);
     if (!key.startsWith('T')) continue;
     const record = decodeTable(value);
     const { kind, location } = record;
     if (kind === 'declared' && location !== null) found.push({ key, record, folder: location });
   }
-  return found;
+  return found.filter(({ record: { id } }) => !refused.has(externalKey(id, MAIN)));
 }
 
 /** The record of a table that an entry is, one too that was dropped and can be brought back. */

@@ -67,17 +67,13 @@ export async function judgeRegisteringAgain(
   for (const line of lines) {
     const { branch } = line.chain;
     for (const one of line.found) {
-      const before = await past.before(line, one);
-      const file = join(location, one.manifest);
-      const manifest = await manifestIn(file, one.version);
-      const step = { table: record.id, branch, before, manifest, file };
-      await rules.judge({ ...placed, branch, ...(await lanceCommit(step)) });
+      await rules.judge({ ...placed, branch, ...(await past.commit(line, one)) });
     }
   }
 }
 
-/** What the versions of a table follow that were found in its folder. */
-class PastLines {
+/** The versions of a table that were found in its folder, each as the commit that made it. */
+export class PastLines {
   readonly #versions: VersionReads;
   readonly #tableId: string;
   readonly #location: string;
@@ -95,8 +91,20 @@ class PastLines {
     this.#lines = new Map(lines.map((line) => [line.chain.branch, line]));
   }
 
-  /** One that belongs to no chain is compared with the newest of the line that is known. */
-  async before(line: FoundLine, { version }: VersionRecord): Promise<StateBefore> {
+  /** What a version does to the one that it follows. */
+  async commit(
+    line: FoundLine,
+    one: VersionRecord,
+  ): Promise<Awaited<ReturnType<typeof lanceCommit>>> {
+    const before = await this.#before(line, one);
+    const file = join(this.#location, one.manifest);
+    const manifest = await manifestIn(file, one.version);
+    const { branch } = line.chain;
+    return lanceCommit({ table: this.#tableId, branch, before, manifest, file });
+  }
+
+  /** A version that belongs to no chain is compared with the newest known one of the line. */
+  async #before(line: FoundLine, { version }: VersionRecord): Promise<StateBefore> {
     const { head, origin } = line;
     if (isDetached(version) && head !== undefined) return stateBefore(this.#location, head);
     const last = isDetached(version)

@@ -14,6 +14,7 @@ import { locationKey } from '../table/locations.ts';
 import { decodeManifest, type Manifest } from '../table/manifest.ts';
 import { decodeVersion } from '../table/version-codec.ts';
 import { MAIN } from '../table/chain.ts';
+import { externalFaults } from './external-check.ts';
 import { FileCheck } from './file-check.ts';
 import { saidBy, type Finding, type FindingKind } from './finding.ts';
 import { LanceCheck } from './lance-check.ts';
@@ -49,6 +50,7 @@ export async function checkTable(
   try {
     await check.location();
     if (subject.record.kind !== 'declared') await check.versions();
+    await check.external();
     return await check.report(outlook);
   } finally {
     await check.close();
@@ -94,6 +96,13 @@ class TableCheck {
     await this.#head();
     // Clients may clean up a version that has a tag.
     if (this.#isOwn()) await this.#tags();
+  }
+
+  /** Versions that Lance clients wrote without the catalog. */
+  async external(): Promise<void> {
+    for (const { file, fault } of await externalFaults(this.#parts, this.#subject.record)) {
+      this.#add('manifest', file, fault);
+    }
   }
 
   #isOwn(): boolean {

@@ -38,6 +38,7 @@ const request: MergeRequest = {
   insert: true,
   remove: false,
   removeIf: null,
+  useIndex: true,
   checkTime: () => undefined,
 };
 

@@ -204,7 +204,7 @@ describe('a commit that a crash cut off', () => {
     const committer = { commit: store.commit.bind(store) };
     const branches = new Branches(store, committer);
     const catalog = new Catalog(store, committer);
-    const parts = { versions: new VersionStore(store), branches, catalog, committer };
+    const parts = { versions: new VersionStore(store), store, branches, catalog, committer };
     const staged = await table.stage(2n, { rows: 3 });
     const body = { version: 2, manifest_path: staged };
     const request = versionRequest(['t'], body, MAIN);
@@ -223,7 +223,7 @@ describe('a commit that a crash cut off', () => {
     const staged = await table.stage(2n);
     await table.refuses(
       () => table.create(2n, staged),
-      '14 table /t was committed to by someone else: a manifest of version 2 is there that the catalog does not know',
+      '14 the folder of the table /t holds a manifest of version 2 that was written without the catalog. `arrowgate catalog adopt /t` accepts it or sets it aside',
     );
     await writeFile(join(table.location, `${final(2n)}-same`), bytes);
     await table.create(2n, keyOf(`${final(2n)}-same`));

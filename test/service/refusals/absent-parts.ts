@@ -39,9 +39,9 @@ export const absentParts: readonly RefusalGroup[] = [
       ],
       [
         'POST /v1/table/ns$new/clone',
-        { body: { source_location: 'ns$t' } },
-        '400 allow 13',
-        'the location "ns$t" is neither an absolute path nor a file: URI',
+        { body: { source_location: 'ns$none' } },
+        '404 allow 4',
+        'table /ns/none does not exist',
       ],
       [
         'POST /v1/table/ns$new/clone',

@@ -51,8 +51,8 @@ export const jsonBodies: readonly RefusalGroup[] = [
         'the field "branch" of the body differs from what the request says elsewhere',
       ],
       [
-        'POST /v1/table/ns$t/describe?with_table_uri=true',
-        { body: { with_table_uri: false } },
+        'POST /v1/table/ns$t/describe?with_table_uri=false',
+        { body: { with_table_uri: true } },
         '400 allow 13',
         'the field "with_table_uri" of the body differs from what the request says elsewhere',
       ],
@@ -63,8 +63,8 @@ export const jsonBodies: readonly RefusalGroup[] = [
         'the field "limit" of the body differs from what the request says elsewhere',
       ],
       [
-        'POST /v1/table/ns$t/version/list?descending=true',
-        { body: { descending: false } },
+        'POST /v1/table/ns$t/version/list?descending=false',
+        { body: { descending: true } },
         '400 allow 13',
         'the field "descending" of the body differs from what the request says elsewhere',
       ],

@@ -54,7 +54,7 @@ export const requests: readonly RefusalGroup[] = [
         'the query parameter with_table_uri must be true or false',
       ],
       [
-        'POST /v1/table/ns$t/describe?with_table_uri=true&with_table_uri=true',
+        'POST /v1/table/ns$t/describe?with_table_uri=false&with_table_uri=true',
         {},
         '400 invalid 13',
         'the query parameter with_table_uri stands more than once',

@@ -1,0 +1,39 @@
+import { operations } from '../../protocol/operations.ts';
+import type { ExternalStep, JudgeExternal } from '../managed/adoption.ts';
+import { locationOf } from '../managed/managed-versions.ts';
+import type { VersionStore } from '../table/version-store.ts';
+import { CommitJudge, type Judging } from './commit-judge.ts';
+import { PastLines } from './register-judge.ts';
+
+/** Who adopts versions, for rules and the audit log. */
+export const ADOPTER = 'system:adoption';
+
+/**
+ * What judges versions that were written without the catalog, each as a commit of
+ * `system:adoption`. No exception of a rule counts, and there is no context.
+ */
+export function adoptionJudge(
+  judging: Judging,
+  versions: Pick<VersionStore, 'list'>,
+): JudgeExternal {
+  return async ({ path, table, lines, line, version, cause }: ExternalStep) => {
+    const { requestId, decisionId } = cause;
+    const request = { operation: operations.CreateTableVersion, requestId, context: null };
+    const nobody = { kind: 'key', id: '' } as const;
+    const principal = { subject: ADOPTER, groups: [], roles: [], credential: nobody };
+    const { all } = judging.source();
+    const rules = new CommitJudge(judging, request, { principal, decisionId }, all);
+    if (!rules.covers(path)) return;
+    const location = locationOf(table);
+    const past = new PastLines(versions, table.id, location, lines);
+    const commit = await past.commit(line, version);
+    const { branch } = line.chain;
+    await rules.judge({
+      table: path,
+      operation: 'CreateTableVersion',
+      branch,
+      location,
+      ...commit,
+    });
+  };
+}
