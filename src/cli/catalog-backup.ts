@@ -116,6 +116,7 @@ function textOf(done: Backup): string {
   return [
     `backed up all changes up to ${sequence} to ${folder}: tables ${tables}, versions ${versions}, files ${files} (${linked} linked, ${copiedBytes} bytes copied)`,
     ...done.outside.map((path) => `not copied, since Lance clients write it elsewhere: ${path}`),
+    ...done.links.map((path) => `not copied, since it is a symbolic link: ${path}`),
     ...done.findings.map((finding) => `wrong: ${finding}`),
   ].join('\n');
 }

@@ -1,11 +1,11 @@
 import { statSync } from 'node:fs';
-import { rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { CatalogError } from '../../protocol/errors.ts';
 import type { FileDescriptor } from '../../store/file-descriptor.ts';
 import { Flushes } from '../../store/flushes.ts';
 import type { VersionRecord } from '../catalog/records.ts';
 import { createDurable, linkDurable, removeIfPresent, syncFolder } from '../disk.ts';
+import { removeFile } from '../files/tree.ts';
 import { haveSameBytes, readPlain } from '../lance/plain-file.ts';
 import { isAbsent, ownership, within } from './place.ts';
 
@@ -65,7 +65,7 @@ export async function removeManifests(
 ): Promise<void> {
   const names = new Set(records.flatMap(({ manifest, staging }) => [manifest, staging]));
   for (const name of names) {
-    if ((await ownership(location, name)) === 'own') await rm(join(location, name));
+    if ((await ownership(location, name)) === 'own') await removeFile(join(location, name));
   }
 }
 
