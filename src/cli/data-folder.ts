@@ -1,6 +1,7 @@
 import { chmod, mkdir } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { Config } from './config-table.ts';
+import { dataFolderMode } from './file-modes.ts';
 
 /** The places of the data folder that the gateway knows (contract section 9). Absolute paths. */
 export interface DataFolder {
@@ -15,6 +16,8 @@ export interface DataFolder {
   /** The key that signs checkpoints, where none is configured. */
   readonly signingKey: string;
   readonly lance: string;
+  /** Mode that the data folder is made with. */
+  readonly mode: number;
 }
 
 /** Where everything of a configuration lies. */
@@ -30,6 +33,7 @@ export function dataFolderOf(config: Config): DataFolder {
     auditProcesses: join(root, 'private', 'audit-processes'),
     signingKey: join(root, 'private', 'audit-signing-key.pem'),
     lance: managedOf(config['locations.managed'], root),
+    mode: dataFolderMode(config),
   };
 }
 
@@ -42,11 +46,13 @@ function managedOf(given: string | null, root: string): string {
 
 /**
  * Makes the data folder. Its private part is for this user alone, whoever made
- * it; the folder itself is not, since Lance clients reach theirs through it.
+ * it; the folder itself is for its group, too, since Lance clients reach theirs through it.
  */
 export async function makeDataFolder(folder: DataFolder): Promise<void> {
   const inner = join(folder.root, 'private');
-  await mkdir(folder.root, { recursive: true });
+  if ((await mkdir(folder.root, { recursive: true })) !== undefined) {
+    await chmod(folder.root, folder.mode);
+  }
   await mkdir(inner, { recursive: true, mode: 0o700 });
   await chmod(inner, 0o700);
 }

@@ -6,6 +6,7 @@ import { logTable } from '../audit/log-table.ts';
 import { openNotes } from '../store/open-notes.ts';
 import { openStore } from '../store/open-store.ts';
 import type { Config } from './config-table.ts';
+import { managedMode } from './file-modes.ts';
 import type { DataFolder } from './data-folder.ts';
 import type { Opened } from './opened.ts';
 
@@ -30,6 +31,7 @@ export async function openCatalog(
     store,
     locations: {
       managed: folder.lance,
+      mode: managedMode(config),
       allowed: config['locations.allowed'].map((path) => resolve(path)),
     },
     cacheBytes: config['cache.bytes'],

@@ -250,10 +250,13 @@ async function tablesFolder(data: string): Promise<string> {
 }
 
 /** The folders where tables may lie, and those of the gateway itself. */
-async function placesOf(data: string, { managed, allowed }: LocationRules): Promise<TablePlaces> {
-  await makeFolder(managed);
+async function placesOf(
+  data: string,
+  { managed, allowed, mode }: LocationRules,
+): Promise<TablePlaces> {
+  await makeFolder(managed, mode);
   const own = ['private', 'catalog', 'tables'].map((name) => join(data, name));
-  return TablePlaces.open([managed, ...allowed], [data, ...own]);
+  return TablePlaces.open([managed, ...allowed], [data, ...own], mode);
 }
 
 interface Kept extends Pick<

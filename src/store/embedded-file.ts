@@ -103,7 +103,8 @@ export class OpenFile {
 }
 
 function openRoot(folder: string): Root {
-  return open<Uint8Array, Uint8Array>({
+  // Its types do not know the mode of its files.
+  const options = {
     ...binary,
     path: folder,
     noSubdir: false,
@@ -112,7 +113,9 @@ function openRoot(folder: string): Root {
     eventTurnBatching: false,
     mapSize: MAP_BYTES,
     maxDbs: 3,
-  });
+    permissionsMode: 0o600,
+  };
+  return open<Uint8Array, Uint8Array>(options);
 }
 
 /**

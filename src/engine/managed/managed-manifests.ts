@@ -12,6 +12,9 @@ import { isAbsent, ownership, within } from './place.ts';
 /** What a file system answers that makes no second names, or none of files that are someone else's. */
 const NO_LINKS: ReadonlySet<string> = new Set(['EPERM', 'EACCES', 'ENOTSUP', 'EMLINK', 'ENOSYS']);
 
+/** Rights of a file's mode. */
+const MODE_BITS = 0o777;
+
 type Names = Pick<VersionRecord, 'manifest' | 'staging' | 'claimed'>;
 
 /**
@@ -132,7 +135,8 @@ export async function exists(path: string): Promise<boolean> {
 async function place(staged: string, path: string): Promise<void> {
   const outcome = await linkDurable(staged, path).catch(async (error: unknown) => {
     if (!NO_LINKS.has(codeOf(error))) throw error;
-    return createDurable(path, await bytesOf(staged));
+    // Whoever could read what the client staged can read the copy.
+    return createDurable(path, await bytesOf(staged), statSync(staged).mode & MODE_BITS);
   });
   if (outcome === 'created') return;
   if (await haveSameBytes(staged, path)) return;

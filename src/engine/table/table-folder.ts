@@ -6,9 +6,12 @@ import type { WrittenFile } from './fragment-writer.ts';
 import { discard } from './ingest.ts';
 import { DATA, VERSIONS } from './layout.ts';
 
-/** Makes the folder of a new table. After this it, and those inside it, are on stable storage. */
-export async function makeTableFolder(folder: string): Promise<void> {
-  await makeFolder(folder);
+/**
+ * Makes the folder of a new table. After this it, and those inside it, are on stable storage.
+ * @param mode Of the folder and those around it that are missing; the umask decides when absent.
+ */
+export async function makeTableFolder(folder: string, mode?: number): Promise<void> {
+  await makeFolder(folder, mode);
   await mkdir(join(folder, DATA), { recursive: true });
   await mkdir(join(folder, VERSIONS), { recursive: true });
   await syncFolder(folder);

@@ -162,7 +162,8 @@ export class Tables {
   ): Promise<readonly WrittenFile[]> {
     const folder = this.folder(table);
     try {
-      await makeTableFolder(folder);
+      const mode = table.location === null ? undefined : this.#places.mode;
+      await makeTableFolder(folder, mode);
       return await ingest(folder, schema, batches, flushes);
     } catch (error) {
       await this.removeFolder(table, []);
