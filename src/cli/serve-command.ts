@@ -36,7 +36,11 @@ async function serveAlone(config: Config, log: Logger, { output }: Run): Promise
 }
 
 async function supervise(config: Config, log: Logger, run: Run): Promise<void> {
-  const supervisor = new Supervisor({ processes: config.processes, log });
+  const supervisor = new Supervisor({
+    processes: config.processes,
+    log,
+    drainMillis: config['shutdown.delay'] + config['shutdown.grace'],
+  });
   void stopSignal().then((signal) => {
     log.info({ signal }, 'stopping');
     supervisor.stop();
