@@ -7,22 +7,30 @@ import { openNotes } from '../store/open-notes.ts';
 import { openStore } from '../store/open-store.ts';
 import type { Config } from './config-table.ts';
 import { managedMode } from './file-modes.ts';
+import type { OnAvailability } from '../store/redis-client.ts';
 import type { DataFolder } from './data-folder.ts';
 import type { Opened } from './opened.ts';
+
+/** What a gateway adds to the catalog that commands open. */
+export interface CatalogWatch {
+  readonly rules?: RulesOptions;
+  /** Told when Redis becomes unavailable, and when it is available again. */
+  readonly onAvailability?: OnAvailability;
+}
 
 /** Opens the store and the engine of a data folder; whoever opened them closes them with the rest. */
 export async function openCatalog(
   config: Config,
   folder: DataFolder,
   opened: Opened,
-  rules?: RulesOptions,
+  { rules, onAvailability }: CatalogWatch = {},
 ): Promise<Engine> {
   const place = {
     redis: config['coordination.redis'],
     catalog: config['coordination.catalog'],
     folder: folder.store,
   };
-  const store = await openStore(place);
+  const store = await openStore({ ...place, ...(onAvailability && { onAvailability }) });
   opened.add(() => store.close());
   const bound = rules && { ...rules, verdicts: await openNotes(place, 'verdicts') };
   opened.add(async () => bound?.verdicts.close());

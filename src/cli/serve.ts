@@ -91,8 +91,14 @@ export async function compose(start: Start): Promise<Gateway> {
   reloads.record(audit);
   const recorder = recorderOf(start, audit, (route) => backends?.nameFor(route) ?? 'none');
   const engine = await openCatalog(config, folder, opened, {
-    source: () => policy.current().commits,
-    secret: (name) => processEnvironment()[name],
+    rules: {
+      source: () => policy.current().commits,
+      secret: (name) => processEnvironment()[name],
+    },
+    onAvailability: (isAvailable) => {
+      if (isAvailable) start.log.info('Redis is available again');
+      else start.log.warn('Redis is unavailable: requests that need the catalog answer 503');
+    },
   });
   await resolveBefore(start, folder, audit, engine);
   engine.startWork((error) => log.error({ err: error }, 'work in the background failed'));

@@ -1,4 +1,5 @@
 import { openEmbeddedStore } from './embedded.ts';
+import type { OnAvailability } from './redis-client.ts';
 import { openRedisStore } from './redis.ts';
 import type { Store } from './store.ts';
 
@@ -10,12 +11,14 @@ export interface StoreOptions {
   readonly catalog: string;
   /** The folder of the embedded store. */
   readonly folder: string;
+  /** Told when Redis becomes unavailable, and when it is available again. */
+  readonly onAvailability?: OnAvailability;
 }
 
 /**
  * Opens the store that was chosen.
  * @throws StoreError address for an address that names no Redis.
  */
-export async function openStore({ redis, catalog, folder }: StoreOptions): Promise<Store> {
-  return redis === null ? openEmbeddedStore(folder) : openRedisStore({ url: redis, catalog });
+export async function openStore({ redis, folder, ...options }: StoreOptions): Promise<Store> {
+  return redis === null ? openEmbeddedStore(folder) : openRedisStore({ url: redis, ...options });
 }
