@@ -72,7 +72,9 @@ export async function writeOnThread(
   before: ChainHead,
 ): Promise<WrittenSegment> {
   const workerData: SealingTask = { lines, path, before };
-  const worker = new Worker(THREAD, { workerData });
+  const worker = new Worker(THREAD, { workerData, stderr: true });
+  // What Node says in a thread becomes a warning of the process, which its log has.
+  worker.stderr.on('data', (text: Buffer) => process.emitWarning(String(text).trim()));
   const result = await new Promise<SealingResult>((resolve, reject) => {
     worker.once('message', resolve);
     worker.once('error', reject);

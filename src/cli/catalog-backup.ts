@@ -1,10 +1,10 @@
-import { access, mkdir } from 'node:fs/promises';
+import { access } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
 import { BackupRefusal, type BackedUp } from '../engine/recovery/backup.ts';
 import { copyDurable } from '../engine/recovery/copied-file.ts';
 import { rebuild } from '../engine/recovery/rebuild.ts';
-import { syncFolder } from '../store/folder.ts';
+import { makeFolder, syncFolder } from '../store/folder.ts';
 import { openStore } from '../store/open-store.ts';
 import { configOf, withConfig } from './command-config.ts';
 import type { Config } from './config-table.ts';
@@ -13,6 +13,7 @@ import { openCatalog } from './open-catalog.ts';
 import { Opened } from './opened.ts';
 import { progressOf } from './progress.ts';
 import { recorded, type CommandAct } from './recorded-act.ts';
+import { managedMode } from './file-modes.ts';
 import type { Run } from './run.ts';
 import { withUpkeep } from './with-upkeep.ts';
 
@@ -85,7 +86,7 @@ async function openedAgain(
 ): Promise<readonly string[]> {
   const own = ownConfig(config, target);
   const folder = dataFolderOf(own);
-  await mkdir(folder.lance, { recursive: true });
+  await makeFolder(folder.lance, managedMode(config));
   const opened = new Opened();
   try {
     const store = await openStore({ redis: null, catalog: '', folder: folder.store });
@@ -116,6 +117,7 @@ function textOf(done: Backup): string {
   return [
     `backed up all changes up to ${sequence} to ${folder}: tables ${tables}, versions ${versions}, files ${files} (${linked} linked, ${copiedBytes} bytes copied)`,
     ...done.outside.map((path) => `not copied, since Lance clients write it elsewhere: ${path}`),
+    ...done.links.map((path) => `not copied, since it is a symbolic link: ${path}`),
     ...done.findings.map((finding) => `wrong: ${finding}`),
   ].join('\n');
 }

@@ -14,7 +14,7 @@ export async function runCommand(words: readonly string[], output: Output): Prom
     await program.parseAsync(words, { from: 'user' });
     return run.code;
   } catch (error) {
-    return exitCodeOf(error, output);
+    return exitCodeOf(error, run.output);
   }
 }
 

@@ -124,6 +124,16 @@ export const timeout: Kind<number> = {
   },
 };
 
+/** A wait, which may be zero. */
+export const pause: Kind<number> = kind(
+  'duration',
+  'a duration of at most 24d, such as 30s',
+  (value) => {
+    const millis = typeof value === 'string' ? parseDuration(value) : undefined;
+    return millis !== undefined && millis <= LONGEST_TIMER ? millis : undefined;
+  },
+);
+
 /** A whole number between two bounds. */
 export function whole(least: number, most: number): Kind<number> {
   const must = `a whole number from ${least} to ${most}`;

@@ -9,6 +9,7 @@ import {
   networks,
   numberOrAuto,
   optional,
+  pause,
   redisUrl,
   size,
   sizeBetween,
@@ -132,6 +133,12 @@ export const settings = {
   ),
   trusted_proxies: setting(networks, [], '[]', 'networks whose X-Forwarded-* are believed'),
   'locations.managed': setting(optional(text), null, '<data>/lance', 'where Lance clients write'),
+  'locations.permissions': setting(
+    choice('umask', 'owner', 'group', 'all'),
+    'umask',
+    'umask',
+    'who may use folders that the gateway makes where Lance clients write: as the umask at its start says, its owner, its group, or all users',
+  ),
   'locations.allowed': setting(texts, [], '[]', 'where tables may be registered'),
   backends: setting(
     backends,
@@ -279,6 +286,18 @@ export const settings = {
     'json',
     'json',
     'form of the log: an object a line, or a sentence a line for readers',
+  ),
+  'shutdown.delay': setting(
+    pause,
+    0,
+    '0s',
+    'how long the listener stays open after SIGTERM, while /readyz answers 503',
+  ),
+  'shutdown.grace': setting(
+    pause,
+    30_000,
+    '30s',
+    'how long requests in flight may continue once the listener is closed',
   ),
   'telemetry.otlp_endpoint': setting(
     optional(httpUrl),

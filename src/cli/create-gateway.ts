@@ -14,9 +14,6 @@ import { Opened } from './opened.ts';
 import { compose } from './serve.ts';
 import { programVersion } from './version.ts';
 
-/** What runs may go on for so long after a close. */
-const DRAIN_MILLIS = 28_000;
-
 /** How a gateway inside another program is set up. */
 export interface GatewayOptions {
   /**
@@ -82,7 +79,7 @@ export async function createGateway(options: GatewayOptions = {}): Promise<Embed
       metrics,
       certificate: undefined,
     });
-    return embedded(gateway, opened);
+    return embedded(gateway, opened, config['shutdown.grace']);
   } catch (error) {
     await opened.close();
     throw error;
@@ -94,7 +91,7 @@ function configOf({ config = {}, adminKey }: GatewayOptions): Config {
   return { ...parsed, processes: 1, admin_key: adminKey ?? null };
 }
 
-function embedded(gateway: Gateway, opened: Opened): EmbeddedGateway {
+function embedded(gateway: Gateway, opened: Opened, graceMillis: number): EmbeddedGateway {
   const listener = (incoming: IncomingMessage, response: ServerResponse): void =>
     gateway.drain.track(exchange(gateway, incoming, response, { waiting: false, site: 'all' }));
   const middleware: EmbeddedGateway['middleware'] = (incoming, response, next) => {
@@ -106,7 +103,7 @@ function embedded(gateway: Gateway, opened: Opened): EmbeddedGateway {
     listener,
     middleware,
     fastify: fastifyPlugin(middleware),
-    close: once(() => close(gateway, opened)),
+    close: once(() => close(gateway, opened, graceMillis)),
   };
 }
 
@@ -126,10 +123,10 @@ function alreadyRead(): Error {
   return new Error('the body was read before the gateway got it: put it before what parses bodies');
 }
 
-async function close({ drain }: Gateway, opened: Opened): Promise<void> {
-  drain.begin();
+async function close({ drain }: Gateway, opened: Opened, graceMillis: number): Promise<void> {
+  drain.refuse();
   const timer = new AbortController();
-  const late = sleep(DRAIN_MILLIS, undefined, { signal: timer.signal }).catch(() => undefined);
+  const late = sleep(graceMillis, undefined, { signal: timer.signal }).catch(() => undefined);
   await Promise.race([drain.idle(), late]);
   timer.abort();
   await opened.close();

@@ -4,6 +4,7 @@ import { openFormat, requireFormat } from '../engine/catalog/format.ts';
 import { CatalogError } from '../protocol/errors.ts';
 import type { Config } from './config-table.ts';
 import { UsageError } from './usage-error.ts';
+import { dataFolderMode } from './file-modes.ts';
 
 /** The places of a data folder. Absolute paths. */
 interface DataPlaces {
@@ -22,6 +23,8 @@ interface DataPlaces {
   /** What instances of the audit log stated when they began. */
   readonly auditStarts: string;
   readonly lance: string;
+  /** Mode that the data folder is made with. */
+  readonly mode: number;
 }
 
 /** The data folder of a process that may write to it. */
@@ -81,6 +84,7 @@ function placesOf(config: Config): DataPlaces {
     keyLinks: join(root, 'private', 'audit-keys.jsonl'),
     auditStarts: join(root, 'private', 'audit-starts'),
     lance: managedOf(config['locations.managed'], root),
+    mode: dataFolderMode(config),
   };
 }
 
@@ -93,11 +97,14 @@ function managedOf(given: string | null, root: string): string {
 
 /**
  * Makes the data folder, with its format. Its private part is for this user alone, whoever made
- * it; the folder itself is not, since Lance clients reach theirs through it.
+ * it; the folder itself is for its group, too, since Lance clients reach theirs through it.
  * @throws CatalogError ServiceUnavailable for a folder of a newer format.
  */
 export async function makeDataFolder(folder: DataFolder): Promise<void> {
   const inner = join(folder.root, 'private');
+  if ((await mkdir(folder.root, { recursive: true })) !== undefined) {
+    await chmod(folder.root, folder.mode);
+  }
   await openFormat(folder.root);
   await mkdir(inner, { recursive: true, mode: 0o700 });
   await chmod(inner, 0o700);

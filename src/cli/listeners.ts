@@ -1,12 +1,10 @@
 import { resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Certificate, CertificateError } from '../gateway/certificate.ts';
 import type { Gateway } from '../gateway/gateway.ts';
 import { listen, type Listening, type ServerOptions } from '../gateway/server.ts';
 import type { Config } from './config-table.ts';
 import { UsageError } from './usage-error.ts';
-
-/** What runs may go on for so long after a signal to stop: the contract gives 30 s for all of it (section 2). */
-const DRAIN_MILLIS = 28_000;
 
 /** Where a gateway listens. */
 export interface Listeners {
@@ -43,7 +41,7 @@ export async function openListeners(
   const limits = {
     headerBytes: config['limits.header'],
     idleMillis: config['limits.request_timeout'],
-    drainMillis: DRAIN_MILLIS,
+    drainMillis: config['shutdown.grace'],
   };
   const admin =
     port === null ? undefined : await open(gateway, { ...limits, host, port, site: 'admin' });
@@ -57,8 +55,10 @@ export async function openListeners(
     return {
       url: main.url,
       ...(admin === undefined ? {} : { admin: admin.url }),
-      // The other one last: it can tell that this one stops.
+      // The admin listener last: it reports that this one stops.
       stop: async () => {
+        main.announce();
+        await sleep(config['shutdown.delay']);
         await main.stop();
         await admin?.stop();
       },

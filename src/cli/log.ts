@@ -14,3 +14,19 @@ export function openLog(config: Pick<Config, 'log.level' | 'log.format'>): Logge
   const level = config['log.level'];
   return pino({ level }, config['log.format'] === 'text' ? textLines(lines) : lines);
 }
+
+/** Fault exit code of Node. */
+const FAULT_CODE = 1;
+
+/**
+ * Writes to the log what Node would print by itself: its warnings, and an exception that nobody
+ * handled, which still ends the process with code 1.
+ */
+export function logFaults(log: Logger): void {
+  process.removeAllListeners('warning');
+  process.on('warning', ({ name, message }) => log.warn({ name }, message));
+  process.on('uncaughtException', (error) => {
+    log.fatal({ err: error }, 'the process ends: an exception was not handled');
+    process.exit(FAULT_CODE);
+  });
+}

@@ -1,6 +1,9 @@
 #!/usr/bin/env node
 import { runCommand } from './command-line.ts';
+import { restrictUmask } from './file-modes.ts';
 import { processOutput } from './output.ts';
+
+restrictUmask();
 
 // Whoever reads what is printed may stop reading; that must not stop a gateway.
 process.stdout.on('error', () => undefined);

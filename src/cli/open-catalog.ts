@@ -7,23 +7,32 @@ import { logTable } from '../audit/log-table.ts';
 import { openNotes } from '../store/open-notes.ts';
 import { openStore } from '../store/open-store.ts';
 import type { Config } from './config-table.ts';
+import { managedMode } from './file-modes.ts';
+import type { OnAvailability } from '../store/redis-client.ts';
 import type { DataFolder } from './data-folder.ts';
 import type { Opened } from './opened.ts';
+
+/** What a gateway adds to the catalog that commands open. */
+export interface CatalogWatch {
+  readonly rules?: RulesOptions;
+  readonly recordAdoption?: RecordAdoption;
+  /** Told when Redis becomes unavailable, and when it is available again. */
+  readonly onAvailability?: OnAvailability;
+}
 
 /** Opens the store and the engine of a data folder; whoever opened them closes them with the rest. */
 export async function openCatalog(
   config: Config,
   folder: DataFolder,
   opened: Opened,
-  rules?: RulesOptions,
-  recordAdoption?: RecordAdoption,
+  { rules, recordAdoption, onAvailability }: CatalogWatch = {},
 ): Promise<Engine> {
   const place = {
     redis: config['coordination.redis'],
     catalog: config['coordination.catalog'],
     folder: folder.store,
   };
-  const store = await openStore(place);
+  const store = await openStore({ ...place, ...(onAvailability && { onAvailability }) });
   opened.add(() => store.close());
   const bound = rules && { ...rules, verdicts: await openNotes(place, 'verdicts') };
   opened.add(async () => bound?.verdicts.close());
@@ -32,6 +41,7 @@ export async function openCatalog(
     store,
     locations: {
       managed: folder.lance,
+      mode: managedMode(config),
       allowed: config['locations.allowed'].map((path) => resolve(path)),
     },
     cacheBytes: config['cache.bytes'],

@@ -1,5 +1,6 @@
 import cluster, { type Worker } from 'node:cluster';
 import type { Quota } from '../store/quota.ts';
+import { withGivenUmask } from './file-modes.ts';
 import { HandedConnections } from './handed-connections.ts';
 import { countFor } from './quota-desk.ts';
 
@@ -103,7 +104,7 @@ export class ProcessLife {
 
 function forked(): Worker | Error {
   try {
-    return cluster.fork();
+    return withGivenUmask(() => cluster.fork());
   } catch (error) {
     return error instanceof Error ? error : new Error(String(error));
   }

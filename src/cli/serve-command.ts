@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import { configOf, flaggedPaths, withConfig } from './command-config.ts';
 import { processEnvironment, unknownVariables } from './config-environment.ts';
 import type { Config } from './config-table.ts';
-import { openLog } from './log.ts';
+import { logFaults, openLog } from './log.ts';
 import type { Run } from './run.ts';
 import { startGateway } from './serve.ts';
 import { relayMetrics } from './shared-metrics.ts';
@@ -18,15 +18,21 @@ export function addServe(program: Command, run: Run): void {
     .action(async (_flags: object, command: Command) => {
       const config = configOf(command, true);
       const log = openLog(config);
-      if (isServedProcess()) return serveTogether(config, log, run.output);
+      logFaults(log);
+      const { output } = run;
+      // With the log as text every line has its form, the reason of a failed start too.
+      if (config['log.format'] === 'text') {
+        run.output = { ...output, note: (text) => log.fatal(text) };
+      }
+      if (isServedProcess()) return serveTogether(config, log, output);
       for (const name of unknownVariables(processEnvironment())) {
         log.warn({ name }, 'this variable is not one of the configuration');
       }
-      return config.processes === 1 ? serveAlone(config, log, run) : supervise(config, log, run);
+      return config.processes === 1 ? serveAlone(config, log, output) : supervise(config, log, run);
     });
 }
 
-async function serveAlone(config: Config, log: Logger, { output }: Run): Promise<void> {
+async function serveAlone(config: Config, log: Logger, output: Run['output']): Promise<void> {
   // Asked for before the start: whoever reads that it listens may stop it at once.
   const stop = stopSignal();
   const running = await startGateway(config, log, output);
@@ -36,7 +42,11 @@ async function serveAlone(config: Config, log: Logger, { output }: Run): Promise
 }
 
 async function supervise(config: Config, log: Logger, run: Run): Promise<void> {
-  const supervisor = new Supervisor({ processes: config.processes, log });
+  const supervisor = new Supervisor({
+    processes: config.processes,
+    log,
+    drainMillis: config['shutdown.delay'] + config['shutdown.grace'],
+  });
   void stopSignal().then((signal) => {
     log.info({ signal }, 'stopping');
     supervisor.stop();

@@ -90,11 +90,17 @@ export async function compose(start: Start): Promise<Gateway> {
   const audit = await openAudit(start, folder);
   reloads.record(audit);
   const recorder = recorderOf(start, audit, (route) => backends?.nameFor(route) ?? 'none');
-  const rules = {
-    source: () => policy.current().commits,
-    secret: (name: string) => processEnvironment()[name],
-  };
-  const engine = await openCatalog(config, folder, opened, rules, adoptionRecorder(audit));
+  const engine = await openCatalog(config, folder, opened, {
+    rules: {
+      source: () => policy.current().commits,
+      secret: (name) => processEnvironment()[name],
+    },
+    recordAdoption: adoptionRecorder(audit),
+    onAvailability: (isAvailable) => {
+      if (isAvailable) start.log.info('Redis is available again');
+      else start.log.warn('Redis is unavailable: requests that need the catalog answer 503');
+    },
+  });
   await resolveBefore(start, folder, audit, engine);
   engine.startWork((error) => log.error({ err: error }, 'work in the background failed'));
   const weakness = await engine.backend.weakness().catch(() => undefined);

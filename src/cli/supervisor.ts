@@ -12,13 +12,15 @@ const QUICK_ENDS = 5;
 /** How long the next process waits after a quick end: twice as long after each. */
 const FIRST_PAUSE_MILLIS = 100;
 const LONGEST_PAUSE_MILLIS = 3000;
-/** Somewhat longer than a process takes that finishes what runs. */
-const STOP_MILLIS = 35_000;
+/** Time beyond the drain that a process has for its end, in ms. */
+const END_MILLIS = 15_000;
 
 export interface SupervisorOptions {
   /** How many processes serve. */
   readonly processes: number;
   readonly log: Logger;
+  /** How long a process may drain after SIGTERM, in ms. */
+  readonly drainMillis: number;
 }
 
 /**
@@ -70,7 +72,7 @@ export class Supervisor {
     const signal = this.#stopping.signal.aborted ? 'SIGKILL' : 'SIGTERM';
     this.#stopping.abort();
     for (const life of this.#lives) life.kill(signal);
-    setTimeout(() => this.stop(), STOP_MILLIS).unref();
+    setTimeout(() => this.stop(), this.#options.drainMillis + END_MILLIS).unref();
   }
 
   /**

@@ -1,9 +1,12 @@
+import { basename } from 'node:path';
 import type { Answer, Backend, CatalogRequest } from '../protocol/backend.ts';
 import { CatalogError } from '../protocol/errors.ts';
+import { canonicalPath, type ObjectPath } from '../protocol/identifier.ts';
 import { LONG_JSON } from '../protocol/json-parser.ts';
 import type { OperationName } from '../protocol/operation-name.ts';
 import type { Permit } from '../protocol/permit.ts';
 import { StoreError } from '../store/errors.ts';
+import { LinkedPath } from '../store/plain-path.ts';
 import { requireArrowType, schemaBody, sendsSchema } from './arrow-body.ts';
 import { bodyOf, checkedBody, readText, textAtHand, withBodyContext } from './body.ts';
 import { fullDisk, isFullDisk } from './full-disk.ts';
@@ -75,9 +78,11 @@ export class EmbeddedBackend implements Backend {
   answer(request: CatalogRequest, permit: Permit): Answer | Promise<Answer> {
     try {
       const answer = this.#begin(request, permit);
-      return answer instanceof Promise ? answer.catch(refuse) : answer;
+      return answer instanceof Promise
+        ? answer.catch((error: unknown) => refuse(error, request))
+        : answer;
     } catch (error) {
-      return refuse(error);
+      return refuse(error, request);
     }
   }
 
@@ -221,14 +226,27 @@ function readAhead(request: CatalogRequest, permit: Permit): Told {
 }
 
 /** What no caller has to understand is put in words that one can. */
-async function refuse(error: unknown): Promise<never> {
-  throw told(error);
+async function refuse(error: unknown, request: CatalogRequest): Promise<never> {
+  throw told(error, request);
 }
 
 /** What a caller is told of a failure that is nobody's bad input. */
-function told(error: unknown): unknown {
+function told(error: unknown, { object }: CatalogRequest): unknown {
+  if (error instanceof LinkedPath) return linkedFile(error, object);
   if (isAway(error)) return storeAway();
   return isFullDisk(error) ? fullDisk() : error;
+}
+
+/** Folders in a table's folder, with which a path in it begins. */
+const IN_TABLE = /\/((?:data|deletions|indices|versions|tree|_[a-z]+)\/.*)$/;
+
+/** Says which file of a table is not read because a symbolic link leads to it. */
+function linkedFile({ path }: LinkedPath, object: ObjectPath): CatalogError {
+  const file = IN_TABLE.exec(path)?.[1] ?? basename(path);
+  return new CatalogError(
+    'Internal',
+    `table ${canonicalPath(object)}: ${file} is a symbolic link or lies behind one, and is not read: put the file itself there`,
+  );
 }
 
 function isAway(error: unknown): boolean {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { linkSync, renameSync, statSync, unlinkSync } from 'node:fs';
-import { readFile, rm } from 'node:fs/promises';
+import { chmod, readFile, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { Flushes } from '../store/flushes.ts';
 import { syncFolder } from '../store/folder.ts';
@@ -90,14 +90,17 @@ export function renameIfAbsent(from: string, to: string): 'created' | 'exists' {
  * Writes a file under its name if the name is free: nobody ever sees a part of
  * it. After this a file of that name is on stable storage, this one or the
  * other's.
+ * @param mode Of the file; the umask decides when absent.
  */
 export async function createDurable(
   path: string,
   bytes: Uint8Array,
+  mode?: number,
 ): Promise<'created' | 'exists'> {
   const draft = `${path}.${randomUUID()}`;
   try {
     await writeDurable(draft, bytes);
+    if (mode !== undefined) await chmod(draft, mode);
     return await linkDurable(draft, path);
   } finally {
     await rm(draft, { force: true });

@@ -60,6 +60,8 @@ export async function openForReading(options: ReadingOptions): Promise<CatalogRe
     root,
     journal: join(data, 'catalog'),
     managed,
+    // Nothing is removed.
+    kept: [],
     reader: new RecordReader(store),
     folder: (table) => tables.folder(table),
     named: readNamed,

@@ -1,3 +1,4 @@
+import { realpath } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Backend } from '../protocol/backend.ts';
 import { StoreError } from '../store/errors.ts';
@@ -61,6 +62,7 @@ import type { LocationRules, TableRoots } from './table/locations.ts';
 import { MemoryBudget } from './table/memory-budget.ts';
 import { RequestMemory } from './table/request-memory.ts';
 import { ManifestStore } from './table/manifest-store.ts';
+import { TablePlaces } from './table/table-places.ts';
 import { Tables } from './table/tables.ts';
 import { Tags } from './table/tags.ts';
 import { VersionStore } from './table/version-store.ts';
@@ -159,11 +161,10 @@ async function openNow(options: EngineOptions): Promise<Engine | string> {
 
 async function openOwn(given: EngineOptions): Promise<Engine> {
   const { data } = given;
-  const root = join(data, 'tables');
-  await makeFolder(root);
+  const root = await tablesFolder(data);
   const { journal, committer, store, recent } = await openCoordination(data, given.store);
   const options = { ...given, store };
-  await makeFolder(options.locations.managed);
+  const places = await placesOf(data, options.locations);
   const { virtual = [] } = options;
   const paths = virtual.map(({ path }) => path);
   const catalog = new Catalog(store, committer, paths);
@@ -176,6 +177,7 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
   const manifests = new ManifestStore(memory);
   const tables: Tables = new Tables({
     root,
+    places,
     manifests,
     store,
     committer,
@@ -202,7 +204,15 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
   const written = { catalog, store, committer, tables, tags, branches, attend };
   const parts = { ...written, reader, heavy, transactions, runner, held };
   const built = builtHandlers(options, parts);
-  const past = pastHandlers({ store: recent.store, root, memory, manifests, reader, heavy });
+  const past = pastHandlers({
+    store: recent.store,
+    root,
+    places,
+    memory,
+    manifests,
+    reader,
+    heavy,
+  });
   const answers = { store, committer, ...timesOf(options) };
   const sweep = new AnswerSweep(answers);
   const backend = new EmbeddedBackend({
@@ -220,21 +230,8 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
     health: healthOf(store, journal),
     weakness: () => store.weakness(),
   });
-  const retention: RetentionParts = {
-    store,
-    committer,
-    root,
-    journal: join(data, 'catalog'),
-    managed: options.locations.managed,
-    reader: new RecordReader(store),
-    folder: (table) => tables.folder(table),
-    named: readNamed,
-    waste: tables.waste,
-    horizon,
-    removed,
-    process: presence.name,
-    isAlive: (name) => presence.isAlive(name),
-  };
+  const kept = { store, committer, root, tables, places, horizon, removed, presence };
+  const retention = retentionOf(options, kept);
   return {
     backend: new LeasedBackend(backend, running),
     upkeep: new Upkeep({ store, catalog, tables, reader, retention }),
@@ -255,6 +252,48 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
       await reader.close();
       await journal.close();
     },
+  };
+}
+
+/** Makes the folder that holds the folders of tables; its path without links. */
+async function tablesFolder(data: string): Promise<string> {
+  await makeFolder(join(data, 'tables'));
+  return realpath(join(data, 'tables'));
+}
+
+/** The folders where tables may lie, and those of the gateway itself. */
+async function placesOf(
+  data: string,
+  { managed, allowed, mode }: LocationRules,
+): Promise<TablePlaces> {
+  await makeFolder(managed, mode);
+  const own = ['private', 'catalog', 'tables'].map((name) => join(data, name));
+  return TablePlaces.open([managed, ...allowed], [data, ...own], mode);
+}
+
+interface Kept extends Pick<
+  RetentionParts,
+  'store' | 'committer' | 'root' | 'horizon' | 'removed'
+> {
+  readonly tables: Tables;
+  readonly places: TablePlaces;
+  readonly presence: Presence;
+}
+
+/** What the upkeep of files works with. */
+function retentionOf({ data, locations }: EngineOptions, kept: Kept): RetentionParts {
+  const { tables, places, presence, ...parts } = kept;
+  return {
+    ...parts,
+    journal: join(data, 'catalog'),
+    managed: locations.managed,
+    kept: places.kept,
+    reader: new RecordReader(parts.store),
+    folder: (table) => tables.folder(table),
+    named: readNamed,
+    waste: tables.waste,
+    process: presence.name,
+    isAlive: (name) => presence.isAlive(name),
   };
 }
 

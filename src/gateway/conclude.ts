@@ -72,8 +72,7 @@ function sizeOf(body: AnswerBody): number | null {
  * connection cannot be used again (RFC 9110 section 10.1.1).
  */
 function isClosing(gateway: Gateway, outcome: Outcome): boolean {
-  const { body, incoming } = outcome.known;
-  return body.waiting || (gateway.drain.stopping && incoming.complete);
+  return outcome.known.body.waiting || gateway.drain.stopping;
 }
 
 /** The outcome of a streamed read, once it is known whether the client got all of it. */

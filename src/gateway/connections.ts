@@ -20,6 +20,8 @@ interface Session {
   moved: number;
 }
 
+/** Greatest stream id: a GOAWAY with it refuses no stream that a client has already begun (RFC 9113 section 6.8). */
+const LAST_STREAM = 2 ** 31 - 1;
 /** A client that moves fewer bytes between two looks holds its connection open on purpose. */
 const LEAST_BYTES = 64 * 1024;
 
@@ -32,6 +34,7 @@ export class Connections {
   readonly #sessions = new Map<ServerHttp2Session, Session>();
   /** Connections that are not encrypted yet, though they should be. */
   readonly #shaking = new Set<Duplex>();
+  #announced = false;
 
   /** Notes a new connection of HTTP/1 until it closes. */
   opened(socket: Duplex): void {
@@ -49,6 +52,16 @@ export class Connections {
   begun(session: ServerHttp2Session): void {
     this.#sessions.set(session, { streams: new Set(), looked: new Set(), moved: 0 });
     session.once('close', () => this.#sessions.delete(session));
+    // One that begins during a shutdown gets an answer to its first request.
+    session.once('stream', () => {
+      if (this.#announced) sayGoodbye(session);
+    });
+  }
+
+  /** Tells every client of HTTP/2 to begin no further stream; those under way, and those on their way, are served. */
+  announce(): void {
+    this.#announced = true;
+    for (const session of this.#sessions.keys()) sayGoodbye(session);
   }
 
   /** Notes the response to the latest request of a connection of HTTP/1. */
@@ -99,6 +112,11 @@ export class Connections {
     for (const session of this.#sessions.keys()) session.destroy();
     for (const socket of this.#shaking) socket.destroy();
   }
+}
+
+function sayGoodbye(session: ServerHttp2Session): void {
+  if (!session.closed && !session.destroyed)
+    session.goaway(constants.NGHTTP2_NO_ERROR, LAST_STREAM);
 }
 
 function endSlow(session: ServerHttp2Session, noted: Session): void {

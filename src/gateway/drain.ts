@@ -1,12 +1,19 @@
-/** Whether the gateway is stopping, and what still runs. */
+/** How far a shutdown has come, and what still runs. */
 export class Drain {
   #running = 0;
   /** Who waits until nothing runs any more. */
   #waiting: (() => void)[] = [];
   #stopping = false;
+  #refusing = false;
 
+  /** Whether the shutdown was announced: `/readyz` answers 503, and answers close their connections. */
   get stopping(): boolean {
     return this.#stopping;
+  }
+
+  /** Whether new requests are refused. */
+  get refusing(): boolean {
+    return this.#refusing;
   }
 
   /** How much runs. */
@@ -14,8 +21,15 @@ export class Drain {
     return this.#running;
   }
 
+  /** Announces the shutdown; requests are still served. */
   begin(): void {
     this.#stopping = true;
+  }
+
+  /** Refuses new requests from now on. */
+  refuse(): void {
+    this.#stopping = true;
+    this.#refusing = true;
   }
 
   /** Counts work as running until it settles. It must not reject. */

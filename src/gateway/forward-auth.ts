@@ -44,7 +44,7 @@ async function pass(gateway: Gateway, received: Received): Promise<Outcome> {
   let known: Known = received;
   try {
     describe(received.incoming);
-    const routed = (known = route(admit(received, gateway.drain.stopping), gateway.databases));
+    const routed = (known = route(admit(received, gateway.drain.refusing), gateway.databases));
     const found = identify(routed, gateway.identification);
     const identified = (known = found instanceof Promise ? await found : found);
     const policy = gateway.policy.current();

@@ -29,7 +29,7 @@ async function pass(gateway: Gateway, received: Received): Promise<Outcome> {
   const { trace } = received;
   try {
     trace?.step('decide');
-    const admitted = (known = admit(received, gateway.drain.stopping));
+    const admitted = (known = admit(received, gateway.drain.refusing));
     const routed = (known = route(admitted, gateway.databases));
     const found = identify(routed, gateway.identification);
     const identified = (known = found instanceof Promise ? await found : found);

@@ -23,7 +23,7 @@ export interface ServerOptions extends Limits {
   readonly host: string;
   /** 0 takes any free one. */
   readonly port: number;
-  /** What runs may go on for so long after a stop. */
+  /** How long requests in flight may continue after `stop()`, in ms. */
   readonly drainMillis: number;
   /** With it connections are encrypted, and HTTP/2 is spoken too. */
   readonly certificate?: Certificate;
@@ -34,6 +34,8 @@ export interface ServerOptions extends Limits {
 /** A server that listens. */
 export interface Listening {
   readonly url: string;
+  /** Tells clients to use no connection again; requests are still served. */
+  announce(): void;
   /** Accepts nothing more, finishes what runs within the time given, and closes. */
   stop(): Promise<void>;
 }
@@ -49,6 +51,10 @@ export async function listen(gateway: Gateway, options: ServerOptions): Promise<
   const slow = setInterval(() => connections.closeSlow(), options.idleMillis).unref();
   return {
     url: urlOf(server, options.host),
+    announce: () => {
+      gateway.drain.begin();
+      connections.announce();
+    },
     stop: () =>
       stop(serving).finally(() => {
         clearInterval(slow);
@@ -131,7 +137,7 @@ function urlOf(server: HttpServer, host: string): string {
 }
 
 async function stop({ server, gateway, connections, options }: Serving): Promise<void> {
-  gateway.drain.begin();
+  gateway.drain.refuse();
   if (!server.listening) return;
   const closed = once(server, 'close');
   server.close();

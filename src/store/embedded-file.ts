@@ -107,7 +107,8 @@ export class OpenFile {
 }
 
 function openRoot(folder: string, readOnly: boolean): Root {
-  return open<Uint8Array, Uint8Array>({
+  // Its types do not know the mode of its files.
+  const options = {
     ...binary,
     path: folder,
     noSubdir: false,
@@ -117,7 +118,9 @@ function openRoot(folder: string, readOnly: boolean): Root {
     mapSize: MAP_BYTES,
     maxDbs: 3,
     readOnly,
-  });
+    permissionsMode: 0o600,
+  };
+  return open<Uint8Array, Uint8Array>(options);
 }
 
 /**

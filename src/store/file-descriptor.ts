@@ -12,6 +12,7 @@ import {
   writev as writevCallback,
 } from 'node:fs';
 import { promisify } from 'node:util';
+import { isRefusedLink, LinkedPath, requirePlainPath } from './plain-path.ts';
 
 const read = promisify(readCallback);
 const writev = promisify(writevCallback);
@@ -43,6 +44,27 @@ export class FileDescriptor {
    */
   static open(path: string, flags: 'r' | 'w' | 'wx' | 'ax', mode?: number): FileDescriptor {
     return new FileDescriptor(openSync(path, flags === 'r' ? READING : flags, mode));
+  }
+
+  /** Opens a file for reading that is no link itself. @throws LinkedPath when it is one, and the system's error. */
+  static openEntry(path: string): FileDescriptor {
+    return new FileDescriptor(openedPlainly(path, READING | constants.O_NOFOLLOW));
+  }
+
+  /**
+   * The same without following a symbolic link anywhere on the path.
+   * @param path Absolute and normalised.
+   * @throws LinkedPath where there is one, and the system's error.
+   */
+  static openPlain(path: string, flags: 'r' | 'wx'): FileDescriptor {
+    const descriptor = openedPlainly(path, flags === 'r' ? READING | constants.O_NOFOLLOW : flags);
+    try {
+      requirePlainPath(descriptor, path);
+      return new FileDescriptor(descriptor);
+    } catch (error) {
+      closeSync(descriptor);
+      throw error;
+    }
   }
 
   /** Writes all of the pieces one behind the other. After this other processes can read them; they are not yet durable. */
@@ -110,6 +132,14 @@ export class FileDescriptor {
     const bytes = pieces.reduce((sum, { byteLength }) => sum + byteLength, 0);
     if (bytes <= SMALL_BYTES) return writevSync(this.#descriptor, pieces);
     return (await writev(this.#descriptor, pieces)).bytesWritten;
+  }
+}
+
+function openedPlainly(path: string, flags: string | number): number {
+  try {
+    return openSync(path, flags);
+  } catch (error) {
+    throw isRefusedLink(error, path) ? new LinkedPath(path) : error;
   }
 }
 

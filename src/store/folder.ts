@@ -1,4 +1,4 @@
-import { mkdir, stat } from 'node:fs/promises';
+import { chmod, mkdir, stat } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { FileDescriptor } from './file-descriptor.ts';
 
@@ -15,12 +15,13 @@ export async function syncFolder(path: string): Promise<void> {
 /**
  * Makes a folder and those above it, where they are missing. After this the
  * folder's own name and those of the folders that were made are on stable storage.
- * @param mode Of each folder that is made.
+ * @param mode Of each folder that is made, whatever the umask; the umask decides when absent.
  */
-export async function makeFolder(path: string, mode = 0o777): Promise<void> {
+export async function makeFolder(path: string, mode?: number): Promise<void> {
   const folder = resolve(path);
   for (const missing of await missingFolders(folder)) {
-    await mkdir(missing, { mode, recursive: true });
+    const made = await mkdir(missing, { mode: mode ?? 0o777, recursive: true });
+    if (made !== undefined && mode !== undefined) await chmod(missing, mode);
     await syncFolder(dirname(missing));
   }
   // It may have been made a moment ago by someone who has not come to this yet.

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { openEmbeddedReading, openEmbeddedStore } from './embedded.ts';
 import { exists } from './folder.ts';
 import { emptyStore, readingStore } from './reading-store.ts';
+import type { OnAvailability } from './redis-client.ts';
 import { openRedisStore } from './redis.ts';
 import type { Store } from './store.ts';
 
@@ -13,14 +14,16 @@ export interface StoreOptions {
   readonly catalog: string;
   /** The folder of the embedded store. */
   readonly folder: string;
+  /** Told when Redis becomes unavailable, and when it is available again. */
+  readonly onAvailability?: OnAvailability;
 }
 
 /**
  * Opens the store that was chosen.
  * @throws StoreError address for an address that names no Redis.
  */
-export async function openStore({ redis, catalog, folder }: StoreOptions): Promise<Store> {
-  return redis === null ? openEmbeddedStore(folder) : openRedisStore({ url: redis, catalog });
+export async function openStore({ redis, folder, ...options }: StoreOptions): Promise<Store> {
+  return redis === null ? openEmbeddedStore(folder) : openRedisStore({ url: redis, ...options });
 }
 
 /**

@@ -6,6 +6,9 @@ import type { RedisAddress } from './redis-address.ts';
 /** A connection to Redis: to one server, or to all of a cluster. */
 export type RedisClient = Redis | Cluster;
 
+/** Told whether Redis is available, whenever that changes. */
+export type OnAvailability = (isAvailable: boolean) => void;
+
 /** A command that is not answered by then has failed, in milliseconds. */
 const COMMAND_MILLIS = 2000;
 const CONNECT_MILLIS = 2000;
@@ -16,13 +19,30 @@ const LONGEST_PAUSE = 1000;
  * Connects, and goes on doing so whenever the connection is lost. Nothing is
  * queued while there is none: a command then fails at once. No command is sent
  * twice by the client, since only the store knows which may be.
+ * @param onAvailability Told when Redis becomes unavailable, and when it is available again.
  * @throws StoreError address when the file of certificates cannot be read.
  */
-export async function connectRedis(address: RedisAddress): Promise<RedisLink> {
+export async function connectRedis(
+  address: RedisAddress,
+  onAvailability: OnAvailability = () => undefined,
+): Promise<RedisLink> {
   const client = clientOf(address, await authoritiesOf(address));
   // Without a listener an error of the connection would end the process; commands say it, too.
   client.on('error', () => undefined);
+  follow(client, onAvailability);
   return new RedisLink(client);
+}
+
+/** Reports each change once, however often the client tries to connect. */
+function follow(client: RedisClient, onAvailability: OnAvailability): void {
+  let isAvailable = true;
+  const note = (now: boolean): void => {
+    if (now !== isAvailable) onAvailability(now);
+    isAvailable = now;
+  };
+  client.on('ready', () => note(true));
+  // One that waits to try again has lost its connection; one that was closed here has ended.
+  client.on('reconnecting', () => note(false));
 }
 
 function clientOf(address: RedisAddress, ca: Buffer | undefined): RedisClient {

@@ -4,7 +4,13 @@ import { messageOf, StoreError } from './errors.ts';
 import { boundBytes, keyBytes, keyText } from './key.ts';
 import { parseRedisAddress } from './redis-address.ts';
 import { Gate } from './gate.ts';
-import { codeOf, connectRedis, isAnswered, type RedisLink } from './redis-client.ts';
+import {
+  codeOf,
+  connectRedis,
+  isAnswered,
+  type OnAvailability,
+  type RedisLink,
+} from './redis-client.ts';
 import { commitArguments, lexBounds, replayArguments, type Argument } from './redis-commit.ts';
 import { weaknessOf } from './redis-durability.ts';
 import { RedisRuns, Refusal } from './redis-run.ts';
@@ -45,6 +51,8 @@ export interface RedisStoreOptions {
   readonly url: string;
   /** The catalog's name: several may share a Redis. */
   readonly catalog: string;
+  /** Told when Redis becomes unavailable, and when it is available again. */
+  readonly onAvailability?: OnAvailability;
 }
 
 /**
@@ -53,7 +61,7 @@ export interface RedisStoreOptions {
  * @throws StoreError address.
  */
 export async function openRedisStore(options: RedisStoreOptions): Promise<Store> {
-  const link = await connectRedis(parseRedisAddress(options.url));
+  const link = await connectRedis(parseRedisAddress(options.url), options.onAvailability);
   await link.untilReady(FIRST_MILLIS);
   const gate = new Gate();
   const runs = new RedisRuns(link.client, redisKeys(options.catalog), gate);

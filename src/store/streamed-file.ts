@@ -19,9 +19,12 @@ export class StreamedFile {
     this.#file = file;
   }
 
-  /** @throws the system's error; EEXIST when the name is taken. */
+  /**
+   * @param path Absolute and normalised.
+   * @throws the system's error, EEXIST when the name is taken; LinkedPath when a folder on the path is a link.
+   */
   static create(path: string): StreamedFile {
-    return new StreamedFile(FileDescriptor.open(path, 'wx'));
+    return new StreamedFile(FileDescriptor.openPlain(path, 'wx'));
   }
 
   /**

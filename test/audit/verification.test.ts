@@ -1,7 +1,7 @@
 import { appendFile, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as fc from 'fast-check';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { beginning, hashAfter, tailOf } from '../../src/audit/chain.ts';
 import { anchorFile } from '../../src/audit/checkpoint-place.ts';
 import { parseSeal, sealText } from '../../src/audit/seal.ts';
@@ -13,6 +13,7 @@ import { readVouchers } from '../../src/audit/vouchers.ts';
 import { openAuditLog } from '../../src/audit/writer.ts';
 import { testFolders } from '../support/folder.ts';
 import { readAll, record } from './records.ts';
+import { eventually } from '../support/eventually.ts';
 
 const RECORDS = 60;
 const newFolder = testFolders();
@@ -133,10 +134,7 @@ describe('an audit log that nobody touched', () => {
     const folder = join(root, 'audit');
     const log = await openAuditLog({ folder, rotateBytes: 2 ** 20, checkpoints });
     await log.write(record('r1'), false);
-    await vi.waitFor(
-      async () => expect(await readFile(anchor, 'utf8')).toContain('"count":1'),
-      5000,
-    );
+    await eventually(async () => expect(await readFile(anchor, 'utf8')).toContain('"count":1'));
     await log.close();
   });
 });

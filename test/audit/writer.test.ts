@@ -9,6 +9,7 @@ import { Child, outputOnSmallDisk } from '../support/child.ts';
 import { countFlushes } from '../support/datasync.ts';
 import { testFolders } from '../support/folder.ts';
 import { readAll, record } from './records.ts';
+import { PATIENCE_MILLIS } from '../support/eventually.ts';
 
 const CHILD = new URL('./write-child.ts', import.meta.url);
 const ROTATE = 2 ** 20;
@@ -62,7 +63,9 @@ describe('the audit log', () => {
     const log = await openAuditLog({ folder, rotateBytes: ROTATE });
     const flushes = await countFlushes(async () => {
       await log.write(record('r1'), false);
-      await vi.waitFor(async () => expect(await ids(folder)).toEqual(['r1']));
+      await vi.waitFor(async () => expect(await ids(folder)).toEqual(['r1']), {
+        timeout: PATIENCE_MILLIS,
+      });
     });
     expect(flushes).toBe(0);
     await log.write(record('r2'), false);
@@ -158,7 +161,7 @@ describe('the audit log when it cannot be written', () => {
     expect(log.healthy()).toMatch(/^\/.*\/audit\/\S+ cannot be written: ENOENT: no such file/);
     await log.write(record('kept'), false);
     await rename(`${folder}-away`, folder);
-    await vi.waitFor(() => expect(log.healthy()).toBeUndefined(), 5000);
+    await vi.waitFor(() => expect(log.healthy()).toBeUndefined(), { timeout: PATIENCE_MILLIS });
     await log.write(record('r2'), true);
     const records = await readAll(folder);
     expect(records.map(({ request_id, sequence }) => `${sequence} ${request_id}`)).toEqual([
@@ -179,7 +182,7 @@ describe('the audit log when it cannot be written', () => {
     await expect(log.write(record('refused'), true)).rejects.toThrow('cannot be written: ENOENT');
     for (let index = 500; index < 600; index++) await log.write(record(`r${index}`), false);
     await rename(`${folder}-away`, folder);
-    await vi.waitFor(() => expect(log.healthy()).toBeUndefined(), 5000);
+    await vi.waitFor(() => expect(log.healthy()).toBeUndefined(), { timeout: PATIENCE_MILLIS });
     await log.write(record('r600'), true);
     await log.close();
     expect(await ids(folder)).toEqual(Array.from({ length: 601 }, (_, index) => `r${index}`));

@@ -147,10 +147,10 @@ describe('arrowgate serve', () => {
       ).status;
     expect(await describeRoot()).toBe(404);
     await writeFile(join(folder, 'policies', 'policy.csv'), `${ALL}p, user:admin, /a, *, deny\n`);
-    await expect.poll(describeRoot, { timeout: 10_000 }).toBe(403);
+    await expect.poll(describeRoot).toBe(403);
     await writeFile(join(folder, 'policies', 'policy.csv'), 'nonsense\n');
     const ready = async () => (await fetch(`${url}/readyz`)).text();
-    await expect.poll(ready, { timeout: 10_000 }).toBe('{"status":"degraded"}');
+    await expect.poll(ready).toBe('{"status":"degraded"}');
     expect(await describeRoot()).toBe(403);
   });
 

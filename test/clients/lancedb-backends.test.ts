@@ -24,7 +24,7 @@ beforeAll(async () => {
   engine = await Service.start();
   middle = await before(engine, '"*"');
   front = await before(middle, 'create, drop, describe');
-}, 60_000);
+});
 
 afterAll(async () => {
   await front?.stop();

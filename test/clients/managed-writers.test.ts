@@ -218,7 +218,7 @@ describe.each(['embedded', 'redis'] as const)('writers on the %s store', (store)
     await expectAppended(appended);
     await expectRemoved(removed, kept);
     await expectOverwritten(overwritten);
-  }, 240_000);
+  });
 
   it('leave nothing that is not as the catalog says', async () => {
     const flags = redis === undefined ? [] : ['--redis', redis.url];

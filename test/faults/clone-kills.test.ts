@@ -91,5 +91,5 @@ describe('a service that is killed while a table is cloned', () => {
     expect(code, out).toBe(0);
     await service.restart();
     for (const at of kills.keys()) expect(await rowsOf(`clone${at}`)).toBe(RIGHT);
-  }, 120_000);
+  });
 });

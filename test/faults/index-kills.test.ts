@@ -169,7 +169,7 @@ describe('a service that is killed while an index is built', () => {
     expect(await onDisk()).toHaveLength(files + folders);
     const { code, out } = await service.command('catalog', 'verify');
     expect(code, out).toBe(0);
-  }, 240_000);
+  });
 });
 
 const range = (first: number, count: number): string =>

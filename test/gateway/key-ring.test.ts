@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { updateKeys } from '../../src/gateway/key-file.ts';
 import { KeyRing } from '../../src/gateway/key-ring.ts';
 import { makeKey, revoked } from '../../src/gateway/keys.ts';
+import { PATIENCE_MILLIS } from '../support/eventually.ts';
 
 let folder: string;
 let path: string;
@@ -73,9 +74,13 @@ describe('the keys in force', () => {
     await updateKeys(path, () => [made.stored]);
     expect(ring.identify(made.text).kind).toBe('known');
     await updateKeys(path, (keys) => keys.map((key) => revoked(key, new Date())));
-    await vi.waitFor(() => expect(ring.identify(made.text).kind).toBe('ended'));
+    await vi.waitFor(() => expect(ring.identify(made.text).kind).toBe('ended'), {
+      timeout: PATIENCE_MILLIS,
+    });
     await rm(path);
-    await vi.waitFor(() => expect(ring.identify(made.text).kind).toBe('unknown'));
+    await vi.waitFor(() => expect(ring.identify(made.text).kind).toBe('unknown'), {
+      timeout: PATIENCE_MILLIS,
+    });
   });
 
   it('end at their time, also for who was known a moment before', async () => {
@@ -103,7 +108,7 @@ describe('the keys in force', () => {
     };
     expect([roles(), roles()]).toEqual([['role:analyst'], ['role:analyst']]);
     await updateKeys(path, (keys) => keys.map((key) => ({ ...key, roles: ['role:guest'] })));
-    await vi.waitFor(() => expect(roles()).toEqual(['role:guest']));
+    await vi.waitFor(() => expect(roles()).toEqual(['role:guest']), { timeout: PATIENCE_MILLIS });
   });
 
   it('stay those of the last good file while a bad one lies there', async () => {
@@ -116,7 +121,9 @@ describe('the keys in force', () => {
     expect(ring.fault).toBe(`${path} is not valid JSON`);
     expect(ring.identify(made.text).kind).toBe('known');
     await updateKeysOver(path, [other.stored]);
-    await vi.waitFor(() => expect(ring.identify(other.text).kind).toBe('known'));
+    await vi.waitFor(() => expect(ring.identify(other.text).kind).toBe('known'), {
+      timeout: PATIENCE_MILLIS,
+    });
     expect(ring.fault).toBeUndefined();
   });
 

@@ -41,7 +41,7 @@ describe('the last use of keys', () => {
   it('is written a little after it, without a stop', async () => {
     const use = await KeyUse.open(folder, fail);
     use.note('aaaaaaaa', at('1T10:00'));
-    await expect.poll(async () => (await readKeyUses(folder)).size, { timeout: 20_000 }).toBe(1);
+    await expect.poll(async () => (await readKeyUses(folder)).size).toBe(1);
     await use.close();
   });
 

@@ -6,6 +6,7 @@ import { PoliciesBefore } from '../../src/gateway/replay/policy-before.ts';
 import { digestOf } from '../../src/policy/policy-folder.ts';
 import { shippedModel } from '../policy/support.ts';
 import { testFolders } from '../support/folder.ts';
+import { PATIENCE_MILLIS } from '../support/eventually.ts';
 
 const newFolder = testFolders();
 const texts = {
@@ -45,7 +46,7 @@ it('goes on while nothing can be written, says so, and tries again', async () =>
   await rm(audit);
   vi.runAllTimers();
   vi.useRealTimers();
-  await vi.waitFor(() => expect(archive.fault()).toBeUndefined(), { timeout: 20_000 });
+  await vi.waitFor(() => expect(archive.fault()).toBeUndefined(), { timeout: PATIENCE_MILLIS });
   expect(await readdir(join(audit, 'policies'))).toEqual([digest]);
   archive.close();
 });

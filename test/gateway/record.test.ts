@@ -1,5 +1,6 @@
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import { admin, ask, json, start, type Harness, type Setup } from './harness.ts';
+import { eventually } from '../support/eventually.ts';
 
 let harness: Harness;
 
@@ -43,7 +44,7 @@ describe('the records of a change', () => {
       return write(record, durable);
     };
     const reply = ask(harness, INSERT, { headers: admin, body: 'rows' });
-    await vi.waitFor(() => expect(harness.events).toContain('rows'));
+    await eventually(() => expect(harness.events).toContain('rows'));
     await ask(harness, '/healthz', { method: 'GET' });
     expect(harness.events).toEqual(['handle InsertIntoTable', 'rows']);
     attempt.release();
@@ -74,7 +75,7 @@ describe('the records of a change', () => {
       return write(record, durable);
     };
     const reply = ask(harness, UPDATE, { headers: admin, body: '{}' });
-    await vi.waitFor(() => expect(harness.events).toContain('prepared'));
+    await eventually(() => expect(harness.events).toContain('prepared'));
     await ask(harness, '/healthz', { method: 'GET' });
     expect(harness.events).toEqual(['handle UpdateTable', '{}', 'prepared']);
     attempt.release();
@@ -112,7 +113,7 @@ describe('the records of a change', () => {
       answered = true;
       return got;
     });
-    await vi.waitFor(() => expect(harness.events).toContain('handle InsertIntoTable'));
+    await eventually(() => expect(harness.events).toContain('handle InsertIntoTable'));
     await ask(harness, '/healthz', { method: 'GET' });
     expect(answered).toBe(false);
     gate.release();

@@ -7,10 +7,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Duplex } from 'node:stream';
 import { connect as connectTls, TLSSocket, type ConnectionOptions } from 'node:tls';
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { Certificate, CertificateError } from '../../src/gateway/certificate.ts';
 import { makeCertificate, type MadeCertificate } from '../support/certificates.ts';
 import { ADMIN, admin, start, type Harness, type Setup } from './harness.ts';
+import { eventually } from '../support/eventually.ts';
 
 const DESCRIBE = '/v1/table/prod$t/describe';
 const INSERT = '/v1/table/prod$t/insert';
@@ -36,7 +37,7 @@ afterAll(async () => {
 
 /** Waits for something that has no event, on a machine that may be busy. */
 function soon(check: () => unknown): Promise<unknown> {
-  return vi.waitFor(check, 20_000);
+  return eventually(check);
 }
 
 let harness: Harness;

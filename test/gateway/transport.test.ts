@@ -1,9 +1,10 @@
 import { once } from 'node:events';
 import { request } from 'node:http';
 import { connect, type Socket } from 'node:net';
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import type { ByteStream } from '../../src/protocol/backend.ts';
 import { ADMIN, admin, ask, json, start, type Harness, type Setup } from './harness.ts';
+import { eventually } from '../support/eventually.ts';
 
 let harness: Harness;
 
@@ -64,10 +65,10 @@ describe('an upload that is refused', () => {
     const answer = collected(socket);
     socket.write(requestHead(INSERT, key, chunked));
     await uploadBlindly(socket, 50 * MIB);
-    await vi.waitFor(() => expect(answer.text()).toContain('"code":15'));
+    await eventually(() => expect(answer.text()).toContain('"code":15'));
     expect(answer.text()).toMatch(/^HTTP\/1\.1 403 Forbidden\r\n/);
     socket.write(requestHead('/v1/table/prod$t/query', key, 'Content-Length: 0'));
-    await vi.waitFor(() => expect(answer.text()).toContain('HTTP/1.1 200 OK'));
+    await eventually(() => expect(answer.text()).toContain('HTTP/1.1 200 OK'));
     socket.destroy();
   });
 
@@ -100,7 +101,7 @@ describe('an upload that is refused', () => {
     const answer = collected(socket);
     socket.write(requestHead(INSERT, ADMIN, chunked));
     await uploadBlindly(socket, 50 * MIB);
-    await vi.waitFor(() => expect(answer.text()).toContain('"code":14'));
+    await eventually(() => expect(answer.text()).toContain('"code":14'));
     socket.destroy();
   });
 
@@ -134,10 +135,10 @@ describe('a client that waits to be told to send', () => {
     const socket = socketTo(harness);
     const answer = collected(socket);
     socket.write(requestHead(INSERT, ADMIN, ...expecting));
-    await vi.waitFor(() => expect(answer.text()).toBe('HTTP/1.1 100 Continue\r\n\r\n'));
+    await eventually(() => expect(answer.text()).toBe('HTTP/1.1 100 Continue\r\n\r\n'));
     expect(harness.events).toEqual(['attempt InsertIntoTable durable', 'handle InsertIntoTable']);
     socket.write('rows');
-    await vi.waitFor(() => expect(answer.text()).toMatch(/HTTP\/1\.1 200 OK[^]*rows$/));
+    await eventually(() => expect(answer.text()).toMatch(/HTTP\/1\.1 200 OK[^]*rows$/));
     socket.destroy();
   });
 
@@ -159,7 +160,7 @@ describe('a streamed answer', () => {
     });
     const reply = await ask(harness, QUERY, { headers: admin });
     expect(reply.text.length).toBe(100 * CHUNK.length);
-    await vi.waitFor(() =>
+    await eventually(() =>
       expect(harness.audit.outcomes()).toMatchObject([
         { status: 200, code: null, bytes_out: BigInt(100 * CHUNK.length) },
       ]),
@@ -171,7 +172,7 @@ describe('a streamed answer', () => {
     await expect(ask(harness, QUERY, { headers: admin })).rejects.toMatchObject({
       code: 'ECONNRESET',
     });
-    await vi.waitFor(() =>
+    await eventually(() =>
       expect(harness.audit.outcomes()).toMatchObject([{ status: 200, code: 18 }]),
     );
     expect(harness.logged.join('')).toContain('bad sector');
@@ -196,7 +197,7 @@ describe('a streamed answer', () => {
     await closeOf(socket);
     const [, body = ''] = answer.text().split('\r\n\r\n', 2);
     expect(body.length).toBeLessThanOrEqual(20 * CHUNK.length);
-    await vi.waitFor(() =>
+    await eventually(() =>
       expect(harness.audit.outcomes()).toMatchObject([{ status: 200, code: 18 }]),
     );
     const [{ err }] = harness.logged.map((line) => JSON.parse(line)).filter((line) => line.err);
@@ -271,8 +272,8 @@ describe('a streamed answer', () => {
     socket.write(requestHead(QUERY, ADMIN, 'Content-Length: 0'));
     await once(socket, 'data');
     socket.destroy();
-    await vi.waitFor(() => expect(closed).toBe(true));
-    await vi.waitFor(() => expect(harness.audit.outcomes()).toMatchObject([{ status: 499 }]));
+    await eventually(() => expect(closed).toBe(true));
+    await eventually(() => expect(harness.audit.outcomes()).toMatchObject([{ status: 499 }]));
   });
 });
 
@@ -317,9 +318,9 @@ describe('a client that goes away', () => {
     const socket = socketTo(harness);
     socket.write(requestHead(INSERT, ADMIN, chunked));
     socket.write('3\r\nabc\r\n');
-    await vi.waitFor(() => expect(harness.events).toContain('handle InsertIntoTable'));
+    await eventually(() => expect(harness.events).toContain('handle InsertIntoTable'));
     socket.destroy();
-    await vi.waitFor(() =>
+    await eventually(() =>
       expect(harness.audit.outcomes()).toMatchObject([{ status: 499, code: null }]),
     );
     expect(aborted).toBe(true);
@@ -342,10 +343,10 @@ describe('a client that goes away', () => {
     });
     const socket = socketTo(harness);
     socket.write(requestHead(QUERY, ADMIN, 'Content-Length: 0'));
-    await vi.waitFor(() => expect(harness.events).toContain('handle QueryTable'));
+    await eventually(() => expect(harness.events).toContain('handle QueryTable'));
     socket.destroy();
-    await vi.waitFor(() => expect(harness.audit.outcomes()).toMatchObject([{ status: 499 }]));
-    await vi.waitFor(() => expect(harness.logged.join()).toContain('it does not close'));
+    await eventually(() => expect(harness.audit.outcomes()).toMatchObject([{ status: 499 }]));
+    await eventually(() => expect(harness.logged.join()).toContain('it does not close'));
   });
 
   it('after its change was made leaves the outcome of the change', async () => {
@@ -360,10 +361,10 @@ describe('a client that goes away', () => {
     });
     const socket = socketTo(harness);
     socket.write(requestHead('/v1/table/prod$t/drop', ADMIN, 'Content-Length: 0'));
-    await vi.waitFor(() => expect(harness.events).toContain('handle DropTable'));
+    await eventually(() => expect(harness.events).toContain('handle DropTable'));
     socket.destroy();
     finish();
-    await vi.waitFor(() => expect(harness.audit.outcomes()).toMatchObject([{ status: 200 }]));
+    await eventually(() => expect(harness.audit.outcomes()).toMatchObject([{ status: 200 }]));
   });
 });
 
@@ -385,7 +386,7 @@ describe('a stop', () => {
     const pipelined = socketTo(harness);
     const answers = collected(pipelined);
     pipelined.write(requestHead('/v1/table/prod$t/drop', ADMIN, 'Content-Length: 0'));
-    await vi.waitFor(() =>
+    await eventually(() =>
       expect(harness.events.filter((event) => event === 'handle DropTable')).toHaveLength(2),
     );
     const stopped = harness.listening.stop();
@@ -394,13 +395,13 @@ describe('a stop', () => {
     await expect(ask(harness, '/healthz', { method: 'GET' })).rejects.toMatchObject({
       code: 'ECONNREFUSED',
     });
-    await vi.waitFor(() =>
+    await eventually(() =>
       expect(harness.audit.outcomes()).toMatchObject([{ status: 503, code: 17 }]),
     );
     finish();
     expect(await first).toMatchObject({ status: 200, text: '{"done":true}' });
     await stopped;
-    await vi.waitFor(() => expect(answers.text()).toContain('{"done":true}'));
+    await eventually(() => expect(answers.text()).toContain('{"done":true}'));
   });
 
   it('cuts off what takes too long', async () => {
@@ -413,7 +414,7 @@ describe('a stop', () => {
     });
     const reply = ask(harness, QUERY, { headers: admin });
     const failed = expect(reply).rejects.toMatchObject({ code: 'ECONNRESET' });
-    await vi.waitFor(() => expect(harness.events).toContain('handle QueryTable'));
+    await eventually(() => expect(harness.events).toContain('handle QueryTable'));
     await harness.listening.stop();
     await failed;
     expect(harness.audit.outcomes()).toMatchObject([{ status: 499 }]);
@@ -436,6 +437,6 @@ describe('a connection on which nothing moves', () => {
     socket.write(requestHead(INSERT, ADMIN, 'Content-Length: 10'));
     await closed;
     expect(answer.text()).toBe('');
-    await vi.waitFor(() => expect(harness.audit.outcomes()).toMatchObject([{ status: 499 }]));
+    await eventually(() => expect(harness.audit.outcomes()).toMatchObject([{ status: 499 }]));
   });
 });

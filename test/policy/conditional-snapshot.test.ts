@@ -89,5 +89,5 @@ describe('a policy with conditions', () => {
       ),
       { numRuns: 120 },
     );
-  }, 300_000);
+  });
 });

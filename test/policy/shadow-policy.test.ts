@@ -1,10 +1,11 @@
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, expect, it } from 'vitest';
 import { digestOf, type PolicyTexts } from '../../src/policy/policy-folder.ts';
 import { watchShadow, type ShadowWatch } from '../../src/policy/shadow-policy.ts';
 import { shippedModel } from './support.ts';
+import { eventually } from '../support/eventually.ts';
 
 let folder: string;
 let watch: ShadowWatch;
@@ -14,7 +15,7 @@ let refusals: (readonly string[])[];
 
 const good = 'p, user:ann, /a, read, allow\n';
 const file = () => join(folder, 'shadow', 'policy.csv');
-const until = (check: () => void) => vi.waitFor(check, { timeout: 20_000, interval: 20 });
+const until = (check: () => void) => eventually(check);
 
 async function fill(policy: string): Promise<void> {
   await mkdir(join(folder, 'shadow'), { recursive: true });

@@ -2,7 +2,7 @@ import { chmod, mkdir, mkdtemp, rename, rm, symlink, unlink, writeFile } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { loadForService, loadPolicy } from '../../src/policy/load.ts';
 import { readPolicyFolder, sealedFiles } from '../../src/policy/policy-folder.ts';
 import { PolicyFollower } from '../../src/policy/policy-follower.ts';
@@ -12,6 +12,7 @@ import { sealOf } from '../../src/policy/seal.ts';
 import { watchPolicy } from '../../src/policy/watch.ts';
 import type { PolicyWatch } from '../../src/policy/watch.ts';
 import { principal, shippedModel } from './support.ts';
+import { eventually } from '../support/eventually.ts';
 
 const first = 'p, user:ann, /a, read, allow\n';
 const second = 'p, user:ann, /b, read, allow\n';
@@ -45,7 +46,7 @@ function readable(): readonly string[] {
 }
 
 /** Far longer than a reload takes; what is waited for comes much earlier. */
-const until = (check: () => void) => vi.waitFor(check, { timeout: 20_000, interval: 20 });
+const until = (check: () => void) => eventually(check);
 
 beforeEach(async () => {
   home = await mkdtemp(join(tmpdir(), 'arrowgate-policy-'));

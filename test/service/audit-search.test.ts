@@ -293,7 +293,7 @@ describe('administrative acts', () => {
     ]);
     expect(acts[1]).toMatchObject({ context: { id, successor: successor.id, overlap: '24h' } });
     expect(acts.every(({ subject }) => String(subject).startsWith('user:'))).toBe(true);
-  }, 180_000);
+  });
 });
 
 async function untilFound(operation: string, count: number): Promise<readonly AuditLine[]> {
@@ -338,7 +338,7 @@ describe('a service that is killed', () => {
     await service.end();
     await service.restart();
     expect(await search('--text', 'made')).toHaveLength(1);
-  }, 180_000);
+  });
 });
 
 describe('secrets', () => {

@@ -146,7 +146,7 @@ backends:
   - { name: embedded, type: embedded, namespaces: ["/**"] }
 `,
   });
-}, 60_000);
+});
 
 afterAll(async () => {
   await gateway?.stop();

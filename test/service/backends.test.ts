@@ -45,7 +45,7 @@ backends:
   partner = await near.key('user:pat', 'role:partner');
   await done(far.url, 'POST /v1/namespace/west/create', {});
   await done(far.url, 'POST /v1/table/west$t/create', { body: goodRows, headers: ARROW_STREAM });
-}, 60_000);
+});
 
 afterAll(async () => {
   await near?.stop();

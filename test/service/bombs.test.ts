@@ -15,7 +15,7 @@ beforeAll(async () => {
     headers: ARROW_STREAM,
   });
   expect(made.status).toBe(200);
-}, 60_000);
+});
 
 afterAll(() => service?.stop());
 

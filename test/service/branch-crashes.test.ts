@@ -44,5 +44,5 @@ describe('SIGKILL while branches are made, written to and deleted', () => {
     }
     expect(lives).toBeGreaterThanOrEqual(KILLS);
     for (const ledger of ledgers) await ledger.clear(service.url);
-  }, 240_000);
+  });
 });

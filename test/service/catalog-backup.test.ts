@@ -75,7 +75,7 @@ describe.each(['the embedded store', 'Redis'])('the backup of a catalog on %s', 
     await service.restart();
     expect(moved(await pictureOf(service.url))).toEqual(text);
     expect(await keysOf(service.data)).toBe(keys);
-  }, 240_000);
+  });
 
   it('has everything that was acknowledged before, while writers go on', async () => {
     const tables = ['t0', 't1', 't2'];
@@ -104,7 +104,7 @@ describe.each(['the embedded store', 'Redis'])('the backup of a catalog on %s', 
       expect(Number(text) / 3).toBeLessThanOrEqual(counts.get(table)!);
     }
     expect((await other.command('catalog', 'verify')).code).toBe(0);
-  }, 120_000);
+  });
 });
 
 describe('a backup', () => {

@@ -89,7 +89,7 @@ describe.each(kinds)('a catalog on %s', (kind) => {
       await requireSound();
     }
     expect(history.done).toBeGreaterThan(0);
-  }, 240_000);
+  });
 
   it(`lost nothing that it acknowledged when it was killed and its store lost (seed ${seed})`, async () => {
     await start(kind);
@@ -113,7 +113,7 @@ describe.each(kinds)('a catalog on %s', (kind) => {
       for (const ledger of [...inserts, branches, ...names]) await ledger.check(service.url);
       await requireSound();
     }
-  }, 240_000);
+  });
 
   it('answers 503 while its store is lost, and serves after the rebuild without a restart', async () => {
     await start(kind);
@@ -134,7 +134,7 @@ describe.each(kinds)('a catalog on %s', (kind) => {
       expect.stringMatching(/^nothing to restore: the store has every change .* up to \d+\n$/),
     ]);
     await requireSound();
-  }, 60_000);
+  });
 
   it('may be started without its store, and serves after the rebuild', async () => {
     await start(kind);
@@ -145,7 +145,7 @@ describe.each(kinds)('a catalog on %s', (kind) => {
     expect((await list()).status).toBe(503);
     await requireRebuilt();
     await eventually(async () => expect((await list()).json).toMatchObject({ tables: ['t'] }));
-  }, 60_000);
+  });
 });
 
 describe('a Redis that went back', () => {
@@ -183,7 +183,7 @@ describe('a Redis that went back', () => {
       namespaces: ['ns'],
     });
     await requireSound();
-  }, 60_000);
+  });
 
   it('is refused when the journal lacks some of it, until it is rebuilt', async () => {
     await goBack();
@@ -210,7 +210,7 @@ describe('a Redis that went back', () => {
     await eventually(async () => expect((await count()).text).toBe('12'));
     expect((await insert()).status).toBe(200);
     await requireSound();
-  }, 60_000);
+  });
 });
 
 describe('catalog rebuild', () => {
@@ -252,7 +252,7 @@ describe('catalog rebuild', () => {
     });
     await redis.kill();
     expect(await rebuild()).toMatchObject({ code: 2, err: 'arrowgate: Redis does not answer\n' });
-  }, 60_000);
+  });
 
   it.each([
     [['--sideways'], "error: unknown option '--sideways'\n"],

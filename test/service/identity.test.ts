@@ -85,8 +85,7 @@ async function readiness(): Promise<Readonly<Record<string, unknown>>> {
   return (await send(service.url, 'GET /readyz')).json;
 }
 
-const until = (check: () => Promise<unknown>) =>
-  expect.poll(check, { timeout: 30_000, interval: 100 });
+const until = (check: () => Promise<unknown>) => expect.poll(check);
 
 describe('issuers.yaml', () => {
   it('is in force without a restart, by subject and by group', async () => {

@@ -112,5 +112,5 @@ describe('the processes of a service', () => {
     await eventually(async () => expect([200, 429]).toContain((await insert(service.url)).status));
     process.kill(second, 'SIGKILL');
     await eventually(async () => expect((await insert(service.url)).status).toBe(200));
-  }, 120_000);
+  });
 });

@@ -73,13 +73,13 @@ afterAll(async () => {
 async function inForce(turn: 'odd' | 'even'): Promise<void> {
   const other = turn === 'odd' ? 'even' : 'odd';
   const both = async () => [await statusOf(turn), await statusOf(other)];
-  await expect.poll(both, { timeout: 30_000, interval: 50 }).toEqual([200, 403]);
+  await expect.poll(both).toEqual([200, 403]);
 }
 
 /** Waits until the files are refused, which `/readyz` tells the administrator. */
 async function refused(finding: string): Promise<void> {
   const told = async () => (await send(service.url, 'GET /readyz')).text;
-  await expect.poll(told, { timeout: 30_000, interval: 50 }).toContain(finding);
+  await expect.poll(told).toContain(finding);
 }
 
 const file = () => join(service.policies, 'policy.csv');

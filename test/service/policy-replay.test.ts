@@ -138,7 +138,7 @@ describe('policy replay', () => {
       await send(service.url, 'POST /v1/table/ns$t/describe', { body: {} });
       return latest(await service.audit(), 'DescribeTable')['policy_digest'];
     };
-    await expect.poll(digests, { timeout: 20_000, interval: 100 }).toBe(used);
+    await expect.poll(digests).toBe(used);
     then = await verdicts();
     const changed = first.map((allowed, at) => [allowed, then[at]!] as const);
     const lost = changed.filter(([was, is]) => was && !is).length;
@@ -274,14 +274,14 @@ describe('a shadow policy beside a running one', () => {
     };
     const digest = digestOf({ model: conditionalModel, policy: before });
     const differs = { decision: 'allow', rule: 'policy.csv:4', policy_digest: digest };
-    await expect.poll(seen, { timeout: 20_000, interval: 100 }).toEqual(differs);
+    await expect.poll(seen).toEqual(differs);
     expect(service.errors).toContain('the shadow policy would have decided otherwise');
     await writeFile(join(folder, 'policy.csv'), 'nonsense\n');
     const why = 'shadow/policy.csv:1: a line begins with p or g';
-    await expect.poll(ready, { timeout: 20_000, interval: 100 }).toContain(why);
+    await expect.poll(ready).toContain(why);
     expect(await seen()).toEqual(differs);
     await rm(folder, { recursive: true });
-    await expect.poll(seen, { timeout: 20_000, interval: 100 }).toBeNull();
+    await expect.poll(seen).toBeNull();
     expect(JSON.parse(await ready()).status).toBe('ok');
   });
 });

@@ -32,12 +32,8 @@ async function auditLogs(): Promise<number> {
 
 /** Asks until all processes serve again. */
 async function complete(): Promise<void> {
-  await expect
-    .poll(async () => (await childrenOf(service.pid)).length, { timeout: 60_000 })
-    .toBe(PROCESSES);
-  await expect
-    .poll(async () => (await send(service.url, 'GET /readyz')).status, { timeout: 60_000 })
-    .toBe(200);
+  await expect.poll(async () => (await childrenOf(service.pid)).length).toBe(PROCESSES);
+  await expect.poll(async () => (await send(service.url, 'GET /readyz')).status).toBe(200);
 }
 
 /** Inserts until it is stopped; a connection that was cut is no failure, its insert is in doubt. */
@@ -119,7 +115,7 @@ describe('several processes behind one port', () => {
           const workers = await childrenOf(service.pid);
           process.kill(workers[kill % workers.length]!, 'SIGKILL');
           const before = ledgers[0]!.acknowledged;
-          await expect.poll(() => ledgers[0]!.acknowledged, { timeout: 60_000 }).not.toBe(before);
+          await expect.poll(() => ledgers[0]!.acknowledged).not.toBe(before);
           await complete();
         }
         over.abort();
@@ -161,7 +157,7 @@ describe('several processes behind one port', () => {
         () => '',
       );
     };
-    await expect.poll(count, { timeout: 60_000 }).toBe('3');
+    await expect.poll(count).toBe('3');
     expect(await service.end()).toBe(0);
   });
 
@@ -171,9 +167,7 @@ describe('several processes behind one port', () => {
     expect(workers).toHaveLength(PROCESSES);
     await service.end('SIGKILL');
     await expect
-      .poll(async () => (await Promise.all(workers.map(isRunning))).includes(true), {
-        timeout: 30_000,
-      })
+      .poll(async () => (await Promise.all(workers.map(isRunning))).includes(true))
       .toBe(false);
   });
 
@@ -187,7 +181,7 @@ describe('several processes behind one port', () => {
     // Until a process has the request, its connection is one on which nothing runs.
     const taken = async () =>
       (await service.audit()).some(({ operation }) => operation === 'InsertIntoTable');
-    await expect.poll(taken, { timeout: 20_000 }).toBe(true);
+    await expect.poll(taken).toBe(true);
     // As a terminal and a service manager do, all processes are told.
     for (const worker of await childrenOf(service.pid)) {
       process.kill(worker, 'SIGINT');
@@ -213,11 +207,11 @@ describe('several processes behind one port', () => {
     const [worker] = await childrenOf(service.pid);
     await limit(10);
     process.kill(worker!, 'SIGKILL');
-    await expect.poll(() => service.errors, { timeout: 60_000 }).toContain('cannot be started');
+    await expect.poll(() => service.errors).toContain('cannot be started');
     expect(await childrenOf(service.pid)).toHaveLength(1);
     await limit(1024);
     const started = async () => (await childrenOf(service.pid)).length;
-    await expect.poll(started, { timeout: 60_000 }).toBe(2);
+    await expect.poll(started).toBe(2);
     expect((await send(service.url, 'GET /healthz', { agent: new Agent() })).status).toBe(200);
     expect(await service.end()).toBe(0);
   });
@@ -233,7 +227,7 @@ describe('several processes behind one port', () => {
     expect(service.errors).toMatch(
       /arrowgate: 5 processes in a row ended before they had served for a second, the last with code 2\n$/,
     );
-  }, 180_000);
+  });
 });
 
 describe('a start of several processes that cannot be', () => {

@@ -68,7 +68,7 @@ describe('a service that is killed while it changes a table', () => {
       expect(await count('u', `n = ${changes - made}`)).toBe(1);
     }
     expect(replayed).toBeGreaterThanOrEqual(3 * KILLS);
-  }, 120_000);
+  });
 });
 
 describe('a repeated request', () => {

@@ -101,7 +101,7 @@ telemetry: { otlp_endpoint: "http://127.0.0.1:${port}" }
     keys.set(name, await near.key(`user:${name}`));
   }
   plain.tables.set('west$t', Buffer.from(goodRows));
-}, 60_000);
+});
 
 afterAll(async () => {
   await near?.stop();

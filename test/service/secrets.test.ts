@@ -68,7 +68,7 @@ beforeAll(async () => {
   - { name: engine, type: embedded, namespaces: ["/**"] }
 `,
   });
-}, 60_000);
+});
 
 afterAll(async () => {
   await service.stop();

@@ -6,12 +6,12 @@ import { get } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { makeCertificate, type MadeCertificate } from '../support/certificates.ts';
 import { ADMIN_KEY, Service } from '../support/service.ts';
+import { eventually } from '../support/eventually.ts';
 
 const headers = { 'x-api-key': ADMIN_KEY };
-const PATIENCE = 30_000;
 
 let folder: string;
 let made: MadeCertificate;
@@ -79,14 +79,14 @@ telemetry: { otlp_endpoint: "http://127.0.0.1:${port}" }
       expect(text).toMatch(/^arrowgate_ready\{part="certificate"\} 1$/m);
       expect((await fetch(`${admin}/v1/namespace/$/list`, { headers })).status).toBe(404);
       await writeFile(live.cert, 'nonsense');
-      await vi.waitFor(async () => {
+      await eventually(async () => {
         const { parts } = JSON.parse((await ask(`${service.url}/readyz`)).text) as {
           readonly parts: readonly object[];
         };
         expect(parts).toContainEqual(
           expect.objectContaining({ part: 'certificate', status: 'degraded' }),
         );
-      }, PATIENCE);
+      });
       expect(service.errors).toContain('the certificate was refused');
       expect(await service.end()).toBe(0);
       session.destroy();

@@ -1,9 +1,10 @@
 import { mkdir, readFile, readdir, rename, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { LineLog, type Framing, type LineLogOptions } from '../../src/store/line-log.ts';
 import { countFlushes } from '../support/datasync.ts';
 import { testFolders } from '../support/folder.ts';
+import { eventually } from '../support/eventually.ts';
 
 const newFolder = testFolders();
 
@@ -103,7 +104,7 @@ describe('a log of lines', () => {
       await log.append(line('one'), false);
       await log.append(line('two'), false);
       expect(await readdir(folder)).toEqual([]);
-      await vi.waitFor(async () =>
+      await eventually(async () =>
         expect(await contents(folder)).toEqual({ '1.log': '1:one\n2:two\n' }),
       );
     });
@@ -184,7 +185,7 @@ describe('a log whose folder cannot be written', () => {
     await expect(log.append(line('refused too'), true)).rejects.toThrow('cannot be written');
     await log.append(line('kept too'), false);
     await rename(`${folder}-away`, folder);
-    await vi.waitFor(() => expect(log.fault).toBeUndefined(), 5000);
+    await eventually(() => expect(log.fault).toBeUndefined());
     await log.append(line('last'), true);
     expect(Object.values(await contents(folder))).toEqual([
       '1:one\n',
@@ -200,7 +201,7 @@ describe('a log whose folder cannot be written', () => {
     const log = openLog(folder);
     await expect(log.append(line('refused'), true)).rejects.toThrow('ENOENT');
     await mkdir(folder);
-    await vi.waitFor(() => expect(log.fault).toBeUndefined(), 5000);
+    await eventually(() => expect(log.fault).toBeUndefined());
     expect(await readdir(folder)).toEqual([]);
     await log.close();
   });

@@ -10,11 +10,17 @@ export class FlushedPaths {
   /** Watches from now on, until all mocks are restored. */
   constructor() {
     const open = FileDescriptor.open.bind(FileDescriptor);
-    vi.spyOn(FileDescriptor, 'open').mockImplementation((path, flags, mode) => {
-      const file = open(path, flags, mode);
-      this.#paths.set(file, path);
-      return file;
-    });
+    const openPlain = FileDescriptor.openPlain.bind(FileDescriptor);
+    const openEntry = FileDescriptor.openEntry.bind(FileDescriptor);
+    vi.spyOn(FileDescriptor, 'open').mockImplementation((path, ...how) =>
+      this.#opened(path, open(path, ...how)),
+    );
+    vi.spyOn(FileDescriptor, 'openPlain').mockImplementation((path, flags) =>
+      this.#opened(path, openPlain(path, flags)),
+    );
+    vi.spyOn(FileDescriptor, 'openEntry').mockImplementation((path) =>
+      this.#opened(path, openEntry(path)),
+    );
     for (const name of ['sync', 'datasync'] as const) this.#watch(name);
     for (const name of ['write', 'truncate'] as const) this.#unflush(name);
   }
@@ -27,6 +33,11 @@ export class FlushedPaths {
   /** Whether anything was that lies right in a folder. */
   hasIn(folder: string): boolean {
     return [...this.#flushed].some((path) => dirname(path) === folder);
+  }
+
+  #opened(path: string, file: FileDescriptor): FileDescriptor {
+    this.#paths.set(file, path);
+    return file;
   }
 
   /** What comes next has to be flushed by itself. */

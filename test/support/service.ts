@@ -14,6 +14,8 @@ export const ADMIN_KEY = 'an-administrator-key-for-tests';
 export interface ServiceOptions {
   /** Further flags of `arrowgate serve`. */
   readonly flags?: readonly string[];
+  /** Umask that it is started with, in octal; that of the tests when absent. */
+  readonly umask?: string;
   /** Flags of Node itself. */
   readonly nodeFlags?: readonly string[];
   /** Where its folder is made; among the files of the moment when absent. */
@@ -126,12 +128,15 @@ export class Service {
 
   /** Starts the program again on the same folders. */
   async restart(): Promise<void> {
-    const { nodeFlags = [], flags = [], adminKey, variables = {} } = this.options;
+    const { nodeFlags = [], flags = [], adminKey, variables = {}, umask } = this.options;
     const folders = ['--data', this.data, '--policies', this.policies];
     const key = adminKey === false ? [] : ['--admin-key', ADMIN_KEY];
+    const words = [...nodeFlags, MAIN, 'serve', '--port', '0', ...folders, ...key, ...flags];
     const child = spawn(
-      process.execPath,
-      [...nodeFlags, MAIN, 'serve', '--port', '0', ...folders, ...key, ...flags],
+      umask === undefined ? process.execPath : 'sh',
+      umask === undefined
+        ? words
+        : ['-c', `umask ${umask}; exec "$0" "$@"`, process.execPath, ...words],
       {
         cwd: this.folder,
         stdio: ['ignore', 'pipe', 'pipe'],

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
-import { rm } from 'node:fs/promises';
 import type { RecordBatch, Schema } from 'apache-arrow';
+import { removeFile } from '../files/tree.ts';
 import { FragmentWriter } from '../table/fragment-writer.ts';
 import { batchBytes } from '../table/small-batches.ts';
 import { OpenFiles } from '../table/open-files.ts';
@@ -60,7 +60,7 @@ export class SpilledRows {
   async close(): Promise<void> {
     await this.#writer?.abandon();
     await this.#files.close();
-    if (this.#path !== undefined) await rm(this.#path, { force: true });
+    if (this.#path !== undefined) await removeFile(this.#path);
   }
 
   async #spill(): Promise<FragmentWriter> {

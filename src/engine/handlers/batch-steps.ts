@@ -118,7 +118,7 @@ function declare(parts: StepParts, path: ObjectPath, fields: Fields): BatchStep 
         place: location,
         prepare: async () => {
           if (chosen === null) made.add(location);
-          await makeLocation(location);
+          await makeLocation(location, parts.locations);
         },
         settle: nothing,
       };

@@ -13,7 +13,6 @@ import { MAIN } from '../table/chain.ts';
 import { absolutePath } from '../table/locations.ts';
 import type { Snapshot } from '../table/snapshot.ts';
 import { copyTableFiles } from '../table/table-copy.ts';
-import { removeTableFolder } from '../table/table-folder.ts';
 import type { Tables } from '../table/tables.ts';
 import type { Tags } from '../table/tags.ts';
 import type { Committed } from '../table/version-commits.ts';
@@ -46,7 +45,7 @@ export function cloneTable(parts: CloneParts): Handler {
     const table = newTable();
     const isShallow = flagField(call.body, 'is_shallow', true);
     const folder = tables.folder(table);
-    const remove = () => removeTableFolder(folder, false, []);
+    const remove = () => tables.removeFolder(table, []);
     await copyTableFiles(snapshot, folder, isShallow).catch(async (error: unknown) => {
       await remove();
       throw error;

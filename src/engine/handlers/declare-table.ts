@@ -47,7 +47,7 @@ export function declareTable(parts: PlaceParts): Handler {
     } as const;
     await judgePlacing(call.rules, object, location);
     const answer = declared(call, location, properties);
-    await makeLocation(location);
+    await makeLocation(location, parts.locations);
     try {
       await commit(parts, call, table, answer);
     } catch (error) {

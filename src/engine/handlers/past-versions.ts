@@ -5,6 +5,7 @@ import { Catalog } from '../catalog/catalog.ts';
 import type { HandlerTable } from '../handler.ts';
 import type { ManifestStore } from '../table/manifest-store.ts';
 import type { MemoryBudget } from '../table/memory-budget.ts';
+import type { TablePlaces } from '../table/table-places.ts';
 import { Tables } from '../table/tables.ts';
 import { Tags } from '../table/tags.ts';
 import type { HeavyWork } from '../workers/heavy-work.ts';
@@ -22,6 +23,7 @@ export interface PastParts {
   /** Records that were read before. */
   readonly store: Store;
   readonly root: string;
+  readonly places: TablePlaces;
   readonly memory: MemoryBudget;
   readonly manifests: ManifestStore;
   readonly reader: BatchSource;

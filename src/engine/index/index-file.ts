@@ -1,10 +1,10 @@
 import { mkdirSync } from 'node:fs';
-import { rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { RecordBatch, Schema } from 'apache-arrow';
 import { FileWriter } from '../../arrow/file-writer.ts';
 import { StreamedFile } from '../../store/streamed-file.ts';
 import { syncFolder } from '../disk.ts';
+import { removeFile } from '../files/tree.ts';
 import { INDICES, newIndexFile } from '../table/layout.ts';
 import type { FragmentIndex, IndexDefinition } from '../table/snapshot.ts';
 
@@ -52,6 +52,6 @@ export class IndexFile {
   /** Gives the file up and removes it. */
   async abandon(): Promise<void> {
     await this.#target.abandon();
-    await rm(join(this.#folder, this.#path), { force: true });
+    await removeFile(join(this.#folder, this.#path));
   }
 }

@@ -25,7 +25,7 @@ const MOST_BYTES = 256 * 1024 * 1024;
  * @throws LanceManifestError, and the error of the operating system for a file that is not there.
  */
 export async function readManifestFile(path: string): Promise<ManifestFile> {
-  const file = FileDescriptor.open(path, 'r');
+  const file = FileDescriptor.openEntry(path);
   try {
     return await readOpenManifest(file, file.size());
   } finally {
@@ -49,7 +49,7 @@ export async function readOpenManifest(file: FileDescriptor, size: number): Prom
  * @throws LanceManifestError, and the error of the operating system for a file that is not there.
  */
 export async function readManifestPart(path: string, start: bigint): Promise<Buffer> {
-  const file = FileDescriptor.open(path, 'r');
+  const file = FileDescriptor.openEntry(path);
   try {
     return await readSection({ file, size: file.size() }, start);
   } finally {

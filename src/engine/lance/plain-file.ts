@@ -1,3 +1,4 @@
+import { LinkedPath } from '../../store/plain-path.ts';
 import { FileDescriptor } from '../../store/file-descriptor.ts';
 
 /** So many bytes of two files are compared at once. */
@@ -40,9 +41,10 @@ async function withPlain<Result>(
 ): Promise<Result | null> {
   const files: FileDescriptor[] = [];
   try {
-    for (const path of paths) files.push(FileDescriptor.open(path, 'r'));
+    for (const path of paths) files.push(FileDescriptor.openEntry(path));
     return files.every((file) => file.isPlain()) ? await work(files) : null;
   } catch (error) {
+    if (error instanceof LinkedPath) return null;
     // What the system says of a socket.
     if (error instanceof Error && 'code' in error && error.code === 'ENXIO') return null;
     throw error;

@@ -1,7 +1,7 @@
-import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isJsonObject, parseJson, type JsonValue } from '../../protocol/json.ts';
 import type { BranchRecord } from '../catalog/records.ts';
+import { removeFile } from '../files/tree.ts';
 import { readPlain } from '../lance/plain-file.ts';
 import { namesIn } from '../lance/versions.ts';
 import { branchNameFault } from '../table/branch-name.ts';
@@ -54,7 +54,7 @@ export async function tagRefs(location: string): Promise<readonly TagRef[]> {
 export async function removeBranchRef(location: string, branch: string): Promise<void> {
   const folder = join(location, REFS, 'branches');
   for (const file of await namesIn(folder)) {
-    if (nameOf(file) === branch) await rm(join(folder, file), { force: true });
+    if (nameOf(file) === branch) await removeFile(join(folder, file));
   }
 }
 

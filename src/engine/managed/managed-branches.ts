@@ -1,6 +1,6 @@
-import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { CatalogError } from '../../protocol/errors.ts';
+import { removeFile, removeTree } from '../files/tree.ts';
 import type { TableRecord } from '../catalog/records.ts';
 import { LANCE_DATA, LANCE_DELETIONS, LANCE_VERSIONS, namesIn } from '../lance/versions.ts';
 import { parseVersionFile } from '../lance/version-file.ts';
@@ -64,17 +64,24 @@ const parts: ReadonlySet<string> = new Set([
   SET_ASIDE,
 ]);
 
-/** Removes the files of a branch whose records are gone. */
-export async function removeManagedBranch(location: string, name: string): Promise<void> {
+/**
+ * Removes the files of a branch whose records are gone.
+ * @param kept Folders of the gateway itself, of which nothing is removed.
+ */
+export async function removeManagedBranch(
+  location: string,
+  name: string,
+  kept: readonly string[],
+): Promise<void> {
   await removeBranchRef(location, name);
   const folder = join(LANCE_TREE, name);
   if ((await ownership(location, folder)) !== 'own') return;
   const path = join(location, folder);
   const holdsOthers = (await namesIn(path)).some((one) => !parts.has(one));
-  if (!holdsOthers) return rm(path, { recursive: true, force: true });
+  if (!holdsOthers) return void (await removeTree(path, { kept }));
   const manifests = join(folder, LANCE_VERSIONS);
   if ((await ownership(location, manifests)) !== 'own') return;
   for (const file of await namesIn(join(location, manifests))) {
-    if (parseVersionFile(file) !== undefined) await rm(join(location, manifests, file));
+    if (parseVersionFile(file) !== undefined) await removeFile(join(location, manifests, file));
   }
 }

@@ -1,16 +1,19 @@
 import { statSync } from 'node:fs';
-import { rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { CatalogError } from '../../protocol/errors.ts';
 import { FileDescriptor } from '../../store/file-descriptor.ts';
 import { Flushes } from '../../store/flushes.ts';
 import type { VersionRecord } from '../catalog/records.ts';
 import { createDurable, linkDurable, removeIfPresent, syncFolder } from '../disk.ts';
+import { removeFile } from '../files/tree.ts';
 import { haveSameBytes, readPlain } from '../lance/plain-file.ts';
 import { isAbsent, ownership, within } from './place.ts';
 
 /** What a file system answers that makes no second names, or none of files that are someone else's. */
 const NO_LINKS: ReadonlySet<string> = new Set(['EPERM', 'EACCES', 'ENOTSUP', 'EMLINK', 'ENOSYS']);
+
+/** Rights of a file's mode. */
+const MODE_BITS = 0o777;
 
 type Names = Pick<VersionRecord, 'manifest' | 'staging' | 'claimed'>;
 
@@ -70,7 +73,7 @@ export async function removeManifests(
 ): Promise<void> {
   const names = new Set(records.flatMap(({ manifest, staging }) => [manifest, staging]));
   for (const name of names) {
-    if ((await ownership(location, name)) === 'own') await rm(join(location, name));
+    if ((await ownership(location, name)) === 'own') await removeFile(join(location, name));
   }
 }
 
@@ -158,7 +161,8 @@ export async function exists(path: string): Promise<boolean> {
 async function place(staged: string, path: string): Promise<void> {
   const outcome = await linkDurable(staged, path).catch(async (error: unknown) => {
     if (!NO_LINKS.has(codeOf(error))) throw error;
-    return createDurable(path, await bytesOf(staged));
+    // Whoever could read what the client staged can read the copy.
+    return createDurable(path, await bytesOf(staged), statSync(staged).mode & MODE_BITS);
   });
   if (outcome === 'created') return;
   if (await haveSameBytes(staged, path)) return;

@@ -102,7 +102,9 @@ export async function ownership(location: string, name: string): Promise<Ownersh
 }
 
 /** The same where no link lies on the way, as nearly always; undefined where one does. */
-function plainOwnership(location: string, name: string): 'absent' | 'own' | undefined {
+function plainOwnership(location: string, name: string): Ownership | undefined {
+  // The folder of the table itself may have been replaced, too.
+  if (lstatSync(location, { throwIfNoEntry: false })?.isSymbolicLink() === true) return 'linked';
   let path = location;
   for (const segment of name.split('/')) {
     if (segment === '' || segment === '.' || segment === '..') return undefined;

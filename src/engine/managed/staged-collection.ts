@@ -1,5 +1,6 @@
-import { lstat, readdir, rm } from 'node:fs/promises';
+import { lstat, readdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { removeFile } from '../files/tree.ts';
 import { LANCE_VERSIONS, namesIn } from '../lance/versions.ts';
 import { parseVersionFile } from '../lance/version-file.ts';
 import { isAbsent, LANCE_TREE, ownership } from './place.ts';
@@ -39,7 +40,7 @@ export async function* stagedFiles(location: string): AsyncGenerator<StagedFile>
  */
 export async function removeStaged(location: string, file: string): Promise<boolean> {
   if ((await ownership(location, dirname(file))) !== 'own') return false;
-  return (await unlessAbsent(rm(join(location, file)).then(() => true))) ?? false;
+  return (await removeFile(join(location, file))).files > 0;
 }
 
 /** The folders of versions: that of the table, and those of its branches, whose names may have several parts. */

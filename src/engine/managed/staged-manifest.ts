@@ -1,4 +1,5 @@
 import { FileDescriptor } from '../../store/file-descriptor.ts';
+import { LinkedPath } from '../../store/plain-path.ts';
 import type { LanceManifest } from '../lance/lance-manifest.ts';
 import { LanceManifestError } from '../lance/lance-message.ts';
 import { readOpenManifest } from '../lance/manifest-file.ts';
@@ -44,9 +45,10 @@ export async function readStaged(
 
 function open(path: string, manifestPath: string): FileDescriptor {
   try {
-    return FileDescriptor.open(path, 'r');
+    return FileDescriptor.openEntry(path);
   } catch (error) {
     if (isAbsent(error)) throw refused(manifestPath, 'does not exist');
+    if (error instanceof LinkedPath) throw refused(manifestPath, 'leads through a link');
     // What the system says of a socket.
     if (error instanceof Error && 'code' in error && error.code === 'ENXIO') {
       throw refused(manifestPath, 'is not a file');

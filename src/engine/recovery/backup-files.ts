@@ -9,7 +9,7 @@ import { parseVersionFile } from '../lance/version-file.ts';
 import { LANCE_VERSIONS } from '../lance/versions.ts';
 import { versionsFolder } from '../managed/place.ts';
 import { severalAtOnce } from '../retention/entries.ts';
-import { treeOf } from '../retention/tree.ts';
+import { treeOf } from '../files/tree.ts';
 import { readNamed } from '../retention/version-walk.ts';
 import { branchFolder, DATA, DELETIONS, VERSIONS } from '../table/layout.ts';
 import { decodeVersion } from '../table/version-codec.ts';
@@ -31,6 +31,7 @@ export class BackupFiles {
   readonly #progress: (doing: string) => void;
   readonly #folders = new Set<string>();
   readonly #copied = new Set<string>();
+  readonly #links: string[] = [];
   #versions = 0;
   #linked = 0;
   #copiedBytes = 0;
@@ -46,6 +47,7 @@ export class BackupFiles {
       files: this.#copied.size,
       linked: this.#linked,
       copiedBytes: this.#copiedBytes,
+      links: this.#links,
     };
   }
 
@@ -117,7 +119,10 @@ export class BackupFiles {
     this.#progress(`the files of ${from}`);
     await this.#folder(to);
     const paths: string[] = [];
-    for await (const { path, isFolder } of treeOf(from)) if (!isFolder) paths.push(path);
+    for await (const entry of treeOf(from)) {
+      if (entry.isLink) this.#links.push(entry.path);
+      else if (!entry.isFolder) paths.push(entry.path);
+    }
     const isLater = (path: string) => {
       const file = parseVersionFile(basename(path));
       const head = heads.get(relative(from, dirname(path)));
@@ -125,8 +130,8 @@ export class BackupFiles {
     };
     const manifests = paths.filter((path) => isManifest(path) && !isLater(path));
     for (const path of manifests) await this.#lanceFile(path, from, to);
-    for await (const { path, isFolder } of treeOf(from)) {
-      if (!isFolder && !isManifest(path)) await this.#lanceFile(path, from, to);
+    for await (const { path, isFolder, isLink } of treeOf(from)) {
+      if (!isFolder && !isLink && !isManifest(path)) await this.#lanceFile(path, from, to);
     }
   }
 

@@ -14,8 +14,8 @@ import { tableOf } from './journaled-heads.ts';
 
 /** Where tables lie, and where they shall lie. Absolute paths. */
 export interface Places {
-  /** The folder that holds a folder for each table that this engine writes. */
-  readonly root: string;
+  /** The folder of a table. */
+  readonly folder: (table: TableRecord) => string;
   /** Where Lance clients write. */
   readonly managed: string;
   /** The data folder of the backup. */
@@ -44,8 +44,8 @@ export async function backupTables(
   return tables;
 }
 
-function placed(record: TableRecord, { root, managed, target }: Places): BackupTable {
-  const from = record.location ?? join(root, record.id);
+function placed(record: TableRecord, { folder, managed, target }: Places): BackupTable {
+  const from = folder(record);
   if (record.kind === 'engine') return { record, from, to: join(target, 'tables', record.id) };
   const inside = relative(managed, from);
   const isInside = inside !== '' && inside.split(sep)[0] !== '..';

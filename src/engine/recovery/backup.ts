@@ -28,6 +28,8 @@ export interface BackedUp {
   /** Files that share their bytes with those of the catalog, and bytes that were copied. */
   readonly linked: number;
   readonly copiedBytes: number;
+  /** Symbolic links in folders of Lance tables: left out, since they may lead anywhere. */
+  readonly links: readonly string[];
   /** Locations of tables of Lance clients that lie outside of the managed folder: not copied. */
   readonly outside: readonly string[];
 }
@@ -58,13 +60,13 @@ export async function backUp(parts: RetentionParts, options: BackupOptions): Pro
   return parts.horizon.running.during(() => copy(parts, { ...options, target }));
 }
 
-async function requireFree({ root }: RetentionParts, target: string): Promise<void> {
+async function requireFree({ journal }: RetentionParts, target: string): Promise<void> {
   const entries = await readdir(target).catch((error: unknown) => {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return [];
     throw error;
   });
   if (entries.length > 0) throw new BackupRefusal(`${target} is not empty: nothing was written`);
-  const data = await realpath(dirname(root));
+  const data = await realpath(dirname(journal));
   const place = await withoutLinks(target);
   if (isIn(place, data) || isIn(data, place)) {
     throw new BackupRefusal(`${target} and the data folder ${data} overlap: nothing was written`);
@@ -87,12 +89,12 @@ function isIn(path: string, folder: string): boolean {
 
 async function copy(parts: RetentionParts, options: BackupOptions): Promise<BackedUp> {
   const { target, progress } = options;
-  const { root, managed } = parts;
+  const { managed } = parts;
   progress('reading the journal');
   const state = await readState(parts.journal, await journaledMoment(parts.store, parts.committer));
   const [lost] = lostLines(state);
   if (lost !== undefined) throw new BackupRefusal(`${lost}: catalog verify says more`);
-  const places = { root, managed: await withoutLinks(managed), target };
+  const places = { folder: parts.folder, managed: await withoutLinks(managed), target };
   const tables = await backupTables(state, places);
   const files = new BackupFiles(progress);
   await files.copy(tables, state);

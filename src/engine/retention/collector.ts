@@ -17,7 +17,7 @@ import type { RetentionParts } from './parts.ts';
 import { removeStagedOrphans, stagedOrphansOf } from './staged-orphans.ts';
 import { purgeDropped, removeTableFiles, resumePurge } from './purge.ts';
 import { begunPurges } from './purge-record.ts';
-import { NOTHING, plus, type Freed } from './tree.ts';
+import { NOTHING, plus, type Freed } from '../files/tree.ts';
 
 export interface CollectOptions {
   /** How long a dropped table can be brought back, in milliseconds. */

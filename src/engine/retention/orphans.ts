@@ -1,4 +1,3 @@
-import { rm, rmdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Store } from '../../store/store.ts';
 import {
@@ -16,11 +15,13 @@ import {
   entriesOf,
   NOTHING,
   plus,
+  removeFile,
+  removeIfEmpty,
   removeTree,
   treeOf,
   type Freed,
   type TreeEntry,
-} from './tree.ts';
+} from '../files/tree.ts';
 import { spareNamed, type Candidates } from './version-walk.ts';
 import { spareWaste } from './waste.ts';
 
@@ -72,25 +73,20 @@ export async function removeOrphans(
   const folder = parts.folder(table);
   let freed = NOTHING;
   for (const { file, bytes } of orphans) {
-    await rm(join(folder, file), { force: true });
-    await removeIfEmpty(folder, file);
+    await removeFile(join(folder, file));
+    // The folder of an index goes with its last file.
+    if (file.startsWith(`${INDICES}/`)) await removeIfEmpty(join(folder, dirname(file)));
     freed = plus(freed, { files: 1, bytes });
   }
   if (freed.files > 0) await parts.removed();
   return freed;
 }
 
-/** The folder of an index goes with its last file. */
-async function removeIfEmpty(folder: string, file: string): Promise<void> {
-  if (!file.startsWith(`${INDICES}/`)) return;
-  await rmdir(join(folder, dirname(file))).catch(() => undefined);
-}
-
 /** Removes the folders of indices that have no file, and had none for long enough. */
 export async function removeEmptyIndices(folder: string, isOld: IsOld): Promise<void> {
   for await (const { path, isFolder, writtenMillis } of entriesOf(join(folder, INDICES))) {
     // Those that are not empty stay.
-    if (isFolder && isOld(writtenMillis)) await rmdir(path).catch(() => undefined);
+    if (isFolder && isOld(writtenMillis)) await removeIfEmpty(path);
   }
 }
 
@@ -157,11 +153,11 @@ export async function* lostFolders(
 
 /** Removes a folder of a table that never came to be, or says what that would free. */
 export async function removeLost(
-  { root }: Pick<RetentionParts, 'root'>,
+  { root, kept }: Pick<RetentionParts, 'root' | 'kept'>,
   { path }: LostFolder,
   dryRun: boolean,
 ): Promise<Freed> {
-  const freed = await removeTree(path, dryRun);
+  const freed = await removeTree(path, { dryRun, kept });
   if (!dryRun) await syncFolder(root);
   return freed;
 }

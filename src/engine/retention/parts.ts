@@ -14,6 +14,8 @@ export interface RetentionParts extends CatalogParts, WalkParts {
   readonly journal: string;
   /** The folder where Lance clients write: absolute. */
   readonly managed: string;
+  /** Folders of the gateway itself, of which no removal takes anything: absolute. */
+  readonly kept: readonly string[];
   readonly folder: (table: TableRecord) => string;
   readonly waste: Waste;
   readonly horizon: Horizon;

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { makeFolder } from '../../store/folder.ts';
 import { isAlive, ownMark, type ProcessMark } from '../../store/process-mark.ts';
 import type { Running } from './running.ts';
-import { unlessMissing } from './tree.ts';
+import { unlessMissing } from '../files/opened-folder.ts';
 
 /** What a process says of itself: it lived then, and nothing that was under way in it began before. */
 interface Sign extends ProcessMark {

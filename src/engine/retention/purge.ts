@@ -1,4 +1,3 @@
-import { rmdir } from 'node:fs/promises';
 import { realpath } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Check, Write } from '../../store/store.ts';
@@ -9,7 +8,8 @@ import { syncFolder } from '../disk.ts';
 import { isInside, locationKey } from '../table/locations.ts';
 import type { RetentionParts } from './parts.ts';
 import { encodePurge, type PurgeRecord } from './purge-record.ts';
-import { NOTHING, plus, removeTree, unlessMissing, type Freed } from './tree.ts';
+import { unlessMissing } from '../files/opened-folder.ts';
+import { NOTHING, plus, removeIfEmpty, removeTree, type Freed } from '../files/tree.ts';
 
 /** How many keys go in one commit. */
 const AT_ONCE = 500;
@@ -70,23 +70,27 @@ export async function removeTableFiles(
   dryRun: boolean,
 ): Promise<Freed> {
   const folder = parts.folder(table);
-  if (table.location === null) return removeWhole(folder, dryRun);
+  if (table.location === null) return removeWhole(parts, folder, dryRun);
   if (table.kind !== 'engine') {
     // What lies elsewhere was there before the catalog knew of it.
-    return (await isManaged(parts, folder)) ? removeWhole(folder, dryRun) : NOTHING;
+    return (await isManaged(parts, folder)) ? removeWhole(parts, folder, dryRun) : NOTHING;
   }
   let freed = NOTHING;
   for (const inner of OWN_FOLDERS) {
-    freed = plus(freed, await removeTree(join(folder, inner), dryRun));
+    freed = plus(freed, await removeTree(join(folder, inner), { dryRun, kept: parts.kept }));
   }
   // A folder that others have put something into stays.
-  if (!dryRun) await rmdir(folder).catch(() => undefined);
+  if (!dryRun) await removeIfEmpty(folder);
   if (!dryRun) await unlessMissing(syncFolder(dirname(folder)));
   return freed;
 }
 
-async function removeWhole(folder: string, dryRun: boolean): Promise<Freed> {
-  const freed = await removeTree(folder, dryRun);
+async function removeWhole(
+  { kept }: RetentionParts,
+  folder: string,
+  dryRun: boolean,
+): Promise<Freed> {
+  const freed = await removeTree(folder, { dryRun, kept });
   if (!dryRun) await unlessMissing(syncFolder(dirname(folder)));
   return freed;
 }

@@ -3,7 +3,7 @@ import type { TableRecord } from '../catalog/records.ts';
 import type { Outlook } from './horizon.ts';
 import type { IsOld, Orphan } from './orphans.ts';
 import type { RetentionParts } from './parts.ts';
-import { NOTHING, plus, type Freed } from './tree.ts';
+import { NOTHING, plus, type Freed } from '../files/tree.ts';
 import { spareNamed, type Candidates } from './version-walk.ts';
 
 /**

@@ -1,9 +1,9 @@
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Store } from '../../store/store.ts';
 import { allVersionsOf, prefixRange } from '../catalog/keys.ts';
 import type { VersionRecord } from '../catalog/records.ts';
-import { readIfPresent } from '../disk.ts';
+import { unlessMissing } from '../files/opened-folder.ts';
+import { readOwn } from '../files/own-file.ts';
 import { decodeManifest, type Manifest } from '../table/manifest.ts';
 import type { Fragment } from '../table/snapshot.ts';
 import { decodeVersion } from '../table/version-codec.ts';
@@ -52,10 +52,10 @@ export async function readVersion(
   { manifest, staging }: Pick<VersionRecord, 'manifest' | 'staging'>,
 ): Promise<Manifest> {
   const bytes =
-    (await readIfPresent(join(folder, manifest))) ??
-    (await readIfPresent(join(folder, staging))) ??
+    (await unlessMissing(readOwn(join(folder, manifest)))) ??
+    (await unlessMissing(readOwn(join(folder, staging)))) ??
     // It may have got its final name in between.
-    (await readFile(join(folder, manifest)));
+    (await readOwn(join(folder, manifest)));
   return decodeManifest(bytes);
 }
 

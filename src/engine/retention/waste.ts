@@ -8,9 +8,10 @@ import { syncFolder } from '../disk.ts';
 import { removeBranchFolder } from '../table/branch-folder.ts';
 import { TREE } from '../table/layout.ts';
 import { KeyedMutex } from '../table/keyed-mutex.ts';
+import { unlessMissing } from '../files/opened-folder.ts';
+import { NOTHING, plus, removeFile, type Freed } from '../files/tree.ts';
 import { Horizon } from './horizon.ts';
 import { Running } from './running.ts';
-import { NOTHING, plus, removeFile, unlessMissing, type Freed } from './tree.ts';
 import {
   inFolder,
   readNamed,

@@ -1,6 +1,6 @@
-import { rmdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { makeFolder } from '../disk.ts';
+import { removeIfEmpty } from '../files/tree.ts';
 import { branchFolder, VERSIONS } from './layout.ts';
 
 /** Makes the folder of a branch's manifests, durably. */
@@ -12,6 +12,6 @@ export async function makeBranchFolder(tableFolder: string, id: string): Promise
 export async function removeBranchFolder(tableFolder: string, id: string): Promise<void> {
   const folder = join(tableFolder, branchFolder(id));
   for (const empty of [join(folder, VERSIONS), folder]) {
-    await rmdir(empty).catch(() => undefined);
+    await removeIfEmpty(empty);
   }
 }

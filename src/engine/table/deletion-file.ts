@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import { mkdirSync, statSync } from 'node:fs';
-import { readFile, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { Field, Schema, Uint32, makeData, makeVector } from 'apache-arrow';
 import { openFile } from '../../arrow/file-reader.ts';
@@ -9,6 +8,8 @@ import { batchOf } from '../../arrow/select.ts';
 import { Flushes } from '../../store/flushes.ts';
 import { FileDescriptor } from '../../store/file-descriptor.ts';
 import { syncFolder } from '../disk.ts';
+import { readOwn } from '../files/own-file.ts';
+import { removeFile } from '../files/tree.ts';
 import { LruCache } from '../lru-cache.ts';
 import { DELETIONS } from './layout.ts';
 import { bytesAccess } from './random-access.ts';
@@ -50,7 +51,7 @@ export async function writeDeletions(
     return paths;
   } catch (error) {
     await own.settled().catch(() => undefined);
-    await Promise.all(paths.map((path) => rm(join(folder, path), { force: true })));
+    await Promise.all(paths.map((path) => removeFile(join(folder, path))));
     throw error;
   }
 }
@@ -76,7 +77,7 @@ function markOf(folder: string): string | undefined {
 
 /** The deleted rows that a file lists, ascending. */
 export async function readDeletions(folder: string, path: string): Promise<Uint32Array> {
-  const file = await openFile(bytesAccess(await readFile(join(folder, path))));
+  const file = await openFile(bytesAccess(await readOwn(join(folder, path))));
   const batch = await file.readBatch(0);
   const rows = batch.getChildAt(0)?.toArray();
   if (rows instanceof Uint32Array) return rows;
@@ -88,7 +89,7 @@ async function written(path: string, rows: Uint32Array): Promise<FileDescriptor>
   const begin = writer.begin();
   const column = makeVector(makeData({ type: new Uint32(), data: rows }));
   const pieces = writer.batch(batchOf(schema, [column], rows.length));
-  const file = FileDescriptor.open(path, 'wx');
+  const file = FileDescriptor.openPlain(path, 'wx');
   try {
     await file.write([begin, ...pieces, writer.end()]);
     return file;

@@ -1,9 +1,9 @@
-import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { RecordBatch, Schema } from 'apache-arrow';
 import { FileWriter } from '../../arrow/file-writer.ts';
 import type { Flushes } from '../../store/flushes.ts';
 import { StreamedFile } from '../../store/streamed-file.ts';
+import { removeFile } from '../files/tree.ts';
 import { newDataFile } from './layout.ts';
 import { StatisticsWriter } from './statistics-writer.ts';
 
@@ -85,7 +85,7 @@ export class FragmentWriter {
   /** Gives the file up and removes it. */
   async abandon(): Promise<void> {
     await this.#target.abandon();
-    await rm(this.#path, { force: true });
+    await removeFile(this.#path);
   }
 
   async #add(pieces: readonly Uint8Array[]): Promise<void> {

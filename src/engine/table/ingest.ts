@@ -1,10 +1,10 @@
-import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { RecordBatch, Schema } from 'apache-arrow';
 import { slice } from '../../arrow/select.ts';
 import { conform } from '../../arrow/types.ts';
 import { Flushes } from '../../store/flushes.ts';
 import { syncFolder } from '../disk.ts';
+import { removeFile } from '../files/tree.ts';
 import { eachOf } from './each-of.ts';
 import { FragmentWriter, type WrittenFile } from './fragment-writer.ts';
 import { asRefusal } from './incoming.ts';
@@ -53,7 +53,7 @@ export async function discard(
   folder: string,
   files: readonly Pick<WrittenFile, 'file'>[],
 ): Promise<void> {
-  await Promise.all(files.map((written) => rm(join(folder, written.file), { force: true })));
+  await Promise.all(files.map((written) => removeFile(join(folder, written.file))));
 }
 
 /** The data files of one stream: a new one is begun when the last is full. */

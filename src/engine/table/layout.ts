@@ -14,6 +14,15 @@ export const DELETIONS = 'deletions';
 export const TREE = 'tree';
 export const INDICES = 'indices';
 
+/**
+ * A path that a manifest names, checked to lie in the folder of its own table.
+ * @throws Error for one that leads out of it.
+ */
+export function ownPath(path: string): string {
+  if (!path.startsWith('/') && !path.includes('..')) return path;
+  throw new Error(`the manifest names ${JSON.stringify(path)}, outside of the table's folder`);
+}
+
 /** A new name for a data file, relative to the table's folder. */
 export function newDataFile(): string {
   return join(DATA, `${randomUUID()}.arrow`);

@@ -13,6 +13,8 @@ export interface LocationRules {
   /** Where Lance clients write. */
   readonly managed: string;
   readonly allowed: readonly string[];
+  /** Mode of folders that are made for tables there; the umask decides when absent. */
+  readonly mode?: number;
 }
 
 /** Where tables may lie, and where none ever may. Absolute paths. */
@@ -65,8 +67,8 @@ export async function managedFolder({ managed }: LocationRules, tableId: string)
  * Makes the folder of a location durably, unless it is there.
  * @throws CatalogError InvalidInput when the operating system does not let it.
  */
-export async function makeLocation(folder: string): Promise<void> {
-  await usable(folder, makeFolder(folder));
+export async function makeLocation(folder: string, { mode }: LocationRules): Promise<void> {
+  await usable(folder, makeFolder(folder, mode));
 }
 
 const OUTSIDE = 'lies outside the folders where tables may be';

@@ -1,3 +1,4 @@
+import { ownPath } from './layout.ts';
 import type { Fragment, FragmentIndex, IndexDefinition, Snapshot } from './snapshot.ts';
 
 /** The indices of a version as its manifest says them. */
@@ -34,6 +35,7 @@ export function withIndexFiles(
   const files = new Map(indices.files);
   return fragments.map((fragment, position) => {
     const known = files.get(position);
+    for (const { path } of known ?? []) ownPath(path);
     return known === undefined ? fragment : { ...fragment, indices: known };
   });
 }

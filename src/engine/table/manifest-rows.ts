@@ -22,6 +22,7 @@ import {
   listsData,
   textsData,
 } from './manifest-data.ts';
+import { ownPath } from './layout.ts';
 import type { DataFile, Fragment } from './snapshot.ts';
 
 /** One row of a manifest: a data file, and what holds for its fragment. */
@@ -111,7 +112,7 @@ function addFile(fragments: Fragment[], cells: Cells, row: number): void {
   const position = Number(cells.at('fragment', row));
   const statistics = cells.statisticsAt(row);
   const file: DataFile = {
-    path: String(cells.at('file', row)),
+    path: ownPath(String(cells.at('file', row))),
     bytes: Number(cells.at('bytes', row)),
     fields: Array.from(cells.at('fields', row) as Iterable<number>),
     ...(statistics === null ? {} : { statistics }),
@@ -130,7 +131,7 @@ function fragmentCells(cells: Cells, row: number): Omit<Fragment, 'files'> {
     rows: Number(cells.at('live_rows', row)),
     firstRowId: BigInt(String(cells.at('first_row_id', row))),
     storedRowIds: cells.at('stored_row_ids', row) === true,
-    deletions: typeof deletions === 'string' ? deletions : null,
+    deletions: typeof deletions === 'string' ? ownPath(deletions) : null,
   };
 }
 

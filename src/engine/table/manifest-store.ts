@@ -1,8 +1,11 @@
 import { statSync } from 'node:fs';
-import { access, readFile, rm } from 'node:fs/promises';
-import { join, sep } from 'node:path';
+import { access } from 'node:fs/promises';
+import { dirname, join, sep } from 'node:path';
 import type { VersionRecord } from '../catalog/records.ts';
 import { renameIfAbsent, writeDurable } from '../disk.ts';
+import { requireOwnFolder } from '../files/opened-folder.ts';
+import { readOwn } from '../files/own-file.ts';
+import { removeFile } from '../files/tree.ts';
 import { filesOf, readVersion } from '../retention/version-walk.ts';
 import { LruCache } from '../lru-cache.ts';
 import { MAIN } from './chain.ts';
@@ -51,7 +54,9 @@ export class ManifestStore {
   async stage(folder: string, manifest: Manifest, chain: string = MAIN): Promise<VersionRecord> {
     const bytes = encodeManifest(manifest);
     const staging = stagingName(manifest.version, chain);
-    await writeDurable(join(folder, staging), bytes);
+    const path = join(folder, staging);
+    requireOwnFolder(dirname(path));
+    await writeDurable(path, bytes);
     return {
       version: manifest.version,
       timestampMillis: manifest.timestampMillis,
@@ -64,7 +69,7 @@ export class ManifestStore {
 
   /** Removes a staged manifest whose commit was refused. */
   async unstage(folder: string, record: VersionRecord): Promise<void> {
-    await rm(join(folder, record.staging), { force: true });
+    await removeFile(join(folder, record.staging));
   }
 
   /**
@@ -83,7 +88,7 @@ export class ManifestStore {
     try {
       if (renameIfAbsent(staging, path) === 'exists') {
         await checkSame(staging, path);
-        await rm(staging, { force: true });
+        await removeFile(staging);
       }
     } catch (error) {
       // The staging name is gone when somebody has finished before: then the final one is there.
@@ -108,7 +113,7 @@ export class ManifestStore {
     if (cached !== undefined) return cached.manifest;
     const manifest = this.#reading
       ? await readVersion(folder, record)
-      : await decodeManifest(await readFile(join(folder, record.manifest)));
+      : await decodeManifest(await readOwn(join(folder, record.manifest)));
     this.keep(folder, record, manifest);
     return manifest;
   }
@@ -146,7 +151,7 @@ export async function wasMade(folder: string, version: bigint, chain: string): P
 
 /** A final name that is taken by other bytes is never overwritten. */
 async function checkSame(staging: string, path: string): Promise<void> {
-  const [ours, theirs] = await Promise.all([readFile(staging), readFile(path)]);
+  const [ours, theirs] = await Promise.all([readOwn(staging), readOwn(path)]);
   if (!ours.equals(theirs))
     throw new Error(`${path} exists and is not the manifest that was committed`);
 }

@@ -1,5 +1,5 @@
-import { open } from 'node:fs/promises';
 import { openFile, type ArrowFile } from '../../arrow/file-reader.ts';
+import { openOwn } from '../files/own-file.ts';
 import { fileAccess, type OpenFile } from './random-access.ts';
 
 /** A data file that is open; its footer is parsed. */
@@ -103,7 +103,7 @@ function opening(path: string): Entry {
 }
 
 async function openPath(path: string): Promise<OpenDataFile> {
-  const handle = await open(path, 'r');
+  const handle = await openOwn(path);
   try {
     const { size } = await handle.stat();
     const file = await openFile(fileAccess({ handle, size, path }));

@@ -1,7 +1,7 @@
 import { mkdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { syncFolder } from '../disk.ts';
-import { copyDurable, linkOrCopy } from '../recovery/copied-file.ts';
+import { copyOwn, linkOrCopy } from '../recovery/copied-file.ts';
 import { filesOf } from '../retention/version-walk.ts';
 import type { Snapshot } from './snapshot.ts';
 import { makeTableFolder } from './table-folder.ts';
@@ -20,7 +20,7 @@ export async function copyTableFiles(
   const files = filesOf(from);
   const folders = foldersOf(files);
   for (const inner of folders) await mkdir(join(folder, inner), { recursive: true });
-  const copy = shared ? linkOrCopy : copyDurable;
+  const copy = shared ? linkOrCopy : copyOwn;
   for (const file of files) await copy(join(from.folder, file), join(folder, file));
   for (const inner of folders) await syncFolder(join(folder, inner));
   await syncFolder(folder);

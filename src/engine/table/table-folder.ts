@@ -1,13 +1,17 @@
-import { mkdir, rm, rmdir } from 'node:fs/promises';
+import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { makeFolder, syncFolder } from '../disk.ts';
+import { removeIfEmpty, removeTree } from '../files/tree.ts';
 import type { WrittenFile } from './fragment-writer.ts';
 import { discard } from './ingest.ts';
 import { DATA, VERSIONS } from './layout.ts';
 
-/** Makes the folder of a new table. After this it, and those inside it, are on stable storage. */
-export async function makeTableFolder(folder: string): Promise<void> {
-  await makeFolder(folder);
+/**
+ * Makes the folder of a new table. After this it, and those inside it, are on stable storage.
+ * @param mode Of the folder and those around it that are missing; the umask decides when absent.
+ */
+export async function makeTableFolder(folder: string, mode?: number): Promise<void> {
+  await makeFolder(folder, mode);
   await mkdir(join(folder, DATA), { recursive: true });
   await mkdir(join(folder, VERSIONS), { recursive: true });
   await syncFolder(folder);
@@ -15,16 +19,18 @@ export async function makeTableFolder(folder: string): Promise<void> {
 
 /**
  * Removes what was written for a table that did not come to be.
+ * @param kept Folders of the gateway itself, of which nothing is removed.
  * @param chosen Whether its creator chose the folder: another table may have come to be there meanwhile.
  */
 export async function removeTableFolder(
   folder: string,
   chosen: boolean,
   files: readonly WrittenFile[],
+  kept: readonly string[],
 ): Promise<void> {
-  if (!chosen) return rm(folder, { recursive: true, force: true });
+  if (!chosen) return void (await removeTree(folder, { kept }));
   await discard(folder, files);
   for (const inner of [join(folder, DATA), join(folder, VERSIONS), folder]) {
-    await rmdir(inner).catch(() => undefined);
+    await removeIfEmpty(inner);
   }
 }

@@ -5,12 +5,15 @@ import type { Horizon } from '../retention/horizon.ts';
 import type { Chain } from './chain.ts';
 import type { Manifest } from './manifest.ts';
 import type { ManifestStore } from './manifest-store.ts';
+import type { TablePlaces } from './table-places.ts';
 import type { MemoryBudget } from './memory-budget.ts';
 
 /** What the tables of an engine work with. */
 export interface TablesOptions {
   /** The folder that holds a folder for each table. */
   readonly root: string;
+  /** Where the folders of other tables lie; without it they lie where their records say. */
+  readonly places?: TablePlaces;
   readonly store: Store;
   readonly committer: Committer;
   /** Memory for manifests. */

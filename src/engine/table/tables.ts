@@ -21,6 +21,7 @@ import { ManifestStore } from './manifest-store.ts';
 import type { Committed, Founding, VersionCommit } from './version-commits.ts';
 import type { FoundSnapshot, Snapshot } from './snapshot.ts';
 import { makeTableFolder, removeTableFolder } from './table-folder.ts';
+import { TablePlaces } from './table-places.ts';
 import type { OnCommit, TablesOptions } from './tables-options.ts';
 import { headCheck, versionWrites } from './version-commit.ts';
 import { tableReplaced, versionNotFound } from './version-refusals.ts';
@@ -34,6 +35,7 @@ type FoundVersion = Pick<Stored<VersionRecord>, 'key' | 'content'> & FoundValue;
 /** The tables that this engine writes, with their data files and manifests; and the versions of all tables. */
 export class Tables {
   readonly #root: string;
+  readonly #places: TablePlaces;
   readonly #committer: Committer;
   readonly #versions: VersionStore;
   readonly #managed: ManagedVersions;
@@ -48,6 +50,7 @@ export class Tables {
   constructor(options: TablesOptions) {
     this.#onCommit = options.onCommit;
     this.#root = options.root;
+    this.#places = options.places ?? new TablePlaces([], [options.root]);
     this.#committer = options.committer;
     this.#versions = new VersionStore(options.store);
     this.#managed = new ManagedVersions(options);
@@ -62,7 +65,14 @@ export class Tables {
 
   /** The absolute path of a table's folder: under its id, unless its creator chose a location. */
   folder(table: Pick<TableRecord, 'id' | 'location'>): string {
-    return table.location ?? `${this.#root}${sep}${table.id}`;
+    const { id, location } = table;
+    return location === null ? `${this.#root}${sep}${id}` : this.#places.folderAt(location);
+  }
+
+  /** Removes what was written for a table that did not come to be. */
+  async removeFolder(table: TableRecord, files: readonly WrittenFile[]): Promise<void> {
+    const chosen = table.location !== null;
+    await removeTableFolder(this.folder(table), chosen, files, this.#places.kept);
   }
 
   /**
@@ -152,10 +162,11 @@ export class Tables {
   ): Promise<readonly WrittenFile[]> {
     const folder = this.folder(table);
     try {
-      await makeTableFolder(folder);
+      const mode = table.location === null ? undefined : this.#places.mode;
+      await makeTableFolder(folder, mode);
       return await ingest(folder, schema, batches, flushes);
     } catch (error) {
-      await removeTableFolder(folder, table.location !== null, []);
+      await this.removeFolder(table, []);
       throw error;
     }
   }
@@ -171,7 +182,7 @@ export class Tables {
     commit: Founding['commit'],
     flushes?: Flushes,
   ): Promise<Committed> {
-    const remove = () => removeTableFolder(this.folder(table), table.location !== null, files);
+    const remove = () => this.removeFolder(table, files);
     const contents = appended(empty(schema), files);
     return this.founded({ table, contents, commit, remove, flushes });
   }
@@ -250,6 +261,7 @@ export class Tables {
         versions: this.#versions,
         folder: (one) => this.folder(one),
         waste: this.waste,
+        kept: this.#places.kept,
       }),
     );
   }

@@ -33,6 +33,8 @@ export interface RemovalParts {
   readonly versions: VersionStore;
   readonly folder: (table: TableRecord) => string;
   readonly waste: Pick<Waste, 'removeSoon'>;
+  /** Folders of the gateway itself, of which nothing is removed. */
+  readonly kept: readonly string[];
 }
 
 interface Removed {

@@ -6,7 +6,7 @@ import { ColumnCache } from '../table/column-cache.ts';
 import { MemoryBudget } from '../table/memory-budget.ts';
 import type { DataFile, Fragment, IndexDefinition } from '../table/snapshot.ts';
 import { TextReader } from '../text/text-reader.ts';
-import { unlessMissing } from '../retention/tree.ts';
+import { unlessMissing } from '../files/opened-folder.ts';
 import { checkCodes, holdsCodes } from '../vector-index/code-file.ts';
 import { saidBy } from './finding.ts';
 

@@ -5,7 +5,7 @@ import type { LanceFragment, LanceManifest } from '../lance/lance-manifest.ts';
 import { LANCE_DATA, LANCE_DELETIONS } from '../lance/versions.ts';
 import { readManifestFile } from '../lance/manifest-file.ts';
 import { ownership } from '../managed/place.ts';
-import { unlessMissing } from '../retention/tree.ts';
+import { unlessMissing } from '../files/opened-folder.ts';
 import type { FileFault } from './file-check.ts';
 import { saidBy } from './finding.ts';
 

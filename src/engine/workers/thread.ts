@@ -21,7 +21,12 @@ export class Thread {
   /** @param ended Called when the thread is no more; its tasks have failed then. */
   constructor(ended: () => void) {
     this.#ended = ended;
-    this.#worker = new Worker(MAIN, { resourceLimits: { maxOldGenerationSizeMb: HEAP_MIB } });
+    this.#worker = new Worker(MAIN, {
+      resourceLimits: { maxOldGenerationSizeMb: HEAP_MIB },
+      stderr: true,
+    });
+    // What Node says in a thread becomes a warning of the process, which its log has.
+    this.#worker.stderr.on('data', (text: Buffer) => process.emitWarning(String(text).trim()));
     this.#worker.unref();
     this.#worker.on('message', (message: FromThread) => this.#receive(message));
     this.#worker.on('error', () => this.#end());

@@ -1,6 +1,6 @@
 import { appendFile, mkdir, readFile, readdir, rename, truncate } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { readJournal, type JournalDamage } from '../../../src/engine/catalog/journal-reader.ts';
 import { encodeChange } from '../../../src/engine/catalog/journal-line.ts';
 import { openJournal, type Journal } from '../../../src/engine/catalog/journal.ts';
@@ -10,6 +10,7 @@ import { Child } from '../../support/child.ts';
 import { countFlushes } from '../../support/datasync.ts';
 import { testFolders } from '../../support/folder.ts';
 import { MemoryStore } from '../../support/memory-store.ts';
+import { eventually } from '../../support/eventually.ts';
 
 const CHILD = new URL('./journal-child.ts', import.meta.url);
 const newFolder = testFolders();
@@ -84,7 +85,7 @@ describe('the journal', () => {
   it('lets the store forget what is written down', async () => {
     const journal = await openJournal(folder, store);
     await Promise.all(Array.from({ length: 300 }, (_, index) => put(journal, `k${index}`, 'x')));
-    await vi.waitFor(async () => expect(await store.changes(10)).toEqual([]));
+    await eventually(async () => expect(await store.changes(10)).toEqual([]));
     await put(journal, 'last', 'x');
     await journal.close();
     expect(await store.changes(10)).toEqual([]);

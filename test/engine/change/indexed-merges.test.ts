@@ -34,7 +34,7 @@ beforeAll(async () => {
     const built = await buildIndex(engine.backend, 'indexed', { column, index_type });
     expect(built.status).toBe('SUCCEEDED');
   }
-}, 60_000);
+});
 
 afterAll(async () => {
   await engine.close();
@@ -154,5 +154,5 @@ describe('a merge into a table with indices', () => {
       { numRuns: 25, endOnFailure: true },
     );
     expect(await rowsOf(indexed)).toEqual(await rowsOf(plain));
-  }, 60_000);
+  });
 });

@@ -11,7 +11,7 @@ describe('a table that is changed', () => {
       fc.asyncProperty(fc.array(statements, { minLength: 1, maxLength: 10 }), runBoth),
       { numRuns: 60 },
     );
-  }, 120_000);
+  });
 });
 
 async function runBoth(list: readonly Statement[]): Promise<void> {

@@ -52,7 +52,7 @@ describe('statements of two processes on one folder', () => {
     await expectSerial(
       lines.map(({ seed, answer }) => ({ statement: randomStatement(seed), answer })),
     );
-  }, 120_000);
+  });
 
   it('do so whichever of them meet', async () => {
     const other = await openOther(engine);
@@ -70,5 +70,5 @@ describe('statements of two processes on one folder', () => {
     }
     await expectSerial(done);
     await other.close();
-  }, 120_000);
+  });
 });

@@ -31,7 +31,7 @@ beforeAll(async () => {
     const built = await buildIndex(engine.backend, 'indexed', { column, index_type });
     expect(built.status).toBe('SUCCEEDED');
   }
-}, 60_000);
+});
 
 afterAll(async () => {
   await engine.close();
@@ -168,7 +168,7 @@ describe('answers by indices', () => {
     await untilIndexed(engine.backend, 'indexed');
     await same();
     expect(engine.readings()!.compactions).toBeGreaterThan(0);
-  }, 60_000);
+  });
 
   it('are those of their version, their branch and their tag', async () => {
     for (const moment of moments) await same(moment);

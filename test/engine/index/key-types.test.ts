@@ -52,7 +52,7 @@ beforeAll(async () => {
     const built = await buildIndex(engine.backend, 'indexed', { column, index_type: index });
     expect(built, column).toMatchObject({ status: 'SUCCEEDED' });
   }
-}, 60_000);
+});
 
 afterAll(async () => {
   await engine.close();
@@ -262,5 +262,5 @@ describe('an index', () => {
     }
     expect(wrong).toEqual([]);
     expect(engine.readings()!.lookups).toBeGreaterThan(predicates.length / 2);
-  }, 60_000);
+  });
 });

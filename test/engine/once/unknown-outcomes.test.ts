@@ -137,5 +137,5 @@ describe('a commit of which nobody says what became of it', () => {
     );
     const again = await ask(engine.backend, 'POST /v1/namespace/b/create', sent);
     expect(again.headers).toBeUndefined();
-  }, 30_000);
+  });
 });

@@ -145,7 +145,7 @@ describe('dropped tables', () => {
     expect(await keysOf(store, 'D')).toEqual([]);
     expect(await keysOf(store, 'P')).toEqual([]);
     expect(await table.column('n')).toEqual([1n, 2n, 3n]);
-  }, 60_000);
+  });
 });
 
 describe('files that no version names', () => {
@@ -214,7 +214,7 @@ describe('files that no version names', () => {
     expect(await table.column('n')).toHaveLength(40_003);
     expect(await collect(table.engine)).toMatchObject({ files: 0, folders: 0 });
     await other.close();
-  }, 30_000);
+  });
 
   it('of a table that is damaged are left alone, which is said', async () => {
     const { id } = await record('t');

@@ -59,7 +59,7 @@ describe('branches', () => {
       }),
       { numRuns: 24 },
     );
-  }, 240_000);
+  });
 });
 
 /** A table and its model side by side. */

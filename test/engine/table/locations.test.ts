@@ -192,15 +192,15 @@ describe('makeLocation', () => {
   it('makes a folder, and leaves one that is there', async () => {
     const folder = await managedFolder(rules(), 'an id');
     expect(folder).toBe(join(base, 'managed', 'an id.lance'));
-    await makeLocation(folder);
+    await makeLocation(folder, rules());
     await writeFile(join(folder, 'file'), '');
-    await makeLocation(folder);
+    await makeLocation(folder, rules());
     expect(await readdir(folder)).toEqual(['file']);
   });
 
   it('says what is in the way', async () => {
     const folder = join(allowed, 'full', 'file', 'x');
-    await expect(makeLocation(folder)).rejects.toMatchObject({
+    await expect(makeLocation(folder, rules())).rejects.toMatchObject({
       row: { code: 13 },
       message: `the location ${JSON.stringify(folder)} is not a folder, or lies in something that is none`,
     });

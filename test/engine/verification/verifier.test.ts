@@ -90,7 +90,7 @@ describe('a catalog in order', () => {
     stop.abort();
     await written;
     await other.close();
-  }, 60_000);
+  });
 
   it('names what no version names, which is no fault', async () => {
     const file = `data/${randomUUID()}.arrow`;

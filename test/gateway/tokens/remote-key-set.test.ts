@@ -1,5 +1,5 @@
 import { compactVerify } from 'jose';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { KeySetEvents } from '../../../src/gateway/tokens/key-set.ts';
 import { RemoteKeySet, remoteTimes } from '../../../src/gateway/tokens/remote-key-set.ts';
 import {
@@ -8,6 +8,7 @@ import {
   tokenOf,
   type SigningKey,
 } from '../../support/identity-provider.ts';
+import { eventually } from '../../support/eventually.ts';
 
 let provider: IdentityProvider;
 let first: SigningKey;
@@ -54,7 +55,7 @@ async function verifies(key: SigningKey, kid = key.kid): Promise<string> {
 async function pass(milliseconds: number): Promise<void> {
   clock += milliseconds;
   const before = provider.asked;
-  await vi.waitFor(() => {
+  await eventually(() => {
     set.tick();
     expect(provider.asked).toBe(before + 1);
   });
@@ -65,7 +66,7 @@ const unknown = 'ERR_JWKS_NO_MATCHING_KEY';
 describe('a key set at an address', () => {
   it('is fetched before it is needed, and not again for each token', async () => {
     open();
-    await vi.waitFor(() => expect(events).toEqual(['changed']));
+    await eventually(() => expect(events).toEqual(['changed']));
     expect(await verifies(first)).toBe('yes');
     expect(await verifies(first)).toBe('yes');
     expect(provider.asked).toBe(1);
@@ -82,7 +83,7 @@ describe('a key set at an address', () => {
     expect(provider.asked).toBe(1);
     clock = 5 * minute;
     set.tick();
-    await vi.waitFor(async () => expect(await verifies(first)).toBe(unknown));
+    await eventually(async () => expect(await verifies(first)).toBe(unknown));
     expect(await verifies(second)).toBe('yes');
     expect(events).toEqual(['changed', 'changed']);
   });
@@ -127,7 +128,7 @@ describe('a key set at an address', () => {
     provider.respond = (_, response) => response.writeHead(503).end();
     await pass(5 * minute);
     const fault = 'URI cannot be fetched: the answer has status 503';
-    await vi.waitFor(() =>
+    await eventually(() =>
       expect(events).toEqual(['changed', `${fault}; the keys of TIME are still believed`]),
     );
     expect(set.fault).toContain('the answer has status 503; the keys of ');
@@ -149,7 +150,7 @@ describe('a key set at an address', () => {
   it('is asked for again ever less while its issuer is away', async () => {
     provider.respond = (_, response) => response.writeHead(500).end();
     open();
-    await vi.waitFor(() => expect(events).toHaveLength(1));
+    await eventually(() => expect(events).toHaveLength(1));
     let asked = 1;
     for (const pause of [1, 2, 4, 8, 16, 30, 30]) {
       clock += pause * 1000 - 1;
@@ -216,7 +217,7 @@ describe('a key set at an address', () => {
     provider.respond = respond;
     const timeout = fault === 'no answer came in time' ? 100 : 20_000;
     open(provider.uri, { ...remoteTimes, timeout });
-    await vi.waitFor(() =>
+    await eventually(() =>
       expect(events).toEqual([`URI cannot be fetched: ${fault}; there are no keys`]),
     );
     expect(await verifies(first)).toContain('KeysUnavailable');
@@ -227,7 +228,7 @@ describe('a key set at an address', () => {
     const { uri } = provider;
     await provider.stop();
     open(uri);
-    await vi.waitFor(() =>
+    await eventually(() =>
       expect(events).toEqual([
         'URI cannot be fetched: it failed (ECONNREFUSED); there are no keys',
       ]),
