@@ -1,9 +1,9 @@
 // Policy decisions: the compiled policy against node-casbin as it comes, and against itself with fewer lines.
 import { readFile } from 'node:fs/promises';
 import { newEnforcer, newModelFromString, StringAdapter, type Enforcer } from 'casbin';
-import type * as CasbinFunctions from '../src/policy/casbin-functions.ts';
+import type * as CasbinFunctions from '../src/policy/decide/casbin-enforcer.ts';
 import type * as Load from '../src/policy/load.ts';
-import type { PolicySnapshot } from '../src/policy/snapshot.ts';
+import type { PolicySnapshot } from '../src/policy/decide/snapshot.ts';
 import { askedOf, ownAskedOf, ownPolicyText, policyText, type Asked } from './decide/workload.ts';
 import { built } from './harness/built.ts';
 import { readOptions } from './harness/options.ts';

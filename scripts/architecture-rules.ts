@@ -2,24 +2,26 @@ import { readFileSync, readdirSync } from 'node:fs';
 import { dirname, join, normalize, relative } from 'node:path';
 
 /**
- * The promise of ARCHITECTURE.md, kept by a check: which folder may import
- * which, which files alone touch the outside, and how large a file may grow.
+ * The rules of ARCHITECTURE.md as a check: which folder may import which, which files
+ * alone touch the outside, how large a file may grow and how full a folder may get.
  */
 const layers: Readonly<Record<string, readonly string[]>> = {
   protocol: [],
-  sql: ['arrow'],
   arrow: [],
-  store: [],
-  policy: ['protocol', 'rules'],
+  sql: ['arrow'],
+  storage: [],
+  store: ['storage'],
   rules: ['protocol', 'sql'],
-  audit: ['protocol', 'arrow', 'store'],
-  engine: ['protocol', 'sql', 'arrow', 'store', 'rules'],
-  gateway: ['protocol', 'sql', 'arrow', 'store', 'policy', 'rules', 'audit'],
-  console: ['protocol', 'policy', 'audit'],
+  policy: ['protocol', 'sql', 'rules'],
+  audit: ['protocol', 'arrow', 'storage', 'store'],
+  engine: ['protocol', 'sql', 'arrow', 'storage', 'store', 'rules'],
+  gateway: ['protocol', 'sql', 'arrow', 'storage', 'store', 'policy', 'rules', 'audit'],
+  console: ['protocol', 'policy', 'audit', 'gateway'],
   cli: [
     'protocol',
     'sql',
     'arrow',
+    'storage',
     'store',
     'policy',
     'rules',
@@ -30,13 +32,104 @@ const layers: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
+/** Every folder of `src/`, lowest first. A folder imports only from folders before it. */
+const floors: readonly string[] = [
+  'protocol/operations',
+  'protocol',
+  'protocol/models',
+  'protocol/openapi',
+  'arrow',
+  'arrow/ipc',
+  'arrow/distance',
+  'sql/values',
+  'sql/patterns',
+  'sql/parse',
+  'sql/compare',
+  'sql/evaluate',
+  'sql/cast',
+  'sql/bind',
+  'sql/functions',
+  'sql',
+  'storage',
+  'store',
+  'store/embedded',
+  'store/redis',
+  'store/open',
+  'rules',
+  'policy/conditions',
+  'policy/lines',
+  'policy/settings',
+  'policy/decide',
+  'policy',
+  'audit/record',
+  'audit/chain',
+  'audit/segments',
+  'audit/search',
+  'audit',
+  'engine/base',
+  'engine/tokens',
+  'engine/format/memory',
+  'engine/format',
+  'engine/format/lance',
+  'engine/request',
+  'engine/index/keys',
+  'engine/index/vectors',
+  'engine/index/text',
+  'engine/query/scan',
+  'engine/query/plan',
+  'engine/query/rows',
+  'engine/query/search',
+  'engine/query',
+  'engine/indexing',
+  'engine/catalog/records',
+  'engine/catalog/journal',
+  'engine/catalog',
+  'engine/versions/leases',
+  'engine/versions/lines',
+  'engine/once',
+  'engine/versions/managed',
+  'engine/versions',
+  'engine/change',
+  'engine/rules',
+  'engine/upkeep/jobs',
+  'engine/upkeep/retention',
+  'engine/upkeep/recovery',
+  'engine/upkeep/verification',
+  'engine/workers',
+  'engine/handlers/call',
+  'engine/virtual',
+  'engine/handlers/columns',
+  'engine/handlers/tables',
+  'engine/handlers/versions',
+  'engine/handlers/rows',
+  'engine/handlers/jobs',
+  'engine/handlers',
+  'engine',
+  'gateway/http',
+  'gateway/telemetry',
+  'gateway/backends',
+  'gateway/decision',
+  'gateway/identity',
+  'gateway',
+  'gateway/replay',
+  'cli/output',
+  'cli/config',
+  'cli/processes',
+  'cli/service',
+  'cli/policy',
+  'cli/audit',
+  'cli/catalog',
+  'cli/keys',
+  'cli',
+];
+
 /** Packages and modules that only these files may import; a folder ends with a slash. */
 const confined: Readonly<Record<string, readonly string[]>> = {
-  lmdb: ['src/store/embedded-file.ts'],
+  lmdb: ['src/store/embedded/embedded-file.ts'],
   ioredis: ['src/store/'],
   casbin: ['src/policy/'],
   'http-proxy': ['src/gateway/'],
-  jose: ['src/gateway/tokens/'],
+  jose: ['src/gateway/identity/'],
   commander: ['src/cli/'],
   'node:fs': [
     'src/engine/',
@@ -45,12 +138,15 @@ const confined: Readonly<Record<string, readonly string[]>> = {
     'src/gateway/',
     'src/cli/',
     'src/store/',
-    'src/arrow/distance-kernels.ts',
+    'src/storage/',
+    'src/arrow/distance/distance-kernels.ts',
   ],
   'node:http': ['src/gateway/', 'src/protocol/', 'src/cli/'],
 };
 
 const MAX_LINES = 600;
+/** Beyond this a reader cannot take in a folder at a glance. */
+const MAX_FILES = 40;
 
 /** Files that may be longer, each with the reason. */
 const long: Readonly<Record<string, string>> = {};
@@ -64,7 +160,7 @@ interface Source {
 /** Every breach of the rules under a project's folder, one sentence each. */
 export function checkArchitecture(root: string): readonly string[] {
   const sources = readSources(root);
-  return [...sources.flatMap(fileFindings), ...cycleFindings(sources)];
+  return [...sources.flatMap(fileFindings), ...folderFindings(sources), ...cycleFindings(sources)];
 }
 
 function readSources(root: string): readonly Source[] {
@@ -94,6 +190,7 @@ function readSource(root: string, path: string): Source {
 
 const fileRules: readonly ((source: Source) => readonly string[])[] = [
   layerFindings,
+  floorFindings,
   confinementFindings,
   ({ path, text }) =>
     /process\.env/.test(text) && !path.startsWith('src/cli/config')
@@ -122,6 +219,36 @@ function layerFindings(source: Source): readonly string[] {
     .map(({ target }) => layerOf(resolve(source.path, target)))
     .filter((target) => target !== layer && !allowed.includes(target))
     .map((target) => `${source.path}: ${layer} may not import ${target}`);
+}
+
+/** Imports of one layer that go up, and folders that have no floor. */
+function floorFindings(source: Source): readonly string[] {
+  const folder = folderOf(source.path);
+  const floor = floors.indexOf(folder);
+  if (floor < 0) {
+    return layerOf(source.path) in layers
+      ? [`${source.path}: "${folder}" has no floor; add it to scripts/architecture-rules.ts`]
+      : [];
+  }
+  return source.imports
+    .filter(({ target }) => target.startsWith('.'))
+    .map(({ target }) => folderOf(resolve(source.path, target)))
+    .filter(
+      (target) =>
+        floors.indexOf(target) > floor && layerOf(`src/${target}`) === layerOf(source.path),
+    )
+    .map((target) => `${source.path}: ${folder} may not import ${target}, which is a higher floor`);
+}
+
+function folderFindings(sources: readonly Source[]): readonly string[] {
+  const counts = new Map<string, number>();
+  for (const { path } of sources) {
+    const folder = dirname(path);
+    counts.set(folder, (counts.get(folder) ?? 0) + 1);
+  }
+  return [...counts]
+    .filter(([, count]) => count > MAX_FILES)
+    .map(([folder, count]) => `${folder}: has ${count} files, more than ${MAX_FILES}`);
 }
 
 function confinementFindings(source: Source): readonly string[] {
@@ -169,6 +296,10 @@ function cycleFindings(sources: readonly Source[]): readonly string[] {
 
 function resolve(from: string, target: string): string {
   return relative('.', normalize(join(dirname(from), target)));
+}
+
+function folderOf(path: string): string {
+  return relative('src', dirname(path));
 }
 
 function layerOf(path: string): string {

@@ -13,7 +13,7 @@ const PROGRAMS = [
   'cli/main',
   'cli/create-gateway',
   'engine/workers/thread-main',
-  'audit/sealing-thread',
+  'audit/segments/sealing-thread',
 ];
 
 /** Packages of very many small modules; all others are loaded where they are installed. */

@@ -1,12 +1,12 @@
-import { configPaths, settingOf, variablesOf } from '../src/cli/config-table.ts';
-import { crossingHeaders } from '../src/gateway/backends/crossing-headers.ts';
-import { buckets, metricTable } from '../src/gateway/metric-table.ts';
+import { configPaths, settingOf, variablesOf } from '../src/cli/config/config-table.ts';
+import { crossingHeaders } from '../src/gateway/backends/remote-headers.ts';
+import { buckets, metricTable } from '../src/gateway/telemetry/metric-table.ts';
 import type { TSchema } from 'typebox';
-import { commitsSchema } from '../src/policy/commits-schema.ts';
-import { issuersSchema } from '../src/policy/issuers-schema.ts';
+import { commitsSchema } from '../src/policy/settings/commits-schema.ts';
+import { issuersSchema } from '../src/policy/settings/issuers-schema.ts';
 import { errorTable } from '../src/protocol/errors.ts';
-import type { Operation } from '../src/protocol/operation.ts';
-import { operationNames, operations } from '../src/protocol/operations.ts';
+import type { Operation } from '../src/protocol/operations/operation.ts';
+import { operationNames, operations } from '../src/protocol/operations/operations.ts';
 
 /** The documents that say what the tables in the code say, by their path. */
 export function referenceDocs(): Readonly<Record<string, string>> {

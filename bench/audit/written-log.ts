@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type * as Background from '../../src/audit/background-sealing.ts';
-import type { AuditRecord } from '../../src/audit/record.ts';
-import type * as Sealing from '../../src/audit/sealing.ts';
-import type * as Keys from '../../src/audit/signing-key.ts';
-import type * as Time from '../../src/audit/time.ts';
+import type * as Background from '../../src/audit/segments/background-sealing.ts';
+import type { AuditRecord } from '../../src/audit/record/record.ts';
+import type * as Sealing from '../../src/audit/segments/sealing.ts';
+import type * as Keys from '../../src/audit/chain/signing-key.ts';
+import type * as Time from '../../src/audit/record/time.ts';
 import type * as Writer from '../../src/audit/writer.ts';
 import { built } from '../harness/built.ts';
 

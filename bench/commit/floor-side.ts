@@ -1,9 +1,9 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import type * as DiskModule from '../../src/engine/disk.ts';
-import type * as LogModule from '../../src/store/line-log.ts';
-import type * as OpenModule from '../../src/store/open-store.ts';
-import type { LineLog } from '../../src/store/line-log.ts';
+import type * as DiskModule from '../../src/engine/base/disk.ts';
+import type * as LogModule from '../../src/storage/line-log.ts';
+import type * as OpenModule from '../../src/store/open/open-store.ts';
+import type { LineLog } from '../../src/storage/line-log.ts';
 import type { Store } from '../../src/store/store.ts';
 import { built } from '../harness/built.ts';
 import type { Committers, Work } from './work.ts';

@@ -1,4 +1,4 @@
-import type { OperationName } from '../../src/protocol/operation-name.ts';
+import type { OperationName } from '../../src/protocol/operations/operation-name.ts';
 import type { Principal } from '../../src/protocol/principal.ts';
 
 /** Policy lines of each user, whatever the size of the policy. */

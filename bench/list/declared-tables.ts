@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import type * as CatalogModule from '../../src/engine/catalog/catalog.ts';
-import type * as JournalModule from '../../src/engine/catalog/journal.ts';
-import type * as Embedded from '../../src/store/embedded.ts';
+import type * as JournalModule from '../../src/engine/catalog/journal/journal.ts';
+import type * as Embedded from '../../src/store/embedded/embedded.ts';
 import { built } from '../harness/built.ts';
 
 /** So many commits are under way at once; they share flushes of the disk. */

@@ -12,7 +12,7 @@ import {
 import { GrowingDictionary, remapIndices } from './growing-dictionary.ts';
 import { newLike } from './gather.ts';
 import { inlineCapacity, type Layout, layoutOf } from './layout.ts';
-import { maxOffset, tooLong } from './take-bytes.ts';
+import { maxOffset, tooLong } from './take.ts';
 
 type Concat = (parts: readonly Data[], length: number) => Partial<DataParts>;
 

@@ -1,7 +1,6 @@
-import { DataType, type Dictionary, type RecordBatch, Vector } from 'apache-arrow';
-import { batchOfData } from './batch.ts';
+import { DataType, Vector, type Dictionary, type RecordBatch } from 'apache-arrow';
+import { batchOfData, retyped } from './data.ts';
 import { concatData } from './concat.ts';
-import { retyped } from './data.ts';
 import { ArrowError } from './errors.ts';
 import { GrowingDictionary, remapIndices } from './growing-dictionary.ts';
 import { fieldIndex } from './select.ts';

@@ -1,10 +1,53 @@
-import type { Data, Dictionary, Vector } from 'apache-arrow';
+import { Vector, DataType, type Data, type Dictionary, type Schema } from 'apache-arrow';
 import { sliceBits } from './bitmap.ts';
-import { dataOf, isMarkedNull, nullCountOf, type TypedArray } from './data.ts';
+import { dataOf, isMarkedNull, nullCountOf, isNull, type TypedArray } from './data.ts';
 import { ArrowError } from './errors.ts';
 import { newLike } from './gather.ts';
 import { rowKey } from './row-key.ts';
 import { takeData } from './take.ts';
+import { childrenOf } from './nested-type.ts';
+
+/** A dictionary of a schema that is written, growing while batches come. */
+export interface WrittenDictionary {
+  readonly type: Dictionary;
+  readonly values: GrowingDictionary;
+}
+
+/**
+ * The dictionaries of one output, by the ids of its writable schema. Batches
+ * may bring different ones for a column; theirs become one.
+ */
+export class WrittenDictionaries {
+  readonly #byId = new Map<number, WrittenDictionary>();
+
+  constructor(writable: Schema) {
+    for (const field of writable.fields) this.#register(field.type);
+  }
+
+  /** Outer ones before those inside their values. */
+  all(): readonly WrittenDictionary[] {
+    return [...this.#byId.values()];
+  }
+
+  /** A dictionary column with indices into the output's dictionary. */
+  remap(data: Data, type: Dictionary): Data {
+    const written = this.#byId.get(type.id);
+    if (written === undefined || data.dictionary === undefined) {
+      throw new TypeError(`No dictionary ${type.id} is written.`);
+    }
+    return remapIndices(data, written.values.add(data.dictionary));
+  }
+
+  #register(type: DataType): void {
+    if (DataType.isDictionary(type)) {
+      const dictionary: Dictionary = type;
+      const values = new GrowingDictionary(dictionary);
+      this.#byId.set(dictionary.id, { type: dictionary, values });
+      this.#register(dictionary.dictionary);
+    }
+    for (const child of childrenOf(type)) this.#register(child.type);
+  }
+}
 
 /** How many values an index type can tell apart. */
 export function indexCapacity(type: Dictionary): number {
@@ -115,5 +158,34 @@ function withIndices(data: Data, values: TypedArray): Data {
   const { type, length, nullCount, dictionary } = data;
   const nulls = nullCountOf(data) > 0;
   const validity = nulls ? sliceBits(data.nullBitmap, data.offset, length) : undefined;
+  return dataOf(type, { length, nullCount, values, dictionary, validity });
+}
+
+/**
+ * A column of plain values as a dictionary column, whose dictionary holds each value
+ * once. Throws `limit` if the index type cannot count them all.
+ */
+export function encodeDictionary(data: Data, type: Dictionary): Data {
+  const { length } = data;
+  const places = new Map<string, number>();
+  const firsts: number[] = [];
+  const { ArrayType } = type.indices;
+  const values: TypedArray = new ArrayType(length);
+  for (let row = 0; row < length; row++) {
+    if (isNull(data, row)) continue;
+    const key = rowKey(data, row);
+    const place = places.get(key) ?? places.size;
+    if (place === places.size) {
+      places.set(key, place);
+      firsts.push(row);
+    }
+    values[row] = place;
+  }
+  if (places.size > indexCapacity(type)) {
+    throw new ArrowError('limit', `A dictionary would have ${places.size} values, too many.`);
+  }
+  const dictionary = new Vector([takeData(data, Uint32Array.from(firsts))]);
+  const nullCount = nullCountOf(data);
+  const validity = nullCount > 0 ? sliceBits(data.nullBitmap, data.offset, length) : undefined;
   return dataOf(type, { length, nullCount, values, dictionary, validity });
 }

@@ -1,10 +1,9 @@
 import type { Data, Field, RecordBatch, Schema, Vector } from 'apache-arrow';
-import { batchOfData } from './batch.ts';
+import { batchOfData, sliceData } from './data.ts';
 import { concatData } from './concat.ts';
-import { sliceData } from './data.ts';
 import { ArrowError } from './errors.ts';
 import { fieldPosition } from './field-position.ts';
-import { retype } from './retype.ts';
+import { retype } from './nullability.ts';
 import { schemaOf } from './nested-type.ts';
 import { takeData } from './take.ts';
 import { sameType, typeName } from './types.ts';

@@ -1,10 +1,156 @@
 import type { Data, FixedSizeList, Union } from 'apache-arrow';
 import { countBits, takeBits } from './bitmap.ts';
-import { type DataParts, dataOf, nullCountOf } from './data.ts';
-import { gather } from './gather.ts';
-import { type Layout, layoutOf } from './layout.ts';
-import { copyRanges, takeRanges } from './take-bytes.ts';
-import { takeViews } from './take-views.ts';
+import {
+  dataOf,
+  nullCountOf,
+  isMarkedNull,
+  wordsOf,
+  bytesOf,
+  isNull,
+  type DataParts,
+} from './data.ts';
+import { gather, copyRun } from './gather.ts';
+import { layoutOf, inlineCapacity, type Layout } from './layout.ts';
+import { ArrowError } from './errors.ts';
+
+/** Bytes of one data buffer that is written anew. */
+const bufferBytes = 67_108_864;
+
+/** Views and the data buffers they lead into. */
+interface ViewParts {
+  readonly values: Uint8Array;
+  readonly variadic: Uint8Array[];
+}
+
+/** Some rows of a view column over data buffers that hold these rows alone; null rows get empty views. */
+export function takeViews(data: Data, rows: Uint32Array): ViewParts {
+  const source = wordsOf(data.values);
+  const target = new Uint32Array(4 * rows.length);
+  const nulls = nullCountOf(data) > 0;
+  const writer = new ViewWriter();
+  for (let index = 0; index < rows.length; index++) {
+    const row = rows[index]!;
+    if (nulls && isMarkedNull(data, row)) continue;
+    for (let word = 0; word < 4; word++) target[4 * index + word] = source[4 * row + word]!;
+    if (source[4 * row]! > inlineCapacity) writer.move(data, target, 4 * index);
+  }
+  return { values: bytesOf(target), variadic: writer.finish() };
+}
+
+/** The bytes of long values that some rows of a view column lead to, doubles counted each time. */
+export function viewBytes(data: Data): number {
+  const words = wordsOf(data.values);
+  let total = 0;
+  for (let row = 0; row < data.length; row++) {
+    const length = words[4 * row]!;
+    if (length > inlineCapacity && !isNull(data, row)) total += length;
+  }
+  return total;
+}
+
+/** Copies long values into new data buffers and points their views there. */
+class ViewWriter {
+  readonly #full: Uint8Array[] = [];
+  #buffer = new Uint8Array(1024);
+  #used = 0;
+
+  /** Moves the value of the view whose four words begin at `at`. */
+  move(data: Data, words: Uint32Array, at: number): void {
+    const length = words[at]!;
+    const source = data.variadicBuffers[words[at + 2]!]!;
+    this.#reserve(length);
+    copyRun(source, words[at + 3]!, this.#buffer, this.#used, length);
+    words[at + 2] = this.#full.length;
+    words[at + 3] = this.#used;
+    this.#used += length;
+  }
+
+  finish(): Uint8Array[] {
+    if (this.#used > 0) this.#full.push(this.#buffer.subarray(0, this.#used));
+    return this.#full;
+  }
+
+  #reserve(length: number): void {
+    const needed = this.#used + length;
+    if (needed <= this.#buffer.length) return;
+    if (this.#used > 0 && needed > bufferBytes) {
+      this.#full.push(this.#buffer.subarray(0, this.#used));
+      this.#used = 0;
+      this.#buffer = new Uint8Array(Math.max(length, bufferBytes));
+      return;
+    }
+    const larger = new Uint8Array(Math.max(needed, 2 * this.#buffer.length));
+    larger.set(this.#buffer.subarray(0, this.#used));
+    this.#buffer = larger;
+  }
+}
+
+/** The last position that 32-bit offsets reach. */
+export const maxOffset = 2_147_483_647;
+
+/** New offsets for some rows of a column, and where each row lay before. */
+interface TakenRanges {
+  readonly offsets: Int32Array | BigInt64Array;
+  /** First position of each row. */
+  readonly starts: Float64Array;
+  readonly lengths: Uint32Array;
+  readonly total: number;
+}
+
+/** The ranges of some rows of a column with offsets; null rows are empty. Throws `limit` beyond 2^31-1 positions. */
+function takeRanges(data: Data, rows: Uint32Array): TakenRanges {
+  const source: Int32Array | BigInt64Array = data.valueOffsets;
+  const large = source instanceof BigInt64Array;
+  const offsets = large ? new BigInt64Array(rows.length + 1) : new Int32Array(rows.length + 1);
+  const [from, to] = [wordsOf(source), wordsOf(offsets)];
+  const step = large ? 2 : 1;
+  const starts = new Float64Array(rows.length);
+  const lengths = new Uint32Array(rows.length);
+  const nulls = nullCountOf(data) > 0;
+  let total = 0;
+  for (let index = 0; index < rows.length; index++) {
+    const row = rows[index]!;
+    const start = from[row * step]!;
+    const length = nulls && isMarkedNull(data, row) ? 0 : from[(row + 1) * step]! - start;
+    starts[index] = start;
+    lengths[index] = length;
+    total += length;
+    to[(index + 1) * step] = total;
+  }
+  if (total > maxOffset) throw tooLong(total);
+  return { offsets, starts, lengths, total };
+}
+
+/** The error for a column whose values together are too long. */
+export function tooLong(total: number): ArrowError {
+  return new ArrowError(
+    'limit',
+    `A column would hold ${total} bytes or items, at most ${maxOffset} fit.`,
+  );
+}
+
+/** Copies ranges of bytes one after the other; neighbours go in one piece. */
+function copyRanges(source: Uint8Array, ranges: TakenRanges): Uint8Array {
+  const target = new Uint8Array(ranges.total);
+  const { starts, lengths } = ranges;
+  let from = 0;
+  let count = 0;
+  let to = 0;
+  for (let index = 0; index < lengths.length; index++) {
+    const length = lengths[index]!;
+    if (length === 0) continue;
+    const start = starts[index]!;
+    if (start !== from + count) {
+      copyRun(source, from, target, to, count);
+      to += count;
+      from = start;
+      count = 0;
+    }
+    count += length;
+  }
+  copyRun(source, from, target, to, count);
+  return target;
+}
 
 type Take = (data: Data, rows: Uint32Array) => Partial<DataParts>;
 

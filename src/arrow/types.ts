@@ -1,25 +1,23 @@
 import {
-  type Data,
   DataType,
   DateUnit,
-  type Dictionary,
-  type Field,
   IntervalUnit,
   Precision,
-  type RecordBatch,
-  type Schema,
   Timestamp,
   TimeUnit,
   Type,
+  type Data,
+  type Dictionary,
+  type Field,
+  type RecordBatch,
+  type Schema,
   type Union,
 } from 'apache-arrow';
-import { batchOfData } from './batch.ts';
+import { batchOfData } from './data.ts';
 import { ArrowError } from './errors.ts';
 import { isKnown } from './layout.ts';
 import { childrenOf } from './nested-type.ts';
-import { checkNullable } from './nullability.ts';
-import { nullsOf } from './nulls.ts';
-import { retype } from './retype.ts';
+import { checkNullable, nullsOf, retype } from './nullability.ts';
 
 const timeUnits = {
   [TimeUnit.SECOND]: 's',

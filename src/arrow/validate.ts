@@ -1,13 +1,11 @@
-import type { Data, Field } from 'apache-arrow';
+import type { Data, Field, Union } from 'apache-arrow';
 import { corrupt } from './errors.ts';
-import { isText, type Layout, layoutOf } from './layout.ts';
+import { isText, layoutOf, type Layout } from './layout.ts';
 import { childrenOf } from './nested-type.ts';
 import { checkNullable } from './nullability.ts';
-import { checkIndices } from './validate-indices.ts';
-import { checkOffsets } from './validate-offsets.ts';
-import { checkText } from './validate-text.ts';
-import { checkUnion } from './validate-unions.ts';
-import { checkViews } from './validate-views.ts';
+import { checkOffsets, checkText, checkViews } from './validate-offsets.ts';
+import { getBit } from './bitmap.ts';
+import { nullCountOf, type TypedArray } from './data.ts';
 
 type Check = (data: Data, name: string) => void;
 
@@ -59,4 +57,46 @@ function checkList(data: Data, name: string): void {
   const [child] = data.children;
   if (child === undefined) throw corrupt(`Column "${name}" is a list without items.`);
   checkOffsets(data.valueOffsets, data.length, child.length, name);
+}
+
+/** Checks that the index of every row that is not null lies in the dictionary. Throws `corrupt`. */
+function checkIndices(data: Data, name: string): void {
+  const { length, offset, nullBitmap } = data;
+  const indices: Exclude<TypedArray, BigInt64Array | BigUint64Array> = data.values;
+  const size = data.dictionary?.length ?? 0;
+  const bits = nullCountOf(data) > 0 ? nullBitmap : undefined;
+  for (let row = 0; row < length; row++) {
+    const index = indices[row]!;
+    if (index >= 0 && index < size) continue;
+    // Without a bitmap every row of a column with nulls is null.
+    if (bits !== undefined && (bits.length === 0 || !getBit(bits, offset + row))) continue;
+    const range = `${index}, the dictionary has ${size} values`;
+    throw corrupt(`Row ${row} of column "${name}" has the dictionary index ${range}.`);
+  }
+}
+
+/**
+ * Checks that each row of a union names one of its children and, in a dense
+ * union, a row that the child has, none before the one named last (Arrow
+ * format, "Dense Union"). Throws `corrupt`.
+ */
+function checkUnion(data: Data, name: string): void {
+  const typeIds: Int8Array = data.typeIds;
+  const offsets: Int32Array | undefined = data.valueOffsets;
+  const lengths = new Int32Array(128).fill(-1);
+  const reached = new Int32Array(128);
+  const { typeIds: ids } = data.type as Union;
+  ids.forEach((id, index) => (lengths[id] = data.children[index]!.length));
+  for (let row = 0; row < data.length; row++) {
+    const id = typeIds[row]!;
+    const length = id < 0 ? -1 : lengths[id]!;
+    if (length < 0) throw corrupt(`Row ${row} of column "${name}" has the unknown type id ${id}.`);
+    const at = offsets === undefined ? row : offsets[row]!;
+    if (at < reached[id]! || at >= length) {
+      throw corrupt(
+        `Row ${row} of column "${name}" leads outside the union's child or back in it.`,
+      );
+    }
+    reached[id] = at;
+  }
 }

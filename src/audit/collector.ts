@@ -1,7 +1,7 @@
 import type { ReadableLogRecord } from '@opentelemetry/sdk-logs';
-import { placeText, recordText } from './record-codec.ts';
-import type { AuditRecord } from './record.ts';
-import { microsOf } from './time.ts';
+import { placeText, recordText } from './record/record-codec.ts';
+import type { AuditRecord } from './record/record.ts';
+import { microsOf } from './record/time.ts';
 import type { AuditLog } from './writer.ts';
 
 /** Records that wait to be sent; when there are more, new ones are not sent. */

@@ -1,9 +1,9 @@
 import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { makeFolder } from '../store/folder.ts';
+import { makeFolder } from '../storage/folder.ts';
 import { isAlive, ownMark, type ProcessMark } from '../store/process-mark.ts';
-import { filesOf } from './log-folder.ts';
-import { isAbsent } from './log-part.ts';
+import { filesOf } from './chain/log-folder.ts';
+import { isAbsent } from './segments/log-part.ts';
 
 /** A process of which nothing can be seen counts as gone after so long without a record, in milliseconds. */
 const SILENT_MILLIS = 24 * 3_600_000;

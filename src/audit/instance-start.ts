@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { makeFolder } from '../store/folder.ts';
-import { replaceText } from '../store/replaced-file.ts';
-import { instancesOf } from './log-folder.ts';
-import { isAbsent } from './log-part.ts';
+import { makeFolder } from '../storage/folder.ts';
+import { replaceText } from '../storage/replaced-file.ts';
+import { instancesOf } from './chain/log-folder.ts';
+import { isAbsent } from './segments/log-part.ts';
 import {
   fieldsOf,
   isSignedBy,
@@ -12,8 +12,8 @@ import {
   statementOf,
   StatementFault,
   textIn,
-} from './statement.ts';
-import type { PublicKey, SigningKey } from './signing-key.ts';
+} from './chain/statement.ts';
+import type { PublicKey, SigningKey } from './chain/signing-key.ts';
 
 const PURPOSE = 'arrowgate audit start 1';
 /** So many of the instances before it are named by an instance. */

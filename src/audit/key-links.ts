@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
-import { appendFileDurable } from '../store/append-durable.ts';
-import { isAbsent } from './log-part.ts';
-import { publicKeyOf, type PublicKey, type SigningKey } from './signing-key.ts';
-import { fieldsOf, StatementFault, statementOf, textIn } from './statement.ts';
+import { appendFileDurable } from '../storage/append-durable.ts';
+import { isAbsent } from './segments/log-part.ts';
+import { publicKeyOf, type PublicKey, type SigningKey } from './chain/signing-key.ts';
+import { fieldsOf, StatementFault, statementOf, textIn } from './chain/statement.ts';
 
 const PURPOSE = 'arrowgate audit key link 1';
 

@@ -1,12 +1,12 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { makeFolder } from '../store/folder.ts';
-import { replaceText } from '../store/replaced-file.ts';
+import { makeFolder } from '../storage/folder.ts';
+import { replaceText } from '../storage/replaced-file.ts';
 import { isAbandoned, type LogPlaces } from './instance-owner.ts';
-import { instancesOf } from './log-folder.ts';
-import { isAbsent } from './log-part.ts';
-import type { AuditRecord, LoggedRecord } from './record.ts';
-import { microsOf, timeOf } from './time.ts';
+import { instancesOf } from './chain/log-folder.ts';
+import { isAbsent } from './segments/log-part.ts';
+import type { AuditRecord, LoggedRecord } from './record/record.ts';
+import { microsOf, timeOf } from './record/time.ts';
 import { answeredIn, unansweredAttempts } from './unanswered.ts';
 import type { AuditLog } from './writer.ts';
 

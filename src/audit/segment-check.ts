@@ -3,18 +3,17 @@ import { createReadStream } from 'node:fs';
 import { access, readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { text as textKind } from '../arrow/value-column.ts';
-import type { AuditFinding } from './audit-finding.ts';
-import type { ChainHead } from './chain.ts';
-import type { Marks } from './chain-reader.ts';
-import type { LogFile } from './log-folder.ts';
-import { isAbsent } from './log-part.ts';
-import type { LoggedRecord } from './record.ts';
-import { isSealSigned, parseSeal, type Seal } from './seal.ts';
-import { follow, hashOfRecord, openSegment } from './segment-file.ts';
-import { isDamage, numbersOfSegment } from './segment-numbers.ts';
-import type { PublicKey } from './signing-key.ts';
-import { StatementFault } from './statement.ts';
-import { judgeBreak, removedText, type Judged } from './tampering.ts';
+import type { AuditFinding } from './chain/audit-finding.ts';
+import { isDamage, numbersOfSegment, judgeBreak, removedText, type Judged } from './tampering.ts';
+import type { ChainHead } from './chain/chain.ts';
+import type { Marks } from './chain/chain-reader.ts';
+import type { LogFile } from './chain/log-folder.ts';
+import { isAbsent } from './segments/log-part.ts';
+import type { LoggedRecord } from './record/record.ts';
+import { isSealSigned, parseSeal, type Seal } from './segments/seal.ts';
+import { follow, hashOfRecord, openSegment } from './segments/segment-file.ts';
+import type { PublicKey } from './chain/signing-key.ts';
+import { StatementFault } from './chain/statement.ts';
 
 /** What a check of a segment is given beside its file. */
 export interface SegmentPlace {

@@ -1,9 +1,13 @@
-import { readLines } from '../store/line-reader.ts';
-import type { AuditFinding, Tampering } from './audit-finding.ts';
-import { hashAfter, tailOf, TAIL_LENGTH, type ChainHead } from './chain.ts';
-import type { BrokenLine } from './chain-reader.ts';
-import type { LogFile } from './log-folder.ts';
-import { isDamage, numbersOfSegment } from './segment-numbers.ts';
+import type { AuditFinding, Tampering } from './chain/audit-finding.ts';
+import { readLines } from '../storage/line-reader.ts';
+import { hashAfter, tailOf, TAIL_LENGTH, type ChainHead } from './chain/chain.ts';
+import type { BrokenLine } from './chain/chain-reader.ts';
+import type { LogFile } from './chain/log-folder.ts';
+import { ArrowError } from '../arrow/errors.ts';
+import { int64 } from '../arrow/value-column.ts';
+import { isAbsent } from './segments/log-part.ts';
+import { RecordFault } from './record/record-decoding.ts';
+import { openSegment } from './segments/segment-file.ts';
 
 /** How a line of the log begins; the instance is not looked at. */
 const PLACE = /^(\{"instance":"[^"]*","sequence":)(\d{1,19}),/;
@@ -113,4 +117,26 @@ async function segmentHolds(path: string, sequence: bigint): Promise<boolean> {
 export function placeOf(line: Buffer): bigint | undefined {
   const digits = PLACE.exec(line.toString('latin1', 0, PLACE_LENGTH))?.[2];
   return digits === undefined ? undefined : BigInt(digits);
+}
+
+/** The numbers that the records of a segment give themselves, in the order in which they stand. */
+export async function numbersOfSegment(path: string): Promise<readonly (bigint | null)[]> {
+  const segment = await openSegment(path);
+  const { file } = segment;
+  try {
+    const numbers: (bigint | null)[] = [];
+    for (const [index, rows] of file.batchRows.entries()) {
+      const column = (await file.readBatch(index, ['sequence'])).data.children[0]!;
+      for (let row = 0; row < rows; row++) numbers.push(int64.read(column, row));
+    }
+    return numbers;
+  } finally {
+    await segment.close();
+  }
+}
+
+/** Whether an error says that a segment is damaged, or not there. */
+export function isDamage(error: unknown): boolean {
+  if (error instanceof ArrowError || error instanceof RecordFault) return true;
+  return error instanceof RangeError || error instanceof TypeError || isAbsent(error);
 }

@@ -1,10 +1,10 @@
 import { text, word } from '../arrow/value-column.ts';
-import { linePieces } from './line-pieces.ts';
-import { isAbsent, partsOfInstance, sealedPart, type LogPart } from './log-part.ts';
-import { decodeRecord } from './record-decoding.ts';
-import { recordAt } from './record-columns.ts';
-import type { LoggedRecord, Phase } from './record.ts';
-import { openSegment } from './segment-file.ts';
+import { linePieces } from './chain/line-pieces.ts';
+import { isAbsent, partsOfInstance, sealedPart, type LogPart } from './segments/log-part.ts';
+import { decodeRecord } from './record/record-decoding.ts';
+import { recordAt } from './record/record-columns.ts';
+import type { LoggedRecord, Phase } from './record/record.ts';
+import { openSegment } from './segments/segment-file.ts';
 
 /** The phase of a record, and the decision that links it to another; the record itself on demand. */
 interface Half {

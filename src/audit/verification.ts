@@ -1,13 +1,13 @@
-import type { AuditFinding } from './audit-finding.ts';
-import { beginning, type ChainHead } from './chain.ts';
-import type { InstanceStart } from './instance-start.ts';
-import { readChain, type BrokenLine, type Marks, type ReadChain } from './chain-reader.ts';
-import type { Checkpoint } from './checkpoint.ts';
-import { filesOf, instancesOf, type LogFile } from './log-folder.ts';
-import { checkSegment } from './segment-check.ts';
-import type { PublicKey } from './signing-key.ts';
+import type { AuditFinding } from './chain/audit-finding.ts';
 import { describeBreak, placeOf } from './tampering.ts';
-import type { Vouchers } from './vouchers.ts';
+import { beginning, type ChainHead } from './chain/chain.ts';
+import type { InstanceStart } from './instance-start.ts';
+import { readChain, type BrokenLine, type Marks, type ReadChain } from './chain/chain-reader.ts';
+import type { Checkpoint } from './chain/checkpoint.ts';
+import { filesOf, instancesOf, type LogFile } from './chain/log-folder.ts';
+import { checkSegment } from './segment-check.ts';
+import type { PublicKey } from './chain/signing-key.ts';
+import type { Vouchers } from './chain/vouchers.ts';
 
 /** What a verification looked at and found. */
 export interface AuditVerified {

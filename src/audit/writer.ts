@@ -1,15 +1,15 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
-import { makeFolder } from '../store/folder.ts';
-import { LineLog } from '../store/line-log.ts';
-import { Chain } from './chain.ts';
-import { Checkpoints, type CheckpointsOptions } from './checkpoints.ts';
+import { makeFolder } from '../storage/folder.ts';
+import { LineLog } from '../storage/line-log.ts';
+import { Chain } from './chain/chain.ts';
+import { Checkpoints, type CheckpointsOptions } from './chain/checkpoints.ts';
 import { noteOwner } from './instance-owner.ts';
 import { stateStart, type StartOptions } from './instance-start.ts';
-import { BlockMemory } from './record-block.ts';
-import { recordText } from './record-codec.ts';
-import { RecordQueue } from './record-queue.ts';
-import type { AuditRecord } from './record.ts';
+import { BlockMemory } from './chain/record-block.ts';
+import { recordText } from './record/record-codec.ts';
+import { RecordQueue } from './chain/record-queue.ts';
+import type { AuditRecord } from './record/record.ts';
 
 /** Where audit records go. */
 export interface AuditLog {

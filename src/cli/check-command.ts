@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
-import { configOf, flaggedPaths, withConfig } from './command-config.ts';
-import { ConfigError } from './config-error.ts';
-import type { Run } from './run.ts';
+import { configOf, flaggedPaths, withConfig } from './config/command-config.ts';
+import { ConfigError } from './config/config-source.ts';
+import type { Run } from './output/output.ts';
 import { checkStart, type StartReport } from './start-check.ts';
 
 interface CheckFlags {

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { Run } from './run.ts';
+import type { Run } from './output/output.ts';
 
 /** Adds commands to the program. */
 type Add = (program: Command, run: Run) => void;
@@ -31,31 +31,31 @@ export const commandGroups: readonly CommandGroup[] = [
     name: 'keys',
     about: 'API keys; works beside a running gateway',
     alone: false,
-    load: async () => (await import('./keys.ts')).addKeys,
+    load: async () => (await import('./keys/keys.ts')).addKeys,
   },
   {
     name: 'policy',
     about: 'what the policy files say',
     alone: false,
-    load: async () => (await import('./policy.ts')).addPolicy,
+    load: async () => (await import('./policy/policy.ts')).addPolicy,
   },
   {
     name: 'catalog',
     about: 'upkeep of the tables; works beside a running gateway',
     alone: false,
-    load: async () => (await import('./catalog.ts')).addCatalog,
+    load: async () => (await import('./catalog/catalog.ts')).addCatalog,
   },
   {
     name: 'audit',
     about: 'the audit log; works beside a running gateway',
     alone: false,
-    load: async () => (await import('./audit.ts')).addAudit,
+    load: async () => (await import('./audit/audit.ts')).addAudit,
   },
   {
     name: 'commits',
     about: 'the rules of commits.yaml',
     alone: false,
-    load: async () => (await import('./commits.ts')).addCommits,
+    load: async () => (await import('./catalog/commits.ts')).addCommits,
   },
   {
     name: 'config',

@@ -1,11 +1,10 @@
 import type { Command } from 'commander';
-import { configOf, flaggedPaths, withConfig } from './command-config.ts';
-import { configPaths, settingOf, variablesOf, type ConfigPath } from './config-table.ts';
-import { rulesReport } from './commit-rules.ts';
-import { processEnvironment } from './config-environment.ts';
-import { keyFindings } from './key-findings.ts';
-import { columns } from './output.ts';
-import type { Run } from './run.ts';
+import { configOf, flaggedPaths, withConfig } from './config/command-config.ts';
+import { configPaths, settingOf, variablesOf, type ConfigPath } from './config/config-table.ts';
+import { rulesReport } from './config/commit-rules.ts';
+import { processEnvironment } from './config/config-environment.ts';
+import { keyFindings } from './config/key-findings.ts';
+import { columns, type Run } from './output/output.ts';
 
 interface JsonFlag {
   readonly json?: boolean;

@@ -3,16 +3,16 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { stringify } from 'yaml';
 import type { Logger } from 'pino';
 import type { Gateway } from '../gateway/gateway.ts';
-import { Metrics } from '../gateway/metrics.ts';
+import { Metrics } from '../gateway/telemetry/metrics.ts';
 import { isOwnPath } from '../gateway/own-paths.ts';
 import { pathOf } from '../gateway/route.ts';
 import { exchange } from '../gateway/exchange.ts';
-import { parseConfig } from './config.ts';
-import type { Config } from './config-table.ts';
-import { openLog } from './log.ts';
-import { Opened } from './opened.ts';
-import { compose } from './serve.ts';
-import { programVersion } from './version.ts';
+import { parseConfig } from './config/config.ts';
+import type { Config } from './config/config-table.ts';
+import { openLog } from './config/log.ts';
+import { Opened } from './service/opened.ts';
+import { compose } from './service/serve.ts';
+import { programVersion } from './output/version.ts';
 
 /** How a gateway inside another program is set up. */
 export interface GatewayOptions {

@@ -1,13 +1,12 @@
-import { RecordFault } from '../audit/record-decoding.ts';
-import { SigningKeyError } from '../audit/signing-key.ts';
-import { KeyFileError } from '../gateway/key-document.ts';
-import { KeptPolicyError } from '../gateway/replay/kept-policy-error.ts';
-import { PolicyError } from '../policy/policy-error.ts';
+import { RecordFault } from '../audit/record/record-decoding.ts';
+import { SigningKeyError } from '../audit/chain/signing-key.ts';
+import { KeyFileError } from '../gateway/identity/key-document.ts';
+import { KeptPolicyError } from '../gateway/replay/policy-before.ts';
+import { PolicyError } from '../policy/lines/policy-error.ts';
 import { CatalogError } from '../protocol/errors.ts';
 import { StoreError } from '../store/errors.ts';
-import { ConfigError } from './config-error.ts';
-import { ServiceError } from './service-error.ts';
-import { UsageError } from './usage-error.ts';
+import { ConfigError } from './config/config-source.ts';
+import { ServiceError, UsageError } from './output/service-error.ts';
 
 /** What a command says of an error, without its own name; with the stack where it is none of ours. */
 export function sentencesOf(error: unknown): readonly string[] {

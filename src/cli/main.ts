@@ -1,7 +1,11 @@
 #!/usr/bin/env node
-import { runCommand } from './command-line.ts';
-import { restrictUmask } from './file-modes.ts';
-import { processOutput } from './output.ts';
+import { restrictUmask } from './config/file-modes.ts';
+import { processOutput, type Output, type Run } from './output/output.ts';
+import { Command, CommanderError } from 'commander';
+import { PolicyError } from '../policy/lines/policy-error.ts';
+import { addCommands } from './command-groups.ts';
+import { sentencesOf } from './error-sentences.ts';
+import { programVersion } from './output/version.ts';
 
 restrictUmask();
 
@@ -10,3 +14,36 @@ process.stdout.on('error', () => undefined);
 process.stderr.on('error', () => undefined);
 
 process.exitCode = await runCommand(process.argv.slice(2), processOutput);
+
+/** Runs one command line (without the program's own name) and gives its exit code: 0 yes, 1 a finding, 2 a usage error. */
+export async function runCommand(words: readonly string[], output: Output): Promise<number> {
+  const run: Run = { output, code: 0 };
+  try {
+    const program = await programFor(run, words);
+    await program.parseAsync(words, { from: 'user' });
+    return run.code;
+  } catch (error) {
+    return exitCodeOf(error, run.output);
+  }
+}
+
+async function programFor(run: Run, words: readonly string[]): Promise<Command> {
+  const program = new Command('arrowgate')
+    .description('a policy-enforcing gateway for Arrow and Lance table catalogs')
+    .version(programVersion())
+    .exitOverride()
+    .configureOutput({
+      writeOut: (text) => run.output.line(text.trimEnd()),
+      writeErr: (text) => run.output.note(text.trimEnd()),
+    });
+  await addCommands(program, run, words);
+  return program;
+}
+
+function exitCodeOf(error: unknown, output: Output): number {
+  // Commander has said what was wrong, or shown the help that was asked for.
+  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
+  const isOurs = error instanceof PolicyError;
+  for (const line of sentencesOf(error)) output.note(isOurs ? line : `arrowgate: ${line}`);
+  return 2;
+}

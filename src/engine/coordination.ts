@@ -1,12 +1,11 @@
 import { join } from 'node:path';
 import type { Store } from '../store/store.ts';
-import { openIdentity, type Identity } from './catalog/identity.ts';
-import { openJournal, type Journal } from './catalog/journal.ts';
-import { OwnCommitter } from './catalog/own-committer.ts';
-import { NotedCommitter, NotedStore } from './catalog/noted-store.ts';
-import { RecentRecords } from './catalog/recent-records.ts';
-import { SettlingCommitter } from './catalog/settling-committer.ts';
-import { guardStore } from './recovery/store-guard.ts';
+import { openIdentity, OwnCommitter, type Identity } from './catalog/journal/identity.ts';
+import { openJournal, type Journal } from './catalog/journal/journal.ts';
+import { NotedCommitter, NotedStore } from './catalog/records/noted-store.ts';
+import { RecentRecords } from './catalog/records/recent-records.ts';
+import { SettlingCommitter } from './catalog/journal/settling-committer.ts';
+import { guardStore } from './upkeep/recovery/store-guard.ts';
 
 /** What every part of the engine commits to and reads from. */
 export interface Coordination {

@@ -1,22 +1,22 @@
 import { join } from 'node:path';
 import { CatalogError } from '../protocol/errors.ts';
 import type { Store } from '../store/store.ts';
-import { idPaths, readId, requireOwnStore } from './catalog/catalog-id.ts';
-import { lastInJournal } from './catalog/journal-end.ts';
-import { RecordReader } from './catalog/reader.ts';
-import { OwnStore } from './catalog/own-store.ts';
-import type { Committer } from './catalog/commit-loop.ts';
-import { Collector, type Collected, type CollectOptions } from './retention/collector.ts';
-import { DroppedTables, type DroppedTable } from './retention/dropped-tables.ts';
-import { Horizon } from './retention/horizon.ts';
-import type { RetentionParts } from './retention/parts.ts';
-import { readProcesses } from './retention/presence.ts';
-import { Running } from './retention/running.ts';
-import { readNamed } from './retention/version-walk.ts';
+import { idPaths, readId, requireOwnStore } from './catalog/records/catalog-id.ts';
+import { lastInJournal } from './catalog/journal/journal-end.ts';
+import { RecordReader } from './catalog/records/reader.ts';
+import { OwnStore } from './catalog/records/own-store.ts';
+import type { Committer } from './catalog/records/commit-loop.ts';
+import { Collector, type Collected, type CollectOptions } from './upkeep/retention/collector.ts';
+import { DroppedTables, type DroppedTable } from './upkeep/retention/dropped-tables.ts';
+import { Horizon } from './versions/leases/horizon.ts';
+import type { RetentionParts } from './upkeep/retention/parts.ts';
+import { readProcesses } from './versions/leases/presence.ts';
+import { Running } from './versions/leases/running.ts';
+import { readNamed } from './catalog/records/version-walk.ts';
 import { judgeHistory, type History, type HistoryOptions } from './rules/history.ts';
-import { MemoryBudget } from './table/memory-budget.ts';
-import { Tables } from './table/tables.ts';
-import { Verifier, type Verified, type VerifyOptions } from './verification/verifier.ts';
+import { MemoryBudget } from './format/memory/memory-budget.ts';
+import { Tables } from './versions/tables.ts';
+import { Verifier, type Verified, type VerifyOptions } from './upkeep/verification/verifier.ts';
 
 export interface ReadingOptions {
   /** The data folder. */

@@ -4,73 +4,157 @@ import type { Backend } from '../protocol/backend.ts';
 import { StoreError } from '../store/errors.ts';
 import type { VirtualTable } from '../protocol/virtual-table.ts';
 import type { Store } from '../store/store.ts';
-import type { Committer } from './catalog/commit-loop.ts';
-import { StrangeStore } from './catalog/catalog-id.ts';
+import type { Committer } from './catalog/records/commit-loop.ts';
+import { StrangeStore } from './catalog/records/catalog-id.ts';
 import { Catalog } from './catalog/catalog.ts';
-import type { Journal } from './catalog/journal.ts';
-import { JournalKeeper } from './catalog/journal-keeper.ts';
-import { CATALOG_KEY } from './catalog/keys.ts';
-import { EmbeddedBackend } from './backend.ts';
+import type { Journal } from './catalog/journal/journal.ts';
+import { JournalKeeper } from './catalog/journal/journal-keeper.ts';
+import { CATALOG_KEY } from './catalog/records/keys.ts';
+import { EmbeddedBackend } from './handlers/call/backend.ts';
 import { openCoordination } from './coordination.ts';
-import { makeFolder } from './disk.ts';
-import type { HandlerTable } from './handler.ts';
-import { catalogHandlers } from './handlers/catalog.ts';
-import { countTableRows } from './handlers/count-table-rows.ts';
-import { cloneTable } from './handlers/clone-table.ts';
-import { createTable } from './handlers/create-table.ts';
-import { analyzeQuery, explainQuery } from './handlers/explain-query.ts';
-import { deleteFromTable } from './handlers/delete-from-table.ts';
-import { deregisterTable } from './handlers/deregister-table.ts';
-import { withFreshness } from './handlers/freshness.ts';
-import { historyHandlers } from './handlers/history.ts';
-import { indexFileHandlers, indexHandlers, type Attend } from './handlers/indices.ts';
-import { insertIntoTable } from './handlers/insert-into-table.ts';
-import { mergeInsertIntoTable } from './handlers/merge-insert-into-table.ts';
+import { makeFolder } from './base/disk.ts';
+import type { HandlerTable } from './handlers/call/handler.ts';
+import {
+  catalogHandlers,
+  historyHandlers,
+  schemaHandlers,
+  tableObjectHandlers,
+  workHandlers,
+} from './handlers/tables.ts';
+import { countTableRows } from './handlers/rows/count-table-rows.ts';
+import { cloneTable } from './handlers/tables/clone-table.ts';
+import { createTable } from './handlers/tables/create-table.ts';
+import { analyzeQuery, explainQuery } from './handlers/rows/explain-query.ts';
+import { deleteFromTable, updateTable } from './handlers/rows/update-table.ts';
+import { deregisterTable, renameTable } from './handlers/tables/deregister-table.ts';
+import { withFreshness } from './handlers/call/freshness.ts';
+import { indexFileHandlers, indexHandlers, type Attend } from './handlers/jobs/indices.ts';
+import { insertIntoTable } from './handlers/rows/insert-into-table.ts';
+import { mergeInsertIntoTable } from './handlers/rows/merge-insert-into-table.ts';
 import { pastHandlers } from './handlers/past-versions.ts';
-import { queryTable } from './handlers/query-table.ts';
-import { updateTable } from './handlers/update-table.ts';
-import { renameTable } from './handlers/rename-table.ts';
-import { schemaHandlers } from './handlers/schema.ts';
-import { tableObjectHandlers } from './handlers/table-objects.ts';
-import { workHandlers } from './handlers/work.ts';
-import { JobRunner, type OnFault } from './jobs/job-runner.ts';
-import { jobWorks } from './jobs/job-works.ts';
-import { Transactions } from './jobs/transactions.ts';
-import { VersionWork } from './jobs/version-work.ts';
-import { KnownAnswers } from './known-answers.ts';
-import { LateBackend } from './late-backend.ts';
-import { LateWork } from './late-work.ts';
+import { queryTable } from './handlers/rows/table-reads.ts';
+import { JobRunner, type OnFault, type JobRunnerOptions } from './upkeep/jobs/job-runner.ts';
+import { Transactions } from './upkeep/jobs/transactions.ts';
+import { KnownAnswers, withRecall } from './handlers/call/known-answers.ts';
+import { LateBackend, LateWork } from './late-backend.ts';
 import { AnswerSweep } from './once/answer-sweep.ts';
-import { Repeats } from './once/repeats.ts';
-import { withRecall } from './recall.ts';
+import { Repeats } from './handlers/call/repeats.ts';
 import { adoptionJudge } from './rules/adoption-judge.ts';
-import { judging, noRules, type Judging } from './rules/commit-judge.ts';
-import { backfillJudge } from './rules/job-judge.ts';
-import type { RulesOptions } from './rules/rules-options.ts';
-import { Adoption, type RecordAdoption } from './managed/adoption.ts';
-import { Branches } from './table/branches.ts';
-import { RecordReader } from './catalog/reader.ts';
-import { Horizon } from './retention/horizon.ts';
-import { LeasedBackend } from './retention/leased-backend.ts';
-import type { RetentionParts } from './retention/parts.ts';
-import { Presence } from './retention/presence.ts';
-import { Running } from './retention/running.ts';
-import { readNamed } from './retention/version-walk.ts';
+import {
+  judging,
+  noRules,
+  CommitJudge,
+  type Judging,
+  type RulesOptions,
+} from './rules/commit-judge.ts';
+import { Adoption, type RecordAdoption } from './versions/managed/adoption.ts';
+import { Branches } from './versions/lines/branches.ts';
+import { RecordReader } from './catalog/records/reader.ts';
+import { Horizon } from './versions/leases/horizon.ts';
+import { LeasedBackend } from './upkeep/retention/leased-backend.ts';
+import type { RetentionParts } from './upkeep/retention/parts.ts';
+import { Presence } from './versions/leases/presence.ts';
+import { Running } from './versions/leases/running.ts';
+import { readNamed } from './catalog/records/version-walk.ts';
 import { readingsOf, type EngineReadings } from './readings.ts';
-import { FragmentReader } from './table/fragment-reader.ts';
-import type { LocationRules, TableRoots } from './table/locations.ts';
-import { MemoryBudget } from './table/memory-budget.ts';
-import { RequestMemory } from './table/request-memory.ts';
-import { ManifestStore } from './table/manifest-store.ts';
-import { TablePlaces } from './table/table-places.ts';
-import { Tables } from './table/tables.ts';
-import { Tags } from './table/tags.ts';
-import { VersionStore } from './table/version-store.ts';
+import { FragmentReader } from './query/scan/fragment-reader.ts';
+import type { LocationRules, TableRoots } from './versions/lines/locations.ts';
+import { MemoryBudget } from './format/memory/memory-budget.ts';
+import { RequestMemory } from './format/memory/request-memory.ts';
+import { ManifestStore } from './versions/lines/manifest-store.ts';
+import { TablePlaces } from './format/table-places.ts';
+import { Tables } from './versions/tables.ts';
+import { Tags } from './versions/lines/tags.ts';
+import { VersionStore } from './versions/lines/version-store.ts';
 import { Upkeep } from './upkeep.ts';
 import { withVirtualTables } from './virtual/virtual-handlers.ts';
 import { HeavyWork } from './workers/heavy-work.ts';
-import { indexerOn } from './workers/index-threads.ts';
+import { indexerOn } from './workers/thread-tasks.ts';
 import { ThreadPool } from './workers/thread-pool.ts';
+import type { Manifest } from './format/manifest.ts';
+import type { Snapshot } from './format/snapshot.ts';
+import {
+  BackgroundCompaction,
+  type CompactionParts,
+  type Line,
+} from './upkeep/jobs/background-compaction.ts';
+import { BackgroundIndexing, type IndexingParts } from './upkeep/jobs/background-indexing.ts';
+import { operations } from '../protocol/operations/operations.ts';
+import type { OperationName } from '../protocol/operations/operation-name.ts';
+import { backfill, type BackfillParts } from './upkeep/jobs/backfill.ts';
+import { versionJudge } from './rules/version-judge.ts';
+import { buildIndex, type IndexJobParts } from './upkeep/jobs/index-job.ts';
+
+/** What is done in the background about the versions that tables get: small files are merged, indices follow. */
+class VersionWork {
+  readonly compaction: BackgroundCompaction;
+  readonly #indexing: BackgroundIndexing;
+
+  constructor(parts: CompactionParts & IndexingParts) {
+    this.compaction = new BackgroundCompaction(parts);
+    this.#indexing = new BackgroundIndexing(parts);
+  }
+
+  /** Looks at a version that a table got. */
+  notice(line: Line, manifest: Manifest): void {
+    this.compaction.notice(line, manifest);
+    this.#indexing.notice(line, manifest);
+  }
+
+  /**
+   * Looks at the newest version of a table that somebody asks about. A process that ended may
+   * have left rows that no index covers, and a table that was renamed some, too.
+   */
+  attend(line: Line, snapshot: Snapshot): void {
+    this.#indexing.notice(line, snapshot);
+  }
+
+  /** Begins to work. Faults are told; nothing else is the worse for them. */
+  start(onFault: OnFault): void {
+    this.compaction.start(onFault);
+    this.#indexing.start(onFault);
+  }
+
+  /** Works no more. What is being written is given up. */
+  async stop(): Promise<void> {
+    await Promise.all([this.compaction.stop(), this.#indexing.stop()]);
+  }
+}
+
+/** What judges the version that a backfill makes. */
+function backfillJudge(
+  judging: Judging,
+  tables: Pick<Tables, 'folder' | 'snapshotOf'>,
+): NonNullable<BackfillParts['judge']> {
+  return ({ record }, place) =>
+    versionJudge(jobJudge(judging, 'AlterTableBackfillColumns', record.id), tables, {
+      ...place,
+      action: 'backfill',
+    });
+}
+
+/**
+ * What judges a commit of work that no request waits for. Who asked for it is not known any
+ * more, so that no exception counts, nor is the context of the request.
+ */
+function jobJudge(judging: Judging, operation: OperationName, id: string): CommitJudge {
+  const request = { operation: operations[operation], requestId: id, context: null };
+  const nobody = { kind: 'key', id: '' } as const;
+  const principal = { subject: '', groups: [], roles: [], credential: nobody };
+  return new CommitJudge(judging, request, { principal, decisionId: id }, judging.source().all);
+}
+
+/** What does each kind of job; files that it writes are not collected meanwhile. */
+function jobWorks(
+  parts: BackfillParts & IndexJobParts,
+  running: Running,
+): JobRunnerOptions['works'] {
+  const [filling, building] = [backfill(parts), buildIndex(parts)];
+  return {
+    backfill: (job) => running.during(() => filling(job)),
+    index: (job) => running.during(() => building(job)),
+  };
+}
 
 export interface EngineOptions {
   /** The data folder (contract section 9). */

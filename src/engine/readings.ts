@@ -1,6 +1,6 @@
-import type { BackgroundCompaction } from './jobs/background-compaction.ts';
-import type { FragmentReader } from './table/fragment-reader.ts';
-import type { MemoryBudget } from './table/memory-budget.ts';
+import type { BackgroundCompaction } from './upkeep/jobs/background-compaction.ts';
+import type { FragmentReader } from './query/scan/fragment-reader.ts';
+import type { MemoryBudget } from './format/memory/memory-budget.ts';
 import type { ThreadPool } from './workers/thread-pool.ts';
 
 /** What an engine holds and has done since its start, for those who watch it. */

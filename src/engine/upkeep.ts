@@ -2,31 +2,31 @@ import { CatalogError } from '../protocol/errors.ts';
 import type { ObjectPath } from '../protocol/identifier.ts';
 import type { Store } from '../store/store.ts';
 import type { Catalog } from './catalog/catalog.ts';
-import { decodeTable } from './catalog/records-codec.ts';
-import type { Stored, TableRecord } from './catalog/records.ts';
-import { walkTables } from './catalog/table-walk.ts';
+import { decodeTable } from './catalog/records/records-codec.ts';
+import type { Stored, TableRecord } from './format/records.ts';
+import { walkTables } from './catalog/records/table-walk.ts';
 import { compactRows, needsCompaction, type Compacted } from './change/compaction.ts';
 import { commitDerived } from './change/derived-commit.ts';
-import { Branches } from './table/branches.ts';
-import type { Chain } from './table/chain.ts';
-import type { FragmentReader } from './table/fragment-reader.ts';
-import type { Tables } from './table/tables.ts';
-import { VersionStore } from './table/version-store.ts';
+import { Branches } from './versions/lines/branches.ts';
+import type { Chain } from './format/chain.ts';
+import type { FragmentReader } from './query/scan/fragment-reader.ts';
+import type { Tables } from './versions/tables.ts';
+import { VersionStore } from './versions/lines/version-store.ts';
 import {
   acceptExternal,
   setExternalAside,
   type ExternalDecision,
   type ExternalOutcome,
-} from './managed/external-decision.ts';
-import { requireEngineTable } from './handlers/table-parts.ts';
-import { lastWritten } from './catalog/journal-reader.ts';
-import { tookEffect, type PastRequest } from './once/past-request.ts';
-import { backUp, type BackedUp, type BackupOptions } from './recovery/backup.ts';
-import { Collector } from './retention/collector.ts';
-import { DroppedTables } from './retention/dropped-tables.ts';
+} from './versions/managed/external-decision.ts';
+import { requireEngineTable } from './handlers/call/table-parts.ts';
+import { lastWritten } from './catalog/journal/journal-reader.ts';
+import { tookEffect, type PastRequest } from './once/request-digest.ts';
+import { backUp, type BackedUp, type BackupOptions } from './upkeep/recovery/backup.ts';
+import { Collector } from './upkeep/retention/collector.ts';
+import { DroppedTables } from './upkeep/retention/dropped-tables.ts';
 import { judgeHistory, type History, type HistoryOptions } from './rules/history.ts';
-import { Verifier } from './verification/verifier.ts';
-import type { RetentionParts } from './retention/parts.ts';
+import { Verifier } from './upkeep/verification/verifier.ts';
+import type { RetentionParts } from './upkeep/retention/parts.ts';
 
 export interface UpkeepParts {
   readonly store: Store;

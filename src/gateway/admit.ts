@@ -1,12 +1,43 @@
 import { CatalogError } from '../protocol/errors.ts';
-import { RequestBody } from './body.ts';
-import { checkFraming } from './framing.ts';
-import { isGone, isHttp2, isWhole, type Incoming, type Outgoing } from './message.ts';
-import type { Networks } from './networks.ts';
+import { RequestBody } from './http/body.ts';
+import { checkFraming } from './http/framing.ts';
+import { isGone, isHttp2, isWhole, type Incoming, type Outgoing } from './http/message.ts';
+import type { Networks } from './http/networks.ts';
 import { Passage } from './passage.ts';
-import { newId } from './request-id.ts';
-import { sourceAddress } from './source-address.ts';
-import type { Received } from './steps.ts';
+import type { Received } from './decision/steps.ts';
+import { randomFillSync } from 'node:crypto';
+import { isIP } from 'node:net';
+
+const ID_BYTES = 16;
+const random = Buffer.alloc(256 * ID_BYTES);
+let used = random.length;
+
+const DIGITS = Buffer.from('0123456789abcdef');
+/** The text that is being written; its dashes and its version stay. */
+const text = Buffer.from('00000000-0000-4000-8000-000000000000');
+/** Where each byte's digits stand in it. */
+const places = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34];
+const VERSION_PLACE = 14;
+const VERSION_4 = DIGITS[4]!;
+const VARIANT_BYTE = 8;
+
+/** A random UUID (RFC 9562 section 5.4). Each request needs one or two, and those of `node:crypto` are put together from pieces. */
+export function newId(): string {
+  if (used === random.length) {
+    randomFillSync(random);
+    used = 0;
+  }
+  for (let index = 0; index < ID_BYTES; index += 1) {
+    const drawn = random[used + index]!;
+    const byte = index === VARIANT_BYTE ? (drawn & 0x3f) | 0x80 : drawn;
+    const place = places[index]!;
+    text[place] = DIGITS[byte >> 4]!;
+    text[place + 1] = DIGITS[byte & 15]!;
+  }
+  text[VERSION_PLACE] = VERSION_4;
+  used += ID_BYTES;
+  return text.toString('latin1');
+}
 
 const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/;
 
@@ -72,4 +103,43 @@ function abortedWithout(response: Outgoing): AbortController {
   if (isGone(response)) end();
   else response.once('close', end);
   return controller;
+}
+
+/**
+ * Where a request comes from. What a trusted proxy writes at the end of
+ * `X-Forwarded-For` is believed, and what stands before that if it is one
+ * itself; what anyone else sends of that header is not. An entry that is no
+ * address ends the walk: then it comes from the last proxy.
+ */
+export function sourceAddress(
+  incoming: Pick<Incoming, 'headers' | 'socket'>,
+  trusted: Networks,
+): string {
+  let address = plainAddress(incoming.socket.remoteAddress ?? '');
+  if (incoming.headers['x-forwarded-for'] === undefined) return address;
+  for (const entry of forwardedFor(incoming).reverse()) {
+    if (!trusted.has(address)) return address;
+    const before = plainAddress(withoutPort(entry));
+    if (isIP(before) === 0) return address;
+    address = before;
+  }
+  return address;
+}
+
+function forwardedFor({ headers }: Pick<Incoming, 'headers'>): string[] {
+  const header = headers['x-forwarded-for'];
+  if (header === undefined) return [];
+  return (typeof header === 'string' ? header : header.join(',')).split(',').map((e) => e.trim());
+}
+
+/** An IPv4 address that came in over an IPv6 socket is written as IPv4. */
+function plainAddress(address: string): string {
+  return address.startsWith('::ffff:') ? address.slice('::ffff:'.length) : address;
+}
+
+/** Some proxies write the port too: `192.0.2.1:4711`, `[2001:db8::1]:4711`. */
+function withoutPort(entry: string): string {
+  const [, bracketed, dotted] =
+    /^(?:\[([^\]]+)\]|(\d+\.\d+\.\d+\.\d+))(?::\d+)?$/.exec(entry) ?? [];
+  return bracketed ?? dotted ?? entry;
 }

@@ -1,13 +1,13 @@
 import { hash } from 'node:crypto';
 import type { CommitSummary } from '../protocol/commit-summary.ts';
-import type { AskedRights, AuditPrincipal, AuditRecord } from '../audit/record.ts';
-import { timeOf } from '../audit/time.ts';
+import type { AskedRights, AuditPrincipal, AuditRecord } from '../audit/record/record.ts';
+import { timeOf } from '../audit/record/time.ts';
 import { canonicalPath } from '../protocol/identifier.ts';
 import { queryMode } from '../protocol/mode.ts';
 import type { Credential, Principal } from '../protocol/principal.ts';
-import { objectPath } from './known-route.ts';
+import { objectPath } from './decision/known-route.ts';
 import type { Outcome } from './outcome.ts';
-import type { Known } from './steps.ts';
+import type { Known } from './decision/steps.ts';
 
 /** In a millisecond. */
 const MICROS = 1000;

@@ -1,8 +1,8 @@
-import type { PolicySnapshot } from '../policy/snapshot.ts';
+import type { PolicySnapshot } from '../policy/decide/snapshot.ts';
 import { queryMode } from '../protocol/mode.ts';
 import { judgeRoute } from '../rules/route-judge.ts';
-import { isGzip } from './content-coding.ts';
-import type { Authorized } from './steps.ts';
+import { isGzip } from './http/content-coding.ts';
+import type { Authorized } from './decision/steps.ts';
 
 /**
  * Judges a commit by what its route and headers tell.

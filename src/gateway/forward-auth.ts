@@ -8,13 +8,13 @@ import { conclude } from './conclude.ts';
 import type { Gateway } from './gateway.ts';
 import { identify } from './identify.ts';
 import { limit } from './limit.ts';
-import { linger } from './linger.ts';
-import type { Incoming } from './message.ts';
+import { linger } from './http/linger.ts';
+import type { Incoming } from './http/message.ts';
 import { errorBody, refusal, success, type Outcome } from './outcome.ts';
 import { route } from './route.ts';
-import { send } from './send.ts';
-import type { Authorized, Known, Received } from './steps.ts';
-import { refuseUnseen } from './unseen.ts';
+import { send } from './http/send.ts';
+import type { Authorized, Known, Received } from './decision/steps.ts';
+import { refuseUnseen } from './decision/needs.ts';
 
 /** Where proxies ask, and what stands before a path that they ask about. */
 const PREFIX = '/authorize';

@@ -10,10 +10,10 @@ import { isWithin, SYSTEM } from '../protocol/database.ts';
 import type { ObjectPath } from '../protocol/identifier.ts';
 import type { Permit } from '../protocol/permit.ts';
 import { RoutedPermit } from './backends/routed-permit.ts';
-import { decoded, isGzip } from './content-coding.ts';
-import { isUnmeasured, whenGone } from './message.ts';
+import { decoded, isGzip } from './http/content-coding.ts';
+import { isUnmeasured, whenGone } from './http/message.ts';
 import { grown } from './passage.ts';
-import type { Answered, Recorded } from './steps.ts';
+import type { Answered, Recorded } from './decision/steps.ts';
 
 /**
  * Hands a request to the backend. What it answers counts once the attempt is

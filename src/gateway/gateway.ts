@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import type { PolicySnapshot } from '../policy/snapshot.ts';
+import type { PolicySnapshot } from '../policy/decide/snapshot.ts';
 import type { Backend } from '../protocol/backend.ts';
 import type { BudgetLimits } from '../protocol/budget.ts';
 import type { Databases } from '../protocol/database.ts';
@@ -8,17 +8,16 @@ import type { RemoteBackend } from './backends/remote-backend.ts';
 import type { Guarded } from './backends/remote-guard.ts';
 import type { Quota } from '../store/quota.ts';
 import type { Drain } from './drain.ts';
-import type { Identification } from './identification.ts';
-import type { KeyRing } from './key-ring.ts';
-import type { LingerLimits } from './linger.ts';
-import type { Metrics } from './metrics.ts';
-import type { Networks } from './networks.ts';
-import type { ReadinessPart } from './readiness-part.ts';
+import type { Identification } from './identity/identification.ts';
+import type { KeyRing } from './identity/key-ring.ts';
+import type { LingerLimits } from './http/linger.ts';
+import type { Metrics } from './telemetry/metrics.ts';
+import type { Networks } from './http/networks.ts';
 import type { Recorder } from './record.ts';
 import type { Scans } from './scans.ts';
 import type { Shadow } from './shadow.ts';
-import type { Tokens } from './tokens/tokens.ts';
-import type { Traces } from './traces.ts';
+import type { Tokens } from './identity/tokens.ts';
+import type { Traces } from './telemetry/traces.ts';
 
 /** Where the policy in force comes from. */
 export interface PolicySource {
@@ -64,4 +63,15 @@ export interface Gateway {
   readonly traces?: Traces;
   /** What `/readyz` looks at beside the parts that every gateway has. */
   readonly parts?: readonly ReadinessPart[];
+}
+
+/** One thing the gateway cannot do without, or can do without for a while. */
+export interface ReadinessPart {
+  readonly part: string;
+  /** What the gateway is without it. */
+  readonly without: 'degraded' | 'unavailable';
+  /** What is wrong with it; undefined when nothing is. */
+  readonly fault: () => string | undefined | Promise<string | undefined>;
+  /** What those who manage may want to know of it, though it is no fault. */
+  readonly remark?: () => string | undefined;
 }

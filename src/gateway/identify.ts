@@ -1,9 +1,9 @@
 import { DATABASE_HEADER } from '../protocol/database.ts';
 import { CatalogError } from '../protocol/errors.ts';
 import type { Principal } from '../protocol/principal.ts';
-import type { Identification } from './identification.ts';
+import type { Identification } from './identity/identification.ts';
 import { grown } from './passage.ts';
-import type { Identified, Routed } from './steps.ts';
+import type { Identified, Routed } from './decision/steps.ts';
 
 /**
  * Finds out who asks. At once where that can be, so that a request whose

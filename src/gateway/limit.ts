@@ -1,17 +1,16 @@
-import type { Limit, LimitScope } from '../policy/limit.ts';
-import type { LimitsOn } from '../policy/limit-book.ts';
-import type { PolicySnapshot } from '../policy/snapshot.ts';
+import type { Limit, LimitScope } from '../policy/settings/limit.ts';
+import type { LimitsOn } from '../policy/settings/limit-book.ts';
+import type { PolicySnapshot } from '../policy/decide/snapshot.ts';
 import { smallestOf, type BudgetLimits } from '../protocol/budget.ts';
 import { CatalogError } from '../protocol/errors.ts';
 import { StoreError } from '../store/errors.ts';
 import type { Quota, QuotaAnswer, QuotaAsk } from '../store/quota.ts';
 import type { Gateway } from './gateway.ts';
-import { objectPath } from './known-route.ts';
-import { networkOf } from './networks.ts';
+import { objectPath } from './decision/known-route.ts';
+import { networkOf } from './http/networks.ts';
 import { grown } from './passage.ts';
-import type { Identified, Limited } from './steps.ts';
-import type { LimitState } from './limit-state.ts';
-import { Throttled } from './throttled.ts';
+import type { Identified, Limited } from './decision/steps.ts';
+import { Throttled, type LimitState } from './decision/throttled.ts';
 
 /** The counters of a request: what is asked of each, and the limit that it is of. */
 interface Counted {

@@ -16,12 +16,81 @@ import {
   BasicTracerProvider,
   BatchSpanProcessor,
   ParentBasedSampler,
+  type ReadableSpan,
+  type SpanExporter,
 } from '@opentelemetry/sdk-trace-base';
-import { CountedExporter } from './counted-exporter.ts';
-import type { Incoming } from './message.ts';
+import type { Incoming } from './http/message.ts';
 import { pathOf } from './route.ts';
-import { parseTraceparent, traceparentOf } from './traceparent.ts';
-import type { Judged, RequestTrace, TracedDetails, TracedStep, Traces } from './traces.ts';
+import type {
+  Judged,
+  RequestTrace,
+  TracedDetails,
+  TracedStep,
+  Traces,
+} from './telemetry/traces.ts';
+
+/** Where a trace goes on. */
+export interface TraceParent {
+  /** 32 and 16 hexadecimal digits in lower case, not all zero. */
+  readonly traceId: string;
+  readonly spanId: string;
+  readonly sampled: boolean;
+}
+
+const SHAPE = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
+const SAMPLED = 1;
+
+/** Reads a `traceparent` header (W3C Trace Context section 3.2); undefined for one that is not valid. */
+export function parseTraceparent(text: unknown): TraceParent | undefined {
+  if (typeof text !== 'string') return undefined;
+  const [, version, traceId = '', spanId = '', flags = '', more] = SHAPE.exec(text) ?? [];
+  if (version === undefined || version === 'ff') return undefined;
+  if (version === '00' && more !== undefined) return undefined;
+  if (/^0+$/.test(traceId) || /^0+$/.test(spanId)) return undefined;
+  return { traceId, spanId, sampled: (Number.parseInt(flags, 16) & SAMPLED) === SAMPLED };
+}
+
+/** The `traceparent` of a span. */
+export function traceparentOf(span: {
+  readonly traceId: string;
+  readonly spanId: string;
+  readonly traceFlags: number;
+}): string {
+  const flags = (span.traceFlags & SAMPLED).toString(16).padStart(2, '0');
+  return `00-${span.traceId}-${span.spanId}-${flags}`;
+}
+
+type Result = Parameters<Parameters<SpanExporter['export']>[1]>[0];
+
+/** An exporter that counts what it could send and what not. */
+export class CountedExporter implements SpanExporter {
+  readonly #exporter: SpanExporter;
+  readonly #counted: (result: 'exported' | 'lost', spans: number) => void;
+
+  constructor(
+    exporter: SpanExporter,
+    counted: (result: 'exported' | 'lost', spans: number) => void,
+  ) {
+    this.#exporter = exporter;
+    this.#counted = counted;
+  }
+
+  export(spans: ReadableSpan[], done: (result: Result) => void): void {
+    this.#exporter.export(spans, (result) => {
+      const isSent: boolean = result.error === undefined;
+      this.#counted(isSent ? 'exported' : 'lost', spans.length);
+      done(result);
+    });
+  }
+
+  async forceFlush(): Promise<void> {
+    await this.#exporter.forceFlush?.();
+  }
+
+  async shutdown(): Promise<void> {
+    await this.#exporter.shutdown();
+  }
+}
 
 /** Spans that wait to be sent; what comes beyond is lost, never waited for. */
 const QUEUE = 4096;

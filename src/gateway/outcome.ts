@@ -1,18 +1,18 @@
-import type { Decision, ShadowVerdict } from '../audit/record.ts';
+import type { Decision, ShadowVerdict } from '../audit/record/record.ts';
 import type { Answer } from '../protocol/backend.ts';
 import { namedText, type Rooted } from '../protocol/database.ts';
 import { dialectOf, statusOf } from '../protocol/dialect.ts';
 import { OverBudget } from '../protocol/budget.ts';
-import { RuleRefusal } from '../rules/refusal.ts';
+import { RuleRefusal } from '../rules/commit-rule.ts';
 import { CatalogError } from '../protocol/errors.ts';
-import { isGone } from './message.ts';
+import { isGone } from './http/message.ts';
 import { BackendAway } from './backends/backend-away.ts';
-import { Denied, type SnapshotPermit } from './permit.ts';
-import { rateLimitHeaders } from './rate-limit-headers.ts';
+import { Denied, type SnapshotPermit } from './decision/permit.ts';
+import { rateLimitHeaders } from './decision/rate-limit-headers.ts';
 import { MethodRefused, pathOf } from './route.ts';
-import type { Answered, Known } from './steps.ts';
-import { TooManyFailures } from './too-many-failures.ts';
-import { Throttled } from './throttled.ts';
+import type { Answered, Known } from './decision/steps.ts';
+import { TooManyFailures } from './identity/failure-limit.ts';
+import { Throttled } from './decision/throttled.ts';
 
 /** How a request ends: what is answered, and what the audit log says of it. */
 export interface Outcome {

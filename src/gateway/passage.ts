@@ -1,7 +1,7 @@
-import type { RequestBody } from './body.ts';
-import type { Incoming, Outgoing } from './message.ts';
-import type { Answered, Received } from './steps.ts';
-import type { RequestTrace } from './traces.ts';
+import type { RequestBody } from './http/body.ts';
+import type { Incoming, Outgoing } from './http/message.ts';
+import type { Answered, Received } from './decision/steps.ts';
+import type { RequestTrace } from './telemetry/traces.ts';
 
 /** What each step after the first adds. */
 type Later = Omit<Answered, keyof Received>;

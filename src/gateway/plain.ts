@@ -1,18 +1,16 @@
 import type { Answer } from '../protocol/backend.ts';
 import { CatalogError } from '../protocol/errors.ts';
-import { openApiDocument } from '../protocol/openapi.ts';
+import { openApiDocument } from '../protocol/openapi/openapi.ts';
 import { admit } from './admit.ts';
-import { encoded } from './content-coding.ts';
+import { encoded } from './http/content-coding.ts';
 import type { Gateway } from './gateway.ts';
-import { linger } from './linger.ts';
-import { requireManage } from './may-manage.ts';
-import { METRICS_TYPE } from './metrics.ts';
+import { linger } from './http/linger.ts';
+import { requireManage, readiness } from './readiness.ts';
+import { METRICS_TYPE } from './telemetry/metrics.ts';
 import { errorBody, headersFor } from './outcome.ts';
-import { readiness } from './readiness.ts';
 import { pathOf } from './route.ts';
-import { send } from './send.ts';
-import type { Site } from './site.ts';
-import type { Received } from './steps.ts';
+import { send } from './http/send.ts';
+import type { Received } from './decision/steps.ts';
 
 type Page = (gateway: Gateway, received: Received) => Promise<Answer> | Answer;
 
@@ -105,3 +103,6 @@ function errorAnswer(status: number, error: CatalogError, received: Received): A
 function json(status: number, value: object): Answer {
   return { status, contentType: 'application/json', body: JSON.stringify(value) };
 }
+
+/** What a listener serves: everything, or health and metrics alone. */
+export type Site = 'all' | 'admin';

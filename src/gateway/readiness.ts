@@ -1,11 +1,13 @@
 import type { Answer } from '../protocol/backend.ts';
 import type { RemoteBackend } from './backends/remote-backend.ts';
-import type { Gateway } from './gateway.ts';
-import { mayManage } from './may-manage.ts';
-import type { Sample } from './metrics.ts';
-import type { ReadinessPart } from './readiness-part.ts';
+import type { Gateway, ReadinessPart } from './gateway.ts';
+import type { Sample } from './telemetry/metrics.ts';
 import type { Shadow } from './shadow.ts';
-import type { Received } from './steps.ts';
+import type { Received } from './decision/steps.ts';
+import { CatalogError } from '../protocol/errors.ts';
+import type { Principal } from '../protocol/principal.ts';
+import { SnapshotPermit } from './decision/permit.ts';
+import { circumstancesOf } from './authorize.ts';
 
 type State = 'ok' | 'degraded' | 'unavailable';
 
@@ -101,4 +103,31 @@ function worst(parts: readonly Looked[]): State {
   const states = parts.map((each) => each.status);
   if (states.includes('unavailable')) return 'unavailable';
   return states.includes('degraded') ? 'degraded' : 'ok';
+}
+
+/** Whether a request carries a credential with the right to manage everything. */
+async function mayManage(gateway: Gateway, received: Received): Promise<boolean> {
+  try {
+    return manages(gateway, received, await gateway.identification.principalOf(received));
+  } catch (error) {
+    if (error instanceof CatalogError) return false;
+    throw error;
+  }
+}
+
+/** @throws CatalogError Unauthenticated, as `Identification.principalOf` does; PermissionDenied */
+export async function requireManage(gateway: Gateway, received: Received): Promise<void> {
+  const principal = await gateway.identification.principalOf(received);
+  if (manages(gateway, received, principal)) return;
+  throw new CatalogError('PermissionDenied', `${principal.subject} may not manage the gateway`);
+}
+
+function manages(gateway: Gateway, received: Received, principal: Principal): boolean {
+  const policy = gateway.policy.current();
+  return new SnapshotPermit(
+    policy,
+    principal,
+    received.decisionId,
+    circumstancesOf(received),
+  ).holds('manage', []);
 }

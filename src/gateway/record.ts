@@ -1,12 +1,11 @@
 import type { Logger } from 'pino';
-import type { AuditRecord } from '../audit/record.ts';
+import type { AuditRecord } from '../audit/record/record.ts';
 import type { AuditLog } from '../audit/writer.ts';
 import { CatalogError } from '../protocol/errors.ts';
-import { Attempt } from './attempt.ts';
+import { Attempt, type Authorized, type Known, type Recorded } from './decision/steps.ts';
 import { attemptRecord, backendOf, outcomeRecord, type RecordOptions } from './audit-record.ts';
 import type { Outcome } from './outcome.ts';
 import { grown } from './passage.ts';
-import type { Authorized, Known, Recorded } from './steps.ts';
 
 export interface RecorderOptions extends RecordOptions {
   readonly audit: AuditLog;

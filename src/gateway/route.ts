@@ -1,14 +1,36 @@
-import { BoundedCache } from '../policy/bounded-cache.ts';
+import { BoundedCache } from '../policy/lines/bounded-cache.ts';
 import { contextOf } from '../protocol/context.ts';
 import { rootOf, type Databases } from '../protocol/database.ts';
 import { saysLanceDb } from '../protocol/dialect.ts';
 import { CatalogError } from '../protocol/errors.ts';
 import { canonicalPath, type ObjectPath } from '../protocol/identifier.ts';
 import { matchRoute, withRoot, type RouteMatch } from '../protocol/route.ts';
-import { unsupportedBy } from '../protocol/unsupported-route.ts';
-import { KnownRoute } from './known-route.ts';
+import { KnownRoute } from './decision/known-route.ts';
 import { grown } from './passage.ts';
-import type { Received, Routed } from './steps.ts';
+import type { Received, Routed } from './decision/steps.ts';
+
+/** Routes that clients of LanceDB call and that no operation here serves, by what they are about. */
+const families: readonly (readonly [what: string, path: RegExp])[] = [
+  ['views', /^\/v1\/(view\/[^/]+\/[a-z_]+|namespace\/[^/]+\/view\/list)$/],
+  ['secrets', /^\/v1\/(secret\/[^/]+\/[a-z_]+|namespace\/[^/]+\/secret\/list)$/],
+  ['functions', /^\/v1\/(function\/[^/]+\/[a-z_]+|namespace\/[^/]+\/function\/list)$/],
+  ['errors of functions', /^\/v1\/table\/[^/]+\/errors$/],
+  [
+    'materialized views',
+    /^\/v1\/(materialized_view\/[^/]+\/[a-z_]+|namespace\/[^/]+\/materialized_view\/list)$/,
+  ],
+  ['pauses of jobs', /^\/v1\/jobs\/(pause|resume)$/],
+];
+
+/**
+ * What a path of a LanceDB client is about that this service does not support; undefined for a
+ * path of no such client.
+ * @param path Without its query.
+ */
+export function unsupportedBy(path: string): string | undefined {
+  const plain = path.length > 1 ? path.replace(/\/$/, '') : path;
+  return families.find(([, pattern]) => pattern.test(plain))?.[0];
+}
 
 /** A path that exists, but not with this method (RFC 9110 section 15.5.6). */
 export class MethodRefused extends CatalogError {

@@ -1,8 +1,7 @@
-import type { OperationName } from '../protocol/operation-name.ts';
-import type { NamedLimit } from './limit-state.ts';
+import type { OperationName } from '../protocol/operations/operation-name.ts';
+import { Throttled, type NamedLimit } from './decision/throttled.ts';
 import { grown } from './passage.ts';
-import type { Limited } from './steps.ts';
-import { Throttled } from './throttled.ts';
+import type { Limited } from './decision/steps.ts';
 
 /** The operations that read rows for as long as there are some. */
 const SCANS: ReadonlySet<OperationName> = new Set<OperationName>([

@@ -1,17 +1,42 @@
 import { once, type EventEmitter } from 'node:events';
-import type { Http2ServerResponse } from 'node:http2';
+import { constants, type Http2ServerResponse } from 'node:http2';
 import type { AddressInfo, Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Certificate } from './certificate.ts';
+import type { Certificate } from './http/certificate.ts';
 import { refuseBytes, refuseTunnel } from './client-error.ts';
-import { Connections } from './connections.ts';
-import { ControlTraffic, noteRequest } from './control-traffic.ts';
+import { Connections } from './http/connections.ts';
+import { ControlTraffic, noteRequest } from './http/control-traffic.ts';
 import { exchange } from './exchange.ts';
 import type { Gateway } from './gateway.ts';
-import { follow, isSecure, makeServer, type HttpServer, type Limits } from './http-server.ts';
-import { isHttp2, type Incoming, type Outgoing } from './message.ts';
-import type { Site } from './site.ts';
-import { isTooLarge, limitStill, refuseHeaders } from './stream-limits.ts';
+import { follow, isSecure, makeServer, type HttpServer, type Limits } from './http/http-server.ts';
+import { isHttp2, type Incoming, type Outgoing } from './http/message.ts';
+import type { Site } from './plain.ts';
+import { randomUUID } from 'node:crypto';
+import { CatalogError } from '../protocol/errors.ts';
+import { errorBody } from './outcome.ts';
+
+/** What HTTP/2 counts for a header beside its name and value (RFC 9113 section 6.5.2). */
+const ENTRY_BYTES = 32;
+const TOO_LARGE = 431;
+
+/** Whether headers are larger than a limit. Over HTTP/1 the parser counts. */
+function isTooLarge(raw: readonly string[], limit: number): boolean {
+  const texts = raw.reduce((sum, text) => sum + text.length, 0);
+  return texts + (raw.length / 2) * ENTRY_BYTES > limit;
+}
+
+/** Answers a stream whose headers are too large, as the parser of HTTP/1 has it answered. */
+function refuseHeaders(response: Http2ServerResponse): void {
+  const requestId = randomUUID();
+  const error = new CatalogError('InvalidInput', 'the headers are too large');
+  response.writeHead(TOO_LARGE, { 'content-type': 'application/json', 'x-request-id': requestId });
+  response.end(errorBody(error, requestId));
+}
+
+/** Ends a stream on which nothing moves for so long. */
+function limitStill({ stream }: Http2ServerResponse, milliseconds: number): void {
+  stream.setTimeout(milliseconds, () => stream.close(constants.NGHTTP2_CANCEL));
+}
 
 const SWEEP_MILLIS = 50;
 /** A client that still sends although it was answered can hold up a stop for so long. */

@@ -1,11 +1,63 @@
 import type { Logger } from 'pino';
-import type { ShadowVerdict } from '../audit/record.ts';
-import type { Circumstances } from '../policy/circumstances.ts';
+import { allowedByPolicy, type ShadowVerdict, type Decision } from '../audit/record/record.ts';
+import type { Circumstances } from '../policy/conditions/circumstances.ts';
 import type { ShadowSource } from '../policy/shadow-policy.ts';
 import type { Principal } from '../protocol/principal.ts';
 import type { Outcome } from './outcome.ts';
-import { SnapshotPermit } from './permit.ts';
-import { Trial } from './trial.ts';
+import { SnapshotPermit, judgeNeed, type PolicyTrial } from './decision/permit.ts';
+import type { ObjectPath } from '../protocol/identifier.ts';
+import type { Action } from '../protocol/operations/operation.ts';
+import type { Need } from './decision/known-route.ts';
+
+/** What a policy that is only tried out would have decided about one request. */
+class Trial implements PolicyTrial {
+  readonly #permit: SnapshotPermit;
+  readonly #failed: (error: unknown) => void;
+  /** The first verdict; that of the refusal, once there is one. Undefined while nothing was judged. */
+  #found: { readonly allowed: boolean; readonly rule: string | null } | undefined;
+  #broken = false;
+
+  /** @param permit Of the policy that is tried out. */
+  constructor(permit: SnapshotPermit, failed: (error: unknown) => void) {
+    this.#permit = permit;
+    this.#failed = failed;
+  }
+
+  /** Judges what the route shows. */
+  judge(needs: readonly Need[]): void {
+    for (const need of needs) {
+      this.#add(() => {
+        const { enough, rule } = judgeNeed(need, this.#permit);
+        return { allowed: enough, rule };
+      });
+    }
+  }
+
+  ask(action: Action, object: ObjectPath, branch?: string): void {
+    this.#add(() => this.#permit.verdict(action, object, branch));
+  }
+
+  difference(decided: Decision): ShadowVerdict | null {
+    if (this.#found === undefined || this.#broken) return null;
+    if (!allowedByPolicy(decided) && decided !== 'deny') return null;
+    const { allowed, rule } = this.#found;
+    const decision = allowed ? 'allow' : 'deny';
+    if (allowed === allowedByPolicy(decided)) return null;
+    return { decision, rule, policy_digest: this.#permit.policyDigest };
+  }
+
+  /** Whatever goes wrong here must not reach the request. */
+  #add(judged: () => { readonly allowed: boolean; readonly rule: string | null }): void {
+    if (this.#broken || this.#found?.allowed === false) return;
+    try {
+      const { allowed, rule } = judged();
+      if (this.#found === undefined || !allowed) this.#found = { allowed, rule };
+    } catch (error) {
+      this.#broken = true;
+      this.#failed(error);
+    }
+  }
+}
 
 /** A difference of one kind is logged at most so often. */
 const PAUSE_MILLIS = 60_000;

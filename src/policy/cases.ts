@@ -1,11 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { LineCounter, parseDocument } from 'yaml';
-import { CaseReader } from './case-reader.ts';
-import { CASES_FILE } from './policy-case.ts';
-import type { PolicyCase } from './policy-case.ts';
-import { PolicyError } from './policy-error.ts';
-import type { Finding } from './policy-error.ts';
-import type { PolicySnapshot } from './snapshot.ts';
+import { CaseReader, CASES_FILE, type PolicyCase } from './settings/case-reader.ts';
+import { PolicyError, type Finding } from './lines/policy-error.ts';
+import type { PolicySnapshot } from './decide/snapshot.ts';
 
 /** How many cases are read or decided before other work gets its turn. */
 const TURN = 100;

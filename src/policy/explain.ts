@@ -1,19 +1,14 @@
-import { canonicalPath } from '../protocol/identifier.ts';
-import type { ObjectPath } from '../protocol/identifier.ts';
-import type { Action } from '../protocol/operation.ts';
+import { canonicalPath, type ObjectPath } from '../protocol/identifier.ts';
+import type { Action } from '../protocol/operations/operation.ts';
 import type { Principal } from '../protocol/principal.ts';
-import { noCircumstances } from './circumstances.ts';
-import type { Circumstances } from './circumstances.ts';
-import { failedTerms } from './condition.ts';
+import { noCircumstances, type Circumstances } from './conditions/circumstances.ts';
+import { failedTerms } from './conditions/condition.ts';
 import type { LoadedPolicy } from './load.ts';
-import { ANY, formatPattern, patternMatches } from './pattern.ts';
-import type { Pattern } from './pattern.ts';
-import { ruleName } from './policy-line.ts';
-import type { PolicyLine } from './policy-line.ts';
-import { rightsOf } from './rights.ts';
-import { RoleGraph } from './role-graph.ts';
-import type { Verdict } from './snapshot.ts';
-import { EVERYONE } from './subject.ts';
+import { ANY, formatPattern, patternMatches, EVERYONE, type Pattern } from './lines/pattern.ts';
+import { ruleName, type PolicyLine } from './lines/policy-line.ts';
+import { rightsOf } from './lines/rights.ts';
+import { RoleGraph } from './lines/role-graph.ts';
+import type { Verdict } from './decide/snapshot.ts';
 
 /** A verdict, and what would have to be different for another one. */
 export interface Explanation {

@@ -1,9 +1,9 @@
 import { parse } from 'yaml';
-import type { CsvLine } from './csv.ts';
-import type { PolicyModel } from './model.ts';
+import type { CsvLine } from './lines/csv.ts';
+import type { PolicyModel } from './lines/model.ts';
 import type { PolicyTexts } from './policy-folder.ts';
-import type { RoleLine } from './policy-line.ts';
-import { RoleGraph } from './role-graph.ts';
+import type { RoleLine } from './lines/policy-line.ts';
+import { RoleGraph } from './lines/role-graph.ts';
 
 /**
  * What of a policy keeps something out: deny lines, the memberships by which they and the limits

@@ -1,32 +1,31 @@
 import { createHash } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { CommitBook } from './commit-book.ts';
-import { parseCommits, type WrittenRule } from './commits.ts';
-import { CompiledSnapshot } from './compiled-snapshot.ts';
-import { loadEnforcer } from './casbin-enforcer.ts';
-import type { LoadedEnforcer } from './casbin-enforcer.ts';
+import { CommitBook } from './settings/commit-book.ts';
+import { parseCommits, type WrittenRule } from './settings/commits.ts';
+import { CompiledSnapshot } from './decide/compiled-snapshot.ts';
+import { loadEnforcer, type LoadedEnforcer } from './decide/casbin-enforcer.ts';
 import { readCases, refuseFailedCases } from './cases.ts';
-import { checkLines } from './check-lines.ts';
-import type { CheckedLines } from './check-lines.ts';
-import { parseCsv } from './csv.ts';
-import type { CsvLine, CsvResult } from './csv.ts';
-import { ForeignSnapshot } from './foreign-snapshot.ts';
-import type { Issuer } from './issuer.ts';
+import { checkLines, type CheckedLines } from './lines/check-lines.ts';
+import { parseCsv, type CsvLine, type CsvResult } from './lines/csv.ts';
+import { ForeignSnapshot } from './decide/foreign-snapshot.ts';
+import type { Issuer } from './settings/issuer.ts';
 import { guardsOf, type Guards } from './guards.ts';
-import { loadIssuers } from './issuers.ts';
-import { LimitBook } from './limit-book.ts';
-import { parseLimits } from './limits.ts';
-import { parseModel } from './model.ts';
-import type { PolicyModel } from './model.ts';
-import { type PolicyCase } from './policy-case.ts';
-import { digestOf, readPolicyFolder, sealedFiles } from './policy-folder.ts';
-import type { PolicyFolder, PolicyTexts } from './policy-folder.ts';
-import { PolicyError } from './policy-error.ts';
-import type { Finding } from './policy-error.ts';
-import { MODEL_FILE, POLICY_FILE } from './policy-line.ts';
-import type { PolicyLine, RoleLine } from './policy-line.ts';
+import { loadIssuers } from './settings/issuers.ts';
+import { LimitBook } from './settings/limit-book.ts';
+import { parseLimits } from './settings/limits.ts';
+import { parseModel, type PolicyModel } from './lines/model.ts';
+import type { PolicyCase } from './settings/case-reader.ts';
+import {
+  digestOf,
+  readPolicyFolder,
+  sealedFiles,
+  type PolicyFolder,
+  type PolicyTexts,
+} from './policy-folder.ts';
+import { PolicyError, type Finding } from './lines/policy-error.ts';
+import { MODEL_FILE, POLICY_FILE, type PolicyLine, type RoleLine } from './lines/policy-line.ts';
 import { sealFindings } from './seal.ts';
-import type { PolicySnapshot } from './snapshot.ts';
+import type { PolicySnapshot } from './decide/snapshot.ts';
 
 /** A policy with the lines it was made of, for those who explain it. */
 export interface LoadedPolicy {

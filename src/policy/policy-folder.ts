@@ -3,11 +3,11 @@ import { readFile, readdir, realpath, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { COMMITS_FILE } from '../rules/commit-rule.ts';
-import { ISSUERS_FILE } from './issuers.ts';
-import { LIMITS_FILE } from './limit.ts';
-import { CASES_FILE } from './policy-case.ts';
-import { PolicyError } from './policy-error.ts';
-import { MODEL_FILE, POLICY_FILE } from './policy-line.ts';
+import { ISSUERS_FILE } from './settings/issuers.ts';
+import { LIMITS_FILE } from './settings/limit.ts';
+import { CASES_FILE } from './settings/case-reader.ts';
+import { PolicyError } from './lines/policy-error.ts';
+import { MODEL_FILE, POLICY_FILE } from './lines/policy-line.ts';
 import { SEAL_FILE } from './seal.ts';
 
 /** The texts of a policy, all as they stood at one moment. */

@@ -1,16 +1,14 @@
 import { canonicalPath, type ObjectPath } from '../protocol/identifier.ts';
-import { operations } from '../protocol/operations.ts';
-import { checkColumns } from '../rules/check-text.ts';
-import { COMMITS_FILE } from '../rules/commit-rule.ts';
-import type { WrittenRule } from './commits.ts';
+import { operations } from '../protocol/operations/operations.ts';
+import { checkColumns, COMMITS_FILE } from '../rules/commit-rule.ts';
+import type { WrittenRule } from './settings/commits.ts';
 import type { LoadedPolicy } from './load.ts';
 import { nearestName } from './nearest.ts';
-import { ANY, formatPattern, patternMatches, type Pattern } from './pattern.ts';
-import type { Finding } from './policy-error.ts';
-import { POLICY_FILE, ruleName, type PolicyLine } from './policy-line.ts';
-import { rightsOf } from './rights.ts';
-import { RoleGraph } from './role-graph.ts';
-import { EVERYONE } from './subject.ts';
+import { ANY, formatPattern, patternMatches, EVERYONE, type Pattern } from './lines/pattern.ts';
+import type { Finding } from './lines/policy-error.ts';
+import { POLICY_FILE, ruleName, type PolicyLine } from './lines/policy-line.ts';
+import { rightsOf } from './lines/rights.ts';
+import { RoleGraph } from './lines/role-graph.ts';
 
 /** What exists, for checks that compare a policy with it. */
 export interface KnownObjects {

@@ -1,5 +1,5 @@
 import type { Principal } from '../protocol/principal.ts';
-import { ruleName, type RoleLine } from './policy-line.ts';
+import { ruleName, type RoleLine } from './lines/policy-line.ts';
 
 /** A role or group that a principal has, and everything that gives it. */
 export interface RoleSource {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Finding } from './policy-error.ts';
+import type { Finding } from './lines/policy-error.ts';
 
 /** The digest file of a policy folder: `sha256sum` writes and checks the same lines. */
 export const SEAL_FILE = 'policy.sha256';

@@ -2,7 +2,7 @@ import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { loadForService, type KeepTexts, type LoadedPolicy } from './load.ts';
 import { PolicyFollower } from './policy-follower.ts';
-import type { PolicySnapshot } from './snapshot.ts';
+import type { PolicySnapshot } from './decide/snapshot.ts';
 import { watchStill } from './still-folder.ts';
 import { refusalOf } from './watch.ts';
 

@@ -1,11 +1,11 @@
 import { encodeSegment } from '../protocol/identifier.ts';
 import { COMMITS_FILE } from '../rules/commit-rule.ts';
-import { LIMITS_FILE } from './limit.ts';
+import { LIMITS_FILE } from './settings/limit.ts';
 import type { FolderPolicy } from './load.ts';
 import { nearestName } from './nearest.ts';
-import type { Finding } from './policy-error.ts';
-import { POLICY_FILE } from './policy-line.ts';
-import { EVERYONE } from './subject.ts';
+import type { Finding } from './lines/policy-error.ts';
+import { POLICY_FILE } from './lines/policy-line.ts';
+import { EVERYONE } from './lines/pattern.ts';
 
 /** Who may come beside those that the policy itself names. */
 export interface Callers {

@@ -1,7 +1,7 @@
 import type { LoadedPolicy, LoadOptions } from './load.ts';
-import { PolicyError } from './policy-error.ts';
+import { PolicyError } from './lines/policy-error.ts';
 import { PolicyFollower } from './policy-follower.ts';
-import type { PolicySnapshot } from './snapshot.ts';
+import type { PolicySnapshot } from './decide/snapshot.ts';
 import { watchStill } from './still-folder.ts';
 
 /** The policy in force, kept up with its folder. */

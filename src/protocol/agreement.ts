@@ -4,8 +4,8 @@ import { namedPath } from './database.ts';
 import { CatalogError } from './errors.ts';
 import { isJsonObject, type JsonValue } from './json.ts';
 import { normalMode } from './mode.ts';
-import type { OperationName } from './operation-name.ts';
-import { namesObject } from './operations.ts';
+import type { OperationName } from './operations/operation-name.ts';
+import { namesObject } from './operations/operations.ts';
 import { kindOf, queryParameters, readParameter } from './query-parameter.ts';
 
 /** What the route and the query of a request say. */

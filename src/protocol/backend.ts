@@ -3,7 +3,7 @@ import type { RequestBudget } from './budget.ts';
 import type { CommitSummary } from './commit-summary.ts';
 import type { Dialect } from './dialect.ts';
 import type { ObjectPath } from './identifier.ts';
-import type { Operation } from './operation.ts';
+import type { Operation } from './operations/operation.ts';
 import type { Permit } from './permit.ts';
 
 /** A request whose route and headers are understood and allowed; its body is untouched. */

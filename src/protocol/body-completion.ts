@@ -1,7 +1,7 @@
 import type { AgreementInput } from './agreement.ts';
 import { namedPath } from './database.ts';
 import { isJsonObject, type JsonValue } from './json.ts';
-import type { OperationName } from './operation-name.ts';
+import type { OperationName } from './operations/operation-name.ts';
 import { readParameter } from './query-parameter.ts';
 
 type Body = Record<string, JsonValue>;

@@ -1,6 +1,6 @@
-import type { Action, Operation } from './operation.ts';
-import { expandAction, operations } from './operations.ts';
-import type { OperationName } from './operation-name.ts';
+import type { Action, Operation } from './operations/operation.ts';
+import { expandAction, operations } from './operations/operations.ts';
+import type { OperationName } from './operations/operation-name.ts';
 
 /** The branch that a request is about when it names none. */
 export const MAIN_BRANCH = 'main';

@@ -1,6 +1,22 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { CatalogError } from './errors.ts';
-import { headerText } from './header-text.ts';
+
+/** What is the same in both. */
+const ASCII = /^[\x20-\x7e]*$/;
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+/**
+ * The text of a header's value. Node reads its bytes as Latin-1; clients that
+ * send more than ASCII send UTF-8. Bytes that are not UTF-8 stay Latin-1.
+ */
+export function headerText(value: string): string {
+  if (ASCII.test(value)) return value;
+  try {
+    return utf8.decode(Buffer.from(value, 'latin1'));
+  } catch {
+    return value;
+  }
+}
 
 /** Prefixes of the headers that carry a request's context. */
 export const CONTEXT_PREFIXES = ['x-service-ctx-', 'x-lance-ctx-'] as const;

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { CatalogError } from './errors.ts';
 import { canonicalPath, checkPath, joinIdentifier, type ObjectPath } from './identifier.ts';
-import { decodePercent } from './percent.ts';
+import { decodePercent } from './query.ts';
 
 /** The header that names a database, and the one that names a namespace below it. */
 export const DATABASE_HEADER = 'x-lancedb-database';

@@ -1,5 +1,5 @@
 import type { ErrorRow } from './errors.ts';
-import type { OperationName } from './operation-name.ts';
+import type { OperationName } from './operations/operation-name.ts';
 
 /**
  * Who is speaking: the LanceDB remote client, or a client of the namespace

@@ -1,5 +1,5 @@
 import { CatalogError } from './errors.ts';
-import type { Operation } from './operation.ts';
+import type { Operation } from './operations/operation.ts';
 
 /** Modes of several words. Clients spell them with and without the underscore. */
 const severalWords: ReadonlyMap<string, string> = new Map([['existok', 'exist_ok']]);

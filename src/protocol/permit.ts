@@ -1,4 +1,4 @@
-import type { Action } from './operation.ts';
+import type { Action } from './operations/operation.ts';
 import type { ObjectPath } from './identifier.ts';
 import type { Principal } from './principal.ts';
 

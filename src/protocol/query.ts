@@ -1,7 +1,6 @@
 import { CatalogError } from './errors.ts';
 import { choiceOf } from './mode.ts';
-import type { Operation } from './operation.ts';
-import { decodeForm } from './percent.ts';
+import type { Operation } from './operations/operation.ts';
 import { kindOf, readParameter } from './query-parameter.ts';
 
 /** The parameters of a query by their names, decoded, in the order in which they came. */
@@ -64,4 +63,23 @@ function checkParameter(
     if (kindOf(name) === 'choice') choiceOf(operation, name, value);
     else readParameter(name, value);
   }
+}
+
+/**
+ * A part of a request target, percent-decoded once (RFC 3986).
+ * @throws CatalogError InvalidInput for a broken escape, or bytes that are not UTF-8.
+ */
+export function decodePercent(text: string): string {
+  if (!text.includes('%')) return text;
+  try {
+    return decodeURIComponent(text);
+  } catch (error) {
+    if (!(error instanceof URIError)) throw error;
+    throw new CatalogError('InvalidInput', `${JSON.stringify(text)} is not valid percent-encoding`);
+  }
+}
+
+/** The same where `+` stands for a space, as in a form (`application/x-www-form-urlencoded`). */
+export function decodeForm(text: string): string {
+  return decodePercent(text.replaceAll('+', ' '));
 }

@@ -2,12 +2,11 @@ import { dialectOf, type Dialect } from './dialect.ts';
 import { rootedPath } from './database.ts';
 import { CatalogError } from './errors.ts';
 import { checkPath, type ObjectPath } from './identifier.ts';
-import type { Operation } from './operation.ts';
-import { namesObject } from './operations.ts';
-import { decodeForm, decodePercent } from './percent.ts';
+import type { Operation } from './operations/operation.ts';
+import { namesObject } from './operations/operations.ts';
+import { decodeForm, decodePercent, parseQuery, queryOf, type Query } from './query.ts';
 import { MAX_DELIMITER_BYTES } from './query-parameter.ts';
-import { parseQuery, queryOf, type Query } from './query.ts';
-import { findRoute, type RouteEnd } from './route-tree.ts';
+import { findRoute, type RouteEnd } from './operations/route-tree.ts';
 
 /** The delimiter of identifiers when the query names none. */
 const DEFAULT_DELIMITER = '$';

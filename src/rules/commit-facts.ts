@@ -1,7 +1,7 @@
 import type { ObjectPath } from '../protocol/identifier.ts';
-import type { OperationName } from '../protocol/operation-name.ts';
-import type { Action } from '../protocol/operation.ts';
-import type { PlainType } from './commit-rule.ts';
+import type { OperationName } from '../protocol/operations/operation-name.ts';
+import type { Action } from '../protocol/operations/operation.ts';
+import type { PlainType, CommitRule } from './commit-rule.ts';
 
 /** A column of a table. */
 export interface ColumnFacts {
@@ -106,4 +106,34 @@ export interface CommitFacts {
   readonly now: number;
   /** Keys of the request's context, in lower case; null where nobody knows any more. */
   readonly context: ReadonlyMap<string, string> | null;
+}
+
+/** What says which rules a commit is judged by. */
+type Scope = Pick<CommitFacts, 'table' | 'operation' | 'classes'>;
+
+/**
+ * The rules that a commit is judged by: those that cover its table and are about the
+ * operation, or about what a Lance commit turns out to be.
+ * @param unless A path whose rules have had their say.
+ */
+export function rulesOn(
+  rules: readonly CommitRule[],
+  scope: Scope,
+  unless?: ObjectPath,
+): readonly CommitRule[] {
+  return rules.filter(
+    (rule) =>
+      rule.covers(scope.table) &&
+      !(unless !== undefined && rule.covers(unless)) &&
+      concerns(rule, scope),
+  );
+}
+
+function concerns(
+  { actions }: Pick<CommitRule, 'actions'>,
+  { operation, classes }: Scope,
+): boolean {
+  if (actions === null || actions.has(operation)) return true;
+  for (const action of classes) if (actions.has(action)) return true;
+  return false;
 }

@@ -1,6 +1,24 @@
-import type { ObjectPath } from '../protocol/identifier.ts';
-import type { Action } from '../protocol/operation.ts';
-import type { Freeze } from './freeze.ts';
+import { canonicalPath, type ObjectPath } from '../protocol/identifier.ts';
+import type { Action } from '../protocol/operations/operation.ts';
+import type { Freeze } from './zone-clock.ts';
+import { CatalogError } from '../protocol/errors.ts';
+import { SqlError } from '../sql/values/errors.ts';
+import { parseExpression } from '../sql/parse.ts';
+
+/** A commit that a rule does not let in: names rule, table and the first thing that is wrong. */
+export class RuleRefusal extends CatalogError {
+  /** Where the rule stands, as `commits.yaml:12`. */
+  readonly rule: string;
+
+  constructor(rule: Pick<CommitRule, 'name' | 'line'>, table: ObjectPath, fault: string) {
+    super(
+      'TableSchemaValidationError',
+      `the commit rule ${rule.name} refuses this of ${canonicalPath(table)}: ${fault}`,
+    );
+    this.name = 'RuleRefusal';
+    this.rule = `${COMMITS_FILE}:${rule.line}`;
+  }
+}
 
 /** The file of the commit rules. */
 export const COMMITS_FILE = 'commits.yaml';
@@ -82,4 +100,32 @@ export interface RuleSet {
   /** Another one once any rule is. */
   readonly digest: string;
   readonly rules: readonly CommitRule[];
+}
+
+/** What is wrong with the SQL of a check, whatever table it will be about; undefined if nothing is. */
+export function checkFault(text: string): string | undefined {
+  try {
+    parseExpression(text);
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof SqlError)) throw error;
+    return `the check cannot be read: ${error.message}`;
+  }
+}
+
+/** The columns that the SQL of a check names, each once, as they are written. @throws SqlError */
+export function checkColumns(text: string): readonly string[] {
+  const found = new Set<string>();
+  collect(parseExpression(text), found);
+  return [...found];
+}
+
+function collect(node: unknown, found: Set<string>): void {
+  if (typeof node !== 'object' || node === null) return;
+  if (isColumn(node)) found.add(node.path[0].text);
+  for (const value of Object.values(node)) collect(value, found);
+}
+
+function isColumn(node: object): node is { readonly path: readonly [{ readonly text: string }] } {
+  return 'kind' in node && node.kind === 'column' && 'path' in node;
 }

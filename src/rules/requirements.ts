@@ -1,7 +1,7 @@
 import { canonicalPath } from '../protocol/identifier.ts';
 import type { CommitAction, CommitFacts } from './commit-facts.ts';
 import type { CommitRule, RequirementName, Requirements } from './commit-rule.ts';
-import { isFrozen } from './freeze.ts';
+import { isFrozen } from './zone-clock.ts';
 import { columnsFault, schemaJudges } from './schema-requirement.ts';
 import { touchedFragments } from './table-change.ts';
 

@@ -1,10 +1,8 @@
 import type { ObjectPath } from '../protocol/identifier.ts';
-import type { Action, Operation } from '../protocol/operation.ts';
-import type { CommitAction, CommitFacts } from './commit-facts.ts';
-import type { CommitRule, RequirementName, RuleSet } from './commit-rule.ts';
-import { RuleRefusal } from './refusal.ts';
+import type { Action, Operation } from '../protocol/operations/operation.ts';
+import { rulesOn, type CommitAction, type CommitFacts } from './commit-facts.ts';
+import { RuleRefusal, type CommitRule, type RequirementName, type RuleSet } from './commit-rule.ts';
 import { brokenBy } from './requirements.ts';
-import { rulesOn } from './rule-scope.ts';
 
 /** What route and headers tell of a commit. */
 export interface CommitRoute {

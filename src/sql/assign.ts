@@ -1,18 +1,17 @@
 import { DataType, type DataType as DataTypeClass } from 'apache-arrow';
 import { bindExpression } from './bind.ts';
-import type { Bound, BoundExpression, Kernel } from './bound.ts';
-import { canCast } from './cast.ts';
-import { SqlError } from './errors.ts';
-import { evaluateNode } from './evaluate-node.ts';
-import type { Expression } from './expression.ts';
-import { constantFrame } from './frame.ts';
-import { metered } from './meter.ts';
-import { literalAs } from './literals.ts';
-import { call } from './node.ts';
-import { castExactly } from './round-trip.ts';
-import { sameType } from './same-type.ts';
-import type { Scope } from './scope.ts';
-import type { Family } from './types.ts';
+import type { Bound, BoundExpression, Kernel } from './evaluate/bound.ts';
+import { canCast } from './cast/cast.ts';
+import { SqlError } from './values/errors.ts';
+import { evaluateNode } from './evaluate/evaluate-node.ts';
+import type { Expression } from './values/expression.ts';
+import { constantFrame } from './evaluate/frame.ts';
+import { metered } from './values/meter.ts';
+import { literalAs } from './cast/literals.ts';
+import { call } from './evaluate/node.ts';
+import { castExactly } from './cast/round-trip.ts';
+import { sameType } from './values/same-type.ts';
+import type { Scope } from './bind/scope.ts';
 import {
   elementType,
   familyOf,
@@ -21,8 +20,9 @@ import {
   mapTypes,
   plainType,
   typeName,
-} from './types.ts';
-import { checkClocks } from './zone-clock.ts';
+  type Family,
+} from './values/types.ts';
+import { checkClocks } from './values/zone-clock.ts';
 
 /** A number does not become a moment, nor a moment a number, without being asked to. */
 const kinds: readonly ReadonlySet<Family>[] = [

@@ -1,28 +1,39 @@
 import type { DataType } from 'apache-arrow';
-import { bindArithmetic, bindNegation } from './bind-arithmetic.ts';
-import { bindBetween, bindComparison, bindIn } from './bind-comparison.ts';
-import type { Bound, BoundExpression } from './bound.ts';
-import { boolType } from './bound.ts';
-import { bindCastTo } from './bind-cast.ts';
-import { coerce, commonType } from './coerce.ts';
-import { isStored, storedType } from './stored.ts';
-import { bindConcatenation } from './concatenate.ts';
-import { bindElement, bindField, bindList } from './element.ts';
-import { SqlError } from './errors.ts';
-import type { Call, Case, Cast, ColumnName, Expression, IsTest, Like } from './expression.ts';
-import { folding } from './folding.ts';
+import { bindArithmetic, bindNegation } from './bind/bind-arithmetic.ts';
+import { bindBetween, bindComparison, bindIn } from './bind/bind-comparison.ts';
+import { boolType, type Bound, type BoundExpression } from './evaluate/bound.ts';
+import { bindCastTo, coerce, commonType, isStored, storedType } from './cast/coerce.ts';
+import { bindConcatenation } from './bind/concatenate.ts';
+import { bindElement, bindField, bindList } from './bind/element.ts';
+import { SqlError } from './values/errors.ts';
+import type {
+  Call,
+  Case,
+  Cast,
+  ColumnName,
+  Expression,
+  IsTest,
+  Like,
+} from './values/expression.ts';
+import {
+  folding,
+  fold,
+  junction,
+  negation,
+  nullLiteral,
+  nullType,
+  shared,
+} from './evaluate/node.ts';
 import { bindCall } from './functions/table.ts';
-import { compileLike } from './like.ts';
-import { bindParameter } from './parameters.ts';
-import { bindLiteral, textType } from './literals.ts';
-import { metered } from './meter.ts';
-import { fold, junction, negation, nullLiteral, nullType, shared } from './node.ts';
-import type { Scope } from './scope.ts';
-import { findField, momentNow } from './scope.ts';
-import { typeOfName } from './type-name.ts';
-import { familyOf, isComputable, plainType, typeName } from './types.ts';
+import { compileLike } from './patterns/like.ts';
+import { bindParameter } from './bind/parameters.ts';
+import { bindLiteral, textType } from './cast/literals.ts';
+import { metered } from './values/meter.ts';
+import { findField, momentNow, type Scope } from './bind/scope.ts';
+import { typeOfName } from './values/type-name.ts';
+import { familyOf, isComputable, plainType, typeName } from './values/types.ts';
 
-export type { Scope } from './scope.ts';
+export type { Scope } from './bind/scope.ts';
 
 /** The scope of the expression and the moment it sees. */
 interface Statement extends Scope {

@@ -1,17 +1,15 @@
-import type { Data, RecordBatch } from 'apache-arrow';
-import { DataType, Data as DataClass, Vector } from 'apache-arrow';
-import type { Bound, BoundExpression } from './bound.ts';
-import type { Valid } from './column.ts';
-import { truth } from './column.ts';
-import { countToLiteral } from './compare.ts';
-import { SqlError } from './errors.ts';
-import { evaluateNode } from './evaluate-node.ts';
-import { batchFrame } from './frame.ts';
-import { countTrue, rowsThatAre, statesOf } from './logic.ts';
-import { metered } from './meter.ts';
-import { readValid } from './read.ts';
-import { familyOf, typeName } from './types.ts';
-import { vectorOf } from './write.ts';
+import { DataType, Data as DataClass, Vector, type Data, type RecordBatch } from 'apache-arrow';
+import type { Bound, BoundExpression } from './evaluate/bound.ts';
+import { truth, type Valid } from './values/column.ts';
+import { countToLiteral } from './compare/compare.ts';
+import { SqlError } from './values/errors.ts';
+import { evaluateNode } from './evaluate/evaluate-node.ts';
+import { batchFrame } from './evaluate/frame.ts';
+import { countTrue, rowsThatAre, statesOf } from './compare/logic.ts';
+import { metered } from './values/meter.ts';
+import { readValid } from './values/read.ts';
+import { familyOf, typeName } from './values/types.ts';
+import { vectorOf } from './values/write.ts';
 
 /** The data of a column or of a field in one, as the batch holds it; undefined for any other node. */
 function storedData(node: Bound, batch: RecordBatch): Data | undefined {

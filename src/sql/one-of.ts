@@ -1,9 +1,9 @@
 import type { Data, Field } from 'apache-arrow';
-import { boolType, type BoundExpression } from './bound.ts';
-import { membershipOf } from './membership.ts';
-import { readColumn } from './read.ts';
-import { scalarAt, type Scalar } from './scalar.ts';
-import { plainType } from './types.ts';
+import { boolType, type BoundExpression } from './evaluate/bound.ts';
+import { membershipOf } from './compare/membership.ts';
+import { readColumn } from './values/read.ts';
+import { scalarAt, type Scalar } from './values/scalar.ts';
+import { plainType } from './values/types.ts';
 
 /**
  * A predicate that is true where a column has one of some values: as `column IN (...)` would

@@ -1,9 +1,8 @@
-import type { Expression } from './expression.ts';
-import { Cursor } from './cursor.ts';
-import { infixLevel, parseInfix } from './parse-infix.ts';
-import { parsePrimary } from './parse-primary.ts';
-import type { Parser } from './parser.ts';
-import { DepthGuard, level } from './parser.ts';
+import type { Expression } from './values/expression.ts';
+import { Cursor } from './parse/cursor.ts';
+import { infixLevel, parseInfix } from './parse/parse-infix.ts';
+import { parsePrimary } from './parse/parse-primary.ts';
+import { DepthGuard, level, type Parser } from './parse/parser.ts';
 
 function parsePrefix(parser: Parser): Expression {
   const { cursor } = parser;

@@ -6,18 +6,21 @@ import type {
   BoundIs,
   BoundJunction,
   BoundLike,
-} from './bound.ts';
-import type { ComparisonOperator } from './expression.ts';
-import { likePrefix } from './like-prefix.ts';
-import { sortedMembers, type SortedMembers } from './sorted-members.ts';
-import type { Orders, RangeValue, ValueRange } from './value-range.ts';
+} from './evaluate/bound.ts';
+import type { ComparisonOperator } from './values/expression.ts';
+import { likePrefix } from './patterns/like.ts';
 import {
   anyValue,
   compareRangeValues,
   mayHaveValue,
   ordersOf,
   rangeOfLiteral,
-} from './value-range.ts';
+  rangeValue,
+  type Orders,
+  type RangeValue,
+  type ValueRange,
+} from './compare/value-range.ts';
+import type { Scalar } from './values/scalar.ts';
 
 /** What a predicate may be for some rows, as bits: more may seem possible than is. */
 export const may = { beTrue: 1, beFalse: 2, beUnknown: 4, fail: 8 } as const;
@@ -289,4 +292,46 @@ function begins(
 /** Less than 0 before all values that begin with the prefix, 0 among them, greater behind them. */
 function place(value: Uint8Array, prefix: Uint8Array, exact: boolean): number {
   return Buffer.compare(exact ? value : value.subarray(0, prefix.length), prefix);
+}
+
+/** The literals of an IN list in order. */
+interface SortedMembers {
+  readonly nan: boolean;
+  /** Whether one lies between two values, each of them included; null for no end. */
+  hasBetween(least: RangeValue | null, greatest: RangeValue | null): boolean;
+}
+
+/** Puts literals in order; undefined when one of them has no place in an order. */
+function sortedMembers(values: readonly Scalar[]): SortedMembers | undefined {
+  const found = values.map(rangeValue);
+  if (!found.every((value) => value !== undefined)) {
+    return undefined;
+  }
+  const isNan = (value: RangeValue) => typeof value === 'number' && Number.isNaN(value);
+  const sorted = found.filter((value) => !isNan(value)).sort(compareRangeValues);
+  return {
+    nan: found.some(isNan),
+    hasBetween(least, greatest) {
+      const first = sorted[least === null ? 0 : firstFrom(sorted, least)];
+      if (first === undefined) {
+        return false;
+      }
+      return greatest === null || compareRangeValues(first, greatest) <= 0;
+    },
+  };
+}
+
+/** The place of the first that is not less. */
+function firstFrom(sorted: readonly RangeValue[], least: RangeValue): number {
+  let low = 0;
+  let high = sorted.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (compareRangeValues(sorted[middle]!, least) < 0) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low;
 }

@@ -1,8 +1,8 @@
-import type { BoundExpression } from './bound.ts';
-import { formatDate, formatTime, formatTimestamp } from './calendar.ts';
-import type { Expression, LiteralValue, Name, TypeName } from './expression.ts';
-import { formatInterval } from './interval.ts';
-import { level } from './parser.ts';
+import type { BoundExpression } from './evaluate/bound.ts';
+import { formatDate, formatTime, formatTimestamp } from './values/calendar.ts';
+import type { Expression, LiteralValue, Name, TypeName } from './values/expression.ts';
+import { formatInterval } from './values/interval.ts';
+import { level } from './parse/parser.ts';
 
 function quoteName(text: string): string {
   return `\`${text.replaceAll('`', '``')}\``;

@@ -1,9 +1,8 @@
 import zstd from '@foxglove/wasm-zstd';
 import { compressFrameSync } from 'lz4-napi';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { decodeLz4 } from '../../src/arrow/codec-lz4.ts';
-import { decodeZstd, zstdReady } from '../../src/arrow/codec-zstd.ts';
-import { xxhash32 } from '../../src/arrow/xxhash32.ts';
+import { decodeLz4, xxhash32 } from '../../src/arrow/ipc/codec-lz4.ts';
+import { decodeZstd, zstdReady } from '../../src/arrow/ipc/codec-zstd.ts';
 import { refused } from './support.ts';
 
 /** Bytes that repeat far apart, and some that do not repeat. */

@@ -7,12 +7,11 @@ import {
   List,
   Struct,
   Utf8,
-  type Vector,
   vectorFromArray,
+  type Vector,
 } from 'apache-arrow';
 import { describe, expect, it } from 'vitest';
-import { batchOfData } from '../../src/arrow/batch.ts';
-import { dataOf } from '../../src/arrow/data.ts';
+import { batchOfData, dataOf } from '../../src/arrow/data.ts';
 import { remap, unifyDictionaries } from '../../src/arrow/dictionaries.ts';
 import { schemaOf } from '../../src/arrow/nested-type.ts';
 import { concat } from '../../src/arrow/select.ts';

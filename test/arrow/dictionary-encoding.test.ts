@@ -1,7 +1,7 @@
 import { Dictionary, Int8, Utf8, Vector, vectorFromArray } from 'apache-arrow';
 import { describe, expect, it } from 'vitest';
 import { sliceData } from '../../src/arrow/data.ts';
-import { encodeDictionary } from '../../src/arrow/dictionary-encoding.ts';
+import { encodeDictionary } from '../../src/arrow/growing-dictionary.ts';
 import { halfToFloat, floatToHalf } from '../../src/arrow/half-float.ts';
 
 const type = new Dictionary(new Utf8(), new Int8());

@@ -7,9 +7,8 @@ import {
 } from 'apache-arrow/ipc/metadata/message';
 import { compressFrameSync } from 'lz4-napi';
 import { describe, expect, it } from 'vitest';
-import { framed } from '../../src/arrow/schema-encoding.ts';
+import { framed, encodeSchema } from '../../src/arrow/ipc/schema-encoding.ts';
 import { schemaOf } from '../../src/arrow/nested-type.ts';
-import { encodeSchema } from '../../src/arrow/schema-bytes.ts';
 import { refusal } from './support.ts';
 
 interface Batch {

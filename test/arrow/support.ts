@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
 import type { Data, FixedSizeList, RecordBatch, Schema, Union, Vector } from 'apache-arrow';
 import { ArrowError } from '../../src/arrow/errors.ts';
-import { type ArrowFile, openFile } from '../../src/arrow/file-reader.ts';
-import { FileWriter } from '../../src/arrow/file-writer.ts';
+import { type ArrowFile, openFile } from '../../src/arrow/ipc/file-reader.ts';
+import { FileWriter } from '../../src/arrow/ipc/file-writer.ts';
 import { type Layout, layoutOf } from '../../src/arrow/layout.ts';
-import { openStream, type StreamLimits } from '../../src/arrow/stream-reader.ts';
-import { StreamWriter } from '../../src/arrow/stream-writer.ts';
+import { openStream, type StreamLimits } from '../../src/arrow/ipc/stream-reader.ts';
+import { StreamWriter } from '../../src/arrow/ipc/stream-writer.ts';
 
 const fixtures = new URL('../fixtures/arrow/', import.meta.url);
 

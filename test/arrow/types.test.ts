@@ -17,7 +17,7 @@ import {
   vectorFromArray,
 } from 'apache-arrow';
 import { describe, expect, it } from 'vitest';
-import { decodeSchema, encodeSchema } from '../../src/arrow/schema-bytes.ts';
+import { decodeSchema, encodeSchema } from '../../src/arrow/ipc/schema-encoding.ts';
 import { mapOf, schemaOf } from '../../src/arrow/nested-type.ts';
 import { batchOf } from '../../src/arrow/select.ts';
 import { checkSupported, conform, sameType, typeName } from '../../src/arrow/types.ts';

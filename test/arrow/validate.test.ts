@@ -1,8 +1,6 @@
 import {
   Binary,
   Bool,
-  type Data,
-  type DataType,
   DenseUnion,
   Dictionary,
   Field,
@@ -18,10 +16,11 @@ import {
   Utf8,
   Utf8View,
   Vector,
+  type Data,
+  type DataType,
 } from 'apache-arrow';
 import { describe, expect, it } from 'vitest';
-import { batchOfData } from '../../src/arrow/batch.ts';
-import { dataOf } from '../../src/arrow/data.ts';
+import { batchOfData, dataOf } from '../../src/arrow/data.ts';
 import { schemaOf } from '../../src/arrow/nested-type.ts';
 import { validateData } from '../../src/arrow/validate.ts';
 import { refusal, refused, streamBytes } from './support.ts';

@@ -1,8 +1,8 @@
-import { readLines, type FileLine } from '../../src/store/line-reader.ts';
-import { filesOf, instancesOf, segmentOf, type LogFile } from '../../src/audit/log-folder.ts';
-import { decodeRecord, RecordFault } from '../../src/audit/record-decoding.ts';
-import type { LoggedRecord } from '../../src/audit/record.ts';
-import { recordsOfSegment } from '../../src/audit/segment-file.ts';
+import { readLines, type FileLine } from '../../src/storage/line-reader.ts';
+import { filesOf, instancesOf, segmentOf, type LogFile } from '../../src/audit/chain/log-folder.ts';
+import { decodeRecord, RecordFault } from '../../src/audit/record/record-decoding.ts';
+import type { LoggedRecord } from '../../src/audit/record/record.ts';
+import { recordsOfSegment } from '../../src/audit/segments/segment-file.ts';
 
 /** A line of the log that is not a record, and not merely the torn end of a file. */
 export class LogDamage extends Error {

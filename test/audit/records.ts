@@ -1,4 +1,4 @@
-import type { AuditRecord, LoggedRecord } from '../../src/audit/record.ts';
+import type { AuditRecord, LoggedRecord } from '../../src/audit/record/record.ts';
 import { readRecords } from './log-records.ts';
 
 /** A record that says what its id says. */

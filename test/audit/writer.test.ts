@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
 import { LogDamage } from './log-records.ts';
 import { verifyLog } from '../../src/audit/verification.ts';
-import { readVouchers } from '../../src/audit/vouchers.ts';
+import { readVouchers } from '../../src/audit/chain/vouchers.ts';
 import { openAuditLog } from '../../src/audit/writer.ts';
 import { Child, outputOnSmallDisk } from '../support/child.ts';
 import { countFlushes } from '../support/datasync.ts';

@@ -1,4 +1,4 @@
-import { runCommand } from '../../src/cli/command-line.ts';
+import { runCommand } from '../../src/cli/main.ts';
 
 /** What a command line printed, and how it exited. */
 export interface Captured {

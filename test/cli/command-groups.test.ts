@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import { describe, expect, it } from 'vitest';
 import { commandGroups } from '../../src/cli/command-groups.ts';
-import { runCommand } from '../../src/cli/command-line.ts';
+import { runCommand } from '../../src/cli/main.ts';
 
 const silent = {
   line: () => undefined,

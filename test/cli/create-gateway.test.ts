@@ -9,7 +9,7 @@ import fastify from 'fastify';
 import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createGateway, type EmbeddedGateway } from '../../src/cli/create-gateway.ts';
-import { ConfigError } from '../../src/cli/config-error.ts';
+import { ConfigError } from '../../src/cli/config/config-source.ts';
 import { goodRows } from '../service/table-bodies.ts';
 
 const KEY = 'an-administrator-key-for-tests';

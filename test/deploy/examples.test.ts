@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { crossingHeaders } from '../../src/gateway/backends/crossing-headers.ts';
+import { crossingHeaders } from '../../src/gateway/backends/remote-headers.ts';
 
 const read = (path: string): string =>
   readFileSync(new URL(`../../deploy/${path}`, import.meta.url), 'utf8');

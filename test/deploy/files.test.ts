@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { parseConfig } from '../../src/cli/config.ts';
-import { configPaths, settings, variablesOf } from '../../src/cli/config-table.ts';
-import { Networks } from '../../src/gateway/networks.ts';
+import { parseConfig } from '../../src/cli/config/config.ts';
+import { configPaths, settings, variablesOf } from '../../src/cli/config/config-table.ts';
+import { Networks } from '../../src/gateway/http/networks.ts';
 import { capture } from '../support/captured-program.ts';
 
 const root = new URL('../../', import.meta.url).pathname;

@@ -9,7 +9,7 @@ import {
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { crossingHeaders } from '../../src/gateway/backends/crossing-headers.ts';
+import { crossingHeaders } from '../../src/gateway/backends/remote-headers.ts';
 import { send, type Reply, type Sent } from '../service/http.ts';
 import { goodRows } from '../service/table-bodies.ts';
 import { eventually } from '../support/eventually.ts';

@@ -2,7 +2,7 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Int64, vectorFromArray } from 'apache-arrow';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { BodyMeter, RequestMemory } from '../../src/engine/table/request-memory.ts';
+import { BodyMeter, RequestMemory } from '../../src/engine/format/memory/request-memory.ts';
 import { defaultBudget, RequestBudget, type BudgetLimits } from '../../src/protocol/budget.ts';
 import { nulls, zeros } from '../attacks/arrow-bombs.ts';
 import { EngineTable } from '../support/engine-table.ts';

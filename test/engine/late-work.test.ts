@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { LateWork } from '../../src/engine/late-work.ts';
+import { LateWork } from '../../src/engine/late-backend.ts';
 
 describe('the work of an engine that opens late', () => {
   it.each(['told first', 'opened first'])('begins once, %s', (order) => {

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { versionsOf } from '../service/insert-ledger.ts';
 import type { Random } from '../service/random.ts';
-import type { LoggedRecord } from '../../src/audit/record.ts';
+import type { LoggedRecord } from '../../src/audit/record/record.ts';
 import { Accounts } from './accounts.ts';
 import type { TableKind } from './table-kind.ts';
 

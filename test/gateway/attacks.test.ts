@@ -10,7 +10,7 @@ import {
   type JWTPayload,
 } from 'jose';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { Issuer } from '../../src/policy/issuer.ts';
+import type { Issuer } from '../../src/policy/settings/issuer.ts';
 import {
   goodClaims,
   IdentityProvider,

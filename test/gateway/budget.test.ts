@@ -1,7 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import type { RequestBudget } from '../../src/protocol/budget.ts';
+import { defaultBudget, type RequestBudget } from '../../src/protocol/budget.ts';
 import type { ByteStream } from '../../src/protocol/backend.ts';
-import { defaultBudget } from '../../src/protocol/budget.ts';
 import { admin, ask, json, start, type Harness } from './harness.ts';
 
 let harness: Harness;

@@ -7,13 +7,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { clientCertificate, type ClientSubject } from '../../src/gateway/client-certificate.ts';
-import { FailureLimit } from '../../src/gateway/failure-limit.ts';
-import { Identification } from '../../src/gateway/identification.ts';
-import { updateKeys } from '../../src/gateway/key-file.ts';
-import { KeyRing } from '../../src/gateway/key-ring.ts';
-import { makeKey } from '../../src/gateway/keys.ts';
-import { Tokens } from '../../src/gateway/tokens/tokens.ts';
+import {
+  clientCertificate,
+  type ClientSubject,
+} from '../../src/gateway/identity/client-certificate.ts';
+import { FailureLimit } from '../../src/gateway/identity/failure-limit.ts';
+import { Identification } from '../../src/gateway/identity/identification.ts';
+import { updateKeys } from '../../src/gateway/identity/key-file.ts';
+import { KeyRing } from '../../src/gateway/identity/key-ring.ts';
+import { makeKey } from '../../src/gateway/identity/keys.ts';
+import { Tokens } from '../../src/gateway/identity/tokens.ts';
 import { makeCertificate, type MadeCertificate } from '../support/certificates.ts';
 
 const now = new Date();

@@ -2,10 +2,10 @@ import { closeSync, openSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
-import type { Issuer } from '../../src/policy/issuer.ts';
-import { Certificate } from '../../src/gateway/certificate.ts';
-import { KeyRing } from '../../src/gateway/key-ring.ts';
-import { Tokens } from '../../src/gateway/tokens/tokens.ts';
+import type { Issuer } from '../../src/policy/settings/issuer.ts';
+import { Certificate } from '../../src/gateway/http/certificate.ts';
+import { KeyRing } from '../../src/gateway/identity/key-ring.ts';
+import { Tokens } from '../../src/gateway/identity/tokens.ts';
 
 // A process that has no file to spare just when other keys are put in place. Prints what it has then and afterwards.
 

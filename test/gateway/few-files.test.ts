@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { updateKeys } from '../../src/gateway/key-file.ts';
-import { makeKey } from '../../src/gateway/keys.ts';
+import { updateKeys } from '../../src/gateway/identity/key-file.ts';
+import { makeKey } from '../../src/gateway/identity/keys.ts';
 import { makeCertificate } from '../support/certificates.ts';
 import { signingKey } from '../support/identity-provider.ts';
 

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { join } from 'node:path';
 import { connect as connectTls, type TLSSocket } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { Certificate } from '../../src/gateway/certificate.ts';
+import { Certificate } from '../../src/gateway/http/certificate.ts';
 import { makeCertificate, type MadeCertificate } from '../support/certificates.ts';
 import { Http2Frames, type FrameSource, floods } from '../support/http2-frames.ts';
 import { admin, start, type Harness } from './harness.ts';

@@ -5,12 +5,12 @@ import { Socket } from 'node:net';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { FailureLimit } from '../../src/gateway/failure-limit.ts';
-import { Identification } from '../../src/gateway/identification.ts';
-import { updateKeys } from '../../src/gateway/key-file.ts';
-import { KeyRing } from '../../src/gateway/key-ring.ts';
-import { makeKey } from '../../src/gateway/keys.ts';
-import { Tokens } from '../../src/gateway/tokens/tokens.ts';
+import { FailureLimit } from '../../src/gateway/identity/failure-limit.ts';
+import { Identification } from '../../src/gateway/identity/identification.ts';
+import { updateKeys } from '../../src/gateway/identity/key-file.ts';
+import { KeyRing } from '../../src/gateway/identity/key-ring.ts';
+import { makeKey } from '../../src/gateway/identity/keys.ts';
+import { Tokens } from '../../src/gateway/identity/tokens.ts';
 import type { Principal } from '../../src/protocol/principal.ts';
 
 const now = new Date();

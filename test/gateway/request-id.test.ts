@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { newId } from '../../src/gateway/request-id.ts';
+import { newId } from '../../src/gateway/admit.ts';
 
 describe('an id of a request', () => {
   it('is a random UUID, and never the same again', () => {

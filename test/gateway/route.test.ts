@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { needsOf } from '../../src/gateway/needs.ts';
+import { needsOf } from '../../src/gateway/decision/needs.ts';
 import { route } from '../../src/gateway/route.ts';
-import type { Received } from '../../src/gateway/steps.ts';
+import type { Received } from '../../src/gateway/decision/steps.ts';
 import { matchRoute } from '../../src/protocol/route.ts';
 
 function routed(method: string, url: string, userAgent?: string) {

@@ -3,7 +3,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import type { Outcome } from '../../src/gateway/outcome.ts';
 import { Shadow } from '../../src/gateway/shadow.ts';
 import { CatalogError } from '../../src/protocol/errors.ts';
-import type { PolicySnapshot } from '../../src/policy/snapshot.ts';
+import type { PolicySnapshot } from '../../src/policy/decide/snapshot.ts';
 import { principal, snapshotOf } from '../policy/support.ts';
 import { admin, ask, json, start, type Harness, type Setup } from './harness.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { Networks } from '../../src/gateway/networks.ts';
-import { sourceAddress } from '../../src/gateway/source-address.ts';
+import { Networks } from '../../src/gateway/http/networks.ts';
+import { sourceAddress } from '../../src/gateway/admit.ts';
 
 const trusted = ['127.0.0.0/8', '10.0.0.0/8', 'fd00::/8'];
 

@@ -8,8 +8,8 @@ import type {
   Received,
   Recorded,
   Routed,
-} from '../../src/gateway/steps.ts';
-import type { PolicySnapshot } from '../../src/policy/snapshot.ts';
+} from '../../src/gateway/decision/steps.ts';
+import type { PolicySnapshot } from '../../src/policy/decide/snapshot.ts';
 import type { Backend } from '../../src/protocol/backend.ts';
 import type { Permit } from '../../src/protocol/permit.ts';
 

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import type { Duplex } from 'node:stream';
 import { connect as connectTls, TLSSocket, type ConnectionOptions } from 'node:tls';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { Certificate, CertificateError } from '../../src/gateway/certificate.ts';
+import { Certificate, CertificateError } from '../../src/gateway/http/certificate.ts';
 import { makeCertificate, type MadeCertificate } from '../support/certificates.ts';
 import { ADMIN, admin, start, type Harness, type Setup } from './harness.ts';
 import { eventually } from '../support/eventually.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseTraceparent } from '../../src/gateway/traceparent.ts';
+import { parseTraceparent } from '../../src/gateway/otlp-traces.ts';
 
 describe('a traceparent', () => {
   const traceId = '0af7651916cd43dd8448eb211c80319c';

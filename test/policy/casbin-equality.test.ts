@@ -1,16 +1,21 @@
-import { DefaultRoleManager, StringAdapter, newEnforcer, newModelFromString } from 'casbin';
-import type { Enforcer } from 'casbin';
+import {
+  DefaultRoleManager,
+  StringAdapter,
+  newEnforcer,
+  newModelFromString,
+  type Enforcer,
+} from 'casbin';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { canonicalPath } from '../../src/protocol/identifier.ts';
-import { covers, within } from '../../src/policy/casbin-functions.ts';
-import { CompiledSnapshot } from '../../src/policy/compiled-snapshot.ts';
-import type { Action } from '../../src/protocol/operation.ts';
-import type { Effect } from '../../src/policy/effect.ts';
-import type { PolicySnapshot } from '../../src/policy/snapshot.ts';
-import type { Grants } from '../../src/policy/want.ts';
-import { accessGroups, rightNames, rightsOf } from '../../src/policy/rights.ts';
-import { noCircumstances } from '../../src/policy/circumstances.ts';
+import { covers, within } from '../../src/policy/decide/casbin-enforcer.ts';
+import { CompiledSnapshot } from '../../src/policy/decide/compiled-snapshot.ts';
+import type { Action } from '../../src/protocol/operations/operation.ts';
+import type { Effect } from '../../src/policy/conditions/condition.ts';
+import type { PolicySnapshot } from '../../src/policy/decide/snapshot.ts';
+import type { Grants } from '../../src/policy/lines/want.ts';
+import { accessGroups, rightNames, rightsOf } from '../../src/policy/lines/rights.ts';
+import { noCircumstances } from '../../src/policy/conditions/circumstances.ts';
 import { applies, cell, circumstances, conditionalModel, examples } from './conditions.ts';
 import { policyOf, principal, shippedModel } from './support.ts';
 

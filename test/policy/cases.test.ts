@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { parseCases, readCases, refuseFailedCases, runCases } from '../../src/policy/cases.ts';
-import { PolicyError, formatFinding } from '../../src/policy/policy-error.ts';
+import { PolicyError, formatFinding } from '../../src/policy/lines/policy-error.ts';
 import { conditionalModel } from './conditions.ts';
 import { policyOf, snapshotOf } from './support.ts';
 

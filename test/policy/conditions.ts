@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
-import type { Circumstances } from '../../src/policy/circumstances.ts';
-import type { Effect } from '../../src/policy/effect.ts';
+import type { Circumstances } from '../../src/policy/conditions/circumstances.ts';
+import type { Effect } from '../../src/policy/conditions/condition.ts';
 import { shippedModel } from './support.ts';
 
 /** The shipped model with the condition column (contract section 5). */

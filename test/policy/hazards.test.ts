@@ -2,13 +2,13 @@ import { mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { checkLines } from '../../src/policy/check-lines.ts';
-import { parseCsv } from '../../src/policy/csv.ts';
+import { checkLines } from '../../src/policy/lines/check-lines.ts';
+import { parseCsv } from '../../src/policy/lines/csv.ts';
 import { explain } from '../../src/policy/explain.ts';
 import { loadForService, reloadPolicy } from '../../src/policy/load.ts';
-import { MergedTrie } from '../../src/policy/merged-trie.ts';
-import { parseModel } from '../../src/policy/model.ts';
-import { buildTries } from '../../src/policy/trie.ts';
+import { MergedTrie } from '../../src/policy/decide/merged-trie.ts';
+import { parseModel } from '../../src/policy/lines/model.ts';
+import { buildTries } from '../../src/policy/decide/trie.ts';
 import { findingsOf, policyOf, principal, shippedModel, snapshotOf } from './support.ts';
 
 const ann = principal('user:ann');
@@ -153,6 +153,10 @@ describe('what casbin does by itself, and the policy here does not', () => {
       const text = await readFile(join(root, 'src', path), 'utf8');
       if (text.includes("from 'casbin'")) using.push(path);
     }
-    expect(using.sort()).toEqual(['policy/casbin-enforcer.ts', 'policy/csv.ts', 'policy/model.ts']);
+    expect(using.sort()).toEqual([
+      'policy/decide/casbin-enforcer.ts',
+      'policy/lines/csv.ts',
+      'policy/lines/model.ts',
+    ]);
   });
 });

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { lintFolder, lintPolicy } from '../../src/policy/lint.ts';
 import { loadPolicyLines } from '../../src/policy/load.ts';
-import { formatFinding } from '../../src/policy/policy-error.ts';
+import { formatFinding } from '../../src/policy/lines/policy-error.ts';
 import type { KnownObjects } from '../../src/policy/reach-lint.ts';
 import type { Callers } from '../../src/policy/strangers.ts';
 import { conditionalModel } from './conditions.ts';

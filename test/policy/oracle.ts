@@ -1,7 +1,6 @@
-import { canonicalPath } from '../../src/protocol/identifier.ts';
-import type { ObjectPath } from '../../src/protocol/identifier.ts';
-import type { AccessGroup, Action } from '../../src/protocol/operation.ts';
-import { operationNames, operationsOf } from '../../src/protocol/operations.ts';
+import { canonicalPath, type ObjectPath } from '../../src/protocol/identifier.ts';
+import type { AccessGroup, Action } from '../../src/protocol/operations/operation.ts';
+import { operationNames, operationsOf } from '../../src/protocol/operations/operations.ts';
 import type { Scope } from '../../src/protocol/principal.ts';
 
 /** A policy line as a test writes it. */

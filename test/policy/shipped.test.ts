@@ -2,9 +2,9 @@ import { readFile } from 'node:fs/promises';
 import { StringAdapter, newEnforcer, newModelFromString } from 'casbin';
 import { describe, expect, it } from 'vitest';
 import { runCases } from '../../src/policy/cases.ts';
-import { covers, within } from '../../src/policy/casbin-functions.ts';
+import { covers, within } from '../../src/policy/decide/casbin-enforcer.ts';
 import { loadPolicyLines } from '../../src/policy/load.ts';
-import { whoMay } from '../../src/policy/who.ts';
+import { whoMay } from '../../src/cli/policy/policy-who.ts';
 import { principal, shippedFolder, shippedModel } from './support.ts';
 
 describe('the shipped policies', () => {

@@ -1,9 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import type { Principal, Scope } from '../../src/protocol/principal.ts';
-import { buildPolicy } from '../../src/policy/load.ts';
-import type { LoadedPolicy } from '../../src/policy/load.ts';
-import { PolicyError } from '../../src/policy/policy-error.ts';
-import type { PolicySnapshot } from '../../src/policy/snapshot.ts';
+import { buildPolicy, type LoadedPolicy } from '../../src/policy/load.ts';
+import { PolicyError } from '../../src/policy/lines/policy-error.ts';
+import type { PolicySnapshot } from '../../src/policy/decide/snapshot.ts';
 
 /** The folder of the shipped policies. */
 export const shippedFolder = new URL('../../policies/', import.meta.url).pathname;

@@ -6,11 +6,10 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { loadForService, loadPolicy } from '../../src/policy/load.ts';
 import { readPolicyFolder, sealedFiles } from '../../src/policy/policy-folder.ts';
 import { PolicyFollower } from '../../src/policy/policy-follower.ts';
-import { PolicyError } from '../../src/policy/policy-error.ts';
-import type { PolicySnapshot } from '../../src/policy/snapshot.ts';
+import { PolicyError } from '../../src/policy/lines/policy-error.ts';
+import type { PolicySnapshot } from '../../src/policy/decide/snapshot.ts';
 import { sealOf } from '../../src/policy/seal.ts';
-import { watchPolicy } from '../../src/policy/watch.ts';
-import type { PolicyWatch } from '../../src/policy/watch.ts';
+import { watchPolicy, type PolicyWatch } from '../../src/policy/watch.ts';
 import { principal, shippedModel } from './support.ts';
 import { eventually } from '../support/eventually.ts';
 

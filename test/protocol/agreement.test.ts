@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { checkAgreement } from '../../src/protocol/agreement.ts';
 import { completeBody } from '../../src/protocol/body-completion.ts';
 import { isJsonObject, parseJson, type JsonValue } from '../../src/protocol/json.ts';
-import { checkModel } from '../../src/protocol/models.ts';
+import { checkModel } from '../../src/protocol/models/models.ts';
 import { matchRoute, type OperationMatch } from '../../src/protocol/route.ts';
 import { refusalOf } from './refusal.ts';
 

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { dialectOf, statusOf } from '../../src/protocol/dialect.ts';
 import { CatalogError, errorRow, errorTable, type ErrorName } from '../../src/protocol/errors.ts';
-import { operationNames } from '../../src/protocol/operations.ts';
-import type { OperationName } from '../../src/protocol/operation-name.ts';
+import { operationNames } from '../../src/protocol/operations/operations.ts';
+import type { OperationName } from '../../src/protocol/operations/operation-name.ts';
 
 /** Code, status to the namespace dialect (wire-contract 8.6), status to LanceDB (contract section 3). */
 const statuses: readonly (readonly [ErrorName, number, number, number])[] = [

@@ -1,6 +1,6 @@
 import { assert, property, string } from 'fast-check';
 import { expect, it } from 'vitest';
-import { headerText } from '../../src/protocol/header-text.ts';
+import { headerText } from '../../src/protocol/context.ts';
 
 it('gives back any text that was sent as UTF-8', () => {
   assert(

@@ -3,7 +3,7 @@ import { assert, asyncProperty, json } from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { parseJsonInTurns } from '../../src/protocol/json-parser.ts';
 import { parseJson, type JsonValue } from '../../src/protocol/json.ts';
-import { checkModel } from '../../src/protocol/models.ts';
+import { checkModel } from '../../src/protocol/models/models.ts';
 import { refusalOf } from './refusal.ts';
 
 const inTurns = (text: string): Promise<JsonValue> => parseJsonInTurns(text, () => setImmediate());

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { choiceOf, normalMode, queryMode } from '../../src/protocol/mode.ts';
-import { operations } from '../../src/protocol/operations.ts';
+import { operations } from '../../src/protocol/operations/operations.ts';
 import { refusalOf } from './refusal.ts';
 
 describe('a mode', () => {

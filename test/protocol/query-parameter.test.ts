@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { operationNames, operations } from '../../src/protocol/operations.ts';
+import { operationNames, operations } from '../../src/protocol/operations/operations.ts';
 import { kindOf, queryParameters, readParameter } from '../../src/protocol/query-parameter.ts';
 import { refusalOf } from './refusal.ts';
 

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { OperationMatch } from '../../src/protocol/route.ts';
-import { matchRoute } from '../../src/protocol/route.ts';
-import { operationNames, operations } from '../../src/protocol/operations.ts';
+import { matchRoute, type OperationMatch } from '../../src/protocol/route.ts';
+import { operationNames, operations } from '../../src/protocol/operations/operations.ts';
 import { refusalOf } from './refusal.ts';
 
 const LANCEDB = 'LanceDB-Node-Client/0.31.0';

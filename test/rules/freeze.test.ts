@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isFrozen, minuteOf, type Freeze } from '../../src/rules/freeze.ts';
-import { daysOf } from '../../src/rules/zone-clock.ts';
+import { isFrozen, minuteOf, daysOf, type Freeze } from '../../src/rules/zone-clock.ts';
 
 const frozen = (days: string, from: string, to: string, zone: string, at: string) => {
   const freeze: Freeze = {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { parseCommits } from '../../src/policy/commits.ts';
-import { operations } from '../../src/protocol/operations.ts';
-import type { OperationName } from '../../src/protocol/operation-name.ts';
+import { parseCommits } from '../../src/policy/settings/commits.ts';
+import { operations } from '../../src/protocol/operations/operations.ts';
+import type { OperationName } from '../../src/protocol/operations/operation-name.ts';
 import { judgeRoute, type CommitRoute } from '../../src/rules/route-judge.ts';
 
 /** What route and headers tell of a commit, here and where nobody looks at it again. */

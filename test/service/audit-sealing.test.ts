@@ -2,9 +2,9 @@ import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { writeOnThread } from '../../src/audit/background-sealing.ts';
-import { sealFinished } from '../../src/audit/sealing.ts';
-import { readOrMakeSigningKey } from '../../src/audit/signing-key.ts';
+import { writeOnThread } from '../../src/audit/segments/background-sealing.ts';
+import { sealFinished } from '../../src/audit/segments/sealing.ts';
+import { readOrMakeSigningKey } from '../../src/audit/chain/signing-key.ts';
 import { openAuditLog } from '../../src/audit/writer.ts';
 import { readAll, record } from '../audit/records.ts';
 

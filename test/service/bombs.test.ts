@@ -1,7 +1,7 @@
 import { connect } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { parsePattern } from '../../src/policy/pattern.ts';
+import { parsePattern } from '../../src/policy/lines/pattern.ts';
 import { ADMIN_KEY, Service } from '../support/service.ts';
 import { ARROW_STREAM, send } from './http.ts';
 import { goodRows } from './table-bodies.ts';

@@ -1,7 +1,7 @@
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { readKeyUses } from '../../src/gateway/key-use.ts';
+import { readKeyUses } from '../../src/gateway/identity/key-use.ts';
 import {
   goodClaims,
   IdentityProvider,

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { operationNames, operations } from '../../src/protocol/operations.ts';
+import { operationNames, operations } from '../../src/protocol/operations/operations.ts';
 import { conditionalModel } from '../policy/conditions.ts';
 import { Service } from '../support/service.ts';
 import { filesUnder } from './files.ts';

@@ -1,7 +1,7 @@
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { operationNames, operations } from '../../src/protocol/operations.ts';
-import type { OperationName } from '../../src/protocol/operation-name.ts';
+import { operationNames, operations } from '../../src/protocol/operations/operations.ts';
+import type { OperationName } from '../../src/protocol/operations/operation-name.ts';
 import { Service } from '../support/service.ts';
 import { filesUnder } from './files.ts';
 import { LANCEDB, send, type Reply, type Sent } from './http.ts';

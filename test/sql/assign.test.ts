@@ -21,11 +21,11 @@ import {
   type Vector,
 } from 'apache-arrow';
 import { describe, expect, it } from 'vitest';
-import { batchOfData } from '../../src/arrow/batch.ts';
+import { batchOfData } from '../../src/arrow/data.ts';
 import { schemaOf } from '../../src/arrow/nested-type.ts';
 import { bindAssignment } from '../../src/sql/assign.ts';
 import { bindExpression } from '../../src/sql/bind.ts';
-import { fieldsUsed } from '../../src/sql/columns.ts';
+import { fieldsUsed } from '../../src/sql/evaluate/columns.ts';
 import { evaluate } from '../../src/sql/evaluate.ts';
 import { parseExpression } from '../../src/sql/parse.ts';
 

@@ -1,11 +1,11 @@
 import { Field, Int32, Int64, Schema, Struct, Utf8, Bool, Uint64 } from 'apache-arrow';
 import { describe, expect, it } from 'vitest';
 import { bindExpression } from '../../src/sql/bind.ts';
-import { columnsUsed } from '../../src/sql/columns.ts';
-import { SqlError } from '../../src/sql/errors.ts';
+import { columnsUsed } from '../../src/sql/evaluate/columns.ts';
+import { SqlError } from '../../src/sql/values/errors.ts';
 import { selectRows } from '../../src/sql/evaluate.ts';
 import { parseExpression } from '../../src/sql/parse.ts';
-import { parsePath } from '../../src/sql/path.ts';
+import { parsePath } from '../../src/sql/parse/path.ts';
 import { printExpression } from '../../src/sql/print.ts';
 import { batchOf, column, refusal } from './support.ts';
 

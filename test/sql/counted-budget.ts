@@ -1,4 +1,4 @@
-import type { EvaluationBudget } from '../../src/sql/meter.ts';
+import type { EvaluationBudget } from '../../src/sql/values/meter.ts';
 
 /** What a counted budget is over. */
 export class OverCount extends Error {}

@@ -1,10 +1,10 @@
 import { Int32, Utf8 } from 'apache-arrow';
 import { describe, expect, it } from 'vitest';
 import { bindExpression } from '../../src/sql/bind.ts';
-import { columnsUsed, fieldsUsed } from '../../src/sql/columns.ts';
+import { columnsUsed, fieldsUsed } from '../../src/sql/evaluate/columns.ts';
 import { parseExpression } from '../../src/sql/parse.ts';
-import { RegexpSearch } from '../../src/sql/regexp-search.ts';
-import { SqlError } from '../../src/sql/errors.ts';
+import { RegexpSearch } from '../../src/sql/patterns/regexp-search.ts';
+import { SqlError } from '../../src/sql/values/errors.ts';
 import { evaluate } from '../../src/sql/evaluate.ts';
 import { CountedBudget, OverCount } from './counted-budget.ts';
 import { ask, batchOf, column } from './support.ts';

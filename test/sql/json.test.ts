@@ -1,7 +1,7 @@
 import { Utf8 } from 'apache-arrow';
 import { anything, assert, json, property } from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { compactJson, jsonPart, parseJsonPath } from '../../src/sql/json-text.ts';
+import { compactJson, jsonPart, parseJsonPath } from '../../src/sql/values/json-text.ts';
 import { ask, batchOf, column, refusal, select } from './support.ts';
 
 const batch = batchOf({

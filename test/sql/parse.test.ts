@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { SqlError } from '../../src/sql/errors.ts';
-import type { Expression } from '../../src/sql/expression.ts';
+import { SqlError } from '../../src/sql/values/errors.ts';
+import type { Expression } from '../../src/sql/values/expression.ts';
 import { parseExpression } from '../../src/sql/parse.ts';
 import { printExpression } from '../../src/sql/print.ts';
 import { expressionTexts } from './expression-texts.ts';

@@ -1,10 +1,10 @@
 import { Bool, Field, Float64, Int64, Utf8 } from 'apache-arrow';
 import { describe, expect, it } from 'vitest';
 import { bindExpression } from '../../src/sql/bind.ts';
-import { likePrefix } from '../../src/sql/like-prefix.ts';
+import { likePrefix } from '../../src/sql/patterns/like.ts';
 import { parseExpression } from '../../src/sql/parse.ts';
 import { may, possibleStates } from '../../src/sql/possible.ts';
-import { anyValue, onlyNull, type ValueRange } from '../../src/sql/value-range.ts';
+import { anyValue, onlyNull, type ValueRange } from '../../src/sql/compare/value-range.ts';
 
 const fields = [
   new Field('i', new Int64(), true),

@@ -1,4 +1,3 @@
-import type { DataType } from 'apache-arrow';
 import {
   Bool,
   DateDay,
@@ -24,14 +23,15 @@ import {
   Uint64,
   Utf8,
   Vector,
+  type DataType,
 } from 'apache-arrow';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { bindExpression } from '../../src/sql/bind.ts';
-import { SqlError } from '../../src/sql/errors.ts';
+import { SqlError } from '../../src/sql/values/errors.ts';
 import { evaluate } from '../../src/sql/evaluate.ts';
 import { parseExpression } from '../../src/sql/parse.ts';
-import { sameType } from '../../src/sql/same-type.ts';
+import { sameType } from '../../src/sql/values/same-type.ts';
 import { expressionTexts } from './expression-texts.ts';
 import { ask, batchOf, column, refusal, select, valuesOf } from './support.ts';
 

@@ -1,4 +1,3 @@
-import type { Data, DataType as DataTypeClass, Vector } from 'apache-arrow';
 import {
   DataType,
   Field,
@@ -7,13 +6,16 @@ import {
   Schema,
   Struct,
   vectorFromArray,
+  type Data,
+  type DataType as DataTypeClass,
+  type Vector,
 } from 'apache-arrow';
 import { bindExpression, bindPredicate } from '../../src/sql/bind.ts';
-import { SqlError } from '../../src/sql/errors.ts';
+import { SqlError } from '../../src/sql/values/errors.ts';
 import { countSelected, evaluate, selectRows } from '../../src/sql/evaluate.ts';
 import { parseExpression } from '../../src/sql/parse.ts';
-import { sameType } from '../../src/sql/same-type.ts';
-import { typeName } from '../../src/sql/types.ts';
+import { sameType } from '../../src/sql/values/same-type.ts';
+import { typeName } from '../../src/sql/values/types.ts';
 
 /** A batch of named vectors, each of one piece. */
 export function batchOf(columns: Readonly<Record<string, Vector>>): RecordBatch {

@@ -9,8 +9,8 @@ import {
 } from 'apache-arrow';
 import { assert, bigInt, constantFrom, property } from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { exactCast } from '../../src/sql/exact-cast.ts';
-import { clockOf } from '../../src/sql/zone-clock.ts';
+import { exactCast } from '../../src/sql/cast/exact-cast.ts';
+import { clockOf } from '../../src/sql/values/zone-clock.ts';
 import { ask, batchOf, column, constant, refusal, select, typeOf } from './support.ts';
 
 /** Half past midnight in UTC before and after the clocks of Berlin are put forward, and so in autumn. */

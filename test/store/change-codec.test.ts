@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { decodeWrites, encodeWrites } from '../../src/store/change-codec.ts';
+import { decodeWrites, encodeWrites } from '../../src/store/store.ts';
 
 it('gives back the writes that were encoded', () => {
   const write = fc.record({

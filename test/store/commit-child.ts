@@ -1,4 +1,4 @@
-import { openEmbeddedStore } from '../../src/store/embedded.ts';
+import { openEmbeddedStore } from '../../src/store/embedded/embedded.ts';
 import type { Store } from '../../src/store/store.ts';
 
 /**

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { openNotes } from '../../src/store/open-notes.ts';
+import { openNotes } from '../../src/store/open/open-store.ts';
 import { notesConformance } from '../conformance/notes.ts';
 import { eventually } from '../support/eventually.ts';
 import { testFolders } from '../support/folder.ts';

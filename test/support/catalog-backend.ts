@@ -1,8 +1,8 @@
-import { EmbeddedBackend } from '../../src/engine/backend.ts';
+import { EmbeddedBackend } from '../../src/engine/handlers/call/backend.ts';
 import type { Catalog } from '../../src/engine/catalog/catalog.ts';
-import { catalogHandlers } from '../../src/engine/handlers/catalog.ts';
-import { indexHandlers } from '../../src/engine/handlers/indices.ts';
-import { Tags } from '../../src/engine/table/tags.ts';
+import { catalogHandlers } from '../../src/engine/handlers/tables.ts';
+import { indexHandlers } from '../../src/engine/handlers/jobs/indices.ts';
+import { Tags } from '../../src/engine/versions/lines/tags.ts';
 import type { Backend } from '../../src/protocol/backend.ts';
 import { memoryCatalog } from './catalog.ts';
 import type { MemoryStore } from './memory-store.ts';

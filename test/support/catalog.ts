@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Catalog } from '../../src/engine/catalog/catalog.ts';
-import type { Committer } from '../../src/engine/catalog/commit-loop.ts';
-import type { TableKind, TableRecord } from '../../src/engine/catalog/records.ts';
+import type { Committer } from '../../src/engine/catalog/records/commit-loop.ts';
+import type { TableKind, TableRecord } from '../../src/engine/format/records.ts';
 import { CatalogError } from '../../src/protocol/errors.ts';
 import type { ObjectPath } from '../../src/protocol/identifier.ts';
 import type { Store } from '../../src/store/store.ts';

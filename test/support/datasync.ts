@@ -1,5 +1,5 @@
 import { vi } from 'vitest';
-import { FileDescriptor } from '../../src/store/file-descriptor.ts';
+import { FileDescriptor } from '../../src/storage/file-descriptor.ts';
 
 /** Counts the flushes of files (fdatasync) while something runs. They still happen. */
 export async function countFlushes(run: () => Promise<void>): Promise<number> {

@@ -1,6 +1,6 @@
 import { readdir } from 'node:fs/promises';
 import { join, relative } from 'node:path';
-import type { Collected, CollectOptions } from '../../src/engine/retention/collector.ts';
+import type { Collected, CollectOptions } from '../../src/engine/upkeep/retention/collector.ts';
 import type { TestEngine } from './engine.ts';
 
 /** Collects what nothing needs, whatever its age. */

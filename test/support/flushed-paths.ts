@@ -1,6 +1,6 @@
 import { dirname } from 'node:path';
 import { vi } from 'vitest';
-import { FileDescriptor } from '../../src/store/file-descriptor.ts';
+import { FileDescriptor } from '../../src/storage/file-descriptor.ts';
 
 /** Which files and folders were flushed to the disk, by their paths when they were opened. They still are. */
 export class FlushedPaths {

@@ -3,7 +3,7 @@ import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { expect } from 'vitest';
 import type { JsonValue } from '../../src/protocol/json.ts';
-import { versionFile, type NamingScheme } from '../../src/engine/lance/version-file.ts';
+import { versionFile, type NamingScheme } from '../../src/engine/format/lance/version-file.ts';
 import { refusalOf } from './engine-table.ts';
 import { freshEngine, type TestEngine } from './engine.ts';
 import { manifestFile, messageOf, type MessageField } from './lance-table.ts';

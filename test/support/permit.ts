@@ -1,6 +1,6 @@
 import { CatalogError } from '../../src/protocol/errors.ts';
 import { canonicalPath, type ObjectPath } from '../../src/protocol/identifier.ts';
-import type { Action } from '../../src/protocol/operation.ts';
+import type { Action } from '../../src/protocol/operations/operation.ts';
 import type { Permit, VisibleNames } from '../../src/protocol/permit.ts';
 import type { Principal } from '../../src/protocol/principal.ts';
 

@@ -1,12 +1,11 @@
 import { tableFromIPC, type Table } from 'apache-arrow';
 import { expect } from 'vitest';
-import { answerSizes } from '../../src/engine/query/answer-sizes.ts';
-import { rowsAnswer } from '../../src/engine/query/answer.ts';
+import { answerSizes, rowsAnswer } from '../../src/engine/query/plan/answer.ts';
 import { execute } from '../../src/engine/query/execute.ts';
-import { planQuery } from '../../src/engine/query/plan.ts';
-import { parseQueryRequest } from '../../src/engine/query/request.ts';
-import type { BatchSource } from '../../src/engine/table/fragment-reader.ts';
-import type { Snapshot } from '../../src/engine/table/snapshot.ts';
+import { planQuery } from '../../src/engine/query/plan/plan.ts';
+import { parseQueryRequest } from '../../src/engine/request/request.ts';
+import type { BatchSource } from '../../src/engine/query/scan/fragment-reader.ts';
+import type { Snapshot } from '../../src/engine/format/snapshot.ts';
 import type { Answer, AnswerBody } from '../../src/protocol/backend.ts';
 import type { JsonValue } from '../../src/protocol/json.ts';
 

@@ -1,7 +1,7 @@
-import { CommitBook } from '../../src/policy/commit-book.ts';
-import { parseCommits } from '../../src/policy/commits.ts';
-import type { RoleLine } from '../../src/policy/policy-line.ts';
-import type { RulesOptions } from '../../src/engine/rules/rules-options.ts';
+import { CommitBook } from '../../src/policy/settings/commit-book.ts';
+import { parseCommits } from '../../src/policy/settings/commits.ts';
+import type { RoleLine } from '../../src/policy/lines/policy-line.ts';
+import type { RulesOptions } from '../../src/engine/rules/commit-judge.ts';
 
 /** Commit rules that a test changes while the engine runs. */
 export class Rulebook implements RulesOptions {

@@ -2,11 +2,11 @@ import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { RecordBatch, Schema } from 'apache-arrow';
-import { empty, newFragment } from '../../src/engine/table/change.ts';
-import { FragmentReader } from '../../src/engine/table/fragment-reader.ts';
-import { FragmentWriter } from '../../src/engine/table/fragment-writer.ts';
-import { DATA } from '../../src/engine/table/layout.ts';
-import type { Fragment, Snapshot } from '../../src/engine/table/snapshot.ts';
+import { empty, newFragment } from '../../src/engine/format/change.ts';
+import { FragmentReader } from '../../src/engine/query/scan/fragment-reader.ts';
+import { FragmentWriter } from '../../src/engine/format/fragment-writer.ts';
+import { DATA } from '../../src/engine/format/layout.ts';
+import type { Fragment, Snapshot } from '../../src/engine/format/snapshot.ts';
 
 /** A table in a temporary folder, with what reads it. */
 export interface StoredTable {

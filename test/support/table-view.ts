@@ -1,10 +1,10 @@
 import { CatalogError } from '../../src/protocol/errors.ts';
-import type { Stored, TableRecord, VersionRecord } from '../../src/engine/catalog/records.ts';
-import type { TableView } from '../../src/engine/handlers/table-view.ts';
-import { branchNotFound } from '../../src/engine/table/branches.ts';
-import { MAIN, MAIN_CHAIN, type Chain } from '../../src/engine/table/chain.ts';
-import type { FoundSnapshot, Snapshot } from '../../src/engine/table/snapshot.ts';
-import type { VersionPage } from '../../src/engine/table/version-store.ts';
+import type { Stored, TableRecord, VersionRecord } from '../../src/engine/format/records.ts';
+import type { TableView } from '../../src/engine/handlers/call/read-place.ts';
+import { branchNotFound } from '../../src/engine/versions/lines/branches.ts';
+import { MAIN, MAIN_CHAIN, type Chain } from '../../src/engine/format/chain.ts';
+import type { FoundSnapshot, Snapshot } from '../../src/engine/format/snapshot.ts';
+import type { VersionPage } from '../../src/engine/versions/lines/version-store.ts';
 
 /** Tables of which the versions are given, for what is asked about tables without their rows. */
 export class GivenTables implements TableView {

@@ -2,24 +2,82 @@ import { CatalogError } from '../../protocol/errors.ts';
 import type { ObjectPath } from '../../protocol/identifier.ts';
 import type { Permit } from '../../protocol/permit.ts';
 import type { Check, Store, Write } from '../../store/store.ts';
-import { childrenByChunks, type Child } from './children.ts';
-import type { Committer } from './commit-loop.ts';
-import type { JudgeTable } from './judge-table.ts';
-import { namespacesOf, tablesOf } from './keys.ts';
+import { childrenByChunks, type Child } from './records/children.ts';
+import type { Committer } from './records/commit-loop.ts';
+import type { JudgeTable, Seal } from './records/seal.ts';
+import { namespacesOf, tablesOf } from './records/keys.ts';
 import { createNamespace, type CreateMode } from './namespace-create.ts';
 import { dropNamespace, type DroppedNamespace, type DropOptions } from './namespace-drop.ts';
-import { visiblePage, type Entry, type Page, type PageRequest } from './page.ts';
-import type { CatalogParts } from './parts.ts';
-import { RecordReader } from './reader.ts';
-import { decodeTable } from './records-codec.ts';
-import type { NamespaceRecord, Stored, TableRecord } from './records.ts';
-import { checkDroppable, namespaceExists, namespaceNotFound, tableNotFound } from './refusals.ts';
-import type { Seal } from './seal.ts';
-import { deregisterTable, type Farewell } from './table-deregister.ts';
+import { visiblePage, type Entry, type Page, type PageRequest } from './records/page.ts';
+import { RecordReader, type CatalogParts } from './records/reader.ts';
+import { decodeTable } from './records/records-codec.ts';
+import type { NamespaceRecord, Stored, TableRecord } from '../format/records.ts';
+import {
+  checkDroppable,
+  namespaceExists,
+  namespaceNotFound,
+  tableNotFound,
+} from './records/refusals.ts';
+import {
+  deregisterTable,
+  renameTable,
+  type Farewell,
+  type JudgeRename,
+} from './table-deregister.ts';
 import { commitTable, dropTable, tablePlace } from './table-place.ts';
-import { renameTable, type JudgeRename } from './table-rename.ts';
-import { walkTables } from './table-walk.ts';
-import { VirtualNames, withEntries } from '../virtual/virtual-names.ts';
+import { walkTables } from './records/table-walk.ts';
+import { compareBytewise } from './records/bytewise.ts';
+
+/**
+ * The names of the tables that the service answers for itself. Only who asks for
+ * their namespace is told them: clients that copy or count what a catalog lists
+ * would take them for its own.
+ */
+class VirtualNames {
+  readonly #tables: readonly ObjectPath[];
+
+  constructor(tables: readonly ObjectPath[]) {
+    this.#tables = tables;
+  }
+
+  /** Whether there is such a namespace. */
+  hasNamespace(path: ObjectPath): boolean {
+    return path.length > 0 && this.#tables.some((table) => liesIn(table, path));
+  }
+
+  /** The tables directly inside a namespace. */
+  tables(parent: ObjectPath): readonly Entry[] {
+    return this.#tables
+      .filter((table) => liesIn(table, parent) && table.length === parent.length + 1)
+      .map((path) => ({ name: path.at(-1)!, path }));
+  }
+}
+
+/** Entries in the order of their names, some at a time, with others that lie beyond a text put where they belong. */
+async function* withEntries(
+  chunks: AsyncIterable<readonly Entry[]>,
+  others: readonly Entry[],
+  after: string,
+): AsyncGenerator<readonly Entry[]> {
+  const waiting = others
+    .filter(({ name }) => compareBytewise(name, after) > 0)
+    .sort((one, other) => compareBytewise(one.name, other.name));
+  for await (const chunk of chunks) {
+    if (waiting.length === 0) yield chunk;
+    else yield chunk.flatMap((entry) => [...before(waiting, entry.name), entry]);
+  }
+  yield waiting;
+}
+
+/** Takes those away that lie before a name. */
+function before(waiting: Entry[], name: string): readonly Entry[] {
+  const next = waiting.findIndex((one) => compareBytewise(one.name, name) >= 0);
+  return waiting.splice(0, next < 0 ? waiting.length : next);
+}
+
+function liesIn(table: ObjectPath, namespace: ObjectPath): boolean {
+  return table.length > namespace.length && namespace.every((name, at) => table[at] === name);
+}
 
 /** The root, and namespaces of the service itself: they always exist, and nothing is stored of them. */
 const ROOT: NamespaceRecord = { id: '', properties: {}, createdMillis: 0 };

@@ -1,15 +1,19 @@
 import { randomUUID } from 'node:crypto';
 import type { ObjectPath } from '../../protocol/identifier.ts';
 import type { Check, Store } from '../../store/store.ts';
-import { hasChildren } from './children.ts';
-import { commitLoop, type Plan } from './commit-loop.ts';
-import { namespaceKey, namespacesOf, prefixRange, tableKey, tablesOf } from './keys.ts';
-import type { CatalogParts } from './parts.ts';
-import { absent, unchanged, type Named } from './reader.ts';
-import { encodeNamespace } from './records-codec.ts';
-import type { NamespaceRecord, Stored } from './records.ts';
-import { checkCreatable, namespaceExists, namespaceNotEmpty, takenByTable } from './refusals.ts';
-import type { Seal } from './seal.ts';
+import { hasChildren } from './records/children.ts';
+import { commitLoop, type Plan } from './records/commit-loop.ts';
+import { namespaceKey, namespacesOf, prefixRange, tableKey, tablesOf } from './records/keys.ts';
+import { absent, unchanged, type CatalogParts, type Named } from './records/reader.ts';
+import { encodeNamespace } from './records/records-codec.ts';
+import type { NamespaceRecord, Stored } from '../format/records.ts';
+import {
+  checkCreatable,
+  namespaceExists,
+  namespaceNotEmpty,
+  takenByTable,
+} from './records/refusals.ts';
+import type { Seal } from './records/seal.ts';
 
 /** What to do when the namespace is there already. */
 export type CreateMode = 'create' | 'exist_ok' | 'overwrite';

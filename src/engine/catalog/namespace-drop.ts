@@ -1,17 +1,16 @@
 import { CatalogError } from '../../protocol/errors.ts';
 import { canonicalPath, type ObjectPath } from '../../protocol/identifier.ts';
-import type { OperationName } from '../../protocol/operation-name.ts';
+import type { OperationName } from '../../protocol/operations/operation-name.ts';
 import type { Permit } from '../../protocol/permit.ts';
 import type { Check, Write } from '../../store/store.ts';
-import { commitLoop, type Plan } from './commit-loop.ts';
-import { droppedKey } from './keys.ts';
+import { commitLoop, type Plan } from './records/commit-loop.ts';
+import { droppedKey } from './records/keys.ts';
 import { emptyChecks } from './namespace-create.ts';
-import type { CatalogParts } from './parts.ts';
-import { unchanged } from './reader.ts';
-import { encodeDropped } from './records-codec.ts';
-import type { NamespaceRecord, Stored, TableRecord } from './records.ts';
-import { namespaceNotFound } from './refusals.ts';
-import type { Seal } from './seal.ts';
+import { unchanged, type CatalogParts } from './records/reader.ts';
+import { encodeDropped } from './records/records-codec.ts';
+import type { NamespaceRecord, Stored, TableRecord } from '../format/records.ts';
+import { namespaceNotFound } from './records/refusals.ts';
+import type { Seal } from './records/seal.ts';
 import { readSubtree, type InnerTable, type Subtree } from './subtree.ts';
 
 /** How a namespace is dropped. */

@@ -1,10 +1,10 @@
 import type { ObjectPath } from '../../protocol/identifier.ts';
 import type { Check, Store } from '../../store/store.ts';
-import { children, type Child } from './children.ts';
-import { namespacesOf, prefixRange, tablesOf } from './keys.ts';
-import { unchanged } from './reader.ts';
-import { decodeTable } from './records-codec.ts';
-import type { TableRecord } from './records.ts';
+import { children, type Child } from './records/children.ts';
+import { namespacesOf, prefixRange, tablesOf } from './records/keys.ts';
+import { unchanged } from './records/reader.ts';
+import { decodeTable } from './records/records-codec.ts';
+import type { TableRecord } from '../format/records.ts';
 
 /** A namespace below another. */
 export interface InnerNamespace {

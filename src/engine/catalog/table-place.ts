@@ -1,22 +1,20 @@
 import { CatalogError } from '../../protocol/errors.ts';
 import type { ObjectPath } from '../../protocol/identifier.ts';
 import type { Check, Write } from '../../store/store.ts';
-import { commitLoop } from './commit-loop.ts';
-import { droppedKey, namespaceKey, tableKey } from './keys.ts';
+import { commitLoop } from './records/commit-loop.ts';
+import { droppedKey, namespaceKey, tableKey } from './records/keys.ts';
 import { tableRemoval } from './namespace-drop.ts';
-import type { JudgeTable } from './judge-table.ts';
-import type { CatalogParts } from './parts.ts';
-import { absent, unchanged } from './reader.ts';
-import { encodeDropped, encodeTable } from './records-codec.ts';
-import type { Stored, TableRecord } from './records.ts';
+import type { JudgeTable, Seal } from './records/seal.ts';
+import { absent, unchanged, type CatalogParts } from './records/reader.ts';
+import { encodeDropped, encodeTable } from './records/records-codec.ts';
+import type { Stored, TableRecord } from '../format/records.ts';
 import {
   changedMeanwhile,
   checkCreatable,
   takenByNamespace,
   tableExists,
   tableNotFound,
-} from './refusals.ts';
-import type { Seal } from './seal.ts';
+} from './records/refusals.ts';
 
 /** A place where a table can be: what is there now, and the checks that it is still so. */
 export interface TablePlace {

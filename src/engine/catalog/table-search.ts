@@ -1,10 +1,10 @@
 import type { ObjectPath } from '../../protocol/identifier.ts';
 import type { Store } from '../../store/store.ts';
-import { deregisteredKey, droppedKey, tableKey } from './keys.ts';
-import { decodeDropped, decodeTable } from './records-codec.ts';
-import type { Stored, TableRecord } from './records.ts';
-import { walkTables } from './table-walk.ts';
-import { Pace } from '../query/pace.ts';
+import { deregisteredKey, droppedKey, tableKey } from './records/keys.ts';
+import { decodeDropped, decodeTable } from './records/records-codec.ts';
+import type { Stored, TableRecord } from '../format/records.ts';
+import { walkTables } from './records/table-walk.ts';
+import { Pace } from '../base/pace.ts';
 
 /** A table by its id, and where it was when somebody wrote that down. */
 export interface TableMark {

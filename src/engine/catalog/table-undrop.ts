@@ -1,13 +1,12 @@
 import { CatalogError } from '../../protocol/errors.ts';
 import { canonicalPath, type ObjectPath } from '../../protocol/identifier.ts';
 import type { Check, Store, Write } from '../../store/store.ts';
-import { commitLoop } from './commit-loop.ts';
-import { droppedKey, prefixRange, purgedKey, tableKey } from './keys.ts';
-import type { CatalogParts } from './parts.ts';
-import { unchanged } from './reader.ts';
-import { decodeDropped, encodeTable } from './records-codec.ts';
-import type { DroppedRecord, Stored, TableRecord } from './records.ts';
-import { tableExists } from './refusals.ts';
+import { commitLoop } from './records/commit-loop.ts';
+import { droppedKey, prefixRange, purgedKey, tableKey } from './records/keys.ts';
+import { unchanged, type CatalogParts } from './records/reader.ts';
+import { decodeDropped, encodeTable } from './records/records-codec.ts';
+import type { DroppedRecord, Stored, TableRecord } from '../format/records.ts';
+import { tableExists } from './records/refusals.ts';
 import { tablePlace } from './table-place.ts';
 
 const CHUNK = 1000;

@@ -7,15 +7,15 @@ import {
   type Schema,
 } from 'apache-arrow';
 import { dataOf } from '../../arrow/data.ts';
-import { encodeDictionary } from '../../arrow/dictionary-encoding.ts';
+import { encodeDictionary } from '../../arrow/growing-dictionary.ts';
 import { floatToHalf } from '../../arrow/half-float.ts';
-import { nullsOf } from '../../arrow/nulls.ts';
+import { nullsOf } from '../../arrow/nullability.ts';
 import { sameType, typeName } from '../../arrow/types.ts';
 import { CatalogError } from '../../protocol/errors.ts';
-import { columnPath } from '../query/column-path.ts';
-import { ROW_ID, ROW_OFFSET, withComputed } from '../query/computed-columns.ts';
-import type { Statement } from '../query/statement.ts';
-import { bindAssigned, valuesAway, type Formula } from '../query/formula.ts';
+import { columnPath } from '../request/column-path.ts';
+import { ROW_ID, ROW_OFFSET, withComputed } from '../request/computed-columns.ts';
+import type { Statement } from '../base/statement.ts';
+import { bindAssigned, valuesAway, type Formula } from '../request/formula.ts';
 
 /** A column and the SQL expression that its new values come from. */
 export type Update = readonly [column: string, expression: string];

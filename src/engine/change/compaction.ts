@@ -1,13 +1,13 @@
 import type { RecordBatch } from 'apache-arrow';
-import { needOf, ROW_ID } from '../query/computed-columns.ts';
-import { Pace } from '../query/pace.ts';
-import { Scanner, type ScanFile } from '../query/scan.ts';
-import type { FragmentReader } from '../table/fragment-reader.ts';
-import { newFragment } from '../table/change.ts';
-import { ingest } from '../table/ingest.ts';
-import { fragmentKey, type Fragment, type Snapshot } from '../table/snapshot.ts';
+import { needOf, ROW_ID } from '../request/computed-columns.ts';
+import { Pace } from '../base/pace.ts';
+import { Scanner, type ScanFile } from '../query/scan/scan.ts';
+import type { FragmentReader } from '../query/scan/fragment-reader.ts';
+import { newFragment } from '../format/change.ts';
+import { ingest } from '../format/ingest.ts';
+import { fragmentKey, type Fragment, type Snapshot } from '../format/snapshot.ts';
 import type { Derive } from './derived-commit.ts';
-import { isFull, isSmall } from './fragment-size.ts';
+import { isFull, isSmall } from './small-runs.ts';
 import { keptBatch, keptFragment, keptSchema } from './kept-rows.ts';
 import type { Wrote } from './removal.ts';
 

@@ -1,12 +1,10 @@
 import type { Field, RecordBatch, Schema } from 'apache-arrow';
-import { batchOfData } from '../../arrow/batch.ts';
+import { batchOfData } from '../../arrow/data.ts';
 import { schemaOf } from '../../arrow/nested-type.ts';
 import { conform } from '../../arrow/types.ts';
-import type { Statement } from '../query/statement.ts';
-import { expressionOf } from '../table/computed-column.ts';
-import type { Incoming } from '../table/incoming.ts';
-import { checkConforms } from '../table/schema-match.ts';
-import { ComputedColumns } from './computed-values.ts';
+import type { Statement } from '../base/statement.ts';
+import { expressionOf, ComputedColumns } from './computed-values.ts';
+import { checkConforms, type Incoming } from '../format/incoming.ts';
 
 /**
  * The rows that a client sends for a table. Computed columns that it does not send

@@ -1,11 +1,23 @@
 import type { Data, Field, RecordBatch, Schema } from 'apache-arrow';
-import { batchOfData } from '../../arrow/batch.ts';
+import { batchOfData } from '../../arrow/data.ts';
 import { schemaOf } from '../../arrow/nested-type.ts';
 import { CatalogError } from '../../protocol/errors.ts';
-import { bindAssigned, bindFormula } from '../query/formula.ts';
-import type { Statement } from '../query/statement.ts';
-import { expressionOf } from '../table/computed-column.ts';
+import { bindAssigned, bindFormula } from '../request/formula.ts';
+import type { Statement } from '../base/statement.ts';
 import { assignedData, type Assignment } from './assignment.ts';
+
+/** The entry of a field's metadata that holds the SQL from which the column is computed. */
+const EXPRESSION = 'arrowgate.computed';
+
+/** The SQL from which a column is computed; undefined for a column that holds what was sent. */
+export function expressionOf(field: Field): string | undefined {
+  return field.metadata.get(EXPRESSION);
+}
+
+/** A column with the SQL from which it is computed. */
+export function computedFrom(field: Field, expression: string): Field {
+  return field.clone({ metadata: new Map([...field.metadata, [EXPRESSION, expression]]) });
+}
 
 /** The columns that a computed one may read: those that hold what was sent. */
 export function storedFields(schema: Schema): readonly Field[] {

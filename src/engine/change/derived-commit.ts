@@ -1,14 +1,19 @@
-import { Flushes } from '../../store/flushes.ts';
+import { Flushes } from '../../storage/file-descriptor.ts';
 import type { Write } from '../../store/store.ts';
-import { tookNoEffect } from '../catalog/commit-loop.ts';
-import type { Stored, TableRecord } from '../catalog/records.ts';
-import { sealOf, type Seal } from '../catalog/seal.ts';
-import { MAIN_CHAIN, type Chain } from '../table/chain.ts';
-import type { ProposedVersion } from '../table/proposed-version.ts';
-import type { Fragment, Snapshot } from '../table/snapshot.ts';
-import type { Tables } from '../table/tables.ts';
-import type { Committed } from '../table/version-commits.ts';
-import type { Wrote } from './removal.ts';
+import { tookNoEffect } from '../catalog/records/commit-loop.ts';
+import type { Stored, TableRecord } from '../format/records.ts';
+import { sealOf, type Seal } from '../catalog/records/seal.ts';
+import { MAIN_CHAIN, type Chain } from '../format/chain.ts';
+import type { ProposedVersion } from '../format/version-codec.ts';
+import type { Fragment, Snapshot } from '../format/snapshot.ts';
+import type { Tables } from '../versions/tables.ts';
+import type { Committed } from '../versions/lines/version-commits.ts';
+import { Removal, type Wrote } from './removal.ts';
+import { ROW_ID, ROW_OFFSET, withComputed } from '../request/computed-columns.ts';
+import { bindPredicate } from '../request/formula.ts';
+import { ownStatement } from '../base/statement.ts';
+import type { FragmentReader } from '../query/scan/fragment-reader.ts';
+import { physicalRows, RowFinder } from './row-finder.ts';
 
 /** The rows of a table's next version, and what is told about them. */
 export interface Derived<Result> {
@@ -142,4 +147,31 @@ class Attempt<Result> {
     );
     return [...this.#files].filter((file) => !named.has(file)).map((file) => ({ file }));
   }
+}
+
+/**
+ * Deletes the rows of which a predicate is true.
+ * @returns How many rows it deleted.
+ * @throws CatalogError TableColumnNotFound or InvalidInput for what is wrong with the predicate.
+ */
+export function deleteRows(
+  reader: FragmentReader,
+  predicate: string,
+  statement = ownStatement(),
+): Derive<bigint> {
+  const finder = new RowFinder(reader);
+  const removal = new Removal(reader);
+  return async (base, wrote, flushes) => {
+    const fields = withComputed(base.schema, [ROW_ID, ROW_OFFSET]);
+    const formula = bindPredicate('predicate', predicate, fields, statement);
+    const gone = new Map(
+      (await finder.find(base, formula)).map(({ fragment, found }) => [
+        fragment,
+        physicalRows(found),
+      ]),
+    );
+    const fragments = await removal.without(base, gone, wrote, flushes);
+    const result = [...gone.values()].reduce((sum, rows) => sum + BigInt(rows.length), 0n);
+    return { fragments, nextRowId: base.nextRowId, result };
+  };
 }

@@ -1,6 +1,6 @@
-import type { Place, ScanFile } from '../query/scan.ts';
-import { sameSchema } from '../table/schema-match.ts';
-import type { Fragment, Snapshot } from '../table/snapshot.ts';
+import type { Place, ScanFile } from '../query/scan/scan.ts';
+import { sameSchema } from '../format/incoming.ts';
+import type { Fragment, Snapshot } from '../format/snapshot.ts';
 
 /**
  * What was found in the fragments of a table. A change that is computed again on

@@ -1,9 +1,9 @@
 import { Field, Uint64, type Data, type RecordBatch, type Schema } from 'apache-arrow';
-import { batchOfData } from '../../arrow/batch.ts';
+import { batchOfData } from '../../arrow/data.ts';
 import { schemaOf } from '../../arrow/nested-type.ts';
-import { STORED_ROW_ID } from '../table/fragment-reader.ts';
-import type { WrittenFile } from '../table/fragment-writer.ts';
-import type { Fragment } from '../table/snapshot.ts';
+import { STORED_ROW_ID } from '../query/scan/fragment-reader.ts';
+import type { WrittenFile } from '../format/fragment-writer.ts';
+import type { Fragment } from '../format/snapshot.ts';
 
 const ROW_IDS = new Field(STORED_ROW_ID, new Uint64(), false);
 
@@ -31,4 +31,16 @@ export function keptFragment(
     storedRowIds: true,
     deletions: null,
   };
+}
+
+/**
+ * Waits for two pieces of work that go on at the same time. When one fails, the other
+ * is still waited for: only then is it known what it wrote.
+ */
+export async function both<Left, Right>(
+  left: Promise<Left>,
+  right: Promise<Right>,
+): Promise<readonly [Left, Right]> {
+  await Promise.allSettled([left, right]);
+  return [await left, await right];
 }

@@ -1,11 +1,72 @@
-import type { RecordBatch } from 'apache-arrow';
+import { DataType, type RecordBatch, type Data } from 'apache-arrow';
 import { extremesOf, mergeExtremes, type Extremes } from '../../arrow/extremes.ts';
-import { ordersOf } from '../../sql/value-range.ts';
-import { columnAt, type ColumnPath } from '../query/column-path.ts';
-import { rangeOf } from '../query/fragment-ranges.ts';
-import { filesWhere } from '../query/pruning.ts';
-import type { ScanFile } from '../query/scan.ts';
-import type { Snapshot } from '../table/snapshot.ts';
+import { ordersOf } from '../../sql/compare/value-range.ts';
+import { columnAt, type ColumnPath } from '../request/column-path.ts';
+import { rangeOf } from '../index/keys/fragment-ranges.ts';
+import { filesWhere } from '../query/scan/pruning.ts';
+import type { ScanFile } from '../query/scan/scan.ts';
+import type { Snapshot } from '../format/snapshot.ts';
+import { isNull, wordsOf } from '../../arrow/data.ts';
+
+/** Whether a row of a batch may have one of some keys. */
+export type MayHave = (row: number) => boolean;
+
+const always: MayHave = () => true;
+
+/**
+ * The least and the greatest of keys that are one whole number of 64 bits. Most
+ * rows of a table lie beyond both, which is told quicker than their keys are
+ * looked up. Of keys of any other kind nothing is told.
+ */
+export class KeyBounds {
+  readonly #told: boolean;
+  #least: bigint | undefined;
+  #greatest: bigint | undefined;
+
+  /** @param types The types of the columns that make up a key. */
+  constructor(types: readonly DataType[]) {
+    const [type] = types;
+    this.#told =
+      types.length === 1 && DataType.isInt(type) && type.isSigned && type.bitWidth === 64;
+  }
+
+  /** Takes in the keys of a batch. */
+  add([data]: readonly Data[]): void {
+    if (!this.#told || data === undefined) return;
+    const values: BigInt64Array = data.values;
+    for (let row = 0; row < data.length; row++) {
+      const value = values[row]!;
+      if (
+        (this.#least !== undefined && value >= this.#least && value <= this.#greatest!) ||
+        isNull(data, row)
+      )
+        continue;
+      if (this.#least === undefined || value < this.#least) this.#least = value;
+      if (this.#greatest === undefined || value > this.#greatest) this.#greatest = value;
+    }
+  }
+
+  /** Tells of the rows of a batch; of a row that is null it may tell anything. */
+  within([data]: readonly Data[]): MayHave {
+    if (!this.#told || data === undefined) return always;
+    if (this.#least === undefined) return () => false;
+    // Compared by halves: as bigints it would take many times as long.
+    const [leastHigh, leastLow] = halves(this.#least);
+    const [greatestHigh, greatestLow] = halves(this.#greatest!);
+    const words = wordsOf(data.values);
+    return (row) => {
+      const high = words[2 * row + 1]! | 0;
+      if (high < leastHigh || high > greatestHigh) return false;
+      const low = words[2 * row]!;
+      return (high > leastHigh || low >= leastLow) && (high < greatestHigh || low <= greatestLow);
+    };
+  }
+}
+
+/** The upper half as a number with a sign, the lower as one without. */
+function halves(value: bigint): readonly [number, number] {
+  return [Number(value >> 32n), Number(BigInt.asUintN(32, value))];
+}
 
 /** Between which values the keys of some rows lie. */
 export class KeyRanges {

@@ -1,7 +1,7 @@
 import type { Data, RecordBatch } from 'apache-arrow';
 import { concatData } from '../../arrow/concat.ts';
 import { takeData } from '../../arrow/take.ts';
-import { columnAt, type ColumnPath } from '../query/column-path.ts';
+import { columnAt, type ColumnPath } from '../request/column-path.ts';
 
 /** The keys of more rows than this are not kept: so many are better matched by reading a table. */
 const MOST_ROWS = 16_384;

@@ -1,12 +1,11 @@
 import { Field, Struct, type Data, type RecordBatch, type Schema } from 'apache-arrow';
-import { batchOfData } from '../../arrow/batch.ts';
-import { dataOf } from '../../arrow/data.ts';
+import { batchOfData, dataOf } from '../../arrow/data.ts';
 import { schemaOf } from '../../arrow/nested-type.ts';
 import { fieldIndex } from '../../arrow/select.ts';
-import { fieldsUsed } from '../../sql/columns.ts';
-import { ROW_ID, ROW_OFFSET, withComputed } from '../query/computed-columns.ts';
-import type { Statement } from '../query/statement.ts';
-import { bindPredicate, rowsAway, type Formula } from '../query/formula.ts';
+import { fieldsUsed } from '../../sql/evaluate/columns.ts';
+import { ROW_ID, ROW_OFFSET, withComputed } from '../request/computed-columns.ts';
+import type { Statement } from '../base/statement.ts';
+import { bindPredicate, rowsAway, type Formula } from '../request/formula.ts';
 
 /** The rows whose columns a condition calls by the name of their side, as `source.a`. */
 export type Side = 'source' | 'target';
@@ -140,4 +139,24 @@ export async function rowsMeeting(
 function columnOf(batch: RecordBatch, name: string): [Field, Data] {
   const index = fieldIndex(batch.schema, name);
   return [batch.schema.fields[index]!, batch.data.children[index]!];
+}
+
+/** What a merge does with the rows that are sent and with those that are there. */
+export interface MergeRequest {
+  /** The columns, or fields inside them, that rows are matched on. */
+  readonly on: readonly string[];
+  /** Whether a row that is there takes the values of the row sent that matches it. */
+  readonly update: boolean;
+  /** What must be true of both, as `source.a < target.b`. */
+  readonly updateIf: string | null;
+  /** Whether a row sent that matches none is inserted. */
+  readonly insert: boolean;
+  /** Whether a row that is there and that none sent matches is deleted. */
+  readonly remove: boolean;
+  /** What must be true of such a row. */
+  readonly removeIf: string | null;
+  /** Whether an index may find the rows that match; every row is read otherwise. */
+  readonly useIndex: boolean;
+  /** Throws when the time that the merge may take is over. */
+  readonly checkTime: () => void;
 }

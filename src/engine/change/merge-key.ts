@@ -1,7 +1,7 @@
 import type { Data, Field, RecordBatch, Schema } from 'apache-arrow';
 import { typeName } from '../../arrow/types.ts';
 import { CatalogError } from '../../protocol/errors.ts';
-import { columnAt, columnPath, type ColumnPath } from '../query/column-path.ts';
+import { columnAt, columnPath, type ColumnPath } from '../request/column-path.ts';
 import { isKeyType } from './key-writer.ts';
 
 /**

@@ -1,10 +1,9 @@
 import type { RecordBatch, Schema } from 'apache-arrow';
 import { take } from '../../arrow/select.ts';
 import { CatalogError } from '../../protocol/errors.ts';
-import type { ColumnPath } from '../query/column-path.ts';
-import type { Place } from '../query/scan.ts';
-import { GrowingWords } from './growing-words.ts';
-import { NONE } from './key-index.ts';
+import type { ColumnPath } from '../request/column-path.ts';
+import type { Place } from '../query/scan/scan.ts';
+import { GrowingWords, NONE } from './key-index.ts';
 import { namesOf, rowsMeeting, type Condition } from './merge-condition.ts';
 import { KeyWriter } from './key-writer.ts';
 import { describeKey, keyColumns } from './merge-key.ts';

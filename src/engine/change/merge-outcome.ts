@@ -1,4 +1,4 @@
-import type { Fragment } from '../table/snapshot.ts';
+import type { Fragment } from '../format/snapshot.ts';
 import { NONE } from './key-index.ts';
 import type { MatchedBatch, MergePlan } from './merge-match.ts';
 import type { MergeSource } from './merge-source.ts';

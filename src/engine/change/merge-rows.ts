@@ -1,29 +1,79 @@
 import { schemaOf } from '../../arrow/nested-type.ts';
 import { CatalogError } from '../../protocol/errors.ts';
 import type { Schema } from 'apache-arrow';
-import { ownStatement, type Statement } from '../query/statement.ts';
-import { needOf, ROW_OFFSET } from '../query/computed-columns.ts';
-import { Pace } from '../query/pace.ts';
-import { allFiles } from '../query/plan.ts';
-import { readAhead } from '../query/read-ahead.ts';
-import { Scanner, type ScanFile } from '../query/scan.ts';
-import type { FragmentReader } from '../table/fragment-reader.ts';
-import type { Incoming } from '../table/incoming.ts';
-import { checkConforms, sameSchema } from '../table/schema-match.ts';
-import type { Snapshot } from '../table/snapshot.ts';
-import { both } from './both.ts';
+import { ownStatement, type Statement } from '../base/statement.ts';
+import { needOf, ROW_OFFSET } from '../request/computed-columns.ts';
+import { Pace } from '../base/pace.ts';
+import { allFiles } from '../query/plan/plan.ts';
+import { readAhead } from '../query/scan/meters.ts';
+import { Scanner, type ScanFile } from '../query/scan/scan.ts';
+import type { FragmentReader } from '../query/scan/fragment-reader.ts';
+import { checkConforms, sameSchema, type Incoming } from '../format/incoming.ts';
+import type { Snapshot, IndexDefinition } from '../format/snapshot.ts';
+import { both } from './kept-rows.ts';
 import { withoutComputed } from './computed-rows.ts';
 import type { Derive } from './derived-commit.ts';
 import { FragmentMemo } from './fragment-memo.ts';
-import { withKeyLookups } from './key-search.ts';
-import { bindPairCondition, bindRowCondition, namesOf } from './merge-condition.ts';
+import {
+  bindPairCondition,
+  bindRowCondition,
+  namesOf,
+  type MergeRequest,
+} from './merge-condition.ts';
 import { mergeKey } from './merge-key.ts';
 import { matchBatch, matchNames, type MatchedBatch, type MergePlan } from './merge-match.ts';
 import { MergeOutcome } from './merge-outcome.ts';
-import type { MergeRequest } from './merge-request.ts';
 import { MergeSource } from './merge-source.ts';
 import { MergeWriter } from './merge-writer.ts';
 import { Removal } from './removal.ts';
+import type { Search } from '../index/vectors/predicate-search.ts';
+import { withLookups } from '../query/scan/pruning.ts';
+import { oneOf } from '../../sql/one-of.ts';
+import type { KeyValues } from './key-values.ts';
+
+/** An index is asked where the rows to be matched are at most one to so many of the table. */
+const FEW = 8;
+
+/**
+ * Files of a table with how indices find the rows that may have one of some keys. Of files
+ * that no index covers, and where there are many keys, all rows are read.
+ */
+function withKeyLookups(
+  base: Snapshot,
+  files: readonly ScanFile[],
+  keys: KeyValues,
+): readonly ScanFile[] {
+  const { indices = [], rows } = base;
+  if (indices.length === 0 || BigInt(FEW * keys.rows) > rows) return files;
+  const search = searchOf(base, indices, keys);
+  return search === undefined ? files : withLookups(files, search);
+}
+
+/** The columns of a key that have an index: each must have one of the values. */
+function searchOf(
+  { schema, fieldIds }: Snapshot,
+  indices: readonly IndexDefinition[],
+  keys: KeyValues,
+): Search | undefined {
+  const operands = (keys.columns() ?? []).flatMap(({ path, values }) => {
+    const at = schema.fields.findIndex(({ name }) => name === path.column);
+    const own = indices.filter(({ field }) => field === fieldIds[at]);
+    const index = own.find(({ type }) => type === 'BTREE') ?? own.find(isBitmap);
+    if (index === undefined) return [];
+    const column = schema.fields[at]!;
+    const test = oneOf(column, values);
+    return [{ kind: 'leaf', index, column, test, narrow: true } as const];
+  });
+  // Those of single rows come first: few rows are left for the others.
+  const sorted = operands.toSorted(
+    (one, other) => Number(isBitmap(one.index)) - Number(isBitmap(other.index)),
+  );
+  return sorted.length === 0 ? undefined : { kind: 'and', operands: sorted, whole: false };
+}
+
+function isBitmap({ type }: IndexDefinition): boolean {
+  return type === 'BITMAP';
+}
 
 /** How many rows a merge changed. */
 export interface MergeCounts {

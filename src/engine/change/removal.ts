@@ -1,7 +1,7 @@
-import type { Flushes } from '../../store/flushes.ts';
-import { writeDeletions } from '../table/deletion-file.ts';
-import type { FragmentReader } from '../table/fragment-reader.ts';
-import { fragmentKey, type Fragment, type Snapshot } from '../table/snapshot.ts';
+import type { Flushes } from '../../storage/file-descriptor.ts';
+import { writeDeletions } from '../format/deletion-file.ts';
+import type { FragmentReader } from '../query/scan/fragment-reader.ts';
+import { fragmentKey, type Fragment, type Snapshot } from '../format/snapshot.ts';
 
 /** What tells which files were written for a version that may not come to be. */
 export type Wrote = (files: readonly string[]) => void;

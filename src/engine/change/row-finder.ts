@@ -1,13 +1,13 @@
-import { needOf, NO_COLUMNS, ROW_OFFSET, type ColumnNeed } from '../query/computed-columns.ts';
-import { rowsAway, type Formula } from '../query/formula.ts';
-import { Pace } from '../query/pace.ts';
-import { allFiles } from '../query/plan.ts';
-import { prunedFiles } from '../query/pruning.ts';
-import { readAhead } from '../query/read-ahead.ts';
-import { countOf, listed, rowAt, stretch, type Rows } from '../query/rows.ts';
-import { Scanner, type Place, type PlacedBatch, type ScanFile } from '../query/scan.ts';
-import type { BatchSource } from '../table/fragment-reader.ts';
-import type { Fragment, Snapshot } from '../table/snapshot.ts';
+import { needOf, NO_COLUMNS, ROW_OFFSET, type ColumnNeed } from '../request/computed-columns.ts';
+import { rowsAway, type Formula } from '../request/formula.ts';
+import { Pace } from '../base/pace.ts';
+import { allFiles } from '../query/plan/plan.ts';
+import { prunedFiles } from '../query/scan/pruning.ts';
+import { readAhead } from '../query/scan/meters.ts';
+import { countOf, listed, rowAt, stretch, type Rows } from '../query/scan/rows.ts';
+import { Scanner, type Place, type PlacedBatch, type ScanFile } from '../query/scan/scan.ts';
+import type { BatchSource } from '../query/scan/fragment-reader.ts';
+import type { Fragment, Snapshot } from '../format/snapshot.ts';
 import { FragmentMemo } from './fragment-memo.ts';
 
 /** Some rows of one batch of a table. */

@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import type { RecordBatch, Schema } from 'apache-arrow';
-import { removeFile } from '../files/tree.ts';
-import { FragmentWriter } from '../table/fragment-writer.ts';
-import { batchBytes } from '../table/small-batches.ts';
-import { OpenFiles } from '../table/open-files.ts';
+import { removeFile } from '../base/tree.ts';
+import { FragmentWriter } from '../format/fragment-writer.ts';
+import { batchBytes } from '../format/small-batches.ts';
+import { OpenFiles } from '../format/memory/open-files.ts';
 
 /** How much is held in memory before it goes to a file, in bytes. */
 const IN_MEMORY = 32 * 2 ** 20;

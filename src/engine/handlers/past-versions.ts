@@ -1,22 +1,22 @@
 import type { Store } from '../../store/store.ts';
-import type { BatchSource } from '../table/fragment-reader.ts';
-import type { Committer } from '../catalog/commit-loop.ts';
+import type { BatchSource } from '../query/scan/fragment-reader.ts';
+import type { Committer } from '../catalog/records/commit-loop.ts';
 import { Catalog } from '../catalog/catalog.ts';
-import type { HandlerTable } from '../handler.ts';
-import type { ManifestStore } from '../table/manifest-store.ts';
-import type { MemoryBudget } from '../table/memory-budget.ts';
-import type { TablePlaces } from '../table/table-places.ts';
-import { Tables } from '../table/tables.ts';
-import { Tags } from '../table/tags.ts';
+import type { HandlerTable } from './call/handler.ts';
+import type { ManifestStore } from '../versions/lines/manifest-store.ts';
+import type { MemoryBudget } from '../format/memory/memory-budget.ts';
+import type { TablePlaces } from '../format/table-places.ts';
+import { Tables } from '../versions/tables.ts';
+import { Tags } from '../versions/lines/tags.ts';
 import type { HeavyWork } from '../workers/heavy-work.ts';
-import { countTableRows } from './count-table-rows.ts';
-import { describeTable } from './describe-table.ts';
-import { describeVersion } from './describe-version.ts';
-import { analyzeQuery, explainQuery } from './explain-query.ts';
+import { countTableRows } from './rows/count-table-rows.ts';
+import { describeTable } from './tables/describe-table.ts';
+import { describeVersion } from './versions/table-versions.ts';
+import { analyzeQuery, explainQuery } from './rows/explain-query.ts';
 import { CatalogError } from '../../protocol/errors.ts';
-import { queryTable } from './query-table.ts';
+import { queryTable } from './rows/table-reads.ts';
 import { tableExists } from './tables.ts';
-import { tagVersion } from './tags.ts';
+import { tagVersion } from './versions/tags.ts';
 
 /** What past versions are read with. */
 export interface PastParts {

@@ -1,8 +1,8 @@
 import type { Answer } from '../../protocol/backend.ts';
 import type { ObjectPath } from '../../protocol/identifier.ts';
-import { placeSummary } from '../handlers/commit-summary.ts';
+import { placeSummary } from './commit-summary.ts';
 import type { AskedRight } from './asked-rights.ts';
-import type { BodyDigest } from './hashed-body.ts';
+import type { BodyDigest } from './request-digest.ts';
 
 /** The largest answer that is kept, with the rights that it took, in bytes. */
 const MAX_BYTES = 131_072;

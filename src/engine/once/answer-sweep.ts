@@ -1,7 +1,7 @@
 import type { Store } from '../../store/store.ts';
-import type { Committer } from '../catalog/commit-loop.ts';
-import { ANSWERS, prefixRange } from '../catalog/keys.ts';
-import { unchanged } from '../catalog/reader.ts';
+import type { Committer } from '../catalog/records/commit-loop.ts';
+import { ANSWERS, prefixRange } from '../catalog/records/keys.ts';
+import { unchanged } from '../catalog/records/reader.ts';
 import { decodeAnswer } from './answer-record.ts';
 
 /** Answers that are looked at in one step. */

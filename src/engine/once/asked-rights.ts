@@ -1,6 +1,6 @@
 import { CatalogError } from '../../protocol/errors.ts';
 import type { ObjectPath } from '../../protocol/identifier.ts';
-import type { Action } from '../../protocol/operation.ts';
+import type { Action } from '../../protocol/operations/operation.ts';
 import type { Permit, VisibleNames } from '../../protocol/permit.ts';
 
 /** A right that a change needed beyond what the route shows: of an object or a branch that only the body names, or of what lies below. */

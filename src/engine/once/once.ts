@@ -2,12 +2,12 @@ import { randomUUID } from 'node:crypto';
 import type { Answer } from '../../protocol/backend.ts';
 import { CatalogError } from '../../protocol/errors.ts';
 import type { Store } from '../../store/store.ts';
-import { commitLoop, type Committer } from '../catalog/commit-loop.ts';
-import { unchanged } from '../catalog/reader.ts';
-import { AlreadyDone, type Seal } from '../catalog/seal.ts';
+import { commitLoop, type Committer } from '../catalog/records/commit-loop.ts';
+import { unchanged } from '../catalog/records/reader.ts';
+import { AlreadyDone, type Seal } from '../catalog/records/seal.ts';
 import { decodeAnswer, encodeAnswer, kept, replayed, type AnswerRecord } from './answer-record.ts';
 import { requireAgain, type AskedRights } from './asked-rights.ts';
-import type { HashedBody } from './hashed-body.ts';
+import type { HashedBody } from './request-digest.ts';
 
 /** How a change of a request is made once, however often the request comes. */
 export interface Once {

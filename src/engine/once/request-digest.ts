@@ -2,7 +2,59 @@ import { createHash } from 'node:crypto';
 import type { CatalogRequest } from '../../protocol/backend.ts';
 import { canonicalPath } from '../../protocol/identifier.ts';
 import { isJsonObject, stringifyJson, type JsonValue } from '../../protocol/json.ts';
-import { nameOfRequest } from './past-request.ts';
+import type { Store } from '../../store/store.ts';
+import { answerKey } from '../catalog/records/keys.ts';
+
+/** The bytes of a body as far as they were read. */
+export interface BodyDigest {
+  /** SHA-256 in hexadecimal. */
+  readonly sha256: string;
+  readonly bytes: number;
+}
+
+/** A body that is passed on as it comes, with a digest of what passed. */
+export class HashedBody implements AsyncIterable<Uint8Array> {
+  readonly #source: AsyncIterable<Uint8Array>;
+  readonly #hash = createHash('sha256');
+  #bytes = 0;
+  #state: 'untouched' | 'begun' | 'ended' = 'untouched';
+  #digest: BodyDigest | undefined;
+
+  constructor(source: AsyncIterable<Uint8Array>) {
+    this.#source = source;
+  }
+
+  /** The digest of the whole body; null when nobody read it, so that nothing depended on it. */
+  get digest(): BodyDigest | null {
+    if (this.#state === 'untouched') return null;
+    if (this.#state === 'begun') throw new Error('the body was not read to its end');
+    this.#digest ??= { sha256: this.#hash.digest('hex'), bytes: this.#bytes };
+    return this.#digest;
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array> {
+    if (this.#state === 'ended') return;
+    this.#state = 'begun';
+    for await (const chunk of this.#source) {
+      this.#hash.update(chunk);
+      this.#bytes += chunk.byteLength;
+      yield chunk;
+    }
+    this.#state = 'ended';
+  }
+
+  /**
+   * Reads what is left and drops it.
+   * @param most So many bytes of the whole body are of interest.
+   * @returns False when it has more.
+   */
+  async drain(most: number): Promise<boolean> {
+    for await (const _ of this) {
+      if (this.#bytes > most) return false;
+    }
+    return this.#bytes <= most;
+  }
+}
 
 /** SHA-256 of some text, in hexadecimal. */
 export function digestOf(text: string): string {
@@ -57,4 +109,27 @@ function ordered(value: JsonValue): JsonValue {
   if (!isJsonObject(value)) return value;
   const entries = Object.entries(value).toSorted(([left], [right]) => (left < right ? -1 : 1));
   return Object.fromEntries(entries.map(([key, inner]) => [key, ordered(inner)]));
+}
+
+/** What names a request of which a client chose the id. */
+export interface PastRequest {
+  readonly subject: string;
+  readonly operation: string;
+  /** Canonical path. */
+  readonly object: string;
+  readonly requestId: string;
+}
+
+/** The name of a request that may come again: who asks for which operation on which object, and its id. */
+function nameOfRequest({ subject, operation, object, requestId }: PastRequest): string {
+  const text = JSON.stringify([subject, operation, object, requestId]);
+  return createHash('sha256').update(text).digest('hex');
+}
+
+/** Whether such a request took effect, as long as its answer is kept; of one without such an id nothing is known. */
+export async function tookEffect(
+  store: Pick<Store, 'get'>,
+  request: PastRequest,
+): Promise<boolean> {
+  return (await store.get(answerKey(nameOfRequest(request)))) !== undefined;
 }

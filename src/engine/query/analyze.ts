@@ -1,8 +1,8 @@
-import type { BatchSource, FragmentBatch, IndexSource } from '../table/fragment-reader.ts';
+import type { BatchSource, FragmentBatch, IndexSource } from './scan/fragment-reader.ts';
 import { execute } from './execute.ts';
-import { planSteps, stepsText, type PlanStep } from './explain.ts';
-import { CountingMeters, type StepCounts, type StepName } from './meters.ts';
-import type { QueryPlan } from './plan.ts';
+import { planSteps, stepsText, type PlanStep } from './rows/explain.ts';
+import { CountingMeters, type StepCounts, type StepName } from './scan/meters.ts';
+import type { QueryPlan } from './plan/plan.ts';
 
 /**
  * Runs a plan to its end and answers it as text with what each step did: rows

@@ -1,15 +1,15 @@
 import type { RecordBatch } from 'apache-arrow';
 import type { RequestBudget } from '../../protocol/budget.ts';
-import type { BatchSource } from '../table/fragment-reader.ts';
-import { lookedUpRows } from './looked-up-rows.ts';
-import { noMeters, type Meters } from './meters.ts';
-import type { QueryPlan } from './plan.ts';
-import { project } from './projection.ts';
-import { scanRows } from './scan-rows.ts';
-import { Scanner } from './scan.ts';
-import { searchRows } from './search-rows.ts';
-import { sortRows } from './sort-rows.ts';
-import { textRows } from '../text/text-rows.ts';
+import type { BatchSource } from './scan/fragment-reader.ts';
+import { lookedUpRows } from './rows/looked-up-rows.ts';
+import { noMeters, type Meters } from './scan/meters.ts';
+import type { QueryPlan } from './plan/plan.ts';
+import { project } from './scan/projection.ts';
+import { scanRows } from './rows/selected-rows.ts';
+import { Scanner } from './scan/scan.ts';
+import { searchRows } from './search/search-rows.ts';
+import { sortRows } from './rows/sort-rows.ts';
+import { textRows } from './search/text-rows.ts';
 
 /**
  * Runs a plan. Batches come as they are found, each with the schema of the

@@ -1,7 +1,7 @@
-import { operations } from '../../protocol/operations.ts';
-import type { ExternalStep, JudgeExternal } from '../managed/adoption.ts';
-import { locationOf } from '../managed/managed-versions.ts';
-import type { VersionStore } from '../table/version-store.ts';
+import { operations } from '../../protocol/operations/operations.ts';
+import type { ExternalStep, JudgeExternal } from '../versions/managed/adoption.ts';
+import { locationOf } from '../versions/managed/managed-versions.ts';
+import type { VersionStore } from '../versions/lines/version-store.ts';
 import { CommitJudge, type Judging } from './commit-judge.ts';
 import { PastLines } from './register-judge.ts';
 

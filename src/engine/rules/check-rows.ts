@@ -1,15 +1,15 @@
 import { DataType, type Field, type RecordBatch } from 'apache-arrow';
-import { columnsUsed } from '../../sql/columns.ts';
+import { columnsUsed } from '../../sql/evaluate/columns.ts';
 import { bindPredicate } from '../../sql/bind.ts';
-import { SqlError } from '../../sql/errors.ts';
+import { SqlError } from '../../sql/values/errors.ts';
 import { parseExpression } from '../../sql/parse.ts';
 import type { VersionChange } from '../../rules/commit-facts.ts';
 import { touchedFragments } from '../../rules/table-change.ts';
-import { rowsAway, type Formula } from '../query/formula.ts';
-import type { Statement } from '../query/statement.ts';
+import { rowsAway, type Formula } from '../request/formula.ts';
+import type { Statement } from '../base/statement.ts';
 import { OverBudget } from '../../protocol/budget.ts';
 import { CatalogError } from '../../protocol/errors.ts';
-import { fragmentKey } from '../table/snapshot.ts';
+import { fragmentKey } from '../format/snapshot.ts';
 import type { JudgedRows } from './judged-rows.ts';
 import { shownRow } from './shown-row.ts';
 

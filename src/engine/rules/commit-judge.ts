@@ -1,23 +1,81 @@
 import { canonicalPath, type ObjectPath } from '../../protocol/identifier.ts';
-import type { OperationName } from '../../protocol/operation-name.ts';
+import type { OperationName } from '../../protocol/operations/operation-name.ts';
 import type { CatalogRequest } from '../../protocol/backend.ts';
 import type { Permit } from '../../protocol/permit.ts';
-import type { CommitFacts } from '../../rules/commit-facts.ts';
-import type { CommitRule, RuleSet, Webhook } from '../../rules/commit-rule.ts';
-import { RuleRefusal } from '../../rules/refusal.ts';
+import { rulesOn, type CommitFacts } from '../../rules/commit-facts.ts';
+import {
+  RuleRefusal,
+  type CommitRule,
+  type RuleSet,
+  type Webhook,
+} from '../../rules/commit-rule.ts';
 import { brokenBy } from '../../rules/requirements.ts';
-import { rulesOn } from '../../rules/rule-scope.ts';
 import { askWebhook, type WebhookVerdict } from '../../rules/webhook.ts';
-import { webhookSummary } from '../../rules/webhook-summary.ts';
 import type { Notes } from '../../store/notes.ts';
-import { ownStatement, type FormulaThreads, type Statement } from '../query/statement.ts';
-import { FragmentReader } from '../table/fragment-reader.ts';
-import type { Snapshot } from '../table/snapshot.ts';
+import { ownStatement, type FormulaThreads, type Statement } from '../base/statement.ts';
+import { FragmentReader } from '../query/scan/fragment-reader.ts';
+import type { Snapshot } from '../format/snapshot.ts';
 import { checkFault } from './check-rows.ts';
 import { JudgedRows, type KnownFaults } from './judged-rows.ts';
 import { uniqueFault } from './unique-rows.ts';
 import { SharedVerdicts } from './shared-verdicts.ts';
-import { VerdictMemory } from './verdict-memory.ts';
+import { sameColumns } from '../../rules/table-change.ts';
+
+/** How many verdicts are remembered at most. */
+const MOST = 10_000;
+
+interface Remembered<Verdict> {
+  readonly verdict: Promise<Verdict>;
+  /** Milliseconds since 1970. */
+  until: number;
+}
+
+/**
+ * What became of commits, for a while: whoever tries the same commit again is told
+ * the same, and nobody is asked about it twice. One that asks while the answer is on
+ * its way gets that answer.
+ */
+class VerdictMemory<Verdict> {
+  readonly #known = new Map<string, Remembered<Verdict>>();
+  readonly #keepMillis: number;
+  readonly #clock: () => number;
+
+  constructor(keepMillis: number, clock: () => number = Date.now) {
+    this.#keepMillis = keepMillis;
+    this.#clock = clock;
+  }
+
+  /** The verdict on a commit that was judged lately. */
+  known(key: string): Promise<Verdict> | undefined {
+    const found = this.#known.get(key);
+    if (found === undefined || found.until > this.#clock()) return found?.verdict;
+    this.#known.delete(key);
+    return undefined;
+  }
+
+  /** The verdict on a commit; it is asked for once. A failure is not remembered. */
+  ask(key: string, judge: () => Promise<Verdict>): Promise<Verdict> {
+    const known = this.known(key);
+    if (known !== undefined) return known;
+    const verdict = judge();
+    const entry = { verdict, until: Infinity };
+    this.#keep(key, entry);
+    verdict.then(
+      () => (entry.until = this.#clock() + this.#keepMillis),
+      () => this.#known.delete(key),
+    );
+    return verdict;
+  }
+
+  #keep(key: string, entry: Remembered<Verdict>): void {
+    this.#known.set(key, entry);
+    const now = this.#clock();
+    for (const [old, { until }] of this.#known) {
+      if (until > now && this.#known.size <= MOST) break;
+      this.#known.delete(old);
+    }
+  }
+}
 
 /** Where rules come from: the policy in force. */
 export interface RuleSource {
@@ -270,4 +328,60 @@ function countsOf({ change }: CommitFacts): string {
   if (change === null) return '';
   const { rowsAdded, rowsRemoved, rowsChanged, bytesAdded } = change;
   return [rowsAdded, rowsRemoved, rowsChanged, bytesAdded].join(' ');
+}
+
+/** Commit rules, and what they need of the world. */
+export interface RulesOptions {
+  readonly source: () => RuleSource;
+  /** The key by which what a webhook is told is signed, by the name of its variable. */
+  readonly secret: (name: string) => string | undefined;
+  /** Where all processes of the catalog write down what webhooks were asked; each for itself when absent. */
+  readonly verdicts?: Notes;
+}
+
+/** Who commits, as a webhook is told. */
+interface Committing {
+  readonly subject: string;
+  readonly requestId: string;
+  readonly decisionId: string;
+}
+
+/**
+ * What a webhook is told of a commit, as JSON text: names, counts and columns,
+ * never rows, nor values of the context. Counts are texts, since they may have more digits than a
+ * number keeps.
+ */
+function webhookSummary(
+  rule: string,
+  { table, target, tag, operation, action, branch, change }: CommitFacts,
+  { subject, requestId, decisionId }: Committing,
+): string {
+  return JSON.stringify({
+    rule,
+    table: canonicalPath(table),
+    ...(target !== undefined && { target: canonicalPath(target) }),
+    operation,
+    action,
+    branch,
+    ...(tag !== undefined && { tag }),
+    subject,
+    request_id: requestId,
+    decision_id: decisionId,
+    ...(change !== null && {
+      change: {
+        rows_before: String(change.rowsBefore),
+        rows_added: String(change.rowsAdded),
+        rows_removed: String(change.rowsRemoved),
+        rows_changed: String(change.rowsChanged),
+        bytes_added: String(change.bytesAdded),
+        schema_changed:
+          change.before === null || !sameColumns(change.before.columns, change.after.columns),
+        columns: change.after.columns.map(({ name, plain: type, nullable }) => ({
+          name,
+          type,
+          nullable,
+        })),
+      },
+    }),
+  });
 }

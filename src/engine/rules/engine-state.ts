@@ -3,8 +3,8 @@ import { typeToJson } from '../../arrow/json-schema.ts';
 import { childrenOf } from '../../arrow/nested-type.ts';
 import { typeName } from '../../arrow/types.ts';
 import type { ColumnFacts, TableState } from '../../rules/commit-facts.ts';
-import type { Manifest } from '../table/manifest.ts';
-import { fragmentKey } from '../table/snapshot.ts';
+import type { Manifest } from '../format/manifest.ts';
+import { fragmentKey } from '../format/snapshot.ts';
 
 /** A version of a table that this engine writes, as rules look at it. */
 export function engineState({

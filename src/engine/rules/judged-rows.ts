@@ -1,7 +1,7 @@
 import type { RecordBatch } from 'apache-arrow';
-import { ownStatement, type Statement } from '../query/statement.ts';
-import type { FragmentReader } from '../table/fragment-reader.ts';
-import { fragmentKey, type Fragment, type Snapshot } from '../table/snapshot.ts';
+import { ownStatement, type Statement } from '../base/statement.ts';
+import type { FragmentReader } from '../query/scan/fragment-reader.ts';
+import { fragmentKey, type Fragment, type Snapshot } from '../format/snapshot.ts';
 
 /** What judging the rows of a fragment came to: undefined for nothing that is wrong. */
 type Fault = string | undefined;

@@ -1,18 +1,19 @@
 import { join } from 'node:path';
 import { versionChange } from '../../rules/table-change.ts';
 import type { TableState } from '../../rules/commit-facts.ts';
-import type { VersionRecord } from '../catalog/records.ts';
-import { LanceManifestError } from '../lance/lance-message.ts';
-import { lanceTransaction, type LanceChange } from '../lance/lance-transaction.ts';
-import { lanceFolders } from '../lance/lance-folders.ts';
-import type { LanceManifest } from '../lance/lance-manifest.ts';
-import { readManifestFile } from '../lance/manifest-file.ts';
-import { locationOf } from '../managed/managed-versions.ts';
-import { isAbsent } from '../managed/place.ts';
-import type { JudgeStaged } from '../managed/staged-version.ts';
+import type { VersionRecord } from '../format/records.ts';
+import { LanceManifestError } from '../format/lance/lance-message.ts';
+import { lanceTransaction, type LanceChange } from '../format/lance/lance-transaction.ts';
+import { lanceFolders } from '../format/lance/lance-folders.ts';
+import type { LanceManifest } from '../format/lance/lance-manifest.ts';
+import { readManifestFile } from '../format/lance/manifest-file.ts';
+import { locationOf } from '../versions/managed/managed-versions.ts';
+import { isAbsent } from '../versions/managed/place.ts';
+import type { JudgeStaged } from '../versions/managed/staged-manifest.ts';
 import type { Commit, CommitJudge } from './commit-judge.ts';
-import { commitId } from './lance-commit-id.ts';
 import { anyClasses, lanceAction, lanceClasses, lanceState, movesBetween } from './lance-state.ts';
+import { createHash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
 
 /** What judges the versions of Lance clients, by the manifests before and after. */
 export function lanceJudge(rules: CommitJudge): JudgeStaged {
@@ -120,4 +121,30 @@ async function stateOf(file: string, manifest: LanceManifest): Promise<TableStat
     if (!(error instanceof LanceManifestError)) throw error;
     return Unread.manifest(BigInt.asIntN(64, manifest.version));
   }
+}
+
+/** A commit of a Lance client. */
+interface LanceCommit {
+  /** Id of the table. */
+  readonly table: string;
+  readonly branch: string;
+  /** Absolute path of the file with its manifest. */
+  readonly file: string;
+  /** Name of its transaction; null where its client did not say. */
+  readonly transaction: string | null;
+}
+
+/**
+ * What tells a commit from others, however often its client tries it: its transaction,
+ * or else the SHA-256 of its manifest, which names its version and files that nobody has written before.
+ */
+async function commitId(commit: LanceCommit): Promise<string> {
+  const { table, branch, file, transaction } = commit;
+  return `${table} ${branch} ${transaction ?? (await digestOf(file))}`;
+}
+
+async function digestOf(file: string): Promise<string> {
+  return createHash('sha256')
+    .update(await readFile(file))
+    .digest('hex');
 }

@@ -2,17 +2,17 @@ import { join } from 'node:path';
 import { Schema } from 'apache-arrow';
 import type { CommitAction, TableState } from '../../rules/commit-facts.ts';
 import { rowsOf, sameColumns, type Moves } from '../../rules/table-change.ts';
-import type { Action } from '../../protocol/operation.ts';
-import type { LanceFolders } from '../lance/lance-folders.ts';
+import type { Action } from '../../protocol/operations/operation.ts';
+import type { LanceFolders } from '../format/lance/lance-folders.ts';
 import {
   liveRows,
   type LanceField,
   type LanceFragment,
   type LanceManifest,
-} from '../lance/lance-manifest.ts';
-import { arrowFields } from '../lance/lance-schema.ts';
-import type { LanceChange } from '../lance/lance-transaction.ts';
-import { LANCE_DATA, LANCE_DELETIONS } from '../lance/versions.ts';
+} from '../format/lance/lance-manifest.ts';
+import { arrowFields } from '../format/lance/lance-schema.ts';
+import type { LanceChange } from '../format/lance/lance-transaction.ts';
+import { LANCE_DATA, LANCE_DELETIONS } from '../format/lance/versions.ts';
 import { columnsOf } from './engine-state.ts';
 
 /**

@@ -1,12 +1,12 @@
 import { join } from 'node:path';
-import type { Action } from '../../protocol/operation.ts';
+import type { Action } from '../../protocol/operations/operation.ts';
 import type { CommitAction, TableState, VersionChange } from '../../rules/commit-facts.ts';
 import { sameColumns, type CountedRows, type Moves } from '../../rules/table-change.ts';
-import type { VersionRecord } from '../catalog/records.ts';
-import { lanceFolders } from '../lance/lance-folders.ts';
-import { lanceTransaction } from '../lance/lance-transaction.ts';
-import { readManifestFile } from '../lance/manifest-file.ts';
-import type { Snapshot } from '../table/snapshot.ts';
+import type { VersionRecord } from '../format/records.ts';
+import { lanceFolders } from '../format/lance/lance-folders.ts';
+import { lanceTransaction } from '../format/lance/lance-transaction.ts';
+import { readManifestFile } from '../format/lance/manifest-file.ts';
+import type { Snapshot } from '../format/snapshot.ts';
 import { engineState } from './engine-state.ts';
 import { lanceAction, lanceClasses, lanceState, movesBetween } from './lance-state.ts';
 

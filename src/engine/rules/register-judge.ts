@@ -1,11 +1,11 @@
 import { join } from 'node:path';
 import { versionChange } from '../../rules/table-change.ts';
 import type { ObjectPath } from '../../protocol/identifier.ts';
-import type { VersionRecord } from '../catalog/records.ts';
-import { isDetached } from '../lance/version-file.ts';
-import type { BackFill, FoundLine } from '../managed/back-fill.ts';
-import { locationOf } from '../managed/managed-versions.ts';
-import type { VersionStore } from '../table/version-store.ts';
+import type { VersionRecord } from '../format/records.ts';
+import { isDetached } from '../format/lance/version-file.ts';
+import type { BackFill, FoundLine } from '../versions/managed/back-fill.ts';
+import { locationOf } from '../versions/managed/managed-versions.ts';
+import type { VersionStore } from '../versions/lines/version-store.ts';
 import type { Commit, CommitJudge } from './commit-judge.ts';
 import { lanceCommit, manifestIn, stateBefore, Unread, type StateBefore } from './lance-judge.ts';
 import type { PlacedTable } from './place-judge.ts';

@@ -2,12 +2,11 @@ import type { Field, RecordBatch } from 'apache-arrow';
 import { typeName } from '../../arrow/types.ts';
 import type { VersionChange } from '../../rules/commit-facts.ts';
 import { touchedFragments } from '../../rules/table-change.ts';
-import { KeyBounds } from '../change/key-bounds.ts';
+import { KeyBounds, KeyRanges } from '../change/key-ranges.ts';
 import { KeyIndex, NONE } from '../change/key-index.ts';
-import { KeyRanges } from '../change/key-ranges.ts';
 import { isKeyType, KeyWriter } from '../change/key-writer.ts';
-import { topLevel } from '../query/column-path.ts';
-import { fragmentKey, type Fragment, type Snapshot } from '../table/snapshot.ts';
+import { topLevel } from '../request/column-path.ts';
+import { fragmentKey, type Fragment, type Snapshot } from '../format/snapshot.ts';
 import type { JudgedRows } from './judged-rows.ts';
 import { shownRow } from './shown-row.ts';
 

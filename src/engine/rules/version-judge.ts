@@ -1,11 +1,11 @@
 import type { ObjectPath } from '../../protocol/identifier.ts';
-import type { Action } from '../../protocol/operation.ts';
+import type { Action } from '../../protocol/operations/operation.ts';
 import type { CommitAction } from '../../rules/commit-facts.ts';
 import { versionChange, type CountedRows, type Moves } from '../../rules/table-change.ts';
-import type { TableRecord } from '../catalog/records.ts';
-import { MAIN } from '../table/chain.ts';
-import type { JudgeVersion, ProposedVersion } from '../table/proposed-version.ts';
-import type { Tables } from '../table/tables.ts';
+import type { TableRecord } from '../format/records.ts';
+import { MAIN } from '../format/chain.ts';
+import type { JudgeVersion, ProposedVersion } from '../format/version-codec.ts';
+import type { Tables } from '../versions/tables.ts';
 import type { CommitJudge } from './commit-judge.ts';
 import { engineState } from './engine-state.ts';
 
@@ -42,5 +42,22 @@ export function versionJudge(
       change: versionChange(before, engineState(manifest), rows()),
       snapshot: tables.snapshotOf(table, manifest),
     });
+  };
+}
+
+/** The rows of a change, from what it came to. */
+export type RowsOf<Result> = (result: Result) => CountedRows;
+
+/** What judges a change whose rows are counted; nothing where no rule is about the table. */
+export function changeJudge<Result>(
+  rules: CommitJudge,
+  tables: Pick<Tables, 'folder' | 'snapshotOf'>,
+  place: Omit<VersionPlace, 'rows'>,
+  rowsOf: RowsOf<Result>,
+): ((result: Result, proposed: ProposedVersion) => Promise<void>) | undefined {
+  if (!rules.covers(place.path)) return undefined;
+  return async (result, proposed) => {
+    const judge = versionJudge(rules, tables, { ...place, rows: () => rowsOf(result) });
+    await judge?.(proposed);
   };
 }

@@ -1,9 +1,9 @@
 import type { OpenPart, VirtualPart, VirtualTable } from '../../protocol/virtual-table.ts';
-import type { RowRange } from '../../arrow/row-range.ts';
+import type { RowRange } from '../../arrow/ipc/row-range.ts';
 import { slice } from '../../arrow/select.ts';
-import type { BatchRange, BatchSource, FragmentBatch } from '../table/fragment-reader.ts';
-import type { DataFile, Fragment, Snapshot } from '../table/snapshot.ts';
-import { StatisticsBytes } from '../table/statistics-bytes.ts';
+import type { BatchRange, BatchSource, FragmentBatch } from '../query/scan/fragment-reader.ts';
+import type { DataFile, Fragment, Snapshot } from '../format/snapshot.ts';
+import { StatisticsBytes } from '../format/statistics-bytes.ts';
 
 /** A virtual table has one version, whatever its rows. */
 export const ONLY_VERSION = 1n;

@@ -1,8 +1,8 @@
 import { DataType, Field, Schema, type RecordBatch, type Vector } from 'apache-arrow';
-import { decodeSchema, encodeSchema } from '../../arrow/schema-bytes.ts';
+import { decodeSchema, encodeSchema } from '../../arrow/ipc/schema-encoding.ts';
 import { batchOf, project } from '../../arrow/select.ts';
-import { openStream } from '../../arrow/stream-reader.ts';
-import { StreamWriter } from '../../arrow/stream-writer.ts';
+import { openStream } from '../../arrow/ipc/stream-reader.ts';
+import { StreamWriter } from '../../arrow/ipc/stream-writer.ts';
 import {
   bindAssigned,
   bindFormula,
@@ -10,8 +10,8 @@ import {
   rowsWhere,
   valuesOf,
   type Formula,
-} from '../query/formula.ts';
-import type { Statement } from '../query/statement.ts';
+} from '../request/formula.ts';
+import type { Statement } from '../base/statement.ts';
 
 /** A formula and the rows to evaluate it for, as data that can be sent to a thread. */
 export interface FormulaMessage {

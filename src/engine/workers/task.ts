@@ -1,8 +1,9 @@
-import type { BudgetMessage, OverBudget } from '../../protocol/budget.ts';
+import { OverBudget, type BudgetMessage } from '../../protocol/budget.ts';
 import type { FormulaMessage } from './formula-task.ts';
-import type { FragmentIndex, IndexDefinition } from '../table/snapshot.ts';
-import type { QueryRequest } from '../query/request.ts';
-import type { SnapshotMessage } from './snapshot-message.ts';
+import type { FragmentIndex, IndexDefinition, Snapshot } from '../format/snapshot.ts';
+import type { QueryRequest } from '../request/request.ts';
+import { CatalogError, errorTable } from '../../protocol/errors.ts';
+import { decodeSchema, encodeSchema } from '../../arrow/ipc/schema-encoding.ts';
 
 /** What a task may use, and whom it is for. */
 export interface TaskBudget {
@@ -50,4 +51,36 @@ export interface FaultMessage {
   readonly stack: string | undefined;
   /** The limit that was passed, where it was that. */
   readonly over: Pick<OverBudget, 'key' | 'limit'> | null;
+}
+
+/** An error as data that can be sent to another thread. */
+export function faultMessage(error: unknown): FaultMessage {
+  const message = error instanceof Error ? error.message : String(error);
+  const stack = error instanceof Error ? error.stack : undefined;
+  const over = error instanceof OverBudget ? { key: error.key, limit: error.limit } : null;
+  if (!(error instanceof CatalogError)) {
+    return { name: null, message, detail: undefined, stack, over };
+  }
+  return { name: error.row.name, message, detail: error.detail, stack, over };
+}
+
+/** The error that was sent: a refusal stays one. */
+export function errorOf({ name, message, detail, stack, over }: FaultMessage): Error {
+  if (over !== null) return new OverBudget(over.key, over.limit);
+  const row = errorTable.find((known) => known.name === name);
+  const error =
+    row === undefined ? new Error(message) : new CatalogError(row.name, message, detail);
+  if (stack !== undefined) error.stack = stack;
+  return error;
+}
+
+/** A table at one version as data that can be sent to a thread: only its schema is no plain data. */
+type SnapshotMessage = Omit<Snapshot, 'schema'> & { readonly schema: Uint8Array };
+
+export function snapshotMessage(snapshot: Snapshot): SnapshotMessage {
+  return { ...snapshot, schema: encodeSchema(snapshot.schema) };
+}
+
+export function snapshotOf(message: SnapshotMessage): Snapshot {
+  return { ...message, schema: decodeSchema(message.schema) };
 }

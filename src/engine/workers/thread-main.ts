@@ -1,13 +1,38 @@
 // What runs in a thread of the pool: tasks side by side, none of which sends more than was asked for.
 import { parentPort } from 'node:worker_threads';
 import { RequestBudget, unboundedBudget } from '../../protocol/budget.ts';
-import { hintCollection } from '../table/collection-hint.ts';
-import { FragmentReader } from '../table/fragment-reader.ts';
-import { faultMessage } from './fault.ts';
-import { giveWay } from '../../store/niceness.ts';
-import type { FromThread, Task, ToThread } from './task.ts';
+import { hintCollection } from '../format/memory/memory-budget.ts';
+import { FragmentReader } from '../query/scan/fragment-reader.ts';
+import { faultMessage, type FromThread, type Task, type ToThread } from './task.ts';
+import { giveWay } from '../../store/process-mark.ts';
 import { runTask } from './thread-tasks.ts';
-import { Turnstile } from './turnstile.ts';
+
+/** Lets one pass for each time that it was opened. */
+class Turnstile {
+  #open = 0;
+  #waiting: (() => void) | undefined;
+
+  open(): void {
+    if (this.#waiting === undefined) {
+      this.#open++;
+      return;
+    }
+    const pass = this.#waiting;
+    this.#waiting = undefined;
+    pass();
+  }
+
+  /** Resolves when it is open. One can wait at a time. */
+  async pass(): Promise<void> {
+    if (this.#open > 0) {
+      this.#open--;
+      return;
+    }
+    await new Promise<void>((resolve) => {
+      this.#waiting = resolve;
+    });
+  }
+}
 
 interface Running {
   readonly pieces: Turnstile;

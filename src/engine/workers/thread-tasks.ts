@@ -1,17 +1,132 @@
 import { analyzePlan } from '../query/analyze.ts';
-import { rowsAnswer } from '../query/answer.ts';
-import { attended } from '../query/attended.ts';
-import { countRows } from '../query/count.ts';
+import { rowsAnswer } from '../query/plan/answer.ts';
+import { attended } from '../query/scan/attended.ts';
+import { countRows } from '../query/rows/count.ts';
 import { execute } from '../query/execute.ts';
-import { planQuery } from '../query/plan.ts';
-import { ownStatement } from '../query/statement.ts';
+import { planQuery } from '../query/plan/plan.ts';
+import { ownStatement } from '../base/statement.ts';
 import type { RequestBudget } from '../../protocol/budget.ts';
-import type { BatchSource } from '../table/fragment-reader.ts';
-import { inChunks } from './chunks.ts';
+import type { BatchSource } from '../query/scan/fragment-reader.ts';
 import { evaluated } from './formula-task.ts';
-import { snapshotOf } from './snapshot-message.ts';
-import { indexSteps } from './index-steps.ts';
-import type { Task } from './task.ts';
+import { snapshotOf, snapshotMessage, type Task, type IndexStep } from './task.ts';
+import type { ByteStream } from '../../protocol/backend.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { indexHere, type FragmentIndexer } from '../indexing/index-files.ts';
+import type { IndexWork } from '../indexing/index-builder.ts';
+import { bytesOf, type FragmentIndex } from '../format/snapshot.ts';
+import { defaultTextOptions, piecesOfCharacter } from '../tokens/text-options.ts';
+import type { ThreadPool } from './thread-pool.ts';
+
+/** A fragment of so many bytes is indexed sooner than a thread has begun. */
+const LIGHT_BYTES = 2 ** 22;
+
+/** Indexes fragments on threads, where there are some and it takes long: keys are sorted in one go, whatever waits. */
+export function indexerOn(pool: ThreadPool): FragmentIndexer {
+  return (work) => {
+    const { fragment, index } = work;
+    const pieces = piecesOfCharacter(index.text ?? defaultTextOptions);
+    const isMuch = bytesOf(fragment) * pieces > LIGHT_BYTES;
+    return pool.size > 0 && isMuch ? onThread(pool, work) : indexHere(work);
+  };
+}
+
+async function onThread(
+  pool: ThreadPool,
+  { snapshot, fragment, index, onRows }: IndexWork,
+): Promise<FragmentIndex> {
+  const message = snapshotMessage({ ...snapshot, fragments: [fragment] });
+  const task = { kind: 'index', snapshot: message, index } as const;
+  let file: FragmentIndex | undefined;
+  // Whoever stops taking what the thread tells stops the thread's work.
+  for await (const bytes of await pool.run(task, new AbortController().signal, {
+    owner: 'index',
+  })) {
+    const step = JSON.parse(new TextDecoder().decode(bytes)) as IndexStep;
+    if ('file' in step) file = step.file;
+    else onRows(step.rows);
+  }
+  if (file !== undefined) return file;
+  throw new Error('a thread has indexed a fragment and named no file');
+}
+
+/** So often it is told how many rows are done. */
+const TELL_MILLIS = 100;
+
+/** Indexes a fragment until the signal, and tells how far it has come; leaving early ends the work, too. */
+async function* indexSteps(
+  work: Omit<IndexWork, 'onRows'>,
+  signal: AbortSignal,
+): AsyncGenerator<IndexStep> {
+  let rows = 0;
+  let left = false;
+  const onRows = (more: number): void => {
+    signal.throwIfAborted();
+    if (left) throw new Error('nobody waits for the index any more');
+    rows += more;
+  };
+  const indexing = indexHere({ ...work, onRows });
+  const ended = indexing.then(
+    () => true,
+    () => true,
+  );
+  try {
+    while (!(await Promise.race([ended, sleep(TELL_MILLIS, false)]))) {
+      const step = { rows };
+      rows = 0;
+      yield step;
+    }
+    const file = await indexing;
+    yield { rows };
+    yield { file };
+  } finally {
+    left = true;
+    await ended;
+  }
+}
+
+/** A message to another thread is worth so many bytes. */
+const ENOUGH = 2 ** 18;
+
+/**
+ * Bytes in larger chunks, each in memory of its own, so that it can be handed
+ * over to another thread.
+ */
+async function* inChunks(
+  stream: ByteStream | AsyncIterable<Uint8Array>,
+): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+  let held: Uint8Array[] = [];
+  let bytes = 0;
+  const taken = () => {
+    const whole = joined(held, bytes);
+    if ('sent' in stream) for (const piece of held) stream.sent?.(piece);
+    held = [];
+    bytes = 0;
+    return whole;
+  };
+  for await (const piece of stream) {
+    if (piece.byteLength > ENOUGH) {
+      if (bytes > 0) yield taken();
+      // Piece by piece, so that it is not held twice.
+      for (let at = 0; at < piece.byteLength; at += ENOUGH) yield piece.slice(at, at + ENOUGH);
+      if ('sent' in stream) stream.sent?.(piece);
+      continue;
+    }
+    held.push(piece);
+    bytes += piece.byteLength;
+    if (bytes >= ENOUGH) yield taken();
+  }
+  if (bytes > 0) yield taken();
+}
+
+function joined(pieces: readonly Uint8Array[], bytes: number): Uint8Array<ArrayBuffer> {
+  const whole = new Uint8Array(bytes);
+  let at = 0;
+  for (const piece of pieces) {
+    whole.set(piece, at);
+    at += piece.byteLength;
+  }
+  return whole;
+}
 
 type Chunks = AsyncGenerator<Uint8Array<ArrayBuffer>>;
 type Run<Kind extends Task['kind']> = (

@@ -1,7 +1,6 @@
 import { Worker } from 'node:worker_threads';
 import { CatalogError } from '../../protocol/errors.ts';
-import { errorOf } from './fault.ts';
-import type { FromThread, Task, ToThread } from './task.ts';
+import { errorOf, type FromThread, type Task, type ToThread } from './task.ts';
 import { TaskResult } from './task-result.ts';
 
 /** The built program: threads run no TypeScript. Found from the sources as well as from what is built of them. */

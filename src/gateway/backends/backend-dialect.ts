@@ -6,7 +6,7 @@ import { CatalogError, errorTable, type ErrorRow } from '../../protocol/errors.t
 import { canonicalPath } from '../../protocol/identifier.ts';
 import { isJsonObject, parseJson, stringifyJson, type JsonValue } from '../../protocol/json.ts';
 import { normalMode } from '../../protocol/mode.ts';
-import type { OperationName } from '../../protocol/operation-name.ts';
+import type { OperationName } from '../../protocol/operations/operation-name.ts';
 import { BackendAway } from './backend-away.ts';
 import type { BackendDialect } from './backend-options.ts';
 import { jsonIn, type BodyLimits } from './bounded-body.ts';

@@ -1,7 +1,7 @@
 import type { Dialect } from '../../protocol/dialect.ts';
-import type { OperationName } from '../../protocol/operation-name.ts';
+import type { OperationName } from '../../protocol/operations/operation-name.ts';
 import type { ObjectPath } from '../../protocol/identifier.ts';
-import type { Pattern } from '../../policy/pattern.ts';
+import type { Pattern } from '../../policy/lines/pattern.ts';
 import type { BodyLimits } from './bounded-body.ts';
 
 /** The dialects of the protocol that a backend understands. */

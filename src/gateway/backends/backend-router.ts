@@ -1,14 +1,37 @@
-import { intersect, patternMatches, subtreeOf, type Pattern } from '../../policy/pattern.ts';
+import { intersect, patternMatches, subtreeOf, type Pattern } from '../../policy/lines/pattern.ts';
 import type { Answer, Backend, CatalogRequest } from '../../protocol/backend.ts';
 import { CatalogError } from '../../protocol/errors.ts';
 import { canonicalPath, type ObjectPath } from '../../protocol/identifier.ts';
-import type { Operation } from '../../protocol/operation.ts';
-import { namesObject } from '../../protocol/operations.ts';
+import type { Operation } from '../../protocol/operations/operation.ts';
+import { namesObject } from '../../protocol/operations/operations.ts';
 import type { Permit } from '../../protocol/permit.ts';
 import { namesIn, withMounted } from './mounted-names.ts';
-import { mountPointAnswer } from './mount-point-answer.ts';
 import type { RemoteBackend } from './remote-backend.ts';
 import { RoutedPermit, type Territory } from './routed-permit.ts';
+import type { OperationName } from '../../protocol/operations/operation-name.ts';
+
+const json = (value: object): Answer => ({
+  status: 200,
+  contentType: 'application/json',
+  body: JSON.stringify(value),
+});
+
+const answers: Readonly<Partial<Record<OperationName, Answer>>> = {
+  ListNamespaces: json({ namespaces: [] }),
+  ListTables: json({ tables: [] }),
+  ListAllTables: json({ tables: [] }),
+  DescribeNamespace: json({ properties: {} }),
+  NamespaceExists: { status: 200, body: null },
+};
+
+/**
+ * What is answered of a namespace that is there only because something that a
+ * backend serves lies in it: it is empty but for that. Undefined for operations
+ * that need a namespace of some backend.
+ */
+function mountPointAnswer({ name }: Operation): Answer | undefined {
+  return answers[name];
+}
 
 /** A backend and the namespaces that it serves, unless one before it does. */
 export interface BackendRoute {

@@ -1,7 +1,7 @@
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import { TLSSocket } from 'node:tls';
 import type { RemoteOptions } from './backend-options.ts';
-import { ExchangeFault } from './exchange-fault.ts';
+import { ExchangeFault } from './remote-error.ts';
 import type { PlainAnswer } from './plain-answer.ts';
 import { StreamedResponse, WholeResponse, type RemoteResponse } from './remote-response.ts';
 

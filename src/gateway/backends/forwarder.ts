@@ -2,12 +2,11 @@ import { ServerResponse, type Agent } from 'node:http';
 import HttpProxy from 'http-proxy';
 import type { RemoteOptions } from './backend-options.ts';
 import { agentFor } from './connection-agent.ts';
-import { ConnectionLimit } from './connection-limit.ts';
+import { ConnectionLimit, Seats, type Seated } from './connection-limit.ts';
 import { ConnectionPool } from './connection-pool.ts';
 import { Exchange, type SentRequest, type WhenGone } from './exchange.ts';
 import { ForwardedRequest, type Forwarded } from './forwarded-request.ts';
 import type { RemoteResponse } from './remote-response.ts';
-import { Seats, type Seated } from './seats.ts';
 import { WholeRequest } from './whole-request.ts';
 
 /**

@@ -1,4 +1,5 @@
-import { FORBIDDEN } from './field-text.ts';
+/** What no line of a head may hold (RFC 9110 section 5.5), a lone CR or LF included. */
+export const FORBIDDEN = /[^\t\x20-\x7e\x80-\xff]/;
 
 /** An answer that was there whole, in the one shape that needs no parser of all of HTTP. */
 export interface PlainAnswer {

@@ -21,7 +21,7 @@ import {
 import type { RemoteOptions } from './backend-options.ts';
 import { CircuitBreaker, type Trial } from './circuit-breaker.ts';
 import type { WhenGone } from './exchange.ts';
-import { ExchangeFault } from './exchange-fault.ts';
+import { ExchangeFault } from './remote-error.ts';
 import type { Forwarded } from './forwarded-request.ts';
 import { Forwarder } from './forwarder.ts';
 import { answerOf } from './remote-answer.ts';
@@ -31,9 +31,65 @@ import { meantListing, visibleListing, withoutBody, type PageTokens } from './re
 import { RemoteMonitor } from './remote-monitor.ts';
 import { remotePath } from './remote-path.ts';
 import type { RemoteResponse } from './remote-response.ts';
-import { addTraceContext } from './trace-context.ts';
 import { TrustProbe } from './trust-probe.ts';
-import { nextVia } from './via.ts';
+import { randomBytes } from 'node:crypto';
+
+/** More gateways one behind the other than anyone needs are a loop. */
+const MOST_HOPS = 8;
+
+/** How this process calls itself in `Via` (RFC 9110 section 7.6.3). */
+const own = `arrowgate-${randomBytes(6).toString('hex')}`;
+
+/**
+ * The `Via` of a request for its next hop.
+ * @throws BackendAway when the request has been here already, or went through too many gateways
+ */
+function nextVia(via: string | undefined): string {
+  const hop = `1.1 ${own}`;
+  if (via === undefined) return hop;
+  const hops = via.split(',').filter((each) => /\sarrowgate-/.test(each));
+  if (via.includes(own) || hops.length >= MOST_HOPS) {
+    throw new BackendAway('the request goes round in a circle of gateways');
+  }
+  return `${via}, ${hop}`;
+}
+
+const TRACE_PARENT =
+  /^(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?:-.*)?$/;
+
+/** What of a request says where its trace stands. */
+export interface Traced {
+  readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
+  /** The span of this gateway, where it keeps a trace. */
+  readonly traceparent?: string | undefined;
+}
+
+/**
+ * Adds the trace of a request for the next hop (W3C Trace Context, section 3): the span of
+ * this gateway where it keeps one, which continues the client's; else that of the
+ * client, or one that begins here and whose id is that of the decision, so that the
+ * audit log leads to it.
+ * @param to The headers for the next hop.
+ */
+export function addTraceContext(
+  to: Record<string, string>,
+  { headers, traceparent: own }: Traced,
+  decisionId: string,
+): void {
+  const { traceparent: sent, tracestate } = headers;
+  if (typeof sent === 'string' && TRACE_PARENT.test(sent)) {
+    to['traceparent'] = own ?? sent;
+    if (typeof tracestate === 'string') to['tracestate'] = tracestate;
+  } else {
+    to['traceparent'] = own ?? begun(decisionId);
+  }
+}
+
+/** A trace that begins here: a UUID without its hyphens, and the half of it as the id of its first span. */
+function begun(id: string): string {
+  const last = id.slice(19, 23) + id.slice(24);
+  return `00-${id.slice(0, 8)}${id.slice(9, 13)}${id.slice(14, 18)}${last}-${last}-00`;
+}
 
 /** A body up to this size is taken whole before it is sent, so that it can be sent again. */
 const REPEATABLE_BYTES = 64 * 1024;

@@ -3,9 +3,9 @@ import type { CatalogRequest } from '../../protocol/backend.ts';
 import { branchOfRoute, mayNameBranch } from '../../protocol/branch.ts';
 import { CatalogError } from '../../protocol/errors.ts';
 import { canonicalPath, type ObjectPath } from '../../protocol/identifier.ts';
-import type { Action } from '../../protocol/operation.ts';
-import type { OperationName } from '../../protocol/operation-name.ts';
-import { namesObject } from '../../protocol/operations.ts';
+import type { Action } from '../../protocol/operations/operation.ts';
+import type { OperationName } from '../../protocol/operations/operation-name.ts';
+import { namesObject } from '../../protocol/operations/operations.ts';
 import type { Permit } from '../../protocol/permit.ts';
 import { hasBody } from './bounded-body.ts';
 

@@ -4,7 +4,7 @@ import { completeBody } from '../../protocol/body-completion.ts';
 import { CatalogError } from '../../protocol/errors.ts';
 import { checkPath, joinIdentifier, type ObjectPath } from '../../protocol/identifier.ts';
 import { isJsonObject, stringifyJson, type JsonValue } from '../../protocol/json.ts';
-import { operations } from '../../protocol/operations.ts';
+import { operations } from '../../protocol/operations/operations.ts';
 import type { Permit, VisibleNames } from '../../protocol/permit.ts';
 import { readParameter } from '../../protocol/query-parameter.ts';
 import { BackendAway } from './backend-away.ts';

@@ -1,7 +1,7 @@
 import type { CatalogRequest } from '../../protocol/backend.ts';
 import { CatalogError } from '../../protocol/errors.ts';
 import type { ObjectPath } from '../../protocol/identifier.ts';
-import type { Route } from '../../protocol/operation.ts';
+import type { Route } from '../../protocol/operations/operation.ts';
 
 const DELIMITER = '$';
 

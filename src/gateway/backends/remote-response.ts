@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { ByteStream } from '../../protocol/backend.ts';
-import { ExchangeFault } from './exchange-fault.ts';
+import { ExchangeFault } from './remote-error.ts';
 import type { PlainAnswer } from './plain-answer.ts';
 import type { Fields } from './remote-headers.ts';
 

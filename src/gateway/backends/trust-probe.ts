@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { RemoteOptions } from './backend-options.ts';
 import type { WhenGone } from './exchange.ts';
-import { ExchangeFault } from './exchange-fault.ts';
+import { ExchangeFault } from './remote-error.ts';
 import type { Forwarder } from './forwarder.ts';
 import { credentialHeader, databaseHeader } from './remote-headers.ts';
 

@@ -2,9 +2,8 @@ import { request, type IncomingMessage } from 'node:http';
 import type { Connection, ConnectionUser } from './connection.ts';
 import type { ConnectionPool } from './connection-pool.ts';
 import type { Exchange, SentRequest } from './exchange.ts';
-import { FORBIDDEN } from './field-text.ts';
-import { keepsOf, plainAnswerIn } from './plain-answer.ts';
-import type { Seated } from './seats.ts';
+import { FORBIDDEN, keepsOf, plainAnswerIn } from './plain-answer.ts';
+import type { Seated } from './connection-limit.ts';
 import { SentConnection } from './sent-connection.ts';
 
 /** What there is to send: a body that is at hand, or none. */

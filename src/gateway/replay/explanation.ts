@@ -1,8 +1,8 @@
-import type { DecidedRecord, DecidedRequest } from '../../audit/decided-request.ts';
-import { allowedByPolicy } from '../../audit/record.ts';
+import type { DecidedRecord, DecidedRequest } from '../../audit/search/decided-request.ts';
+import { allowedByPolicy } from '../../audit/record/record.ts';
 import { variablesOf } from '../../policy/condition-variables.ts';
 import { explain, type NearMiss } from '../../policy/explain.ts';
-import { lineOfRule, linesOfText } from '../../policy/line-text.ts';
+import { lineOfRule, linesOfText } from '../../policy/lines/line-text.ts';
 import type { LoadedPolicy } from '../../policy/load.ts';
 import { parseCanonicalPath } from '../../protocol/identifier.ts';
 import { circumstancesOfRecord } from './recorded-circumstances.ts';

@@ -1,9 +1,11 @@
 import { stat } from 'node:fs/promises';
-import { keptPolicy } from '../../audit/kept-policies.ts';
+import { keptPolicy } from '../../audit/chain/kept-policies.ts';
 import { buildPolicy, type LoadedPolicy } from '../../policy/load.ts';
-import { KeptPolicyError } from './kept-policy-error.ts';
-import { PolicyError } from '../../policy/policy-error.ts';
+import { PolicyError } from '../../policy/lines/policy-error.ts';
 import { digestOf, readPolicyTexts } from '../../policy/policy-folder.ts';
+
+/** The kept text of a policy is not the text that its digest is of. */
+export class KeptPolicyError extends Error {}
 
 const DIGEST = /^[0-9a-f]{64}$/;
 

@@ -1,8 +1,8 @@
-import type { DecidedRequest, Surroundings } from '../../audit/decided-request.ts';
-import { microsOf } from '../../audit/time.ts';
-import type { Circumstances } from '../../policy/circumstances.ts';
+import type { DecidedRequest, Surroundings } from '../../audit/search/decided-request.ts';
+import { microsOf } from '../../audit/record/time.ts';
+import type { Circumstances } from '../../policy/conditions/circumstances.ts';
 import type { ConditionVariables } from '../../policy/condition-variables.ts';
-import { HIDDEN } from '../redact.ts';
+import { HIDDEN } from '../decision/redact.ts';
 
 const MINUTE_MILLIS = 60_000;
 

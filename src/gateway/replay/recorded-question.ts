@@ -1,12 +1,12 @@
-import type { DecidedRecord } from '../../audit/decided-request.ts';
-import { allowedByPolicy, type AuditPrincipal } from '../../audit/record.ts';
-import { accessGroups } from '../../policy/rights.ts';
+import type { DecidedRecord } from '../../audit/search/decided-request.ts';
+import { allowedByPolicy, type AuditPrincipal } from '../../audit/record/record.ts';
+import { accessGroups } from '../../policy/lines/rights.ts';
 import { MAIN_BRANCH } from '../../protocol/branch.ts';
 import { parseCanonicalPath, type ObjectPath } from '../../protocol/identifier.ts';
-import type { Action } from '../../protocol/operation.ts';
-import { isOperationName, operations } from '../../protocol/operations.ts';
+import type { Action } from '../../protocol/operations/operation.ts';
+import { isOperationName, operations } from '../../protocol/operations/operations.ts';
 import type { Principal } from '../../protocol/principal.ts';
-import type { Asking } from '../needs.ts';
+import type { Asking } from '../decision/needs.ts';
 
 /** A right that the backend asked for. */
 export interface RecordedRight {

@@ -1,8 +1,8 @@
-import type { DecidedRecord, DecidedRequest } from '../../audit/decided-request.ts';
-import { allowedByPolicy } from '../../audit/record.ts';
+import type { DecidedRecord, DecidedRequest } from '../../audit/search/decided-request.ts';
+import { allowedByPolicy } from '../../audit/record/record.ts';
 import { variablesOf, type ConditionVariables } from '../../policy/condition-variables.ts';
 import type { LoadedPolicy } from '../../policy/load.ts';
-import type { PolicySnapshot } from '../../policy/snapshot.ts';
+import type { PolicySnapshot } from '../../policy/decide/snapshot.ts';
 import { branchOfRoute } from '../../protocol/branch.ts';
 import { circumstancesKey, circumstancesOfRecord } from './recorded-circumstances.ts';
 import { questionOf, type RecordedQuestion } from './recorded-question.ts';

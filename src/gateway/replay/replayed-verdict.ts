@@ -1,13 +1,11 @@
-import type { Circumstances } from '../../policy/circumstances.ts';
-import type { PolicySnapshot } from '../../policy/snapshot.ts';
+import type { Circumstances } from '../../policy/conditions/circumstances.ts';
+import type { PolicySnapshot } from '../../policy/decide/snapshot.ts';
 import { CatalogError } from '../../protocol/errors.ts';
 import { canonicalPath } from '../../protocol/identifier.ts';
-import type { Action } from '../../protocol/operation.ts';
+import type { Action } from '../../protocol/operations/operation.ts';
 import type { Guarded } from '../backends/remote-guard.ts';
-import { judgeNeed } from '../need-verdict.ts';
-import { needsOf } from '../needs.ts';
-import { SnapshotPermit } from '../permit.ts';
-import { refuseUnseen } from '../unseen.ts';
+import { judgeNeed, SnapshotPermit } from '../decision/permit.ts';
+import { needsOf, refuseUnseen } from '../decision/needs.ts';
 import type { RecordedQuestion } from './recorded-question.ts';
 
 /** What a policy says of a request of the log. */

@@ -1,12 +1,11 @@
-import type { DecidedRecord, DecidedRequest } from '../../audit/decided-request.ts';
+import type { DecidedRecord, DecidedRequest } from '../../audit/search/decided-request.ts';
 import { variablesOf, type ConditionVariables } from '../../policy/condition-variables.ts';
-import { linesOfText, lineOfRule } from '../../policy/line-text.ts';
+import { linesOfText, lineOfRule } from '../../policy/lines/line-text.ts';
 import type { LoadedPolicy } from '../../policy/load.ts';
-import { RoleGraph } from '../../policy/role-graph.ts';
-import { EVERYONE } from '../../policy/subject.ts';
-import { judgeNeed } from '../need-verdict.ts';
-import { needsOf } from '../needs.ts';
-import { SnapshotPermit } from '../permit.ts';
+import { RoleGraph } from '../../policy/lines/role-graph.ts';
+import { EVERYONE } from '../../policy/lines/pattern.ts';
+import { judgeNeed, SnapshotPermit } from '../decision/permit.ts';
+import { needsOf } from '../decision/needs.ts';
 import { circumstancesKey, circumstancesOfRecord } from './recorded-circumstances.ts';
 import { questionOf, type RecordedQuestion } from './recorded-question.ts';
 

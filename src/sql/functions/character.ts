@@ -1,16 +1,14 @@
-import type { Kernel, KernelCall } from '../bound.ts';
-import { isValid, validOf } from '../column.ts';
-import { asText } from '../concatenate.ts';
-import { SqlError } from '../errors.ts';
-import { room, spend } from '../meter.ts';
-import { textType } from '../literals.ts';
-import { call } from '../node.ts';
-import { buildTexts, bytesOf, textAt } from '../text.ts';
-import type { FunctionRow } from './function-row.ts';
-import { checkCount, plainFunction } from './function-row.ts';
+import type { Kernel, KernelCall } from '../evaluate/bound.ts';
+import { isValid, validOf } from '../values/column.ts';
+import { asText } from '../bind/concatenate.ts';
+import { SqlError } from '../values/errors.ts';
+import { room, spend } from '../values/meter.ts';
+import { textType } from '../cast/literals.ts';
+import { call } from '../evaluate/node.ts';
+import { buildTexts, bytesOf, textAt } from '../values/text.ts';
+import { checkCount, plainFunction, type FunctionRow } from './function-row.ts';
 import { checkLength, countRow, textRow } from './text.ts';
-import type { Arguments } from './text-kernels.ts';
-import { toText } from './text-kernels.ts';
+import { toText, type Arguments } from './text-kernels.ts';
 
 /** A letter or digit behind another is lower-case, the first one upper-case. */
 function capitalise(text: string): string {

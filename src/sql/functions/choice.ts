@@ -1,16 +1,13 @@
 import type { DataType } from 'apache-arrow';
-import { bindComparison } from '../bind-comparison.ts';
-import type { Bound, Kernel } from '../bound.ts';
-import { boolType } from '../bound.ts';
-import { choose } from '../choose.ts';
-import { coerce, commonType } from '../coerce.ts';
-import type { Column } from '../column.ts';
-import { isValid } from '../column.ts';
-import { orderOf } from '../order.ts';
-import { call, fold, nullLiteral, shared } from '../node.ts';
-import { takeRows } from '../take.ts';
-import type { FunctionCall, FunctionRow } from './function-row.ts';
-import { checkCount } from './function-row.ts';
+import { bindComparison } from '../bind/bind-comparison.ts';
+import { boolType, type Bound, type Kernel } from '../evaluate/bound.ts';
+import { choose } from '../values/choose.ts';
+import { coerce, commonType } from '../cast/coerce.ts';
+import { isValid, type Column } from '../values/column.ts';
+import { orderOf } from '../compare/order.ts';
+import { call, fold, nullLiteral, shared } from '../evaluate/node.ts';
+import { takeRows } from '../values/take.ts';
+import { checkCount, type FunctionCall, type FunctionRow } from './function-row.ts';
 
 function bindCoalesce({ arguments: args, position }: FunctionCall): Bound {
   const type = commonType(args, position);

@@ -1,14 +1,13 @@
 import { TimestampNanosecond } from 'apache-arrow';
-import type { Bound, BoundLiteral, Kernel } from '../bound.ts';
-import { dayNanoseconds, floorDivide } from '../calendar.ts';
-import { SqlError } from '../errors.ts';
-import type { Interval } from '../expression.ts';
-import { parseInterval } from '../interval.ts';
-import { call, nullLiteral } from '../node.ts';
-import { buildSteps, stepsOf } from '../temporal.ts';
-import { familyOf, stepOf } from '../types.ts';
-import type { FunctionRow } from './function-row.ts';
-import { checkCount, wrongArgument } from './function-row.ts';
+import type { Bound, BoundLiteral, Kernel } from '../evaluate/bound.ts';
+import { dayNanoseconds, floorDivide } from '../values/calendar.ts';
+import { SqlError } from '../values/errors.ts';
+import type { Interval } from '../values/expression.ts';
+import { parseInterval } from '../values/interval.ts';
+import { call, nullLiteral } from '../evaluate/node.ts';
+import { buildSteps, stepsOf } from '../evaluate/temporal.ts';
+import { familyOf, stepOf } from '../values/types.ts';
+import { checkCount, wrongArgument, type FunctionRow } from './function-row.ts';
 
 const usage = 'date_bin(interval, value[, origin])';
 

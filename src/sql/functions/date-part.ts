@@ -1,17 +1,22 @@
-import type { DataType } from 'apache-arrow';
-import { Int32 } from 'apache-arrow';
-import type { Bound, BoundLiteral, Kernel } from '../bound.ts';
-import { dayNanoseconds, dayOf, splitDays } from '../calendar.ts';
-import { dayOfYear, isoWeek, isoWeekday, isoYear } from '../iso-week.ts';
-import { excerpt, SqlError } from '../errors.ts';
-import { float64Type } from '../literals.ts';
-import { call, nullLiteral } from '../node.ts';
-import { stepsOf } from '../temporal.ts';
-import { dateType, familyOf, stepOf } from '../types.ts';
-import { clockOf, type ZoneClock } from '../zone-clock.ts';
-import type { FunctionCall, FunctionRow } from './function-row.ts';
+import { Int32, type DataType } from 'apache-arrow';
+import type { Bound, BoundLiteral, Kernel } from '../evaluate/bound.ts';
+import {
+  dayNanoseconds,
+  dayOf,
+  splitDays,
+  dayOfYear,
+  isoWeek,
+  isoWeekday,
+  isoYear,
+} from '../values/calendar.ts';
+import { excerpt, SqlError } from '../values/errors.ts';
+import { float64Type } from '../cast/literals.ts';
+import { call, nullLiteral } from '../evaluate/node.ts';
+import { stepsOf } from '../evaluate/temporal.ts';
+import { dateType, familyOf, stepOf } from '../values/types.ts';
+import { clockOf, type ZoneClock } from '../values/zone-clock.ts';
+import { checkCount, wrongArgument, type FunctionCall, type FunctionRow } from './function-row.ts';
 import { bindDurationPart } from './duration-part.ts';
-import { checkCount, wrongArgument } from './function-row.ts';
 
 /** A part of a moment: the day since 1970 and the nanoseconds of the day. */
 type Part = (days: number, time: bigint) => number;

@@ -1,21 +1,24 @@
-import type { DataType } from 'apache-arrow';
-import { TimeNanosecond, TimestampNanosecond } from 'apache-arrow';
-import type { Bound, Kernel } from '../bound.ts';
-import { dayNanoseconds, floorDivide } from '../calendar.ts';
-import { canCast } from '../cast.ts';
-import { castTo } from '../coerce.ts';
-import { formatWriter } from '../date-format.ts';
-import { formatReader } from '../date-reader.ts';
-import { excerpt, SqlError } from '../errors.ts';
-import { textType } from '../literals.ts';
-import { call, nullLiteral } from '../node.ts';
-import { buildSteps, stepsOf } from '../temporal.ts';
-import { allValid, buildTexts, bytesOf, textAt } from '../text.ts';
-import { familyOf, stepOf } from '../types.ts';
-import { isZoned } from '../zone.ts';
-import { clockOf, type ZoneClock } from '../zone-clock.ts';
-import type { FunctionCall, FunctionRow } from './function-row.ts';
-import { checkCount, fitArgument, wrongArgument } from './function-row.ts';
+import { TimeNanosecond, TimestampNanosecond, type DataType } from 'apache-arrow';
+import type { Bound, Kernel } from '../evaluate/bound.ts';
+import { dayNanoseconds, floorDivide } from '../values/calendar.ts';
+import { canCast } from '../cast/cast.ts';
+import { castTo } from '../cast/coerce.ts';
+import { formatWriter } from '../values/date-format.ts';
+import { formatReader } from '../values/date-reader.ts';
+import { excerpt, SqlError } from '../values/errors.ts';
+import { textType } from '../cast/literals.ts';
+import { call, nullLiteral } from '../evaluate/node.ts';
+import { buildSteps, stepsOf } from '../evaluate/temporal.ts';
+import { allValid, buildTexts, bytesOf, textAt } from '../values/text.ts';
+import { familyOf, stepOf } from '../values/types.ts';
+import { isZoned, clockOf, type ZoneClock } from '../values/zone-clock.ts';
+import {
+  checkCount,
+  fitArgument,
+  wrongArgument,
+  type FunctionCall,
+  type FunctionRow,
+} from './function-row.ts';
 
 /** What a format was made into; equal formats one behind the other are made ready once. */
 function remembered<Made>(

@@ -1,13 +1,12 @@
 import { TimestampNanosecond } from 'apache-arrow';
-import type { Kernel } from '../bound.ts';
-import { dayNanoseconds, dayOf, daysOf, floorDivide, splitDays } from '../calendar.ts';
-import { excerpt, SqlError } from '../errors.ts';
-import { call, nullLiteral } from '../node.ts';
-import { buildSteps, stepsOf } from '../temporal.ts';
-import { familyOf, stepOf } from '../types.ts';
-import { clockOf, type ZoneClock } from '../zone-clock.ts';
-import type { FunctionCall, FunctionRow } from './function-row.ts';
-import { checkCount, wrongArgument } from './function-row.ts';
+import type { Kernel } from '../evaluate/bound.ts';
+import { dayNanoseconds, dayOf, daysOf, floorDivide, splitDays } from '../values/calendar.ts';
+import { excerpt, SqlError } from '../values/errors.ts';
+import { call, nullLiteral } from '../evaluate/node.ts';
+import { buildSteps, stepsOf } from '../evaluate/temporal.ts';
+import { familyOf, stepOf } from '../values/types.ts';
+import { clockOf, type ZoneClock } from '../values/zone-clock.ts';
+import { checkCount, wrongArgument, type FunctionCall, type FunctionRow } from './function-row.ts';
 
 /** The beginning of a unit, in nanoseconds since 1970. */
 type Truncate = (nanoseconds: bigint) => bigint;

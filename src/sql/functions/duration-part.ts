@@ -1,11 +1,11 @@
 import { Int32 } from 'apache-arrow';
-import type { Bound, Kernel } from '../bound.ts';
-import { dayNanoseconds } from '../calendar.ts';
-import { SqlError } from '../errors.ts';
-import { float64Type } from '../literals.ts';
-import { call } from '../node.ts';
-import { stepsOf } from '../temporal.ts';
-import { familyOf, stepOf } from '../types.ts';
+import type { Bound, Kernel } from '../evaluate/bound.ts';
+import { dayNanoseconds } from '../values/calendar.ts';
+import { SqlError } from '../values/errors.ts';
+import { float64Type } from '../cast/literals.ts';
+import { call } from '../evaluate/node.ts';
+import { stepsOf } from '../evaluate/temporal.ts';
+import { familyOf, stepOf } from '../values/types.ts';
 import type { FunctionCall } from './function-row.ts';
 
 const second = 1_000_000_000n;

@@ -1,18 +1,22 @@
 import { createHash } from 'node:crypto';
 import { Binary } from 'apache-arrow';
-import type { Bound, Kernel, KernelCall } from '../bound.ts';
-import type { BytesColumn } from '../column.ts';
-import { excerpt, SqlError } from '../errors.ts';
-import { maxTextBytes, maxTextLengthen } from '../limits.ts';
-import { textType } from '../literals.ts';
-import { hold, room, spend } from '../meter.ts';
-import { call, nullLiteral } from '../node.ts';
-import { buildTexts, bytesOf, textTooLong } from '../text.ts';
-import { familyOf } from '../types.ts';
-import { bigintsOf } from '../widen.ts';
-import { validOf } from '../column.ts';
-import type { FunctionCall, FunctionRow } from './function-row.ts';
-import { checkCount, fitArgument, wrongArgument } from './function-row.ts';
+import type { Bound, Kernel, KernelCall } from '../evaluate/bound.ts';
+import { validOf, type BytesColumn } from '../values/column.ts';
+import { excerpt, SqlError } from '../values/errors.ts';
+import { maxTextBytes, maxTextLengthen } from '../values/limits.ts';
+import { textType } from '../cast/literals.ts';
+import { hold, room, spend } from '../values/meter.ts';
+import { call, nullLiteral } from '../evaluate/node.ts';
+import { buildTexts, bytesOf, textTooLong } from '../values/text.ts';
+import { familyOf } from '../values/types.ts';
+import { bigintsOf } from '../values/widen.ts';
+import {
+  checkCount,
+  fitArgument,
+  wrongArgument,
+  type FunctionCall,
+  type FunctionRow,
+} from './function-row.ts';
 import { checkLength } from './text.ts';
 
 const binaryType = new Binary();

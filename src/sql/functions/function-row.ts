@@ -1,11 +1,10 @@
 import type { DataType } from 'apache-arrow';
-import type { Bound, Kernel } from '../bound.ts';
-import { castTo, coerce } from '../coerce.ts';
-import { SqlError } from '../errors.ts';
-import { float64Type, int64Type, textType } from '../literals.ts';
-import { call, nullLiteral } from '../node.ts';
-import type { Family } from '../types.ts';
-import { familyOf, typeName } from '../types.ts';
+import type { Bound, Kernel } from '../evaluate/bound.ts';
+import { castTo, coerce } from '../cast/coerce.ts';
+import { SqlError } from '../values/errors.ts';
+import { float64Type, int64Type, textType } from '../cast/literals.ts';
+import { call, nullLiteral } from '../evaluate/node.ts';
+import { familyOf, typeName, type Family } from '../values/types.ts';
 
 /** A function with arguments that is being bound. */
 export interface FunctionCall {

@@ -1,10 +1,9 @@
-import type { Kernel } from '../bound.ts';
-import { SqlError } from '../errors.ts';
-import { int64Type } from '../literals.ts';
-import { allValid } from '../text.ts';
-import { bigintsOf } from '../widen.ts';
-import type { FunctionRow } from './function-row.ts';
-import { plainFunction } from './function-row.ts';
+import type { Kernel } from '../evaluate/bound.ts';
+import { SqlError } from '../values/errors.ts';
+import { int64Type } from '../cast/literals.ts';
+import { allValid } from '../values/text.ts';
+import { bigintsOf } from '../values/widen.ts';
+import { plainFunction, type FunctionRow } from './function-row.ts';
 
 const greatestInteger = (1n << 63n) - 1n;
 

@@ -1,16 +1,26 @@
-import type { Kernel, KernelCall } from '../bound.ts';
-import { boolType } from '../bound.ts';
-import type { BytesColumn, Column } from '../column.ts';
-import { isValid, newStates, statesColumn, truth } from '../column.ts';
-import { excerpt, SqlError } from '../errors.ts';
-import type { JsonStep } from '../json-text.ts';
-import { compactJson, jsonElements, jsonPart, parseJsonPath, textOfJson } from '../json-text.ts';
-import { maxJsonSteps } from '../limits.ts';
-import { hold, room, spend } from '../meter.ts';
-import { float64Type, int64Type, textType } from '../literals.ts';
-import { allValid, buildTexts, bytesOf, textAt } from '../text.ts';
-import type { FunctionRow } from './function-row.ts';
-import { plainFunction } from './function-row.ts';
+import { boolType, type Kernel, type KernelCall } from '../evaluate/bound.ts';
+import {
+  isValid,
+  newStates,
+  statesColumn,
+  truth,
+  type BytesColumn,
+  type Column,
+} from '../values/column.ts';
+import { excerpt, SqlError } from '../values/errors.ts';
+import {
+  compactJson,
+  jsonElements,
+  jsonPart,
+  parseJsonPath,
+  textOfJson,
+  type JsonStep,
+} from '../values/json-text.ts';
+import { maxJsonSteps } from '../values/limits.ts';
+import { hold, room, spend } from '../values/meter.ts';
+import { float64Type, int64Type, textType } from '../cast/literals.ts';
+import { allValid, buildTexts, bytesOf, textAt } from '../values/text.ts';
+import { plainFunction, type FunctionRow } from './function-row.ts';
 
 /** The steps to a member, or to an element when the text is an array. */
 type Steps = (key: string, json: string, call: KernelCall) => readonly JsonStep[];

@@ -1,9 +1,9 @@
-import type { KernelCall } from '../bound.ts';
-import type { Column, ListColumn, Valid } from '../column.ts';
-import { SqlError } from '../errors.ts';
-import { maxListElements } from '../limits.ts';
-import { hold, spend } from '../meter.ts';
-import { takeRows } from '../take.ts';
+import type { KernelCall } from '../evaluate/bound.ts';
+import type { Column, ListColumn, Valid } from '../values/column.ts';
+import { SqlError } from '../values/errors.ts';
+import { maxListElements } from '../values/limits.ts';
+import { hold, spend } from '../values/meter.ts';
+import { takeRows } from '../values/take.ts';
 
 /** Puts an element, by its row among all elements, behind the list that is being made. */
 export type Emit = (element: number) => void;

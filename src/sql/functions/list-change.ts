@@ -1,24 +1,20 @@
-import { appendAll } from '../append.ts';
-import type { Bound, Kernel, KernelCall } from '../bound.ts';
-import type { Column, ListColumn, Valid } from '../column.ts';
-import { isValid, validOf } from '../column.ts';
-import { coerce } from '../coerce.ts';
-import { listType } from '../element.ts';
-import { SqlError } from '../errors.ts';
-import { listsOf } from '../lists.ts';
-import { call, nullLiteral, nullType } from '../node.ts';
-import { spend } from '../meter.ts';
-import type { Order } from '../order.ts';
-import { orderOf } from '../order.ts';
-import { allValid } from '../text.ts';
-import { elementType } from '../types.ts';
-import { bigintsOf } from '../widen.ts';
-import type { FunctionRow } from './function-row.ts';
-import { checkCount, fitArgument } from './function-row.ts';
-import type { Emit } from './list-builder.ts';
-import { buildLists, tooManyElements } from './list-builder.ts';
+import { appendAll } from '../values/append.ts';
+import type { Bound, Kernel, KernelCall } from '../evaluate/bound.ts';
+import { isValid, validOf, type Column, type ListColumn, type Valid } from '../values/column.ts';
+import { coerce } from '../cast/coerce.ts';
+import { listType } from '../bind/element.ts';
+import { SqlError } from '../values/errors.ts';
+import { listsOf } from '../values/lists.ts';
+import { call, nullLiteral, nullType } from '../evaluate/node.ts';
+import { spend } from '../values/meter.ts';
+import { orderOf, type Order } from '../compare/order.ts';
+import { allValid } from '../values/text.ts';
+import { elementType } from '../values/types.ts';
+import { bigintsOf } from '../values/widen.ts';
+import { checkCount, fitArgument, type FunctionRow } from './function-row.ts';
+import { buildLists, tooManyElements, type Emit } from './list-builder.ts';
 import { listArgument, sameLists, withValue } from './list.ts';
-import { maxListElements } from '../limits.ts';
+import { maxListElements } from '../values/limits.ts';
 
 /** Puts all elements of a row's list behind the list that is being made. */
 export function emitList(lists: ListColumn, row: number, emit: Emit): void {

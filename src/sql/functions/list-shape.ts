@@ -1,17 +1,22 @@
 import { Uint64 } from 'apache-arrow';
-import type { Bound, Kernel } from '../bound.ts';
-import { boolType } from '../bound.ts';
-import { coerce } from '../coerce.ts';
-import type { Column, ListColumn } from '../column.ts';
-import { isValid, maskStates, newStates, statesColumn, truth } from '../column.ts';
-import { listType } from '../element.ts';
-import { listsOf } from '../lists.ts';
-import { call } from '../node.ts';
-import { orderOf } from '../order.ts';
-import { elementType, familyOf } from '../types.ts';
-import { bigintsOf } from '../widen.ts';
-import type { FunctionCall, FunctionRow } from './function-row.ts';
-import { checkCount, fitArgument } from './function-row.ts';
+import { boolType, type Bound, type Kernel } from '../evaluate/bound.ts';
+import { coerce } from '../cast/coerce.ts';
+import {
+  isValid,
+  maskStates,
+  newStates,
+  statesColumn,
+  truth,
+  type Column,
+  type ListColumn,
+} from '../values/column.ts';
+import { listType } from '../bind/element.ts';
+import { listsOf } from '../values/lists.ts';
+import { call } from '../evaluate/node.ts';
+import { orderOf } from '../compare/order.ts';
+import { elementType, familyOf } from '../values/types.ts';
+import { bigintsOf } from '../values/widen.ts';
+import { checkCount, fitArgument, type FunctionCall, type FunctionRow } from './function-row.ts';
 import { buildLists } from './list-builder.ts';
 import { asList, emitList } from './list-change.ts';
 import { listArgument, withValue } from './list.ts';

@@ -1,17 +1,15 @@
 import { Field, Struct } from 'apache-arrow';
-import type { Kernel } from '../bound.ts';
-import { appendAll } from '../append.ts';
-import type { Column, ListColumn } from '../column.ts';
-import { isValid, structColumn } from '../column.ts';
-import { listType } from '../element.ts';
-import { maxListElements } from '../limits.ts';
-import { listsOf } from '../lists.ts';
-import { call } from '../node.ts';
-import { constantColumn } from '../scalar.ts';
-import { takeRows } from '../take.ts';
-import { elementType } from '../types.ts';
-import type { FunctionRow } from './function-row.ts';
-import { checkCount } from './function-row.ts';
+import type { Kernel } from '../evaluate/bound.ts';
+import { appendAll } from '../values/append.ts';
+import { isValid, structColumn, type Column, type ListColumn } from '../values/column.ts';
+import { listType } from '../bind/element.ts';
+import { maxListElements } from '../values/limits.ts';
+import { listsOf } from '../values/lists.ts';
+import { call } from '../evaluate/node.ts';
+import { constantColumn } from '../values/scalar.ts';
+import { takeRows } from '../values/take.ts';
+import { elementType } from '../values/types.ts';
+import { checkCount, type FunctionRow } from './function-row.ts';
 import { tooManyElements } from './list-builder.ts';
 import { listArgument } from './list.ts';
 

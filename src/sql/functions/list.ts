@@ -1,21 +1,17 @@
 import type { DataType } from 'apache-arrow';
-import type { Bound, Kernel } from '../bound.ts';
-import { boolType } from '../bound.ts';
-import { coerce, commonOfTwo } from '../coerce.ts';
-import type { ListColumn } from '../column.ts';
-import { maskStates, newStates, statesColumn, truth } from '../column.ts';
-import { bindList, bindListElement, listType } from '../element.ts';
-import type { Key } from '../keys.ts';
-import { keysOf } from '../keys.ts';
-import { elementRows, listsOf } from '../lists.ts';
-import { literalAs } from '../literals.ts';
-import { hold, spend } from '../meter.ts';
-import { call, nullLiteral, nullType } from '../node.ts';
-import { orderOf } from '../order.ts';
-import { allValid } from '../text.ts';
-import { elementType, familyOf, isComputable } from '../types.ts';
-import type { FunctionCall, FunctionRow } from './function-row.ts';
-import { checkCount, wrongArgument } from './function-row.ts';
+import { boolType, type Bound, type Kernel } from '../evaluate/bound.ts';
+import { coerce, commonOfTwo } from '../cast/coerce.ts';
+import { maskStates, newStates, statesColumn, truth, type ListColumn } from '../values/column.ts';
+import { bindList, bindListElement, listType } from '../bind/element.ts';
+import { keysOf, type Key } from '../values/keys.ts';
+import { elementRows, listsOf } from '../values/lists.ts';
+import { literalAs } from '../cast/literals.ts';
+import { hold, spend } from '../values/meter.ts';
+import { call, nullLiteral, nullType } from '../evaluate/node.ts';
+import { orderOf } from '../compare/order.ts';
+import { allValid } from '../values/text.ts';
+import { elementType, familyOf, isComputable } from '../values/types.ts';
+import { checkCount, wrongArgument, type FunctionCall, type FunctionRow } from './function-row.ts';
 
 /** A list argument; a null is a list of the type of `beside`. */
 export function listArgument(usage: string, made: FunctionCall, at: number): Bound {

@@ -1,19 +1,23 @@
-import type { DataType } from 'apache-arrow';
-import { Uint64 } from 'apache-arrow';
-import type { Bound, Kernel } from '../bound.ts';
-import { boolType } from '../bound.ts';
-import type { Column, ListColumn } from '../column.ts';
-import { isValid, newStates, statesColumn, structColumn, truth } from '../column.ts';
-import { bindList, listType } from '../element.ts';
-import { SqlError } from '../errors.ts';
-import { keysOf } from '../keys.ts';
-import { listsOf, packedLists } from '../lists.ts';
-import { keyOf, keyRows, mapPart, valuesAt } from '../map-element.ts';
-import { call } from '../node.ts';
-import { allValid } from '../text.ts';
-import { elementType, familyOf, isComputable, mapOf, mapTypes } from '../types.ts';
-import type { FunctionCall, FunctionRow } from './function-row.ts';
-import { checkCount, wrongArgument } from './function-row.ts';
+import { Uint64, type DataType } from 'apache-arrow';
+import { boolType, type Bound, type Kernel } from '../evaluate/bound.ts';
+import {
+  isValid,
+  newStates,
+  statesColumn,
+  structColumn,
+  truth,
+  type Column,
+  type ListColumn,
+} from '../values/column.ts';
+import { bindList, listType } from '../bind/element.ts';
+import { SqlError } from '../values/errors.ts';
+import { keysOf } from '../values/keys.ts';
+import { listsOf, packedLists } from '../values/lists.ts';
+import { keyOf, keyRows, mapPart, valuesAt } from '../bind/map-element.ts';
+import { call } from '../evaluate/node.ts';
+import { allValid } from '../values/text.ts';
+import { elementType, familyOf, isComputable, mapOf, mapTypes } from '../values/types.ts';
+import { checkCount, wrongArgument, type FunctionCall, type FunctionRow } from './function-row.ts';
 import { listArgument } from './list.ts';
 
 function mapArgument(usage: string, { arguments: [map] }: FunctionCall): Bound {

@@ -1,17 +1,27 @@
-import { bindArithmetic } from '../bind-arithmetic.ts';
-import type { Bound, Kernel, KernelCall } from '../bound.ts';
-import { boolType } from '../bound.ts';
-import type { Column } from '../column.ts';
-import { maskStates, newStates, statesColumn, truth, validOf } from '../column.ts';
-import { SqlError } from '../errors.ts';
-import { float64Type } from '../literals.ts';
-import { fold, literal, shared } from '../node.ts';
-import { storageOf } from '../storage.ts';
-import { allValid } from '../text.ts';
-import { familyOf, integerOf, integerRange, typeName } from '../types.ts';
-import { bigintsOf, doublesOf } from '../widen.ts';
-import type { FunctionCall, FunctionRow } from './function-row.ts';
-import { checkCount, fitArgument, plainFunction } from './function-row.ts';
+import { bindArithmetic } from '../bind/bind-arithmetic.ts';
+import { boolType, type Bound, type Kernel, type KernelCall } from '../evaluate/bound.ts';
+import {
+  maskStates,
+  newStates,
+  statesColumn,
+  truth,
+  validOf,
+  type Column,
+} from '../values/column.ts';
+import { SqlError } from '../values/errors.ts';
+import { float64Type } from '../cast/literals.ts';
+import { fold, literal, shared } from '../evaluate/node.ts';
+import { storageOf } from '../values/storage.ts';
+import { allValid } from '../values/text.ts';
+import { familyOf, integerOf, integerRange, typeName } from '../values/types.ts';
+import { bigintsOf, doublesOf } from '../values/widen.ts';
+import {
+  checkCount,
+  fitArgument,
+  plainFunction,
+  type FunctionCall,
+  type FunctionRow,
+} from './function-row.ts';
 import { floats } from './rounding.ts';
 
 /** A function of one float. */

@@ -1,22 +1,55 @@
-import type { Bound, Kernel, KernelCall } from '../bound.ts';
-import { CodePoints } from '../code-points.ts';
-import type { BytesColumn } from '../column.ts';
-import { listType } from '../element.ts';
-import { SqlError } from '../errors.ts';
-import { int64Type, textType } from '../literals.ts';
-import { call } from '../node.ts';
-import type { Match } from '../regexp-search.ts';
-import { RegexpSearch } from '../regexp-search.ts';
-import type { RegexpFlags } from '../regexp-tree.ts';
-import { allValid, buildTexts, bytesOf, textAt } from '../text.ts';
-import { bigintsOf } from '../widen.ts';
-import type { FunctionCall, FunctionRow } from './function-row.ts';
-import { checkCount, fitArgument } from './function-row.ts';
+import type { Bound, Kernel, KernelCall } from '../evaluate/bound.ts';
+import { CodePoints } from '../patterns/like-column.ts';
+import type { BytesColumn } from '../values/column.ts';
+import { listType } from '../bind/element.ts';
+import { SqlError, excerpt } from '../values/errors.ts';
+import { int64Type, textType } from '../cast/literals.ts';
+import { call } from '../evaluate/node.ts';
+import { RegexpSearch, type Match } from '../patterns/regexp-search.ts';
+import type { RegexpFlags } from '../patterns/regexp-set.ts';
+import { allValid, buildTexts, bytesOf, textAt } from '../values/text.ts';
+import { bigintsOf } from '../values/widen.ts';
+import { checkCount, fitArgument, type FunctionCall, type FunctionRow } from './function-row.ts';
 import { buildLists, tooManyElements } from './list-builder.ts';
-import { flagsArgument } from './regexp-flags.ts';
 import { checkLength } from './text.ts';
-import { maxListElements, maxTextLengthen } from '../limits.ts';
-import { hold, room, spend } from '../meter.ts';
+import { maxListElements, maxTextLengthen } from '../values/limits.ts';
+import { hold, room, spend } from '../values/meter.ts';
+import { flagsOf } from '../patterns/parse-regexp.ts';
+
+const noFlags: RegexpFlags = { ignoreCase: false, lines: false, dotAll: false };
+
+/** The flags of a function, and whether `g` is among them. */
+interface Flags {
+  readonly flags: RegexpFlags;
+  readonly global: boolean;
+}
+
+/** The flags that argument `at`, a literal such as `'i'`, has; a null is none. Throws SqlError `value` for other letters. */
+export function flagsArgument(
+  usage: string,
+  { name, arguments: args }: FunctionCall,
+  at: number,
+  mayBeGlobal: boolean,
+): Flags {
+  const given = args[at - 1];
+  const argument = given === undefined ? undefined : fitArgument(usage, 'text', given, at);
+  if (argument === undefined || (argument.kind === 'literal' && argument.value === null)) {
+    return { flags: noFlags, global: false };
+  }
+  const text =
+    argument.kind === 'literal' && typeof argument.value === 'string' ? argument.value : undefined;
+  const global = mayBeGlobal && text?.includes('g') === true;
+  const letters = global ? text.replaceAll('g', '') : text;
+  const flags =
+    letters === undefined || letters.includes('-') ? undefined : flagsOf(letters, noFlags);
+  if (flags === undefined) {
+    const shown = text === undefined ? 'no literal' : `'${excerpt(text)}'`;
+    const known = mayBeGlobal ? 'g, i, m and s' : 'i, m and s';
+    const message = `expected the letters ${known} as the flags of ${name}, found ${shown}`;
+    throw new SqlError('value', message, argument.position);
+  }
+  return { flags, global };
+}
 
 /** Looking for matches one behind the other may begin again and again; so often a character is looked at. */
 const maxLooks = 16;

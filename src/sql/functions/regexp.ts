@@ -1,16 +1,12 @@
-import type { Bound, Kernel, KernelCall } from '../bound.ts';
-import { boolType } from '../bound.ts';
-import { CodePoints } from '../code-points.ts';
-import { maskStates, newStates, statesColumn, truth } from '../column.ts';
-import { call } from '../node.ts';
-import type { RegexpMatcher } from '../regexp.ts';
-import { compileRegexp } from '../regexp.ts';
-import type { RegexpFlags } from '../regexp-tree.ts';
-import { allValid, bytesOf, textAt } from '../text.ts';
-import type { FunctionCall, FunctionRow } from './function-row.ts';
-import { checkCount, fitArgument } from './function-row.ts';
-import { flagsArgument } from './regexp-flags.ts';
-import { bindRegexpMatch, regexpPartFunctions } from './regexp-parts.ts';
+import { boolType, type Bound, type Kernel, type KernelCall } from '../evaluate/bound.ts';
+import { CodePoints } from '../patterns/like-column.ts';
+import { maskStates, newStates, statesColumn, truth } from '../values/column.ts';
+import { call } from '../evaluate/node.ts';
+import { compileRegexp, type RegexpMatcher } from '../patterns/regexp.ts';
+import type { RegexpFlags } from '../patterns/regexp-set.ts';
+import { allValid, bytesOf, textAt } from '../values/text.ts';
+import { checkCount, fitArgument, type FunctionCall, type FunctionRow } from './function-row.ts';
+import { flagsArgument, bindRegexpMatch, regexpPartFunctions } from './regexp-parts.ts';
 
 /** The matcher of each row's pattern; equal patterns one behind the other are made ready once. */
 function matcherOf(flags: RegexpFlags, position: number): (pattern: string) => RegexpMatcher {

@@ -1,15 +1,13 @@
 import type { DataType, Decimal } from 'apache-arrow';
-import type { Kernel, KernelCall } from '../bound.ts';
-import type { Column } from '../column.ts';
-import { validOf } from '../column.ts';
-import { rescale } from '../decimal.ts';
-import { float64Type } from '../literals.ts';
-import { isSingle } from '../storage.ts';
-import { allValid } from '../text.ts';
-import { familyOf } from '../types.ts';
-import { bigintsOf, doublesOf } from '../widen.ts';
-import type { FunctionRow } from './function-row.ts';
-import { checkCount, plainFunction } from './function-row.ts';
+import type { Kernel, KernelCall } from '../evaluate/bound.ts';
+import { validOf, type Column } from '../values/column.ts';
+import { rescale } from '../values/decimal.ts';
+import { float64Type } from '../cast/literals.ts';
+import { isSingle } from '../values/storage.ts';
+import { allValid } from '../values/text.ts';
+import { familyOf } from '../values/types.ts';
+import { bigintsOf, doublesOf } from '../values/widen.ts';
+import { checkCount, plainFunction, type FunctionRow } from './function-row.ts';
 
 /** Half is rounded away from zero. */
 function roundHalf(value: number): number {

@@ -1,12 +1,11 @@
 import { Field, Struct } from 'apache-arrow';
-import type { Bound, Kernel } from '../bound.ts';
-import { structColumn } from '../column.ts';
-import { bindElement } from '../element.ts';
-import { SqlError } from '../errors.ts';
-import { call } from '../node.ts';
-import { isComputable } from '../types.ts';
-import type { FunctionCall, FunctionRow } from './function-row.ts';
-import { checkCount, wrongArgument } from './function-row.ts';
+import type { Bound, Kernel } from '../evaluate/bound.ts';
+import { structColumn } from '../values/column.ts';
+import { bindElement } from '../bind/element.ts';
+import { SqlError } from '../values/errors.ts';
+import { call } from '../evaluate/node.ts';
+import { isComputable } from '../values/types.ts';
+import { checkCount, wrongArgument, type FunctionCall, type FunctionRow } from './function-row.ts';
 
 const structKernel: Kernel = (columns, { length }) =>
   structColumn(length, null, (at) => columns[at]!);

@@ -1,15 +1,17 @@
-import type { Bound } from '../bound.ts';
-import { bindConcat } from '../concatenate.ts';
-import { excerpt, SqlError } from '../errors.ts';
-import { nearestNames } from '../nearest.ts';
-import { arrowCastFunctions } from './arrow-cast.ts';
+import { boolType, type Bound } from '../evaluate/bound.ts';
+import { bindConcat } from '../bind/concatenate.ts';
+import { excerpt, SqlError } from '../values/errors.ts';
+import { nearestNames } from '../values/nearest.ts';
 import { choiceFunctions } from './choice.ts';
-import { tokenFunctions } from './contains-tokens.ts';
-import { clockFunctions } from './clock.ts';
-import type { FunctionCall, FunctionRow } from './function-row.ts';
+import {
+  checkCount,
+  wrongArgument,
+  plainFunction,
+  type FunctionCall,
+  type FunctionRow,
+} from './function-row.ts';
 import { characterFunctions } from './character.ts';
 import { typeOfRow } from './type-of.ts';
-import { checkCount } from './function-row.ts';
 import { jsonFunctions } from './json.ts';
 import { listChangeFunctions } from './list-change.ts';
 import { listFunctions } from './list.ts';
@@ -29,6 +31,130 @@ import { encodingFunctions } from './encoding.ts';
 import { partFunctions } from './part.ts';
 import { structFunctions } from './struct.ts';
 import { textFunctions } from './text.ts';
+import { TimeNanosecond, TimestampNanosecond, type DataType } from 'apache-arrow';
+import { parseArrowType } from '../parse/arrow-type.ts';
+import { bindCastTo } from '../cast/coerce.ts';
+import { plainType, dateType } from '../values/types.ts';
+import { dayNanoseconds, splitDays } from '../values/calendar.ts';
+import { literal } from '../evaluate/node.ts';
+import { room, spend } from '../values/meter.ts';
+import { maskStates, newStates, statesColumn, truth } from '../values/column.ts';
+import { allValid, bytesOf, textAt } from '../values/text.ts';
+
+/** The runs of letters and digits in a text, as they are written. */
+function tokensOf(text: string): ReadonlySet<string> {
+  spend(text.length * 8);
+  room(text.length * 24);
+  return new Set(text.match(/[\p{Alphabetic}\p{N}]+/gu));
+}
+
+const containsTokensRow = plainFunction({
+  usage: 'contains_tokens(text, tokens)',
+  parameters: ['text', 'text'],
+  result: boolType,
+  kernel: ([column, wanted], { length }) => {
+    const [texts, tokens] = [bytesOf(column!), bytesOf(wanted!)];
+    const valid = allValid([texts, tokens]);
+    const states = newStates(length);
+    let last: { readonly text: string; readonly tokens: ReadonlySet<string> } | undefined;
+    for (let row = 0; row < length; row++) {
+      if (valid === null || valid[row] === 1) {
+        const text = textAt(tokens, row);
+        last = last?.text === text ? last : { text, tokens: tokensOf(text) };
+        spend(last.tokens.size * 16);
+        const found = tokensOf(textAt(texts, row));
+        states[row] = [...last.tokens].every((token) => found.has(token))
+          ? truth.true
+          : truth.false;
+      }
+    }
+    maskStates(states, valid);
+    return statesColumn(states);
+  },
+});
+
+/** `contains_tokens(text, 'some words')`: whether all of the words are in a text, upper and lower case apart. */
+const tokenFunctions: Readonly<Record<string, FunctionRow>> = {
+  contains_tokens: containsTokensRow,
+};
+
+/** A function without arguments that is one value throughout the statement. */
+function clockRow(
+  name: string,
+  type: DataType,
+  value: (nanoseconds: bigint) => bigint,
+): FunctionRow {
+  const usage = `${name}()`;
+  return {
+    usage,
+    bind(made) {
+      checkCount(usage, made, 0, 0);
+      return literal(type, value(made.now), made.position);
+    },
+  };
+}
+
+function moment(name: string): FunctionRow {
+  return clockRow(name, new TimestampNanosecond(), (now) => now);
+}
+
+function day(name: string): FunctionRow {
+  return clockRow(name, dateType, (now) => BigInt(splitDays(now).days));
+}
+
+/** Functions of the clock, in UTC. All of a statement see the moment at which it was bound. */
+const clockFunctions: Readonly<Record<string, FunctionRow>> = {
+  now: moment('now'),
+  current_timestamp: moment('current_timestamp'),
+  current_date: day('current_date'),
+  today: day('today'),
+  current_time: clockRow('current_time', new TimeNanosecond(), (now) => now % dayNanoseconds),
+};
+
+/** The type of a literal with its name. The values of dictionaries and half floats are computed with as plain ones. */
+function typeOf(usage: string, argument: Bound): DataType {
+  if (argument.kind !== 'literal' || typeof argument.value !== 'string') {
+    throw wrongArgument(usage, 'the name of an Arrow type in quotes', 2, argument);
+  }
+  const type = parsed(argument.value, argument.position);
+  if (plainType(type) !== type) {
+    const message = `expected a type that expressions give, such as ${arrowHint}, found '${excerpt(argument.value)}'`;
+    throw new SqlError('type', message, argument.position);
+  }
+  return type;
+}
+
+const arrowHint = 'Utf8 or Float32';
+
+function parsed(text: string, position: number): DataType {
+  try {
+    return parseArrowType(text);
+  } catch (error) {
+    if (error instanceof SqlError) {
+      const message = `expected the name of an Arrow type such as Int64 or List(Utf8), found '${excerpt(text)}'`;
+      throw new SqlError('type', message, position);
+    }
+    throw error;
+  }
+}
+
+function castRow(name: string, tries: boolean): FunctionRow {
+  const usage = `${name}(value, 'type')`;
+  return {
+    usage,
+    bind(made) {
+      checkCount(usage, made, 2, 2);
+      const [value, type] = made.arguments as readonly [Bound, Bound];
+      return bindCastTo(value, typeOf(usage, type), tries, made.position);
+    },
+  };
+}
+
+/** Casts to types by Arrow's names for them. */
+const arrowCastFunctions: Readonly<Record<string, FunctionRow>> = {
+  arrow_cast: castRow('arrow_cast', false),
+  arrow_try_cast: castRow('arrow_try_cast', true),
+};
 
 const concatRow: FunctionRow = {
   usage: 'concat(value, ...)',

@@ -1,30 +1,29 @@
-import type { DataType } from 'apache-arrow';
 import {
   TimeSecond,
   TimestampMicrosecond,
   TimestampMillisecond,
   TimestampNanosecond,
   TimestampSecond,
+  type DataType,
 } from 'apache-arrow';
-import type { Bound, Kernel } from '../bound.ts';
-import { dayOf, daysOf, floorDivide } from '../calendar.ts';
-import { canCast } from '../cast.ts';
-import { formatFloat } from '../cast-values.ts';
-import { castTo, coerce, timestampOf } from '../coerce.ts';
-import { SqlError } from '../errors.ts';
-import { int64Type } from '../literals.ts';
-import { call, nullLiteral } from '../node.ts';
-import { buildSteps, stepsOf } from '../temporal.ts';
-import { sameType } from '../same-type.ts';
-import { dateType, familyOf, stepOf } from '../types.ts';
-import { bigintsOf, doublesOf } from '../widen.ts';
-import { clockOf, type ZoneClock } from '../zone-clock.ts';
+import type { Bound, Kernel } from '../evaluate/bound.ts';
+import { dayOf, daysOf, floorDivide } from '../values/calendar.ts';
+import { canCast } from '../cast/cast.ts';
+import { formatFloat } from '../cast/cast-values.ts';
+import { castTo, coerce, timestampOf } from '../cast/coerce.ts';
+import { SqlError } from '../values/errors.ts';
+import { int64Type } from '../cast/literals.ts';
+import { call, nullLiteral } from '../evaluate/node.ts';
+import { buildSteps, stepsOf } from '../evaluate/temporal.ts';
+import { sameType } from '../values/same-type.ts';
+import { dateType, familyOf, stepOf } from '../values/types.ts';
+import { bigintsOf, doublesOf } from '../values/widen.ts';
+import { clockOf, type ZoneClock } from '../values/zone-clock.ts';
 import { dateBinRow } from './date-bin.ts';
 import { datePartRow } from './date-part.ts';
 import { dateTruncRow } from './date-trunc.ts';
 import { bindFormatted, toCharRow, toTimeRow } from './date-text.ts';
-import type { FunctionRow } from './function-row.ts';
-import { checkCount, fitArgument, wrongArgument } from './function-row.ts';
+import { checkCount, fitArgument, wrongArgument, type FunctionRow } from './function-row.ts';
 
 /** Steps of one unit as steps of another. */
 function rescaleKernel(step: bigint): Kernel {

@@ -1,9 +1,15 @@
-import type { Kernel, KernelCall } from '../bound.ts';
-import type { BytesColumn, Column } from '../column.ts';
-import { maskStates, newStates, statesColumn, truth } from '../column.ts';
-import { allValid, buildTexts, bytesOf, textAt } from '../text.ts';
-import { hold, spend } from '../meter.ts';
-import { bigintsOf } from '../widen.ts';
+import type { Kernel, KernelCall } from '../evaluate/bound.ts';
+import {
+  maskStates,
+  newStates,
+  statesColumn,
+  truth,
+  type BytesColumn,
+  type Column,
+} from '../values/column.ts';
+import { allValid, buildTexts, bytesOf, textAt } from '../values/text.ts';
+import { hold, spend } from '../values/meter.ts';
+import { bigintsOf } from '../values/widen.ts';
 
 /** Reads the arguments of one row. */
 export interface Arguments {

@@ -1,16 +1,21 @@
 import { Int32 } from 'apache-arrow';
-import { boolType } from '../bound.ts';
-import type { KernelCall } from '../bound.ts';
-import type { BytesColumn } from '../column.ts';
-import { SqlError } from '../errors.ts';
-import { countCharacters, sliceCharacters, trimCharacters } from '../characters.ts';
-import { maxTextLengthen } from '../limits.ts';
-import { room, spend } from '../meter.ts';
-import { textType } from '../literals.ts';
-import type { FunctionRow, Parameter } from './function-row.ts';
-import { plainFunction } from './function-row.ts';
-import type { Arguments, BytesTest } from './text-kernels.ts';
-import { caseKernel, reverseKernel, testBytes, toInt32, toText } from './text-kernels.ts';
+import { boolType, type KernelCall } from '../evaluate/bound.ts';
+import type { BytesColumn } from '../values/column.ts';
+import { SqlError } from '../values/errors.ts';
+import { countCharacters, sliceCharacters, trimCharacters } from '../values/characters.ts';
+import { maxTextLengthen } from '../values/limits.ts';
+import { room, spend } from '../values/meter.ts';
+import { textType } from '../cast/literals.ts';
+import { plainFunction, type FunctionRow, type Parameter } from './function-row.ts';
+import {
+  caseKernel,
+  reverseKernel,
+  testBytes,
+  toInt32,
+  toText,
+  type Arguments,
+  type BytesTest,
+} from './text-kernels.ts';
 
 const int32Type = new Int32();
 

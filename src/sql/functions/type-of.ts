@@ -1,11 +1,16 @@
-import type { Decimal, Timestamp } from 'apache-arrow';
-import { DataType, DateUnit, Precision, TimeUnit, Type } from 'apache-arrow';
-import { literal } from '../node.ts';
-import { textType } from '../literals.ts';
-import { elementType, familyOf, integerOf, mapTypes } from '../types.ts';
-import type { Family } from '../types.ts';
-import type { FunctionRow } from './function-row.ts';
-import { checkCount } from './function-row.ts';
+import {
+  DataType,
+  DateUnit,
+  Precision,
+  TimeUnit,
+  Type,
+  type Decimal,
+  type Timestamp,
+} from 'apache-arrow';
+import { literal } from '../evaluate/node.ts';
+import { textType } from '../cast/literals.ts';
+import { elementType, familyOf, integerOf, mapTypes, type Family } from '../values/types.ts';
+import { checkCount, type FunctionRow } from './function-row.ts';
 
 const units: Readonly<Record<TimeUnit, string>> = {
   [TimeUnit.SECOND]: 's',

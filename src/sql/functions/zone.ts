@@ -1,15 +1,14 @@
 import { TimestampNanosecond } from 'apache-arrow';
-import { bindArithmetic } from '../bind-arithmetic.ts';
-import type { Bound } from '../bound.ts';
-import { splitDays } from '../calendar.ts';
-import { castTo, timestampOf } from '../coerce.ts';
-import { excerpt, SqlError } from '../errors.ts';
-import { literal, nullLiteral } from '../node.ts';
-import { sameType } from '../same-type.ts';
-import { familyOf, stepOf } from '../types.ts';
-import { zoneOffset } from '../zone-offset.ts';
-import type { FunctionCall, FunctionRow } from './function-row.ts';
-import { checkCount, wrongArgument } from './function-row.ts';
+import { bindArithmetic } from '../bind/bind-arithmetic.ts';
+import type { Bound } from '../evaluate/bound.ts';
+import { splitDays } from '../values/calendar.ts';
+import { castTo, timestampOf } from '../cast/coerce.ts';
+import { excerpt, SqlError } from '../values/errors.ts';
+import { literal, nullLiteral } from '../evaluate/node.ts';
+import { sameType } from '../values/same-type.ts';
+import { familyOf, stepOf } from '../values/types.ts';
+import { zoneOffset } from '../values/zone-offset.ts';
+import { checkCount, wrongArgument, type FunctionCall, type FunctionRow } from './function-row.ts';
 
 /** A date or timestamp; a date as its midnight, a null of no type as a timestamp. */
 function momentArgument(usage: string, { arguments: args }: FunctionCall, at: number): Bound {

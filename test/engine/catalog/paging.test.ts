@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Catalog } from '../../../src/engine/catalog/catalog.ts';
-import type { Page } from '../../../src/engine/catalog/page.ts';
+import type { Page } from '../../../src/engine/catalog/records/page.ts';
 import { canonicalPath, type ObjectPath } from '../../../src/protocol/identifier.ts';
 import type { Permit } from '../../../src/protocol/permit.ts';
 import { memoryCatalog, plant, plantNamespace } from '../../support/catalog.ts';

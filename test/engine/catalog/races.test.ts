@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { Catalog } from '../../../src/engine/catalog/catalog.ts';
-import type { Committer } from '../../../src/engine/catalog/commit-loop.ts';
-import { droppedKey } from '../../../src/engine/catalog/keys.ts';
+import type { Committer } from '../../../src/engine/catalog/records/commit-loop.ts';
+import { droppedKey } from '../../../src/engine/catalog/records/keys.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { plant, plantNamespace, refusalOf, tableRecord } from '../../support/catalog.ts';
 import { MemoryStore } from '../../support/memory-store.ts';

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
-import { droppedKey, tableKey } from '../../../src/engine/catalog/keys.ts';
-import { encodeDropped, encodeTable } from '../../../src/engine/catalog/records-codec.ts';
-import type { TableRecord } from '../../../src/engine/catalog/records.ts';
+import { droppedKey, tableKey } from '../../../src/engine/catalog/records/keys.ts';
+import { encodeDropped, encodeTable } from '../../../src/engine/catalog/records/records-codec.ts';
+import type { TableRecord } from '../../../src/engine/format/records.ts';
 import { LastPaths } from '../../../src/engine/catalog/table-search.ts';
 import type { Range, StoreEntry } from '../../../src/store/store.ts';
 import { MemoryStore } from '../../support/memory-store.ts';

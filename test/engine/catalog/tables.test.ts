@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { Catalog } from '../../../src/engine/catalog/catalog.ts';
-import { droppedKey } from '../../../src/engine/catalog/keys.ts';
-import { decodeDropped } from '../../../src/engine/catalog/records-codec.ts';
+import { droppedKey } from '../../../src/engine/catalog/records/keys.ts';
+import { decodeDropped } from '../../../src/engine/catalog/records/records-codec.ts';
 import {
   memoryCatalog,
   plant,

@@ -2,7 +2,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Int64, vectorFromArray } from 'apache-arrow';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { decodeManifest } from '../../../src/engine/table/manifest.ts';
+import { decodeManifest } from '../../../src/engine/format/manifest.ts';
 import { freshEngine, type TestEngine } from '../../support/engine.ts';
 import { streamOf, TableClient } from '../../support/table-client.ts';
 

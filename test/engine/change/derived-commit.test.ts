@@ -4,17 +4,20 @@ import { join } from 'node:path';
 import { Field, Int64, Schema, vectorFromArray, type RecordBatch } from 'apache-arrow';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { batchOf } from '../../../src/arrow/select.ts';
-import type { Committer } from '../../../src/engine/catalog/commit-loop.ts';
-import { encodeTable } from '../../../src/engine/catalog/records-codec.ts';
-import { absent } from '../../../src/engine/catalog/reader.ts';
-import type { Stored, TableRecord } from '../../../src/engine/catalog/records.ts';
-import { deleteRows } from '../../../src/engine/change/delete-rows.ts';
-import { commitDerived, type Derive } from '../../../src/engine/change/derived-commit.ts';
+import type { Committer } from '../../../src/engine/catalog/records/commit-loop.ts';
+import { encodeTable } from '../../../src/engine/catalog/records/records-codec.ts';
+import { absent } from '../../../src/engine/catalog/records/reader.ts';
+import type { Stored, TableRecord } from '../../../src/engine/format/records.ts';
+import {
+  deleteRows,
+  commitDerived,
+  type Derive,
+} from '../../../src/engine/change/derived-commit.ts';
 import { updateRows } from '../../../src/engine/change/update-rows.ts';
-import { appended } from '../../../src/engine/table/change.ts';
-import { FragmentReader } from '../../../src/engine/table/fragment-reader.ts';
-import { MemoryBudget } from '../../../src/engine/table/memory-budget.ts';
-import { Tables } from '../../../src/engine/table/tables.ts';
+import { appended } from '../../../src/engine/format/change.ts';
+import { FragmentReader } from '../../../src/engine/query/scan/fragment-reader.ts';
+import { MemoryBudget } from '../../../src/engine/format/memory/memory-budget.ts';
+import { Tables } from '../../../src/engine/versions/tables.ts';
 import { CatalogError } from '../../../src/protocol/errors.ts';
 import { refusalOf, tableRecord, unsureCommitter } from '../../support/catalog.ts';
 import { MemoryStore } from '../../support/memory-store.ts';

@@ -1,7 +1,7 @@
 import { Int32, Int64, makeData, Uint64, vectorFromArray, type Data } from 'apache-arrow';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { KeyBounds } from '../../../src/engine/change/key-bounds.ts';
+import { KeyBounds } from '../../../src/engine/change/key-ranges.ts';
 
 const int64 = new Int64();
 const LEAST = -(2n ** 63n);

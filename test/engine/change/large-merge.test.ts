@@ -1,15 +1,24 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Dictionary, Field, Int32, Int64, Int8, Schema, Utf8, vectorFromArray } from 'apache-arrow';
-import type { RecordBatch } from 'apache-arrow';
+import {
+  Dictionary,
+  Field,
+  Int32,
+  Int64,
+  Int8,
+  Schema,
+  Utf8,
+  vectorFromArray,
+  type RecordBatch,
+} from 'apache-arrow';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ArrowError } from '../../../src/arrow/errors.ts';
 import { batchOf } from '../../../src/arrow/select.ts';
-import type { MergeRequest } from '../../../src/engine/change/merge-request.ts';
-import { Flushes } from '../../../src/store/flushes.ts';
+import type { MergeRequest } from '../../../src/engine/change/merge-condition.ts';
+import { Flushes } from '../../../src/storage/file-descriptor.ts';
 import { RowMerge } from '../../../src/engine/change/merge-rows.ts';
-import { DATA } from '../../../src/engine/table/layout.ts';
-import type { Fragment } from '../../../src/engine/table/snapshot.ts';
+import { DATA } from '../../../src/engine/format/layout.ts';
+import type { Fragment } from '../../../src/engine/format/snapshot.ts';
 import { storeTable, type StoredTable } from '../../support/stored-table.ts';
 
 /* Rows that are too many for the memory of a merge: here every row is. */

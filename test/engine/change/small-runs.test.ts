@@ -1,7 +1,7 @@
 import { assert, array, integer, oneof, property } from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { runToMerge } from '../../../src/engine/change/small-runs.ts';
-import type { Fragment } from '../../../src/engine/table/snapshot.ts';
+import type { Fragment } from '../../../src/engine/format/snapshot.ts';
 
 let files = 0;
 

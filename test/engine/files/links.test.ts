@@ -12,11 +12,11 @@ import {
 import { join } from 'node:path';
 import { Int64, vectorFromArray } from 'apache-arrow';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { droppedKey, tableKey } from '../../../src/engine/catalog/keys.ts';
-import { decodeTable, encodeDropped } from '../../../src/engine/catalog/records-codec.ts';
-import { KeptFolder, removeTree } from '../../../src/engine/files/tree.ts';
-import { FragmentReader } from '../../../src/engine/table/fragment-reader.ts';
-import { LinkedPath } from '../../../src/store/plain-path.ts';
+import { droppedKey, tableKey } from '../../../src/engine/catalog/records/keys.ts';
+import { decodeTable, encodeDropped } from '../../../src/engine/catalog/records/records-codec.ts';
+import { KeptFolder, removeTree } from '../../../src/engine/base/tree.ts';
+import { FragmentReader } from '../../../src/engine/query/scan/fragment-reader.ts';
+import { LinkedPath } from '../../../src/storage/plain-path.ts';
 import { tableRecord } from '../../support/catalog.ts';
 import { collect } from '../../support/dropped.ts';
 import { EngineTable, refusalOf, streamOf } from '../../support/engine-table.ts';

@@ -1,6 +1,6 @@
 import { Field, Int32, Int64, List, Schema, Utf8, vectorFromArray } from 'apache-arrow';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { StreamWriter } from '../../../src/arrow/stream-writer.ts';
+import { StreamWriter } from '../../../src/arrow/ipc/stream-writer.ts';
 import { refusalOf } from '../../support/engine-table.ts';
 import { freshEngine, type TestEngine } from '../../support/engine.ts';
 import { ask, type Sent } from '../../support/request.ts';

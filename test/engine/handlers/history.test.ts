@@ -1,7 +1,7 @@
 import { Int64, vectorFromArray } from 'apache-arrow';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { tableKey } from '../../../src/engine/catalog/keys.ts';
-import { encodeTable } from '../../../src/engine/catalog/records-codec.ts';
+import { tableKey } from '../../../src/engine/catalog/records/keys.ts';
+import { encodeTable } from '../../../src/engine/catalog/records/records-codec.ts';
 import { EngineTable, refusalOf, streamOf } from '../../support/engine-table.ts';
 import { ask, lancedb } from '../../support/request.ts';
 import { tableRecord } from '../../support/catalog.ts';

@@ -2,7 +2,7 @@ import { EventEmitter, once } from 'node:events';
 import { Int64, vectorFromArray } from 'apache-arrow';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { CatalogError } from '../../../src/protocol/errors.ts';
-import { operations } from '../../../src/protocol/operations.ts';
+import { operations } from '../../../src/protocol/operations/operations.ts';
 import { streamOf } from '../../support/engine-table.ts';
 import { ManagedTable } from '../../support/managed-table.ts';
 import { anything } from '../../support/permit.ts';

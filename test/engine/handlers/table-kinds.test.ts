@@ -2,8 +2,12 @@ import { join } from 'node:path';
 import { Int64, vectorFromArray } from 'apache-arrow';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { JsonValue } from '../../../src/protocol/json.ts';
-import type { OperationName } from '../../../src/protocol/operation-name.ts';
-import { namesObject, operationNames, operations } from '../../../src/protocol/operations.ts';
+import type { OperationName } from '../../../src/protocol/operations/operation-name.ts';
+import {
+  namesObject,
+  operationNames,
+  operations,
+} from '../../../src/protocol/operations/operations.ts';
 import { refusalOf, streamOf } from '../../support/engine-table.ts';
 import { freshEngine, type TestEngine } from '../../support/engine.ts';
 import { lanceTable } from '../../support/lance-table.ts';

@@ -1,7 +1,7 @@
 import { Field, Int64, Schema, Utf8 } from 'apache-arrow';
 import { describe, expect, it } from 'vitest';
-import { newFragment } from '../../../src/engine/table/change.ts';
-import type { Fragment, Snapshot } from '../../../src/engine/table/snapshot.ts';
+import { newFragment } from '../../../src/engine/format/change.ts';
+import type { Fragment, Snapshot } from '../../../src/engine/format/snapshot.ts';
 import { catalogBackend } from '../../support/catalog-backend.ts';
 import { plant, refusalOf } from '../../support/catalog.ts';
 import { TestPermit } from '../../support/permit.ts';

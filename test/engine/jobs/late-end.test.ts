@@ -1,16 +1,19 @@
 import { join } from 'node:path';
 import { Int64, vectorFromArray } from 'apache-arrow';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { indexHere } from '../../../src/engine/index/fragment-indexer.ts';
-import { backfill } from '../../../src/engine/jobs/backfill.ts';
-import { buildIndex } from '../../../src/engine/jobs/index-job.ts';
-import { claim, JobLost, type JobWork } from '../../../src/engine/jobs/job.ts';
-import { moved } from '../../../src/engine/jobs/transaction.ts';
-import { Transactions } from '../../../src/engine/jobs/transactions.ts';
-import { FragmentReader } from '../../../src/engine/table/fragment-reader.ts';
-import { MemoryBudget } from '../../../src/engine/table/memory-budget.ts';
-import { Tables } from '../../../src/engine/table/tables.ts';
-import type { Committed, VersionCommit } from '../../../src/engine/table/version-commits.ts';
+import { indexHere } from '../../../src/engine/indexing/index-files.ts';
+import { backfill } from '../../../src/engine/upkeep/jobs/backfill.ts';
+import { buildIndex } from '../../../src/engine/upkeep/jobs/index-job.ts';
+import { claim, JobLost, type JobWork } from '../../../src/engine/upkeep/jobs/job.ts';
+import { moved } from '../../../src/engine/upkeep/jobs/transaction.ts';
+import { Transactions } from '../../../src/engine/upkeep/jobs/transactions.ts';
+import { FragmentReader } from '../../../src/engine/query/scan/fragment-reader.ts';
+import { MemoryBudget } from '../../../src/engine/format/memory/memory-budget.ts';
+import { Tables } from '../../../src/engine/versions/tables.ts';
+import type {
+  Committed,
+  VersionCommit,
+} from '../../../src/engine/versions/lines/version-commits.ts';
 import { EngineTable } from '../../support/engine-table.ts';
 
 /* A job whose end comes to be between its last look at its record and its commit. */

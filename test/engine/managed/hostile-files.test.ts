@@ -3,8 +3,8 @@ import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { lanceTransaction } from '../../../src/engine/lance/lance-transaction.ts';
-import { versionFile } from '../../../src/engine/lance/version-file.ts';
+import { lanceTransaction } from '../../../src/engine/format/lance/lance-transaction.ts';
+import { versionFile } from '../../../src/engine/format/lance/version-file.ts';
 import { refusalOf } from '../../support/engine-table.ts';
 import { ManagedTable } from '../../support/managed-table.ts';
 

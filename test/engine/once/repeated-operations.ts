@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { Int64, vectorFromArray } from 'apache-arrow';
-import type { OperationName } from '../../../src/protocol/operation-name.ts';
+import type { OperationName } from '../../../src/protocol/operations/operation-name.ts';
 import type { TestEngine } from '../../support/engine.ts';
 import { lanceTable } from '../../support/lance-table.ts';
 import { ask, type Sent } from '../../support/request.ts';

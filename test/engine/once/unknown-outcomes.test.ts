@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { ANSWERS } from '../../../src/engine/catalog/keys.ts';
+import { ANSWERS } from '../../../src/engine/catalog/records/keys.ts';
 import type { Engine } from '../../../src/engine/engine.ts';
-import { isOperationName } from '../../../src/protocol/operations.ts';
+import { isOperationName } from '../../../src/protocol/operations/operations.ts';
 import type { Check, CommitResult, Store, Write } from '../../../src/store/store.ts';
 import { refusalOf } from '../../support/catalog.ts';
 import { freshEngine, openOther, type TestEngine } from '../../support/engine.ts';

@@ -1,10 +1,10 @@
 import { Field, Int32, Int64, Schema, Utf8, vectorFromArray } from 'apache-arrow';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { batchOf } from '../../../src/arrow/select.ts';
-import { attended } from '../../../src/engine/query/attended.ts';
-import { countRows } from '../../../src/engine/query/count.ts';
-import type { BatchSource } from '../../../src/engine/table/fragment-reader.ts';
-import { fragmentKey } from '../../../src/engine/table/snapshot.ts';
+import { attended } from '../../../src/engine/query/scan/attended.ts';
+import { countRows } from '../../../src/engine/query/rows/count.ts';
+import type { BatchSource } from '../../../src/engine/query/scan/fragment-reader.ts';
+import { fragmentKey } from '../../../src/engine/format/snapshot.ts';
 import type { JsonValue } from '../../../src/protocol/json.ts';
 import { answerOf, rowsOf } from '../../support/query-answer.ts';
 import { storeTable, type StoredTable } from '../../support/stored-table.ts';

@@ -1,9 +1,16 @@
-import { Field, Float64, Int64, Schema, Utf8, vectorFromArray } from 'apache-arrow';
-import type { RecordBatch } from 'apache-arrow';
+import {
+  Field,
+  Float64,
+  Int64,
+  Schema,
+  Utf8,
+  vectorFromArray,
+  type RecordBatch,
+} from 'apache-arrow';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { batchOf } from '../../../src/arrow/select.ts';
-import { countRows } from '../../../src/engine/query/count.ts';
+import { countRows } from '../../../src/engine/query/rows/count.ts';
 import type { JsonValue } from '../../../src/protocol/json.ts';
 import { answerOf, rowsOf } from '../../support/query-answer.ts';
 import { storeTable, type StoredTable } from '../../support/stored-table.ts';

@@ -4,9 +4,8 @@ import { Int64, tableFromIPC, vectorFromArray } from 'apache-arrow';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { ByteStream } from '../../../src/protocol/backend.ts';
 import { collect, tableFiles } from '../../support/dropped.ts';
-import { EngineTable } from '../../support/engine-table.ts';
+import { EngineTable, streamOf } from '../../support/engine-table.ts';
 import { openOther } from '../../support/engine.ts';
-import { streamOf } from '../../support/engine-table.ts';
 
 const PARTS = 20;
 const ROWS = 5000;

@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { versionFile } from '../../../src/engine/lance/version-file.ts';
+import { versionFile } from '../../../src/engine/format/lance/version-file.ts';
 import { refusalOf } from '../../support/engine-table.ts';
 import { freshEngine, type TestEngine } from '../../support/engine.ts';
 import { lanceTable } from '../../support/lance-table.ts';

@@ -18,10 +18,10 @@ import {
 } from 'apache-arrow';
 import { afterEach, describe, expect, it } from 'vitest';
 import { batchOf } from '../../../src/arrow/select.ts';
-import { writeDeletions } from '../../../src/engine/table/deletion-file.ts';
-import { FragmentReader } from '../../../src/engine/table/fragment-reader.ts';
-import { MemoryBudget } from '../../../src/engine/table/memory-budget.ts';
-import { Flushes } from '../../../src/store/flushes.ts';
+import { writeDeletions } from '../../../src/engine/format/deletion-file.ts';
+import { FragmentReader } from '../../../src/engine/query/scan/fragment-reader.ts';
+import { MemoryBudget } from '../../../src/engine/format/memory/memory-budget.ts';
+import { Flushes } from '../../../src/storage/file-descriptor.ts';
 import { storeTable, type StoredTable } from '../../support/stored-table.ts';
 
 const ROWS = 1000;

@@ -5,11 +5,11 @@ import {
   AllCursor,
   BestCursor,
   FilteredCursor,
-} from '../../../src/engine/text/compound-cursors.ts';
-import { END, type Cursor } from '../../../src/engine/text/cursor.ts';
-import type { Postings } from '../../../src/engine/text/postings.ts';
-import { SumCursor } from '../../../src/engine/text/sum-cursor.ts';
-import { TermCursor } from '../../../src/engine/text/term-cursor.ts';
+} from '../../../src/engine/query/search/compound-cursors.ts';
+import { END, type Cursor } from '../../../src/engine/query/search/cursor.ts';
+import type { Postings } from '../../../src/engine/index/text/postings.ts';
+import { SumCursor } from '../../../src/engine/query/search/sum-cursor.ts';
+import { TermCursor } from '../../../src/engine/query/search/term-cursor.ts';
 
 const ROWS = 200;
 

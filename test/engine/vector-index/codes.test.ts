@@ -1,13 +1,16 @@
 import { assert, array, double, integer, property } from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { NearestRows } from '../../../src/engine/query/nearest-rows.ts';
-import type { CodeDirectory } from '../../../src/engine/vector-index/code-file.ts';
-import { codeMemory } from '../../../src/engine/vector-index/code-kernels.ts';
-import { layoutOf, SCRATCH } from '../../../src/engine/vector-index/code-layout.ts';
-import { searchCodes } from '../../../src/engine/vector-index/code-search.ts';
-import { encodeQuery } from '../../../src/engine/vector-index/encoded-query.ts';
-import { rotationOf } from '../../../src/engine/vector-index/rotation.ts';
-import { VectorEncoder, VectorSums } from '../../../src/engine/vector-index/vector-encoder.ts';
+import { NearestRows } from '../../../src/engine/index/vectors/nearest-rows.ts';
+import {
+  layoutOf,
+  SCRATCH,
+  type CodeDirectory,
+} from '../../../src/engine/index/vectors/code-file.ts';
+import { codeMemory } from '../../../src/engine/index/vectors/code-kernels.ts';
+import { searchCodes } from '../../../src/engine/index/vectors/code-search.ts';
+import { encodeQuery } from '../../../src/engine/index/vectors/encoded-query.ts';
+import { rotationOf } from '../../../src/engine/index/vectors/rotation.ts';
+import { VectorEncoder, VectorSums } from '../../../src/engine/index/vectors/vector-encoder.ts';
 
 const sizes = integer({ min: 1, max: 300 });
 

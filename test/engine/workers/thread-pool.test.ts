@@ -11,19 +11,19 @@ import {
 } from 'apache-arrow';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { batchOf } from '../../../src/arrow/select.ts';
-import { rowsAnswer } from '../../../src/engine/query/answer.ts';
-import { countRows, predicateOf } from '../../../src/engine/query/count.ts';
+import { rowsAnswer } from '../../../src/engine/query/plan/answer.ts';
+import { countRows, predicateOf } from '../../../src/engine/query/rows/count.ts';
 import { execute } from '../../../src/engine/query/execute.ts';
 import {
   bindAssigned,
   bindFormula,
   bindPredicate,
   valuesOf,
-} from '../../../src/engine/query/formula.ts';
-import { planQuery, type QueryPlan } from '../../../src/engine/query/plan.ts';
-import { parseQueryRequest, type QueryRequest } from '../../../src/engine/query/request.ts';
-import { ownStatement, type Statement } from '../../../src/engine/query/statement.ts';
-import { MemoryBudget } from '../../../src/engine/table/memory-budget.ts';
+} from '../../../src/engine/request/formula.ts';
+import { planQuery, type QueryPlan } from '../../../src/engine/query/plan/plan.ts';
+import { parseQueryRequest, type QueryRequest } from '../../../src/engine/request/request.ts';
+import { ownStatement, type Statement } from '../../../src/engine/base/statement.ts';
+import { MemoryBudget } from '../../../src/engine/format/memory/memory-budget.ts';
 import { HeavyWork } from '../../../src/engine/workers/heavy-work.ts';
 import { ThreadPool } from '../../../src/engine/workers/thread-pool.ts';
 import { OverBudget, RequestBudget, defaultBudget } from '../../../src/protocol/budget.ts';

@@ -3,7 +3,7 @@ import { createServer, type AddressInfo, type Server, type Socket } from 'node:n
 import { setImmediate as turn } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RemoteOptions } from '../../../src/gateway/backends/backend-options.ts';
-import { ExchangeFault } from '../../../src/gateway/backends/exchange-fault.ts';
+import { ExchangeFault } from '../../../src/gateway/backends/remote-error.ts';
 import type { Forwarded } from '../../../src/gateway/backends/forwarded-request.ts';
 import { Forwarder } from '../../../src/gateway/backends/forwarder.ts';
 import { acts, LARGE } from '../../support/backend-acts.ts';

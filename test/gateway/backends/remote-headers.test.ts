@@ -3,10 +3,10 @@ import {
   credentialHeader,
   headersBack,
   headersOut,
+  crossingHeaders,
 } from '../../../src/gateway/backends/remote-headers.ts';
-import { crossingHeaders } from '../../../src/gateway/backends/crossing-headers.ts';
-import { operations } from '../../../src/protocol/operations.ts';
-import { addTraceContext, type Traced } from '../../../src/gateway/backends/trace-context.ts';
+import { operations } from '../../../src/protocol/operations/operations.ts';
+import { addTraceContext, type Traced } from '../../../src/gateway/backends/remote-backend.ts';
 
 describe('The headers that a backend gets', () => {
   const kept = {

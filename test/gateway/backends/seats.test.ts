@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { Seats, type Seated } from '../../../src/gateway/backends/seats.ts';
+import { Seats, type Seated } from '../../../src/gateway/backends/connection-limit.ts';
 
 /** Who writes down when it is seated. */
 function guest(name: string, told: string[]): Seated {

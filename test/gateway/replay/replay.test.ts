@@ -1,13 +1,13 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { Chain } from '../../../src/audit/chain.ts';
-import { recordText } from '../../../src/audit/record-codec.ts';
-import type { AuditRecord } from '../../../src/audit/record.ts';
-import { RequestLine } from '../../../src/audit/request-line.ts';
-import { timeOf } from '../../../src/audit/time.ts';
+import { Chain } from '../../../src/audit/chain/chain.ts';
+import { recordText } from '../../../src/audit/record/record-codec.ts';
+import type { AuditRecord } from '../../../src/audit/record/record.ts';
+import { RequestLine } from '../../../src/audit/search/request-line.ts';
+import { timeOf } from '../../../src/audit/record/time.ts';
 import { authorize } from '../../../src/gateway/authorize.ts';
-import { Denied } from '../../../src/gateway/permit.ts';
-import { redactor } from '../../../src/gateway/redact.ts';
+import { Denied } from '../../../src/gateway/decision/permit.ts';
+import { redactor } from '../../../src/gateway/decision/redact.ts';
 import { Replay } from '../../../src/gateway/replay/replay.ts';
 import type { LoadedPolicy } from '../../../src/policy/load.ts';
 import { branchOfRoute } from '../../../src/protocol/branch.ts';
@@ -17,7 +17,7 @@ import {
   type ObjectPath,
 } from '../../../src/protocol/identifier.ts';
 import { queryMode } from '../../../src/protocol/mode.ts';
-import type { Action } from '../../../src/protocol/operation.ts';
+import type { Action } from '../../../src/protocol/operations/operation.ts';
 import type { Principal } from '../../../src/protocol/principal.ts';
 import { matchRoute, type OperationMatch } from '../../../src/protocol/route.ts';
 import { record } from '../../audit/records.ts';

@@ -1,0 +1,76 @@
+import { decodeLz4 } from './codec-lz4.ts';
+import { decodeZstd } from './codec-zstd.ts';
+import { ArrowError, corrupt } from '../errors.ts';
+import type { BatchHeader, Codec } from './message.ts';
+
+const decoders: Readonly<Record<Codec, (bytes: Uint8Array, length: number) => Uint8Array>> = {
+  lz4: decodeLz4,
+  zstd: decodeZstd,
+};
+
+/** The buffers of a batch, decompressed, as views of its body or memory of their own. */
+export function readBuffers(header: BatchHeader, body: Uint8Array): Uint8Array[] {
+  const stored = storedBuffers(header, body);
+  const { codec } = header;
+  return codec === undefined ? stored : stored.map((bytes) => readCompressed(bytes, codec));
+}
+
+/**
+ * Bytes that the buffers of a batch declare to have after decompression; 0 where nothing is
+ * compressed. Throws `limit` beyond the limit.
+ */
+export function decompressedBytes(header: BatchHeader, body: Uint8Array, limit: number): number {
+  if (header.codec === undefined) return 0;
+  let total = 0;
+  for (const bytes of storedBuffers(header, body)) {
+    const length = declaredLength(bytes);
+    total += length === -1 ? bytes.length - 8 : length;
+    if (total > limit) {
+      throw new ArrowError('limit', `A batch has more than ${limit} bytes after decompression.`);
+    }
+  }
+  return total;
+}
+
+function storedBuffers(header: BatchHeader, body: Uint8Array): Uint8Array[] {
+  return bufferRegions(header, body.length).map(([offset, length]) =>
+    body.subarray(offset, offset + length),
+  );
+}
+
+/** Offset and length of each buffer, all of them inside the body and not longer than it together. */
+export function bufferRegions(header: BatchHeader, bodyLength: number): [number, number][] {
+  const regions: [number, number][] = [];
+  let total = 0;
+  for (let index = 0; index < header.buffers.length; index += 2) {
+    const [offset, length] = [header.buffers[index]!, header.buffers[index + 1]!];
+    if (offset < 0 || length < 0 || offset + length > bodyLength) {
+      const place = `${length} bytes at ${offset}`;
+      throw corrupt(`A buffer of ${place} lies outside the body of ${bodyLength} bytes.`);
+    }
+    total += length;
+    regions.push([offset, length]);
+  }
+  // Buffers that share bytes would let a small message stand for a huge table.
+  if (total > bodyLength) throw corrupt('The buffers of a message overlap.');
+  return regions;
+}
+
+/** One buffer as it stands in a compressed body: its length as 8 bytes, -1 for "not compressed", then its data. */
+export function readCompressed(bytes: Uint8Array, codec: Codec): Uint8Array {
+  if (bytes.length === 0) return bytes;
+  const length = declaredLength(bytes);
+  const data = bytes.subarray(8);
+  if (length === -1) return data;
+  return length === 0 ? new Uint8Array(0) : decoders[codec](data, length);
+}
+
+/** The length that stands before a compressed buffer, in bytes. */
+function declaredLength(bytes: Uint8Array): number {
+  if (bytes.length === 0) return 0;
+  if (bytes.length < 8) throw corrupt(`A compressed buffer has ${bytes.length} bytes, it needs 8.`);
+  const view = new DataView(bytes.buffer, bytes.byteOffset, 8);
+  const length = view.getInt32(4, true) * 0x1_0000_0000 + view.getUint32(0, true);
+  if (length < -1) throw corrupt(`A compressed buffer declares ${length} bytes.`);
+  return length;
+}

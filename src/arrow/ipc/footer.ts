@@ -1,0 +1,43 @@
+import { corrupt } from '../errors.ts';
+import { FlatTable } from './flatbuffer.ts';
+import { type DecodedSchema, decodeSchemaTable } from './schema-decoding.ts';
+
+/** Where a message lies in a file (File.fbs, `Block`). */
+export interface Block {
+  readonly offset: number;
+  /** Bytes before the body, marker and length included. */
+  readonly metadataBytes: number;
+  readonly bodyBytes: number;
+}
+
+/** What a file's footer tells. */
+export interface Footer {
+  readonly decoded: DecodedSchema;
+  readonly dictionaries: readonly Block[];
+  readonly batches: readonly Block[];
+}
+
+/** Decodes a footer; its blocks must lie before `end`. Throws `corrupt` or `unsupported`. */
+export function decodeFooter(bytes: Uint8Array, end: number): Footer {
+  const root = FlatTable.root(bytes);
+  const schema = root.table(1);
+  if (schema === undefined) throw corrupt('The footer of a file has no schema.');
+  return {
+    decoded: decodeSchemaTable(schema),
+    dictionaries: readBlocks(root, 2, end),
+    batches: readBlocks(root, 3, end),
+  };
+}
+
+function readBlocks(root: FlatTable, slot: number, end: number): Block[] {
+  const words = root.int64s(slot, 24, [0, 16]);
+  const metadata = root.structInt32s(slot, 24, 8);
+  return Array.from(metadata, (metadataBytes, index) => {
+    const [offset, bodyBytes] = [words[2 * index]!, words[2 * index + 1]!];
+    const inside = offset >= 0 && metadataBytes >= 8 && bodyBytes >= 0;
+    if (!inside || offset + metadataBytes + bodyBytes > end) {
+      throw corrupt('The footer of a file leads outside the file.');
+    }
+    return { offset, metadataBytes, bodyBytes };
+  });
+}

@@ -1,0 +1,107 @@
+import { ArrowError, corrupt } from '../errors.ts';
+import { FlatTable } from './flatbuffer.ts';
+import { type DecodedSchema, decodeSchemaTable } from './schema-decoding.ts';
+
+/** How a body's buffers are compressed (Message.fbs, `CompressionType`). */
+export type Codec = 'lz4' | 'zstd';
+
+/** Where the columns of a batch lie in its body. */
+export interface BatchHeader {
+  readonly rows: number;
+  /** Length and null count of each node, in depth-first order. */
+  readonly nodes: Float64Array;
+  /** Offset and length in the body of each buffer. */
+  readonly buffers: Float64Array;
+  /** How many data buffers each view column has. */
+  readonly variadic: Float64Array;
+  readonly codec: Codec | undefined;
+  /** Whether unions have a validity buffer, as they had up to the metadata version V4. */
+  readonly unionBitmaps: boolean;
+}
+
+/** One message of a stream or file, without its body. */
+export type Message = { readonly bodyLength: number } & (
+  | { readonly kind: 'schema'; readonly decoded: DecodedSchema }
+  | { readonly kind: 'batch'; readonly header: BatchHeader }
+  | DictionaryMessage
+);
+
+/** Values of a dictionary; a delta comes after those that were sent before. */
+export interface DictionaryMessage {
+  readonly kind: 'dictionary';
+  readonly id: number;
+  readonly isDelta: boolean;
+  readonly header: BatchHeader;
+}
+
+/** The numbers of the union `MessageHeader` in Message.fbs. */
+const readers: Readonly<Record<number, (source: Source) => Message>> = {
+  1: ({ table, bodyLength }) => ({ kind: 'schema', decoded: decodeSchemaTable(table), bodyLength }),
+  2: readDictionary,
+  3: (source) => ({
+    kind: 'batch',
+    header: readHeader(source.table, source.version),
+    bodyLength: source.bodyLength,
+  }),
+};
+
+interface Source {
+  readonly table: FlatTable;
+  readonly bodyLength: number;
+  readonly version: number;
+}
+
+/** The metadata version V4 of Schema.fbs, the first with today's layout (Arrow 0.8). */
+const oldestVersion = 3;
+/** The metadata version V5 of Schema.fbs. */
+const newestVersion = 4;
+
+/** Decodes the metadata of a message. Throws `corrupt` or `unsupported`. */
+export function decodeMessage(metadata: Uint8Array): Message {
+  const root = FlatTable.root(metadata);
+  const version = root.int16(0);
+  if (version < oldestVersion || version > newestVersion) {
+    throw new ArrowError('unsupported', `The metadata version ${version + 1} is not supported.`);
+  }
+  const kind = root.uint8(1);
+  const reader = readers[kind];
+  if (reader === undefined) {
+    throw new ArrowError('unsupported', `A message of the kind ${kind} is not supported.`);
+  }
+  const table = root.table(2);
+  if (table === undefined) throw corrupt('A message has no header.');
+  const bodyLength = root.int64(3);
+  if (bodyLength < 0) throw corrupt(`A message declares a body of ${bodyLength} bytes.`);
+  return reader({ table, bodyLength, version });
+}
+
+function readDictionary({ table, bodyLength, version }: Source): Message {
+  const data = table.table(1);
+  if (data === undefined) throw corrupt('A dictionary message has no values.');
+  const header = readHeader(data, version);
+  return { kind: 'dictionary', id: table.int64(0), isDelta: table.bool(2), header, bodyLength };
+}
+
+function readHeader(table: FlatTable, version: number): BatchHeader {
+  const rows = table.int64(0);
+  if (rows < 0) throw corrupt(`A batch declares ${rows} rows.`);
+  return {
+    rows,
+    nodes: table.int64s(1, 16, [0, 8]),
+    buffers: table.int64s(2, 16, [0, 8]),
+    variadic: table.int64s(4, 8, [0]),
+    codec: readCodec(table.table(3)),
+    unionBitmaps: version < newestVersion,
+  };
+}
+
+function readCodec(table: FlatTable | undefined): Codec | undefined {
+  if (table === undefined) return undefined;
+  const [codec, method] = [table.int8(0), table.int8(1)];
+  if (method === 0 && codec === 0) return 'lz4';
+  if (method === 0 && codec === 1) return 'zstd';
+  throw new ArrowError(
+    'unsupported',
+    `The compression ${codec} by the method ${method} is not supported.`,
+  );
+}

@@ -1,0 +1,239 @@
+import type { RecordBatch, Schema } from 'apache-arrow';
+import { batchOfData } from '../data.ts';
+import { decompressedBytes, readBuffers } from './body.ts';
+import { ByteSource } from './byte-source.ts';
+import { zstdReady } from './codec-zstd.ts';
+import { ColumnCursor } from './column-cursor.ts';
+import { decodeColumn } from './column-decoding.ts';
+import { ArrowError, corrupt } from '../errors.ts';
+import { isFileStart, readBody, readMessage, readMessageAfter, readPrefix } from './framing.ts';
+import type { BatchHeader, Message } from './message.ts';
+import type { DecodedSchema } from './schema-decoding.ts';
+import { StreamDictionaries } from './stream-dictionaries.ts';
+import { checkSupported } from '../types.ts';
+import { validateColumns } from '../validate.ts';
+
+/** How much memory a stream may take. */
+export interface StreamLimits {
+  /** Bytes of one batch, as sent and after decompression, and of all dictionaries together. 1 GiB unless given. */
+  readonly batchBytes?: number;
+  /** Bytes of the metadata of one message, the schema's included. 16 MiB unless given. */
+  readonly metadataBytes?: number;
+  /** Asked before memory is taken; nobody unless given. */
+  readonly meter?: StreamMeter;
+}
+
+/** What a stream asks before it takes memory. Each refuses by throwing. */
+export interface StreamMeter {
+  /** Asks whether so many bytes could be held at all. */
+  plan(bytes: number): void;
+  /** Counts bytes that are held from now on; the promise resolves when they may be. */
+  hold(bytes: number): void | Promise<void>;
+  /** Gives back bytes that were held. */
+  release(bytes: number): void;
+  /** Counts bytes that decompression is about to give. */
+  decompress(bytes: number): void;
+  /** Counts rows. */
+  addRows(rows: number): void;
+  /** Resolves when it may work on many bytes at once. */
+  turn(): void | Promise<void>;
+}
+
+const nothing = (): void => undefined;
+
+const unmetered: StreamMeter = {
+  plan: nothing,
+  hold: nothing,
+  release: nothing,
+  decompress: nothing,
+  addRows: nothing,
+  turn: nothing,
+};
+
+/** To decompress so many bytes keeps others waiting. */
+const turnBytes = 1_048_576;
+
+/** An Arrow IPC stream that is being read. */
+export interface ArrowStream {
+  readonly schema: Schema;
+  /**
+   * The batches, each validated before it is handed out. Can be asked for
+   * once. Throws `ArrowError`; leaving it early ends the source.
+   */
+  batches(): AsyncGenerator<RecordBatch>;
+  /** Bytes taken from the source so far. */
+  readonly bytesRead: number;
+}
+
+/** Rows that the columns of a stream may have although no bytes stand for them. */
+const spareRows = 1_048_576;
+
+/**
+ * Begins to read an untrusted IPC stream (Arrow columnar format, "IPC
+ * Streaming Format"), plain or with LZ4 or ZSTD bodies. Memory is bounded by
+ * one batch. A file in the IPC file format is read, too, if its dictionaries
+ * come first. Throws `ArrowError`.
+ */
+export async function openStream(
+  source: AsyncIterable<Uint8Array>,
+  limits: StreamLimits = {},
+): Promise<ArrowStream> {
+  const bytes = new ByteSource(source);
+  try {
+    return await openSource(bytes, {
+      batchBytes: limits.batchBytes ?? 1_073_741_824,
+      metadataBytes: limits.metadataBytes ?? 16_777_216,
+      meter: limits.meter ?? unmetered,
+    });
+  } catch (error) {
+    await bytes.close();
+    throw error;
+  }
+}
+
+async function openSource(
+  source: ByteSource,
+  limits: Required<StreamLimits>,
+): Promise<ArrowStream> {
+  let prefix = await readPrefix(source);
+  const isFile = prefix !== undefined && isFileStart(prefix);
+  if (isFile) prefix = await readPrefix(source);
+  const first = prefix && (await readMessageAfter(prefix, source, limits));
+  if (first === undefined) throw corrupt('The stream is empty: it has no schema.');
+  if (first.kind !== 'schema') {
+    throw corrupt(`The stream begins with a message of the kind ${first.kind}, not a schema.`);
+  }
+  await readBody(source, first);
+  checkSupported(first.decoded.schema);
+  return new StreamReader(source, limits, first.decoded, isFile);
+}
+
+class StreamReader implements ArrowStream {
+  readonly schema: Schema;
+  readonly #source: ByteSource;
+  readonly #limits: Required<StreamLimits>;
+  readonly #dictionaries: StreamDictionaries;
+  readonly #isFile: boolean;
+  #batch: RecordBatch | undefined;
+  /** What is held for the batch that was handed out last. */
+  #held = 0;
+  #spareRows = spareRows;
+
+  constructor(
+    source: ByteSource,
+    limits: Required<StreamLimits>,
+    decoded: DecodedSchema,
+    isFile: boolean,
+  ) {
+    this.schema = decoded.schema;
+    this.#source = source;
+    this.#limits = limits;
+    this.#dictionaries = new StreamDictionaries(decoded, limits.batchBytes);
+    this.#isFile = isFile;
+  }
+
+  get bytesRead(): number {
+    return this.#source.bytesRead;
+  }
+
+  async *batches(): AsyncGenerator<RecordBatch> {
+    try {
+      while (await this.#advance()) yield this.#handOver();
+      // A file goes on with its footer, which repeats what was read.
+      if (this.#isFile) await this.#source.drain();
+      if (!(await this.#source.atEnd())) throw corrupt('Bytes follow the end of the stream.');
+    } finally {
+      this.#release();
+      await this.#source.close();
+    }
+  }
+
+  /** Reads on to the next batch; false when there is none. */
+  async #advance(): Promise<boolean> {
+    this.#release();
+    while (this.#batch === undefined) {
+      const message = await readMessage(this.#source, this.#limits);
+      if (message === undefined) return false;
+      this.#batch = await this.#take(message);
+    }
+    return true;
+  }
+
+  /** A generator keeps its variables while it waits, so a batch in one would live until the next is read. */
+  #handOver(): RecordBatch {
+    const batch = this.#batch!;
+    this.#batch = undefined;
+    return batch;
+  }
+
+  async #take(message: Message): Promise<RecordBatch | undefined> {
+    if (message.kind === 'schema') throw corrupt('The stream has a second schema.');
+    const { header } = message;
+    if (header.codec === 'zstd') await zstdReady;
+    if (message.kind === 'batch') this.#limits.meter.addRows(header.rows);
+    const buffers = await this.#readBuffers(message, header);
+    const rowsOfBytes = 8 * buffers.reduce((sum, buffer) => sum + buffer.length, 0);
+    const mostRows = this.#spareRows + rowsOfBytes;
+    if (header.rows > mostRows) {
+      const found = `${header.rows} rows, ${mostRows} are allowed for its bytes`;
+      throw new ArrowError('limit', `A batch declares ${found}.`);
+    }
+    this.#spareRows -= Math.max(0, longestOf(header) - rowsOfBytes);
+    if (message.kind === 'batch') return this.#readBatch(header, buffers, mostRows);
+    this.#dictionaries.add(message, buffers, mostRows);
+    this.#held = 0;
+    return undefined;
+  }
+
+  /** Sizes that are declared are asked for before memory is taken. */
+  async #readBuffers({ bodyLength }: Message, header: BatchHeader): Promise<Uint8Array[]> {
+    const { meter, batchBytes } = this.#limits;
+    meter.plan(bodyLength);
+    const body = await this.#source.need(bodyLength, 'the body of a message', (bytes) =>
+      this.#hold(bytes),
+    );
+    const decompressed = decompressedBytes(header, body, batchBytes);
+    meter.decompress(decompressed);
+    await this.#hold(decompressed);
+    if (decompressed > turnBytes) await meter.turn();
+    return readBuffers(header, body);
+  }
+
+  #hold(bytes: number): void | Promise<void> {
+    const holding = this.#limits.meter.hold(bytes);
+    if (holding === undefined) {
+      this.#held += bytes;
+      return;
+    }
+    return holding.then(() => {
+      this.#held += bytes;
+    });
+  }
+
+  /** What dictionaries hold they keep until the end of the stream, which its reader gives back. */
+  #release(): void {
+    this.#limits.meter.release(this.#held);
+    this.#held = 0;
+  }
+
+  #readBatch(header: BatchHeader, buffers: readonly Uint8Array[], mostRows: number): RecordBatch {
+    const dictionary = this.#dictionaries.find;
+    const cursor = new ColumnCursor({ header, buffers, dictionary, mostRows });
+    const columns = this.schema.fields.map((field) => {
+      const data = decodeColumn(field.type, field.name, cursor);
+      if (data.length === header.rows) return data;
+      const found = `${data.length} rows, its batch has ${header.rows}`;
+      throw corrupt(`Column "${field.name}" has ${found}.`);
+    });
+    cursor.finish();
+    validateColumns(this.schema.fields, columns);
+    return batchOfData(this.schema, columns, header.rows);
+  }
+}
+
+/** The length of the longest column of a batch, nested ones included. */
+function longestOf({ nodes }: BatchHeader): number {
+  let longest = 0;
+  for (let at = 0; at < nodes.length; at += 2) longest = Math.max(longest, nodes[at]!);
+  return longest;
+}

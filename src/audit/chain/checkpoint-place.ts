@@ -1,0 +1,54 @@
+import { readFile } from 'node:fs/promises';
+import { appendFileDurable } from '../../storage/append-durable.ts';
+import type { Notes, ReadNotes } from '../../store/notes.ts';
+
+/** Where checkpoints are kept, apart from the log that they vouch for; only to be read. */
+export interface ReadCheckpoints {
+  /** What it is called in a message. */
+  readonly name: string;
+  /** The checkpoints that are kept: texts that nobody has looked at yet. */
+  all(): Promise<readonly string[]>;
+}
+
+/** The same, to be written. */
+export interface CheckpointPlace extends ReadCheckpoints {
+  /** Keeps the newest checkpoint of an instance. */
+  keep(instance: string, text: string): Promise<void>;
+}
+
+/** The notes of the store: the newest checkpoint of each instance. */
+export function notesPlace(notes: Notes): CheckpointPlace {
+  return {
+    ...readableNotes(notes),
+    keep: (instance, text) => notes.keepOwn(instance, text),
+  };
+}
+
+/** The same to be read. */
+export function readableNotes(notes: ReadNotes, name = 'the store'): ReadCheckpoints {
+  return {
+    name,
+    all: async () => (await notes.all()).map(({ text }) => text),
+  };
+}
+
+/**
+ * A file to which every checkpoint is added, a line each. Many gateways may
+ * share it: a line is written at once, at the end.
+ */
+export function anchorFile(path: string): CheckpointPlace {
+  return {
+    name: path,
+    keep: (_instance, text) => appendFileDurable(path, `${text}\n`),
+    all: () => linesOf(path),
+  };
+}
+
+/** A line that lacks its newline was torn by a crash: the one before it stands. */
+async function linesOf(path: string): Promise<readonly string[]> {
+  const text = await readFile(path, 'utf8');
+  return text
+    .slice(0, text.lastIndexOf('\n') + 1)
+    .split('\n')
+    .slice(0, -1);
+}

@@ -1,0 +1,167 @@
+import {
+  createHash,
+  createPrivateKey,
+  createPublicKey,
+  generateKeyPairSync,
+  randomUUID,
+  sign,
+  verify,
+  type KeyObject,
+} from 'node:crypto';
+import { link, open, readFile, rename, rm } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { syncFolder } from '../../storage/folder.ts';
+
+const ID_LENGTH = 16;
+
+/** A file that holds no Ed25519 key in PEM. */
+export class SigningKeyError extends Error {
+  constructor(path: string, why: string) {
+    super(`${path} ${why}`);
+    this.name = 'SigningKeyError';
+  }
+}
+
+/** Checks what was signed (Ed25519, RFC 8032). */
+export class PublicKey {
+  /** The beginning of the SHA-256 of the key in DER, by which a signature names it. */
+  readonly id: string;
+  readonly #key: KeyObject;
+
+  constructor(key: KeyObject) {
+    this.#key = key;
+    const der = key.export({ type: 'spki', format: 'der' });
+    this.id = createHash('sha256').update(der).digest('base64url').slice(0, ID_LENGTH);
+  }
+
+  verifies(text: string, signature: string): boolean {
+    return verify(null, Buffer.from(text), this.#key, Buffer.from(signature, 'base64url'));
+  }
+
+  /** The key in PEM, as `audit verify --public-key` takes it. */
+  get pem(): string {
+    return this.#key.export({ type: 'spki', format: 'pem' }).toString();
+  }
+}
+
+/** Signs (Ed25519, RFC 8032). The private half never leaves it. */
+export class SigningKey {
+  readonly #key: KeyObject;
+  readonly public: PublicKey;
+
+  constructor(key: KeyObject) {
+    this.#key = key;
+    this.public = new PublicKey(createPublicKey(key));
+  }
+
+  /** The signature over a text, in base64url. */
+  sign(text: string): string {
+    return sign(null, Buffer.from(text), this.#key).toString('base64url');
+  }
+}
+
+/** Reads the private key of a PEM file (PKCS 8). @throws SigningKeyError */
+export async function readSigningKey(path: string): Promise<SigningKey> {
+  return new SigningKey(ed25519(path, createPrivateKey, await textOf(path)));
+}
+
+/** Reads the public key of a PEM file; of a private one, its public half. @throws SigningKeyError */
+export async function readPublicKey(path: string): Promise<PublicKey> {
+  return new PublicKey(ed25519(path, createPublicKey, await textOf(path)));
+}
+
+/** The public key of a text in PEM; undefined for a text that is none. */
+export function publicKeyOf(pem: string): PublicKey | undefined {
+  try {
+    return new PublicKey(ed25519('', createPublicKey, pem));
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * Makes a new private key in place of the one in a file.
+ * @param before Done with the new key before the old one goes.
+ */
+export async function replaceSigningKey(
+  path: string,
+  before: (next: SigningKey) => Promise<void>,
+): Promise<SigningKey> {
+  const made = `${path}.${randomUUID()}.new`;
+  try {
+    await make(made);
+    const key = await readSigningKey(made);
+    await before(key);
+    await rename(made, path);
+    await syncFolder(dirname(path));
+    return key;
+  } finally {
+    await rm(made, { force: true });
+  }
+}
+
+/**
+ * Reads the private key of a file, which is made when there is none: mode 0600,
+ * whole and durable, and one for all who begin at once.
+ * @throws SigningKeyError
+ */
+export async function readOrMakeSigningKey(path: string): Promise<SigningKey> {
+  if (!(await exists(path))) await make(path);
+  return readSigningKey(path);
+}
+
+async function make(path: string): Promise<void> {
+  const { privateKey } = generateKeyPairSync('ed25519');
+  const temporary = `${path}.${randomUUID()}.tmp`;
+  const file = await open(temporary, 'wx', 0o600);
+  try {
+    await file.writeFile(privateKey.export({ type: 'pkcs8', format: 'pem' }));
+    await file.sync();
+    await link(temporary, path);
+    await syncFolder(dirname(path));
+  } catch (error) {
+    if (!hasCode(error, 'EEXIST')) throw error;
+  } finally {
+    await file.close();
+    await rm(temporary, { force: true });
+  }
+}
+
+async function exists(path: string): Promise<boolean> {
+  try {
+    await (await open(path)).close();
+    return true;
+  } catch (error) {
+    if (hasCode(error, 'ENOENT')) return false;
+    throw unreadable(path, error);
+  }
+}
+
+async function textOf(path: string): Promise<string> {
+  return readFile(path, 'utf8').catch((error: unknown) => {
+    throw unreadable(path, error);
+  });
+}
+
+function ed25519(path: string, parse: (pem: string) => KeyObject, pem: string): KeyObject {
+  const key = parsed(path, parse, pem);
+  if (key.asymmetricKeyType === 'ed25519') return key;
+  throw new SigningKeyError(path, `holds a key of type ${key.asymmetricKeyType}, not Ed25519`);
+}
+
+function parsed(path: string, parse: (pem: string) => KeyObject, pem: string): KeyObject {
+  try {
+    return parse(pem);
+  } catch {
+    throw new SigningKeyError(path, 'holds no key in PEM');
+  }
+}
+
+function unreadable(path: string, error: unknown): SigningKeyError {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
+  return new SigningKeyError(path, `cannot be read (${code})`);
+}
+
+function hasCode(error: unknown, code: string): boolean {
+  return error instanceof Error && 'code' in error && error.code === code;
+}

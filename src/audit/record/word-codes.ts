@@ -1,0 +1,77 @@
+import { DataType, type Data, type Vector } from 'apache-arrow';
+import { isNull } from '../../arrow/data.ts';
+
+/** Marks the rows of a column, by 1; undefined when there is none. */
+export type RowMarks = (data: Data) => Uint8Array | undefined;
+
+/** Rows of a column of words, or of lists of them, with a word that passes a test. Words are judged once each, rows by their codes. */
+export function wordsWhere(codes: CodeTest): RowMarks {
+  return (data) => (DataType.isList(data.type) ? marksOfLists(data, codes) : marksOf(data, codes));
+}
+
+/** Marks the words of a dictionary that pass a test; undefined when none does. */
+export type CodeTest = (dictionary: Vector) => Uint8Array | undefined;
+
+/** A test for one word, by its bytes. */
+export function isWord(word: string): CodeTest {
+  const wanted = Buffer.from(word);
+  return remembered((dictionary) =>
+    marked(dictionary, (bytes) => bytes.length === wanted.length && wanted.equals(bytes)),
+  );
+}
+
+/** A test for words that a function judges. */
+export function wordTest(test: (word: string) => boolean): CodeTest {
+  return remembered((dictionary) => marked(dictionary, (bytes) => test(bytes.toString())));
+}
+
+/** The batches of a file share its dictionaries. */
+function remembered(test: CodeTest): CodeTest {
+  const known = new WeakMap<Vector, { readonly codes: Uint8Array | undefined }>();
+  return (dictionary) => {
+    const before = known.get(dictionary);
+    if (before !== undefined) return before.codes;
+    const codes = test(dictionary);
+    known.set(dictionary, { codes });
+    return codes;
+  };
+}
+
+function marked(dictionary: Vector, test: (bytes: Buffer) => boolean): Uint8Array | undefined {
+  const codes = new Uint8Array(dictionary.length);
+  let [code, some] = [0, false];
+  for (const { values, valueOffsets, length } of dictionary.data) {
+    const bytes = Buffer.from(values.buffer, values.byteOffset, values.byteLength);
+    for (let row = 0; row < length; row++, code++) {
+      if (!test(bytes.subarray(valueOffsets[row], valueOffsets[row + 1]))) continue;
+      codes[code] = 1;
+      some = true;
+    }
+  }
+  return some ? codes : undefined;
+}
+
+function marksOf(data: Data, test: CodeTest): Uint8Array | undefined {
+  const codes = data.dictionary && test(data.dictionary);
+  if (codes === undefined) return undefined;
+  const indices: Int32Array = data.values;
+  const marks = new Uint8Array(data.length);
+  for (let row = 0; row < marks.length; row++) marks[row] = codes[indices[row]!]!;
+  if (data.nullCount > 0) {
+    for (let row = 0; row < marks.length; row++) {
+      if (marks[row] === 1 && isNull(data, row)) marks[row] = 0;
+    }
+  }
+  return marks;
+}
+
+function marksOfLists(data: Data, test: CodeTest): Uint8Array | undefined {
+  const items = marksOf(data.children[0]!, test);
+  if (items === undefined) return undefined;
+  const marks = new Uint8Array(data.length);
+  for (let row = 0; row < marks.length; row++) {
+    const [start, end] = [data.valueOffsets[row]!, data.valueOffsets[row + 1]!];
+    if (items.subarray(start, end).includes(1)) marks[row] = 1;
+  }
+  return marks;
+}

@@ -1,0 +1,45 @@
+import type { LoggedRecord, Phase } from '../record/record.ts';
+
+/** What of a record says how its request was decided, and from what. */
+export type DecidedRecord = Pick<
+  LoggedRecord,
+  | 'phase'
+  | 'time'
+  | 'duration_us'
+  | 'decision_id'
+  | 'principal'
+  | 'credential'
+  | 'source_ip'
+  | 'operation'
+  | 'object'
+  | 'mode'
+  | 'branch'
+  | 'backend'
+  | 'decision'
+  | 'rule'
+  | 'policy_digest'
+  | 'rights'
+  | 'context'
+>;
+
+/** What the conditions of a policy are judged by. */
+export interface Surroundings {
+  readonly ip: string | null;
+  readonly context: Readonly<Record<string, string>>;
+  /** Of the record. */
+  readonly time: string;
+  /** From the request's arrival to that time. */
+  readonly durationMicros: bigint;
+}
+
+/** A request of the log; its parts are read when they are asked for. */
+export interface DecidedRequest {
+  readonly phase: Phase;
+  readonly decisionId: string;
+  /** Of the record: RFC 3339 in UTC with microseconds. */
+  readonly time: string;
+  /** The same for all requests that have the same principal, ask for the same, and were decided in the same way. */
+  readonly key: string;
+  surroundings(): Surroundings;
+  record(): DecidedRecord;
+}

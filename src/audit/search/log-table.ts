@@ -1,0 +1,110 @@
+import { stat } from 'node:fs/promises';
+import { Schema, type RecordBatch } from 'apache-arrow';
+import { batchOfData } from '../../arrow/data.ts';
+import { schemaOf } from '../../arrow/nested-type.ts';
+import { project, slice } from '../../arrow/select.ts';
+import type { OpenPart, VirtualPart, VirtualTable } from '../../protocol/virtual-table.ts';
+import { LineIndex } from './line-index.ts';
+import { isAbsent, partsOf, sealedPart, type LogPart } from '../segments/log-part.ts';
+import { batchOfRecords, recordFields } from '../record/record-columns.ts';
+import { openSegment } from '../segments/segment-file.ts';
+import { microsOf } from '../record/time.ts';
+
+const schema = new Schema([...recordFields]);
+
+/** The records of an audit folder, attempts and outcomes, as the table `system$audit`. */
+export function logTable(folder: string): VirtualTable {
+  return {
+    path: ['system', 'audit'],
+    schema,
+    parts: async () => {
+      const parts: VirtualPart[] = [];
+      for (const part of await partsOf(folder)) parts.push(await virtualPart(part));
+      return parts;
+    },
+  };
+}
+
+async function virtualPart(part: LogPart): Promise<VirtualPart> {
+  if (part.seal !== undefined) return segmentPart(part);
+  try {
+    return await linesPart(part);
+  } catch (error) {
+    const sealed = isAbsent(error) ? await sealedPart(part) : undefined;
+    if (sealed === undefined) throw error;
+    return segmentPart(sealed);
+  }
+}
+
+/** Its seal says how many records it has, and of which times. */
+function segmentPart({ file, seal }: LogPart): VirtualPart {
+  const { before, after, from, to } = seal!;
+  const time = { least: microsOf(from), greatest: microsOf(to) };
+  return {
+    rows: Number(after.count - before.count),
+    bounds: new Map([['time', time]]),
+    open: () => openedSegment(file.path),
+  };
+}
+
+async function openedSegment(path: string): Promise<OpenPart> {
+  const segment = await openSegment(path);
+  const { file } = segment;
+  return {
+    batchRows: file.batchRows,
+    read: async (index, columns) => inSchema(await file.readBatch(index, columns), columns),
+    close: () => segment.close(),
+  };
+}
+
+/** A file of lines grows: what is there now counts. */
+async function linesPart(part: LogPart): Promise<VirtualPart> {
+  const { path } = part.file;
+  const lines = await LineIndex.of(path, (await stat(path)).size);
+  return { rows: lines.rows, bounds: new Map(), open: async () => openedLines(part, lines) };
+}
+
+function openedLines(part: LogPart, lines: LineIndex): OpenPart {
+  return {
+    batchRows: lines.batchRows,
+    read: async (index, columns) => {
+      try {
+        return project(batchOfRecords(schema, await lines.records(index)), columns);
+      } catch (error) {
+        const sealed = isAbsent(error) ? await sealedPart(part) : undefined;
+        if (sealed === undefined) throw error;
+        return sameRows(sealed, lines, index, columns);
+      }
+    },
+    close: async () => undefined,
+  };
+}
+
+/** The rows of some lines that were sealed while the table was read. */
+async function sameRows(
+  { file }: LogPart,
+  lines: LineIndex,
+  index: number,
+  columns: readonly string[],
+): Promise<RecordBatch> {
+  const segment = await openSegment(file.path);
+  try {
+    let first = lines.batchRows.slice(0, index).reduce((sum, rows) => sum + rows, 0);
+    // Batches of a segment hold whole batches of lines.
+    const at = segment.file.batchRows.findIndex((rows) => {
+      if (first < rows) return true;
+      first -= rows;
+      return false;
+    });
+    const batch = await segment.file.readBatch(at, columns);
+    return inSchema(slice(batch, first, lines.batchRows[index]!), columns);
+  } finally {
+    await segment.close();
+  }
+}
+
+/** Files have types of their own for what is the same. */
+function inSchema(batch: RecordBatch, columns: readonly string[]): RecordBatch {
+  const fields = columns.map((name) => recordFields.find((field) => field.name === name)!);
+  return batchOfData(schemaOf(fields, schema.metadata), batch.data.children, batch.numRows);
+}

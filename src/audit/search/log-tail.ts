@@ -1,0 +1,90 @@
+import { open } from 'node:fs/promises';
+import { instancesOf } from '../chain/log-folder.ts';
+import { isAbsent, partsOfInstance, type LogPart } from '../segments/log-part.ts';
+import { decodeRecord } from '../record/record-decoding.ts';
+import type { LoggedRecord } from '../record/record.ts';
+import { recordsOfSegment } from '../segments/segment-file.ts';
+
+const NEWLINE = 0x0a;
+
+/** Reads what is added to the log of a folder, by any process. */
+export class LogTail {
+  readonly #folder: string;
+  /** How much of each file of lines was taken, up to the end of a line. */
+  readonly #taken = new Map<string, number>();
+  /** The last record of each instance that was taken. */
+  readonly #last = new Map<string, bigint>();
+
+  constructor(folder: string) {
+    this.#folder = folder;
+  }
+
+  /** The records that came since it was asked last, instance by instance; at first all. */
+  async *take(): AsyncGenerator<LoggedRecord> {
+    for (const instance of await instancesOf(this.#folder)) {
+      for (const part of await partsOfInstance(this.#folder, instance)) {
+        for await (const record of this.#added(part)) {
+          if (record.sequence <= (this.#last.get(instance) ?? 0n)) continue;
+          this.#last.set(instance, record.sequence);
+          yield record;
+        }
+      }
+    }
+  }
+
+  /** Passes over everything that is there. */
+  async skip(): Promise<void> {
+    for (const instance of await instancesOf(this.#folder)) {
+      for (const { file, seal } of await partsOfInstance(this.#folder, instance)) {
+        if (seal !== undefined) this.#last.set(instance, seal.after.count);
+        else await this.#skipLines(file.path, instance);
+      }
+    }
+  }
+
+  /** Whether a record was there when everything was passed over, or was taken since. */
+  has({ instance, sequence }: LoggedRecord): boolean {
+    return sequence <= (this.#last.get(instance) ?? 0n);
+  }
+
+  async #skipLines(path: string, instance: string): Promise<void> {
+    const bytes = await this.#whole(path);
+    const from = bytes.lastIndexOf(NEWLINE, -2) + 1;
+    if (bytes.length === 0) return;
+    this.#last.set(instance, decodeRecord(bytes.toString('utf8', from, bytes.length - 1)).sequence);
+  }
+
+  async *#added({ instance, file, seal }: LogPart): AsyncGenerator<LoggedRecord> {
+    if (file.kind === 'segment') {
+      if (seal !== undefined && seal.after.count <= (this.#last.get(instance) ?? 0n)) return;
+      yield* recordsOfSegment(file.path);
+      return;
+    }
+    const bytes = await this.#whole(file.path);
+    for (const line of bytes.toString().split('\n').slice(0, -1)) yield decodeRecord(line);
+  }
+
+  /** The whole lines of a file that were not taken. A file that was sealed meanwhile is a segment the next time. */
+  async #whole(path: string): Promise<Buffer> {
+    const from = this.#taken.get(path) ?? 0;
+    const bytes = await bytesFrom(path, from).catch((error: unknown) => {
+      if (isAbsent(error)) return Buffer.alloc(0);
+      throw error;
+    });
+    const whole = bytes.subarray(0, bytes.lastIndexOf(NEWLINE) + 1);
+    this.#taken.set(path, from + whole.length);
+    return whole;
+  }
+}
+
+async function bytesFrom(path: string, from: number): Promise<Buffer> {
+  const file = await open(path, 'r');
+  try {
+    const { size } = await file.stat();
+    const bytes = Buffer.alloc(Math.max(0, size - from));
+    const { bytesRead } = await file.read(bytes, 0, bytes.length, from);
+    return bytes.subarray(0, bytesRead);
+  } finally {
+    await file.close();
+  }
+}

@@ -1,0 +1,77 @@
+import type { ChainHead } from '../chain/chain.ts';
+import {
+  fieldsOf,
+  integerIn,
+  isSignedBy,
+  signedText,
+  statementOf,
+  textIn,
+} from '../chain/statement.ts';
+import type { PublicKey, SigningKey } from '../chain/signing-key.ts';
+
+const PURPOSE = 'arrowgate audit seal 1';
+
+/** What a sealed segment holds: a file of the log that gets no further record. */
+export interface Segment {
+  readonly instance: string;
+  /** Name of the file, `00000001.arrow`. */
+  readonly file: string;
+  /** Where the chain stands before its first record. */
+  readonly before: ChainHead;
+  /** Where it stands after its last. */
+  readonly after: ChainHead;
+  /** Times of its earliest and its latest record. */
+  readonly from: string;
+  readonly to: string;
+  /** SHA-256 of the file, in hexadecimal. */
+  readonly sha256: string;
+}
+
+/** Signed: the segment is so. */
+export interface Seal extends Segment {
+  /** When its file was removed because it was kept long enough; empty while it is there. */
+  readonly retired: string;
+  /** Id of the key. */
+  readonly key: string;
+  readonly signature: string;
+}
+
+/** Signs a segment, as it is or as one that was kept long enough. */
+export function sealText(key: SigningKey, segment: Segment, retired = ''): string {
+  return signedText(key, PURPOSE, {
+    instance: segment.instance,
+    file: segment.file,
+    before_count: segment.before.count,
+    before_hash: segment.before.hash,
+    count: segment.after.count,
+    hash: segment.after.hash,
+    from: segment.from,
+    to: segment.to,
+    sha256: segment.sha256,
+    retired,
+  });
+}
+
+/** Reads a seal; nothing of it is believed yet. @throws StatementFault */
+export function parseSeal(text: string): Seal {
+  const fields = fieldsOf(text);
+  return {
+    instance: textIn(fields, 'instance'),
+    file: textIn(fields, 'file'),
+    before: { count: integerIn(fields, 'before_count'), hash: textIn(fields, 'before_hash') },
+    after: { count: integerIn(fields, 'count'), hash: textIn(fields, 'hash') },
+    from: textIn(fields, 'from'),
+    to: textIn(fields, 'to'),
+    sha256: textIn(fields, 'sha256'),
+    retired: textIn(fields, 'retired'),
+    key: textIn(fields, 'key'),
+    signature: textIn(fields, 'signature'),
+  };
+}
+
+/** Whether one of the keys signed it. */
+export function isSealSigned(seal: Seal, keys: readonly PublicKey[]): boolean {
+  const { instance, file, before, after, from, to, sha256, retired } = seal;
+  const values = [before.count, before.hash, after.count, after.hash, from, to, sha256, retired];
+  return isSignedBy(keys, seal, statementOf(PURPOSE, [instance, file, ...values]));
+}

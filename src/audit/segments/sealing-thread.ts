@@ -1,0 +1,28 @@
+import { parentPort, workerData } from 'node:worker_threads';
+import { giveWay } from '../../store/process-mark.ts';
+import type { ChainHead } from '../chain/chain.ts';
+import { UnfitSegment, writeSegment, type WrittenSegment } from './segment-file.ts';
+
+/** What the thread is given. */
+export interface SealingTask {
+  readonly lines: string;
+  readonly path: string;
+  readonly before: ChainHead;
+}
+
+/** What it answers: a segment, or why there is none. */
+export type SealingResult =
+  | { readonly kind: 'written'; readonly segment: WrittenSegment }
+  | { readonly kind: 'unfit'; readonly why: string };
+
+async function result({ lines, path, before }: SealingTask): Promise<SealingResult> {
+  try {
+    return { kind: 'written', segment: await writeSegment(lines, path, before) };
+  } catch (error) {
+    if (error instanceof UnfitSegment) return { kind: 'unfit', why: error.message };
+    throw error;
+  }
+}
+
+giveWay();
+parentPort?.postMessage(await result(workerData as SealingTask), []);

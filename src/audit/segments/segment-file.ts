@@ -1,0 +1,264 @@
+import { createHash, randomUUID, type Hash } from 'node:crypto';
+import { open, rename, rm, type FileHandle } from 'node:fs/promises';
+import { Schema, type RecordBatch } from 'apache-arrow';
+import { openFile, type ArrowFile } from '../../arrow/ipc/file-reader.ts';
+import { FileWriter } from '../../arrow/ipc/file-writer.ts';
+import { validateColumns } from '../../arrow/validate.ts';
+import { readLines } from '../../storage/line-reader.ts';
+import { hashAfter, type ChainHead } from '../chain/chain.ts';
+import { placeText, recordText } from '../record/record-codec.ts';
+import {
+  batchOfRecords,
+  newPartsOf,
+  recordAt,
+  recordFields,
+  withNewParts,
+} from '../record/record-columns.ts';
+import { decodeRecord, otherVersion } from '../record/record-decoding.ts';
+import type { LoggedRecord } from '../record/record.ts';
+import { readSync } from 'node:fs';
+import type { RandomAccess } from '../../arrow/ipc/random-access.ts';
+
+const FIRST_BYTES = 2 ** 20;
+/** Arrow's columns begin on such a boundary. */
+const ALIGNMENT = 64;
+
+/**
+ * Reads a file into memory that is used again and again: what was read is good
+ * until `reset`. It blocks, which is several times faster than to wait where the
+ * file is in the system's memory.
+ */
+class ScratchReads implements RandomAccess {
+  readonly size: number;
+  readonly #descriptor: number;
+  #memory = Buffer.allocUnsafeSlow(FIRST_BYTES);
+  #used = 0;
+  #wanted = 0;
+
+  constructor(descriptor: number, size: number) {
+    this.#descriptor = descriptor;
+    this.size = size;
+  }
+
+  /** What was read may be overwritten now. */
+  reset(): void {
+    if (this.#wanted > this.#memory.length) this.#memory = Buffer.allocUnsafeSlow(this.#wanted);
+    this.#used = 0;
+    this.#wanted = 0;
+  }
+
+  async read(offset: number, length: number): Promise<Uint8Array> {
+    const bytes = this.#take(length);
+    return bytes.subarray(0, readSync(this.#descriptor, bytes, 0, length, offset));
+  }
+
+  #take(length: number): Uint8Array {
+    const room = Math.ceil(length / ALIGNMENT) * ALIGNMENT;
+    this.#wanted += room;
+    if (this.#used + room > this.#memory.length) {
+      const { buffer, byteOffset } = Buffer.allocUnsafeSlow(length);
+      return new Uint8Array(buffer, byteOffset, length);
+    }
+    const start = this.#memory.byteOffset + this.#used;
+    this.#used += room;
+    return new Uint8Array(this.#memory.buffer, start, length);
+  }
+}
+
+/** Rows of a batch. */
+const BATCH_ROWS = 16_384;
+
+/** What a file of lines became. */
+export interface WrittenSegment {
+  readonly after: ChainHead;
+  readonly from: string;
+  readonly to: string;
+  /** SHA-256 of the file, in hexadecimal. */
+  readonly sha256: string;
+}
+
+/** The chain does not hold in the file, or its records cannot be told from columns again. */
+export class UnfitSegment extends Error {}
+
+/**
+ * Writes the records of a file of lines as an Arrow file, whole and durable: it
+ * is there under its name or not at all. Every record is made from its columns
+ * once more and must hash to what its line says.
+ * @throws UnfitSegment and leaves no file.
+ */
+export async function writeSegment(
+  lines: string,
+  path: string,
+  before: ChainHead,
+): Promise<WrittenSegment> {
+  // Of its own for each: processes in containers may have one number.
+  const temporary = `${path}.${randomUUID()}.tmp`;
+  const file = await open(temporary, 'wx', 0o600);
+  try {
+    const segment = new SegmentWriter(file, before);
+    for await (const records of batchesOf(lines)) await segment.add(records);
+    const written = await segment.end();
+    await file.sync();
+    await rename(temporary, path);
+    return written;
+  } finally {
+    await file.close();
+    await rm(temporary, { force: true });
+  }
+}
+
+class SegmentWriter {
+  readonly #file: FileHandle;
+  readonly #schema = new Schema([...recordFields]);
+  readonly #writer = new FileWriter(this.#schema);
+  readonly #digest: Hash = createHash('sha256');
+  #head: ChainHead;
+  #from: string | undefined;
+  #to = '';
+
+  constructor(file: FileHandle, before: ChainHead) {
+    this.#file = file;
+    this.#head = before;
+  }
+
+  async add(records: readonly LoggedRecord[]): Promise<void> {
+    if (this.#from === undefined) await this.#put(this.#writer.begin());
+    const batch = batchOfRecords(this.#schema, records);
+    const { head, broken } = follow(this.#head, batch);
+    if (broken !== undefined) {
+      throw new UnfitSegment(`record ${head.count + 1n} does not follow from the one before`);
+    }
+    this.#head = head;
+    for (const { time } of records) {
+      if (this.#from === undefined || time < this.#from) this.#from = time;
+      if (time > this.#to) this.#to = time;
+    }
+    for (const piece of this.#writer.batch(batch)) await this.#put(piece);
+  }
+
+  async end(): Promise<WrittenSegment> {
+    if (this.#from === undefined) throw new UnfitSegment('the file holds no record');
+    await this.#put(this.#writer.end());
+    const sha256 = this.#digest.digest('hex');
+    return { after: this.#head, from: this.#from, to: this.#to, sha256 };
+  }
+
+  async #put(bytes: Uint8Array): Promise<void> {
+    this.#digest.update(bytes);
+    await this.#file.appendFile(bytes);
+  }
+}
+
+async function* batchesOf(path: string): AsyncGenerator<readonly LoggedRecord[]> {
+  let records: LoggedRecord[] = [];
+  for await (const { bytes, ended } of readLines(path)) {
+    if (!ended) continue;
+    records.push(decodeRecord(bytes.toString()));
+    if (records.length < BATCH_ROWS) continue;
+    yield records;
+    records = [];
+  }
+  if (records.length > 0) yield records;
+}
+
+/** Where the chain stands after the rows of a batch that follow one from the other, and the first that does not. */
+export function follow(
+  from: ChainHead,
+  batch: RecordBatch,
+): { readonly head: ChainHead; readonly broken?: LoggedRecord } {
+  let head = from;
+  for (let row = 0; row < batch.numRows; row++) {
+    const record = recordAt(batch, row);
+    const hash = hashOfRecord(head, record);
+    const count = head.count + 1n;
+    if (hash !== record.hash || record.sequence !== count) return { head, broken: record };
+    head = { count, hash };
+  }
+  return { head };
+}
+
+/** The hash of a record that stands behind a place of the chain. */
+export function hashOfRecord({ hash }: ChainHead, record: LoggedRecord): string {
+  const fields = placeText(record.instance, record.sequence) + recordText(record);
+  return hashAfter(hash, Buffer.from(fields));
+}
+
+/** An open segment; its caller closes it. */
+export interface OpenSegment {
+  readonly file: ArrowFile;
+  /** For who looks at batches one after the other, and may block: what batches are read through. */
+  readonly scratch: ScratchReads;
+  close(): Promise<void>;
+}
+
+/** Opens a segment's file. @throws ArrowError when it is damaged, RecordFault for one of another version of the program */
+export async function openSegment(path: string): Promise<OpenSegment> {
+  const handle = await open(path, 'r');
+  try {
+    const { size } = await handle.stat();
+    const read = async (offset: number, length: number): Promise<Uint8Array> => {
+      // Memory of its own, which begins on a boundary of 8 bytes.
+      const bytes = Buffer.allocUnsafeSlow(length);
+      const { bytesRead } = await handle.read(bytes, 0, length, offset);
+      return new Uint8Array(bytes.buffer, bytes.byteOffset, bytesRead);
+    };
+    return {
+      file: checked(withColumns(await openFile({ size, read }), path)),
+      scratch: new ScratchReads(handle.fd, size),
+      close: () => handle.close(),
+    };
+  } catch (error) {
+    await handle.close();
+    throw error;
+  }
+}
+
+/** Records are read by the places of their columns, which other versions of the program may have elsewhere. */
+function withColumns(file: ArrowFile, path: string): ArrowFile {
+  const { fields } = file.schema;
+  const isSame = recordFields.every(({ name }, at) => fields[at]?.name === name);
+  if (isSame && fields.length === recordFields.length) return file;
+  throw otherVersion(`the segment ${path} has other columns`);
+}
+
+/**
+ * The same file, of which every batch is checked before anybody looks at it: who
+ * can write to the disk must not be able to keep the log from being read by more
+ * than taking it away.
+ */
+function checked(file: ArrowFile): ArrowFile {
+  return {
+    schema: file.schema,
+    batchRows: file.batchRows,
+    rows: file.rows,
+    columnBytes: (index, column) => file.columnBytes(index, column),
+    bufferBytes: (index, column) => file.bufferBytes(index, column),
+    readBatch: async (index, columns, read) => {
+      const batch = await file.readBatch(index, columns, read);
+      validateColumns(batch.schema.fields, batch.data.children);
+      return withNewParts(batch);
+    },
+    columnsNow: (index, columns, read) => {
+      const data = file.columnsNow(index, columns, read);
+      if (data === undefined) return undefined;
+      validateColumns(
+        columns.map((at) => file.schema.fields[at]!),
+        data,
+      );
+      return data.map((one, at) => newPartsOf(file.schema.fields[columns[at]!]!.name, one));
+    },
+  };
+}
+
+/** The records of a segment's file, in order. @throws ArrowError, RecordFault when it is damaged */
+export async function* recordsOfSegment(path: string): AsyncGenerator<LoggedRecord> {
+  const segment = await openSegment(path);
+  try {
+    for (let index = 0; index < segment.file.batchRows.length; index++) {
+      const batch = await segment.file.readBatch(index);
+      for (let row = 0; row < batch.numRows; row++) yield recordAt(batch, row);
+    }
+  } finally {
+    await segment.close();
+  }
+}

@@ -1,0 +1,140 @@
+import { administrativeOperations } from '../../audit/record/administrative.ts';
+import { decisions, type Decision } from '../../audit/record/record.ts';
+import type { RequestFilter } from '../../audit/search/request-filter.ts';
+import { parsePattern, patternMatches, parseObject } from '../../policy/lines/pattern.ts';
+import type { AccessGroup } from '../../protocol/operations/operation.ts';
+import {
+  isOperationName,
+  operationNames,
+  operationsOf,
+} from '../../protocol/operations/operations.ts';
+import { principalName } from '../config/key-details.ts';
+import { parseDuration } from '../../protocol/units.ts';
+import { UsageError } from '../output/service-error.ts';
+
+/** The window of `audit search` and `audit report`, as it is typed. */
+export interface WindowFlags {
+  readonly since?: string;
+  readonly until?: string;
+}
+
+/** What `audit search` looks for, as it is typed. */
+export interface FilterFlags extends WindowFlags {
+  readonly subject?: string;
+  readonly object?: string;
+  readonly operation?: string;
+  readonly decision?: string;
+  readonly status?: string;
+  readonly text?: string;
+}
+
+type Window = Pick<RequestFilter, 'since' | 'until'>;
+
+/** @throws UsageError for a time that is none */
+export function windowOf({ since, until }: WindowFlags, now = Date.now()): Window {
+  const window = {
+    ...(since === undefined ? {} : { since: momentOf('--since', since, now) }),
+    ...(until === undefined ? {} : { until: momentOf('--until', until, now) }),
+  };
+  if (window.since !== undefined && window.until !== undefined && window.since >= window.until) {
+    throw new UsageError(`--since ${since} is not before --until ${until}`);
+  }
+  return window;
+}
+
+/** @throws UsageError for a value that can mean nothing */
+export function filterOf(flags: FilterFlags): RequestFilter {
+  const { subject, object, operation, decision, status, text } = flags;
+  if (text === '') throw new UsageError('--text is empty');
+  return {
+    ...windowOf(flags),
+    ...(subject === undefined ? {} : { subject: principalName('user', subject) }),
+    ...(object === undefined ? {} : { object: objectTest(object) }),
+    ...(operation === undefined ? {} : { operations: operationSet(operation) }),
+    ...(decision === undefined ? {} : { decision: decisionFrom(decision) }),
+    ...(status === undefined ? {} : { status: statusTest(status) }),
+    ...(text === undefined ? {} : { text }),
+  };
+}
+
+const RFC_3339 = /^(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?([Zz]|[+-]\d\d:\d\d)$/;
+
+/** Microseconds since 1970 of a time (RFC 3339), or of a duration back from now. */
+function momentOf(flag: string, typed: string, now: number): bigint {
+  const back = parseDuration(typed);
+  if (back !== undefined) return BigInt(now - back) * 1000n;
+  const [, day, time, fraction = '', zone = ''] = RFC_3339.exec(typed) ?? [];
+  const millis = Date.parse(`${day}T${time}${zone.toUpperCase()}`);
+  if (day === undefined || Number.isNaN(millis) || !isDay(day)) {
+    const expected = 'a time such as 2026-01-31T23:59:59Z or a duration back such as 24h';
+    throw new UsageError(`${flag} is ${JSON.stringify(typed)}, but must be ${expected}`);
+  }
+  return BigInt(millis) * 1000n + BigInt(fraction.padEnd(6, '0').slice(0, 6));
+}
+
+/** The system takes the 31st of a short month for the first of the next. */
+function isDay(day: string): boolean {
+  return new Date(`${day}T00:00:00Z`).toISOString().startsWith(day);
+}
+
+function objectTest(typed: string): (path: string) => boolean {
+  const result = parsePattern(typed);
+  if ('fault' in result) throw new UsageError(`--object: ${result.fault}`);
+  const known = new Map<string, boolean>();
+  return (path) => {
+    const before = known.get(path);
+    if (before !== undefined) return before;
+    const object = parseObject(path);
+    const matches = object !== undefined && patternMatches(result.pattern, object);
+    if (known.size < MAX_KNOWN) known.set(path, matches);
+    return matches;
+  };
+}
+
+/** Objects are judged once each, up to so many. */
+const MAX_KNOWN = 100_000;
+
+const groups: readonly AccessGroup[] = [
+  'list',
+  'describe',
+  'read',
+  'append',
+  'modify',
+  'schema',
+  'index',
+  'commit',
+  'tag',
+  'branch',
+  'create',
+  'drop',
+  'manage',
+];
+
+function operationSet(typed: string): ReadonlySet<string> {
+  if (isOperationName(typed) || administrativeOperations.some((name) => name === typed)) {
+    return new Set([typed]);
+  }
+  const group = groups.find((name) => name === typed);
+  if (group !== undefined) return new Set(operationsOf(group));
+  const names = [...operationNames, ...administrativeOperations];
+  const meant = names.find((name) => name.toLowerCase() === typed.toLowerCase());
+  const hint =
+    meant === undefined ? `write an operation or one of ${groups.join(', ')}` : `write ${meant}`;
+  throw new UsageError(`--operation is ${JSON.stringify(typed)}, which is no operation: ${hint}`);
+}
+
+function decisionFrom(typed: string): Decision {
+  const found = decisions.find((decision) => decision === typed);
+  if (found !== undefined) return found;
+  throw new UsageError(
+    `--decision is ${JSON.stringify(typed)}, but must be one of ${decisions.join(', ')}`,
+  );
+}
+
+function statusTest(typed: string): (status: number) => boolean {
+  if (/^[1-5]xx$/.test(typed)) return (status) => Math.floor(status / 100) === Number(typed[0]);
+  if (/^[1-5]\d\d$/.test(typed)) return (status) => status === Number(typed);
+  throw new UsageError(
+    `--status is ${JSON.stringify(typed)}, but must be a status such as 403 or a class such as 4xx`,
+  );
+}

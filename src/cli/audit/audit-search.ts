@@ -1,0 +1,90 @@
+import {
+  isAbout,
+  isInWindow,
+  says,
+  type RequestFilter,
+} from '../../audit/search/request-filter.ts';
+import { searchRequests, type FoundRequest } from '../../audit/search/request-search.ts';
+import { filterOf, type FilterFlags } from './audit-filter.ts';
+import { formatOf } from './audit-format.ts';
+import type { Config } from '../config/config-table.ts';
+import { openedForReading } from '../service/data-folder.ts';
+import type { Run } from '../output/output.ts';
+import { stopSignal } from '../output/stop-signal.ts';
+import { UsageError } from '../output/service-error.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { beganOf } from '../../audit/search/lines-search.ts';
+import { LogTail } from '../../audit/search/log-tail.ts';
+import type { LoggedRecord } from '../../audit/record/record.ts';
+import { timeOf } from '../../audit/record/time.ts';
+
+/** The log is looked at again after so long, in milliseconds. */
+const PAUSE_MILLIS = 250;
+
+/**
+ * The requests that a filter means, as they end, until it is told to stop. Those
+ * that ended before come first if the filter says since when.
+ */
+export async function* followRequests(
+  folder: string,
+  filter: RequestFilter,
+  stop: AbortSignal,
+): AsyncGenerator<readonly FoundRequest[]> {
+  const tail = new LogTail(folder);
+  await tail.skip();
+  if (filter.since !== undefined) {
+    for await (const found of searchRequests(folder, filter)) {
+      const before = found.filter(({ record }) => tail.has(record) && record.phase === 'outcome');
+      if (before.length > 0) yield before;
+    }
+  }
+  while (!stop.aborted) {
+    for await (const record of tail.take()) {
+      if (isMeant(filter, record)) yield [{ record, began: timeOf(beganOf(record)) }];
+    }
+    await sleep(PAUSE_MILLIS, undefined, { signal: stop }).catch(() => undefined);
+  }
+}
+
+function isMeant(filter: RequestFilter, record: LoggedRecord): boolean {
+  if (record.phase !== 'outcome' || !isInWindow(filter, beganOf(record))) return false;
+  return isAbout(filter, record) && says(filter, record);
+}
+
+interface SearchFlags extends FilterFlags {
+  readonly format?: string;
+  readonly json?: boolean;
+  readonly follow?: boolean;
+}
+
+/** Does `arrowgate audit search`. @throws UsageError for flags that can mean nothing */
+export async function searchAudit(config: Config, flags: SearchFlags, run: Run): Promise<void> {
+  const filter = filterOf(flags);
+  const format = formatOf(formatName(flags));
+  const { audit } = await openedForReading(config);
+  const { output } = run;
+  await output.bytes(format.begin());
+  for await (const requests of found(audit, filter, flags)) {
+    if (!(await output.bytes(format.requests(requests)))) return;
+  }
+  await output.bytes(format.end());
+}
+
+function found(
+  folder: string,
+  filter: RequestFilter,
+  { follow }: SearchFlags,
+): AsyncGenerator<readonly FoundRequest[]> {
+  if (follow !== true) return searchRequests(folder, filter);
+  const stop = new AbortController();
+  void stopSignal().then(() => stop.abort());
+  return followRequests(folder, filter, stop.signal);
+}
+
+function formatName({ format, json }: SearchFlags): string {
+  if (json !== true) return format ?? 'table';
+  if (format !== undefined && format !== 'json') {
+    throw new UsageError(`--json and --format ${format} are at odds`);
+  }
+  return 'json';
+}

@@ -1,0 +1,256 @@
+import { createHash } from 'node:crypto';
+import { resolve } from 'node:path';
+import type { AuditFinding } from '../../audit/chain/audit-finding.ts';
+import { anchorFile } from '../../audit/chain/checkpoint-place.ts';
+import { isOver } from '../../audit/instance-owner.ts';
+import { readStarts, type InstanceStart } from '../../audit/instance-start.ts';
+import { readKeyLinks, withLinked } from '../../audit/key-links.ts';
+import { readPublicKey, type PublicKey } from '../../audit/chain/signing-key.ts';
+import { verifyLog, type AuditVerified } from '../../audit/verification.ts';
+import { readVouchers, type AskedPlace } from '../../audit/chain/vouchers.ts';
+import { keptAt, readCheckpointPlaces } from '../service/audit-checkpoints.ts';
+import type { Config } from '../config/config-table.ts';
+import { openedForReading, type ReadDataFolder } from '../service/data-folder.ts';
+import { Opened } from '../service/opened.ts';
+import { progressOf, type Run } from '../output/output.ts';
+import { linePieces } from '../../audit/chain/line-pieces.ts';
+import { isAbsent, partsOf, type LogPart } from '../../audit/segments/log-part.ts';
+import { openSegment } from '../../audit/segments/segment-file.ts';
+import { isWord, wordsWhere } from '../../audit/record/word-codes.ts';
+
+const ATTEMPT = Buffer.from(',"phase":"attempt","time":"');
+const OUTCOME = Buffer.from(',"phase":"outcome","time":"');
+
+/** How many attempts of a log have no outcome: counts are compared, records are not read. */
+export async function countUnanswered(folder: string): Promise<number> {
+  let open = 0;
+  for (const part of await partsOf(folder)) open += await balanceOf(part);
+  // Outcomes are kept longer than their attempts where these are at the end of a segment.
+  return Math.max(0, open);
+}
+
+async function balanceOf({ file, seal }: LogPart): Promise<number> {
+  try {
+    return seal === undefined ? await balanceOfLines(file.path) : await balanceOfSegment(file.path);
+  } catch (error) {
+    // It was sealed, or removed since it was kept long enough.
+    if (isAbsent(error)) return 0;
+    throw error;
+  }
+}
+
+async function balanceOfLines(path: string): Promise<number> {
+  let open = 0;
+  for await (const { bytes, torn } of linePieces(path)) {
+    if (!torn) open += occurrences(bytes, ATTEMPT) - occurrences(bytes, OUTCOME);
+  }
+  return open;
+}
+
+function occurrences(bytes: Buffer, text: Buffer): number {
+  let count = 0;
+  for (let at = bytes.indexOf(text); at >= 0; at = bytes.indexOf(text, at + text.length))
+    count += 1;
+  return count;
+}
+
+async function balanceOfSegment(path: string): Promise<number> {
+  const segment = await openSegment(path);
+  const { file, scratch } = segment;
+  const isAttempt = wordsWhere(isWord('attempt'));
+  try {
+    let open = 0;
+    for (let index = 0; index < file.batchRows.length; index++) {
+      const { data } = await file.readBatch(index, ['phase'], { access: scratch });
+      const attempts = isAttempt(data.children[0]!)?.reduce((sum, mark) => sum + mark, 0) ?? 0;
+      open += 2 * attempts - data.length;
+      scratch.reset();
+    }
+    return open;
+  } finally {
+    await segment.close();
+  }
+}
+
+/** What `audit verify` is told. */
+export interface VerifyFlags {
+  readonly json?: boolean;
+  readonly publicKey?: readonly string[];
+  readonly anchor?: readonly string[];
+}
+
+/** Does `arrowgate audit verify`. */
+export async function verifyAudit(config: Config, flags: VerifyFlags, run: Run): Promise<void> {
+  const verified = await verify(config, flags, run);
+  if (verified.findings.length > 0) run.code = 1;
+  run.output.line(flags.json === true ? jsonOf(verified) : textOf(verified));
+}
+
+interface Verification extends AuditVerified {
+  /** From the start of the first instance to the newest signed head; null where there is neither. */
+  readonly from: string | null;
+  readonly to: string | null;
+  /** Fingerprints of the keys whose signatures count, and where the trust in each comes from. */
+  readonly keys: readonly { readonly id: string; readonly why: string }[];
+  /** Places that were asked for checkpoints. */
+  readonly places: readonly AskedPlace[];
+  /** What this answer cannot know. */
+  readonly unknown: readonly string[];
+}
+
+async function verify(config: Config, flags: VerifyFlags, { output }: Run): Promise<Verification> {
+  const folder = await openedForReading(config);
+  const opened = new Opened();
+  try {
+    const anchors = (flags.anchor ?? []).map((path) => anchorFile(resolve(path)));
+    const places = [...(await readCheckpointPlaces(config, folder, opened)), ...anchors];
+    const given = await keysOf(config, folder, flags);
+    const trusted = withLinked(given, await readKeyLinks(folder.keyLinks));
+    const vouchers = await readVouchers(places, trusted);
+    const starts = await readStarts(folder.auditStarts, trusted);
+    const log = { folder: folder.audit, processes: folder.auditProcesses };
+    const { progress } = progressOf(output);
+    const verified = await verifyLog(
+      folder.audit,
+      vouchers,
+      (records) => progress?.(`${records} records`),
+      { starts, isOver: (instance) => isOver(log, instance) },
+    );
+    const missing = notAsked(starts, config, anchors.length > 0);
+    return {
+      ...verified,
+      findings: [...missing, ...verified.findings],
+      notes: [...verified.notes, ...(await unansweredNotes(folder.audit))],
+      ...periodOf(verified),
+      keys: trusted.map(({ id }) => ({ id, why: whyTrusted(id, given, flags) })),
+      places: vouchers.places,
+      unknown: unknowable(config, flags),
+    };
+  } finally {
+    await opened.close();
+  }
+}
+
+/** Places where instances say that they kept checkpoints, and that were not asked. */
+function notAsked(
+  starts: readonly InstanceStart[],
+  config: Config,
+  hasAnchor: boolean,
+): readonly AuditFinding[] {
+  const trusted = starts.filter((start) => start.trusted);
+  const asked = [keptAt(config).store, 'embedded'];
+  const stores = new Map(trusted.map((start) => [start.store, start]));
+  const findings = [...stores.values()]
+    .filter(({ store }) => !asked.includes(store))
+    .map(({ store, instance }) => {
+      const catalog = store.slice(store.indexOf(':') + 1);
+      const text = `it kept its checkpoints in Redis, catalog ${catalog}, which was not asked: give --redis and the configuration of the gateway`;
+      return notAskedFinding(instance, text);
+    });
+  const anchored = trusted.findLast(({ anchor }) => anchor !== '');
+  if (anchored === undefined || hasAnchor || config['audit.anchor_file'] !== null) return findings;
+  const text = `it kept its checkpoints in the anchor file ${anchored.anchor}, which was not asked: give --anchor`;
+  return [...findings, notAskedFinding(anchored.instance, text)];
+}
+
+function notAskedFinding(instance: string, text: string): AuditFinding {
+  return { kind: 'not asked', instance, file: null, line: null, sequence: 0n, text };
+}
+
+/** Names of instances begin with the time of their start. */
+const BEGAN = /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z-/;
+
+function periodOf({ heads }: AuditVerified): Pick<Verification, 'from' | 'to'> {
+  const began = heads.flatMap(({ instance }) => BEGAN.exec(instance) ?? []);
+  const [, year, month, day, hour, minute, second] = began;
+  const times = heads.flatMap(({ time }) => time ?? []).sort();
+  const from = year === undefined ? null : `${year}-${month}-${day}T${hour}:${minute}:${second}Z`;
+  return { from, to: times.at(-1) ?? null };
+}
+
+function whyTrusted(id: string, given: readonly PublicKey[], flags: VerifyFlags): string {
+  if (!given.some((key) => key.id === id)) return 'linked: a trusted key signed for it';
+  return flags.publicKey === undefined ? 'the key in use' : 'given with --public-key';
+}
+
+function unknowable(config: Config, flags: VerifyFlags): readonly string[] {
+  const isOwnKey = config['audit.signing_key'] === null && flags.publicKey === undefined;
+  const isAnchored =
+    config['audit.anchor_file'] !== null ||
+    flags.anchor !== undefined ||
+    config['coordination.redis'] !== null;
+  return [
+    ...(isOwnKey
+      ? [
+          'the keys were taken from the data folder: whoever owns its disk could have rewritten the log and signed it again; --public-key with a key that is kept elsewhere rules that out',
+        ]
+      : []),
+    ...(isAnchored
+      ? []
+      : [
+          'all checkpoints were taken from the data folder: whether the whole folder was put back to an older copy, or its newest instances were deleted with their checkpoints, shows only in an anchor file or a store elsewhere',
+        ]),
+    'records that a process wrote in its last second before a kill may be missing: nobody had signed for them',
+  ];
+}
+
+/** A log whose records cannot be read has findings, which say more. */
+async function unansweredNotes(folder: string): Promise<readonly string[]> {
+  const count = await countUnanswered(folder).catch(() => 0);
+  if (count === 0) return [];
+  const what = count === 1 ? '1 attempt has no outcome' : `${count} attempts have no outcome`;
+  return [`${what}: it goes on, or the next start of a gateway says what became of it`];
+}
+
+async function keysOf(
+  config: Config,
+  folder: ReadDataFolder,
+  { publicKey }: VerifyFlags,
+): Promise<readonly PublicKey[]> {
+  if (publicKey === undefined) {
+    return [await readPublicKey(resolve(config['audit.signing_key'] ?? folder.signingKey))];
+  }
+  return Promise.all(publicKey.map((path) => readPublicKey(resolve(path))));
+}
+
+function jsonOf(verified: Verification): string {
+  return JSON.stringify(verified, (_, value: unknown) =>
+    typeof value === 'bigint' ? Number(value) : value,
+  );
+}
+
+function textOf(verified: Verification): string {
+  const { instances, records, unsigned, findings, notes } = verified;
+  const faults =
+    findings.length === 0
+      ? 'nothing is wrong'
+      : `${findings.length} ${findings.length === 1 ? 'finding' : 'findings'}`;
+  return [
+    ...findings.map(findingText),
+    ...notes,
+    ...basisOf(verified),
+    `looked at ${records} records of ${instances} ${instances === 1 ? 'instance' : 'instances'}, ${unsigned} of them not signed yet: ${faults}`,
+  ].join('\n');
+}
+
+/** What the answer rests on, and what it cannot know. */
+function basisOf({ from, to, heads, keys, places, unknown }: Verification): readonly string[] {
+  const digest = createHash('sha256');
+  for (const { instance, count, hash } of heads) digest.update(`${instance} ${count} ${hash}\n`);
+  const last = heads.at(-1);
+  return [
+    `period: ${from ?? 'no start'} to ${to ?? 'no signed head'}`,
+    ...(last === undefined
+      ? []
+      : [`newest head: ${last.instance} ${last.count} ${last.hash}, signed up to ${last.signed}`]),
+    `all heads: SHA-256 ${digest.digest('hex')}`,
+    ...keys.map(({ id, why }) => `key: ${id} (${why})`),
+    ...places.map(({ name, checkpoints }) => `checkpoints: ${checkpoints} in ${name}`),
+    ...unknown.map((sentence) => `cannot be known: ${sentence}`),
+  ];
+}
+
+function findingText({ kind, instance, file, line, text }: AuditFinding): string {
+  const where = file === null ? instance : `${file}:${line}`;
+  return `${where}: ${kind}: ${text}`;
+}

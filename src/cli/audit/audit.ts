@@ -1,0 +1,91 @@
+import type { Command } from 'commander';
+import type { FilterFlags, WindowFlags } from './audit-filter.ts';
+import { configOf, withConfig } from '../config/command-config.ts';
+import { addUnused } from '../policy/policy-unused.ts';
+import type { Run } from '../output/output.ts';
+import type { RotateKeyFlags } from './audit-rotate-key.ts';
+import type { VerifyFlags } from './audit-verify.ts';
+
+/* What a command needs is loaded when it runs: what verifies and what searches have little in common. */
+
+interface SearchFlags extends FilterFlags {
+  readonly format?: string;
+  readonly json?: boolean;
+  readonly follow?: boolean;
+}
+
+interface ReportFlags extends WindowFlags {
+  readonly by: string;
+  readonly json?: boolean;
+}
+
+const SINCE = 'came then or later: a time (RFC 3339) or a duration back, such as 24h';
+
+/** `arrowgate audit verify|search|report|unused|rotate-key`. */
+export function addAudit(program: Command, run: Run): void {
+  const audit = program
+    .command('audit')
+    .description('the audit log; works beside a running gateway');
+  addVerify(audit, run);
+  addSearch(audit, run);
+  addReport(audit, run);
+  addUnused(audit, run);
+  addRotateKey(audit, run);
+}
+
+function addVerify(audit: Command, run: Run): void {
+  withConfig(audit.command('verify'), ['data', 'coordination.redis'])
+    .description('check every chain against itself and against its checkpoints')
+    .option('--public-key <file...>', 'keys that may have signed (PEM); the key in use without')
+    .option('--anchor <file...>', 'more files of checkpoints')
+    .option('--json', 'print JSON')
+    .action(async (flags: VerifyFlags, command: Command) => {
+      const { verifyAudit } = await import('./audit-verify.ts');
+      await verifyAudit(configOf(command), flags, run);
+    });
+}
+
+function addSearch(audit: Command, run: Run): void {
+  withConfig(audit.command('search'), ['data'])
+    .description('requests of the log, attempt and outcome as one')
+    .option('--since <time>', SINCE)
+    .option('--until <time>', 'came before then')
+    .option('--subject <name>', 'who asked')
+    .option('--object <pattern>', 'a pattern as in a policy: /prod/orders, /prod/*, /prod/**')
+    .option('--operation <name>', 'an operation, or a group of them such as read')
+    .option('--decision <decision>', 'allow, deny, unauthenticated, limited, invalid, unavailable')
+    .option('--status <status>', 'of the answer: a status such as 403, or a class such as 4xx')
+    .option('--text <text>', 'stands in some text of the record')
+    .option('--format <format>', 'table, json (an object a line) or arrow (an IPC stream)')
+    .option('--json', 'the same as --format json')
+    .option('--follow', 'go on with requests as they end; those before only with --since')
+    .action(async (flags: SearchFlags, command: Command) => {
+      const { searchAudit } = await import('./audit-search.ts');
+      await searchAudit(configOf(command), flags, run);
+    });
+}
+
+function addReport(audit: Command, run: Run): void {
+  withConfig(audit.command('report'), ['data'])
+    .description('who did what: requests, decisions and bytes')
+    .requiredOption('--by <what>', 'subject, object, operation or rule')
+    .option('--since <time>', SINCE)
+    .option('--until <time>', 'came before then')
+    .option('--json', 'print JSON')
+    .action(async (flags: ReportFlags, command: Command) => {
+      const { reportAudit } = await import('./audit-report.ts');
+      await reportAudit(configOf(command), flags, run);
+    });
+}
+
+function addRotateKey(audit: Command, run: Run): void {
+  withConfig(audit.command('rotate-key'), ['data', 'coordination.redis'])
+    .description('let a new key sign checkpoints; the old one signs for it')
+    .option('--from <file>', 'the old private key (PEM), where it is not the one in use')
+    .option('--to <file>', 'the new private key (PEM); without, one is made in the data folder')
+    .option('--json', 'print JSON')
+    .action(async (flags: RotateKeyFlags, command: Command) => {
+      const { rotateAuditKey } = await import('./audit-rotate-key.ts');
+      await rotateAuditKey(configOf(command), flags, run);
+    });
+}

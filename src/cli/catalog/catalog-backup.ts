@@ -1,0 +1,122 @@
+import { access } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import type { Command } from 'commander';
+import { BackupRefusal, type BackedUp } from '../../engine/upkeep/recovery/backup.ts';
+import { copyDurable } from '../../engine/format/copied-file.ts';
+import { rebuild } from '../../engine/upkeep/recovery/rebuild.ts';
+import { makeFolder, syncFolder } from '../../storage/folder.ts';
+import { openStore } from '../../store/open/open-store.ts';
+import { configOf, withConfig } from '../config/command-config.ts';
+import type { Config } from '../config/config-table.ts';
+import { dataFolderOf, makeDataFolder } from '../service/data-folder.ts';
+import { openCatalog } from '../service/open-catalog.ts';
+import { Opened } from '../service/opened.ts';
+import { progressOf, type Run } from '../output/output.ts';
+import { recorded, type CommandAct } from '../service/recorded-act.ts';
+import { managedMode } from '../config/file-modes.ts';
+import { withUpkeep } from '../service/with-upkeep.ts';
+
+type Progress = (doing: string) => void;
+
+/** What was copied, and what was found out when the copy was opened. */
+interface Backup extends BackedUp {
+  readonly folder: string;
+  /** What is wrong with it, a sentence each. */
+  readonly findings: readonly string[];
+}
+
+/** `arrowgate catalog backup`. */
+export function addBackup(catalog: Command, run: Run): void {
+  withConfig(catalog.command('backup'), ['data', 'coordination.redis'])
+    .argument('<dir>', 'a folder that is empty, or is not there yet')
+    .description('copy the catalog as it is at one moment, beside a running gateway')
+    .option('--json', 'print JSON')
+    .action(async (dir: string, flags: { readonly json?: boolean }, command: Command) => {
+      const done = await backedUp(command, resolve(dir), run);
+      if (done === undefined) return;
+      if (done.findings.length > 0) run.code = 1;
+      run.output.line(flags.json === true ? jsonOf(done) : textOf(done));
+    });
+}
+
+async function backedUp(command: Command, target: string, run: Run): Promise<Backup | undefined> {
+  const { progress = () => undefined } = progressOf(run.output);
+  try {
+    const config = configOf(command);
+    const act: CommandAct = { operation: 'CatalogBackup', details: { folder: target } };
+    const done = await withUpkeep(command, (upkeep) =>
+      recorded(config, act, async () => {
+        const result = await upkeep.backup({ target, progress });
+        return { result, details: { sequence: String(result.sequence) } };
+      }),
+    );
+    await copyKeys(config, target);
+    return { folder: target, ...done, findings: await openedAgain(config, target, progress) };
+  } catch (error) {
+    if (!(error instanceof BackupRefusal)) throw error;
+    run.output.note(`arrowgate: ${error.message}`);
+    run.code = 1;
+    return undefined;
+  }
+}
+
+function ownConfig(config: Config, target: string): Config {
+  return { ...config, data: target, 'coordination.redis': null, 'locations.managed': null };
+}
+
+/** The keys that clients hold go on to open the backup; the log of what was asked does not come with it. */
+async function copyKeys(config: Config, target: string): Promise<void> {
+  const [from, to] = [dataFolderOf(config), dataFolderOf(ownConfig(config, target))];
+  await makeDataFolder(to);
+  const isThere = await access(from.keys).then(
+    () => true,
+    () => false,
+  );
+  if (isThere) await copyDurable(from.keys, to.keys);
+  await syncFolder(join(to.root, 'private'));
+  await syncFolder(to.root);
+}
+
+/** Gives a backup its embedded store, opens it, and accounts for everything in it. */
+async function openedAgain(
+  config: Config,
+  target: string,
+  progress: Progress,
+): Promise<readonly string[]> {
+  const own = ownConfig(config, target);
+  const folder = dataFolderOf(own);
+  await makeFolder(folder.lance, managedMode(config));
+  const opened = new Opened();
+  try {
+    const store = await openStore({ redis: null, catalog: '', folder: folder.store });
+    try {
+      await rebuild({ data: target, store, dryRun: false, force: false, progress });
+    } finally {
+      await store.close();
+    }
+    const { upkeep, backend } = await openCatalog(own, folder, opened);
+    if (upkeep === null) return [(await backend.health()) ?? 'it cannot be opened'];
+    const { findings } = await upkeep.verifier.verify({ progress });
+    return findings.map(({ table, file, fault }) =>
+      [table, file, fault].filter((part) => part !== null).join(': '),
+    );
+  } finally {
+    await opened.close();
+  }
+}
+
+function jsonOf(done: Backup): string {
+  return JSON.stringify(done, (_, value: unknown) =>
+    typeof value === 'bigint' ? value.toString() : value,
+  );
+}
+
+function textOf(done: Backup): string {
+  const { folder, sequence, tables, versions, files, linked, copiedBytes } = done;
+  return [
+    `backed up all changes up to ${sequence} to ${folder}: tables ${tables}, versions ${versions}, files ${files} (${linked} linked, ${copiedBytes} bytes copied)`,
+    ...done.outside.map((path) => `not copied, since Lance clients write it elsewhere: ${path}`),
+    ...done.links.map((path) => `not copied, since it is a symbolic link: ${path}`),
+    ...done.findings.map((finding) => `wrong: ${finding}`),
+  ].join('\n');
+}

@@ -1,0 +1,74 @@
+import type { Command } from 'commander';
+import type { Upkeep } from '../../engine/upkeep.ts';
+import { canonicalPath } from '../../protocol/identifier.ts';
+import { addAdopt } from '../service/catalog-adopt.ts';
+import { addBackup } from './catalog-backup.ts';
+import { addDropped, addUndrop } from './catalog-dropped.ts';
+import { addGc } from './catalog-gc.ts';
+import { addRebuild } from './catalog-rebuild.ts';
+import { addVerify } from './catalog-verify.ts';
+import { configOf, withConfig } from '../config/command-config.ts';
+import { columns, type Run } from '../output/output.ts';
+import { recorded, type CommandAct } from '../service/recorded-act.ts';
+import { pathOf, withUpkeep } from '../service/with-upkeep.ts';
+
+interface JsonFlag {
+  readonly json?: boolean;
+}
+
+interface CompactedTable {
+  readonly table: string;
+  /** Files that went, and those that came in their place. */
+  readonly merged: number;
+  readonly made: number;
+}
+
+/** `arrowgate catalog compact|dropped|undrop|gc|verify|rebuild|backup|adopt`. */
+export function addCatalog(program: Command, run: Run): void {
+  const catalog = program
+    .command('catalog')
+    .description('upkeep of the tables; works beside a running gateway');
+  withConfig(catalog.command('compact'), ['data', 'coordination.redis'])
+    .argument('[table]', 'a canonical path, such as /prod/sales; every table without')
+    .description('merge the small files of a table, or of all')
+    .option('--json', 'print JSON')
+    .action(async (table: string | undefined, flags: JsonFlag, command: Command) => {
+      const object = table === undefined ? undefined : canonicalPath(pathOf(table));
+      const act: CommandAct = { operation: 'CatalogCompact', object, details: {} };
+      const done = await withUpkeep(command, (upkeep) =>
+        recorded(configOf(command), act, async () => {
+          const result = await compactAll(upkeep, table, run);
+          return { result, details: { tables: String(result.length) } };
+        }),
+      );
+      run.output.line(flags.json === true ? JSON.stringify(done) : tableOf(done));
+    });
+  addDropped(catalog, run);
+  addUndrop(catalog, run);
+  addGc(catalog, run);
+  addVerify(catalog, run);
+  addRebuild(catalog, run);
+  addBackup(catalog, run);
+  addAdopt(catalog, run);
+}
+
+async function compactAll(
+  upkeep: Upkeep,
+  table: string | undefined,
+  { output }: Run,
+): Promise<readonly CompactedTable[]> {
+  const done: CompactedTable[] = [];
+  for await (const path of table === undefined ? upkeep.tables() : [pathOf(table)]) {
+    const name = canonicalPath(path);
+    if (output.watched) output.note(`compacting ${name}`);
+    const compacted = await upkeep.compact(path);
+    if (compacted !== undefined) done.push({ table: name, ...compacted });
+  }
+  return done;
+}
+
+function tableOf(done: readonly CompactedTable[]): string {
+  if (done.length === 0) return 'nothing to merge';
+  const rows = done.map(({ table, merged, made }) => [table, String(merged), String(made)]);
+  return columns([['TABLE', 'FILES BEFORE', 'AFTER'], ...rows]);
+}

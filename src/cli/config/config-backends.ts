@@ -1,0 +1,271 @@
+import type { BackendDialect } from '../../gateway/backends/backend-options.ts';
+import {
+  choice,
+  good,
+  text,
+  texts,
+  timeout,
+  whole,
+  type Kind,
+  type Reading,
+} from './config-kinds.ts';
+import { partsOf } from '../../policy/lines/rights.ts';
+import { parsePattern } from '../../policy/lines/pattern.ts';
+
+/** The engine in this process, as the configuration names it. */
+export interface EmbeddedSetting {
+  readonly name: string;
+  readonly type: 'embedded';
+  readonly namespaces: readonly string[];
+}
+
+/** A remote catalog, as the configuration names it: everything filled in, times in milliseconds. */
+export interface HttpSetting {
+  readonly name: string;
+  readonly type: 'http';
+  readonly url: string;
+  readonly namespaces: readonly string[];
+  readonly strip_prefix: boolean;
+  /** Name of the variable that holds the credential; never the credential. */
+  readonly credential_env: string | null;
+  /** The dialects that it understands; a request in the other one is translated. */
+  readonly dialect: BackendDialect;
+  /** The `x-lancedb-database` of every request to it; null for none. */
+  readonly database: string | null;
+  readonly trust: readonly string[];
+  /** A `total` of 0 is no limit. */
+  readonly timeouts: { readonly connect: number; readonly idle: number; readonly total: number };
+  readonly connections: number;
+  readonly breaker: { readonly failures: number; readonly open: number };
+}
+
+export type BackendSetting = EmbeddedSetting | HttpSetting;
+
+type Place = readonly (string | number)[];
+type Members = Readonly<Record<string, unknown>>;
+
+/** Thrown inside of this file alone, with what `Reading` says of it. */
+class Fault extends Error {
+  readonly reading: Exclude<Reading<never>, { kind: 'value' }>;
+
+  constructor(reading: Exclude<Reading<never>, { kind: 'value' }>) {
+    super(reading.kind);
+    this.reading = reading;
+  }
+}
+
+const EVERYTHING: EmbeddedSetting = { name: 'embedded', type: 'embedded', namespaces: ['/**'] };
+
+/** The default: the engine alone. */
+export const embeddedAlone: readonly BackendSetting[] = [EVERYTHING];
+
+/** The list of backends (contract section 2). */
+export const backends: Kind<readonly BackendSetting[]> = {
+  name: 'list',
+  structured: true,
+  read: (value) => {
+    try {
+      return good(readList(value));
+    } catch (error) {
+      if (error instanceof Fault) return error.reading;
+      throw error;
+    }
+  },
+};
+
+function readList(value: unknown): readonly BackendSetting[] {
+  if (!Array.isArray(value) || value.length === 0) {
+    throw wrong([], value, 'a list of at least one backend');
+  }
+  const list = value.map((entry, at) => readBackend(entry, at));
+  for (const [at, { name, type }] of list.entries()) {
+    if (list.findIndex((other) => other.name === name) < at) {
+      throw wrong([at, 'name'], name, 'a name that no other backend has');
+    }
+    if (type === 'embedded' && list.findIndex((other) => other.type === type) < at) {
+      throw wrong([at, 'type'], type, 'http: there is one embedded backend at most');
+    }
+  }
+  return list;
+}
+
+function readBackend(value: unknown, at: number): BackendSetting {
+  const members = membersOf(value, [at]);
+  const type = members['type'];
+  if (type === 'embedded') return readEmbedded(members, at);
+  if (type === 'http') return readHttp(members, at);
+  throw wrong([at, 'type'], type, 'one of embedded, http');
+}
+
+function readEmbedded(members: Members, at: number): EmbeddedSetting {
+  onlyKnown(members, [at], ['name', 'type', 'namespaces']);
+  return {
+    name: readName(members, at),
+    type: 'embedded',
+    namespaces: readPatterns(members, at, false),
+  };
+}
+
+const dialects = choice('both', 'namespace', 'lancedb');
+
+const httpKeys = [
+  'name',
+  'type',
+  'url',
+  'namespaces',
+  'strip_prefix',
+  'credential_env',
+  'dialect',
+  'database',
+  'trust',
+  'timeouts',
+  'connections',
+  'breaker',
+];
+
+function readHttp(members: Members, at: number): HttpSetting {
+  onlyKnown(members, [at], httpKeys);
+  const place = (key: string): Place => [at, key];
+  const strip = members['strip_prefix'] ?? false;
+  if (typeof strip !== 'boolean') throw wrong(place('strip_prefix'), strip, 'true or false');
+  return {
+    name: readName(members, at),
+    type: 'http',
+    url: readUrl(members['url'], place('url')),
+    namespaces: readPatterns(members, at, strip),
+    strip_prefix: strip,
+    credential_env: readVariable(members['credential_env'] ?? null, place('credential_env')),
+    dialect: take(dialects, members['dialect'] ?? 'both', place('dialect')),
+    database: readDatabase(members['database'] ?? null, place('database')),
+    trust: readTrust(members['trust'] ?? [], place('trust')),
+    timeouts: readTimeouts(members['timeouts'] ?? {}, place('timeouts')),
+    connections: take(whole(1, 65_535), members['connections'] ?? 64, place('connections')),
+    breaker: readBreaker(members['breaker'] ?? {}, place('breaker')),
+  };
+}
+
+function readName(members: Members, at: number): string {
+  const { name } = members;
+  if (typeof name === 'string' && /^[A-Za-z0-9][\w.-]{0,63}$/.test(name)) return name;
+  throw wrong([at, 'name'], name, '1 to 64 letters, digits, dots, dashes and underscores');
+}
+
+function readUrl(value: unknown, place: Place): string {
+  const url = take(text, value, place);
+  const must = urlFault(url);
+  // What is there is not repeated: it may hold a password.
+  if (must !== undefined) throw new Fault({ kind: 'wrong', must, at: place, hidden: true });
+  return url;
+}
+
+function readPatterns(members: Members, at: number, strip: boolean): readonly string[] {
+  const place = [at, 'namespaces'];
+  const patterns = take(texts, members['namespaces'], place);
+  const must = patternsFault(patterns, strip);
+  if (must !== undefined) throw wrong(place, patterns, must);
+  return patterns;
+}
+
+function readVariable(value: unknown, place: Place): string | null {
+  if (value === null) return null;
+  if (typeof value === 'string' && /^[A-Za-z_]\w*$/.test(value)) return value;
+  // Someone may have put the credential itself here.
+  const must = 'the name of an environment variable';
+  throw new Fault({ kind: 'wrong', must, at: place, hidden: true });
+}
+
+function readDatabase(value: unknown, place: Place): string | null {
+  if (value === null) return null;
+  if (typeof value === 'string' && /^[\x21-\x7e]{1,256}$/.test(value)) return value;
+  throw wrong(place, value, '1 to 256 visible ASCII characters');
+}
+
+function readTrust(value: unknown, place: Place): readonly string[] {
+  const trust = take(texts, value, place);
+  for (const [index, action] of trust.entries()) {
+    const must = trustFault(action);
+    if (must !== undefined) throw wrong([...place, index], action, must);
+  }
+  return trust;
+}
+
+function readTimeouts(value: unknown, place: Place): HttpSetting['timeouts'] {
+  const members = membersOf(value, place);
+  onlyKnown(members, place, ['connect', 'idle', 'total']);
+  const total = members['total'] ?? 0;
+  const none = total === 0 || total === '0' || total === '0s';
+  return {
+    connect: take(timeout, members['connect'] ?? '2s', [...place, 'connect']),
+    idle: take(timeout, members['idle'] ?? '60s', [...place, 'idle']),
+    total: none ? 0 : take(timeout, total, [...place, 'total']),
+  };
+}
+
+function readBreaker(value: unknown, place: Place): HttpSetting['breaker'] {
+  const members = membersOf(value, place);
+  onlyKnown(members, place, ['failures', 'open']);
+  return {
+    failures: take(whole(1, 1_000_000), members['failures'] ?? 5, [...place, 'failures']),
+    open: take(timeout, members['open'] ?? '10s', [...place, 'open']),
+  };
+}
+
+function take<Value>(kind: Kind<Value>, value: unknown, at: Place): Value {
+  const reading = kind.read(value);
+  if (reading.kind === 'value') return reading.value;
+  throw wrong(at, value, reading.kind === 'wrong' ? reading.must : 'something else');
+}
+
+function membersOf(value: unknown, at: Place): Members {
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
+    return Object.fromEntries(Object.entries(value));
+  }
+  throw wrong(at, value, 'keys and values');
+}
+
+function onlyKnown(members: Members, at: Place, known: readonly string[]): void {
+  const other = Object.keys(members).find((key) => !known.includes(key));
+  if (other !== undefined) throw new Fault({ kind: 'unknown', at: [...at, other] });
+}
+
+function wrong(at: Place, found: unknown, must: string): Fault {
+  return new Fault({ kind: 'wrong', must, at, found });
+}
+
+/** What a backend's address must be, if this is none. */
+function urlFault(url: string): string | undefined {
+  const parsed = URL.canParse(url) ? new URL(url) : undefined;
+  if (parsed === undefined || !/^https?:$/.test(parsed.protocol)) {
+    return 'an address that begins with http:// or https://';
+  }
+  if (parsed.username !== '' || parsed.password !== '') {
+    return 'an address without user and password: the credential is named by credential_env';
+  }
+  return parsed.search === '' && parsed.hash === '' && !/[?#]/.test(url)
+    ? undefined
+    : 'an address without query and fragment';
+}
+
+/** What a backend's patterns must be, if they are not. */
+function patternsFault(patterns: readonly string[], strip: boolean): string | undefined {
+  if (patterns.length === 0) return 'a list of at least one pattern';
+  for (const text of patterns) {
+    const result = parsePattern(text);
+    if ('fault' in result) return `patterns as in a policy: ${result.fault}`;
+  }
+  if (!strip || isFixed(patterns)) return undefined;
+  return 'one pattern of fixed names that ends in /**, since strip_prefix is true';
+}
+
+/** Two prefixes, or one that is not fixed, would give one object of the backend several names. */
+function isFixed(patterns: readonly string[]): boolean {
+  const [pattern = '', ...others] = patterns;
+  return others.length === 0 && /^(\/[^*/]+)+\/\*\*$/.test(pattern);
+}
+
+/** What an entry of `trust` must be, if it is not. */
+function trustFault(action: string): string | undefined {
+  return partsOf(action) === undefined || action === 'audit'
+    ? 'the name of an operation or of an access group, or *'
+    : undefined;
+}

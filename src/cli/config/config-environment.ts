@@ -1,0 +1,74 @@
+import { parse } from 'yaml';
+import { ConfigError, type Given, type Source } from './config-source.ts';
+import { configPaths, settingOf, variablesOf, type ConfigPath } from './config-table.ts';
+import type { HttpSetting } from './config-backends.ts';
+
+/** The variables of a process. */
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** The variables of this process: the only place that reads them. */
+export function processEnvironment(): Environment {
+  return process.env;
+}
+
+export const CONFIG_VARIABLE = 'ARROWGATE_CONFIG';
+
+/** What the variables say. @throws ConfigError when two names of one key differ */
+export function environmentSource(environment: Environment): Source {
+  const found = new Map<ConfigPath, Given>();
+  for (const path of configPaths) {
+    const given = givenBy(environment, path);
+    if (given !== undefined) found.set(path, given);
+  }
+  return found;
+}
+
+function givenBy(environment: Environment, path: ConfigPath): Given | undefined {
+  const set = variablesOf(path).filter((name) => environment[name] !== undefined);
+  const [name, other] = set;
+  if (name === undefined) return undefined;
+  if (other !== undefined && environment[other] !== environment[name]) {
+    throw new ConfigError(`${name} and ${other} are both set, to different values`);
+  }
+  return { value: textValue(path, environment[name] ?? '', name), where: name };
+}
+
+/** The value of a flag or variable: YAML where the kind is a list or an object. @throws ConfigError */
+export function textValue(path: ConfigPath, text: string, where: string): unknown {
+  if (!settingOf(path).kind.structured) return text;
+  try {
+    return parse(text);
+  } catch {
+    throw new ConfigError(`${where} is not valid YAML`);
+  }
+}
+
+/** Variables that look like ours and are not: a misspelling would otherwise go unnoticed. */
+export function unknownVariables(environment: Environment): readonly string[] {
+  const known = new Set([CONFIG_VARIABLE, ...configPaths.flatMap(variablesOf)]);
+  return Object.keys(environment).filter(
+    (name) => name.startsWith('ARROWGATE_') && !known.has(name),
+  );
+}
+
+/**
+ * The credential of a backend; undefined where it has none.
+ * @throws ConfigError when the variable is not set, or cannot be sent in a header
+ */
+export function credentialOf(setting: HttpSetting, environment: Environment): string | undefined {
+  const fault = credentialFault(setting, environment);
+  if (fault !== undefined) throw new ConfigError(`the backend ${setting.name}: ${fault}`);
+  return setting.credential_env === null ? undefined : environment[setting.credential_env];
+}
+
+/** Why the credential of a backend cannot be used; says nothing of its value. */
+export function credentialFault(
+  { credential_env: name }: HttpSetting,
+  environment: Environment,
+): string | undefined {
+  if (name === null) return undefined;
+  const value = environment[name];
+  if (value === undefined || value === '') return `the variable ${name} is not set`;
+  if (/^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/.test(value)) return undefined;
+  return `the variable ${name} holds what cannot stand in a header`;
+}

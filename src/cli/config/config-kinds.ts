@@ -1,0 +1,195 @@
+import { Networks } from '../../gateway/http/networks.ts';
+import { parseRedisAddress } from '../../store/redis/redis-address.ts';
+import { parseDuration, parseSize } from '../../protocol/units.ts';
+
+interface Wrong {
+  readonly kind: 'wrong';
+  readonly must: string;
+  /** Where inside of the value, and what stands there; the value itself without. */
+  readonly at?: readonly (string | number)[];
+  readonly found?: unknown;
+  /** True when what stands there must not be repeated. */
+  readonly hidden?: boolean;
+}
+
+/** What reading a value gave: the value, or what it has to be instead. */
+export type Reading<Value> =
+  | { readonly kind: 'value'; readonly value: Value }
+  | Wrong
+  /** A key that there is none of, inside of the value. */
+  | { readonly kind: 'unknown'; readonly at: readonly (string | number)[] };
+
+/** How the values of a kind are read, from YAML or from the text of a flag or variable. */
+export interface Kind<Value> {
+  /** Name of the kind in the documentation. */
+  readonly name: string;
+  /** True when the text of a flag or variable is YAML. */
+  readonly structured: boolean;
+  read(value: unknown): Reading<Value>;
+}
+
+/** A value that was read. */
+export function good<Value>(value: Value): Reading<Value> {
+  return { kind: 'value', value };
+}
+
+function kind<Value>(
+  name: string,
+  must: string,
+  parse: (value: unknown) => Value | undefined,
+): Kind<Value> {
+  const read = (value: unknown): Reading<Value> => {
+    const parsed = parse(value);
+    return parsed === undefined ? { kind: 'wrong', must } : good(parsed);
+  };
+  return { name, structured: false, read };
+}
+
+/** Some text, not empty. */
+export const text: Kind<string> = kind('text', 'a text that is not empty', (value) =>
+  typeof value === 'string' && value !== '' ? value : undefined,
+);
+
+/** The address of a Redis. */
+export const redisUrl: Kind<string> = {
+  name: 'URL',
+  structured: false,
+  read: (value) => {
+    try {
+      parseRedisAddress(String(value));
+      return good(String(value));
+    } catch {
+      // Why is not repeated: the text may hold a password.
+      return { kind: 'wrong', must: 'redis[s][+sentinel|+cluster]://[user:password@]host[:port]' };
+    }
+  },
+};
+
+/** The name of a catalog among those that share a Redis. */
+export const catalogName: Kind<string> = kind(
+  'text',
+  '1 to 64 letters, digits, dots, dashes and underscores',
+  (value) => (typeof value === 'string' && /^[\w.-]{1,64}$/.test(value) ? value : undefined),
+);
+
+/** Bytes: `64MiB`, or a whole number of them. */
+export const size: Kind<number> = kind('size', 'a size such as 64MiB', (value) =>
+  typeof value === 'string' || typeof value === 'number' ? parseSize(String(value)) : undefined,
+);
+
+/** Bytes between two bounds; each is given with how it is written. */
+export function sizeBetween(
+  [least, leastText]: readonly [number, string],
+  [most, mostText]: readonly [number, string],
+): Kind<number> {
+  return kind('size', `a size from ${leastText} to ${mostText}`, (value) => {
+    const reading = size.read(value);
+    if (reading.kind !== 'value') return undefined;
+    return reading.value >= least && reading.value <= most ? reading.value : undefined;
+  });
+}
+
+/** The address of a collector or another service that is spoken to over HTTP. */
+export const httpUrl: Kind<string> = kind(
+  'URL',
+  'an address that begins with http:// or https://',
+  (value) => {
+    if (typeof value !== 'string' || !URL.canParse(value)) return undefined;
+    const { protocol, hash, username, password } = new URL(value);
+    const plain = hash === '' && username === '' && password === '';
+    return plain && /^https?:$/.test(protocol) ? value : undefined;
+  },
+);
+
+/** Milliseconds of a duration that is not zero: `300s`, `15m`, `24h`, `400d`. */
+export const duration: Kind<number> = kind(
+  'duration',
+  'a duration such as 300s, 15m or 24h',
+  (value) => {
+    const millis = typeof value === 'string' ? parseDuration(value) : undefined;
+    return millis === 0 ? undefined : millis;
+  },
+);
+
+/** Timers of the system count no further than about 24 days and 20 hours: a longer one would end at once. */
+const LONGEST_TIMER = 24 * 86_400_000;
+
+/** A duration after which something is given up. */
+export const timeout: Kind<number> = {
+  ...duration,
+  read: (value) => {
+    const reading = duration.read(value);
+    if (reading.kind !== 'value' || reading.value <= LONGEST_TIMER) return reading;
+    return { kind: 'wrong', must: 'a duration of at most 24d' };
+  },
+};
+
+/** A wait, which may be zero. */
+export const pause: Kind<number> = kind(
+  'duration',
+  'a duration of at most 24d, such as 30s',
+  (value) => {
+    const millis = typeof value === 'string' ? parseDuration(value) : undefined;
+    return millis !== undefined && millis <= LONGEST_TIMER ? millis : undefined;
+  },
+);
+
+/** A whole number between two bounds. */
+export function whole(least: number, most: number): Kind<number> {
+  const must = `a whole number from ${least} to ${most}`;
+  return kind('number', must, (value) => {
+    const number = typeof value === 'string' && /^\d+$/.test(value) ? Number(value) : value;
+    const fits = typeof number === 'number' && Number.isInteger(number);
+    return fits && number >= least && number <= most ? number : undefined;
+  });
+}
+
+/** One of some words. */
+export function choice<Word extends string>(...words: readonly Word[]): Kind<Word> {
+  return kind(words.join(' | '), `one of ${words.join(', ')}`, (value) =>
+    words.find((word) => word === value),
+  );
+}
+
+/** Texts in a list. */
+export const texts: Kind<readonly string[]> = {
+  ...kind('list', 'a list of texts', (value) =>
+    Array.isArray(value) && value.every((entry) => typeof entry === 'string') ? value : undefined,
+  ),
+  structured: true,
+};
+
+/** Networks of addresses. */
+export const networks: Kind<readonly string[]> = {
+  ...kind('list', 'a list of networks such as 10.0.0.0/8', (value) => {
+    const reading = texts.read(value);
+    return reading.kind === 'value' && areNetworks(reading.value) ? reading.value : undefined;
+  }),
+  structured: true,
+};
+
+function areNetworks(list: readonly string[]): boolean {
+  try {
+    for (const network of list) void new Networks([network]);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** A value of the kind, or null for none. */
+export function optional<Value>(inner: Kind<Value>): Kind<Value | null> {
+  const read = (value: unknown): Reading<Value | null> =>
+    value === null || value === 'null' ? good(null) : inner.read(value);
+  return { ...inner, name: `${inner.name} or null`, read };
+}
+
+/** A number, or `auto` for the one that suits the machine. */
+export function numberOrAuto(number: Kind<number>): Kind<number | 'auto'> {
+  const read = (value: unknown): Reading<number | 'auto'> => {
+    if (value === 'auto') return good('auto');
+    const reading = number.read(value);
+    return reading.kind === 'wrong' ? { ...reading, must: `auto or ${reading.must}` } : reading;
+  };
+  return { ...number, name: `${number.name} | auto`, read };
+}

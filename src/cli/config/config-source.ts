@@ -1,0 +1,26 @@
+import type { ConfigPath } from './config-table.ts';
+
+/** A configuration that cannot be used: one sentence that names where and which key. */
+export class ConfigError extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = 'ConfigError';
+  }
+}
+
+/** A value as a source gives it, before it is read. */
+export interface Given {
+  readonly value: unknown;
+  /** Where it stands, for the sentence of a refusal: `arrowgate.yaml:3: cache.bytes`, `--port`, `ARROWGATE_PORT`. */
+  readonly where: string;
+  /** The same of a place inside of the value; `where` and the place when absent. */
+  readonly inside?: (place: readonly (string | number)[]) => string;
+}
+
+/** What one source says. */
+export type Source = ReadonlyMap<ConfigPath, Given>;
+
+/** A place inside of a value as it is written: `[1].timeouts.idle`. */
+export function placeText(place: readonly (string | number)[]): string {
+  return place.map((step) => (typeof step === 'number' ? `[${step}]` : `.${step}`)).join('');
+}

@@ -1,0 +1,331 @@
+import { databases } from './config-databases.ts';
+import { defaultBudget } from '../../protocol/budget.ts';
+import { backends, embeddedAlone } from './config-backends.ts';
+import {
+  catalogName,
+  choice,
+  duration,
+  httpUrl,
+  networks,
+  numberOrAuto,
+  optional,
+  pause,
+  redisUrl,
+  size,
+  sizeBetween,
+  text,
+  texts,
+  timeout,
+  whole,
+  type Kind,
+} from './config-kinds.ts';
+
+/** One key of the configuration: everything that is known of it, once. */
+export interface Setting<Value> {
+  readonly kind: Kind<Value>;
+  readonly default: Value;
+  /** The default as it is written. */
+  readonly shown: string;
+  readonly about: string;
+  /** Name of the flag, without its dashes. */
+  readonly flag?: string;
+  /** A shorter name of the variable, beside `ARROWGATE_<PATH>`. */
+  readonly variable?: string;
+  /** True when the value must not be shown, nor stand in the file. */
+  readonly secret?: boolean;
+  /** True when the value may hold a password, and so is never repeated. */
+  readonly hidden?: boolean;
+}
+
+type Extras = Pick<Setting<unknown>, 'flag' | 'variable' | 'secret' | 'hidden'>;
+
+function setting<Value>(
+  kind: Kind<Value>,
+  initial: NoInfer<Value>,
+  shown: string,
+  about: string,
+  extras: Extras = {},
+): Setting<Value> {
+  return { kind, default: initial, shown, about, ...extras };
+}
+
+const MIB = 1024 * 1024;
+const redacted = [
+  '*token*',
+  '*secret*',
+  '*passw*',
+  '*key*',
+  '*authorization*',
+  '*credential*',
+  '*cookie*',
+];
+
+/** All keys, by their path in the file (contract section 2). */
+export const settings = {
+  'listen.host': setting(text, '127.0.0.1', '127.0.0.1', 'address to listen on', {
+    flag: 'host',
+    variable: 'ARROWGATE_HOST',
+  }),
+  'listen.port': setting(
+    whole(0, 65_535),
+    2333,
+    '2333',
+    'port to listen on; 0 takes any free one',
+    {
+      flag: 'port',
+      variable: 'ARROWGATE_PORT',
+    },
+  ),
+  'listen.tls.cert': setting(
+    optional(text),
+    null,
+    'null',
+    'file of the certificate, with those between it and its authority; plain HTTP without',
+  ),
+  'listen.tls.key': setting(optional(text), null, 'null', 'file of the key of the certificate'),
+  'listen.tls.client_ca': setting(
+    optional(text),
+    null,
+    'null',
+    'file of the authorities whose certificates prove a client',
+  ),
+  'listen.tls.client_subject': setting(
+    choice('cn', 'san_uri'),
+    'cn',
+    'cn',
+    'what of a certificate of a client names its subject',
+  ),
+  'listen.admin.host': setting(
+    text,
+    '127.0.0.1',
+    '127.0.0.1',
+    'address of the listener for metrics and health',
+  ),
+  'listen.admin.port': setting(
+    optional(whole(0, 65_535)),
+    null,
+    'null',
+    'port of a listener for metrics and health alone, without keys; none without',
+  ),
+  processes: setting(whole(1, 64), 1, '1', 'processes that serve together behind the port', {
+    flag: 'processes',
+  }),
+  data: setting(text, './data', './data', 'folder of everything that is stored', { flag: 'data' }),
+  policies: setting(text, './policies', './policies', 'folder of the policy files', {
+    flag: 'policies',
+  }),
+  admin_key: setting<string | null>(text, null, 'none', 'an administrator key for this process', {
+    flag: 'admin-key',
+    secret: true,
+  }),
+  'coordination.redis': setting(
+    optional(redisUrl),
+    null,
+    'null',
+    'the shared store; the embedded one without',
+    { flag: 'redis', variable: 'ARROWGATE_REDIS_URL', hidden: true },
+  ),
+  'coordination.catalog': setting(
+    catalogName,
+    'default',
+    'default',
+    'name of the catalog in the shared store',
+  ),
+  trusted_proxies: setting(networks, [], '[]', 'networks whose X-Forwarded-* are believed'),
+  'locations.managed': setting(optional(text), null, '<data>/lance', 'where Lance clients write'),
+  'locations.permissions': setting(
+    choice('umask', 'owner', 'group', 'all'),
+    'umask',
+    'umask',
+    'who may use folders that the gateway makes where Lance clients write: as the umask at its start says, its owner, its group, or all users',
+  ),
+  'locations.allowed': setting(texts, [], '[]', 'where tables may be registered'),
+  backends: setting(
+    backends,
+    embeddedAlone,
+    'one embedded backend for everything',
+    'where each namespace is served; the first match wins',
+  ),
+  databases: setting(
+    databases,
+    {},
+    '{}',
+    'namespaces that the header x-lancedb-database makes the root of a request, by its values',
+  ),
+  'audit.durable': setting(
+    choice('mutations', 'all'),
+    'mutations',
+    'mutations',
+    'whose records are on disk before the answer',
+  ),
+  'audit.rotate_bytes': setting(size, 64 * MIB, '64MiB', 'size at which an audit file is closed'),
+  'audit.retain': setting(duration, 400 * 86_400_000, '400d', 'how long audit files are kept'),
+  'audit.signing_key': setting(
+    optional(text),
+    null,
+    '<data>/private',
+    'Ed25519 key in PEM that signs checkpoints; one is made without',
+  ),
+  'audit.anchor_file': setting(
+    optional(text),
+    null,
+    'null',
+    'file to which every checkpoint is added, besides the store',
+  ),
+  'audit.redact': setting(
+    texts,
+    redacted,
+    JSON.stringify(redacted),
+    'context keys whose values are not recorded',
+  ),
+  'audit.statements': setting(
+    choice('text', 'digest', 'off'),
+    'text',
+    'text',
+    'how predicates and expressions of changes are recorded: as asked, as their SHA-256, or not at all',
+  ),
+  'cache.bytes': setting(
+    size,
+    256 * MIB,
+    '256MiB',
+    'memory for what is read often, of all processes together',
+  ),
+  'limits.json_body': setting(
+    sizeBetween([1024, '1KiB'], [1024 * MIB, '1GiB']),
+    8 * MIB,
+    '8MiB',
+    'largest JSON body',
+  ),
+  'limits.arrow_body': setting(optional(size), null, 'null', 'largest Arrow body; null for any'),
+  'limits.page': setting(
+    whole(1, 1_000_000),
+    1000,
+    '1000',
+    'most entries on one page of a listing',
+  ),
+  'limits.header': setting(
+    sizeBetween([1024, '1KiB'], [MIB, '1MiB']),
+    16 * 1024,
+    '16KiB',
+    'largest headers of a request',
+  ),
+  'limits.request_timeout': setting(
+    timeout,
+    300_000,
+    '300s',
+    'how long nothing may move on a connection',
+  ),
+  'limits.failed_identifications': setting(
+    optional(whole(1, 1_000_000)),
+    60,
+    '60',
+    'wrong credentials that an address may send in a minute, its network four times as many; null for any number',
+  ),
+  'limits.scans': setting(
+    optional(whole(1, 1_000_000)),
+    16,
+    '16',
+    'queries and counts that one subject may run at once in a process; null for any number',
+  ),
+  'budget.time': setting(
+    duration,
+    defaultBudget.time,
+    '60s',
+    'processor time of one request; see the guide on budgets',
+  ),
+  'budget.memory': setting(
+    sizeBetween([16 * MIB, '16MiB'], [1024 ** 4, '1TiB']),
+    defaultBudget.memory,
+    '512MiB',
+    'memory that one request may hold',
+  ),
+  'budget.result': setting(
+    optional(size),
+    defaultBudget.result,
+    'null',
+    'bytes of the answer to one request; null for any number',
+  ),
+  'budget.decompressed': setting(
+    size,
+    defaultBudget.decompressed,
+    '4GiB',
+    'bytes that the body of one request may have once decompressed',
+  ),
+  'budget.rows': setting(
+    optional(whole(1, Number.MAX_SAFE_INTEGER)),
+    defaultBudget.rows,
+    'null',
+    'rows that one request may add to a table; null for any number',
+  ),
+  'drop.retention': setting(
+    duration,
+    86_400_000,
+    '24h',
+    'how long a dropped table can be brought back',
+  ),
+  'idempotence.window': setting(
+    duration,
+    900_000,
+    '15m',
+    'how long a repeated request is recognised',
+  ),
+  workers: setting(
+    numberOrAuto(whole(0, 64)),
+    'auto',
+    'auto',
+    'threads for heavy work: auto for all processors but one',
+  ),
+  'log.level': setting(
+    choice('trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'),
+    'info',
+    'info',
+    'least severe log entries that are written',
+  ),
+  'log.format': setting(
+    choice('json', 'text'),
+    'json',
+    'json',
+    'form of the log: an object a line, or a sentence a line for readers',
+  ),
+  'shutdown.delay': setting(
+    pause,
+    0,
+    '0s',
+    'how long the listener stays open after SIGTERM, while /readyz answers 503',
+  ),
+  'shutdown.grace': setting(
+    pause,
+    30_000,
+    '30s',
+    'how long requests in flight may continue once the listener is closed',
+  ),
+  'telemetry.otlp_endpoint': setting(
+    optional(httpUrl),
+    null,
+    'null',
+    'collector that traces and copies of the audit records are sent to (OTLP over HTTP); none without',
+    { hidden: true },
+  ),
+};
+
+export type ConfigPath = keyof typeof settings;
+
+type ValueOf<Row> = Row extends Setting<infer Value> ? Value : never;
+
+/** The value of every key. */
+export type Config = { readonly [Path in ConfigPath]: ValueOf<(typeof settings)[Path]> };
+
+/** The paths of all keys, in the order of the table. */
+export const configPaths = Object.keys(settings) as readonly ConfigPath[];
+
+/** The row of a key, whatever its type. */
+export function settingOf(path: ConfigPath): Setting<unknown> {
+  return settings[path];
+}
+
+/** The variables a key can be set by, the documented name first. */
+export function variablesOf(path: ConfigPath): readonly string[] {
+  const { variable } = settingOf(path);
+  const full = `ARROWGATE_${path.replaceAll('.', '_').toUpperCase()}`;
+  return variable === undefined ? [full] : [variable, full];
+}

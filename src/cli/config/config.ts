@@ -1,0 +1,149 @@
+import {
+  credentialFault,
+  CONFIG_VARIABLE,
+  environmentSource,
+  textValue,
+  type Environment,
+} from './config-environment.ts';
+import { ConfigError, placeText, type Given, type Source } from './config-source.ts';
+import { fileSource, readConfigFile } from './config-file.ts';
+import type { Reading } from './config-kinds.ts';
+import { configPaths, settingOf, type Config, type ConfigPath } from './config-table.ts';
+
+/** The file that is read, if it exists, when none is named. */
+const DEFAULT_FILE = 'arrowgate.yaml';
+
+/** The flags of a command line, by the path of their key, and `--config`. */
+export interface Flags {
+  readonly config?: string;
+  readonly values: ReadonlyMap<ConfigPath, string>;
+  /** Whether requests are to be served, for which the credentials of backends must be there. */
+  readonly serving?: boolean;
+}
+
+/**
+ * The configuration: a flag wins over a variable, that over the file, and that
+ * over the default. Values that lose are checked too.
+ * @throws ConfigError with one sentence
+ */
+export function loadConfig(flags: Flags, environment: Environment): Config {
+  const sources = [
+    flagSource(flags),
+    environmentSource(environment),
+    namedFile(flags.config ?? environment[CONFIG_VARIABLE]),
+  ];
+  const config = configOf(sources);
+  if (flags.serving === true) checkCredentials(config, sources, environment);
+  return config;
+}
+
+/**
+ * The configuration of a text alone, as a file would have it; nothing else is read.
+ * @param name What stands for the file in sentences.
+ * @throws ConfigError with one sentence
+ */
+export function parseConfig(name: string, text: string): Config {
+  return configOf([fileSource(name, text)]);
+}
+
+function configOf(sources: readonly Source[]): Config {
+  const entries = configPaths.map((path) => [path, valueOf(path, sources)]);
+  // Each value was read by the kind of its own row.
+  const config = Object.fromEntries(entries) as Config;
+  checkTogether(config, (path) => givenFirst(path, sources)?.where ?? path);
+  return config;
+}
+
+/** A backend whose credential is missing would refuse everything later. @throws ConfigError */
+function checkCredentials(
+  { backends }: Config,
+  sources: readonly Source[],
+  environment: Environment,
+): void {
+  const given = givenFirst('backends', sources);
+  if (given === undefined) return;
+  for (const [at, backend] of backends.entries()) {
+    const fault = backend.type === 'http' ? credentialFault(backend, environment) : undefined;
+    if (fault === undefined) continue;
+    const place = [at, 'credential_env'];
+    const where = given.inside?.(place) ?? `${given.where}${placeText(place)}`;
+    throw new ConfigError(`${where}: ${fault}`);
+  }
+}
+
+function flagSource(flags: Flags): Source {
+  const entries = [...flags.values].map(([path, text]): [ConfigPath, Given] => {
+    const where = `--${settingOf(path).flag}`;
+    return [path, { value: textValue(path, text, where), where }];
+  });
+  return new Map(entries);
+}
+
+function namedFile(named: string | undefined): Source {
+  const path = named ?? DEFAULT_FILE;
+  const text = readConfigFile(path);
+  if (text !== undefined) return fileSource(path, text);
+  if (named === undefined) return new Map();
+  throw new ConfigError(`${path} does not exist`);
+}
+
+function valueOf(path: ConfigPath, sources: readonly Source[]): unknown {
+  const setting = settingOf(path);
+  const given = sources.map((source) => source.get(path)).filter((each) => each !== undefined);
+  const values = given.map((each) => checked(path, each));
+  return values.length === 0 ? setting.default : values[0];
+}
+
+/** What the source says that wins, if any says anything. */
+function givenFirst(path: ConfigPath, sources: readonly Source[]): Given | undefined {
+  return sources.map((source) => source.get(path)).find((each) => each !== undefined);
+}
+
+function checked(path: ConfigPath, given: Given): unknown {
+  const { kind, secret, hidden } = settingOf(path);
+  const reading = kind.read(given.value);
+  if (reading.kind === 'value') return reading.value;
+  if (reading.kind === 'unknown' || reading.at !== undefined) throw insideFault(given, reading);
+  const found =
+    secret === true || hidden === true ? 'wrong' : (JSON.stringify(given.value) ?? 'nothing');
+  throw new ConfigError(`${given.where} is ${found}, but must be ${reading.must}`);
+}
+
+type Inside = Extract<Reading<never>, { readonly kind: 'wrong' | 'unknown' }>;
+
+/** What is wrong inside of a value that has parts: the place and what is there. */
+function insideFault(given: Given, reading: Inside): ConfigError {
+  const place = reading.at ?? [];
+  const where = given.inside?.(place) ?? `${given.where}${placeText(place)}`;
+  if (reading.kind === 'unknown') {
+    return new ConfigError(`${where} is not a key of the configuration`);
+  }
+  const shown = JSON.stringify(reading.found) ?? 'nothing';
+  const found = reading.hidden === true ? 'wrong' : shown;
+  return new ConfigError(`${where} is ${found}, but must be ${reading.must}`);
+}
+
+/**
+ * Checks what no value shows alone.
+ * @param where Where a key was given, for the sentence.
+ * @throws ConfigError
+ */
+function checkTogether(config: Config, where: (path: ConfigPath) => string): void {
+  const { 'listen.tls.cert': cert, 'listen.tls.key': key, 'listen.tls.client_ca': ca } = config;
+  if ((cert === null) !== (key === null)) {
+    const [given, other] =
+      key === null
+        ? (['listen.tls.cert', 'listen.tls.key'] as const)
+        : (['listen.tls.key', 'listen.tls.cert'] as const);
+    throw new ConfigError(`${where(given)} must be given together with ${other}`);
+  }
+  if (ca !== null && cert === null) {
+    throw new ConfigError(
+      `${where('listen.tls.client_ca')} asks for clients over TLS, which needs listen.tls.cert`,
+    );
+  }
+  const admin = config['listen.admin.port'];
+  if (admin !== null && admin !== 0 && admin === config['listen.port']) {
+    throw new ConfigError(`${where('listen.admin.port')} is ${admin}, which is listen.port too`);
+  }
+}

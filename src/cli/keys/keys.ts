@@ -1,0 +1,219 @@
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
+import type { Command } from 'commander';
+import { readKeys, updateKeys } from '../../gateway/identity/key-file.ts';
+import { readKeyUses, type LastUses } from '../../gateway/identity/key-use.ts';
+import {
+  keyState,
+  makeKey,
+  revoked,
+  rotated,
+  type MadeKey,
+  type StoredKey,
+} from '../../gateway/identity/keys.ts';
+import { configOf, withConfig } from '../config/command-config.ts';
+import type { Config, ConfigPath } from '../config/config-table.ts';
+import {
+  dataFolderOf,
+  makeDataFolder,
+  openedForReading,
+  type DataFolder,
+} from '../service/data-folder.ts';
+import { durationOf, principalName, scopeOf } from '../config/key-details.ts';
+import { columns, type Run } from '../output/output.ts';
+import { recorded, type CommandAct } from '../service/recorded-act.ts';
+import { UsageError } from '../output/service-error.ts';
+
+interface JsonFlag {
+  readonly json?: boolean;
+}
+
+interface CreateFlags extends JsonFlag {
+  readonly subject: string;
+  readonly role: readonly string[];
+  readonly scope: readonly string[];
+  readonly expires?: string;
+}
+
+interface RotateFlags extends JsonFlag {
+  readonly overlap: string;
+}
+
+const collect = (value: string, before: readonly string[]): readonly string[] => [...before, value];
+
+/** `arrowgate keys create|list|revoke|rotate`. */
+export function addKeys(program: Command, run: Run): void {
+  const keys = program.command('keys').description('API keys; works beside a running gateway');
+  addCreate(keys, run);
+  addList(keys, run);
+  addRevoke(keys, run);
+  addRotate(keys, run);
+}
+
+function subcommand(
+  keys: Command,
+  name: string,
+  about: string,
+  paths: readonly ConfigPath[] = ['data'],
+): Command {
+  return withConfig(keys.command(name), paths).description(about).option('--json', 'print JSON');
+}
+
+function addCreate(keys: Command, run: Run): void {
+  subcommand(keys, 'create', 'make a key and print it once', ['data', 'policies'])
+    .requiredOption('--subject <name>', 'whom the key stands for')
+    .option('--role <role>', 'a role of this key alone; may be repeated', collect, [])
+    .option('--scope <action:pattern>', 'narrows the key; may be repeated', collect, [])
+    .option('--expires <duration>', 'how long it is valid, such as 90d; for ever without')
+    .action(async (flags: CreateFlags, command: Command) => {
+      const made = madeFrom(flags, new Date());
+      const folder = await folderOf(command);
+      await recorded(configOf(command), createAct(made.stored), async () => {
+        await updateKeys(folder.keys, (stored) => [...stored, made.stored]);
+        return { result: undefined };
+      });
+      printMade(made, flags, run);
+      await warnOfRoles(made, configOf(command), run);
+    });
+}
+
+/** Says which roles of a key no line of the policy names. A key may be made before its policy. */
+async function warnOfRoles({ stored }: MadeKey, config: Config, { output }: Run): Promise<void> {
+  const folder = resolve(config.policies);
+  if (stored.roles.length === 0 || !existsSync(folder)) return;
+  const { unknownRoles } = await import('../service/key-roles.ts');
+  for (const warning of await unknownRoles(stored, folder)) output.note(`warning: ${warning}`);
+}
+
+/** What the log says of a key that is made. */
+function createAct({ id, subject, roles, scopes, expires }: StoredKey): CommandAct {
+  const details = {
+    id,
+    subject,
+    roles: roles.join(' '),
+    scopes: (scopes ?? []).map(({ action, pattern }) => `${action}:${pattern}`).join(' '),
+    expires: expires ?? 'never',
+  };
+  return { operation: 'KeysCreate', details };
+}
+
+function madeFrom(flags: CreateFlags, now: Date): MadeKey {
+  const scopes = flags.scope.map(scopeOf);
+  const life = flags.expires === undefined ? null : durationOf('--expires', flags.expires);
+  const details = {
+    subject: principalName('user', flags.subject),
+    roles: flags.role.map((role) => principalName('role', role)),
+    ...(scopes.length === 0 ? {} : { scopes }),
+    expires: life === null ? null : new Date(now.getTime() + life),
+  };
+  return makeKey(details, now);
+}
+
+function addList(keys: Command, run: Run): void {
+  subcommand(keys, 'list', 'all keys, without their secrets').action(
+    async (flags: JsonFlag, command: Command) => {
+      const now = new Date();
+      const folder = await openedForReading(configOf(command));
+      const stored = await readKeys(folder.keys);
+      const uses = await readKeyUses(folder.keyUses);
+      if (flags.json === true)
+        run.output.line(JSON.stringify(stored.map((key) => shown(key, uses, now))));
+      else run.output.line(columns([heading, ...stored.map((key) => cells(key, uses, now))]));
+    },
+  );
+}
+
+function addRevoke(keys: Command, run: Run): void {
+  subcommand(keys, 'revoke', 'end a key at once')
+    .argument('<id>', 'id of the key')
+    .action(async (id: string, flags: JsonFlag, command: Command) => {
+      const now = new Date();
+      const folder = await presentFolderOf(command);
+      const act: CommandAct = { operation: 'KeysRevoke', details: { id } };
+      await recorded(configOf(command), act, async () => {
+        await changeKey(folder, id, now, (key) => [revoked(key, now)]);
+        return { result: undefined };
+      });
+      run.output.line(flags.json === true ? JSON.stringify({ revoked: id }) : `revoked ${id}`);
+    });
+}
+
+function addRotate(keys: Command, run: Run): void {
+  subcommand(keys, 'rotate', 'make a successor and give the old key an end')
+    .argument('<id>', 'id of the old key')
+    .option('--overlap <duration>', 'how long both are valid', '24h')
+    .action(async (id: string, flags: RotateFlags, command: Command) => {
+      const now = new Date();
+      const overlap = durationOf('--overlap', flags.overlap);
+      const folder = await presentFolderOf(command);
+      const details = { id, overlap: flags.overlap };
+      const made: MadeKey[] = [];
+      await recorded(configOf(command), { operation: 'KeysRotate', details }, async () => {
+        await changeKey(folder, id, now, (key) => {
+          const pair = rotated(key, overlap, now);
+          made.splice(0, made.length, pair.made);
+          return [pair.old, pair.made.stored];
+        });
+        return { result: undefined, details: { successor: made[0]?.stored.id ?? '' } };
+      });
+      for (const key of made) printMade(key, flags, run);
+    });
+}
+
+/** Replaces one key that may still be used. @throws UsageError when there is none of that id */
+async function changeKey(
+  folder: DataFolder,
+  id: string,
+  now: Date,
+  change: (key: StoredKey) => readonly StoredKey[],
+): Promise<void> {
+  await updateKeys(folder.keys, (keys) => {
+    const found = keys.find((key) => key.id === id);
+    if (found === undefined) throw new UsageError(`there is no key ${id}`);
+    const state = keyState(found, now);
+    if (state !== 'active') throw new UsageError(`the key ${id} is ${state} already`);
+    return keys.flatMap((key) => (key === found ? change(key) : [key]));
+  });
+}
+
+/** The data folder of a change of keys that are there. @throws UsageError when there is no such folder */
+async function presentFolderOf(command: Command): Promise<DataFolder> {
+  await openedForReading(configOf(command));
+  return folderOf(command);
+}
+
+/** The data folder, which is made where it is missing: a key may be made before the first start. */
+async function folderOf(command: Command): Promise<DataFolder> {
+  const folder = dataFolderOf(configOf(command));
+  await makeDataFolder(folder);
+  return folder;
+}
+
+function printMade(made: MadeKey, flags: JsonFlag, run: Run): void {
+  const { id, subject, expires } = made.stored;
+  run.output.line(
+    flags.json === true ? JSON.stringify({ id, subject, expires, key: made.text }) : made.text,
+  );
+}
+
+/** What may be shown of a key: everything but its hash. */
+function shown(key: StoredKey, uses: LastUses, now: Date): object {
+  const { hash: _hash, ...rest } = key;
+  return { ...rest, last_used: uses.get(key.id) ?? null, state: keyState(key, now) };
+}
+
+const heading = ['ID', 'SUBJECT', 'ROLES', 'SCOPES', 'CREATED', 'EXPIRES', 'LAST USED', 'STATE'];
+
+function cells(key: StoredKey, uses: LastUses, now: Date): readonly string[] {
+  const scopes = (key.scopes ?? []).map((scope) => `${scope.action}:${scope.pattern}`);
+  return [
+    key.id,
+    key.subject,
+    key.roles.join(' ') || '-',
+    scopes.join(' ') || '-',
+    key.created,
+    key.expires ?? 'never',
+    uses.get(key.id) ?? 'never',
+    keyState(key, now),
+  ];
+}

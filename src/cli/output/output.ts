@@ -1,0 +1,61 @@
+/** A watcher is told at most so often, in milliseconds. */
+const PAUSE_MILLIS = 500;
+
+/** What long work is given to tell what it is doing: nothing where nobody watches. */
+export function progressOf(output: Output): { progress?: (doing: string) => void } {
+  if (!output.watched) return {};
+  let last = 0;
+  return {
+    progress: (doing) => {
+      const now = Date.now();
+      if (now - last < PAUSE_MILLIS) return;
+      last = now;
+      output.note(doing);
+    },
+  };
+}
+
+/** Where a command writes; a terminal is told more. */
+export interface Output {
+  /** A line of the answer, on standard output. */
+  line(text: string): void;
+  /** Bytes of a long answer, on standard output; resolves when they are taken, with whether anybody still reads. */
+  bytes(piece: Uint8Array): Promise<boolean>;
+  /** A line for whoever watches, on standard error. */
+  note(text: string): void;
+  /** Whether standard error is a terminal. */
+  readonly watched: boolean;
+}
+
+/** The streams of this process. */
+export const processOutput: Output = {
+  line: (text) => void process.stdout.write(`${text}\n`),
+  bytes: (piece) =>
+    new Promise((resolve) => {
+      process.stdout.write(piece, (error) => resolve(error === null || error === undefined));
+    }),
+  note: (text) => void process.stderr.write(`${text}\n`),
+  watched: process.stderr.isTTY,
+};
+
+/** Rows as columns of equal width, two spaces apart. */
+export function columns(rows: readonly (readonly string[])[]): string {
+  const widths = (rows[0] ?? []).map((_, column) =>
+    rows.reduce((most, row) => Math.max(most, (row[column] ?? '').length), 0),
+  );
+  return rows
+    .map((row) =>
+      row
+        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n');
+}
+
+/** One run of the command line: where it writes, and how it will exit. */
+export interface Run {
+  output: Output;
+  /** 0 for yes, 1 for a finding, 2 for a usage error. */
+  code: 0 | 1 | 2;
+}

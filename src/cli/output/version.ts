@@ -1,0 +1,8 @@
+import { readFileSync } from 'node:fs';
+
+/** The version of the program, as its package says. */
+export function programVersion(): string {
+  const text = readFileSync(new URL('../../../package.json', import.meta.url), 'utf8');
+  const { version } = JSON.parse(text) as { readonly version: string };
+  return version;
+}

@@ -1,0 +1,251 @@
+import { resolve } from 'node:path';
+import type { Command } from 'commander';
+import { keyState, type StoredKey } from '../../gateway/identity/keys.ts';
+import { principalOf } from '../../gateway/identity/key-ring.ts';
+import { explain, type Explanation } from '../../policy/explain.ts';
+import { loadPolicyLines, type FolderPolicy } from '../../policy/load.ts';
+import { roleSources, type RoleSource } from '../../policy/role-sources.ts';
+import type { ObjectPath } from '../../protocol/identifier.ts';
+import type { Action } from '../../protocol/operations/operation.ts';
+import type { Principal, Scope } from '../../protocol/principal.ts';
+import { configOf, withConfig } from '../config/command-config.ts';
+import type { Config } from '../config/config-table.ts';
+import { principalName } from '../config/key-details.ts';
+import { activeKeys, knownKeys, type KnownKeys } from '../service/known-keys.ts';
+import { actionOf, objectOf } from './policy-who.ts';
+import { supposedOf, supposing, type SupposedFlags } from './policy-supposed.ts';
+import type { Run } from '../output/output.ts';
+import { UsageError } from '../output/service-error.ts';
+import type { DecidedRequest } from '../../audit/search/decided-request.ts';
+import { readRequests } from '../../audit/search/request-reader.ts';
+import { explainRecorded, type RecordedExplanation } from '../../gateway/replay/explanation.ts';
+import { PoliciesBefore } from '../../gateway/replay/policy-before.ts';
+import { openedForReading } from '../service/data-folder.ts';
+
+interface ExplainFlags extends SupposedFlags {
+  readonly json?: boolean;
+  readonly action?: string;
+  readonly object?: string;
+  readonly subject?: string;
+  readonly key?: string;
+  readonly decisionId?: string;
+  readonly group: readonly string[];
+  readonly role: readonly string[];
+}
+
+/** A credential that a request may come with. */
+interface Asking {
+  readonly principal: Principal;
+  /** What the credential is called, and what stands for its roles and groups. */
+  readonly credential: string;
+  /** Why it proves nothing any more. */
+  readonly ended?: string;
+}
+
+/** What the policy says of a request with one credential. */
+interface CredentialAnswer extends Explanation {
+  readonly credential: string;
+  readonly subject: string;
+  readonly roles: readonly RoleSource[];
+  readonly scopes: readonly Scope[] | null;
+}
+
+const collect = (value: string, before: readonly string[]): readonly string[] => [...before, value];
+
+/** `arrowgate policy explain`. */
+export function addExplain(policy: Command, run: Run): void {
+  const explained = withConfig(policy.command('explain'), ['policies', 'data'])
+    .description('say who may do what, by which line, and where each role comes from')
+    .option('--json', 'print JSON')
+    .option('--action <action>', 'an operation or an access group')
+    .option('--object <path>', 'a canonical path, such as /prod/sales')
+    .option('--subject <name>', 'who asks, with any of the keys of the subject')
+    .option('--key <id>', 'instead of --subject: who asks with this key')
+    .option(
+      '--decision-id <id>',
+      'instead: an old decision of the audit log, by the policy of then',
+    );
+  supposing(explained)
+    .option(
+      '--group <group>',
+      'a group of a token; keys do not count then; may be repeated',
+      collect,
+      [],
+    )
+    .option('--role <role>', 'a role of a key that need not exist; may be repeated', collect, [])
+    .action(async (flags: ExplainFlags, command: Command) => {
+      if (flags.decisionId !== undefined) await explainOld(flags.decisionId, flags, command, run);
+      else await explainNow(flags, command, run);
+    });
+}
+
+async function explainOld(
+  id: string,
+  flags: ExplainFlags,
+  command: Command,
+  run: Run,
+): Promise<void> {
+  const explained = await decisionOf(configOf(command), id);
+  run.code = explained.decision === 'allow' ? 0 : 1;
+  run.output.line(flags.json === true ? JSON.stringify(explained) : decisionText(explained));
+}
+
+async function explainNow(flags: ExplainFlags, command: Command, run: Run): Promise<void> {
+  const config = configOf(command);
+  const [action, object] = questionOf(flags);
+  const loaded = await loadPolicyLines(resolve(config.policies));
+  const keys = await knownKeys(config);
+  const answers = askingOf(flags, keys, loaded, config).map((asking) =>
+    answerOf(loaded, asking, action, object, flags),
+  );
+  const best = answers.find(({ verdict }) => verdict.allowed) ?? answers[0]!;
+  run.code = best.verdict.allowed ? 0 : 1;
+  const unseen = isDescribed(flags) ? undefined : keys.unseen;
+  if (unseen !== undefined) run.output.note(`note: ${unseen}`);
+  const { verdict, nearest } = best;
+  const json = { verdict, nearest, credentials: answers, keys_not_seen: unseen ?? null };
+  run.output.line(flags.json === true ? JSON.stringify(json) : told(best, answers));
+}
+
+function questionOf({ subject, key, action, object }: ExplainFlags): [Action, ObjectPath] {
+  if ((subject ?? key) === undefined || action === undefined || object === undefined) {
+    throw new UsageError('give --subject or --key, --action and --object, or --decision-id');
+  }
+  return [actionOf(action), objectOf(object)];
+}
+
+/** Whether the flags describe a credential that need not exist. */
+function isDescribed({ group, role }: ExplainFlags): boolean {
+  return group.length + role.length > 0;
+}
+
+/** The credentials that a request of the subject may come with: keys first. */
+function askingOf(
+  flags: ExplainFlags,
+  keys: KnownKeys,
+  { snapshot }: FolderPolicy,
+  config: Config,
+): readonly Asking[] {
+  const subject = flags.subject === undefined ? undefined : principalName('user', flags.subject);
+  if (flags.key !== undefined) return [withKey(namedKey(flags, flags.key, subject, keys))];
+  if (subject === undefined) throw new UsageError('give --subject or --key');
+  if (isDescribed(flags)) return [describedBy(flags, subject)];
+  const own = activeKeys(keys.all ?? [], new Date()).filter((key) => key.subject === subject);
+  const others = snapshot.issuers.length > 0 || config['listen.tls.client_ca'] !== null;
+  const without = own.length === 0 || others ? [describedBy(flags, subject)] : [];
+  return [...own.map(withKey), ...without];
+}
+
+function namedKey(
+  flags: ExplainFlags,
+  id: string,
+  subject: string | undefined,
+  { all, unseen }: KnownKeys,
+): StoredKey {
+  if (isDescribed(flags))
+    throw new UsageError('--key has roles of its own: give no --role, no --group');
+  if (all === undefined) throw new UsageError(unseen ?? 'the keys were not seen');
+  const key = all.find((one) => one.id === id);
+  if (key === undefined) throw new UsageError(`there is no key ${id}`);
+  if (subject === undefined || subject === key.subject) return key;
+  throw new UsageError(`the key ${id} is one of ${key.subject}, not of ${subject}`);
+}
+
+function withKey(key: StoredKey): Asking {
+  const state = keyState(key, new Date());
+  const ended = state === 'active' ? {} : { ended: `the key ${key.id} is ${state}` };
+  return { principal: principalOf(key), credential: `key ${key.id}`, ...ended };
+}
+
+function describedBy({ group, role }: ExplainFlags, subject: string): Asking {
+  const principal: Principal = {
+    subject,
+    groups: group.map((name) => principalName('group', name)),
+    roles: role.map((name) => principalName('role', name)),
+    credential: { kind: 'key', id: 'explained' },
+  };
+  return { principal, credential: 'no stored key' };
+}
+
+function answerOf(
+  loaded: FolderPolicy,
+  { principal, credential, ended }: Asking,
+  action: Action,
+  object: ObjectPath,
+  flags: SupposedFlags,
+): CredentialAnswer {
+  const supposed = supposedOf(action, flags);
+  const from = credential.startsWith('key ')
+    ? { roles: credential, groups: credential }
+    : { roles: '--role', groups: '--group' };
+  const asked = explain(loaded, principal, action, object, supposed);
+  const { verdict, nearest } =
+    ended === undefined
+      ? asked
+      : { verdict: { allowed: false, rule: null, reason: ended }, nearest: null };
+  const roles = roleSources(principal, loaded.roles, from);
+  const { subject, scopes = null } = principal;
+  return { credential, subject, roles, scopes, verdict, nearest };
+}
+
+function told(best: CredentialAnswer, answers: readonly CredentialAnswer[]): string {
+  const { verdict, nearest } = best;
+  return [
+    `${word(verdict)}: ${verdict.reason}${placeOf(verdict)}`,
+    ...(nearest === null ? [] : [`nearest: ${nearest.rule}: ${nearest.text}`]),
+    ...answers.flatMap(credentialLines),
+  ].join('\n');
+}
+
+/** Nothing where a subject is asked about that has neither keys nor roles. */
+function credentialLines(answer: CredentialAnswer): readonly string[] {
+  const { credential, subject, roles, scopes, verdict } = answer;
+  const isPlain = roles.length === 0 && scopes === null && !credential.startsWith('key ');
+  if (isPlain) return [];
+  const scoped = (scopes ?? []).map(({ action, pattern }) => `${action}:${pattern}`);
+  return [
+    `with ${credential} of ${subject}: ${word(verdict)}${placeOf(verdict)}`,
+    ...roles.map(({ name, from }) => `  ${name} from ${from.join(', ')}`),
+    ...(scopes === null ? [] : [`  within the scopes ${scoped.join(', ')}`]),
+  ];
+}
+
+function word({ allowed }: Explanation['verdict']): string {
+  return allowed ? 'allow' : 'deny';
+}
+
+function placeOf({ rule }: Explanation['verdict']): string {
+  return rule === null ? '' : ` (${rule})`;
+}
+
+/** What the log and the kept policy say of an old decision. @throws UsageError when the log does not have it */
+async function decisionOf(config: Config, id: string): Promise<RecordedExplanation> {
+  const { audit } = await openedForReading(config);
+  const policies = new PoliciesBefore(audit);
+  const request = await find(audit, id);
+  if (request === undefined) throw new UsageError(`the audit log has no decision ${id}`);
+  return explainRecorded(request, (digest) => policies.of(digest));
+}
+
+async function find(audit: string, id: string): Promise<DecidedRequest | undefined> {
+  for await (const requests of readRequests(audit)) {
+    const found = requests.find(({ decisionId }) => decisionId === id);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+/** A decision as it is told, line by line. */
+function decisionText(explained: RecordedExplanation): string {
+  const { time, subject, operation, object, decision, rule, line, policy_digest } = explained;
+  const by = rule === null ? '' : ` (${rule})`;
+  return [
+    `${time}: ${decision}${by}: ${subject ?? 'nobody known'} asked for ${operation ?? 'no operation'} on ${object ?? 'no object'}`,
+    ...(line === null ? [] : [`${rule}: ${line}`]),
+    `under the policy ${policy_digest ?? 'that is not known'}`,
+    ...(explained.why === null ? [] : [explained.why]),
+    ...(explained.nearest === null
+      ? []
+      : [`nearest: ${explained.nearest.rule}: ${explained.nearest.text}`]),
+  ].join('\n');
+}

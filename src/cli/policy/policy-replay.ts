@@ -1,0 +1,91 @@
+import { resolve } from 'node:path';
+import type { Command } from 'commander';
+import { readRequests } from '../../audit/search/request-reader.ts';
+import { PoliciesBefore } from '../../gateway/replay/policy-before.ts';
+import { Replay } from '../../gateway/replay/replay.ts';
+import type { ChangedRequests, ReplayReport } from '../../gateway/replay/replay-report.ts';
+import { loadPolicyLines } from '../../policy/load.ts';
+import { configOf, withConfig } from '../config/command-config.ts';
+import { openedForReading } from '../service/data-folder.ts';
+import { columns, progressOf, type Run } from '../output/output.ts';
+import { periodOf, withPeriod, type PeriodFlags } from '../config/key-details.ts';
+
+interface ReplayFlags extends PeriodFlags {
+  readonly json?: boolean;
+}
+
+/** `arrowgate policy replay`. */
+export function addReplay(policy: Command, run: Run): void {
+  withPeriod(withConfig(policy.command('replay'), ['policies', 'data']))
+    .description('decide the requests of the audit log by a proposed policy')
+    .option('--json', 'print JSON')
+    .action(async (flags: ReplayFlags, command: Command) => {
+      const report = await replay(flags, command, run);
+      run.code = report.changed.length === 0 ? 0 : 1;
+      run.output.line(flags.json === true ? jsonOf(report) : textOf(report));
+    });
+}
+
+async function replay(
+  flags: ReplayFlags,
+  command: Command,
+  { output }: Run,
+): Promise<ReplayReport> {
+  const period = periodOf(flags);
+  const config = configOf(command);
+  const { audit } = await openedForReading(config);
+  const policies = new PoliciesBefore(audit);
+  const proposed = await loadPolicyLines(resolve(config.policies));
+  const replayed = new Replay({ proposed, before: (digest) => policies.of(digest) });
+  const { progress } = progressOf(output);
+  for await (const requests of readRequests(audit, period)) {
+    await replayed.add(requests);
+    progress?.(`${replayed.report.requests} requests`);
+  }
+  return replayed.report;
+}
+
+function jsonOf(report: ReplayReport): string {
+  const { requests, same, changed, skipped } = report;
+  const [lost, gained] = [report.count('lose'), report.count('gain')];
+  return JSON.stringify({ requests, same, lost, gained, changed, skipped });
+}
+
+const heading = ['', 'SUBJECT', 'ACTION', 'OBJECT', 'REQUESTS', 'LAST', 'THEN', 'NOW'];
+
+function textOf(report: ReplayReport): string {
+  const { requests, same, changed, skipped } = report;
+  const table = changed.length === 0 ? [] : [columns([heading, ...changed.map(rowOf)])];
+  const partly = changed.some((one) => one.partly)
+    ? ['(*) as far as the route shows: the body was never read, and may ask for more']
+    : [];
+  const left = skipped.map(
+    ({ why, requests: count, example }) =>
+      `not decided again: ${count}, such as ${example}: ${why}`,
+  );
+  const counts = `${same} as before, ${report.count('lose')} lost, ${report.count('gain')} gained`;
+  return [...table, ...partly, ...left, `looked at ${requests} requests: ${counts}`].join('\n');
+}
+
+function rowOf({
+  kind,
+  subject,
+  action,
+  object,
+  requests,
+  last,
+  was,
+  now,
+  partly,
+}: ChangedRequests) {
+  return [
+    `${kind}s${partly ? ' (*)' : ''}`,
+    subject,
+    action,
+    object,
+    String(requests),
+    last,
+    was.rule ?? 'no line',
+    now.rule ?? 'no line',
+  ];
+}

@@ -1,0 +1,128 @@
+import { resolve } from 'node:path';
+import type { Command } from 'commander';
+import { isOperationName } from '../../protocol/operations/operations.ts';
+import type { ObjectPath } from '../../protocol/identifier.ts';
+import type { Action } from '../../protocol/operations/operation.ts';
+import { loadPolicyLines, type LoadedPolicy } from '../../policy/load.ts';
+import { principalOf } from '../../gateway/identity/key-ring.ts';
+import { parseObject } from '../../policy/lines/pattern.ts';
+import { accessGroups } from '../../policy/lines/rights.ts';
+import { roleSources, type RoleSource } from '../../policy/role-sources.ts';
+import { configOf, withConfig } from '../config/command-config.ts';
+import { activeKeys, knownKeys } from '../service/known-keys.ts';
+import { columns, type Run } from '../output/output.ts';
+import { supposedOf, supposing, type SupposedFlags } from './policy-supposed.ts';
+import { UsageError } from '../output/service-error.ts';
+import type { Principal } from '../../protocol/principal.ts';
+import { noCircumstances, type Circumstances } from '../../policy/conditions/circumstances.ts';
+import { namesInLines } from '../../policy/strangers.ts';
+
+interface WhoFlags extends SupposedFlags {
+  readonly json?: boolean;
+  readonly action: string;
+  readonly object: string;
+}
+
+/** `arrowgate policy who`. */
+export function addWho(policy: Command, run: Run): void {
+  const who = withConfig(policy.command('who'), ['policies', 'data'])
+    .description('list the subjects and the keys that may do something')
+    .option('--json', 'print JSON')
+    .requiredOption('--action <action>', 'an operation or an access group')
+    .requiredOption('--object <path>', 'a canonical path, such as /prod/sales');
+  supposing(who).action(async (flags: WhoFlags, command: Command) => {
+    const config = configOf(command);
+    const [action, object] = [actionOf(flags.action), objectOf(flags.object)];
+    const loaded = await loadPolicyLines(resolve(config.policies));
+    const { all, unseen } = await knownKeys(config);
+    const keys = activeKeys(all ?? [], new Date()).map(principalOf);
+    const found = whoMay(loaded, action, object, supposedOf(action, flags), keys).map((one) => ({
+      subject: one.principal.subject,
+      rule: one.rule,
+      key: one.key,
+      roles: roleSources(one.principal, loaded.roles, {
+        roles: `key ${one.key}`,
+        groups: `key ${one.key}`,
+      }),
+    }));
+    run.code = found.length > 0 ? 0 : 1;
+    if (unseen !== undefined) run.output.note(`note: ${unseen}`);
+    if (flags.json === true) run.output.line(JSON.stringify(found));
+    else if (found.length === 0) run.output.line('nobody that the policy names, and no key');
+    else run.output.line(columns(found.map(cellsOf)));
+  });
+}
+
+interface Found {
+  readonly subject: string;
+  readonly rule: string | null;
+  readonly key: string | null;
+  readonly roles: readonly RoleSource[];
+}
+
+function cellsOf({ subject, rule, key, roles }: Found): readonly string[] {
+  const given = roles.map(({ name, from }) => `${name} from ${from.join(', ')}`);
+  return [subject, rule ?? '-', key === null ? '' : `key ${key}`, given.join('; ')];
+}
+
+/** The action that a flag names. @throws UsageError */
+export function actionOf(action: string): Action {
+  const group = accessGroups.find((name) => name === action);
+  if (group !== undefined) return group;
+  if (isOperationName(action)) return action;
+  throw new UsageError(`${JSON.stringify(action)} is neither an operation nor an access group`);
+}
+
+/** The object that a flag names. @throws UsageError */
+export function objectOf(object: string): ObjectPath {
+  const path = parseObject(object);
+  if (path !== undefined) return path;
+  throw new UsageError(`${JSON.stringify(object)} is not a canonical path such as /prod/sales`);
+}
+
+/** Somebody who may do what was asked about, and the line that allows it. */
+interface Permitted {
+  readonly principal: Principal;
+  /** The id of the key that it needs; null for a name of the policy, whatever proves it. */
+  readonly key: string | null;
+  readonly rule: string | null;
+}
+
+/**
+ * Every user, group and role that the policy names (and `*`) which may do this to the object,
+ * and every key that may, sorted by name.
+ * @param keys The principals of keys.
+ */
+export function whoMay(
+  policy: LoadedPolicy,
+  action: Action,
+  object: ObjectPath,
+  circumstances: Circumstances = noCircumstances,
+  keys: readonly Principal[] = [],
+): readonly Permitted[] {
+  const asking = [
+    ...[...namesInLines(policy)].map((subject) => ({ principal: named(subject), key: null })),
+    ...keys.map((principal) => ({ principal, key: keyId(principal) })),
+  ];
+  return asking.toSorted(byName).flatMap(({ principal, key }) => {
+    const verdict = policy.snapshot.decide(principal, action, object, circumstances);
+    return verdict.allowed ? [{ principal, key, rule: verdict.rule }] : [];
+  });
+}
+
+type Asking = Pick<Permitted, 'principal' | 'key'>;
+
+function byName(one: Asking, other: Asking): number {
+  const [left, right] = [one, other].map(
+    ({ principal, key }) => `${principal.subject}\n${key ?? ''}`,
+  );
+  return left! < right! ? -1 : 1;
+}
+
+function named(subject: string): Principal {
+  return { subject, groups: [], roles: [], credential: { kind: 'key', id: '' } };
+}
+
+function keyId({ credential }: Principal): string {
+  return credential.kind === 'key' ? credential.id : '';
+}

@@ -1,0 +1,226 @@
+import cluster from 'node:cluster';
+import type { Worker } from 'node:cluster';
+import type { Quota, QuotaAsk, QuotaReading } from '../../store/quota.ts';
+import { withGivenUmask } from '../config/file-modes.ts';
+import type { ChildProcess } from 'node:child_process';
+
+/** A connection of the system, as `cluster` hands it on. */
+interface Handle {
+  /** -1 once it is closed. */
+  readonly fd: number;
+  close(): void;
+}
+
+/** So many are looked through at once for those that are closed. */
+const SWEEP = 64;
+
+/**
+ * The connections that were handed on to a process and that it may not have
+ * taken yet. `cluster` keeps its own end of such a connection until the process
+ * says that it has it; when that dies before, nobody would ever close it, and
+ * its client would wait for ever.
+ */
+class HandedConnections {
+  #handles: Handle[] = [];
+
+  /** @param child The process; whatever is sent to it from now on is seen. */
+  constructor(child: ChildProcess) {
+    const send = child.send.bind(child);
+    child.send = (...sent: readonly unknown[]): boolean => {
+      this.#note(sent[1]);
+      return Reflect.apply(send, child, sent) === true;
+    };
+  }
+
+  /** Closes those that were not taken: their clients learn that they must come again. */
+  close(): void {
+    for (const handle of this.#handles) if (handle.fd !== -1) handle.close();
+    this.#handles = [];
+  }
+
+  #note(handle: unknown): void {
+    if (!isHandle(handle)) return;
+    this.#handles.push(handle);
+    if (this.#handles.length >= SWEEP) this.#handles = this.#handles.filter(({ fd }) => fd !== -1);
+  }
+}
+
+function isHandle(value: unknown): value is Handle {
+  return typeof value === 'object' && value !== null && 'fd' in value && 'close' in value;
+}
+
+/** How a process ended. */
+export interface End {
+  readonly code: number | null;
+  readonly signal: string | null;
+  /** How long it had served; null when it never did. */
+  readonly servedMillis: number | null;
+  /** Why there was none: the code of the system's error. */
+  readonly unborn?: string;
+}
+
+/** What a process tells the one that supervises it, once it serves: its address. */
+export interface Serving {
+  readonly serving: string;
+  /** That of its listener for metrics and health, where there is one. */
+  readonly admin?: string;
+}
+
+/** Where a process serves. */
+export interface Addresses {
+  readonly url: string;
+  readonly admin?: string;
+}
+
+/** One of the processes that serve together, from its start to its end. */
+export class ProcessLife {
+  /** Resolves with the addresses once it serves; never, when it ends before. */
+  readonly serving: Promise<Addresses>;
+  readonly end: Promise<End>;
+  /** Undefined where the system would not even begin one. */
+  readonly #worker: Worker | undefined;
+  #since: number | undefined;
+  #abandoned = false;
+
+  /**
+   * Starts this program again with its own arguments and some more. Where the system has no
+   * room for a process, it ends at once.
+   * @param quota What it counts with together with the others.
+   */
+  constructor(flags: readonly string[], quota: Quota) {
+    cluster.setupPrimary({ args: [...process.argv.slice(2), ...flags] });
+    const worker = forked();
+    if (worker instanceof Error) {
+      this.serving = new Promise(() => undefined);
+      this.end = Promise.resolve(unborn(worker));
+      return;
+    }
+    this.#worker = worker;
+    countFor(worker, quota);
+    this.serving = this.#servingOf(worker);
+    this.end = this.#endOf(worker);
+  }
+
+  get pid(): number | undefined {
+    return this.#worker?.process.pid;
+  }
+
+  /** Whether it was ended because it is of no use. */
+  get abandoned(): boolean {
+    return this.#abandoned;
+  }
+
+  abandon(): void {
+    this.#abandoned = true;
+    this.kill('SIGKILL');
+  }
+
+  /** Sends a signal; one that has ended takes none. */
+  kill(signal: NodeJS.Signals): void {
+    this.#worker?.process.kill(signal);
+  }
+
+  #servingOf(worker: Worker): Promise<Addresses> {
+    return new Promise((resolve) => {
+      worker.on('message', ({ serving, admin }: Partial<Serving>) => {
+        if (serving === undefined) return;
+        this.#since ??= performance.now();
+        resolve({ url: serving, ...(admin === undefined ? {} : { admin }) });
+      });
+    });
+  }
+
+  #endOf(worker: Worker): Promise<End> {
+    // One that could not be started has no channel either.
+    const handed = isBegun(worker) ? new HandedConnections(worker.process) : undefined;
+    return new Promise((resolve) => {
+      // What cannot be sent to one that has just died is an error, too: its end comes yet.
+      worker.on('error', (error) => {
+        if (!isBegun(worker)) resolve(unborn(error));
+      });
+      worker.once('exit', (code: number | null, signal: string | null) => {
+        handed?.close();
+        const servedMillis = this.#since === undefined ? null : performance.now() - this.#since;
+        resolve({ code, signal, servedMillis });
+      });
+    });
+  }
+}
+
+function forked(): Worker | Error {
+  try {
+    return withGivenUmask(() => cluster.fork());
+  } catch (error) {
+    return error instanceof Error ? error : new Error(String(error));
+  }
+}
+
+function isBegun(worker: Worker): boolean {
+  return worker.process.pid !== undefined;
+}
+
+function unborn(error: Error): End {
+  const code = 'code' in error ? String(error.code) : error.message;
+  return { code: null, signal: null, servedMillis: null, unborn: code };
+}
+
+/** How a process ended, for a sentence. */
+export function endText({ code, signal, unborn }: End): string {
+  if (unborn !== undefined) return `before it began (${unborn})`;
+  return signal === null ? `with code ${code}` : `by ${signal}`;
+}
+
+/** Counts for a process, with counters that all processes of the service share, and gives back what it holds when it ends. */
+function countFor(worker: Worker, quota: Quota): void {
+  const held = new Map<number, () => void>();
+  const take = async ({ id, asks }: Extract<QuotaRequest, { quota: 'take' }>): Promise<void> => {
+    const { granted, readings, ...answer } = await quota.take(asks);
+    if (worker.isDead()) return answer.release();
+    const holds = asks.some(({ concurrency }) => concurrency !== null);
+    if (granted && holds) held.set(id, () => answer.release());
+    const reply: QuotaReply = { quota: 'taken', id, granted, readings };
+    // One that is about to end takes no message; its exit gives back what it holds.
+    worker.send(reply, () => undefined);
+  };
+  const give = (id: number): void => {
+    held.get(id)?.();
+    held.delete(id);
+  };
+  worker.on('message', (message: unknown) => {
+    if (!isQuotaRequest(message)) return;
+    if (message.quota === 'take') void take(message);
+    else give(message.id);
+  });
+  worker.once('exit', () => {
+    for (const release of held.values()) release();
+    held.clear();
+  });
+}
+
+/** What a process asks of the one that supervises it. */
+export type QuotaRequest =
+  | { readonly quota: 'take'; readonly id: number; readonly asks: readonly QuotaAsk[] }
+  | { readonly quota: 'give'; readonly id: number };
+
+/** What it is answered. */
+export interface QuotaReply {
+  readonly quota: 'taken';
+  readonly id: number;
+  readonly granted: boolean;
+  readonly readings: readonly QuotaReading[];
+}
+
+function isQuotaRequest(message: unknown): message is QuotaRequest {
+  const kind = kindOf(message);
+  return kind === 'take' || kind === 'give';
+}
+
+export function isQuotaReply(message: unknown): message is QuotaReply {
+  return kindOf(message) === 'taken';
+}
+
+function kindOf(message: unknown): unknown {
+  return typeof message === 'object' && message !== null && 'quota' in message
+    ? message.quota
+    : undefined;
+}

@@ -1,0 +1,76 @@
+import cluster from 'node:cluster';
+import { StoreError } from '../../store/errors.ts';
+import { openQuota } from '../../store/open/open-quota.ts';
+import type { Quota, QuotaAnswer, QuotaAsk } from '../../store/quota.ts';
+import type { Config } from '../config/config-table.ts';
+import { isQuotaReply, type QuotaReply, type QuotaRequest } from './process-life.ts';
+
+/** Opens the counters of limits: in Redis, with the supervisor where several processes serve, else in this process. */
+export async function openCounters(config: Config): Promise<Quota> {
+  const redis = config['coordination.redis'];
+  if (redis === null && config.processes > 1 && cluster.isWorker) return new ProcessQuota();
+  return openQuota({ redis, catalog: config['coordination.catalog'] });
+}
+
+interface Waiting {
+  readonly resolve: (reply: QuotaReply) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/** Counters of the process that supervises this one. */
+class ProcessQuota implements Quota {
+  readonly #waiting = new Map<number, Waiting>();
+  #requests = 0;
+
+  constructor() {
+    process.on('message', this.#answered);
+    process.once('disconnect', this.#cut);
+  }
+
+  async take(asks: readonly QuotaAsk[]): Promise<QuotaAnswer> {
+    const id = this.#requests++;
+    const { granted, readings } = await new Promise<QuotaReply>((resolve, reject) => {
+      if (!process.connected) return reject(away());
+      this.#waiting.set(id, { resolve, reject });
+      tell({ quota: 'take', id, asks });
+    });
+    return { granted, readings, release: granted ? releaseOf(id, asks) : () => undefined };
+  }
+
+  fault(): string | undefined {
+    return process.connected ? undefined : 'the supervisor is gone, so limits are not counted';
+  }
+
+  async close(): Promise<void> {
+    process.off('message', this.#answered);
+    process.off('disconnect', this.#cut);
+    this.#cut();
+  }
+
+  readonly #answered = (message: unknown): void => {
+    if (!isQuotaReply(message)) return;
+    this.#waiting.get(message.id)?.resolve(message);
+    this.#waiting.delete(message.id);
+  };
+
+  readonly #cut = (): void => {
+    for (const { reject } of this.#waiting.values()) reject(away());
+    this.#waiting.clear();
+  };
+}
+
+function releaseOf(id: number, asks: readonly QuotaAsk[]): () => void {
+  let held = asks.some(({ concurrency }) => concurrency !== null);
+  return () => {
+    if (held) tell({ quota: 'give', id });
+    held = false;
+  };
+}
+
+function tell(request: QuotaRequest): void {
+  if (process.connected) process.send?.(request);
+}
+
+function away(): StoreError {
+  return new StoreError('unavailable', 'the supervisor does not answer');
+}

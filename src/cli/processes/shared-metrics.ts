@@ -1,0 +1,82 @@
+import cluster from 'node:cluster';
+import type { Metrics, MetricValues } from '../../gateway/telemetry/metrics.ts';
+
+/** How long a process may take to tell its metrics; one that is busy for longer is left out. */
+const PATIENCE_MILLIS = 2000;
+
+/** What the processes and their supervisor say to each other about metrics. */
+type Message =
+  | { readonly metrics: 'ask'; readonly asked: number }
+  | { readonly metrics: 'tell'; readonly round: number }
+  | { readonly metrics: 'told'; readonly round: number; readonly values: MetricValues }
+  | { readonly metrics: 'all'; readonly asked: number; readonly all: readonly MetricValues[] };
+
+/**
+ * In one of several processes: has its metrics told with those of the others,
+ * since nobody can choose which of them answers.
+ */
+export function joinMetrics(metrics: Metrics): void {
+  if (!cluster.isWorker) return;
+  const waiting = new Map<number, (all: readonly MetricValues[]) => void>();
+  let asks = 0;
+  process.on('message', (message: unknown) => {
+    if (!isMessage(message)) return;
+    if (message.metrics === 'tell') void tell(metrics, message.round);
+    if (message.metrics === 'all') waiting.get(message.asked)?.(message.all);
+  });
+  metrics.together(
+    () =>
+      new Promise((resolve) => {
+        const asked = (asks += 1);
+        const done = (all: readonly MetricValues[]): void => {
+          waiting.delete(asked);
+          clearTimeout(timer);
+          resolve(all);
+        };
+        // The supervisor answers sooner, unless it is gone.
+        const timer = setTimeout(() => {
+          done([]);
+        }, 2 * PATIENCE_MILLIS);
+        waiting.set(asked, done);
+        say({ metrics: 'ask', asked });
+      }),
+  );
+}
+
+/** In the supervisor: asks every process when one of them asks. */
+export function relayMetrics(): void {
+  const rounds = new Map<number, (values: MetricValues) => void>();
+  let last = 0;
+  cluster.on('message', (worker, message: unknown) => {
+    if (!isMessage(message)) return;
+    if (message.metrics === 'told') rounds.get(message.round)?.(message.values);
+    if (message.metrics !== 'ask') return;
+    const { asked } = message;
+    const round = (last += 1);
+    const others = Object.values(cluster.workers ?? {}).filter((each) => each?.isConnected());
+    const all: MetricValues[] = [];
+    const done = (): void => {
+      if (!rounds.delete(round)) return;
+      clearTimeout(timer);
+      if (worker.isConnected()) worker.send({ metrics: 'all', asked, all } satisfies Message);
+    };
+    const timer = setTimeout(done, PATIENCE_MILLIS);
+    rounds.set(round, (values) => {
+      all.push(values);
+      if (all.length === others.length) done();
+    });
+    for (const each of others) each?.send({ metrics: 'tell', round } satisfies Message);
+  });
+}
+
+async function tell(metrics: Metrics, round: number): Promise<void> {
+  say({ metrics: 'told', round, values: await metrics.values() });
+}
+
+function say(message: Message): void {
+  if (process.connected) process.send?.(message);
+}
+
+function isMessage(message: unknown): message is Message {
+  return typeof message === 'object' && message !== null && 'metrics' in message;
+}

@@ -1,7 +1,0 @@
-/** Why a service that ran has ended by itself: one sentence, exit code 2. */
-export class ServiceError extends Error {
-  constructor(message: string) {
-    super(message);
-    this.name = 'ServiceError';
-  }
-}

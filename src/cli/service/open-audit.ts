@@ -1,0 +1,190 @@
+import {
+  BackgroundSealing,
+  type BackgroundSealingOptions,
+} from '../../audit/segments/background-sealing.ts';
+import { openCollector, withCollector } from '../../audit/collector.ts';
+import { signSurvivors, type RecoveryOptions } from '../../audit/recovery-heads.ts';
+import { openAuditLog, type AuditLog } from '../../audit/writer.ts';
+import type { Engine } from '../../engine/engine.ts';
+import { Recorder } from '../../gateway/record.ts';
+import { redactor } from '../../gateway/decision/redact.ts';
+import { keptAt, openCheckpointPlaces, openSigningKey } from './audit-checkpoints.ts';
+import type { DataFolder } from './data-folder.ts';
+import type { Backends } from './open-backends.ts';
+import { programVersion } from '../output/version.ts';
+import type { Start } from './opened.ts';
+import { resolveAttempts, type Fate } from '../../audit/resolution.ts';
+import type { LoggedRecord } from '../../audit/record/record.ts';
+import type { Upkeep } from '../../engine/upkeep.ts';
+import { microsOf } from '../../audit/record/time.ts';
+import { isOperationName, operations } from '../../protocol/operations/operations.ts';
+import type { Metrics } from '../../gateway/telemetry/metrics.ts';
+
+const MILLIS = 1000;
+
+/** An audit log whose writes are counted. */
+function measuredAudit(audit: AuditLog, metrics: Metrics): AuditLog {
+  return {
+    write: (record, durable) => {
+      const start = durable ? performance.now() : 0;
+      const written = audit.write(record, durable);
+      if (written === undefined) {
+        metrics.count('auditWrites', 'ok');
+        return undefined;
+      }
+      return written.then(
+        () => {
+          metrics.count('auditWrites', 'ok');
+          if (durable) metrics.flushed((performance.now() - start) / MILLIS);
+        },
+        (error: unknown) => {
+          metrics.count('auditWrites', 'failed');
+          throw error;
+        },
+      );
+    },
+    instance: audit.instance,
+    healthy: () => audit.healthy(),
+    weakness: () => audit.weakness(),
+    close: () => audit.close(),
+  };
+}
+
+/** The audit log of this process, sealed and copied as the configuration says. @throws SigningKeyError */
+export async function openAudit(start: Start, folder: DataFolder): Promise<AuditLog> {
+  const { config, log, opened } = start;
+  const { key, trusted, unlinked } = await openSigningKey(config, folder);
+  if (unlinked !== undefined) {
+    log.warn(
+      { before: unlinked.id, now: key.public.id },
+      'the signing key of the audit log is another, and the one before did not sign it: audit rotate-key --from links them',
+    );
+  }
+  const places = await openCheckpointPlaces(config, folder, opened);
+  const audit = await openAuditLog({
+    folder: folder.audit,
+    processes: folder.auditProcesses,
+    rotateBytes: config['audit.rotate_bytes'],
+    checkpoints: {
+      key,
+      places,
+      failed: (place, error) => log.error({ err: error, place }, 'a checkpoint could not be kept'),
+    },
+    start: { starts: folder.auditStarts, ...keptAt(config) },
+  });
+  opened.add(() => audit.close());
+  await signBefore(start, {
+    folder: folder.audit,
+    processes: folder.auditProcesses,
+    own: audit.instance,
+    key,
+    trusted,
+    places,
+  });
+  sealInBackground(start, { folder: folder.audit, own: audit.instance, key });
+  return copied(start, audit);
+}
+
+/** Signs what survived of processes that were killed. */
+async function signBefore({ log }: Start, options: RecoveryOptions): Promise<void> {
+  try {
+    const instances = await signSurvivors(options);
+    if (instances.length > 0) log.warn({ instances }, 'records of killed processes were signed');
+  } catch (error) {
+    log.error({ err: error }, 'records of killed processes could not be signed');
+  }
+}
+
+/** The log, and a collector that gets a copy of its records if there is one. */
+async function copied({ config, log, opened }: Start, audit: AuditLog): Promise<AuditLog> {
+  const endpoint = config['telemetry.otlp_endpoint'];
+  if (endpoint === null) return audit;
+  const collector = await openCollector({
+    endpoint,
+    version: programVersion(),
+    failed: (error) => log.warn({ err: error }, 'audit records could not be sent to the collector'),
+  });
+  opened.add(() => collector.close());
+  return withCollector(audit, collector);
+}
+
+/** Says what became of requests whose process ended before their outcome was written. */
+export async function resolveBefore(
+  { log }: Start,
+  folder: DataFolder,
+  audit: AuditLog,
+  { upkeep }: Engine,
+): Promise<void> {
+  try {
+    const outcomes = await resolveUnanswered(folder, audit, upkeep);
+    if (outcomes > 0) log.warn({ outcomes }, 'attempts without an outcome were resolved');
+  } catch (error) {
+    log.error({ err: error }, 'attempts without an outcome could not be resolved');
+  }
+}
+
+/** What writes down each request. */
+export function recorderOf(
+  { config, log, metrics }: Start,
+  audit: AuditLog,
+  backend: Backends['nameFor'],
+): Recorder {
+  return new Recorder({
+    audit: measuredAudit(audit, metrics),
+    log,
+    durable: config['audit.durable'],
+    redact: redactor(config['audit.redact']),
+    statements: config['audit.statements'],
+    backend,
+  });
+}
+
+/** Another gateway may still write a file of the log that is younger. */
+const STALE_MILLIS = 24 * 3_600_000;
+
+/** Seals the files of the audit log that are finished. */
+function sealInBackground(
+  { config, log, opened }: Start,
+  place: Pick<BackgroundSealingOptions, 'folder' | 'own' | 'key'>,
+): void {
+  const sealing = new BackgroundSealing({
+    ...place,
+    staleMillis: STALE_MILLIS,
+    retainMillis: config['audit.retain'],
+    done: ({ sealed, retired, unfit }) => {
+      if (sealed + retired > 0) log.info({ sealed, retired }, 'sealed files of the audit log');
+      if (unfit.length > 0) log.error({ unfit }, 'the chain does not hold in the audit log');
+    },
+    failed: (error) => log.error({ err: error }, 'the audit log could not be sealed'),
+  });
+  opened.add(() => sealing.stop());
+}
+
+/**
+ * Writes the outcomes that gateways and commands which are gone left unwritten.
+ * Nothing is written while the store is away: the next start sees to it.
+ * @returns how many.
+ */
+async function resolveUnanswered(
+  { audit: folder, auditProcesses: processes }: DataFolder,
+  log: AuditLog,
+  upkeep: Upkeep | null,
+): Promise<number> {
+  if (upkeep === null) return 0;
+  return resolveAttempts({ folder, processes, log, fateOf: (attempt) => fateOf(attempt, upkeep) });
+}
+
+/**
+ * A read changes nothing. A change was made if its answer is kept, and was not if
+ * nothing of the catalog changed since; else nobody knows.
+ */
+async function fateOf(attempt: LoggedRecord, upkeep: Upkeep): Promise<Fate> {
+  const { operation, decision, subject, object, request_id: requestId } = attempt;
+  if (operation === null || decision !== 'allow') return 'not committed';
+  if (isOperationName(operation) && !operations[operation].mutates) return 'not committed';
+  if (subject === null || object === null) return 'unknown';
+  const took = await upkeep.tookEffect({ subject, operation, object, requestId });
+  if (took) return 'committed';
+  const changed = await upkeep.changedSince(Number(microsOf(attempt.time) / 1000n));
+  return changed ? 'unknown' : 'not committed';
+}

@@ -1,0 +1,38 @@
+import type { Logger } from 'pino';
+import type { Certificate } from '../../gateway/http/certificate.ts';
+import type { Metrics } from '../../gateway/telemetry/metrics.ts';
+import type { Config } from '../config/config-table.ts';
+import type { Output } from '../output/output.ts';
+
+/** What has been opened so far, so that it is closed again: in reverse order, each once. */
+export class Opened {
+  readonly #closers: (() => Promise<void> | void)[] = [];
+
+  /** Remembers how to close something. */
+  add(close: () => Promise<void> | void): void {
+    this.#closers.push(close);
+  }
+
+  /** Closes everything; a close that fails does not keep the others from it. */
+  async close(): Promise<void> {
+    const failures: unknown[] = [];
+    for (let close = this.#closers.pop(); close !== undefined; close = this.#closers.pop()) {
+      try {
+        await close();
+      } catch (error) {
+        failures.push(error);
+      }
+    }
+    if (failures.length > 0) throw new AggregateError(failures, 'not everything could be closed');
+  }
+}
+
+/** What a gateway is put together from. */
+export interface Start {
+  readonly config: Config;
+  readonly log: Logger;
+  readonly output: Output;
+  readonly opened: Opened;
+  readonly metrics: Metrics;
+  readonly certificate: Certificate | undefined;
+}

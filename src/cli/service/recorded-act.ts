@@ -1,0 +1,93 @@
+import { userInfo } from 'node:os';
+import { ActRecords, type Act } from '../../audit/record/administrative.ts';
+import { openAuditLog, type AuditLog } from '../../audit/writer.ts';
+import { encodeSegment } from '../../protocol/identifier.ts';
+import { keptAt, openCheckpointPlaces, openSigningKey } from './audit-checkpoints.ts';
+import type { Config } from '../config/config-table.ts';
+import { dataFolderOf, makeDataFolder } from './data-folder.ts';
+import { Opened } from './opened.ts';
+import { ServiceError } from '../output/service-error.ts';
+
+/** What a command does, as it is recorded. */
+export type CommandAct = Pick<Act, 'operation' | 'object' | 'details'>;
+
+/** What came of it. */
+export interface Done<Result> {
+  readonly result: Result;
+  /** Names and numbers that are known only now; never a secret. */
+  readonly details?: Readonly<Record<string, string>>;
+  /** Whether it was refused, and changed nothing. */
+  readonly refused?: boolean;
+}
+
+/**
+ * Does something that belongs into the audit log: its attempt is on disk before
+ * it begins, its outcome before it returns. Each command is an instance of the log.
+ * @throws ServiceError when the log cannot be written: then nothing is done, or it says that it was.
+ */
+export async function recorded<Result>(
+  config: Config,
+  act: CommandAct,
+  work: () => Promise<Done<Result>>,
+): Promise<Result> {
+  const opened = new Opened();
+  try {
+    const log = await openLog(config, opened);
+    return await recordedIn(log, new ActRecords({ ...act, subject: `user:${userName()}` }), work);
+  } finally {
+    await opened.close();
+  }
+}
+
+/** The same in a log that is open. What was done is never recorded as something that failed. */
+export async function recordedIn<Result>(
+  log: Pick<AuditLog, 'write'>,
+  records: ActRecords,
+  work: () => Promise<Done<Result>>,
+): Promise<Result> {
+  await log.write(records.attempt(), true)?.catch(refuse);
+  const { result, details, refused } = await work().catch(async (error: unknown) => {
+    await log.write(records.outcome('failed'), true)?.catch(() => undefined);
+    throw error;
+  });
+  await log
+    .write(records.outcome(refused === true ? 'failed' : 'done', details), true)
+    ?.catch(lost);
+  return result;
+}
+
+async function openLog(config: Config, opened: Opened): Promise<AuditLog> {
+  const folder = dataFolderOf(config);
+  await makeDataFolder(folder);
+  const { key } = await openSigningKey(config, folder);
+  const places = await openCheckpointPlaces(config, folder, opened);
+  const log = await openAuditLog({
+    folder: folder.audit,
+    processes: folder.auditProcesses,
+    rotateBytes: config['audit.rotate_bytes'],
+    // A checkpoint that is not kept now is not kept at all: the command ends.
+    checkpoints: { key, places, failed: () => undefined },
+    start: { starts: folder.auditStarts, ...keptAt(config) },
+  });
+  opened.add(() => log.close());
+  return log;
+}
+
+function refuse(error: unknown): never {
+  const why = error instanceof Error ? error.message : String(error);
+  throw new ServiceError(`the audit log cannot be written, so nothing is changed: ${why}`);
+}
+
+function lost(error: unknown): never {
+  const why = error instanceof Error ? error.message : String(error);
+  throw new ServiceError(`it was done, but the audit log could not be written to say so: ${why}`);
+}
+
+/** Who runs the command, for the operating system. */
+function userName(): string {
+  try {
+    return encodeSegment(userInfo().username);
+  } catch {
+    return `uid-${process.getuid?.() ?? 'unknown'}`;
+  }
+}

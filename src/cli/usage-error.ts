@@ -1,7 +1,0 @@
-/** A command line that asks for something impossible: one sentence, exit code 2. */
-export class UsageError extends Error {
-  constructor(message: string) {
-    super(message);
-    this.name = 'UsageError';
-  }
-}

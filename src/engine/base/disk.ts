@@ -1,0 +1,126 @@
+import { randomUUID } from 'node:crypto';
+import { linkSync, renameSync, statSync, unlinkSync } from 'node:fs';
+import { chmod, readFile, rm } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { Flushes, FileDescriptor } from '../../storage/file-descriptor.ts';
+import { syncFolder } from '../../storage/folder.ts';
+import { CatalogError } from '../../protocol/errors.ts';
+
+/** What the system says when a disk, a quota or a limit of file sizes has no room left, or takes no writes at all. */
+const CODES = new Set(['ENOSPC', 'EDQUOT', 'EFBIG', 'EROFS']);
+
+/** Whether something failed because the disk takes no more, itself or what caused it. */
+export function isFullDisk(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  return ('code' in error && CODES.has(String(error.code))) || isFullDisk(error.cause);
+}
+
+/** What callers are told then: that it is not their fault, and may pass. */
+export function fullDisk(): CatalogError {
+  return new CatalogError('ServiceUnavailable', 'the disk of the catalog takes no more writes');
+}
+
+export { makeFolder, syncFolder } from '../../storage/folder.ts';
+
+/** The bytes of a file; undefined when there is none. */
+export async function readIfPresent(path: string): Promise<Buffer | undefined> {
+  try {
+    return await readFile(path);
+  } catch (error) {
+    if (hasCode(error, 'ENOENT')) return undefined;
+    throw error;
+  }
+}
+
+/**
+ * Writes a file whole. After this its bytes and its name are on stable storage;
+ * when it throws there is no such file. A crash before that may leave a part of it: a
+ * file whose name means something is written under another name first and then linked.
+ */
+export async function writeDurable(path: string, bytes: Uint8Array): Promise<void> {
+  try {
+    await writeAndSync(path, bytes);
+  } catch (error) {
+    await rm(path, { force: true });
+    throw error;
+  }
+}
+
+async function writeAndSync(path: string, bytes: Uint8Array): Promise<void> {
+  const file = FileDescriptor.open(path, 'w');
+  try {
+    await file.write([bytes]);
+    // The name is there since the file is open; both ways to the disk are gone at once.
+    const flushes = new Flushes();
+    flushes.add(file.sync());
+    flushes.add(syncFolder(dirname(path)));
+    await flushes.settled();
+  } finally {
+    file.close();
+  }
+}
+
+/**
+ * Gives a file a second name, unless the name is taken. After this the name is
+ * on stable storage, whoever made it. The file's bytes are as durable as they were.
+ */
+export async function linkDurable(from: string, to: string): Promise<'created' | 'exists'> {
+  const outcome = linkIfAbsent(from, to);
+  await syncFolder(dirname(to));
+  return outcome;
+}
+
+function linkIfAbsent(from: string, to: string): 'created' | 'exists' {
+  try {
+    linkSync(from, to);
+    return 'created';
+  } catch (error) {
+    if (hasCode(error, 'EEXIST')) return 'exists';
+    throw error;
+  }
+}
+
+/** Removes a file, or a link, if it is there. The removal is not on stable storage after this. */
+export function removeIfPresent(path: string): void {
+  try {
+    unlinkSync(path);
+  } catch (error) {
+    if (!hasCode(error, 'ENOENT')) throw error;
+  }
+}
+
+/**
+ * Gives a file another name, unless that is taken. Only one process at a time may
+ * give a file this name. A crash leaves the file under one of the two names;
+ * which one is settled when the folder is synced.
+ */
+export function renameIfAbsent(from: string, to: string): 'created' | 'exists' {
+  if (statSync(to, { throwIfNoEntry: false }) !== undefined) return 'exists';
+  renameSync(from, to);
+  return 'created';
+}
+
+/**
+ * Writes a file under its name if the name is free: nobody ever sees a part of
+ * it. After this a file of that name is on stable storage, this one or the
+ * other's.
+ * @param mode Of the file; the umask decides when absent.
+ */
+export async function createDurable(
+  path: string,
+  bytes: Uint8Array,
+  mode?: number,
+): Promise<'created' | 'exists'> {
+  const draft = `${path}.${randomUUID()}`;
+  try {
+    await writeDurable(draft, bytes);
+    if (mode !== undefined) await chmod(draft, mode);
+    return await linkDurable(draft, path);
+  } finally {
+    await rm(draft, { force: true });
+  }
+}
+
+function hasCode(error: unknown, code: string): boolean {
+  return error instanceof Error && 'code' in error && error.code === code;
+}

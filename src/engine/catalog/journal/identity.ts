@@ -1,0 +1,157 @@
+import { randomUUID } from 'node:crypto';
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { makeFolder } from '../../../storage/folder.ts';
+import type { Check, Store, CommitResult, Write } from '../../../store/store.ts';
+import { createDurable, syncFolder, readIfPresent } from '../../base/disk.ts';
+import { idPaths, readId, storedId, stranger } from '../records/catalog-id.ts';
+import type { Journal } from './journal.ts';
+import { CATALOG_KEY } from '../records/keys.ts';
+import { CatalogError } from '../../../protocol/errors.ts';
+import type { Committer, Decided } from '../records/commit-loop.ts';
+
+/** The format of data folders that this program writes (contract section 9). */
+const DATA_FORMAT = 1;
+
+/**
+ * Makes sure that a data folder has a format that this program reads. A folder
+ * without one is new: it gets this program's, durably.
+ * @throws CatalogError ServiceUnavailable for a newer format, or one that is no number.
+ */
+export async function openFormat(dataFolder: string): Promise<void> {
+  await makeFolder(dataFolder);
+  const path = join(dataFolder, 'FORMAT');
+  if ((await readIfPresent(path)) === undefined) {
+    await createDurable(path, Buffer.from(`${DATA_FORMAT}\n`));
+  }
+  await requireFormat(dataFolder);
+}
+
+/**
+ * The same for a folder that is only read: one without a format is no data folder.
+ * @returns Whether it has one.
+ * @throws CatalogError as `openFormat` does.
+ */
+export async function requireFormat(dataFolder: string): Promise<boolean> {
+  const path = join(dataFolder, 'FORMAT');
+  const text = (await readIfPresent(path))?.toString().trim();
+  if (text === undefined) return false;
+  if (!/^[1-9]\d*$/.test(text)) {
+    throw new CatalogError('ServiceUnavailable', `${path} holds no format version`);
+  }
+  if (Number(text) > DATA_FORMAT) {
+    throw new CatalogError(
+      'ServiceUnavailable',
+      `${path} says format ${text}; this program reads up to format ${DATA_FORMAT}`,
+    );
+  }
+  return true;
+}
+
+/**
+ * Commits that hold only while the store is this catalog's: one that was wiped
+ * or swapped under a running service takes nothing.
+ */
+export class OwnCommitter implements Committer {
+  readonly #journal: Journal;
+  readonly #identity: Identity;
+  readonly #onBehind: () => void;
+  /** The highest change of this process: a store that has not as many has lost some. */
+  #last = 0n;
+
+  /** @param onBehind Told when the store lacks changes that this process made. */
+  constructor(journal: Journal, identity: Identity, onBehind: () => void = () => undefined) {
+    this.#journal = journal;
+    this.#identity = identity;
+    this.#onBehind = onBehind;
+  }
+
+  /** @throws CatalogError ServiceUnavailable when the store is not this catalog's, and those of the journal. */
+  async commit(
+    checks: readonly Check[],
+    writes: readonly Write[],
+    decided?: Decided,
+  ): Promise<CommitResult> {
+    const known: Check = { kind: 'sequence', atLeast: this.#last };
+    const own = [...checks, this.#identity.check, known];
+    const result = await this.#journal.commit(own, writes, decided);
+    if (result.kind === 'committed' && result.sequence > this.#last) this.#last = result.sequence;
+    if (result.kind === 'conflict' && result.check > checks.length) {
+      this.#onBehind();
+      throw new CatalogError(
+        'ServiceUnavailable',
+        'the store lacks changes that were acknowledged',
+      );
+    }
+    if (result.kind === 'conflict' && result.check === checks.length) {
+      throw new CatalogError('ServiceUnavailable', "the store no longer carries this catalog's id");
+    }
+    return result;
+  }
+
+  async catchUp(): Promise<void> {
+    await this.#journal.catchUp();
+  }
+}
+
+/** Which catalog this is: a random id that stands in the store and on disk. */
+export interface Identity {
+  readonly id: string;
+  /** Holds as long as the store is this catalog's; belongs into every commit. */
+  readonly check: Check;
+}
+
+/**
+ * Makes sure that a data folder and a store belong together. Where both are
+ * fresh they get a new id; a start that a crash cut off is finished.
+ * @throws CatalogError ServiceUnavailable when the store carries another id or none
+ * (wiped, or another catalog's), or when the folder's format is too new.
+ */
+export async function openIdentity(
+  dataFolder: string,
+  store: Store,
+  journal: Journal,
+): Promise<Identity> {
+  await openFormat(dataFolder);
+  const folder = join(dataFolder, 'catalog');
+  await makeFolder(folder);
+  const id = (await readId(idPaths(folder).final)) ?? (await found(folder, store, journal));
+  const stored = await storedId(store);
+  if (stored !== id) throw stranger(id, stored);
+  return { id, check: { kind: 'value', key: CATALOG_KEY, value: Buffer.from(id) } };
+}
+
+/**
+ * Founds the catalog: an id is proposed on disk, then put into the store, then
+ * made final on disk. A crash, or another process that does the same, leaves
+ * the proposal, and whoever comes next goes on with it.
+ */
+async function found(folder: string, store: Store, journal: Journal): Promise<string> {
+  const { final, proposal } = idPaths(folder);
+  // A store that has an id already was founded with another folder, unless the id is our proposal.
+  const taken = await storedId(store);
+  if (taken === undefined) await createDurable(proposal, Buffer.from(randomUUID()));
+  const id = (await readId(proposal)) ?? (await readId(final));
+  if (id === undefined) throw stranger(undefined, taken);
+  const value = Buffer.from(id);
+  await journal.commit(
+    [{ kind: 'value', key: CATALOG_KEY, value: null }],
+    [{ key: CATALOG_KEY, value }],
+  );
+  // Whatever became of the commit, what counts is what the store says now.
+  if ((await storedId(store)) !== id) return overtaken(folder, store, id);
+  await journal.catchUp();
+  await createDurable(final, value);
+  await rm(proposal, { force: true });
+  await syncFolder(folder);
+  return id;
+}
+
+/** Another process founded the catalog and took its proposal away before we looked: ours came too late. */
+async function overtaken(folder: string, store: Store, id: string): Promise<string> {
+  const { final, proposal } = idPaths(folder);
+  const known = await readId(final);
+  if (known === undefined) throw stranger(id, await storedId(store));
+  await rm(proposal, { force: true });
+  return known;
+}

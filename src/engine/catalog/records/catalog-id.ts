@@ -1,0 +1,57 @@
+import { join } from 'node:path';
+import { CatalogError } from '../../../protocol/errors.ts';
+import type { Store } from '../../../store/store.ts';
+import { readIfPresent } from '../../base/disk.ts';
+import { CATALOG_KEY } from './keys.ts';
+
+/** Where the id of the catalog stands in its folder: for good, and before the store has it. */
+export const idPaths = (folder: string): { readonly final: string; readonly proposal: string } => ({
+  final: join(folder, 'id'),
+  proposal: join(folder, 'id.proposed'),
+});
+
+/** The id in a file; undefined when there is no such file. */
+export async function readId(path: string): Promise<string | undefined> {
+  return (await readIfPresent(path))?.toString();
+}
+
+/** The id that the store carries. */
+export async function storedId(store: Store): Promise<string | undefined> {
+  const value = await store.get(CATALOG_KEY);
+  return value === undefined ? undefined : Buffer.from(value).toString();
+}
+
+/**
+ * Refuses a store that is not the one of this catalog folder. Nothing may be
+ * taken from such a store, nor put into it. A store without id belongs to a
+ * folder without id.
+ * @throws CatalogError ServiceUnavailable
+ */
+export async function requireOwnStore(folder: string, store: Store): Promise<void> {
+  const { final, proposal } = idPaths(folder);
+  const stored = await storedId(store);
+  const known = await readId(final);
+  if (known === stored) return;
+  // A crash, or another process, is between the store and the final name.
+  const proposed = known === undefined ? await readId(proposal) : undefined;
+  if (proposed !== undefined && proposed === stored) return;
+  // Another process may have finished between the two reads.
+  if (known === undefined && stored !== undefined && (await readId(final)) === stored) return;
+  throw stranger(known ?? proposed, stored);
+}
+
+/** The refusal of a store that is not this catalog's. */
+export function stranger(id: string | undefined, stored: string | undefined): StrangeStore {
+  const expected = id === undefined ? 'the data folder carries none' : `which is ${id}`;
+  return new StrangeStore(
+    `the store does not carry this catalog's id, ${expected}; it carries ${stored ?? 'none'}`,
+  );
+}
+
+/** The store was wiped, or is another catalog's (contract section 9). */
+export class StrangeStore extends CatalogError {
+  constructor(message: string) {
+    super('ServiceUnavailable', message);
+    this.name = 'StrangeStore';
+  }
+}

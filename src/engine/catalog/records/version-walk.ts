@@ -1,0 +1,119 @@
+import { join } from 'node:path';
+import type { Store } from '../../../store/store.ts';
+import { allVersionsOf, prefixRange } from './keys.ts';
+import type { VersionRecord } from '../../format/records.ts';
+import { unlessMissing } from '../../base/opened-folder.ts';
+import { readOwn } from '../../base/own-file.ts';
+import { decodeManifest, type Manifest } from '../../format/manifest.ts';
+import type { Fragment } from '../../format/snapshot.ts';
+import { decodeVersion } from '../../format/version-codec.ts';
+
+/** A version of a table, of whatever branch. */
+export interface KnownVersion {
+  readonly key: string;
+  readonly record: VersionRecord;
+}
+
+/** How many records are read at once. */
+const CHUNK = 1000;
+
+/** All versions of a table, those of all its branches, each branch from its newest backwards. */
+export async function* everyVersion(store: Store, tableId: string): AsyncGenerator<KnownVersion> {
+  const { start, end: last } = prefixRange(allVersionsOf(tableId));
+  let end = last;
+  for (;;) {
+    const entries = await store.range({ start, end, limit: CHUNK, reverse: true });
+    for (const { key, value } of entries) yield { key, record: decodeVersion(value) };
+    if (entries.length < CHUNK) return;
+    end = entries.at(-1)?.key ?? start;
+  }
+}
+
+/** The files that a version names beside its manifest, as paths in the table's folder. */
+export function filesOf(version: { readonly fragments: readonly Fragment[] }): readonly string[] {
+  return version.fragments.flatMap(({ files, deletions, indices = [] }) => [
+    ...files.map(({ path }) => path),
+    ...(deletions === null ? [] : [deletions]),
+    ...indices.map(({ path }) => path),
+  ]);
+}
+
+/** What a version names beside its manifest, read from the disk. */
+export async function readNamed(
+  folder: string,
+  record: Pick<VersionRecord, 'manifest' | 'staging'>,
+): Promise<readonly string[]> {
+  return filesOf(await readVersion(folder, record));
+}
+
+/** The manifest of a version, read from the disk: under its final name, or the one that it had before. */
+export async function readVersion(
+  folder: string,
+  { manifest, staging }: Pick<VersionRecord, 'manifest' | 'staging'>,
+): Promise<Manifest> {
+  const bytes =
+    (await unlessMissing(readOwn(join(folder, manifest)))) ??
+    (await unlessMissing(readOwn(join(folder, staging)))) ??
+    // It may have got its final name in between.
+    (await readOwn(join(folder, manifest)));
+  return decodeManifest(bytes);
+}
+
+/** Files that may be removed unless a version names them: paths in the table's folder. */
+export interface Candidates {
+  readonly manifests: Set<string>;
+  readonly files: Set<string>;
+}
+
+export interface WalkParts {
+  readonly store: Store;
+  /** The files that a committed version of a folder names. */
+  readonly named: (folder: string, record: VersionRecord) => Promise<readonly string[]>;
+}
+
+/**
+ * Takes out of candidates whatever some version of a table names. Versions may
+ * come and go meanwhile; a version is made of an older one and of files that
+ * are no candidates, so it is enough to look until no version is new.
+ * @throws whatever reading a manifest throws while its version is there.
+ */
+export async function spareNamed(
+  { store, named }: WalkParts,
+  tableId: string,
+  folder: string,
+  { manifests, files }: Candidates,
+): Promise<void> {
+  const seen = new Set<string>();
+  for (let fresh = true; fresh && manifests.size + files.size > 0;) {
+    fresh = false;
+    for await (const { key, record } of everyVersion(store, tableId)) {
+      const mark = `${key} ${record.staging}`;
+      if (seen.has(mark)) continue;
+      seen.add(mark);
+      fresh = true;
+      manifests.delete(record.manifest);
+      manifests.delete(record.staging);
+      if (files.size === 0) continue;
+      const paths = await unlessGone(store, key, named(folder, record));
+      for (const path of paths) files.delete(path);
+    }
+  }
+}
+
+async function unlessGone(
+  store: Store,
+  key: string,
+  reading: Promise<readonly string[]>,
+): Promise<readonly string[]> {
+  try {
+    return await reading;
+  } catch (error) {
+    if ((await store.get(key)) !== undefined) throw error;
+    return [];
+  }
+}
+
+/** The paths of a table's files in the system, by their paths in its folder. */
+export function inFolder(folder: string, paths: Iterable<string>): readonly string[] {
+  return [...paths].map((path) => join(folder, path));
+}

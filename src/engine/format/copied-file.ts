@@ -1,0 +1,71 @@
+import { constants, fstatSync, lstatSync } from 'node:fs';
+import { copyFile, link, open, rm, stat, type FileHandle } from 'node:fs/promises';
+import { LinkedPath } from '../../storage/plain-path.ts';
+import { openOwn } from '../base/own-file.ts';
+
+/** How a file came to its second place. */
+export interface Copied {
+  readonly linked: boolean;
+  readonly bytes: number;
+}
+
+/** What a file system says that cannot give a file a second name. */
+const UNLINKABLE = new Set(['EXDEV', 'EPERM', 'EMLINK', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS']);
+
+/**
+ * Gives a file of a table that never changes a second name, or copies it durably where the file
+ * system cannot.
+ * @throws LinkedPath when the file is a symbolic link or lies behind one, and the system's error.
+ */
+export async function linkOrCopy(from: string, to: string): Promise<Copied> {
+  const source = await openOwn(from);
+  try {
+    if (await isLinked(source, from, to)) return { linked: true, bytes: 0 };
+    return await copyDurable(reachable(source, from), to);
+  } finally {
+    await source.close();
+  }
+}
+
+/** Copies a file of a table. After this its bytes are on stable storage. @throws as `linkOrCopy`. */
+export async function copyOwn(from: string, to: string): Promise<Copied> {
+  const source = await openOwn(from);
+  try {
+    return await copyDurable(reachable(source, from), to);
+  } finally {
+    await source.close();
+  }
+}
+
+/** Gives an open file a second name where the file system can. */
+async function isLinked(source: FileHandle, from: string, to: string): Promise<boolean> {
+  try {
+    await link(from, to);
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+    if (!UNLINKABLE.has(code)) throw error;
+    return false;
+  }
+  // The path may have been exchanged since it was checked.
+  const [opened, named] = [fstatSync(source.fd), lstatSync(to)];
+  if (opened.dev === named.dev && opened.ino === named.ino) return true;
+  await rm(to, { force: true });
+  throw new LinkedPath(from);
+}
+
+/** A path of an open file that nobody can exchange, where the system has one. */
+function reachable(source: FileHandle, path: string): string {
+  return process.platform === 'linux' ? `/proc/self/fd/${source.fd}` : path;
+}
+
+/** Copies a file. After this its bytes are on stable storage, its name once the folder is synced. */
+export async function copyDurable(from: string, to: string): Promise<Copied> {
+  await copyFile(from, to, constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE);
+  const file = await open(to, 'r');
+  try {
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  return { linked: false, bytes: (await stat(to)).size };
+}

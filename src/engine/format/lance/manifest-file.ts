@@ -1,0 +1,105 @@
+import { FileDescriptor } from '../../../storage/file-descriptor.ts';
+import type { LanceManifest } from './lance-manifest.ts';
+import { countIndices, decodeLanceManifest } from './lance-manifest-reader.ts';
+import { LanceManifestError } from './lance-message.ts';
+
+/** A manifest as it lies in its file. */
+export interface ManifestFile {
+  readonly manifest: LanceManifest;
+  readonly numIndices: number;
+  /** The size of the file. */
+  readonly bytes: number;
+}
+
+/** The end of a manifest's file: where the manifest begins, two numbers of the format, and a mark. */
+const TAIL_BYTES = 16;
+const MARK = 'LANC';
+/** So much of the end is read at once: mostly that is all of the file. */
+const END_BYTES = 2 ** 14;
+/** No manifest is larger; a damaged one must not take all memory. */
+const MOST_BYTES = 256 * 1024 * 1024;
+
+/**
+ * Reads the file of a manifest: only its end, where all of it lies that the
+ * catalog needs.
+ * @throws LanceManifestError, and the error of the operating system for a file that is not there.
+ */
+export async function readManifestFile(path: string): Promise<ManifestFile> {
+  const file = FileDescriptor.openEntry(path);
+  try {
+    return await readOpenManifest(file, file.size());
+  } finally {
+    file.close();
+  }
+}
+
+/**
+ * The same of a file that is open, which stays so.
+ * @param size Bytes of the file.
+ */
+export async function readOpenManifest(file: FileDescriptor, size: number): Promise<ManifestFile> {
+  if (size < TAIL_BYTES) throw new LanceManifestError('the file is too short');
+  const start = Math.max(0, size - END_BYTES);
+  const end = { start, bytes: await readRange({ file }, start, size - start) };
+  return readParts({ file, size, end });
+}
+
+/**
+ * Reads a further part of a manifest's file.
+ * @throws LanceManifestError, and the error of the operating system for a file that is not there.
+ */
+export async function readManifestPart(path: string, start: bigint): Promise<Buffer> {
+  const file = FileDescriptor.openEntry(path);
+  try {
+    return await readSection({ file, size: file.size() }, start);
+  } finally {
+    file.close();
+  }
+}
+
+interface OpenManifest {
+  readonly file: FileDescriptor;
+  readonly size: number;
+  /** What was read of it: from a place to its end. */
+  readonly end?: { readonly start: number; readonly bytes: Buffer };
+}
+
+async function readParts(open: OpenManifest): Promise<ManifestFile> {
+  const tail = await readRange(open, open.size - TAIL_BYTES, TAIL_BYTES);
+  if (tail.toString('latin1', 12) !== MARK) {
+    throw new LanceManifestError('the file has another mark');
+  }
+  const section = await readSection(open, tail.readBigUInt64LE(0));
+  const manifest = decodeLanceManifest(section);
+  const { indices } = manifest;
+  const numIndices = indices === null ? 0 : countIndices(await readSection(open, indices));
+  return { manifest, numIndices, bytes: open.size };
+}
+
+/** A part of the file: its length in four bytes, and then itself. */
+async function readSection(open: OpenManifest, start: bigint): Promise<Buffer> {
+  const { size } = open;
+  if (start + 4n > BigInt(size)) {
+    throw new LanceManifestError('a part lies beyond the end of the file');
+  }
+  const length = (await readRange(open, Number(start), 4)).readUInt32LE(0);
+  if (length > MOST_BYTES || Number(start) + 4 + length > size) {
+    throw new LanceManifestError(`a part of ${length} bytes does not fit in the file`);
+  }
+  return readRange(open, Number(start) + 4, length);
+}
+
+async function readRange(
+  { file, end }: Omit<OpenManifest, 'size'>,
+  start: number,
+  length: number,
+): Promise<Buffer> {
+  if (end !== undefined && start >= end.start) {
+    return end.bytes.subarray(start - end.start, start - end.start + length);
+  }
+  const buffer = Buffer.alloc(length);
+  if ((await file.read(buffer, start)) < length) {
+    throw new LanceManifestError('the file ends too early');
+  }
+  return buffer;
+}

@@ -1,0 +1,61 @@
+import { join } from 'node:path';
+import { Schema } from 'apache-arrow';
+import { CatalogError } from '../../../protocol/errors.ts';
+import type { VersionRecord } from '../records.ts';
+import { deletedRows, fragmentBytes, liveRows } from './lance-manifest.ts';
+import { LanceManifestError } from './lance-message.ts';
+import { arrowFields } from './lance-schema.ts';
+import { readManifestFile } from './manifest-file.ts';
+import { versionNotFound } from '../version-refusals.ts';
+
+/** A Lance table at one version, as its manifest says. */
+export interface LanceSnapshot {
+  readonly version: bigint;
+  readonly schema: Schema;
+  readonly fragments: readonly LancePart[];
+  readonly numIndices: number;
+}
+
+/** Some rows of a Lance table. */
+export interface LancePart {
+  /** Rows that are not deleted. */
+  readonly rows: number;
+  readonly deletedRows: number;
+  /** How large its data files are together, as far as the manifest says. */
+  readonly bytes: number;
+}
+
+/**
+ * A Lance table at a version.
+ * @param folder The table's folder.
+ * @param version Its manifest is named relative to the folder.
+ * @throws CatalogError TableVersionNotFound when the manifest is gone; Internal for one that cannot be read.
+ */
+export async function lanceSnapshot(
+  folder: string,
+  { version, manifest: name }: Pick<VersionRecord, 'version' | 'manifest'>,
+): Promise<LanceSnapshot> {
+  try {
+    const { manifest, numIndices } = await readManifestFile(join(folder, name));
+    const fields = arrowFields(manifest.fields);
+    const fragments = manifest.fragments.map((fragment) => ({
+      rows: Number(liveRows(fragment)),
+      deletedRows: Number(deletedRows(fragment)),
+      bytes: Number(fragmentBytes(fragment)),
+    }));
+    const schema = new Schema([...fields], new Map(manifest.metadata));
+    return { version, schema, fragments, numIndices };
+  } catch (error) {
+    // Lance clients remove old versions on their own.
+    if (isMissing(error)) throw versionNotFound(version);
+    if (!(error instanceof LanceManifestError)) throw error;
+    throw new CatalogError(
+      'Internal',
+      `the manifest of version ${version} of the table cannot be read: ${error.message}`,
+    );
+  }
+}
+
+function isMissing(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'ENOENT';
+}

@@ -1,0 +1,68 @@
+import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
+import { MAIN } from './chain.ts';
+import { makeFolder } from '../base/disk.ts';
+import { removeIfEmpty } from '../base/tree.ts';
+
+/**
+ * Names inside a table's folder (contract section 9): `data/` holds the data
+ * files, `deletions/` the lists of deleted rows, `indices/` a folder for each index and `versions/` one manifest per
+ * version. The manifests of a branch lie in `tree/<branch id>/versions/`; its
+ * other files lie with those of the table.
+ */
+export const DATA = 'data';
+export const VERSIONS = 'versions';
+export const DELETIONS = 'deletions';
+export const TREE = 'tree';
+export const INDICES = 'indices';
+
+/**
+ * A path that a manifest names, checked to lie in the folder of its own table.
+ * @throws Error for one that leads out of it.
+ */
+export function ownPath(path: string): string {
+  if (!path.startsWith('/') && !path.includes('..')) return path;
+  throw new Error(`the manifest names ${JSON.stringify(path)}, outside of the table's folder`);
+}
+
+/** A new name for a data file, relative to the table's folder. */
+export function newDataFile(): string {
+  return join(DATA, `${randomUUID()}.arrow`);
+}
+
+/** A new name for a file of an index, relative to the table's folder. */
+export function newIndexFile(index: string): string {
+  return join(INDICES, index, `${randomUUID()}.arrow`);
+}
+
+/** The folder of a branch, relative to the table's. */
+export function branchFolder(chain: string): string {
+  return join(TREE, chain);
+}
+
+/**
+ * The final name of a version's manifest, relative to the table's folder.
+ * @param chain The line that the version is made on: `main`, or a branch's id.
+ */
+export function manifestName(version: bigint, chain: string = MAIN): string {
+  const folder = chain === MAIN ? VERSIONS : join(branchFolder(chain), VERSIONS);
+  return join(folder, `${version.toString().padStart(20, '0')}.arrow`);
+}
+
+/** A new name for a manifest that is not committed yet. Nothing reads it but the commit that it belongs to. */
+export function stagingName(version: bigint, chain: string = MAIN): string {
+  return `${manifestName(version, chain)}-${randomUUID()}`;
+}
+
+/** Makes the folder of a branch's manifests, durably. */
+export async function makeBranchFolder(tableFolder: string, id: string): Promise<void> {
+  await makeFolder(join(tableFolder, branchFolder(id), VERSIONS));
+}
+
+/** Removes the folder of a branch, unless something is in it that may still be needed. */
+export async function removeBranchFolder(tableFolder: string, id: string): Promise<void> {
+  const folder = join(tableFolder, branchFolder(id));
+  for (const empty of [join(folder, VERSIONS), folder]) {
+    await removeIfEmpty(empty);
+  }
+}

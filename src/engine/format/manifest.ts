@@ -1,0 +1,116 @@
+import { Schema } from 'apache-arrow';
+import { openFile } from '../../arrow/ipc/file-reader.ts';
+import { FileWriter } from '../../arrow/ipc/file-writer.ts';
+import { decodeSchema, encodeSchema } from '../../arrow/ipc/schema-encoding.ts';
+import { batchOfFragments, fragmentsOfBatches, manifestFields } from './manifest-rows.ts';
+import { bytesAccess } from './memory/random-access.ts';
+import type { Snapshot, Fragment, FragmentIndex, IndexDefinition } from './snapshot.ts';
+import { ownPath } from './layout.ts';
+
+/** One version of a table as its manifest says it. */
+export type Manifest = Omit<Snapshot, 'tableId' | 'folder' | 'rows'>;
+
+const KEYS = {
+  version: 'arrowgate.version',
+  timestamp: 'arrowgate.timestamp_millis',
+  schema: 'arrowgate.schema',
+  fieldIds: 'arrowgate.field_ids',
+  nextFieldId: 'arrowgate.next_field_id',
+  nextRowId: 'arrowgate.next_row_id',
+  indices: 'arrowgate.indices',
+} as const;
+
+/**
+ * A manifest as an Arrow file: one row per data file, and what holds for the
+ * whole version in the metadata of its schema (the table's schema as an IPC
+ * schema message in base64).
+ */
+export function encodeManifest(manifest: Manifest): Uint8Array {
+  const schema = new Schema(
+    [...manifestFields],
+    new Map([
+      [KEYS.version, String(manifest.version)],
+      [KEYS.timestamp, String(manifest.timestampMillis)],
+      [KEYS.schema, Buffer.from(encodeSchema(manifest.schema)).toString('base64')],
+      [KEYS.fieldIds, JSON.stringify(manifest.fieldIds)],
+      [KEYS.nextFieldId, String(manifest.nextFieldId)],
+      [KEYS.nextRowId, String(manifest.nextRowId)],
+      ...indexEntries(manifest),
+    ]),
+  );
+  const writer = new FileWriter(schema);
+  const begin = writer.begin();
+  const rows = writer.batch(batchOfFragments(schema, manifest.fragments));
+  return Buffer.concat([begin, ...rows, writer.end()]);
+}
+
+/**
+ * The manifest in the bytes of its file.
+ * @throws ArrowError when the bytes are not an Arrow file, Error when they are no manifest.
+ */
+export async function decodeManifest(bytes: Uint8Array): Promise<Manifest> {
+  const file = await openFile(bytesAccess(bytes));
+  const batches = await Promise.all(file.batchRows.map((_, index) => file.readBatch(index)));
+  const text = (key: string): string => metadataText(file.schema, key);
+  const indices = indicesOfText(file.schema.metadata.get(KEYS.indices));
+  return {
+    version: BigInt(text(KEYS.version)),
+    timestampMillis: Number(text(KEYS.timestamp)),
+    schema: decodeSchema(Buffer.from(text(KEYS.schema), 'base64')),
+    fieldIds: JSON.parse(text(KEYS.fieldIds)) as number[],
+    nextFieldId: Number(text(KEYS.nextFieldId)),
+    nextRowId: BigInt(text(KEYS.nextRowId)),
+    fragments: withIndexFiles(fragmentsOfBatches(batches), indices),
+    ...(indices === undefined ? {} : { indices: indices.definitions }),
+  };
+}
+
+function indexEntries(manifest: Manifest): readonly [string, string][] {
+  const text = textOfIndices(manifest);
+  return text === undefined ? [] : [[KEYS.indices, text]];
+}
+
+function metadataText(schema: Schema, key: string): string {
+  const text = schema.metadata.get(key);
+  if (text === undefined) throw new Error(`the manifest has no ${key}`);
+  return text;
+}
+
+/** The indices of a version as its manifest says them. */
+interface ManifestIndices {
+  readonly definitions: readonly IndexDefinition[];
+  /** For fragments by their position: the files that indices have of them. */
+  readonly files: readonly (readonly [number, readonly FragmentIndex[]])[];
+}
+
+/** The indices of a version as JSON; undefined when it has none. */
+function textOfIndices({
+  indices = [],
+  fragments,
+}: Pick<Snapshot, 'indices' | 'fragments'>): string | undefined {
+  if (indices.length === 0) return undefined;
+  const files = fragments.flatMap(({ indices: known = [] }, position) =>
+    known.length === 0 ? [] : [[position, known] as const],
+  );
+  const said: ManifestIndices = { definitions: indices, files };
+  return JSON.stringify(said);
+}
+
+/** The inverse of `textOfIndices`. */
+function indicesOfText(text: string | undefined): ManifestIndices | undefined {
+  return text === undefined ? undefined : (JSON.parse(text) as ManifestIndices);
+}
+
+/** Fragments with the files that indices have of them. */
+function withIndexFiles(
+  fragments: readonly Fragment[],
+  indices: ManifestIndices | undefined,
+): readonly Fragment[] {
+  if (indices === undefined) return fragments;
+  const files = new Map(indices.files);
+  return fragments.map((fragment, position) => {
+    const known = files.get(position);
+    for (const { path } of known ?? []) ownPath(path);
+    return known === undefined ? fragment : { ...fragment, indices: known };
+  });
+}

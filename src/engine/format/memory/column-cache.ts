@@ -1,0 +1,121 @@
+import type { Data } from 'apache-arrow';
+import { hintCollection, type MemoryBudget } from './memory-budget.ts';
+
+/** How many keys are remembered at most. */
+const MOST_KEYS = 2 ** 16;
+/** Counts are halved once there were so many touches for each key that is remembered. */
+const TOUCHES_PER_KEY = 8;
+/** A handful of keys must not be forgotten within moments. */
+const FEWEST_KEYS = 2 ** 10;
+
+/** How often things were touched lately. What is not touched any more is forgotten by and by. */
+class TouchCounts {
+  readonly #counts = new Map<string, number>();
+  #touches = 0;
+
+  /** Counts one touch more and answers how many there were. */
+  add(key: string): number {
+    const count = this.of(key) + 1;
+    this.#counts.set(key, count);
+    this.#touches++;
+    const keys = Math.max(FEWEST_KEYS, this.#counts.size);
+    if (this.#touches >= keys * TOUCHES_PER_KEY || this.#counts.size > MOST_KEYS) this.#age();
+    return count;
+  }
+
+  of(key: string): number {
+    return this.#counts.get(key) ?? 0;
+  }
+
+  #age(): void {
+    this.#touches = 0;
+    for (const [key, count] of this.#counts) {
+      if (count > 1) this.#counts.set(key, count >> 1);
+      else this.#counts.delete(key);
+    }
+  }
+}
+
+/** One column of one batch of a data file, by a name that stands for it for good. */
+export type ColumnKey = string;
+
+interface Entry {
+  readonly data: Data;
+  readonly bytes: number;
+}
+
+/** What was read only once is not kept: it may be the only time. */
+const TOUCHES_TO_KEEP = 2;
+/** In a scan that is repeated, what comes first has been touched once more than what is still to come. */
+const TURN = 1;
+
+/**
+ * Keeps columns that are read often. One comes in only if it was asked for more
+ * often lately than those that have to leave for it, so a scan of more than fits
+ * changes nothing. Data files never change, so nothing is ever invalidated; what
+ * leaves lives on for as long as somebody reads it.
+ */
+export class ColumnCache {
+  readonly #budget: MemoryBudget;
+  readonly #entries = new Map<ColumnKey, Entry>();
+  readonly #touches = new TouchCounts();
+
+  constructor(budget: MemoryBudget) {
+    this.#budget = budget;
+    budget.whenShort(() => this.#giveWay());
+  }
+
+  /** A column that is kept. Each time that one is asked for counts. */
+  find(key: ColumnKey): Data | undefined {
+    if (this.#budget.bytes === 0) return undefined;
+    this.#touches.add(key);
+    const entry = this.#entries.get(key);
+    if (entry === undefined) return undefined;
+    this.#entries.delete(key);
+    this.#entries.set(key, entry);
+    return entry.data;
+  }
+
+  /** Whether a column of so many bytes, which was asked for and not found, is worth being kept. */
+  wants(key: ColumnKey, bytes: number): boolean {
+    const touches = this.#touches.of(key);
+    if (touches < TOUCHES_TO_KEEP || bytes > this.#budget.bytes) return false;
+    let room = this.#budget.left;
+    for (const [coldest, entry] of this.#entries) {
+      if (room >= bytes) return true;
+      if (this.#touches.of(coldest) + TURN >= touches) return false;
+      room += entry.bytes;
+    }
+    return room >= bytes;
+  }
+
+  /** Keeps a column, which lies in memory of its own, for others to find. */
+  keep(key: ColumnKey, data: Data, bytes: number): void {
+    this.#remove(key);
+    this.#makeRoom(bytes);
+    if (this.#budget.left < bytes) return;
+    this.#entries.set(key, { data, bytes });
+    this.#budget.spend(bytes);
+  }
+
+  /** Others need memory now, and nothing that is kept from now on would have what left collected. */
+  #giveWay(): void {
+    const left = this.#budget.left;
+    this.#makeRoom(0);
+    hintCollection(this.#budget.left - left);
+  }
+
+  #makeRoom(bytes: number): void {
+    for (const coldest of this.#entries.keys()) {
+      if (this.#budget.left >= bytes) return;
+      this.#remove(coldest);
+    }
+  }
+
+  #remove(key: ColumnKey): void {
+    const entry = this.#entries.get(key);
+    if (entry === undefined) return;
+    this.#entries.delete(key);
+    this.#budget.refund(entry.bytes);
+  }
+}

@@ -1,0 +1,146 @@
+import { setImmediate } from 'node:timers/promises';
+import { checkAgreement } from '../../../protocol/agreement.ts';
+import type { CatalogRequest } from '../../../protocol/backend.ts';
+import { completeBody } from '../../../protocol/body-completion.ts';
+import { CatalogError } from '../../../protocol/errors.ts';
+import { isJsonObject, parseJson, type JsonValue } from '../../../protocol/json.ts';
+import { LONG_JSON, parseJsonInTurns } from '../../../protocol/json-parser.ts';
+import type { BodyMeter } from '../../format/memory/request-memory.ts';
+import { checkModel } from '../../../protocol/models/models.ts';
+
+/** A JSON body that is read and checked. */
+export type Body = Record<string, JsonValue>;
+
+/**
+ * The text of a request's body, `{}` for nothing, where the body is there already; undefined
+ * where it has to be read.
+ * @param limit The most bytes that are read.
+ * @throws CatalogError InvalidInput for a body that is too large, or no UTF-8.
+ */
+export function textAtHand({ body }: CatalogRequest, limit: number): string | undefined {
+  const whole = body.atHand?.();
+  if (whole === undefined) return undefined;
+  if (whole.byteLength > limit) throw tooLong(limit);
+  return decode(whole);
+}
+
+/**
+ * The JSON body of a request as it was sent: an object that agrees with the
+ * route. Nothing sent, and `null`, are `{}`; the content type is not asked for,
+ * since clients leave it out.
+ * @throws CatalogError InvalidInput for a body that is not JSON, no
+ * object, or at odds with the route.
+ */
+export function bodyOf(request: CatalogRequest, text: string): Body | Promise<Body> {
+  if (text.length > LONG_JSON) return longBodyOf(request, text);
+  return agreed(request, objectOf(text));
+}
+
+async function longBodyOf(request: CatalogRequest, text: string): Promise<Body> {
+  return agreed(request, objectIn(await parseJsonInTurns(text, () => setImmediate())));
+}
+
+function agreed(request: CatalogRequest, body: Body): Body {
+  checkAgreement(request, body);
+  return body;
+}
+
+function tooLong(limit: number): CatalogError {
+  return new CatalogError('InvalidInput', `a JSON body may have at most ${limit} bytes`);
+}
+
+/**
+ * A body in the shape of its model, completed by what the route and the query say.
+ * @throws CatalogError InvalidInput for a body that is unlike its model.
+ */
+export function checkedBody(request: CatalogRequest, sent: Body): Body {
+  const body = completeBody(request, sent);
+  const model = request.operation.request;
+  if (model !== undefined) checkModel(model, body);
+  return body;
+}
+
+/** Most bytes of a body's context, which is recorded whole: as many as headers may have. */
+const CONTEXT_BYTES = 16 * 1024;
+
+/**
+ * A request whose context also holds the body's entries, where no header says otherwise (contract section 4).
+ * @throws CatalogError InvalidInput for a context of more than 16 KiB.
+ */
+export function withBodyContext(request: CatalogRequest, body: Body): CatalogRequest {
+  const entries = body['context'];
+  if (request.operation.body === 'map' || !isJsonObject(entries)) return request;
+  const own = new Map<string, string>();
+  let bytes = 0;
+  for (const [key, value] of Object.entries(entries)) {
+    if (typeof value !== 'string') continue;
+    bytes += Buffer.byteLength(key) + Buffer.byteLength(value);
+    own.set(key.toLowerCase(), value);
+  }
+  if (bytes > CONTEXT_BYTES) {
+    throw new CatalogError('InvalidInput', `context may have at most ${CONTEXT_BYTES} bytes`);
+  }
+  if (own.size > 0) request.noteBodyContext?.(own);
+  return { ...request, context: new Map([...own, ...request.context]) };
+}
+
+function objectOf(text: string): Body {
+  if (text === NOTHING || text.trim() === '') return {};
+  return objectIn(parseJson(text));
+}
+
+function objectIn(value: JsonValue): Body {
+  if (value === null) return {};
+  if (isJsonObject(value)) return value;
+  throw new CatalogError('InvalidInput', `the body must be a JSON object, not ${kindOf(value)}`);
+}
+
+function kindOf(value: JsonValue): string {
+  if (Array.isArray(value)) return 'a list';
+  if (typeof value === 'string') return 'a string';
+  return typeof value === 'boolean' ? 'true or false' : 'a number';
+}
+
+/** Bytes that a JSON text takes for each of its own, with its value and what is made of that. */
+const TEXT_SHARE = 8;
+
+/**
+ * The same of a body that is still to come.
+ * @param meter Asked for memory as bytes come; it holds them until it is closed.
+ */
+export async function readText(
+  body: AsyncIterable<Uint8Array>,
+  limit: number,
+  meter: BodyMeter,
+): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of body) {
+    bytes += chunk.byteLength;
+    if (bytes > limit) throw tooLong(limit);
+    const wait = meter.hold(TEXT_SHARE * chunk.byteLength);
+    if (wait !== undefined) await wait;
+    chunks.push(chunk);
+  }
+  return decode(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, bytes));
+}
+
+function isNothing(bytes: Uint8Array): boolean {
+  return (
+    bytes.byteLength === 0 || (bytes.byteLength === 2 && bytes[0] === 0x7b && bytes[1] === 0x7d)
+  );
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+
+/** What most reads send. */
+const NOTHING = '{}';
+
+function decode(bytes: Uint8Array): string {
+  if (isNothing(bytes)) return NOTHING;
+  try {
+    return utf8.decode(bytes);
+  } catch {
+    throw new CatalogError('InvalidInput', 'the body is not valid UTF-8');
+  }
+}

@@ -1,0 +1,23 @@
+import type { Store } from '../../../store/store.ts';
+import type { Catalog } from '../../catalog/catalog.ts';
+import type { Committer } from '../../catalog/records/commit-loop.ts';
+import type { KnownManifests } from '../../versions/managed/known-manifests.ts';
+import type { Branches } from '../../versions/lines/branches.ts';
+import type { TableRoots } from '../../versions/lines/locations.ts';
+import type { Tables } from '../../versions/tables.ts';
+import type { Tags } from '../../versions/lines/tags.ts';
+import type { VersionStore } from '../../versions/lines/version-store.ts';
+
+/** What the operations work with that coordinate the versions of Lance clients. */
+export interface ManagedParts {
+  readonly catalog: Catalog;
+  readonly store: Store;
+  readonly committer: Committer;
+  readonly versions: VersionStore;
+  readonly branches: Branches;
+  readonly tags: Tags;
+  readonly tables: Tables;
+  readonly locations: TableRoots;
+  /** Manifests that need not be read again. */
+  readonly manifests?: KnownManifests;
+}

@@ -1,0 +1,74 @@
+import { CatalogError } from '../../../protocol/errors.ts';
+import type { TableRecord, Stored, VersionRecord } from '../../format/records.ts';
+import type { Call } from './handler.ts';
+import { branchParameter, namedBranch } from './parameters.ts';
+import { countField, textField, type Fields } from '../../base/fields.ts';
+import { MAIN, type Chain } from '../../format/chain.ts';
+import type { Tags } from '../../versions/lines/tags.ts';
+import type { FoundSnapshot, Snapshot } from '../../format/snapshot.ts';
+import type { VersionPage } from '../../versions/lines/version-store.ts';
+
+/** What is to be read: a branch, and one of its versions unless it is the newest. */
+export interface ReadPlace {
+  readonly branch: string;
+  readonly version: bigint | undefined;
+}
+
+/**
+ * The version that a request is about, by its number and branch or by a tag.
+ * @param fields Where the version and the tag stand: the body, or a query inside it.
+ * @throws CatalogError TableTagNotFound; InvalidInput for a tag that names another
+ * version or branch than the request does.
+ */
+export async function placeOf(
+  tags: Pick<Tags, 'require'>,
+  table: TableRecord,
+  call: Call,
+  fields: Fields = call.body,
+): Promise<ReadPlace> {
+  const version = countField(fields, 'version') ?? undefined;
+  const name = textField(fields, 'tag');
+  if (name === null) return { branch: branchParameter(call), version };
+  const tag = await tags.require(table.id, name);
+  const branch = tag.branch ?? MAIN;
+  const asked = namedBranch(call) ?? branch;
+  if (tag.branch !== null) {
+    call.permit.require(call.request.operation.name, call.request.object, branch);
+  }
+  if (asked !== branch) throw otherBranch(name, branch, asked);
+  if (version === undefined || version === tag.version) return { branch, version: tag.version };
+  throw new CatalogError(
+    'InvalidInput',
+    `the tag ${JSON.stringify(name)} names version ${tag.version}, not version ${version}`,
+  );
+}
+
+function otherBranch(name: string, branch: string, asked: string): CatalogError {
+  const [tag, itsOwn, other] = [name, branch, asked].map((text) => JSON.stringify(text));
+  return new CatalogError(
+    'InvalidInput',
+    `the tag ${tag} names a version of the branch ${itsOwn}, not of ${other}`,
+  );
+}
+
+/** What the operations on table metadata read of a table's data. */
+export interface TableView {
+  /**
+   * The line of versions that a name means: `main`, or a branch.
+   * @throws CatalogError TableBranchNotFound.
+   */
+  chain(table: TableRecord, branch: string): Promise<Chain>;
+  /**
+   * A table at its newest version, or at the one asked for.
+   * @throws CatalogError TableVersionNotFound.
+   */
+  snapshot(table: TableRecord, version?: bigint, chain?: Chain): Promise<Snapshot>;
+  /** The same with the record by which the version was found. */
+  found(table: TableRecord, version?: bigint, chain?: Chain): Promise<FoundSnapshot>;
+  /**
+   * The record of a table's newest version, or of the one asked for.
+   * @throws CatalogError TableVersionNotFound.
+   */
+  version(table: TableRecord, version?: bigint, chain?: Chain): Promise<Stored<VersionRecord>>;
+  versions(table: TableRecord, page: VersionPage, chain?: Chain): Promise<readonly VersionRecord[]>;
+}

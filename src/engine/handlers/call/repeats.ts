@@ -1,0 +1,65 @@
+import type { Answer } from '../../../protocol/backend.ts';
+import { CatalogError } from '../../../protocol/errors.ts';
+import { AlreadyDone } from '../../catalog/records/seal.ts';
+import { answerKey } from '../../catalog/records/keys.ts';
+import type { Call, Handler } from './handler.ts';
+import { KeyedMutex } from '../../format/memory/keyed-mutex.ts';
+import { AskedRights } from '../../once/asked-rights.ts';
+import { HashedBody, askedDigest, requestName } from '../../once/request-digest.ts';
+import { RepeatableOnce, type AnswerStore } from '../../once/once.ts';
+
+/**
+ * Answers changes that come again like the first time: the same subject, operation,
+ * object and request id. Whoever comes while the first is at work waits for it.
+ */
+export class Repeats {
+  readonly #answers: AnswerStore;
+  readonly #working = new KeyedMutex();
+
+  constructor(answers: AnswerStore) {
+    this.#answers = answers;
+  }
+
+  /**
+   * @param call As of a request that nobody can repeat.
+   * @throws CatalogError InvalidInput when the id was used for something else, and whatever the handler refuses.
+   */
+  run(call: Call, handler: Handler): Promise<Answer> {
+    const { request, permit } = call;
+    const { operation, clientRequestId: id } = request;
+    if (id === undefined || !operation.mutates) return handler(call);
+    const key = answerKey(requestName(request, permit.principal.subject, id));
+    const body = operation.body === 'arrow' ? new HashedBody(request.body) : null;
+    const asked = askedDigest(request, call.body, call.bodyDigest);
+    const rights = new AskedRights(permit);
+    const once = new RepeatableOnce({ key, id, asked, body, rights }, this.#answers);
+    const passed = {
+      ...call,
+      permit: rights,
+      request: body === null ? request : { ...request, body },
+    };
+    return this.#working.run(key, () => answerOnce(once, passed, handler));
+  }
+}
+
+async function answerOnce(
+  once: RepeatableOnce,
+  call: Omit<Call, 'once'>,
+  handler: Handler,
+): Promise<Answer> {
+  const before = await once.answered();
+  if (before !== undefined) return before;
+  try {
+    return await handler({ ...call, once });
+  } catch (error) {
+    if (!(error instanceof AlreadyDone || error instanceof CatalogError)) throw error;
+    // Another process may have been first: what it changed can look like any refusal.
+    const meanwhile = await once.answered();
+    if (meanwhile !== undefined) return meanwhile;
+    throw error instanceof CatalogError ? error : madeAndForgotten();
+  }
+}
+
+function madeAndForgotten(): CatalogError {
+  return new CatalogError('ConcurrentModification', 'the same request was at work meanwhile');
+}

@@ -1,0 +1,148 @@
+import {
+  DataType,
+  type Field,
+  type RecordBatch,
+  type Vector,
+  Vector as VectorClass,
+} from 'apache-arrow';
+import { childrenOf, withChildren } from '../../../arrow/nested-type.ts';
+import { retype } from '../../../arrow/nullability.ts';
+import { CatalogError } from '../../../protocol/errors.ts';
+import type { JsonValue } from '../../../protocol/json.ts';
+import type { Handler } from '../call/handler.ts';
+import type { Contents } from '../../format/change.ts';
+import { fieldPlace, type FieldPlace } from '../../format/field-place.ts';
+import { changeInside } from '../../format/nested-change.ts';
+import { columnsOf, withColumns, type TableColumn } from '../../format/table-columns.ts';
+import {
+  commitSchemaChange,
+  versionAnswer,
+  type ChangeBase,
+  type SchemaParts,
+} from './schema-change.ts';
+
+/**
+ * AlterTableDropColumns. The values of whole columns stay where they are, for the versions
+ * before; of a column that loses fields inside it the others are written anew.
+ */
+export function dropColumns(parts: SchemaParts): Handler {
+  return async (call) => {
+    const names = namesOf(call.body['columns']);
+    const change = (on: ChangeBase) => without(on, names);
+    return commitSchemaChange(parts, call, change, (made) =>
+      versionAnswer(call, 'drop_columns', made),
+    );
+  };
+}
+
+function namesOf(value: JsonValue | undefined): readonly string[] {
+  const names = Array.isArray(value) ? value.filter((name) => typeof name === 'string') : [];
+  if (names.length > 0) return names;
+  throw new CatalogError('InvalidInput', 'columns must name at least one column');
+}
+
+/** A column that loses fields inside it. */
+interface Trimmed {
+  readonly position: number;
+  readonly column: TableColumn;
+  /** From the last field to the first, so that each stands where it stood. */
+  readonly dropped: readonly FieldPlace[];
+}
+
+async function without(on: ChangeBase, names: readonly string[]): Promise<Contents> {
+  const { base, snapshot, writer } = on;
+  const places = names.map((name) => fieldPlace(name, base.schema));
+  checkPlaces(places);
+  const whole = new Set(
+    places.filter(({ positions }) => positions.length === 1).map(({ positions }) => positions[0]),
+  );
+  if (whole.size === base.schema.fields.length) {
+    throw new CatalogError('InvalidInput', 'a table must keep at least one column');
+  }
+  const trimmed = trimmedColumns(base, places);
+  const fresh = new Map(trimmed.map((each) => [each.position, each.column]));
+  const columns = columnsOf(base)
+    .map((column, position) => fresh.get(position) ?? column)
+    .filter((_, position) => !whole.has(position));
+  if (trimmed.length === 0) return withColumns(base, columns);
+  const fragments = await writer.extended(snapshot, {
+    fields: trimmed.map(({ column }) => column.field),
+    ids: trimmed.map(({ column }) => column.id),
+    reads: trimmed.map(({ position }) => base.schema.fields[position]!.name),
+    values: (rows) => trimmed.map((each) => trimmedValues(rows, base, each)),
+  });
+  return withColumns({ ...base, fragments }, columns);
+}
+
+function checkPlaces(places: readonly FieldPlace[]): void {
+  const keys = places.map(({ positions }) => `${positions.join('.')}.`);
+  for (const [at, { text }] of places.entries()) {
+    const inside = keys.findIndex((key, other) => other !== at && keys[at]!.startsWith(key));
+    if (inside < 0) continue;
+    const twice = keys[inside] === keys[at];
+    throw new CatalogError(
+      'InvalidInput',
+      twice
+        ? `columns names ${JSON.stringify(text)} twice`
+        : `columns names ${JSON.stringify(text)} beside ${JSON.stringify(places[inside]!.text)}, in which it lies`,
+    );
+  }
+}
+
+function trimmedColumns(base: Contents, places: readonly FieldPlace[]): readonly Trimmed[] {
+  const inner = places.filter(({ positions }) => positions.length > 1);
+  const positions = [...new Set(inner.map((place) => place.positions[0]))];
+  return positions.map((position, at) => {
+    const dropped = inner
+      .filter((place) => place.positions[0] === position)
+      .toSorted((left, right) => compare(right.positions, left.positions));
+    const [field] = dropped.reduce(
+      (fields, place) => withoutField(fields, [0, ...place.positions.slice(1)], place.text),
+      [base.schema.fields[position]!] as readonly Field[],
+    );
+    return { position, column: { field: field!, id: base.nextFieldId + at }, dropped };
+  });
+}
+
+function compare(left: readonly number[], right: readonly number[]): number {
+  const at = left.findIndex((position, index) => position !== right[index]);
+  return at < 0 ? left.length - right.length : left[at]! - (right[at] ?? -1);
+}
+
+/** The fields with one of them, however deep it lies, left out of its struct. */
+function withoutField(
+  fields: readonly Field[],
+  [position, ...inner]: readonly number[],
+  path: string,
+): readonly Field[] {
+  if (inner.length === 0) return fields.filter((_, at) => at !== position);
+  return fields.map((field, at) => {
+    if (at !== position) return field;
+    const children = childrenOf(field.type);
+    if (inner.length === 1 && (children.length === 1 || !isStruct(field))) {
+      throw new CatalogError(
+        'InvalidInput',
+        `${JSON.stringify(path)} cannot be dropped: what holds it must keep at least one field`,
+      );
+    }
+    return field.clone({ type: withChildren(field.type, withoutField(children, inner, path)) });
+  });
+}
+
+function isStruct({ type }: Field): boolean {
+  return DataType.isStruct(type);
+}
+
+function trimmedValues(
+  rows: RecordBatch,
+  { schema }: Contents,
+  { position, column, dropped }: Trimmed,
+): Vector {
+  const values = rows.getChild(schema.fields[position]!.name);
+  if (values === null) throw new Error('the column was not read');
+  const data = dropped.reduce(
+    (left, { positions }) => changeInside(left, positions.slice(1), () => null),
+    values.data[0]!,
+  );
+  return new VectorClass([retype(data, column.field.type)]);
+}

@@ -1,0 +1,74 @@
+import { canonicalPath } from '../../../protocol/identifier.ts';
+import type { Answer } from '../../../protocol/backend.ts';
+import { namedPath } from '../../../protocol/database.ts';
+import { jsonAnswer, type AnswerNotes } from '../call/answers.ts';
+import type { Call, HandlerTable } from '../call/handler.ts';
+import type { TransactionRecord } from '../../upkeep/jobs/transaction.ts';
+import { placeSummary } from '../../once/commit-summary.ts';
+import {
+  actionsField,
+  altered,
+  visibleTransaction,
+  type PlacedTransaction,
+  type TransactionParts,
+} from './transaction-actions.ts';
+
+/** The operations of transactions: work on tables that goes on after its request. */
+export function transactionHandlers(parts: TransactionParts): HandlerTable {
+  return {
+    DescribeTransaction: (call) => describeTransaction(parts, call),
+    AlterTransaction: (call) => alterTransaction(parts, call),
+  };
+}
+
+async function describeTransaction(parts: TransactionParts, call: Call): Promise<Answer> {
+  const found = await visibleTransaction(parts, idOf(call), 'DescribeTransaction', call.permit);
+  return transactionAnswer(call, found);
+}
+
+/** All actions or none: they are applied to the record one after the other, and it is written once. */
+async function alterTransaction(parts: TransactionParts, call: Call): Promise<Answer> {
+  const actions = actionsField(call.body);
+  const id = idOf(call);
+  const { path } = await visibleTransaction(parts, id, 'AlterTransaction', call.permit);
+  const notes = { commit: placeSummary('alter_transaction') };
+  const answer = (record: TransactionRecord): Answer =>
+    transactionAnswer(call, { record, path }, notes);
+  const change = (current: TransactionRecord): TransactionRecord => altered(current, actions);
+  return answer(await parts.transactions.change(id, change, call.once.seal(answer)));
+}
+
+/** An id is one name, whatever delimiter the client splits names by. */
+function idOf({ request }: Call): string {
+  return request.object.join(request.delimiter);
+}
+
+function transactionAnswer(
+  call: Call,
+  { record, path }: PlacedTransaction,
+  notes: AnswerNotes = {},
+): Answer {
+  const { status } = record;
+  const properties = {
+    ...record.properties,
+    ...ownProperties(record, canonicalPath(namedPath(call.request, path))),
+  };
+  return jsonAnswer(call, { status, properties }, { objects: [path], ...notes });
+}
+
+/** What the service says of the job of a transaction. */
+function ownProperties(record: TransactionRecord, table: string): Record<string, string> {
+  const { job, progress, version, failure } = record;
+  return {
+    'job.type': job.type,
+    'job.table': table,
+    'job.branch': job.branch,
+    'job.column': job.column,
+    ...(job.where === null ? {} : { 'job.where': job.where }),
+    ...(job.type === 'index' ? { 'job.index': job.name, 'job.index_type': job.indexType } : {}),
+    'job.rows_done': String(progress.done),
+    'job.rows_total': String(progress.total),
+    ...(version === null ? {} : { 'job.version': version }),
+    ...(failure === null ? {} : { 'job.failure': failure.message }),
+  };
+}

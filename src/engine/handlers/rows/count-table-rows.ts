@@ -1,0 +1,42 @@
+import { stringifyJson } from '../../../protocol/json.ts';
+import type { Handler } from '../call/handler.ts';
+import { attended, whenMuchIsRead } from '../../query/scan/attended.ts';
+import { versionHeaders } from '../../query/plan/answer.ts';
+import { countRows, countRowsWhere, predicateOf } from '../../query/rows/count.ts';
+import { statementOf, type Statement } from '../../base/statement.ts';
+import { textField } from '../../base/fields.ts';
+import type { Snapshot } from '../../format/snapshot.ts';
+import { restOn } from '../call/answers.ts';
+import { findTable, type TableReads } from './table-reads.ts';
+
+/** CountTableRows: the number by itself, whatever its size. */
+export function countTableRows(reads: TableReads): Handler {
+  return async (call) => {
+    const predicate = textField(call.body, 'predicate');
+    const { snapshot, table, chain, record } = await findTable(reads, call);
+    // What a predicate says may depend on the time.
+    if (predicate === null) restOn(call, table, chain, record);
+    const count = await counted(reads, snapshot, predicate, statementOf(call));
+    return {
+      status: 200,
+      contentType: 'application/json',
+      headers: versionHeaders(snapshot.version),
+      body: stringifyJson(count),
+    };
+  };
+}
+
+async function counted(
+  { reader, heavy }: TableReads,
+  snapshot: Snapshot,
+  predicate: string | null,
+  statement: Statement,
+): Promise<bigint> {
+  // Nothing is read.
+  if (predicate === null) return countRows(reader, snapshot, predicate);
+  const formula = predicateOf(snapshot, predicate, statement);
+  if (heavy?.isHeavyCount(snapshot, formula) === true) {
+    return heavy.count(predicate, snapshot, statement);
+  }
+  return countRowsWhere(attended(reader, whenMuchIsRead(statement.signal)), snapshot, formula);
+}

@@ -1,0 +1,58 @@
+import type { Answer } from '../../../protocol/backend.ts';
+import { CatalogError } from '../../../protocol/errors.ts';
+import { isJsonObject, type JsonValue } from '../../../protocol/json.ts';
+import type { Call, Handler } from '../call/handler.ts';
+import { attended, whenMuchIsRead } from '../../query/scan/attended.ts';
+import { analyzePlan } from '../../query/analyze.ts';
+import { explainPlan } from '../../query/rows/explain.ts';
+import { flagField } from '../../base/fields.ts';
+import { planQuery, type QueryPlan } from '../../query/plan/plan.ts';
+import { statementOf } from '../../base/statement.ts';
+import { parseQueryRequest } from '../../request/request.ts';
+import { readTable, type TableReads } from './table-reads.ts';
+
+/** ExplainTableQueryPlan: the plan of a query as text. Nothing is read but the manifest. */
+export function explainQuery(reads: TableReads): Handler {
+  return async (call) => {
+    const asked = call.body['query'];
+    if (!isJsonObject(asked)) throw new CatalogError('InvalidInput', 'query must be an object');
+    const plan = await planOf(reads, call, asked);
+    return textAnswer(call, explainPlan(plan, flagField(call.body, 'verbose', false)));
+  };
+}
+
+/** AnalyzeTableQueryPlan: the query is run, and what it read and answered is told with its plan. */
+export function analyzeQuery(reads: TableReads): Handler {
+  return async (call) => {
+    const plan = await planOf(reads, call, call.body);
+    if (reads.heavy?.isHeavyQuery(plan) === true) {
+      return textAnswer(call, await reads.heavy.analyze(parseQueryRequest(call.body), plan));
+    }
+    const source = attended(reads.reader, whenMuchIsRead(call.request.signal));
+    return textAnswer(call, await analyzePlan(plan, source));
+  };
+}
+
+async function planOf(
+  reads: TableReads,
+  call: Call,
+  asked: Record<string, JsonValue>,
+): Promise<QueryPlan> {
+  const query = parseQueryRequest(asked);
+  return planQuery(query, await readTable(reads, call, asked), statementOf(call));
+}
+
+/**
+ * A text as a JSON string, which every client reads, or bare to one that takes
+ * nothing but plain text (contract section 3).
+ */
+function textAnswer(call: Call, text: string): Answer {
+  const status = call.request.operation.success;
+  return takesPlainTextOnly(call.request.headers.accept ?? '*/*')
+    ? { status, contentType: 'text/plain; charset=utf-8', body: text }
+    : { status, contentType: 'application/json', body: JSON.stringify(text) };
+}
+
+function takesPlainTextOnly(accept: string): boolean {
+  return accept.split(',').every((type) => type.trim().split(';')[0] === 'text/plain');
+}

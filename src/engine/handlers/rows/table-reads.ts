@@ -1,0 +1,87 @@
+import type { Catalog } from '../../catalog/catalog.ts';
+import type { Stored, TableRecord } from '../../format/records.ts';
+import type { Call, Handler } from '../call/handler.ts';
+import type { Fields } from '../../base/fields.ts';
+import type { Chain } from '../../format/chain.ts';
+import type { BatchSource } from '../../query/scan/fragment-reader.ts';
+import type { FoundSnapshot, Snapshot } from '../../format/snapshot.ts';
+import type { HeavyWork } from '../../workers/heavy-work.ts';
+import type { Tags } from '../../versions/lines/tags.ts';
+import { placeOf, type TableView } from '../call/read-place.ts';
+import { requireEngineTable } from '../call/table-parts.ts';
+import { attended, whenMuchIsRead } from '../../query/scan/attended.ts';
+import { answerSizes, fileAnswer, rowsAnswer } from '../../query/plan/answer.ts';
+import { execute } from '../../query/execute.ts';
+import { planQuery } from '../../query/plan/plan.ts';
+import { statementOf } from '../../base/statement.ts';
+import { parseQueryRequest } from '../../request/request.ts';
+
+/** What the operations that read rows work with. */
+export interface TableReads {
+  readonly catalog: Pick<Catalog, 'requireTable'>;
+  readonly tables: Pick<TableView, 'found' | 'chain'>;
+  readonly tags: Pick<Tags, 'require'>;
+  readonly reader: BatchSource;
+  /** Work for other threads; all is done here when absent. */
+  readonly heavy?: HeavyWork;
+}
+
+/**
+ * The table of a request at the version or tag asked for, or at its newest. The
+ * newest is looked up each time, which is all that a client's freshness headers
+ * can ask for.
+ * @param fields Where the version and the tag stand: the body, or a query inside it.
+ * @throws CatalogError TableNotFound, TableVersionNotFound, TableTagNotFound,
+ * TableBranchNotFound, or why the table's rows are not here.
+ */
+export async function readTable(reads: TableReads, call: Call, fields?: Fields): Promise<Snapshot> {
+  return (await findTable(reads, call, fields)).snapshot;
+}
+
+/** A table at a version, and by what it was found. */
+export interface FoundTable extends FoundSnapshot {
+  readonly table: Stored<TableRecord>;
+  readonly chain: Chain;
+}
+
+/** The same with what the table was found by. */
+export async function findTable(
+  { catalog, tables, tags }: TableReads,
+  call: Call,
+  fields: Fields = call.body,
+): Promise<FoundTable> {
+  const { object } = call.request;
+  const table = await catalog.requireTable(object);
+  const { content } = table;
+  requireEngineTable(object, content);
+  const { branch, version } = await placeOf(tags, content, call, fields);
+  const chain = await tables.chain(content, branch);
+  const { snapshot, record } = await tables.found(content, version, chain);
+  return { snapshot, record, table, chain };
+}
+
+/** QueryTable: the rows as an Arrow file, sent while they are found. */
+export function queryTable(reads: TableReads): Handler {
+  let announces = true;
+  return async (call) => {
+    const query = parseQueryRequest(call.body);
+    const snapshot = await readTable(reads, call);
+    const plan = planQuery(query, snapshot, statementOf(call));
+    if (reads.heavy?.isHeavyQuery(plan) === true) {
+      const body = await reads.heavy.query(query, plan);
+      return fileAnswer(snapshot.version, body);
+    }
+    return rowsAnswer({
+      schema: plan.schema,
+      batches: execute(plan, attended(reads.reader, whenMuchIsRead(call.request.signal))),
+      version: snapshot.version,
+      signal: call.request.signal,
+      sizes: announces ? await answerSizes(plan, reads.reader) : null,
+      // Whatever the reason, who asks again gets the rows.
+      misjudged: () => {
+        announces = false;
+      },
+      giveBack: (memory) => reads.reader.giveBack?.(memory),
+    });
+  };
+}

@@ -1,0 +1,96 @@
+import { CatalogError } from '../../../protocol/errors.ts';
+import type { JsonValue } from '../../../protocol/json.ts';
+import { jsonAnswer } from '../call/answers.ts';
+import { encodeTable } from '../../catalog/records/records-codec.ts';
+import type { Stored, TableRecord } from '../../format/records.ts';
+import type { Update } from '../../change/assignment.ts';
+import { deleteRows, type DerivedOutcome } from '../../change/derived-commit.ts';
+import { updateRows } from '../../change/update-rows.ts';
+import type { Handler } from '../call/handler.ts';
+import { statementOf } from '../../base/statement.ts';
+import { textField, type Fields } from '../../base/fields.ts';
+import { boundedProperties, propertiesField } from '../call/parameters.ts';
+import { changeTable, type TableChanges } from './change-table.ts';
+import { changeSummary } from '../../once/commit-summary.ts';
+
+type Properties = Readonly<Record<string, string>>;
+
+/**
+ * UpdateTable: new values for columns of the rows of which the predicate is true,
+ * of all rows without one. The count is answered under the names of both dialects.
+ * Properties are set on the table beside those that it has, by the same commit.
+ */
+export function updateTable(parts: TableChanges): Handler {
+  return async (call) => {
+    const request = {
+      updates: updatesField(call.body),
+      predicate: textField(call.body, 'predicate'),
+    };
+    const columns = [...new Set(request.updates.map(([column]) => column))];
+    const derive = updateRows(parts.reader, request, statementOf(call));
+    const rows = (changed: bigint) => ({ added: 0n, removed: 0n, changed });
+    const asked = propertiesField(call);
+    let properties: Properties | undefined;
+    const writes = ({ key, content }: Stored<TableRecord>) => {
+      properties = boundedProperties({ ...content.properties, ...asked });
+      return [{ key, value: encodeTable({ ...content, properties }) }];
+    };
+    const answer = ({ committed, result }: DerivedOutcome<bigint>) =>
+      jsonAnswer(
+        call,
+        {
+          rows_updated: result,
+          updated_rows: result,
+          version: committed.manifest.version,
+          properties,
+        },
+        { commit: changeSummary('update', committed, rows(result), columns) },
+      );
+    const hasProperties = Object.keys(asked).length > 0;
+    const judged = { action: 'update', rows } as const;
+    return changeTable(parts, call, derive, answer, judged, hasProperties ? writes : undefined);
+  };
+}
+
+function updatesField(body: Fields): readonly Update[] {
+  const updates = body['updates'];
+  if (!Array.isArray(updates) || updates.length === 0) {
+    throw new CatalogError('InvalidInput', 'updates must name at least one column');
+  }
+  return updates.map(updateOf);
+}
+
+function updateOf(value: JsonValue): Update {
+  const [column, expression, ...rest] = Array.isArray(value) ? value : [];
+  if (typeof column === 'string' && typeof expression === 'string' && rest.length === 0) {
+    return [column, expression];
+  }
+  throw new CatalogError(
+    'InvalidInput',
+    'each of updates must be a column and the SQL of its new value',
+  );
+}
+
+/** DeleteFromTable: the rows of which the predicate is true. It makes a version also when there are none. */
+export function deleteFromTable(parts: TableChanges): Handler {
+  return async (call) => {
+    const predicate = textField(call.body, 'predicate') ?? '';
+    if (predicate.trim() === '') {
+      throw new CatalogError('InvalidInput', 'predicate must say which rows to delete');
+    }
+    const derive = deleteRows(parts.reader, predicate, statementOf(call));
+    const rows = (removed: bigint) => ({ added: 0n, removed, changed: 0n });
+    return changeTable(
+      parts,
+      call,
+      derive,
+      ({ committed, result }) =>
+        jsonAnswer(
+          call,
+          { num_deleted_rows: result, version: committed.manifest.version },
+          { commit: changeSummary('delete', committed, rows(result)) },
+        ),
+      { action: 'delete', rows },
+    );
+  };
+}

@@ -1,0 +1,94 @@
+import { randomUUID } from 'node:crypto';
+import { rmdir } from 'node:fs/promises';
+import type { Answer } from '../../../protocol/backend.ts';
+import { jsonAnswer } from '../call/answers.ts';
+import { tookNoEffect } from '../../catalog/records/commit-loop.ts';
+import type { TableRecord } from '../../format/records.ts';
+import { tableExists } from '../../catalog/records/refusals.ts';
+import type { Call, Handler } from '../call/handler.ts';
+import { propertiesField } from '../call/parameters.ts';
+import { flagField, textField } from '../../base/fields.ts';
+import {
+  makeLocation,
+  managedFolder,
+  requireFree,
+  reserveLocation,
+  resolveLocation,
+} from '../../versions/lines/locations.ts';
+import { judgePlacing } from '../../rules/place-judge.ts';
+import { placeSummary } from '../../once/commit-summary.ts';
+import type { ManagedParts } from '../call/managed-parts.ts';
+
+/** What the operations work with that give a table a name and a place. */
+export type PlaceParts = Pick<ManagedParts, 'catalog' | 'store' | 'locations'>;
+
+/**
+ * DeclareTable: a name and an empty folder, into which a Lance client then
+ * writes; its commits go through the catalog. Local files need no credentials,
+ * so none are vended, whoever asks and may.
+ */
+export function declareTable(parts: PlaceParts): Handler {
+  return async (call) => {
+    const { object } = call.request;
+    if (flagField(call.body, 'vend_credentials', false)) {
+      call.permit.require('CreateTableVersion', object);
+    }
+    const properties = propertiesField(call);
+    if ((await parts.catalog.tablePlace(object)) !== undefined) throw tableExists(object);
+    const chosen = textField(call.body, 'location');
+    const id = randomUUID();
+    const location = await placeOf(parts, id, chosen);
+    const table = {
+      id,
+      kind: 'declared',
+      location,
+      properties,
+      createdMillis: Date.now(),
+    } as const;
+    await judgePlacing(call.rules, object, location);
+    const answer = declared(call, location, properties);
+    await makeLocation(location, parts.locations);
+    try {
+      await commit(parts, call, table, answer);
+    } catch (error) {
+      // A folder that the client chose may be another's by now.
+      if (chosen === null && tookNoEffect(error)) await rmdir(location).catch(() => undefined);
+      throw error;
+    }
+    return answer;
+  };
+}
+
+/** The place of a table that is to be declared: of its own, or the one that its creator chose. */
+export async function placeOf(
+  parts: PlaceParts,
+  id: string,
+  chosen: string | null,
+): Promise<string> {
+  if (chosen === null) return managedFolder(parts.locations, id);
+  const folder = await resolveLocation(chosen, parts.locations);
+  await requireFree(parts.store, folder);
+  return folder;
+}
+
+async function commit(
+  { catalog }: PlaceParts,
+  call: Call,
+  table: TableRecord & { readonly location: string },
+  answer: Answer,
+): Promise<void> {
+  const { checks, writes } = reserveLocation(table.location, table.id);
+  const { object } = call.request;
+  const seal = call.once.seal(() => answer);
+  await catalog.createTableCommit(object, table, checks, writes, undefined, seal);
+}
+
+function declared(call: Call, location: string, properties: TableRecord['properties']): Answer {
+  const answer = declaredEntry(location, properties);
+  return jsonAnswer(call, answer, { commit: placeSummary('declare') });
+}
+
+/** What is answered for a table that is declared. */
+export function declaredEntry(location: string, properties: TableRecord['properties']): object {
+  return { location, properties, managed_versioning: true };
+}

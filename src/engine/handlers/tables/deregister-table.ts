@@ -1,0 +1,125 @@
+import { pathToFileURL } from 'node:url';
+import type { Answer } from '../../../protocol/backend.ts';
+import { jsonAnswer } from '../call/answers.ts';
+import type { Catalog } from '../../catalog/catalog.ts';
+import type { TableRecord } from '../../format/records.ts';
+import type { Call } from '../call/handler.ts';
+import { judgeLeaving, judgeRename } from '../../rules/place-judge.ts';
+import { releaseLocation } from '../../versions/lines/locations.ts';
+import type { Tables } from '../../versions/tables.ts';
+import { placeSummary } from '../../once/commit-summary.ts';
+import type { CommitSummary } from '../../../protocol/commit-summary.ts';
+import { lanceSnapshot } from '../../format/lance/snapshot.ts';
+import { locationOf } from '../../versions/managed/managed-versions.ts';
+import type { Snapshot } from '../../format/snapshot.ts';
+import type { TableView } from '../call/read-place.ts';
+import { rootedPath } from '../../../protocol/database.ts';
+import type { ObjectPath } from '../../../protocol/identifier.ts';
+import type { JsonValue } from '../../../protocol/json.ts';
+import { checkCreatable } from '../../catalog/records/refusals.ts';
+import { textField } from '../../base/fields.ts';
+
+/**
+ * DeregisterTable: the catalog forgets the table, its files stay for good. Where
+ * they lie is said even of a table that this engine wrote: nobody else knows.
+ */
+export async function deregisterTable(
+  catalog: Catalog,
+  tables: Tables,
+  call: Call,
+): Promise<Answer> {
+  const { object } = call.request;
+  const answer = (table: TableRecord): Answer =>
+    jsonAnswer(
+      call,
+      { id: object, location: whereabouts(tables, table), properties: table.properties },
+      { commit: placeSummary('deregister') },
+    );
+  const farewell = ({ location }: TableRecord) =>
+    location === null ? [] : [releaseLocation(location)];
+  return answer(
+    await catalog.deregisterTable(object, farewell, call.once.seal(answer), (record) =>
+      judgeLeaving(call.rules, tables, { path: object, record }, 'deregister'),
+    ),
+  );
+}
+
+/** Where the files of a table that leaves the catalog lie. */
+export function whereabouts(
+  tables: Pick<Tables, 'folder'>,
+  table: TableRecord,
+): string | undefined {
+  if (table.kind !== 'engine') return table.location ?? undefined;
+  return pathToFileURL(tables.folder(table)).href;
+}
+
+/** DropTable. The table can be brought back for a while. */
+export async function dropTable(catalog: Catalog, tables: TableView, call: Call): Promise<Answer> {
+  const { object } = call.request;
+  const answer = ({ location, properties }: TableRecord): Answer =>
+    jsonAnswer(call, { id: object, properties, ...(location === null ? {} : { location }) });
+  const table = await catalog.dropTable(object, call.once.seal(answer), (record) =>
+    judgeLeaving(call.rules, tables, { path: object, record }, 'drop'),
+  );
+  return { ...answer(table), commit: summaryOf(table, await lastSnapshot(tables, table)) };
+}
+
+/** What is said of a table that is gone. */
+type Last = Pick<Snapshot, 'version' | 'rows'>;
+
+/**
+ * The table as it was in the end: nothing is committed to it any more. One whose
+ * manifest cannot be read is dropped all the same, so nothing is thrown.
+ */
+async function lastSnapshot(tables: TableView, table: TableRecord): Promise<Last | undefined> {
+  try {
+    return table.kind === 'engine' ? await tables.snapshot(table) : await lastOf(tables, table);
+  } catch {
+    return undefined;
+  }
+}
+
+async function lastOf(tables: TableView, table: TableRecord): Promise<Last> {
+  const { content } = await tables.version(table);
+  const { version, fragments } = await lanceSnapshot(locationOf(table), content);
+  return { version, rows: fragments.reduce((sum, { rows }) => sum + BigInt(rows), 0n) };
+}
+
+function summaryOf({ id }: TableRecord, snapshot: Last | undefined): CommitSummary {
+  return {
+    ...placeSummary('drop', id),
+    baseVersion: snapshot?.version ?? null,
+    rowsRemoved: snapshot?.rows ?? 0n,
+  };
+}
+
+/**
+ * RenameTable, within a namespace or into another. The right to make a table of
+ * the new name is asked for here where the route does not have it.
+ */
+export async function renameTable(catalog: Catalog, tables: Tables, call: Call): Promise<Answer> {
+  const { object, target } = call.request;
+  const to = target ?? targetOfBody(call);
+  checkCreatable(to);
+  if (target === undefined) call.permit.require('CreateTable', to);
+  const answer = jsonAnswer(call, {}, { commit: placeSummary('rename'), objects: [to] });
+  await catalog.renameTable(
+    object,
+    to,
+    call.once.seal(() => answer),
+    (record) => judgeRename(call.rules, tables, { path: object, record }, to),
+  );
+  return answer;
+}
+
+/** Without a namespace the table stays in its own; an empty list is the root. */
+function targetOfBody(call: Call): ObjectPath {
+  const name = textField(call.body, 'new_table_name') ?? '';
+  const namespace = call.body['new_namespace_id'];
+  if (Array.isArray(namespace)) return rootedPath(call.request, [...texts(namespace), name]);
+  return [...call.request.object.slice(0, -1), name];
+}
+
+function texts(values: readonly JsonValue[]): readonly string[] {
+  return values.filter((value) => typeof value === 'string');
+}

@@ -1,0 +1,203 @@
+import { namedPath } from '../../../protocol/database.ts';
+import { pathToFileURL } from 'node:url';
+import type { Schema } from 'apache-arrow';
+import { schemaToJson, type JsonSchema, type Vocabulary } from '../../../arrow/json-schema.ts';
+import type { Answer, CatalogRequest } from '../../../protocol/backend.ts';
+import { jsonAnswer, restOn } from '../call/answers.ts';
+import type { Catalog } from '../../catalog/catalog.ts';
+import type { TableRecord } from '../../format/records.ts';
+import type { Call } from '../call/handler.ts';
+import { adoptedTable } from '../call/adopted-table.ts';
+import { branchParameter } from '../call/parameters.ts';
+import { flagField } from '../../base/fields.ts';
+import { lanceSnapshot } from '../../format/lance/snapshot.ts';
+import { locationOf } from '../../versions/managed/managed-versions.ts';
+import type { Chain } from '../../format/chain.ts';
+import type { Snapshot } from '../../format/snapshot.ts';
+import type { Tags } from '../../versions/lines/tags.ts';
+import { placeOf, type TableView } from '../call/read-place.ts';
+
+/** What a description is made of, beside the name and the dialect that it is asked in. */
+interface Described {
+  readonly table: TableRecord;
+  readonly snapshot: Snapshot;
+  readonly withUri: boolean;
+}
+
+interface Said extends Pick<Described, 'table' | 'withUri'>, Pick<CatalogRequest, 'dialect'> {
+  readonly name: string;
+  readonly answer: Answer;
+}
+
+/**
+ * Descriptions that were put in words before. A record and a snapshot never change,
+ * and both are read for each request: as long as they are the same objects, so is
+ * what is said of them. Of each snapshot the last description is kept, as long as it is itself.
+ */
+class SaidAnswers {
+  readonly #make: (call: Call, described: Described) => Answer;
+  readonly #last = new WeakMap<Snapshot, Said>();
+
+  constructor(make: (call: Call, described: Described) => Answer) {
+    this.#make = make;
+  }
+
+  of(call: Call, described: Described): Answer {
+    const { object, dialect, root = [] } = call.request;
+    const { table, snapshot, withUri } = described;
+    // Names hold no control character.
+    const name = `${root.length} ${object.join('\0')}`;
+    const last = this.#last.get(snapshot);
+    if (last?.table === table && last.name === name) {
+      if (last.dialect === dialect && last.withUri === withUri) return last.answer;
+    }
+    const answer = this.#make(call, described);
+    this.#last.set(snapshot, { table, name, dialect, withUri, answer });
+    return answer;
+  }
+}
+
+/**
+ * DescribeTable. A table that has data always has `version` and `schema`: their
+ * absence tells a client that it was only declared (wire contract, section 7.3).
+ */
+export async function describeTable(
+  catalog: Catalog,
+  tables: TableView,
+  tags: Tags,
+  call: Call,
+): Promise<Answer> {
+  const vends = flagField(call.body, 'vend_credentials', false);
+  if (vends) askForCredentials(call);
+  const withUri = flagField(call.body, 'with_table_uri', false);
+  const found = await catalog.requireTable(call.request.object);
+  const { branch, version } = await placeOf(tags, found.content, call);
+  const stored = await adoptedTable(call, found, branch);
+  const table = stored.content;
+  const chain = await tables.chain(table, branch);
+  if (table.kind !== 'engine') {
+    return jsonAnswer(call, await elsewhere(call, tables, table, { chain, version, withUri }));
+  }
+  const { snapshot, record } = await tables.found(table, version, chain);
+  if (!vends) restOn(call, stored, chain, record);
+  return said.of(call, { table, snapshot, withUri });
+}
+
+const said = new SaidAnswers(answerOf);
+
+function answerOf(call: Call, { table, snapshot, withUri }: Described): Answer {
+  return jsonAnswer(call, {
+    ...common(call, table),
+    ...written(call, snapshot, deletionsOf(snapshot)),
+    ...whereabouts(call, snapshot),
+    ...(withUri ? { table_uri: uriOf(snapshot.folder) } : {}),
+  });
+}
+
+/**
+ * Credentials to read come with the right to read, those to write with the right
+ * to commit; local files need neither, so none are given.
+ */
+function askForCredentials(call: Call): void {
+  const { permit, request } = call;
+  const branch = branchParameter(call);
+  const { object } = request;
+  const writes =
+    !permit.holds('QueryTable', object, branch) &&
+    permit.holds('CreateTableVersion', object, branch);
+  permit.require(writes ? 'CreateTableVersion' : 'QueryTable', object, branch);
+}
+
+function common(call: Call, table: TableRecord): object {
+  const { object } = call.request;
+  return {
+    table: object.at(-1),
+    namespace: namedPath(call.request, object).slice(0, -1),
+    properties: table.properties,
+    is_only_declared: table.kind === 'declared',
+  };
+}
+
+interface Asked {
+  readonly chain: Chain;
+  readonly version: bigint | undefined;
+  readonly withUri: boolean;
+}
+
+/** Of a table that Lance clients write: where, and that their commits go through the catalog. */
+async function elsewhere(
+  call: Call,
+  tables: TableView,
+  table: TableRecord,
+  asked: Asked,
+): Promise<object> {
+  const location = table.location ?? undefined;
+  return {
+    ...common(call, table),
+    ...(await writtenElsewhere(call, tables, table, asked)),
+    location,
+    managed_versioning: true,
+    ...(asked.withUri && location !== undefined ? { table_uri: uriOf(location) } : {}),
+  };
+}
+
+async function writtenElsewhere(
+  call: Call,
+  tables: TableView,
+  table: TableRecord,
+  { chain, version }: Asked,
+): Promise<object> {
+  if (table.kind === 'declared' && version === undefined) return {};
+  const { content } = await tables.version(table, version, chain);
+  const snapshot = await lanceSnapshot(locationOf(table), content);
+  return written(call, snapshot, snapshot.fragments);
+}
+
+/** What is said of a version, whoever wrote it. */
+function written(
+  call: Call,
+  { version, schema }: Pick<Snapshot, 'version' | 'schema'>,
+  fragments: readonly { readonly deletedRows: number }[],
+): object {
+  const vocabulary = call.request.dialect === 'lancedb' ? 'lance' : 'namespace';
+  const deleted = fragments.reduce((sum, { deletedRows }) => sum + deletedRows, 0);
+  return {
+    version,
+    schema: jsonOf(schema, vocabulary),
+    metadata: Object.fromEntries(schema.metadata),
+    stats: { num_deleted_rows: deleted, num_fragments: fragments.length },
+  };
+}
+
+/** Versions share their schema, and a schema is immutable: each is put in words once. */
+const described: Readonly<Record<Vocabulary, WeakMap<Schema, JsonSchema>>> = {
+  lance: new WeakMap(),
+  namespace: new WeakMap(),
+};
+
+function jsonOf(schema: Schema, vocabulary: Vocabulary): JsonSchema {
+  const known = described[vocabulary].get(schema);
+  if (known !== undefined) return known;
+  const json = schemaToJson(schema, vocabulary);
+  described[vocabulary].set(schema, json);
+  return json;
+}
+
+function deletionsOf({ fragments }: Snapshot): readonly { readonly deletedRows: number }[] {
+  return fragments.map(({ physicalRows, rows }) => ({ deletedRows: physicalRows - rows }));
+}
+
+/**
+ * Where the table lies. Nothing but this engine may write there, so a namespace
+ * client gets no location: with one it would write. The LanceDB client only
+ * shows it.
+ */
+function whereabouts(call: Call, snapshot: Snapshot): object {
+  return call.request.dialect === 'lancedb'
+    ? { location: uriOf(snapshot.folder) }
+    : { managed_versioning: true };
+}
+
+function uriOf(folder: string): string {
+  return pathToFileURL(folder).href;
+}

@@ -1,0 +1,108 @@
+import type { Answer } from '../../../protocol/backend.ts';
+import { jsonAnswer, restOn } from '../call/answers.ts';
+import type { Catalog } from '../../catalog/catalog.ts';
+import type { Stored, TableKind, TableRecord, VersionRecord } from '../../format/records.ts';
+import type { Call } from '../call/handler.ts';
+import { lanceSnapshot } from '../../format/lance/snapshot.ts';
+import { locationOf } from '../../versions/managed/managed-versions.ts';
+import type { Chain } from '../../format/chain.ts';
+import { bytesOf } from '../../format/snapshot.ts';
+import type { Tags } from '../../versions/lines/tags.ts';
+import { versionNotFound } from '../../format/version-refusals.ts';
+import { placeOf, type TableView } from '../call/read-place.ts';
+
+/** A data file of fewer rows is small: merging it with others would help. */
+const SMALL_ROWS = 100_000;
+
+/** GetTableStats. Every number is a whole one: the LanceDB client takes no other (wire contract, section 5.2). */
+export async function tableStats(
+  catalog: Catalog,
+  tables: TableView,
+  tags: Tags,
+  call: Call,
+): Promise<Answer> {
+  const stored = await catalog.requireTable(call.request.object);
+  const table = stored.content;
+  const { branch, version } = await placeOf(tags, table, call);
+  const chain = await tables.chain(table, branch);
+  const read = { tables, table, chain, version };
+  const { fragments, numIndices, record } = await contentsOf[table.kind](read);
+  if (record !== undefined) restOn(call, stored, chain, record);
+  const total = (count: (fragment: Part) => number) =>
+    fragments.reduce((sum, fragment) => sum + BigInt(count(fragment)), 0n);
+  return jsonAnswer(call, {
+    total_bytes: total(({ bytes }) => bytes),
+    num_rows: total(({ rows }) => rows),
+    num_indices: numIndices,
+    fragment_stats: fragmentStats(fragments),
+  });
+}
+
+/** Some rows of a table: how many, and how large their files are. */
+interface Part {
+  readonly rows: number;
+  readonly bytes: number;
+}
+
+interface Contents {
+  readonly fragments: readonly Part[];
+  readonly numIndices: number;
+  /** By what they were found, where nothing else can have changed them. */
+  readonly record?: Stored<VersionRecord>;
+}
+
+const NOTHING: Contents = { fragments: [], numIndices: 0 };
+
+/** A table at one version of a line, or at the newest. */
+interface Read {
+  readonly tables: TableView;
+  readonly table: TableRecord;
+  readonly chain: Chain;
+  readonly version: bigint | undefined;
+}
+
+const contentsOf: Readonly<Record<TableKind, (read: Read) => Promise<Contents>>> = {
+  declared: async ({ version }) => {
+    if (version !== undefined) throw versionNotFound(version);
+    return NOTHING;
+  },
+  lance: async ({ tables, table, chain, version }) => {
+    const { content } = await tables.version(table, version, chain);
+    return lanceSnapshot(locationOf(table), content);
+  },
+  engine: async ({ tables, table, chain, version }) => {
+    const { snapshot, record } = await tables.found(table, version, chain);
+    const { fragments, indices = [] } = snapshot;
+    const parts = fragments.map((fragment) => ({ rows: fragment.rows, bytes: bytesOf(fragment) }));
+    return { fragments: parts, numIndices: indices.length, record };
+  },
+};
+
+function fragmentStats(fragments: readonly Part[]): object {
+  const lengths = fragments.map((fragment) => fragment.rows).toSorted((a, b) => a - b);
+  return {
+    num_fragments: lengths.length,
+    num_small_fragments: lengths.filter((rows) => rows < SMALL_ROWS).length,
+    lengths: {
+      min: lengths[0] ?? 0,
+      max: lengths.at(-1) ?? 0,
+      mean: meanOf(lengths),
+      p25: percentile(lengths, 25),
+      p50: percentile(lengths, 50),
+      p75: percentile(lengths, 75),
+      p99: percentile(lengths, 99),
+    },
+  };
+}
+
+/** Rounded down. */
+function meanOf(lengths: readonly number[]): number {
+  const sum = lengths.reduce((total, rows) => total + rows, 0);
+  return lengths.length === 0 ? 0 : Math.floor(sum / lengths.length);
+}
+
+/** The least length that at least so many percent of the lengths do not exceed; lengths ascend. */
+function percentile(lengths: readonly number[], percent: number): number {
+  const rank = Math.ceil((lengths.length * percent) / 100);
+  return lengths[Math.max(rank, 1) - 1] ?? 0;
+}

@@ -1,0 +1,189 @@
+import { randomUUID } from 'node:crypto';
+import { rmdir } from 'node:fs/promises';
+import type { CommitSummary } from '../../../protocol/commit-summary.ts';
+import type { ObjectPath } from '../../../protocol/identifier.ts';
+import type { Permit } from '../../../protocol/permit.ts';
+import type { Check, Write } from '../../../store/store.ts';
+import { tableKey } from '../../catalog/records/keys.ts';
+import { RecordReader, unchanged } from '../../catalog/records/reader.ts';
+import { encodeTable } from '../../catalog/records/records-codec.ts';
+import type { TableRecord } from '../../format/records.ts';
+import { tableExists } from '../../catalog/records/refusals.ts';
+import { deregistration } from '../../catalog/table-deregister.ts';
+import { tablePlace } from '../../catalog/table-place.ts';
+import { keptManagedVersions } from '../../versions/managed/kept-managed-versions.ts';
+import { removeManifests } from '../../versions/managed/managed-manifests.ts';
+import { locationOf } from '../../versions/managed/managed-versions.ts';
+import { requireLanceTable, type VersionPlan } from '../../versions/managed/version-creation.ts';
+import { settleVersions } from '../../versions/managed/version-names.ts';
+import { propertiesOf } from '../call/parameters.ts';
+import { flagField, textField, type Fields } from '../../base/fields.ts';
+import { makeLocation, releaseLocation, reserveLocation } from '../../versions/lines/locations.ts';
+import { planRemoval } from '../../versions/version-removal.ts';
+import { branchField, named } from './batch-create-versions.ts';
+import type { CommitJudge } from '../../rules/commit-judge.ts';
+import { judgeAside, judgeLeaving, judgePlacing } from '../../rules/place-judge.ts';
+import { placeSummary } from '../../once/commit-summary.ts';
+import { versionRequest } from './create-version.ts';
+import { declaredEntry, placeOf } from '../tables/declare-table.ts';
+import { isAsked, rangesField } from './delete-versions.ts';
+import { whereabouts } from '../tables/deregister-table.ts';
+import type { ManagedParts } from '../call/managed-parts.ts';
+import { requireWrittenTable } from '../call/table-parts.ts';
+import { versionEntry } from './table-versions.ts';
+
+/** What one operation of a batch means now. */
+export interface PlannedStep {
+  readonly checks: readonly Check[];
+  readonly writes: readonly Write[];
+  readonly summary: CommitSummary;
+  readonly answer: object;
+  /** The folder of a table that it declares. */
+  readonly place?: string;
+  /** What has to be there before the batch is committed. */
+  readonly prepare?: () => Promise<void>;
+  /** What is left to do once the batch is committed. */
+  readonly settle: () => Promise<void>;
+}
+
+/** One operation of a batch. */
+export interface BatchStep {
+  readonly path: ObjectPath;
+  /** Asks for its own right. @throws CatalogError PermissionDenied. */
+  readonly ask: (permit: Permit) => void;
+  /** Given the versions that the batch makes. */
+  readonly plan: (versions: VersionPlan) => Promise<PlannedStep>;
+  /** Removes what was made for it when the batch is refused. */
+  readonly undo: () => Promise<void>;
+}
+
+/** What the operations of a batch work with. */
+export interface StepParts extends ManagedParts {
+  readonly rules: CommitJudge;
+}
+
+type StepMaker = (parts: StepParts, path: ObjectPath, fields: Fields) => BatchStep;
+
+const nothing = async (): Promise<void> => undefined;
+
+/** The operations that a batch may hold. */
+export const batchSteps: Readonly<Record<string, StepMaker>> = {
+  declare_table: declare,
+  create_table_version: createVersion,
+  delete_table_versions: deleteVersions,
+  deregister_table: deregister,
+};
+
+function createVersion(_: StepParts, path: ObjectPath, fields: Fields): BatchStep {
+  const request = versionRequest(path, fields, branchField(fields));
+  return {
+    path,
+    ask: (permit) => permit.require('CreateTableVersion', path, ...named(request.branch)),
+    plan: async (versions) => {
+      const planned = await versions.add(request);
+      const { checks, writes, summary, table, record } = planned;
+      const answer = { version: versionEntry(table, record) };
+      return { checks, writes, summary, answer, settle: () => settleVersions([planned]) };
+    },
+    undo: nothing,
+  };
+}
+
+function declare(parts: StepParts, path: ObjectPath, fields: Fields): BatchStep {
+  const properties = propertiesOf(fields);
+  const chosen = textField(fields, 'location');
+  const id = randomUUID();
+  const createdMillis = Date.now();
+  const made = new Set<string>();
+  return {
+    path,
+    ask: (permit) => {
+      permit.require('DeclareTable', path);
+      if (flagField(fields, 'vend_credentials', false)) permit.require('CreateTableVersion', path);
+    },
+    plan: async () => {
+      const { store } = parts;
+      const catalog = { ...parts, reader: new RecordReader(store) };
+      const { existing, checks } = await tablePlace(catalog, path);
+      if (existing !== undefined) throw tableExists(path);
+      const location = await placeOf(parts, id, chosen);
+      await judgePlacing(parts.rules, path, location);
+      const record: TableRecord = { id, kind: 'declared', location, properties, createdMillis };
+      const reserved = reserveLocation(location, id);
+      return {
+        checks: [...checks, ...reserved.checks],
+        writes: [{ key: tableKey(path), value: encodeTable(record) }, ...reserved.writes],
+        summary: placeSummary('declare'),
+        answer: declaredEntry(location, properties),
+        place: location,
+        prepare: async () => {
+          if (chosen === null) made.add(location);
+          await makeLocation(location, parts.locations);
+        },
+        settle: nothing,
+      };
+    },
+    undo: async () => {
+      for (const folder of made) await rmdir(folder).catch(() => undefined);
+    },
+  };
+}
+
+function deleteVersions(parts: StepParts, path: ObjectPath, fields: Fields): BatchStep {
+  const { catalog, tables, tags, branches } = parts;
+  const branch = branchField(fields);
+  const ranges = rangesField(fields['ranges']);
+  const removal = {
+    table: async () => {
+      const table = await catalog.requireTable(path);
+      requireLanceTable(path, table.content);
+      requireWrittenTable(path, table.content);
+      const placed = { path, record: table.content };
+      await judgeAside(parts.rules, placed, 'delete_versions', { branch });
+      return table;
+    },
+    chain: (table: TableRecord) => tables.chain(table, branch),
+    asked: (version: bigint) => isAsked(ranges, version),
+    kept: (table: TableRecord, chain: Parameters<typeof keptManagedVersions>[3]) =>
+      keptManagedVersions(tags, branches, table, chain),
+  };
+  return {
+    path,
+    // Of all that drops, this alone is about a branch, so that main has to be said.
+    ask: (permit) => permit.require('drop', path, branch),
+    plan: async () => {
+      const { table, records, checks, writes } = await planRemoval(parts, removal);
+      return {
+        checks,
+        writes,
+        summary: placeSummary('delete_versions'),
+        answer: { deleted_count: records.length },
+        settle: () => removeManifests(locationOf(table), records),
+      };
+    },
+    undo: nothing,
+  };
+}
+
+function deregister(parts: StepParts, path: ObjectPath): BatchStep {
+  const { catalog, tables } = parts;
+  return {
+    path,
+    ask: (permit) => permit.require('DeregisterTable', path),
+    plan: async () => {
+      const stored = await catalog.requireTable(path);
+      const placed = { path, record: stored.content };
+      await judgeLeaving(parts.rules, tables, placed, 'deregister');
+      const { location, properties } = stored.content;
+      const released = location === null ? [] : [releaseLocation(location)];
+      return {
+        checks: [unchanged(stored)],
+        writes: [...deregistration(path, stored), ...released],
+        summary: placeSummary('deregister'),
+        answer: { id: path, location: whereabouts(tables, stored.content), properties },
+        settle: nothing,
+      };
+    },
+    undo: nothing,
+  };
+}

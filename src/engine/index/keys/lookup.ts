@@ -1,0 +1,99 @@
+import type { Field } from 'apache-arrow';
+import type { BoundExpression } from '../../../sql/evaluate/bound.ts';
+import type { FragmentIndex, IndexType } from '../../format/snapshot.ts';
+import { rowsInBoth, rowsInEither } from './row-set.ts';
+
+/** A test of one column that an index answers for one fragment. */
+export interface LeafLookup {
+  readonly kind: 'leaf';
+  /** The name of the index. */
+  readonly name: string;
+  readonly type: IndexType;
+  readonly file: FragmentIndex;
+  /** The column as the test knows it. */
+  readonly column: Field;
+  readonly test: BoundExpression;
+}
+
+/** Tests that indices answer for one fragment. */
+export type Lookup =
+  | LeafLookup
+  | { readonly kind: 'and' | 'or'; readonly operands: readonly Lookup[] };
+
+/** How the rows of a fragment are found of which a predicate may be true. */
+export interface FragmentLookup {
+  readonly root: Lookup;
+  /** Whether the predicate is true of just the rows that are found. */
+  readonly exact: boolean;
+  /** Whether few rows can be hoped for: an equality must hold, say. */
+  readonly narrow: boolean;
+}
+
+/** Rows that were found, and whether the predicate is true of each. */
+export interface LookupResult {
+  /** Positions in the fragment's files, ascending; deleted rows are among them. */
+  readonly rows: Uint32Array;
+  readonly exact: boolean;
+}
+
+/** The rows of a test; null where it would take too many pages to find them. */
+export type LeafReader = (leaf: LeafLookup) => Promise<Uint32Array | null>;
+
+/** Finds the rows of a lookup; null when reading all rows is better. */
+export async function findRows(
+  { root, exact }: FragmentLookup,
+  read: LeafReader,
+): Promise<LookupResult | null> {
+  const found = await rowsOf(root, read);
+  return found === null ? null : { rows: found.rows, exact: exact && found.exact };
+}
+
+async function rowsOf(lookup: Lookup, read: LeafReader): Promise<LookupResult | null> {
+  if (lookup.kind === 'leaf') {
+    const rows = await read(lookup);
+    return rows === null ? null : { rows, exact: true };
+  }
+  return lookup.kind === 'and' ? rowsOfAnd(lookup.operands, read) : rowsOfOr(lookup.operands, read);
+}
+
+/** So few rows are sooner read than looked for in another index. */
+const FEW_ROWS = 64;
+
+/** Operands that an index does not answer leave more rows than there are. */
+async function rowsOfAnd(
+  operands: readonly Lookup[],
+  read: LeafReader,
+): Promise<LookupResult | null> {
+  let result: LookupResult | null = null;
+  let all = true;
+  for (const operand of operands) {
+    if (result !== null && result.rows.length <= FEW_ROWS) return { ...result, exact: false };
+    const found: LookupResult | null = await rowsOf(operand, read);
+    all &&= found !== null && found.exact;
+    if (found === null) continue;
+    const rows: Uint32Array = result === null ? found.rows : rowsInBoth(result.rows, found.rows);
+    result = { rows, exact: true };
+    if (rows.length === 0) return result;
+  }
+  return result === null ? null : { rows: result.rows, exact: all };
+}
+
+async function rowsOfOr(
+  operands: readonly Lookup[],
+  read: LeafReader,
+): Promise<LookupResult | null> {
+  let rows = new Uint32Array();
+  let exact = true;
+  for (const operand of operands) {
+    const found = await rowsOf(operand, read);
+    if (found === null) return null;
+    rows = new Uint32Array(rowsInEither(rows, found.rows));
+    exact &&= found.exact;
+  }
+  return { rows, exact };
+}
+
+/** The indices that a lookup uses, by their names. */
+export function namesOf(lookup: Lookup): readonly string[] {
+  return lookup.kind === 'leaf' ? [lookup.name] : lookup.operands.flatMap(namesOf);
+}

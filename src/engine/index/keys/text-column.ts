@@ -1,0 +1,52 @@
+import { DataType, Vector, type Data } from 'apache-arrow';
+import { isNull } from '../../../arrow/data.ts';
+
+/** The texts of a row: one, or those of a list; null for a row that has none to be searched. */
+export type RowTexts = readonly string[] | null;
+
+/** Whether texts of a column's type can be searched: texts, or lists of them. */
+export function isTextColumn(type: DataType): boolean {
+  return isText(type) || (DataType.isList(type) && isText(type.valueType));
+}
+
+function isText(type: DataType): boolean {
+  return DataType.isUtf8(type) || DataType.isLargeUtf8(type) || DataType.isUtf8View(type);
+}
+
+/** Reads the texts of a column of such a type, row by row. */
+export function textsOf(data: Data): (row: number) => RowTexts {
+  if (DataType.isList(data.type)) return listTexts(data);
+  const text = textReader(data);
+  return (row) => {
+    const value = text(row);
+    return value === null ? null : [value];
+  };
+}
+
+/** Items that are null are no texts; a list without one is a text without words. */
+function listTexts(data: Data): (row: number) => RowTexts {
+  const offsets: Int32Array = data.valueOffsets;
+  const text = textReader(data.children[0]!);
+  return (row) => {
+    if (isNull(data, row)) return null;
+    const texts: string[] = [];
+    for (let at = offsets[row]!; at < offsets[row + 1]!; at++) {
+      const value = text(at);
+      if (value !== null) texts.push(value);
+    }
+    return texts;
+  };
+}
+
+function textReader(data: Data): (row: number) => string | null {
+  if (!DataType.isUtf8(data.type) && !DataType.isLargeUtf8(data.type)) {
+    const vector = new Vector([data]);
+    return (row) => vector.get(row) as string | null;
+  }
+  const { values, valueOffsets: offsets } = data;
+  const bytes = Buffer.from(values.buffer, values.byteOffset, values.byteLength);
+  return (row) =>
+    isNull(data, row)
+      ? null
+      : bytes.toString('utf8', Number(offsets[row]), Number(offsets[row + 1]));
+}

@@ -1,0 +1,265 @@
+import { join } from 'node:path';
+import type { Data } from 'apache-arrow';
+import { isNull } from '../../../arrow/data.ts';
+import { LruCache } from '../../base/lru-cache.ts';
+import { indexColumns } from '../keys/index-reader.ts';
+import type { ColumnCache } from '../../format/memory/column-cache.ts';
+import type { OpenFiles } from '../../format/memory/open-files.ts';
+import { decodePart, type PartHeader } from './part-header.ts';
+import { decodePostings, isIntact, type Postings, type Numbers } from './postings.ts';
+
+/** A file of a text index that is not what was written. Its rows can still be read from the table itself. */
+export class DamagedText extends Error {
+  readonly path: string;
+
+  constructor(path: string) {
+    super('a checksum of it does not fit');
+    this.path = path;
+  }
+}
+
+/** Some pages of a file: the tokens of a part. */
+interface PartPages {
+  /** The page with the lengths of the part's texts. */
+  readonly header: number;
+  /** The first token of each page behind it. */
+  readonly firsts: readonly string[];
+}
+
+interface Directory {
+  readonly parts: readonly PartPages[];
+  readonly lengths: PartHeader;
+}
+
+/** Memory for directories and the lengths of texts, in bytes. */
+const DIRECTORY_BYTES = 32 * 2 ** 20;
+
+/** Who is shown tokens in order. */
+export interface TokenVisitor {
+  /** Told of a token. Answers from where on those behind it are wanted too; null for no more. */
+  readonly visit: (token: string) => string | null;
+  /** Lets others have their turn, now and then. */
+  readonly turn: () => Promise<void>;
+}
+
+/** Reads the files of text indices, page by page. What fails its checksum is refused. */
+export class TextReader {
+  readonly #files: OpenFiles;
+  readonly #cache: ColumnCache;
+  readonly #directories = new LruCache<Directory>(DIRECTORY_BYTES);
+  /** Which rows of a page in memory have passed their checksum. */
+  readonly #intact = new WeakMap<Data, Uint8Array>();
+
+  constructor(files: OpenFiles, cache: ColumnCache) {
+    this.#files = files;
+    this.#cache = cache;
+  }
+
+  /** How long the texts of a file's rows are. @throws DamagedText */
+  async lengths(folder: string, file: string): Promise<PartHeader> {
+    return (await this.#directory(join(folder, file))).lengths;
+  }
+
+  /** The rows of a token; undefined where none has it. @throws DamagedText */
+  async postings(folder: string, file: string, token: string): Promise<Postings | undefined> {
+    const path = join(folder, file);
+    const { parts } = await this.#directory(path);
+    const lists: Postings[] = [];
+    for (const part of parts) {
+      const page = pageOf(part, token);
+      if (page === undefined) continue;
+      const [keys, values] = await this.#columns(path, page, [0, 1]);
+      const row = rowOf(keys!, token);
+      if (row !== undefined) lists.push(decodePostings(this.#bytes(path, values!, row)));
+    }
+    return lists.length === 0 ? undefined : mergedPostings(lists);
+  }
+
+  /** Visits the tokens of each part from one on, in order. @throws DamagedText */
+  async visitTokens(
+    folder: string,
+    file: string,
+    from: string,
+    visitor: TokenVisitor,
+  ): Promise<void> {
+    const path = join(folder, file);
+    const { parts } = await this.#directory(path);
+    for (const { header, firsts } of parts) {
+      let next: string | null = from;
+      let at = Math.max(0, placeOfLast(firsts, from));
+      while (next !== null && at < firsts.length) {
+        const [keys] = await this.#columns(path, header + 1 + at, [0]);
+        next = visitKeys(keys!, next, visitor);
+        at = next === null ? at : Math.max(at + 1, placeOfLast(firsts, next));
+        await visitor.turn();
+      }
+    }
+  }
+
+  /** Reads a whole file. @throws DamagedText for bytes that are not what was written. */
+  async check(path: string): Promise<void> {
+    const pages = await this.#files.use(path, async ({ file }) => file.batchRows.length - 1);
+    for (let page = 0; page < pages; page++) {
+      const [values] = await this.#columns(path, page, [1]);
+      for (let row = 0; row < values!.length; row++) this.#bytes(path, values!, row);
+    }
+  }
+
+  async #directory(path: string): Promise<Directory> {
+    const known = this.#directories.get(path);
+    if (known !== undefined) return known;
+    const last = await this.#files.use(path, async ({ file }) => file.batchRows.length - 1);
+    const [ends] = await this.#columns(path, last, [0]);
+    const parts = partsOf(ends!, last);
+    const headers: PartHeader[] = [];
+    for (const { header } of parts) {
+      const [values] = await this.#columns(path, header, [1]);
+      headers.push(decodePart(this.#bytes(path, values!, 0)));
+    }
+    const lengths = mergedParts(headers);
+    const directory = { parts, lengths };
+    this.#directories.set(path, directory, 256 + 2 * ends!.byteLength + lengths.lengths.byteLength);
+    return directory;
+  }
+
+  /** The bytes of a row, which begin with their checksum. */
+  #bytes(path: string, values: Data, row: number): Uint8Array {
+    const all: Uint8Array = values.values;
+    const offsets: Int32Array = values.valueOffsets;
+    const bytes = all.subarray(offsets[row], offsets[row + 1]);
+    const intact = this.#intact.get(values) ?? new Uint8Array(values.length);
+    if (intact[row] === 0) {
+      if (!isIntact(bytes)) throw new DamagedText(path);
+      intact[row] = 1;
+      this.#intact.set(values, intact);
+    }
+    return bytes;
+  }
+
+  async #columns(path: string, index: number, places: readonly number[]): Promise<readonly Data[]> {
+    return indexColumns(this.#files, this.#cache, path, index, places);
+  }
+}
+
+/** A page without a key begins a part. */
+function partsOf(ends: Data, pages: number): readonly PartPages[] {
+  const token = tokenReader(ends);
+  const parts: { header: number; firsts: string[] }[] = [];
+  for (let page = 0; page < pages; page++) {
+    if (isNull(ends, 2 * page)) parts.push({ header: page, firsts: [] });
+    else parts.at(-1)?.firsts.push(token(2 * page));
+  }
+  return parts;
+}
+
+/** The page that has a token if any has. */
+function pageOf({ header, firsts }: PartPages, token: string): number | undefined {
+  const at = placeOfLast(firsts, token);
+  return at < 0 ? undefined : header + 1 + at;
+}
+
+/** The place of the last text that is not behind another. */
+function placeOfLast(texts: readonly string[], other: string): number {
+  let low = 0;
+  let high = texts.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (texts[middle]! <= other) low = middle + 1;
+    else high = middle;
+  }
+  return low - 1;
+}
+
+function rowOf(keys: Data, token: string): number | undefined {
+  const key = tokenReader(keys);
+  const row = firstFrom(key, 0, keys.length, token);
+  return row < keys.length && key(row) === token ? row : undefined;
+}
+
+type Keys = (row: number) => string;
+
+/** Of some rows the first whose key is not before a token. */
+function firstFrom(key: Keys, start: number, end: number, token: string): number {
+  let low = start;
+  let high = end;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (key(middle) < token) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/** The same, sooner found when it is near the first of the rows. */
+function nextFrom(key: Keys, start: number, end: number, token: string): number {
+  let step = 1;
+  let low = start;
+  let high = low;
+  while (high < end && key(high) < token) {
+    low = high + 1;
+    high += step;
+    step *= 2;
+  }
+  return firstFrom(key, low, Math.min(high, end), token);
+}
+
+/** Answers from where on the tokens of further pages are wanted. */
+function visitKeys(keys: Data, from: string, { visit }: TokenVisitor): string | null {
+  const key = tokenReader(keys);
+  let next: string | null = from;
+  let row = firstFrom(key, 0, keys.length, from);
+  while (row < keys.length) {
+    next = visit(key(row));
+    if (next === null) return null;
+    row = nextFrom(key, row + 1, keys.length, next);
+  }
+  return next;
+}
+
+function tokenReader({ values, valueOffsets }: Data): Keys {
+  const bytes = Buffer.from(values.buffer, values.byteOffset, values.byteLength);
+  const offsets: Int32Array = valueOffsets;
+  return (row) => bytes.toString('utf8', offsets[row], offsets[row + 1]);
+}
+
+/** Rows of a fragment in one piece. @param parts In the order of their rows. */
+function mergedParts(parts: readonly PartHeader[]): PartHeader {
+  if (parts.length === 1) return parts[0]!;
+  const sum = (of: (part: PartHeader) => number) => parts.reduce((all, part) => all + of(part), 0);
+  return {
+    first: 0,
+    texts: sum(({ texts }) => texts),
+    tokens: sum(({ tokens }) => tokens),
+    lengths: joined(parts.map(({ lengths }) => lengths)),
+  };
+}
+
+/** The rows of a token in one piece. @param lists In the order of their rows, of which there are some. */
+function mergedPostings(lists: readonly Postings[]): Postings {
+  if (lists.length === 1) return lists[0]!;
+  const positions = lists.map((list) => list.positions);
+  return {
+    rows: Uint32Array.from(joined(lists.map(({ rows }) => rows))),
+    counts: joined(lists.map(({ counts }) => counts)),
+    positions: positions.includes(null) ? null : joined(positions.flatMap((each) => each ?? [])),
+    mostCount: Math.max(...lists.map(({ mostCount }) => mostCount)),
+    leastLength: Math.min(...lists.map(({ leastLength }) => leastLength)),
+  };
+}
+
+function joined(lists: readonly Numbers[]): Numbers {
+  const length = lists.reduce((sum, list) => sum + list.length, 0);
+  const width = Math.max(1, ...lists.map(({ BYTES_PER_ELEMENT }) => BYTES_PER_ELEMENT));
+  const all =
+    width === 1
+      ? new Uint8Array(length)
+      : width === 2
+        ? new Uint16Array(length)
+        : new Uint32Array(length);
+  let at = 0;
+  for (const list of lists) {
+    all.set(list, at);
+    at += list.length;
+  }
+  return all;
+}

@@ -1,0 +1,76 @@
+import { readFileSync } from 'node:fs';
+
+/** The exports of `kernels/codes.ts`. */
+export interface CodeKernels {
+  near(
+    codes: number,
+    first: number,
+    second: number,
+    blocks: number,
+    pairs: number,
+    tables: number,
+    rows: number,
+    distances: number,
+    scale: number,
+    base: number,
+    limit: number,
+  ): number;
+  measure(
+    codes: number,
+    first: number,
+    stride: number,
+    query: number,
+    rows: number,
+    count: number,
+    distances: number,
+    scale: number,
+  ): void;
+}
+
+interface Memory {
+  readonly buffer: ArrayBuffer;
+}
+
+/** What is used of the WebAssembly JavaScript Interface (sections 5.1 to 5.3), for which Node has no types. */
+declare const WebAssembly: {
+  readonly Module: new (bytes: Uint8Array) => object;
+  readonly Memory: new (size: { readonly initial: number }) => Memory;
+  readonly Instance: new (
+    module: object,
+    imports: { readonly env: { readonly memory: Memory } },
+  ) => { readonly exports: CodeKernels };
+};
+
+const PAGE = 2 ** 16;
+
+/** Memory of its own with the kernels that work in it. It is given up with whoever holds it. */
+export interface CodeMemory {
+  readonly buffer: ArrayBuffer;
+  readonly kernels: CodeKernels;
+}
+
+let compiled: object | null | undefined;
+
+/** Whether there are kernels: not before a build, nor where the processor lacks the instructions. */
+export function hasCodeKernels(): boolean {
+  compiled ??= compile();
+  return compiled !== null;
+}
+
+/** @throws Error without kernels, RangeError when there is not so much memory. */
+export function codeMemory(bytes: number): CodeMemory {
+  compiled ??= compile();
+  if (compiled === null) throw new Error('there are no kernels for codes of vectors');
+  const memory = new WebAssembly.Memory({ initial: Math.ceil(bytes / PAGE) });
+  const { exports } = new WebAssembly.Instance(compiled, { env: { memory } });
+  return { buffer: memory.buffer, kernels: exports };
+}
+
+function compile(): object | null {
+  try {
+    const bytes = readFileSync(new URL('../../../../dist/kernels/codes.wasm', import.meta.url));
+    return new WebAssembly.Module(bytes);
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,151 @@
+import type { MemoryBudget } from '../../format/memory/memory-budget.ts';
+import type { OpenFiles } from '../../format/memory/open-files.ts';
+import { codeDirectory, codePortions, layoutOf, SCRATCH } from './code-file.ts';
+import { codeMemory } from './code-kernels.ts';
+import type { LoadedCodes, LoadedPortion } from './code-search.ts';
+import { join } from 'node:path';
+import { candidatesOf, type Candidates, type RowFacts } from '../keys/candidates.ts';
+import type { Fragment, FragmentIndex, Snapshot } from '../../format/snapshot.ts';
+
+/** Codes that were used so lately keep their place in memory. */
+const FRESH_MILLIS = 60_000;
+/** Codes that nobody has asked for so long are given up: their file may be gone. */
+const IDLE_MILLIS = 600_000;
+/** Codes may have this share of the memory for what is read often. */
+const SHARE = 3 / 4;
+
+interface Entry {
+  readonly codes: LoadedCodes;
+  used: number;
+}
+
+/**
+ * Keeps files of codes in memory, checked against their checksums, as far as the budget goes;
+ * others are read whenever they are asked for. Files never change.
+ */
+export class CodeStore {
+  readonly #files: OpenFiles;
+  readonly #budget: MemoryBudget;
+  readonly #entries = new Map<string, Entry>();
+  readonly #loading = new Map<string, Promise<LoadedCodes>>();
+  readonly #told = new Set<string>();
+  readonly #damaged: (error: Error) => void;
+  #bytes = 0;
+
+  /** @param damaged Is told once of each file that cannot be used. */
+  constructor(files: OpenFiles, budget: MemoryBudget, damaged: (error: Error) => void) {
+    this.#files = files;
+    this.#budget = budget;
+    this.#damaged = damaged;
+  }
+
+  /** The codes of a file; null when it is damaged or gone. */
+  async codes(path: string): Promise<LoadedCodes | null> {
+    const known = this.#entries.get(path);
+    if (known !== undefined) {
+      known.used = performance.now();
+      return known.codes;
+    }
+    const loading = this.#loading.get(path) ?? this.#load(path);
+    this.#loading.set(path, loading);
+    try {
+      return await loading;
+    } catch (error) {
+      this.#tell(path, error);
+      return null;
+    } finally {
+      this.#loading.delete(path);
+    }
+  }
+
+  /** Gives up the memory of codes that nobody asks for any more. */
+  rest(): void {
+    const now = performance.now();
+    for (const [path, entry] of this.#entries) {
+      if (now - entry.used > IDLE_MILLIS) this.#remove(path);
+    }
+  }
+
+  /** Gives up the memory of all codes. */
+  drop(): void {
+    for (const path of this.#entries.keys()) this.#remove(path);
+  }
+
+  #tell(path: string, error: unknown): void {
+    if (this.#told.has(path)) return;
+    this.#told.add(path);
+    const why = error instanceof Error ? error.message : String(error);
+    this.#damaged(new Error(`the file ${path} of a vector index is not used: ${why}`));
+  }
+
+  async #load(path: string): Promise<LoadedCodes> {
+    const codes = await this.#files.use(path, async (opened) => {
+      const directory = await codeDirectory(opened);
+      const layouts = directory.portions.map(({ rows }) => layoutOf(directory.shape, rows));
+      const bytes = layouts.reduce((sum, layout) => sum + aligned(layout.bytes), SCRATCH.bytes);
+      const memory = codeMemory(bytes);
+      const portions: LoadedPortion[] = [];
+      let [place, first, at]: [number, number, number] = [SCRATCH.bytes, 0, 0];
+      for await (const portion of codePortions(opened, directory)) {
+        const layout = layouts[at++]!;
+        if (portion.bytes.length !== layout.bytes) throw new Error('its codes are cut short');
+        new Uint8Array(memory.buffer).set(portion.bytes, place);
+        portions.push({ place, first, layout });
+        place += aligned(layout.bytes);
+        first += portion.rows;
+      }
+      return { directory, memory, portions, bytes };
+    });
+    this.#keep(path, codes);
+    return codes;
+  }
+
+  #keep(path: string, codes: LoadedCodes): void {
+    const most = this.#budget.bytes * SHARE;
+    if (codes.bytes > most) return;
+    const now = performance.now();
+    for (const [oldest, entry] of this.#entries) {
+      if (this.#bytes + codes.bytes <= most) break;
+      if (now - entry.used > FRESH_MILLIS) this.#remove(oldest);
+    }
+    if (this.#bytes + codes.bytes > most) return;
+    this.#entries.set(path, { codes, used: now });
+    this.#bytes += codes.bytes;
+    this.#budget.spend(codes.bytes);
+  }
+
+  #remove(path: string): void {
+    const entry = this.#entries.get(path);
+    if (entry === undefined) return;
+    this.#entries.delete(path);
+    this.#bytes -= entry.codes.bytes;
+    this.#budget.refund(entry.codes.bytes);
+  }
+}
+
+/** Portions begin at multiples of sixteen. */
+function aligned(bytes: number): number {
+  return Math.ceil(bytes / 16) * 16;
+}
+
+/** Reads the codes of vector indices, and the rows that were chosen by them. */
+export interface VectorSource {
+  /** The codes of a file; null when it is damaged, which is told to whoever keeps the table. */
+  codes(folder: string, file: FragmentIndex): Promise<LoadedCodes | null>;
+  /** The deleted rows of a fragment, ascending. */
+  deletions(snapshot: Snapshot, fragment: Fragment): Promise<Uint32Array>;
+  /** Some rows of a fragment, ascending, by batches. */
+  candidates(snapshot: Snapshot, fragment: Fragment, rows: Uint32Array): Promise<Candidates>;
+}
+
+/** Codes that a store keeps, of fragments whose rows somebody else knows. */
+export function vectorSource(codes: CodeStore, rows: RowFacts): VectorSource {
+  return {
+    codes: (folder, file) => codes.codes(join(folder, file.path)),
+    deletions: (snapshot, fragment) => rows.deletions(snapshot, fragment),
+    candidates: async (snapshot, fragment, chosen) => {
+      const deleted = await rows.deletions(snapshot, fragment);
+      return candidatesOf(chosen, true, deleted, await rows.starts(snapshot, fragment));
+    },
+  };
+}

@@ -1,0 +1,237 @@
+import type { Field } from 'apache-arrow';
+import {
+  boolType,
+  boundChildren,
+  type Bound,
+  type BoundExpression,
+  type BoundCall,
+  type BoundLiteral,
+} from '../../../sql/evaluate/bound.ts';
+import { columnsUsed } from '../../../sql/evaluate/columns.ts';
+import { likePrefix } from '../../../sql/patterns/like.ts';
+import { indexFileOf } from '../keys/index-upkeep.ts';
+import type { Fragment, IndexDefinition, Snapshot } from '../../format/snapshot.ts';
+import { isVectorIndex } from './vector-kind.ts';
+import type { FragmentLookup, Lookup } from '../keys/lookup.ts';
+import { isValid, type ListColumn } from '../../../sql/values/column.ts';
+
+/** Whether the lists must have one of the values, or each of them. */
+const calls: Readonly<Record<string, 'one' | 'each'>> = {
+  array_has: 'one',
+  array_contains: 'one',
+  list_has: 'one',
+  list_contains: 'one',
+  array_has_any: 'one',
+  list_has_any: 'one',
+  array_has_all: 'each',
+  list_has_all: 'each',
+};
+
+/**
+ * Tests of single items that come to the same as a test of lists: each must be true of
+ * some item of a list. Undefined for tests that are not about the items one by one.
+ */
+function labelTests(node: Bound): readonly Bound[] | undefined {
+  if (node.kind !== 'call' || !Object.hasOwn(calls, node.name)) return undefined;
+  const [list, value] = node.arguments;
+  if (list === undefined || value?.kind !== 'literal' || value.value === null) return undefined;
+  // Of what is computed of a list its items alone do not tell.
+  if (list.kind !== 'column') return undefined;
+  const items = isList(value.value) ? itemsOf(value, value.value) : [value];
+  if (items === undefined) return undefined;
+  if (calls[node.name] === 'one') return [node];
+  return items.length === 0 ? undefined : items.map((item) => withValue(node, list, item));
+}
+
+/** The items of a literal list, each as a list of its own; undefined when one is null: an index has no nulls. */
+function itemsOf(literal: BoundLiteral, value: ListColumn): readonly BoundLiteral[] | undefined {
+  const [start, end] = [value.starts[0] ?? 0, value.ends[0] ?? 0];
+  const items: BoundLiteral[] = [];
+  for (let at = start; at < end; at++) {
+    if (!isValid(value.child, at)) return undefined;
+    const one = { ...value, starts: Uint32Array.of(at), ends: Uint32Array.of(at + 1) };
+    items.push({ ...literal, value: one });
+  }
+  return items;
+}
+
+function isList(value: BoundLiteral['value']): value is ListColumn {
+  return typeof value === 'object' && value !== null && 'kind' in value && value.kind === 'list';
+}
+
+function withValue(node: BoundCall, list: Bound, value: BoundLiteral): BoundCall {
+  return { ...node, arguments: [list, value] };
+}
+
+/** What of a predicate indices may answer, whichever fragments they cover. */
+export type Search =
+  | {
+      readonly kind: 'leaf';
+      readonly index: IndexDefinition;
+      readonly column: Field;
+      readonly test: BoundExpression;
+      readonly narrow: boolean;
+    }
+  | {
+      readonly kind: 'and' | 'or';
+      readonly operands: readonly Search[];
+      /** Whether all operands of the predicate are there. */
+      readonly whole: boolean;
+    };
+
+/** An index and its column. */
+interface Indexed {
+  readonly index: IndexDefinition;
+  readonly column: Field;
+}
+
+/**
+ * What of a predicate the indices of a version may answer; undefined for nothing. Rows on
+ * which evaluation would fail are never left out: of a predicate that may fail only
+ * what is asked before that narrows the rows, and keeps those of which it is unknown.
+ */
+export function searchOf(
+  { root, source, budget }: BoundExpression,
+  { indices = [], schema, fieldIds }: Pick<Snapshot, 'indices' | 'schema' | 'fieldIds'>,
+): Search | undefined {
+  if (indices.length === 0) return undefined;
+  const known = new Map<string, Indexed[]>();
+  for (const index of indices) {
+    const column = schema.fields[fieldIds.indexOf(index.field)];
+    if (column === undefined || isVectorIndex(index) || index.type === 'FTS') continue;
+    known.set(column.name, [...(known.get(column.name) ?? []), { index, column }]);
+  }
+  const compiler = new Compiler(known, source, budget);
+  return root.fallible ? compiler.before(root) : compiler.search(root, false);
+}
+
+class Compiler {
+  readonly #known: ReadonlyMap<string, readonly Indexed[]>;
+  readonly #source: BoundExpression['source'];
+  readonly #budget: BoundExpression['budget'];
+
+  constructor(
+    known: ReadonlyMap<string, readonly Indexed[]>,
+    source: BoundExpression['source'],
+    budget: BoundExpression['budget'],
+  ) {
+    this.#budget = budget;
+    this.#known = known;
+    this.#source = source;
+  }
+
+  /** What comes before the first operand that may fail, as far as it is not false. */
+  before(root: Bound): Search | undefined {
+    if (root.kind !== 'and') return undefined;
+    const end = root.operands.findIndex(({ fallible }) => fallible);
+    const found = root.operands
+      .slice(0, end)
+      .flatMap((operand) => this.search(operand, true) ?? []);
+    return found.length === 0 ? undefined : { kind: 'and', operands: found, whole: false };
+  }
+
+  /** @param orUnknown Whether rows are wanted too of which the node is unknown. */
+  search(node: Bound, orUnknown: boolean): Search | undefined {
+    const leaf = this.#leaf(node, orUnknown);
+    if (leaf !== undefined) return leaf;
+    if (node.kind !== 'and' && node.kind !== 'or') return undefined;
+    const found = node.operands.flatMap((operand) => this.search(operand, orUnknown) ?? []);
+    const whole = found.length === node.operands.length;
+    if (found.length === 0 || (node.kind === 'or' && !whole)) return undefined;
+    return { kind: node.kind, operands: found, whole };
+  }
+
+  #leaf(node: Bound, orUnknown: boolean): Search | undefined {
+    const [name, ...others] = columnsUsed(this.#expression(node));
+    if (name === undefined || others.length > 0 || hasField(node)) return undefined;
+    for (const { index, column } of this.#known.get(name) ?? []) {
+      const search =
+        index.type === 'LABEL_LIST'
+          ? this.#labels(node, { index, column }, orUnknown)
+          : this.#values(node, { index, column }, orUnknown);
+      if (search !== undefined) return search;
+    }
+    return undefined;
+  }
+
+  #values(node: Bound, { index, column }: Indexed, orUnknown: boolean): Search {
+    const test = this.#expression(orUnknown ? notFalse(node) : node);
+    return { kind: 'leaf', index, column, test, narrow: isNarrow(node) };
+  }
+
+  /** Lists that are null are in no list of rows. */
+  #labels(node: Bound, { index, column }: Indexed, orUnknown: boolean): Search | undefined {
+    const tests = orUnknown ? undefined : labelTests(node);
+    if (tests === undefined) return undefined;
+    const operands = tests.map(
+      (test) =>
+        ({ kind: 'leaf', index, column, test: this.#expression(test), narrow: true }) as const,
+    );
+    return operands.length === 1 ? operands[0] : { kind: 'and', operands, whole: true };
+  }
+
+  #expression(root: Bound): BoundExpression {
+    return { type: root.type, source: this.#source, root, budget: this.#budget };
+  }
+}
+
+/** A field inside of a column is not the column's value. */
+function hasField(root: Bound): boolean {
+  const seen = new Set<Bound>([root]);
+  // Grows while it is gone through; an operand that stands in several places is looked at once.
+  for (const node of seen) {
+    if (node.kind === 'field') return true;
+    for (const child of boundChildren(node)) seen.add(child);
+  }
+  return false;
+}
+
+function notFalse(operand: Bound): Bound {
+  const { position } = operand;
+  return {
+    kind: 'is',
+    type: boolType,
+    operand,
+    test: 'false',
+    negated: true,
+    position,
+    fallible: false,
+  };
+}
+
+/** Whether a test holds of few values of a column that has many. */
+function isNarrow(node: Bound): boolean {
+  if (node.kind === 'and') return node.operands.some(isNarrow);
+  if (node.kind === 'or') return node.operands.every(isNarrow);
+  if (node.kind === 'comparison') return node.operator === '=';
+  if (node.kind === 'in') return !node.negated;
+  if (node.kind !== 'like' || node.negated || node.ignoreCase) return false;
+  const { pattern, escape } = node;
+  if (pattern.kind !== 'literal' || typeof pattern.value !== 'string') return false;
+  return likePrefix(pattern.value, escape).text !== '';
+}
+
+/** How the rows of a fragment are found; undefined where no index that covers it is of use. */
+export function lookupOf(search: Search, fragment: Fragment): FragmentLookup | undefined {
+  if (fragment.indices === undefined || fragment.indices.length === 0) return undefined;
+  return resolved(search, fragment);
+}
+
+function resolved(search: Search, fragment: Fragment): FragmentLookup | undefined {
+  if (search.kind === 'leaf') {
+    const { index, column, test, narrow } = search;
+    const file = indexFileOf(fragment, index);
+    if (file === undefined) return undefined;
+    const root = { kind: 'leaf', name: index.name, type: index.type, file, column, test } as const;
+    return { root, exact: true, narrow };
+  }
+  const found = search.operands.flatMap((operand) => resolved(operand, fragment) ?? []);
+  const whole = search.whole && found.length === search.operands.length;
+  if (found.length === 0 || (search.kind === 'or' && !whole)) return undefined;
+  // What leaves few rows comes first: the others need not be looked up then.
+  const sorted = found.toSorted((one, other) => Number(other.narrow) - Number(one.narrow));
+  const root: Lookup = { kind: search.kind, operands: sorted.map((each) => each.root) };
+  const narrow =
+    search.kind === 'and' ? found.some((each) => each.narrow) : found.every((each) => each.narrow);
+  return { root, exact: whole && found.every(({ exact }) => exact), narrow };
+}

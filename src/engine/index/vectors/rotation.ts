@@ -1,0 +1,74 @@
+import { LruCache } from '../../base/lru-cache.ts';
+
+/** So many rotations are kept. */
+const KNOWN = 8;
+/** Rounds that spread a number over all others, whatever their count. */
+const ROUNDS = 4;
+
+/**
+ * Turns vectors in space, all alike: signs are changed as if at random, and fast Hadamard
+ * transforms mix the numbers, of vectors whose length is no power of two the first and the last
+ * ones by turns. Lengths and angles stay, and no number stands out from the others afterwards,
+ * which is what codes of one bit need (the idea of RaBitQ, arXiv 2405.12497).
+ */
+class Rotation {
+  readonly #size: number;
+  /** The greatest power of two that is not above the size. */
+  readonly #span: number;
+  readonly #signs: readonly Float64Array[];
+
+  constructor(size: number) {
+    this.#size = size;
+    this.#span = 2 ** Math.floor(Math.log2(size));
+    const rounds = this.#span === size ? 2 : ROUNDS;
+    // The scale of the transform stands in the signs.
+    const scale = 1 / Math.sqrt(this.#span);
+    this.#signs = Array.from({ length: rounds }, (_, round) =>
+      Float64Array.from({ length: size }, (_, at) => signAt(round, at) * scale),
+    );
+  }
+
+  /** Turns a vector in its place. */
+  turn(vector: Float64Array): void {
+    const [size, span] = [this.#size, this.#span];
+    for (let round = 0; round < this.#signs.length; round++) {
+      const signs = this.#signs[round]!;
+      const start = round % 2 === 0 ? 0 : size - span;
+      for (let at = start; at < start + span; at++) vector[at]! *= signs[at]!;
+      transform(vector, start, span);
+    }
+  }
+}
+
+/** Rotations of vectors of a few lengths, which are asked for again and again. */
+const known = new LruCache<Rotation>(KNOWN);
+
+/** The rotation of vectors of some length. */
+export function rotationOf(size: number): Rotation {
+  const rotation = known.get(String(size)) ?? new Rotation(size);
+  known.set(String(size), rotation, 1);
+  return rotation;
+}
+
+/** The fast Walsh-Hadamard transform, without its scale. */
+function transform(vector: Float64Array, start: number, span: number): void {
+  const end = start + span;
+  for (let half = 1; half < span; half *= 2) {
+    for (let first = start; first < end; first += 2 * half) {
+      for (let at = first; at < first + half; at++) {
+        const one = vector[at]!;
+        const other = vector[at + half]!;
+        vector[at] = one + other;
+        vector[at + half] = one - other;
+      }
+    }
+  }
+}
+
+/** The same in every process and version: files depend on it. */
+function signAt(round: number, at: number): number {
+  let mixed = Math.imul(at + 1, 0x9e_37_79_b1) ^ Math.imul(round + 1, 0x85_eb_ca_77);
+  mixed = Math.imul(mixed ^ (mixed >>> 15), 0x2c_1b_3c_6d);
+  mixed = Math.imul(mixed ^ (mixed >>> 12), 0x29_7a_2d_39);
+  return ((mixed ^ (mixed >>> 15)) & 1) === 0 ? 1 : -1;
+}

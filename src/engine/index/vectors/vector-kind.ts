@@ -1,0 +1,135 @@
+import { DataType, type Field } from 'apache-arrow';
+import { holdsBytes } from '../../../arrow/distance/hamming.ts';
+import { typeName } from '../../../arrow/types.ts';
+import { CatalogError } from '../../../protocol/errors.ts';
+import { describe, fieldError, integerField, textField, type Fields } from '../../base/fields.ts';
+import { searchMetrics, type SearchMetric } from '../../request/search-metric.ts';
+import type { IndexDefinition, IndexType } from '../../format/snapshot.ts';
+import { MOST_NUMBERS, type CodeShape } from './code-file.ts';
+
+/** An index over vectors: what it compares them by is part of it. */
+export type VectorIndex = IndexDefinition & { readonly distance: SearchMetric };
+
+/** Whether an index is one over vectors. */
+export function isVectorIndex(index: IndexDefinition): index is VectorIndex {
+  return index.distance !== undefined;
+}
+
+/** What is built for a request, whichever kind of vector index it names. */
+export interface VectorSpec {
+  readonly indexType: IndexType;
+  readonly distance: SearchMetric;
+  /** The kind that was asked for. */
+  readonly asked: string;
+}
+
+/** Kinds that a request may name, without underscores. */
+const kinds: ReadonlySet<string> = new Set([
+  'IVFFLAT',
+  'IVFSQ',
+  'IVFPQ',
+  'IVFRQ',
+  'IVFHNSWFLAT',
+  'IVFHNSWSQ',
+  'IVFHNSWPQ',
+  'HNSW',
+  'VECTOR',
+]);
+
+/** Whether a request's type of index is one over vectors, in whatever spelling. */
+export function namesVectorIndex(text: string): boolean {
+  return kinds.has(text.toUpperCase().replaceAll('_', ''));
+}
+
+/** Settings of the kinds that may be asked for. They must make sense, and change nothing. */
+const settings = [
+  'num_partitions',
+  'num_sub_vectors',
+  'num_bits',
+  'sample_rate',
+  'max_iterations',
+  'target_partition_size',
+  'm',
+  'ef_construction',
+] as const;
+
+/**
+ * What is built of a column for a request.
+ * @throws CatalogError InvalidInput for a column, a distance or a setting that does not fit.
+ */
+export function vectorSpec(body: Fields, column: Field): VectorSpec {
+  const asked = textField(body, 'index_type') ?? '';
+  checkColumn(asked, column);
+  for (const name of settings) {
+    const value = integerField(body, name);
+    if (value !== null && value < 1n) throw fieldError(name, 'at least 1', String(value));
+  }
+  const distance = distanceOf(body) ?? (holdsBytes(column.type) ? 'hamming' : 'l2');
+  if (distance === 'hamming' && !holdsBytes(column.type)) {
+    throw new CatalogError(
+      'InvalidInput',
+      `the distance hamming is one of vectors of uint8, the type of ${JSON.stringify(column.name)} is ${typeName(column.type)}`,
+    );
+  }
+  checkLength(asked, distance, column);
+  return { indexType: distance === 'hamming' ? 'IVF_FLAT' : 'IVF_RQ', distance, asked };
+}
+
+function checkColumn(asked: string, { name, type }: Field): void {
+  const item: DataType | undefined = DataType.isFixedSizeList(type) ? type.valueType : undefined;
+  const isFit =
+    item !== undefined && (DataType.isFloat(item) || (DataType.isInt(item) && item.bitWidth === 8));
+  if (isFit) return;
+  throw new CatalogError(
+    'InvalidInput',
+    `an index of type ${asked} is made of vectors, fixed-size lists of floats, int8 or uint8, and the column ${JSON.stringify(name)} is of type ${typeName(type)}`,
+  );
+}
+
+function checkLength(asked: string, distance: SearchMetric, { name, type }: Field): void {
+  const { size, whole } = shapeOf(type, distance);
+  if (size >= 1 && size <= MOST_NUMBERS) return;
+  const unit = whole ? 'bits' : 'numbers';
+  throw new CatalogError(
+    'InvalidInput',
+    `an index of type ${asked} is made of vectors of 1 to ${MOST_NUMBERS} ${unit}, those of ${JSON.stringify(name)} have ${size}`,
+  );
+}
+
+/** Of what the codes of a column's vectors are made. */
+export function shapeOf(column: DataType, distance: SearchMetric): CodeShape {
+  const length = DataType.isFixedSizeList(column) ? column.listSize : 0;
+  const whole = distance === 'hamming';
+  return { size: whole ? 8 * length : length, whole };
+}
+
+/** Clients of LanceDB say `metric_type`, the protocol says `distance_type`. */
+function distanceOf(body: Fields): SearchMetric | null {
+  const said = ['metric_type', 'distance_type'].flatMap((name) => {
+    const text = textField(body, name);
+    return text === null ? [] : [{ name, metric: metricOf(name, text) }];
+  });
+  const [one, other] = said;
+  if (other === undefined || one?.metric === other.metric) return one?.metric ?? null;
+  throw fieldError('distance_type', 'the same as metric_type', JSON.stringify(other.metric));
+}
+
+function metricOf(name: string, text: string): SearchMetric {
+  const found = searchMetrics.find((metric) => metric === text.toLowerCase());
+  if (found !== undefined) return found;
+  const expected = '"l2", "cosine", "dot" or "hamming"';
+  throw fieldError(name, expected, text.length < 20 ? JSON.stringify(text) : describe(text));
+}
+
+/** What listings say of an index beyond its type. */
+export function vectorDetails(index: VectorIndex, column: DataType): object {
+  const { size, whole } = shapeOf(column, index.distance);
+  return {
+    type: index.type,
+    asked: index.asked,
+    distance_type: index.distance,
+    dimension: whole ? size / 8 : size,
+    codes: whole ? 'the vectors themselves' : 'rotated, 1 bit and 8 bits a number',
+    partitions: 'one for each file of rows',
+  };
+}

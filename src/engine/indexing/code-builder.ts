@@ -1,0 +1,100 @@
+import type { Field } from 'apache-arrow';
+import { CatalogError } from '../../protocol/errors.ts';
+import { Pace } from '../base/pace.ts';
+import type { IndexWork } from './index-builder.ts';
+import type { FragmentIndex } from '../format/snapshot.ts';
+import { CodeWriter, portionRows } from '../index/vectors/code-file.ts';
+import {
+  VectorEncoder,
+  VectorSums,
+  vectorValues,
+  type VectorValues,
+} from '../index/vectors/vector-encoder.ts';
+import { shapeOf, type VectorIndex } from '../index/vectors/vector-kind.ts';
+
+/** A fragment whose vectors are to be indexed. */
+export type VectorWork = IndexWork & { readonly index: VectorIndex };
+
+/** Others get a turn when so many numbers were worked on, if it is time. */
+const NUMBERS_AT_ONCE = 2 ** 15;
+
+/**
+ * Writes the codes of a fragment's vectors. Those of deleted rows are among them, so that the
+ * file stays right whichever rows are deleted later. It is on stable storage when this
+ * returns, and nothing is left of it when it throws.
+ */
+export async function indexVectors(work: VectorWork): Promise<FragmentIndex> {
+  const { snapshot, index } = work;
+  const { distance } = index;
+  const shape = shapeOf(fieldOf(work).type, distance);
+  const sums = new VectorSums(shape.whole ? 0 : shape.size, distance);
+  if (!shape.whole) await eachRow(work, false, (vectors, row) => sums.add(vectors, row));
+  const { middle } = sums;
+  const encoder = new VectorEncoder(shape, distance, middle);
+  const writer = await CodeWriter.create(snapshot.folder, index.uuid);
+  try {
+    await writePortions(work, encoder, writer, portionRows(shape));
+    const { error, step } = encoder;
+    const known = { shape, distance, middle: [...middle], error, step, odd: sums.odd };
+    return await writer.finish(index, known);
+  } catch (fault) {
+    await writer.abandon();
+    throw fault;
+  }
+}
+
+async function writePortions(
+  work: VectorWork,
+  encoder: VectorEncoder,
+  writer: CodeWriter,
+  size: number,
+): Promise<void> {
+  const { physicalRows } = work.fragment;
+  let first = 0;
+  encoder.begin(Math.min(size, physicalRows));
+  const next = async () => {
+    await writer.portion(encoder.end(), size);
+    first += size;
+    encoder.begin(Math.min(size, physicalRows - first));
+  };
+  await eachRow(work, true, (vectors, row, at) => {
+    const encode = () => encoder.encode(vectors, row, at - first);
+    return at === first + size ? next().then(encode) : encode();
+  });
+  if (physicalRows > first) await writer.portion(encoder.end(), physicalRows - first);
+}
+
+/**
+ * Passes over the vectors of all rows of the fragment, deleted ones included.
+ * @param counts Whether the rows count as progress.
+ * @param each Told of a row of the vectors, and where it lies in the fragment.
+ */
+async function eachRow(
+  work: VectorWork,
+  counts: boolean,
+  each: (vectors: VectorValues, row: number, at: number) => void | Promise<void>,
+): Promise<void> {
+  const { source, snapshot, fragment, onRows } = work;
+  const whole = { ...fragment, deletions: null, rows: fragment.physicalRows };
+  const { name, type } = fieldOf(work);
+  const step = Math.max(1, Math.floor(NUMBERS_AT_ONCE / shapeOf(type, 'l2').size));
+  const pace = new Pace();
+  for await (const { batch, start, release } of source.batches(snapshot, whole, [name])) {
+    const vectors = vectorValues(batch.data.children[0]!);
+    for (let row = 0; row < vectors.rows; row++) {
+      const waits = each(vectors, row, start + row);
+      if (waits !== undefined) await waits;
+      if ((row + 1) % step !== 0) continue;
+      onRows(counts ? step : 0);
+      await pace.turn();
+    }
+    onRows(counts ? vectors.rows % step : 0);
+    release?.();
+  }
+}
+
+function fieldOf({ snapshot, index }: VectorWork): Field {
+  const field = snapshot.schema.fields[snapshot.fieldIds.indexOf(index.field)];
+  if (field !== undefined) return field;
+  throw new CatalogError('TableColumnNotFound', `the column of the index ${index.name} is gone`);
+}

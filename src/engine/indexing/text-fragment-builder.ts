@@ -1,0 +1,71 @@
+import { CatalogError } from '../../protocol/errors.ts';
+import type { IndexWork } from './index-builder.ts';
+import { Pace } from '../base/pace.ts';
+import type { FragmentIndex } from '../format/snapshot.ts';
+import { textsOf } from '../index/keys/text-column.ts';
+import { TextFileWriter } from '../index/text/text-file-writer.ts';
+import { defaultTextOptions } from '../tokens/text-options.ts';
+import { TokenTable } from '../index/text/token-table.ts';
+import { Tokenizer } from '../tokens/tokenizer.ts';
+
+/** So many tokens, so many different ones, and so much text of these is held in memory at once. */
+const MOST_TOKENS = 2 ** 23;
+const MOST_DISTINCT = 2 ** 20;
+const MOST_UNITS = 2 ** 26;
+
+/** A fragment whose texts are to be indexed, at some version. */
+export type TextWork = Omit<IndexWork, 'onRows'>;
+
+/**
+ * Writes what a text index knows of one fragment, and tells of how many rows it has done
+ * since. Deleted rows are in it too, so that it stays right whichever rows are deleted
+ * later. The file is on stable storage at the end; when this ends early nothing is left of it.
+ */
+export async function* indexTexts(work: TextWork): AsyncGenerator<number, FragmentIndex> {
+  const writer = await TextFileWriter.create(work.snapshot.folder, work.index.uuid);
+  let file: FragmentIndex | undefined;
+  try {
+    yield* writeParts(work, writer);
+    file = await writer.finish(work.index);
+    return file;
+  } finally {
+    if (file === undefined) await writer.abandon();
+  }
+}
+
+async function* writeParts(work: TextWork, writer: TextFileWriter): AsyncGenerator<number> {
+  const { source, snapshot, fragment } = work;
+  const options = work.index.text ?? defaultTextOptions;
+  const tokenizer = new Tokenizer(options);
+  const begin = (first: number) => new TokenTable(tokenizer, options.with_position, first);
+  const whole = { ...fragment, deletions: null, rows: fragment.physicalRows };
+  const pace = new Pace();
+  let table = begin(0);
+  let next = 0;
+  for await (const { batch } of source.batches(snapshot, whole, [columnOf(work)])) {
+    const texts = textsOf(batch.data.children[0]!);
+    for (let row = 0; row < batch.numRows; row++, next++) {
+      if (isFull(table)) {
+        yield* writer.part(table);
+        table = begin(next);
+      }
+      table.add(texts(row));
+      if (row % PACE_ROWS === 0) await pace.turn();
+    }
+    yield batch.numRows;
+  }
+  if (table.rows > 0) yield* writer.part(table);
+}
+
+function isFull({ held, distinct, units }: TokenTable): boolean {
+  return held >= MOST_TOKENS || distinct >= MOST_DISTINCT || units >= MOST_UNITS;
+}
+
+/** Others get their turn after so many rows, if it has been long. */
+const PACE_ROWS = 1024;
+
+function columnOf({ snapshot, index }: TextWork): string {
+  const field = snapshot.schema.fields[snapshot.fieldIds.indexOf(index.field)];
+  if (field !== undefined) return field.name;
+  throw new CatalogError('TableColumnNotFound', `the column of the index ${index.name} is gone`);
+}

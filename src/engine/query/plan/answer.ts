@@ -1,0 +1,248 @@
+import type { RecordBatch, Schema } from 'apache-arrow';
+import { batchOfData } from '../../../arrow/data.ts';
+import { ArrowError } from '../../../arrow/errors.ts';
+import { FileWriter } from '../../../arrow/ipc/file-writer.ts';
+import { nullsOf } from '../../../arrow/nullability.ts';
+import type { Answer, ByteStream } from '../../../protocol/backend.ts';
+import { CatalogError } from '../../../protocol/errors.ts';
+import { coalesce, isLarge } from '../scan/rows.ts';
+import type { BatchSize } from '../../format/stored-sizes.ts';
+import type { BatchSource } from '../scan/fragment-reader.ts';
+import type { QueryPlan } from './plan.ts';
+import { columnsOf } from '../scan/projection.ts';
+
+/** The files of more fragments are not opened before an answer begins. */
+const MOST_FRAGMENTS = 128;
+
+/** The bodies of an answer's batches in bytes, where each stored batch is sent as it lies; null for any other. */
+export async function answerSizes(
+  plan: QueryPlan,
+  source: BatchSource,
+): Promise<readonly number[] | null> {
+  if (source.sizes === undefined || !passesBatchesOn(plan)) return null;
+  const all: BatchSize[] = [];
+  for (const { fragment, batches } of plan.files) {
+    const sizes = await source.sizes(plan.snapshot, fragment, columnsOf(plan.projections));
+    if (sizes === null) return null;
+    all.push(...(batches ? sizes.slice(batches.first, batches.first + batches.count) : sizes));
+  }
+  const rows = all.reduce((sum, size) => sum + size.rows, 0);
+  if ((plan.window.limit ?? Infinity) < rows || !isSentApart(all)) return null;
+  return all.map(({ bodyBytes }) => bodyBytes);
+}
+
+function passesBatchesOn({
+  files,
+  filter,
+  nearest,
+  text,
+  sort,
+  window,
+  projections,
+  need,
+}: QueryPlan): boolean {
+  const asTheyLie = filter === null && nearest === null && text === null && sort === null;
+  const whole = window.offset === 0 && need.placed.length === 0 && files.length <= MOST_FRAGMENTS;
+  return (
+    asTheyLie &&
+    whole &&
+    projections.every((each) => each.kind === 'path' && each.path.formula === null) &&
+    files.every((file) => file.lookup === undefined && file.chosen === undefined) &&
+    files.every(({ fragment }) => fragment.deletions === null)
+  );
+}
+
+/** Whether no batch is joined with another: of two that follow each other one is large. */
+function isSentApart(sizes: readonly BatchSize[]): boolean {
+  return sizes.every(
+    (size, at) =>
+      size.rows > 0 && size.bodyBytes > 0 && (at === 0 || isLarge(size) || isLarge(sizes[at - 1]!)),
+  );
+}
+
+/** The Arrow IPC file format: the only one that every client reads (wire-contract section 6). */
+const ARROW_FILE = 'application/vnd.apache.arrow.file';
+
+/** The header by which a client learns which version it read (wire-contract section 1.8). */
+const VERSION_HEADER = 'x-lancedb-version';
+
+/** The headers of an answer that was read from a version of a table. */
+export function versionHeaders(version: bigint): Readonly<Record<string, string>> {
+  return { [VERSION_HEADER]: String(version) };
+}
+
+/** The version that an answer says it was read from. */
+export function versionOfHeaders(headers: Answer['headers']): bigint | undefined {
+  const text = headers?.[VERSION_HEADER];
+  return text === undefined ? undefined : BigInt(text);
+}
+
+/** What an answer of rows is made of. */
+export interface RowsAnswer {
+  readonly schema: Schema;
+  readonly batches: AsyncGenerator<RecordBatch>;
+  readonly version: bigint;
+  /** Aborted when nobody reads the answer any more; made for answers that stream. */
+  readonly signal: AbortSignal | (() => AbortSignal);
+  /** Told of memory that batches lay in, once they are sent. */
+  readonly giveBack?: (memory: ArrayBufferLike) => void;
+  /** The bodies of all batches in bytes, where that is known beforehand. */
+  readonly sizes?: readonly number[] | null;
+  /** Told before the end of an answer that came to something else: its connection is cut then. */
+  readonly misjudged?: () => void;
+}
+
+/**
+ * An answer of rows, as an Arrow file that is sent while the rows are still
+ * being found. The first batch is found before this returns, so a fault in it
+ * is still a refusal.
+ */
+export async function rowsAnswer(rows: RowsAnswer): Promise<Answer> {
+  const batches = coalesce(rows.batches);
+  const first = await batches.next().catch(refuseTooLarge);
+  const file = new SmallFile(rows.schema, first.done === true ? undefined : first.value);
+  if (first.done === true) return wholeAnswer(rows, file);
+  if (!file.isSmall) return streamedAnswer(rows, [first.value], batches);
+  // Behind a small batch nothing comes, or what is at hand already (see `coalesce`).
+  const second = await batches.next().catch(refuseTooLarge);
+  if (second.done === true) return wholeAnswer(rows, file);
+  return streamedAnswer(rows, [first.value, second.value], batches);
+}
+
+/** A batch of more rows or bytes is sent as it is found. */
+const SMALL = { rows: 1024, bytes: 2 ** 15 };
+
+/** A file of one batch at most, which is not copied before it is known to be all. */
+class SmallFile {
+  readonly isSmall: boolean;
+  readonly pieces: readonly Uint8Array[];
+  readonly #writer: FileWriter;
+  readonly #start: Uint8Array;
+
+  constructor(schema: Schema, batch: RecordBatch = noRows(schema)) {
+    this.#writer = new FileWriter(schema);
+    this.#start = this.#writer.begin();
+    const mayBeSmall = batch.numRows < SMALL.rows;
+    this.pieces = mayBeSmall ? this.#writer.batch(batch) : [];
+    this.isSmall = mayBeSmall && this.#writer.bytes <= this.#start.length + SMALL.bytes;
+  }
+
+  bytes(): Uint8Array {
+    return Buffer.concat([this.#start, ...this.pieces, this.#writer.end()]);
+  }
+}
+
+/** All rows are found: the file is made at once, and nobody has to wait for pieces of it. */
+function wholeAnswer(rows: RowsAnswer, file: SmallFile): Answer {
+  const whole = file.bytes();
+  giveBack(rows, file.pieces);
+  return fileAnswer(rows.version, wholeBytes(whole));
+}
+
+function wholeBytes(whole: Uint8Array): ByteStream {
+  return {
+    async *[Symbol.asyncIterator]() {
+      yield whole;
+    },
+    length: whole.byteLength,
+    whole,
+  };
+}
+
+/** @param found The batches that were found already, one at least. */
+function streamedAnswer(
+  rows: RowsAnswer,
+  found: readonly RecordBatch[],
+  batches: AsyncGenerator<RecordBatch>,
+): Answer {
+  const signal = typeof rows.signal === 'function' ? rows.signal() : rows.signal;
+  closeOnAbort(batches, signal);
+  const lasts: LastPieces = new WeakMap();
+  const length = lengthOf(rows, found[0]!);
+  const bytes = fileBytes({ ...rows, signal, length }, found, batches, lasts);
+  return fileAnswer(rows.version, {
+    [Symbol.asyncIterator]: () => bytes,
+    sent: (piece) => giveBack(rows, lasts.get(piece) ?? []),
+    length,
+  });
+}
+
+/**
+ * How long the file will be; undefined where that is not known, or the first batch is not what was expected.
+ * Messages of batches with the same columns differ in nothing but their bodies.
+ */
+function lengthOf({ schema, sizes }: RowsAnswer, first: RecordBatch): number | undefined {
+  if (sizes == null) return undefined;
+  const writer = new FileWriter(schema);
+  const start = writer.begin().length;
+  const metadataBytes = writer.batch(first)[0]?.length ?? 0;
+  if (writer.bytes - start - metadataBytes !== sizes[0]) return undefined;
+  for (const bodyBytes of sizes.slice(1)) writer.count({ metadataBytes, bodyBytes });
+  writer.end();
+  return writer.bytes;
+}
+
+/** The answer whose body is an Arrow file, read from a version of a table. */
+export function fileAnswer(version: bigint, body: ByteStream): Answer {
+  return { status: 200, contentType: ARROW_FILE, headers: versionHeaders(version), body };
+}
+
+/** Rows may be more than one column of their type can hold; that is no fault of the engine. */
+function refuseTooLarge(error: unknown): never {
+  if (!(error instanceof ArrowError) || error.kind !== 'limit') throw error;
+  const advice = 'ask for fewer rows, or cast the column to a wider type';
+  throw new CatalogError('InvalidInput', `${error.message.replace(/\.$/, '')}: ${advice}`);
+}
+
+/** The last piece of each batch, and all of its pieces. */
+type LastPieces = WeakMap<Uint8Array, readonly Uint8Array[]>;
+
+/** A batch is used nowhere else once it is part of the answer. */
+function giveBack(rows: RowsAnswer, pieces: readonly Uint8Array[]): void {
+  for (const memory of new Set(pieces.map(({ buffer }) => buffer))) rows.giveBack?.(memory);
+}
+
+/** A body that nobody ever begins to read is closed too. */
+function closeOnAbort(batches: AsyncGenerator<RecordBatch>, signal: AbortSignal): void {
+  const close = () => void batches.return(undefined).catch(() => undefined);
+  if (signal.aborted) close();
+  else signal.addEventListener('abort', close, { once: true });
+}
+
+interface Streamed extends RowsAnswer {
+  readonly signal: AbortSignal;
+  readonly length: number | undefined;
+}
+
+async function* fileBytes(
+  { schema, signal, length, misjudged }: Streamed,
+  found: readonly RecordBatch[],
+  rest: AsyncGenerator<RecordBatch>,
+  lasts: LastPieces,
+): AsyncGenerator<Uint8Array> {
+  const writer = new FileWriter(schema);
+  try {
+    yield writer.begin();
+    for (let at = 0; ; at++) {
+      const batch = found[at] ?? (await rest.next()).value;
+      if (batch === undefined) break;
+      const pieces = writer.batch(batch);
+      lasts.set(pieces.at(-1)!, pieces);
+      if (writer.bytes > (length ?? Infinity)) misjudged?.();
+      yield* pieces;
+    }
+    // Batches that ended because of an abort must not look like all there are.
+    signal.throwIfAborted();
+    const end = writer.end();
+    if (writer.bytes !== (length ?? writer.bytes)) misjudged?.();
+    yield end;
+  } finally {
+    await rest.return(undefined);
+  }
+}
+
+/** The client for Node learns the schema from batches alone. */
+function noRows(schema: Schema): RecordBatch {
+  const columns = schema.fields.map(({ type }) => nullsOf(type, 0));
+  return batchOfData(schema, columns, 0);
+}

@@ -1,0 +1,284 @@
+import type { Field, Schema } from 'apache-arrow';
+import { CatalogError } from '../../../protocol/errors.ts';
+import { holdsMultivectors } from '../../../arrow/distance/multivector.ts';
+import type { Snapshot } from '../../format/snapshot.ts';
+import { planText, type TextPlan } from '../../index/text/text-plan.ts';
+import type { ColumnPath } from '../../request/column-path.ts';
+import {
+  DISTANCE,
+  needOf,
+  QUERY_INDEX,
+  ROW_ID,
+  ROW_OFFSET,
+  rowFieldsOf,
+  SCORE,
+  withComputed,
+  type ColumnNeed,
+} from '../../request/computed-columns.ts';
+import { bindPredicate, type Formula } from '../../request/formula.ts';
+import type { DistanceBounds } from '../../index/vectors/nearest-rows.ts';
+import { answeredColumns, type AnsweredColumns } from '../scan/answered-columns.ts';
+import { columnsOf, type Projection } from '../scan/projection.ts';
+import type { NearestRequest, QueryRequest, TextRequest } from '../../request/request.ts';
+import { prunedFiles, rowsOfFile } from '../scan/pruning.ts';
+import type { ScanFile } from '../scan/scan.ts';
+import { ownStatement, type Statement } from '../../base/statement.ts';
+import { metricFor, type SearchMetric } from '../../request/search-metric.ts';
+import { planSort, type SortPlan } from './sort-plan.ts';
+import { indexFor, indexUse, type IndexUse } from '../../index/vectors/index-use.ts';
+import { vectorColumn } from '../../request/vector-column.ts';
+import type { Window } from '../scan/rows.ts';
+
+/** A search for the nearest vectors. */
+export interface NearestPlan {
+  readonly column: ColumnPath;
+  readonly metric: SearchMetric;
+  /** Several vectors at once: each row says which one found it. */
+  readonly batch: boolean;
+  readonly vectors: readonly Float32Array[];
+  readonly bounds: DistanceBounds;
+  /** How many rows each query vector keeps before the filter behind the search; null for all. */
+  readonly keep: number | null;
+  /** Judges the rows that the search kept. */
+  readonly postfilter: Formula | null;
+  /** The index that tells which rows may be the nearest; null when every vector is compared. */
+  readonly index: IndexUse | null;
+}
+
+/**
+ * A query as plain data, in the order of its work: scan, filter, search or
+ * sort, window, project. Every expression is bound.
+ */
+export interface QueryPlan {
+  /** What its expressions share, and what running it may use. */
+  readonly statement: Statement;
+  readonly snapshot: Snapshot;
+  readonly files: readonly ScanFile[];
+  /** The filter of the rows that are scanned, as it was asked for. */
+  readonly asked: Formula | null;
+  /** Judges rows as they are scanned; null when each row of the files is known to pass. */
+  readonly filter: Formula | null;
+  /** What the filter reads. */
+  readonly filterNeed: ColumnNeed;
+  readonly nearest: NearestPlan | null;
+  readonly text: TextPlan | null;
+  readonly sort: SortPlan | null;
+  /** For each query vector, where there are any. */
+  readonly window: Window;
+  readonly projections: readonly Projection[];
+  /** What the steps behind the scan's filter read. */
+  readonly need: ColumnNeed;
+  /** The schema of the answer. */
+  readonly schema: Schema;
+}
+
+/**
+ * Plans a query over one version of a table. Nothing is read.
+ * @throws CatalogError TableColumnNotFound or InvalidInput for what does not fit the table.
+ */
+export function planQuery(
+  asksFor: QueryRequest,
+  snapshot: Snapshot,
+  statement: Statement = ownStatement(),
+): QueryPlan {
+  const { schema } = snapshot;
+  const rowFields = rowFieldsOf(schema);
+  const request = withColumn(asksFor, rowFields);
+  const fields = resultFields(schema, request);
+  checkKept(request, snapshot);
+  const {
+    filter: asked,
+    nearest,
+    text,
+  } = planFilters(request, snapshot, rowFields, fields, statement);
+  const answered = answeredColumns(request.columns, schema, fields, extrasOf(request), statement);
+  const sort = planSort(request.order, schema, fields);
+  const { scanned, filter } = planScan(snapshot, asked);
+  const asTheyLie = filter === null && nearest === null && text === null && sort === null;
+  const { files, window } = planWindow(scanned, request, asTheyLie);
+  return {
+    statement,
+    snapshot,
+    files,
+    asked,
+    filter,
+    filterNeed: needOf(schema, filter?.columns ?? []),
+    nearest,
+    text,
+    sort,
+    window,
+    projections: answered.projections,
+    need: withPostfilter(schema, answered, (nearest ?? text)?.postfilter ?? null),
+    schema: answered.schema,
+  };
+}
+
+/** A query of which the searched column is known. */
+interface PlannedRequest extends QueryRequest {
+  readonly nearest: (NearestRequest & { readonly path: ColumnPath }) | null;
+}
+
+/**
+ * The query with the column that it searches. Over a column of several vectors a row the query
+ * vectors are one search and no batch: they are put one after the other.
+ */
+function withColumn(request: QueryRequest, fields: readonly Field[]): PlannedRequest {
+  const { nearest } = request;
+  if (nearest === null) return { ...request, nearest };
+  const lengths = nearest.vectors.map((vector) => vector.length);
+  const path = vectorColumn(nearest.column, lengths, fields);
+  if (!holdsMultivectors(path.field.type)) return { ...request, nearest: { ...nearest, path } };
+  const size = lengths[0] ?? 0;
+  const all = new Float32Array(size * lengths.length);
+  for (const [at, vector] of nearest.vectors.entries()) all.set(vector, at * size);
+  return { ...request, nearest: { ...nearest, path, batch: false, vectors: [all] } };
+}
+
+function withPostfilter(
+  schema: Schema,
+  { projections, need }: AnsweredColumns,
+  postfilter: Formula | null,
+): ColumnNeed {
+  if (postfilter === null) return need;
+  return needOf(schema, [...columnsOf(projections), ...postfilter.columns]);
+}
+
+/** The files that a scan of the whole table reads. */
+export function allFiles(snapshot: Snapshot): readonly ScanFile[] {
+  let offset = 0;
+  return snapshot.fragments.map((fragment) => {
+    const file = { fragment, offset };
+    offset += fragment.rows;
+    return file;
+  });
+}
+
+function resultFields(schema: Schema, { nearest, text }: QueryRequest): readonly Field[] {
+  if (text !== null) return withComputed(schema, [ROW_ID, ROW_OFFSET, SCORE]);
+  if (nearest === null) return rowFieldsOf(schema);
+  const found = nearest.batch ? [DISTANCE, QUERY_INDEX] : [DISTANCE];
+  return withComputed(schema, [ROW_ID, ROW_OFFSET, ...found]);
+}
+
+function extrasOf({ nearest, text, withRowId }: QueryRequest) {
+  const queryIndex = nearest?.batch === true;
+  return { distance: nearest !== null, score: text !== null, queryIndex, rowId: withRowId };
+}
+
+interface Filters {
+  readonly filter: Formula | null;
+  readonly nearest: NearestPlan | null;
+  readonly text: TextPlan | null;
+}
+
+function planFilters(
+  request: PlannedRequest,
+  snapshot: Snapshot,
+  rowFields: readonly Field[],
+  fields: readonly Field[],
+  statement: Statement,
+): Filters {
+  const { nearest, text, filter: said } = request;
+  const behind = (nearest !== null || text !== null) && !request.prefilter;
+  const judge =
+    said === null ? null : bindPredicate('filter', said, behind ? fields : rowFields, statement);
+  const [filter, postfilter] = behind ? [null, judge] : [judge, null];
+  return {
+    filter,
+    nearest: nearest === null ? null : { ...planNearest(nearest, request, snapshot), postfilter },
+    text: text === null ? null : planTextSearch(text, request, snapshot, postfilter),
+  };
+}
+
+function planTextSearch(
+  text: TextRequest,
+  request: QueryRequest,
+  snapshot: Snapshot,
+  postfilter: Formula | null,
+): TextPlan {
+  const { query, fastSearch } = text;
+  return { ...planText(query, snapshot), fastSearch, keep: keptBy(request), postfilter };
+}
+
+function planNearest(
+  nearest: NonNullable<PlannedRequest['nearest']>,
+  request: QueryRequest,
+  snapshot: Snapshot,
+): NearestPlan {
+  const { path: column } = nearest;
+  const index = indexFor(nearest, column, snapshot);
+  // As LanceDB: nobody asked for a distance, so it is that of the index.
+  const metric = metricFor(nearest.metric ?? index?.distance ?? null, column, nearest.vectors);
+  const keep = keptBy(request);
+  return {
+    column,
+    metric,
+    batch: nearest.batch,
+    vectors: nearest.vectors,
+    bounds: { lower: nearest.lowerBound, upper: nearest.upperBound },
+    keep,
+    postfilter: null,
+    index: indexUse(index, nearest, keep, metric, snapshot),
+  };
+}
+
+function keptBy({ limit, offset }: QueryRequest): number | null {
+  return limit === null ? null : limit + offset;
+}
+
+/** A batch of searches holds the rows that it keeps for all its vectors at once. */
+const MAX_KEPT_ROWS = 2 ** 24;
+
+function checkKept(request: QueryRequest, { rows }: Snapshot): void {
+  if (request.nearest?.batch !== true) return;
+  const kept = Math.min(keptBy(request) ?? Infinity, Number(rows)) * request.nearest.vectors.length;
+  if (kept <= MAX_KEPT_ROWS) return;
+  throw new CatalogError(
+    'InvalidInput',
+    `a search may keep at most ${MAX_KEPT_ROWS} rows for all its vectors together, not ${kept}`,
+  );
+}
+
+interface ScanPlan {
+  readonly scanned: readonly ScanFile[];
+  readonly filter: Formula | null;
+}
+
+/** Files without a row that passes are left out; where all rows of the others do, nothing is judged. */
+function planScan(snapshot: Snapshot, filter: Formula | null): ScanPlan {
+  const all = allFiles(snapshot);
+  if (filter === null) return { scanned: all, filter };
+  const scanned = prunedFiles(snapshot, all, filter);
+  return { scanned, filter: scanned.every(({ certain }) => certain === true) ? null : filter };
+}
+
+interface WindowPlan {
+  readonly files: readonly ScanFile[];
+  readonly window: Window;
+}
+
+/** Where rows are answered as they lie, files that hold only rows outside the window are not read. */
+function planWindow(
+  files: readonly ScanFile[],
+  { offset, limit }: QueryRequest,
+  asTheyLie: boolean,
+): WindowPlan {
+  if (!asTheyLie) return { files, window: { offset, limit } };
+  let first = 0;
+  let skip = offset;
+  for (; first < files.length; first++) {
+    const rows = rowsOfFile(files[first]!);
+    if (rows === null || rows > skip) break;
+    skip -= rows;
+  }
+  const end = endOfWindow(files, first, skip + (limit ?? Infinity));
+  return { files: files.slice(first, end), window: { offset: skip, limit } };
+}
+
+/** Behind the last file that has a row of the window. */
+function endOfWindow(files: readonly ScanFile[], first: number, wanted: number): number {
+  let sum = 0;
+  let end = first;
+  for (; end < files.length && sum < wanted; end++) sum += rowsOfFile(files[end]!) ?? 0;
+  return end;
+}

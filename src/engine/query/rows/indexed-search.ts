@@ -1,0 +1,263 @@
+import { placeIn } from '../../index/keys/row-set.ts';
+import type { Meters } from '../scan/meters.ts';
+import { NearestRows, type FoundRows } from '../../index/vectors/nearest-rows.ts';
+import { Pace } from '../../base/pace.ts';
+import type { NearestPlan, QueryPlan } from '../plan/plan.ts';
+import { rowAt, countOf } from '../scan/rows.ts';
+import type { ScanFile, Scanner } from '../scan/scan.ts';
+import { selectedRows } from './selected-rows.ts';
+import { indexFileOf } from '../../index/keys/index-upkeep.ts';
+import type { Fragment, FragmentIndex } from '../../format/snapshot.ts';
+import { searchCodes } from '../../index/vectors/code-search.ts';
+import { encodeQuery, type EncodedQuery } from '../../index/vectors/encoded-query.ts';
+import { isCovered, type IndexUse } from '../../index/vectors/index-use.ts';
+import type { VectorSource } from '../../index/vectors/code-store.ts';
+
+/** A search that may use an index. */
+export interface IndexedSearch {
+  readonly plan: QueryPlan;
+  readonly nearest: NearestPlan;
+  readonly scanner: Scanner;
+  readonly meters: Meters;
+}
+
+/** What is left to be compared by the vectors themselves. */
+export interface ChosenFiles {
+  readonly files: readonly ScanFile[];
+  /** Whether there are rows of covered files that are not among the chosen. */
+  readonly some: boolean;
+}
+
+/** A file of the table with its codes, and what the queries are in them. */
+interface CoveredFile {
+  readonly scanned: ScanFile;
+  readonly file: FragmentIndex;
+  /** How many rows of the covered files, deleted ones included, lie before it. */
+  readonly first: number;
+  readonly queries: readonly EncodedQuery[];
+  readonly may: ((row: number) => boolean) | null;
+}
+
+/** Rows of which the filter leaves no more than these need no index. */
+const FEW_ROWS = 256;
+/** More rows are chosen when codes cannot tell which are the nearest; then so many times as many. */
+const MORE = 8;
+const MOST_CHOSEN = 4096;
+
+/**
+ * The rows that have to be compared by their own vectors: those that an index finds near, and
+ * all that it does not cover. Null when the index is of no use.
+ */
+export async function chosenFiles(
+  search: IndexedSearch,
+  use: IndexUse,
+): Promise<ChosenFiles | null> {
+  const { plan, nearest, scanner, meters } = search;
+  const { vectors } = scanner;
+  if (vectors === undefined) return null;
+  const tail = use.fast ? [] : plan.files.filter(({ fragment }) => !isCovered(fragment, use.index));
+  const own = plan.files.filter(({ fragment }) => isCovered(fragment, use.index));
+  const passing = plan.asked === null ? null : await rowsThatPass(search, own);
+  const count = passing === null ? Infinity : total([...passing.values()]);
+  const few = Math.max(FEW_ROWS, 2 * use.least);
+  if (passing !== null && count <= few) {
+    const chosen = [...passing].map(([scanned, rows]) => ({ ...scanned, chosen: rows }));
+    return { files: inOrder([...chosen, ...tail]), some: false };
+  }
+  const once = passing === null ? own : [...passing.keys()];
+  const { covered, left } = await coveredFiles(search, use, vectors, once, passing);
+  const found = await searchAll(search, use, vectors, covered);
+  const chosen = rowsByFile(covered, found.rows);
+  const rowsIn = covered.reduce((sum, { scanned }) => sum + scanned.fragment.rows, 0);
+  const rowsOut = total(chosen.map(({ chosen: rows = new Uint32Array() }) => rows));
+  meters.passed('index', { rowsIn, rowsOut, batches: covered.length });
+  const rest = left.map((scanned) => asPassing(scanned, passing));
+  return {
+    files: inOrder([...chosen, ...rest, ...tail]),
+    some: found.some || nearest.bounds.lower !== null,
+  };
+}
+
+function inOrder(files: readonly ScanFile[]): readonly ScanFile[] {
+  return files.toSorted((one, other) => one.offset - other.offset);
+}
+
+function total(lists: readonly Uint32Array[]): number {
+  return lists.reduce((sum, { length }) => sum + length, 0);
+}
+
+function asPassing(scanned: ScanFile, passing: Passing | null): ScanFile {
+  const rows = passing?.get(scanned);
+  return rows === undefined ? scanned : { ...scanned, chosen: rows };
+}
+
+/** Of whole files: the rows that the filter keeps, ascending. */
+type Passing = ReadonlyMap<ScanFile, Uint32Array>;
+
+/** A file may have been scanned in several pieces. */
+async function rowsThatPass(
+  { plan, scanner, meters }: IndexedSearch,
+  files: readonly ScanFile[],
+): Promise<Passing> {
+  const wholes = new Map<Fragment, ScanFile>();
+  for (const { fragment, offset } of files)
+    wholes.set(fragment, { fragment, offset, certain: true });
+  const lists = new Map<ScanFile, Uint32Array[]>([...wholes.values()].map((file) => [file, []]));
+  const part = { ...plan, files };
+  for await (const { found, rows } of selectedRows(part, scanner, plan.filterNeed, meters)) {
+    const { fragment, start, live } = found.place;
+    const row = rowAt(rows);
+    const list = new Uint32Array(countOf(rows));
+    for (let at = 0; at < list.length; at++) {
+      const place = row(at);
+      list[at] = start + (live === null ? place : live[place]!);
+    }
+    lists.get(wholes.get(fragment)!)!.push(list);
+    found.release?.();
+  }
+  return new Map([...lists].map(([file, parts]) => [file, joined(parts)]));
+}
+
+function joined(parts: readonly Uint32Array[]): Uint32Array {
+  const all = new Uint32Array(total(parts));
+  let at = 0;
+  for (const part of parts) {
+    all.set(part, at);
+    at += part.length;
+  }
+  return all;
+}
+
+interface Coverage {
+  readonly covered: readonly CoveredFile[];
+  /** Files whose codes cannot be used. */
+  readonly left: readonly ScanFile[];
+}
+
+async function coveredFiles(
+  { plan, nearest }: IndexedSearch,
+  { index }: IndexUse,
+  vectors: VectorSource,
+  files: readonly ScanFile[],
+  passing: Passing | null,
+): Promise<Coverage> {
+  const covered: CoveredFile[] = [];
+  const left: ScanFile[] = [];
+  let first = 0;
+  for (const scanned of files) {
+    const { fragment } = scanned;
+    const file = indexFileOf(fragment, index)!;
+    const codes = await vectors.codes(plan.snapshot.folder, file);
+    if (codes === null || codes.directory.odd > 0) {
+      left.push(scanned);
+      continue;
+    }
+    const queries = nearest.vectors.map((vector) => encodeQuery(vector, codes.directory));
+    const rows = passing?.get(scanned);
+    const may =
+      rows === undefined
+        ? notIn(await vectors.deletions(plan.snapshot, fragment))
+        : isIn(rows, fragment.physicalRows);
+    covered.push({ scanned, file, first, queries, may });
+    first += fragment.physicalRows;
+  }
+  return { covered, left };
+}
+
+function notIn(gone: Uint32Array): ((row: number) => boolean) | null {
+  return gone.length === 0 ? null : (row) => gone[placeIn(gone, row)] !== row;
+}
+
+function isIn(rows: Uint32Array, of: number): ((row: number) => boolean) | null {
+  if (rows.length === of) return null;
+  const bits = new Uint8Array(Math.ceil(of / 8));
+  for (const row of rows) bits[row >> 3]! |= 1 << (row & 7);
+  return (row) => ((bits[row >> 3]! >> (row & 7)) & 1) === 1;
+}
+
+interface FoundByCodes {
+  readonly rows: readonly Float64Array[];
+  readonly some: boolean;
+}
+
+/** For each query the rows that may be the nearest, numbered over all covered files. */
+async function searchAll(
+  search: IndexedSearch,
+  use: IndexUse,
+  vectors: VectorSource,
+  covered: readonly CoveredFile[],
+): Promise<FoundByCodes> {
+  const rows: Float64Array[] = [];
+  let some = false;
+  for (const at of search.nearest.vectors.keys()) {
+    const error = covered.reduce((most, { queries }) => Math.max(most, queries[at]!.error), 0);
+    const { keep, bounds } = search.nearest;
+    const lower = bounds.lower === null ? null : bounds.lower - error;
+    for (let capacity = use.least + Math.max(3, use.least >> 3); ; capacity *= MORE) {
+      const heap = new NearestRows(capacity, { lower, upper: null });
+      await searchFiles(search, use, vectors, covered, at, heap);
+      const full = heap.size === capacity;
+      const found = heap.found();
+      const near = nearOf(found, keep ?? 0, use.least, error);
+      if (full && near === capacity && error > 0 && capacity < MOST_CHOSEN) continue;
+      rows.push(found.positions.subarray(0, near));
+      some ||= full;
+      break;
+    }
+  }
+  return { rows, some };
+}
+
+/** How many of the rows found may be among the nearest, given the error of their distances. */
+function nearOf({ distances }: FoundRows, keep: number, least: number, error: number): number {
+  const limit = (distances[keep - 1] ?? Infinity) + error;
+  let count = Math.min(least, distances.length);
+  while (count < distances.length && distances[count]! <= limit) count++;
+  return count;
+}
+
+async function searchFiles(
+  { plan, meters }: IndexedSearch,
+  { errors }: IndexUse,
+  vectors: VectorSource,
+  covered: readonly CoveredFile[],
+  at: number,
+  nearest: NearestRows,
+): Promise<void> {
+  const pace = new Pace();
+  for (const { file, first, queries, may } of covered) {
+    const codes = await vectors.codes(plan.snapshot.folder, file);
+    // It was there a moment ago.
+    if (codes === null) throw new Error(`the file ${file.path} of an index is gone`);
+    const query = queries[at]!;
+    const portions = searchCodes(codes, { query, errors, may, nearest, first });
+    while (meters.timed('index', () => portions.next()).done !== true) await pace.turn();
+  }
+}
+
+/** The files with the rows that were found in them, ascending and each once. */
+function rowsByFile(
+  covered: readonly CoveredFile[],
+  found: readonly Float64Array[],
+): readonly ScanFile[] {
+  const all = joinedPositions(found);
+  let at = 0;
+  return covered.flatMap(({ scanned, first }) => {
+    const { fragment, offset } = scanned;
+    const end = placeIn(all, first + fragment.physicalRows);
+    const chosen = Uint32Array.from(all.subarray(at, end), (position) => position - first);
+    at = end;
+    return chosen.length === 0 ? [] : [{ fragment, offset, certain: true, chosen }];
+  });
+}
+
+function joinedPositions(found: readonly Float64Array[]): Float64Array {
+  const all = new Float64Array(found.reduce((sum, { length }) => sum + length, 0));
+  let at = 0;
+  for (const positions of found) {
+    all.set(positions, at);
+    at += positions.length;
+  }
+  all.sort();
+  return all.filter((position, place) => place === 0 || position !== all[place - 1]);
+}

@@ -1,0 +1,68 @@
+import type { RecordBatch } from 'apache-arrow';
+import type { CandidateBatch } from '../../index/keys/candidates.ts';
+import type { ColumnNeed } from '../../request/computed-columns.ts';
+import { rowsWhere } from '../../request/formula.ts';
+import type { QueryPlan } from '../plan/plan.ts';
+import { countOf, listed, pick, stretch, WindowCutter } from '../scan/rows.ts';
+import type { Scanner, ScanFile } from '../scan/scan.ts';
+
+/** So few rows are read one batch after the other, with all columns at once. */
+const FEW_ROWS = 64;
+
+/** Rows of a batch that indices found. */
+interface FoundBatch {
+  readonly file: ScanFile;
+  readonly batch: CandidateBatch;
+  readonly exact: boolean;
+}
+
+/**
+ * The rows of a query of which indices find a few, as `scanRows` finds them; null for any
+ * other query. Streams that read ahead cost more than reading them.
+ */
+export async function lookedUpRows(
+  plan: QueryPlan,
+  scanner: Scanner,
+): Promise<readonly RecordBatch[] | null> {
+  const found = await fewRows(plan, scanner);
+  if (found === null) return null;
+  const cutter = new WindowCutter(plan.window);
+  const need = found.every(({ exact }) => exact) ? plan.need : bothNeeds(plan);
+  const kept: RecordBatch[] = [];
+  for (const { file, batch, exact } of found) {
+    if (cutter.done) break;
+    const { batch: read } = await scanner.chosenBatch(file, batch, need, exact);
+    const all = read.numRows;
+    const passing = exact ? stretch(0, all) : listed(rowsWhere(plan.filter!, read), all);
+    const rows = cutter.cut(passing);
+    if (countOf(rows) > 0) kept.push(pick(read, rows));
+  }
+  return kept;
+}
+
+async function fewRows(plan: QueryPlan, scanner: Scanner): Promise<readonly FoundBatch[] | null> {
+  if (!isLookUp(plan)) return null;
+  const found: FoundBatch[] = [];
+  let rows = 0;
+  for (const file of plan.files) {
+    const candidates = await scanner.candidates(file);
+    if (candidates === null) return null;
+    rows += candidates.count;
+    if (rows > FEW_ROWS) return null;
+    const { exact } = candidates;
+    for (const batch of candidates.batches) found.push({ file, batch, exact });
+  }
+  return found;
+}
+
+function isLookUp({ filter, nearest, text, sort, files }: QueryPlan): boolean {
+  const plain = nearest === null && text === null && sort === null;
+  return filter !== null && plain && files.every(({ lookup }) => lookup?.narrow === true);
+}
+
+function bothNeeds({ need, filterNeed }: QueryPlan): ColumnNeed {
+  return {
+    stored: [...new Set([...filterNeed.stored, ...need.stored])],
+    placed: [...new Set([...filterNeed.placed, ...need.placed])],
+  };
+}

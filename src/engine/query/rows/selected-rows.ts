@@ -1,0 +1,92 @@
+import { NO_COLUMNS, needBeyond, type ColumnNeed } from '../../request/computed-columns.ts';
+import { rowsWhere } from '../../request/formula.ts';
+import { AHEAD, readAhead, type Meters } from '../scan/meters.ts';
+import { Pace } from '../../base/pace.ts';
+import type { QueryPlan } from '../plan/plan.ts';
+import { countOf, listed, stretch, WindowCutter, type Rows } from '../scan/rows.ts';
+import type { PlacedBatch, Scanner } from '../scan/scan.ts';
+import type { RecordBatch } from 'apache-arrow';
+import { workAhead } from '../../format/memory/read-memory.ts';
+
+/** A batch that was scanned, and those of its rows that the filter kept. */
+export interface SelectedRows {
+  readonly found: PlacedBatch;
+  readonly rows: Rows;
+}
+
+/** What is read of every batch, and what only of batches with rows that the filter kept. */
+export interface ReadingOrder {
+  readonly first: ColumnNeed;
+  readonly late: ColumnNeed;
+  /** How many batches the late columns are read ahead of. */
+  readonly lateAhead: number;
+}
+
+/** With a filter its columns come first: a batch of which it keeps nothing costs no more than them. */
+export function readingOrder(plan: QueryPlan, need: ColumnNeed): ReadingOrder {
+  if (plan.filter === null) return { first: need, late: NO_COLUMNS, lateAhead: 0 };
+  const late = needBeyond(need, plan.filterNeed);
+  return { first: plan.filterNeed, late, lateAhead: late.stored.length > 0 ? aheadOf(plan) : 0 };
+}
+
+/** Scans the files of a plan and judges the rows. Batches without a row to keep are passed over. */
+export async function* selectedRows(
+  plan: QueryPlan,
+  scanner: Scanner,
+  first: ColumnNeed,
+  meters: Meters,
+): AsyncGenerator<SelectedRows> {
+  const pace = new Pace();
+  const scanned = scanner.scan(plan.files, first, aheadOf(plan));
+  for await (const found of readsAll(plan) ? readAhead(scanned) : scanned) {
+    const rows = meters.timed('filter', () => judge(plan, found));
+    meters.passed('filter', { rowsIn: found.place.rows, rowsOut: countOf(rows), batches: 1 });
+    if (countOf(rows) > 0) yield { found, rows };
+    else found.release?.();
+    await pace.turn();
+  }
+}
+
+/** Whether every file is read to its end, whatever is found. */
+function readsAll({ nearest, text, sort, window }: QueryPlan): boolean {
+  return nearest !== null || text !== null || sort !== null || window.limit === null;
+}
+
+/** How many batches of a file are read ahead. What is only passed on waits for the client: memory for it is not filled early. */
+function aheadOf(plan: QueryPlan): number {
+  const passesOn =
+    plan.filter === null && plan.nearest === null && plan.text === null && plan.sort === null;
+  return readsAll(plan) && !passesOn ? AHEAD : 0;
+}
+
+function judge({ filter }: QueryPlan, { batch, certain }: PlacedBatch): Rows {
+  if (filter === null || certain === true) return stretch(0, batch.numRows);
+  return listed(rowsWhere(filter, batch), batch.numRows);
+}
+
+/** The rows of a query without search or sort, in the order of the table. Reading stops with the last row wanted. */
+export async function* scanRows(
+  plan: QueryPlan,
+  scanner: Scanner,
+  meters: Meters,
+): AsyncGenerator<RecordBatch> {
+  const { first, late, lateAhead } = readingOrder(plan, plan.need);
+  yield* workAhead(inWindow(plan, scanner, first, meters), lateAhead, ({ found, rows }) =>
+    scanner.complete(found, late, rows),
+  );
+}
+
+async function* inWindow(
+  plan: QueryPlan,
+  scanner: Scanner,
+  first: ColumnNeed,
+  meters: Meters,
+): AsyncGenerator<SelectedRows> {
+  const cutter = new WindowCutter(plan.window);
+  for await (const { found, rows } of selectedRows(plan, scanner, first, meters)) {
+    const kept = cutter.cut(rows);
+    meters.passed('window', { rowsIn: countOf(rows), rowsOut: countOf(kept), batches: 1 });
+    if (countOf(kept) > 0) yield { found, rows: kept };
+    if (cutter.done) return;
+  }
+}

@@ -1,0 +1,82 @@
+import type { BatchSource, FragmentBatch, IndexSource } from './fragment-reader.ts';
+import type { TextSource } from '../../index/text/text-source.ts';
+import type { VectorSource } from '../../index/vectors/code-store.ts';
+
+/** Tells, by throwing, that nobody waits any more. */
+type Attention = Pick<AbortSignal, 'throwIfAborted'>;
+
+/** So many reads are over sooner than a signal is made. */
+const UNATTENDED = 8;
+
+/** A signal that is made for those who read more than a little. */
+export function whenMuchIsRead(signal: () => AbortSignal): Attention {
+  let reads = 0;
+  return {
+    throwIfAborted: () => {
+      reads++;
+      if (reads > UNATTENDED) signal().throwIfAborted();
+    },
+  };
+}
+
+/** A source that stops, with the signal's reason, once nobody waits for what is read. */
+export function attended(source: BatchSource, signal: Attention): BatchSource {
+  const { indices, vectors, texts } = source;
+  return {
+    batches: (...asked) => untilAborted(source.batches(...asked), signal),
+    batch: whileWaited((...asked) => source.batch(...asked), signal),
+    indices: indices && attendedIndices(indices, signal),
+    vectors: vectors && attendedVectors(vectors, signal),
+    texts: texts && attendedTexts(texts, signal),
+    giveBack: (memory) => source.giveBack?.(memory),
+  };
+}
+
+async function* untilAborted(
+  batches: AsyncGenerator<FragmentBatch>,
+  signal: Attention,
+): AsyncGenerator<FragmentBatch> {
+  for await (const batch of batches) {
+    signal.throwIfAborted();
+    yield batch;
+  }
+}
+
+function whileWaited<Asked extends readonly unknown[], Result>(
+  read: (...asked: Asked) => Promise<Result>,
+  signal: Attention,
+): (...asked: Asked) => Promise<Result> {
+  return async (...asked) => {
+    signal.throwIfAborted();
+    return read(...asked);
+  };
+}
+
+function attendedIndices(indices: IndexSource, signal: Attention): IndexSource {
+  return {
+    candidates: whileWaited((...asked) => indices.candidates(...asked), signal),
+    rows: whileWaited((...asked) => indices.rows(...asked), signal),
+  };
+}
+
+function attendedVectors(vectors: VectorSource, signal: Attention): VectorSource {
+  return {
+    codes: whileWaited((...asked) => vectors.codes(...asked), signal),
+    deletions: (...asked) => vectors.deletions(...asked),
+    candidates: (...asked) => vectors.candidates(...asked),
+  };
+}
+
+/** Words are looked for long after they were asked for. */
+function attendedTexts(texts: TextSource, signal: Attention): TextSource {
+  return {
+    lengths: whileWaited((...asked) => texts.lengths(...asked), signal),
+    postings: whileWaited((...asked) => texts.postings(...asked), signal),
+    visitTokens: (snapshot, file, from, { visit, turn }) => {
+      const whileThere = whileWaited(turn, signal);
+      return texts.visitTokens(snapshot, file, from, { visit, turn: whileThere });
+    },
+    deletions: (...asked) => texts.deletions(...asked),
+    rows: (...asked) => texts.rows(...asked),
+  };
+}

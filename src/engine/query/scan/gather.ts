@@ -1,0 +1,95 @@
+import type { RecordBatch } from 'apache-arrow';
+import { concat, take } from '../../../arrow/select.ts';
+import type { ColumnNeed } from '../../request/computed-columns.ts';
+import { sortByWords } from './radix-order.ts';
+import { listed } from './rows.ts';
+import type { Place, Scanner } from './scan.ts';
+import { bytesOf, type Snapshot } from '../../format/snapshot.ts';
+
+/** Where the batches of a scan lie, so that rows can be fetched by their position in the table. */
+export class Places {
+  readonly #places: Place[] = [];
+
+  /** Adds the next batch of the scan. */
+  add(place: Place): void {
+    this.#places.push(place);
+  }
+
+  /** The index of the place that holds a position. */
+  find(position: number): number {
+    let low = 0;
+    let high = this.#places.length - 1;
+    while (low < high) {
+      const middle = (low + high + 1) >> 1;
+      if (this.#places[middle]!.offset <= position) low = middle;
+      else high = middle - 1;
+    }
+    return low;
+  }
+
+  at(index: number): Place {
+    return this.#places[index]!;
+  }
+}
+
+/**
+ * Rows by their positions in the table, in the order asked for. Each batch that
+ * holds one of them is read once.
+ */
+export async function gather(
+  scanner: Scanner,
+  places: Places,
+  positions: Float64Array,
+  need: ColumnNeed,
+): Promise<RecordBatch> {
+  const order = ascending(positions);
+  const parts: RecordBatch[] = [];
+  for (let start = 0; start < order.length;) {
+    const place = places.at(places.find(positions[order[start]!]!));
+    const end = endOf(place, positions, order, start);
+    const rows = order.subarray(start, end).map((at) => positions[at]! - place.offset);
+    parts.push(await scanner.read(place, need, listed(rows, place.rows)));
+    start = end;
+  }
+  return take(concat(parts), inverse(order));
+}
+
+/** The order in which positions ascend. */
+function ascending(positions: Float64Array): Uint32Array {
+  const order = Uint32Array.from(positions, (_, at) => at);
+  const low = Uint32Array.from(positions);
+  const high = Uint32Array.from(positions, (position) => position / 2 ** 32);
+  sortByWords(order, high.some((word) => word > 0) ? high : null, low);
+  return order;
+}
+
+/** The first of the sorted positions that lies behind the place. */
+function endOf(place: Place, positions: Float64Array, order: Uint32Array, start: number): number {
+  const behind = place.offset + place.rows;
+  let end = start;
+  while (end < order.length && positions[order[end]!]! < behind) end++;
+  return end;
+}
+
+/** Where each row stands among the sorted ones. */
+function inverse(order: Uint32Array): Uint32Array {
+  const ranks = new Uint32Array(order.length);
+  order.forEach((at, rank) => {
+    ranks[at] = rank;
+  });
+  return ranks;
+}
+
+/** Rows are fetched in portions of about this size. */
+export const PORTION_BYTES = 16 * 2 ** 20;
+
+/** The most rows that are fetched at once, unless told otherwise. */
+const PORTION_ROWS = 2 ** 16;
+
+/** How many rows of a table to fetch at once, by how large its rows are. */
+export function rowsAtOnce(snapshot: Snapshot, most = PORTION_ROWS): number {
+  const bytes = snapshot.fragments.reduce((sum, fragment) => sum + bytesOf(fragment), 0);
+  const rows = snapshot.fragments.reduce((sum, fragment) => sum + fragment.rows, 0);
+  const portion = Math.floor((PORTION_BYTES * rows) / Math.max(1, bytes));
+  return Math.min(Math.max(portion, 64), most);
+}

@@ -1,0 +1,147 @@
+import { Field, Schema, type Data, type RecordBatch } from 'apache-arrow';
+import { concatData } from '../../../arrow/concat.ts';
+import { batchOfColumns } from '../../../arrow/select.ts';
+import { CatalogError } from '../../../protocol/errors.ts';
+import { columnDataAt, columnPath, topLevel, type ColumnPath } from '../../request/column-path.ts';
+import type { Selection } from '../../request/columns-field.ts';
+import { DISTANCE, QUERY_INDEX, ROW_ID, SCORE } from '../../request/computed-columns.ts';
+import type { Statement } from '../../base/statement.ts';
+import { bindFormula, valuesOf, type Formula } from '../../request/formula.ts';
+
+/** One column of an answer: one that the rows have, or the value of a formula. */
+export type Projection =
+  | { readonly kind: 'path'; readonly field: Field; readonly path: ColumnPath }
+  | { readonly kind: 'formula'; readonly field: Field; readonly formula: Formula };
+
+/** What is answered beside the columns that were selected. */
+export interface Extras {
+  readonly distance: boolean;
+  readonly score: boolean;
+  readonly queryIndex: boolean;
+  readonly rowId: boolean;
+}
+
+/**
+ * The columns of an answer: those selected, or all of the table; `query_index`
+ * before them, `_distance` or `_score` and then `_rowid` after them.
+ * @param fields The columns that a selection may use.
+ * @throws CatalogError TableColumnNotFound; InvalidInput for a bad expression and for two columns of one name.
+ */
+export function planProjections(
+  selections: readonly Selection[] | null,
+  schema: Schema,
+  fields: readonly Field[],
+  extras: Extras,
+  statement: Statement,
+): readonly Projection[] {
+  const chosen =
+    selections === null
+      ? schema.fields.map(asItIs)
+      : selections.map((selection) => selected(selection, fields, statement));
+  const wanted = extraFields(extras);
+  checkNotHidden(wanted, fields);
+  return checkNames(withExtras(chosen, wanted));
+}
+
+/** The names of the columns that the rows need. */
+export function columnsOf(projections: readonly Projection[]): readonly string[] {
+  return projections.flatMap((projection) =>
+    projection.kind === 'path' ? [projection.path.column] : projection.formula.columns,
+  );
+}
+
+/** The schema of an answer. The table's metadata stays with it. */
+export function projectedSchema(projections: readonly Projection[], table: Schema): Schema {
+  return new Schema(
+    projections.map(({ field }) => field),
+    table.metadata,
+  );
+}
+
+/** The answer's columns of some rows. */
+export function project(
+  projections: readonly Projection[],
+  schema: Schema,
+  batch: RecordBatch,
+): RecordBatch {
+  const columns = projections.map((projection) => projected(projection, batch));
+  return batchOfColumns(schema, columns, batch.numRows);
+}
+
+function projected(projection: Projection, batch: RecordBatch): Data {
+  if (projection.kind === 'formula') {
+    const data = concatData(valuesOf(projection.formula, batch).data);
+    // Given back by whoever asked for the rows, once they are sent.
+    projection.formula.statement.budget.charge(data.byteLength);
+    return data;
+  }
+  return columnDataAt(batch, projection.path);
+}
+
+function asItIs(field: Field): Projection {
+  return { kind: 'path', field, path: topLevel(field) };
+}
+
+function selected(
+  selection: Selection,
+  fields: readonly Field[],
+  statement: Statement,
+): Projection {
+  const { name } = selection;
+  if (selection.kind === 'expression') {
+    const formula = bindFormula(`columns.${name}`, selection.text, fields, statement);
+    return { kind: 'formula', field: new Field(name, formula.bound.type, true), formula };
+  }
+  const path = columnPath(name, fields);
+  if (path.formula === null) return asItIs(path.field);
+  return { kind: 'path', field: path.field.clone({ name }), path };
+}
+
+function extraFields(extras: Extras): readonly Field[] {
+  const flags: readonly (readonly [boolean, Field])[] = [
+    [extras.queryIndex, QUERY_INDEX],
+    [extras.distance, DISTANCE],
+    [extras.score, SCORE],
+    [extras.rowId, ROW_ID],
+  ];
+  return flags.flatMap(([wanted, field]) => (wanted ? [field] : []));
+}
+
+function checkNotHidden(wanted: readonly Field[], fields: readonly Field[]): void {
+  const hidden = wanted.find((field) => !fields.includes(field));
+  if (hidden === undefined) return;
+  throw new CatalogError(
+    'InvalidInput',
+    `the table has a column of its own called ${JSON.stringify(hidden.name)}, so the answer cannot have that name for another`,
+  );
+}
+
+/** A column that was selected keeps its place, save `_rowid`, which is always the last. */
+function withExtras(
+  chosen: readonly Projection[],
+  wanted: readonly Field[],
+): readonly Projection[] {
+  const missing = (field: Field) =>
+    wanted.includes(field) && !chosen.some((projection) => projection.field === field);
+  const rowId = wanted.includes(ROW_ID) ? [asItIs(ROW_ID)] : [];
+  return [
+    ...[QUERY_INDEX].filter(missing).map(asItIs),
+    ...chosen.filter(({ field }) => rowId.length === 0 || field !== ROW_ID),
+    ...[DISTANCE, SCORE].filter(missing).map(asItIs),
+    ...rowId,
+  ];
+}
+
+function checkNames(projections: readonly Projection[]): readonly Projection[] {
+  const seen = new Set<string>();
+  for (const { field } of projections) {
+    if (seen.has(field.name)) {
+      throw new CatalogError(
+        'InvalidInput',
+        `the answer would have two columns called ${JSON.stringify(field.name)}`,
+      );
+    }
+    seen.add(field.name);
+  }
+  return projections;
+}

@@ -1,0 +1,143 @@
+import { may, possibleStates, type RangeOf } from '../../../sql/possible.ts';
+import { statisticsOf, type FileZone } from '../../format/file-statistics.ts';
+import type { FragmentLookup } from '../../index/keys/lookup.ts';
+import { lookupOf, searchOf, type Search } from '../../index/vectors/predicate-search.ts';
+import type { Fragment, Snapshot } from '../../format/snapshot.ts';
+import type { Formula } from '../../request/formula.ts';
+import { FragmentRanges } from '../../index/keys/fragment-ranges.ts';
+import type { ScanFile } from './scan.ts';
+
+/** What is known of a test for some rows: passed by none, passed by all, or to be asked of each. */
+export type Verdict = 'none' | 'all' | 'each';
+
+/**
+ * The files, and of large ones the batches, that hold rows of which a predicate
+ * may be true, by what is known of their columns' values. A file is in several
+ * pieces where a part of it is left out. Rows that evaluation would fail on are
+ * never left out: what a predicate answers does not depend on how rows lie in files.
+ */
+export function prunedFiles(
+  snapshot: Snapshot,
+  files: readonly ScanFile[],
+  predicate: Formula,
+): readonly ScanFile[] {
+  const states = possibleStates(predicate.bound);
+  const left = filesWhere(snapshot, files, predicate.columns, (ranges) =>
+    verdictOf(states(ranges)),
+  );
+  const search = searchOf(predicate.bound, snapshot);
+  return search === undefined ? left : withLookups(left, search);
+}
+
+/** Files with how indices find the rows that may pass; the pieces of one fragment share it. */
+export function withLookups(files: readonly ScanFile[], search: Search): readonly ScanFile[] {
+  const lookups = new Map<Fragment, FragmentLookup | undefined>();
+  return files.map((file) => {
+    const { fragment, certain } = file;
+    if (certain === true) return file;
+    if (!lookups.has(fragment)) lookups.set(fragment, lookupOf(search, fragment));
+    const lookup = lookups.get(fragment);
+    return lookup === undefined ? file : { ...file, lookup };
+  });
+}
+
+/** The files, and of large ones the batches, with rows that may pass a test of the ranges of some columns. */
+export function filesWhere(
+  snapshot: Snapshot,
+  files: readonly ScanFile[],
+  columns: readonly string[],
+  test: (ranges: RangeOf) => Verdict,
+): readonly ScanFile[] {
+  return files.flatMap((file) => {
+    const ranges = new FragmentRanges(snapshot, file);
+    const whole = test(ranges.rangeOf());
+    if (whole !== 'each') return whole === 'none' ? [] : [{ ...file, certain: true }];
+    const zones = ranges.zonesOf(columns);
+    return pieces(
+      file,
+      zones,
+      zones.map((zone) => test(ranges.rangeOf(zone))),
+    );
+  });
+}
+
+function verdictOf(possible: number): Verdict {
+  if ((possible & (may.beTrue | may.fail)) === 0) return 'none';
+  return possible === may.beTrue ? 'all' : 'each';
+}
+
+function pieces(
+  file: ScanFile,
+  zones: readonly FileZone[],
+  verdicts: readonly Verdict[],
+): readonly ScanFile[] {
+  if (verdicts.every((verdict) => verdict === 'each')) return [file];
+  const found: ScanFile[] = [];
+  for (let at = 0; at < zones.length;) {
+    const verdict = verdicts[at]!;
+    const first = zones[at]!.firstBatch;
+    let [count, rows] = [0, 0];
+    for (; verdicts[at] === verdict; at++) {
+      count += zones[at]!.batches;
+      rows += zones[at]!.rows;
+    }
+    const certain = verdict === 'all';
+    if (verdict !== 'none') found.push({ ...file, batches: { first, count }, rows, certain });
+  }
+  return found;
+}
+
+/** How many rows a scan of a file gives; null when only reading tells which of them are deleted. */
+export function rowsOfFile({ fragment, batches, rows }: ScanFile): number | null {
+  if (batches === undefined) return fragment.rows;
+  return fragment.deletions === null ? (rows ?? null) : null;
+}
+
+/** How much of a table a scan reads. */
+interface ScanExtent {
+  readonly files: Share;
+  /** Null when it is not known how many batches the files have. */
+  readonly batches: Share | null;
+  /** At most so many rows. */
+  readonly rows: number;
+  /** Rows that are known to pass the filter. */
+  readonly certain: number;
+}
+
+/** Some of all. */
+export interface Share {
+  readonly read: number;
+  readonly all: number;
+}
+
+/** How much of a table a scan of some files reads. */
+export function scanExtent(snapshot: Snapshot, files: readonly ScanFile[]): ScanExtent {
+  const { fragments } = snapshot;
+  const read = new Set(files.map(({ fragment }) => fragment)).size;
+  return {
+    files: { read, all: fragments.length },
+    batches: batchesOf(fragments, files),
+    rows: sum(files.map(mostRows)),
+    certain: sum(files.filter(({ certain }) => certain === true).map(mostRows)),
+  };
+}
+
+function mostRows(file: ScanFile): number {
+  return rowsOfFile(file) ?? file.rows ?? file.fragment.rows;
+}
+
+function batchesOf(fragments: readonly Fragment[], files: readonly ScanFile[]): Share | null {
+  const counts = fragments.map(batchCount);
+  const known = counts.filter((count) => count !== undefined);
+  if (known.length < counts.length) return null;
+  const read = files.map(({ fragment, batches }) => batches?.count ?? batchCount(fragment) ?? 0);
+  return { read: sum(read), all: sum(known) };
+}
+
+function batchCount({ files: [first], physicalRows }: Fragment): number | undefined {
+  return first && statisticsOf(first, physicalRows)?.batches;
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, number) => total + number, 0);
+}

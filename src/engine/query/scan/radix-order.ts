@@ -1,0 +1,100 @@
+import { countOf, rowAt, type Rows } from './rows.ts';
+
+/** Some rows of a batch, and how many rows were kept before them. */
+interface Stretch {
+  readonly start: number;
+  /** Position in the table of the batch's first row. */
+  readonly offset: number;
+  readonly rows: Rows;
+}
+
+/**
+ * Where the rows that a scan kept lie in their table, by how many were kept
+ * before them. Rows that follow each other take no memory.
+ */
+export class KeptPositions {
+  readonly #stretches: Stretch[] = [];
+  #count = 0;
+  #isAll = true;
+
+  /** Adds the next rows of the scan. @param offset Position in the table of the batch's first row. */
+  add(offset: number, rows: Rows): void {
+    const isNext = rows.kind === 'stretch' && offset + rows.start === this.#count;
+    this.#isAll &&= isNext;
+    this.#stretches.push({ start: this.#count, offset, rows });
+    this.#count += countOf(rows);
+  }
+
+  /** The positions of rows that are known by their numbers among those kept. */
+  of(kept: Uint32Array): Float64Array {
+    if (this.#isAll) return Float64Array.from(kept);
+    const positions = new Float64Array(kept.length);
+    for (let at = 0; at < kept.length; at++) positions[at] = this.#position(kept[at]!);
+    return positions;
+  }
+
+  #position(kept: number): number {
+    const { start, offset, rows } = this.#stretches[this.#find(kept)]!;
+    return offset + rowAt(rows)(kept - start);
+  }
+
+  #find(kept: number): number {
+    let low = 0;
+    let high = this.#stretches.length - 1;
+    while (low < high) {
+      const middle = (low + high + 1) >> 1;
+      if (this.#stretches[middle]!.start <= kept) low = middle;
+      else high = middle - 1;
+    }
+    return low;
+  }
+}
+
+/** Sorting by digits of so many bits pays once there are so many rows; fewer rows have smaller digits. */
+const WIDE = { rows: 2 ** 14, bits: 16 };
+const NARROW_BITS = 8;
+
+/**
+ * Sorts rows by two words of each, the high one first; rows with equal words
+ * keep their order. Takes the time of a few passes, whatever the words are.
+ * @param high Words by row, or null where all are the same; `low` likewise.
+ */
+export function sortByWords(rows: Uint32Array, high: Uint32Array | null, low: Uint32Array): void {
+  const bits = rows.length < WIDE.rows ? NARROW_BITS : WIDE.bits;
+  const starts = new Uint32Array(2 ** bits);
+  let from = rows;
+  let to: Uint32Array = new Uint32Array(rows.length);
+  for (const words of high === null ? [low] : [low, high]) {
+    for (let shift = 0; shift < 32; shift += bits) {
+      if (pass(from, to, words, shift, starts)) [from, to] = [to, from];
+    }
+  }
+  if (from !== rows) rows.set(from);
+}
+
+/** Sorts by one digit; does nothing, and says so, when all rows have the same. */
+function pass(
+  from: Uint32Array,
+  to: Uint32Array,
+  words: Uint32Array,
+  shift: number,
+  starts: Uint32Array,
+): boolean {
+  const mask = starts.length - 1;
+  starts.fill(0);
+  for (let at = 0; at < from.length; at++) starts[(words[from[at]!]! >>> shift) & mask]!++;
+  if (from.length === 0 || starts[(words[from[0]!]! >>> shift) & mask] === from.length) {
+    return false;
+  }
+  let start = 0;
+  for (let digit = 0; digit <= mask; digit++) {
+    const count = starts[digit]!;
+    starts[digit] = start;
+    start += count;
+  }
+  for (let at = 0; at < from.length; at++) {
+    const row = from[at]!;
+    to[starts[(words[row]! >>> shift) & mask]!++] = row;
+  }
+  return true;
+}

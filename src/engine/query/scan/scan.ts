@@ -1,0 +1,274 @@
+import {
+  makeData,
+  makeVector,
+  Uint64,
+  type Field,
+  type RecordBatch,
+  type Vector,
+} from 'apache-arrow';
+import type { RowRange } from '../../../arrow/ipc/row-range.ts';
+import { batchOfData } from '../../../arrow/data.ts';
+import { schemaOf } from '../../../arrow/nested-type.ts';
+import { project, withColumn } from '../../../arrow/select.ts';
+import type { CandidateBatch, Candidates } from '../../index/keys/candidates.ts';
+import type { FragmentLookup } from '../../index/keys/lookup.ts';
+import type { BatchRange, BatchSource, FragmentBatch, PickedRows } from './fragment-reader.ts';
+import { idsOf, type RowIds } from './live-rows.ts';
+import type { Fragment, Snapshot } from '../../format/snapshot.ts';
+import { workAhead } from '../../format/memory/read-memory.ts';
+import type { VectorSource } from '../../index/vectors/code-store.ts';
+import { NO_COLUMNS, ROW_ID, type ColumnNeed } from '../../request/computed-columns.ts';
+import { countOf, moved, pick, rangeOf, rowAt, stretch, type Rows } from './rows.ts';
+
+/** A data file to scan, or some of its batches, and how many rows of the table lie before the file. */
+export interface ScanFile {
+  readonly fragment: Fragment;
+  readonly offset: number;
+  /** Absent for all batches. */
+  readonly batches?: BatchRange | undefined;
+  /** How many rows those batches have, deleted ones included. */
+  readonly rows?: number | undefined;
+  /** Whether it is known without reading that each of the rows passes the filter. */
+  readonly certain?: boolean | undefined;
+  /** Rows of the file that a vector index has chosen, all of which pass the filter: no others are read. */
+  readonly chosen?: Uint32Array | undefined;
+  /** How an index finds the rows that may pass the filter; absent where none covers the file. */
+  readonly lookup?: FragmentLookup | undefined;
+}
+
+/** Where a batch lies in its table. */
+export interface Place {
+  readonly fragment: Fragment;
+  /** Position of the batch in its file. */
+  readonly index: number;
+  readonly rowIds: RowIds;
+  /** How many rows of the table lie before its first. */
+  readonly offset: number;
+  readonly rows: number;
+  /** Position in the data file of the batch's first physical row. */
+  readonly start: number;
+  /** The physical rows of the batch that are not deleted, ascending; null for all. */
+  readonly live: Uint32Array | null;
+  /**
+   * Where an index has chosen the rows: how many rows of the batch, deleted ones left
+   * out, lie before each. They are numbered among themselves, and `live` has these alone.
+   */
+  readonly ranks?: Uint32Array | undefined;
+  /** The rows with what was read of them, where they are few. */
+  readonly kept?: RecordBatch | undefined;
+}
+
+/** A batch with the columns that were asked for, and its place. */
+export interface PlacedBatch {
+  readonly place: Place;
+  readonly batch: RecordBatch;
+  /** Whether each of the rows passes the filter of the scan. */
+  readonly certain?: boolean | undefined;
+  /** Gives the memory of the batch back: to be called once nothing looks at it, or never. */
+  readonly release?: (() => void) | undefined;
+}
+
+/** Of batches of which an index has chosen so few rows, what was read is kept. */
+const KEPT_ROWS = 64;
+
+/** Reads the batches of a table at one version. */
+export class Scanner {
+  readonly #source: BatchSource;
+  readonly #snapshot: Snapshot;
+  readonly #found = new Map<FragmentLookup, Promise<Candidates | null>>();
+
+  constructor(source: BatchSource, snapshot: Snapshot) {
+    this.#source = source;
+    this.#snapshot = snapshot;
+  }
+
+  /** Reads the codes of vector indices; undefined where that is not done. */
+  get vectors(): VectorSource | undefined {
+    return this.#source.vectors;
+  }
+
+  /**
+   * The batches of some files in order, with the columns of the need; so many are read ahead.
+   * Of files of which an index tells, only the rows that it finds.
+   * @param needIfCertain What is read where each row is known to pass the filter.
+   */
+  async *scan(
+    files: readonly ScanFile[],
+    need: ColumnNeed,
+    ahead = 0,
+    needIfCertain = need,
+  ): AsyncGenerator<PlacedBatch> {
+    for (const file of files) {
+      const { fragment, batches, certain } = file;
+      const found = await this.candidates(file);
+      if (found !== null) {
+        yield* this.#chosen(file, found, found.exact ? needIfCertain : need, ahead);
+        continue;
+      }
+      const read = [this.#snapshot, fragment, need.stored, ahead, batches] as const;
+      for await (const found of this.#source.batches(...read)) {
+        const { batch, index, rowIds, start, live, before, release } = found;
+        const { numRows: rows } = batch;
+        const offset = file.offset + before;
+        const place = { fragment, index, rowIds, offset, rows, start, live };
+        const all = stretch(0, rows);
+        yield { place, batch: withPlaced(batch, place, need.placed, all), certain, release };
+      }
+    }
+  }
+
+  /** The rows of a file that an index finds; null where none does. */
+  async candidates({ fragment, lookup, batches, chosen }: ScanFile): Promise<Candidates | null> {
+    const { indices, vectors } = this.#source;
+    if (chosen !== undefined && vectors !== undefined) {
+      return vectors.candidates(this.#snapshot, fragment, chosen);
+    }
+    if (lookup === undefined || indices === undefined) return null;
+    const found = this.#found.get(lookup) ?? indices.candidates(this.#snapshot, fragment, lookup);
+    this.#found.set(lookup, found);
+    const candidates = await found;
+    if (candidates === null || batches === undefined) return candidates;
+    const { first, count } = batches;
+    const own = candidates.batches.filter(({ index }) => index >= first && index < first + count);
+    const total = own.reduce((sum, { rows }) => sum + rows.length, 0);
+    return { exact: candidates.exact, count: total, batches: own };
+  }
+
+  #chosen(
+    file: ScanFile,
+    { batches, exact }: Candidates,
+    need: ColumnNeed,
+    ahead: number,
+  ): AsyncGenerator<PlacedBatch> {
+    return workAhead(batches, ahead, (batch) => this.chosenBatch(file, batch, need, exact));
+  }
+
+  /** The rows of a batch that an index has found. @param certain Whether each passes the filter of the scan. */
+  async chosenBatch(
+    { fragment, offset }: ScanFile,
+    { index, start, rows, before, ranks }: CandidateBatch,
+    need: ColumnNeed,
+    certain: boolean,
+  ): Promise<PlacedBatch> {
+    const place = {
+      fragment,
+      index,
+      rowIds: { kind: 'range', first: 0n } as const,
+      offset: offset + before,
+      rows: rows.length,
+      start,
+      live: rows,
+      ranks,
+    };
+    const { batch, rowIds } = await this.#picked(place, need, rows);
+    const kept = rows.length <= KEPT_ROWS ? batch : undefined;
+    const known = { ...place, rowIds, kept };
+    const all = stretch(0, rows.length);
+    return { place: known, batch: withPlaced(batch, known, need.placed, all), certain };
+  }
+
+  /** Where rows of a file lie that were found by other means; they are numbered among themselves. */
+  async *chosen(file: ScanFile, candidates: Candidates): AsyncGenerator<Place> {
+    for await (const { place } of this.#chosen(file, candidates, NO_COLUMNS, 0)) yield place;
+  }
+
+  #picked(place: Place, { stored }: ColumnNeed, rows: Uint32Array): Promise<PickedRows> {
+    const { indices } = this.#source;
+    if (indices === undefined) throw new Error('rows that an index chose need one to be read');
+    return indices.rows(this.#snapshot, place.fragment, place, stored, rows);
+  }
+
+  /** Some rows of a batch that was passed before, with the columns of the need. */
+  async read(place: Place, need: ColumnNeed, rows: Rows): Promise<RecordBatch> {
+    if (place.ranks !== undefined) {
+      const kept = keptOf(place, need);
+      if (kept !== undefined) return withPlaced(pick(kept, rows), place, need.placed, rows);
+      const row = rowAt(rows);
+      const live = Uint32Array.from({ length: countOf(rows) }, (_, at) => place.live![row(at)]!);
+      const { batch } = await this.#picked(place, need, live);
+      return withPlaced(batch, place, need.placed, rows);
+    }
+    const found = await this.#batch(place, need, fewOf(rows, place));
+    const picked = pick(found.batch, moved(rows, found.skipped));
+    if (rows.kind === 'list') found.release?.();
+    return withPlaced(picked, place, need.placed, rows);
+  }
+
+  /**
+   * Some rows of a batch that has some columns already, with those of the need
+   * beside them. The rows of a list are copied: the batch is not used any more.
+   */
+  async complete(found: PlacedBatch, need: ColumnNeed, rows: Rows): Promise<RecordBatch> {
+    const picked = pick(found.batch, rows);
+    if (rows.kind === 'list') found.release?.();
+    if (need.stored.length === 0) return withPlaced(picked, found.place, need.placed, rows);
+    return beside(picked, await this.read(found.place, need, rows));
+  }
+
+  /** A batch that has some columns already, with those of the need beside them. */
+  async widen(found: PlacedBatch, need: ColumnNeed): Promise<PlacedBatch> {
+    const { place, certain } = found;
+    if (need.stored.length === 0 && need.placed.length === 0) return found;
+    const all = stretch(0, place.rows);
+    if (place.ranks !== undefined) {
+      return { place, batch: beside(found.batch, await this.read(place, need, all)), certain };
+    }
+    const late = await this.#batch(place, need);
+    const batch = beside(found.batch, late.batch);
+    const release = () => {
+      found.release?.();
+      late.release?.();
+    };
+    return { place, batch: withPlaced(batch, place, need.placed, all), certain, release };
+  }
+
+  #batch(
+    { fragment, index }: Place,
+    { stored }: ColumnNeed,
+    rows?: RowRange,
+  ): Promise<FragmentBatch> {
+    return this.#source.batch(this.#snapshot, fragment, index, stored, rows);
+  }
+}
+
+/** What is known of a few rows without reading them again; undefined when it is not all. */
+function keptOf({ kept }: Place, { stored }: ColumnNeed): RecordBatch | undefined {
+  const has = (name: string) => kept?.schema.fields.some((field) => field.name === name) === true;
+  return kept !== undefined && stored.every(has) ? project(kept, stored) : undefined;
+}
+
+/** The range of rows that is worth being read alone. */
+function fewOf(rows: Rows, place: Place): RowRange | undefined {
+  const range = rangeOf(rows);
+  return 2 * range.count < place.rows ? range : undefined;
+}
+
+function beside(left: RecordBatch, right: RecordBatch): RecordBatch {
+  const schema = schemaOf([...left.schema.fields, ...right.schema.fields], left.schema.metadata);
+  const columns = [...left.data.children, ...right.data.children];
+  return batchOfData(schema, columns, left.numRows);
+}
+
+function withPlaced(
+  batch: RecordBatch,
+  place: Place,
+  fields: readonly Field[],
+  rows: Rows,
+): RecordBatch {
+  return fields.reduce(
+    (wider, field) => withColumn(wider, field, placed(field, place, rows)),
+    batch,
+  );
+}
+
+/** The positions of a batch's rows in the table. */
+function offsetsOf({ offset, ranks }: Place): RowIds {
+  if (ranks === undefined) return { kind: 'range', first: BigInt(offset) };
+  return { kind: 'list', ids: BigUint64Array.from(ranks, (rank) => BigInt(offset + rank)) };
+}
+
+function placed(field: Field, place: Place, rows: Rows): Vector {
+  const ids = field === ROW_ID ? place.rowIds : offsetsOf(place);
+  const data = idsOf(ids, countOf(rows), rowAt(rows));
+  return makeVector(makeData({ type: new Uint64(), data }));
+}

@@ -1,0 +1,76 @@
+import { textsOf } from '../../index/keys/text-column.ts';
+import { TokenTable, type TokenTest } from '../../index/text/token-table.ts';
+import type { Tokenizer } from '../../tokens/tokenizer.ts';
+import { Pace } from '../../base/pace.ts';
+import type { BatchSource } from '../scan/fragment-reader.ts';
+import type { Fragment, FragmentIndex, Snapshot } from '../../format/snapshot.ts';
+import type { PartHeader } from '../../index/text/part-header.ts';
+import type { Postings } from '../../index/text/postings.ts';
+import type { TokenVisitor } from '../../index/text/text-reader.ts';
+import type { TextSource } from '../../index/text/text-source.ts';
+
+/** What is known of the texts of one column in one fragment. */
+export interface FragmentTexts {
+  readonly header: PartHeader;
+  /** The rows that have a token; undefined for none. */
+  postings(token: string): Promise<Postings | undefined>;
+  /** Visits the tokens from one on. */
+  visitTokens(from: string, visitor: TokenVisitor): Promise<void>;
+}
+
+/** What an index knows of a fragment. @throws DamagedText */
+export async function indexedTexts(
+  source: TextSource,
+  snapshot: Snapshot,
+  file: FragmentIndex,
+): Promise<FragmentTexts> {
+  return {
+    header: await source.lengths(snapshot, file),
+    postings: (token) => source.postings(snapshot, file, token),
+    visitTokens: (from, visitor) => source.visitTokens(snapshot, file, from, visitor),
+  };
+}
+
+/** What texts of a fragment are looked at for. */
+export interface TextScan {
+  readonly column: string;
+  readonly tokenizer: Tokenizer;
+  readonly withPositions: boolean;
+  /** Which tokens are looked for. */
+  readonly test: TokenTest;
+}
+
+/**
+ * The same of a fragment that no index covers: its texts are read and cut into tokens.
+ * Deleted rows count as they do in an index.
+ */
+export async function scannedTexts(
+  source: BatchSource,
+  snapshot: Snapshot,
+  fragment: Fragment,
+  { column, tokenizer, withPositions, test }: TextScan,
+): Promise<FragmentTexts> {
+  const table = new TokenTable(tokenizer, withPositions, 0, test);
+  const whole = { ...fragment, deletions: null, rows: fragment.physicalRows };
+  const pace = new Pace();
+  for await (const { batch, release } of source.batches(snapshot, whole, [column])) {
+    const texts = textsOf(batch.data.children[0]!);
+    for (let row = 0; row < batch.numRows; row++) {
+      table.add(texts(row));
+      if (row % 16 === 0) await pace.turn();
+    }
+    release?.();
+  }
+  const found = new Map([...table.sorted()].map(({ token, postings }) => [token, postings]));
+  return {
+    header: table.header(),
+    postings: async (token) => found.get(token),
+    visitTokens: async (from, { visit }) => {
+      let next: string | null = from;
+      for (const token of found.keys()) {
+        if (next === null) return;
+        if (token >= next) next = visit(token);
+      }
+    },
+  };
+}

@@ -1,0 +1,200 @@
+import { placeIn } from '../../index/keys/row-set.ts';
+import { NearestRows } from '../../index/vectors/nearest-rows.ts';
+import { fragmentKey, type Fragment, type Snapshot } from '../../format/snapshot.ts';
+import { findWords, type TextPlace, type WordsFound } from './column-texts.ts';
+import { END, nothing, type Cursor } from './cursor.ts';
+import { queryCursor, type QueryWords } from './query-cursor.ts';
+import { checkTogether, searchWords } from './search-words.ts';
+import type { TextPlan } from '../../index/text/text-plan.ts';
+import { leavesOf, type LeafQuery } from '../../request/text-query.ts';
+import type { Meters } from '../scan/meters.ts';
+import { NO_COLUMNS } from '../../request/computed-columns.ts';
+import type { QueryPlan } from '../plan/plan.ts';
+import { countOf, rowAt } from '../scan/rows.ts';
+import type { Scanner } from '../scan/scan.ts';
+import { selectedRows } from '../rows/selected-rows.ts';
+
+/** Rows that a search found, the one with the highest score first. */
+export interface ScoredRows {
+  /** Positions among the rows of all fragments' files, deleted ones included. */
+  readonly positions: Float64Array;
+  readonly scores: Float32Array;
+}
+
+/** Rows that are not searched, though they are there. */
+export interface ExcludedRows {
+  readonly allowed: AllowedRows | null;
+  /** The deleted rows of a fragment, ascending. */
+  deletions(fragment: Fragment): Promise<Uint32Array>;
+}
+
+/** The rows that a query finds, as many as the plan keeps; of equals those that lie first in the table. */
+export async function findTexts(
+  plan: TextPlan,
+  place: TextPlace,
+  excluded: ExcludedRows,
+): Promise<ScoredRows> {
+  const { allowed } = excluded;
+  const { turn } = place;
+  const words = await wordsOfAll(plan, place);
+  const kept = new NearestRows(plan.keep ?? Infinity, { lower: null, upper: null }, place.charge);
+  let first = 0;
+  for (const fragment of place.snapshot.fragments) {
+    const bits = allowed === null ? null : allowed.get(fragmentKey(fragment));
+    const cursor =
+      bits === undefined ? nothing : queryCursor(plan.query, fragment, (leaf) => words.get(leaf)!);
+    if (cursor.row !== END) {
+      const gone = await excluded.deletions(fragment);
+      const passes = (row: number) => isThere(row, gone) && isAllowed(row, bits ?? null);
+      await collect(cursor, passes, new OfferedRows(kept, first), turn);
+    }
+    first += fragment.physicalRows;
+    await turn();
+  }
+  const { positions, distances } = kept.found();
+  return { positions, scores: distances.map((distance) => -distance) };
+}
+
+/** The words of all queries, found column by column. */
+async function wordsOfAll(
+  { query, texts }: TextPlan,
+  place: TextPlace,
+): Promise<ReadonlyMap<LeafQuery, QueryWords>> {
+  const words = new Map<LeafQuery, QueryWords>();
+  const all = leavesOf(query);
+  const asked = texts.map((text) => {
+    const leaves = all.filter(({ column }) => column === text.column);
+    return { text, searched: leaves.map((leaf) => searchWords(leaf, text)) };
+  });
+  checkTogether(asked.flatMap(({ searched }) => searched));
+  for (const { text, searched } of asked) {
+    const found: WordsFound = await findWords(place, text, searched);
+    for (const each of searched) words.set(each.leaf, { words: each, found });
+  }
+  return words;
+}
+
+function isThere(row: number, gone: Uint32Array): boolean {
+  return gone.length === 0 || gone[placeIn(gone, row)] !== row;
+}
+
+function isAllowed(row: number, bits: Uint8Array | null): boolean {
+  return bits === null || ((bits[row >> 3]! >> (row & 7)) & 1) === 1;
+}
+
+/** Others may have their turn after so many rows. */
+const ROWS_AT_ONCE = 4096;
+
+async function collect(
+  cursor: Cursor,
+  passes: (row: number) => boolean,
+  rows: OfferedRows,
+  turn: () => Promise<void>,
+): Promise<void> {
+  let { least } = rows;
+  let count = 0;
+  cursor.demand(least);
+  for (let { row } = cursor; row !== END; row = cursor.next()) {
+    if (++count % ROWS_AT_ONCE === 0) await turn();
+    const score = cursor.score();
+    if (score <= least || !passes(row)) continue;
+    if (!rows.add(row, score)) continue;
+    ({ least } = rows);
+    cursor.demand(least);
+  }
+  rows.flush();
+}
+
+/** So many rows are offered at once. */
+const AT_ONCE = 64;
+
+/** Hands rows of a fragment over in portions. */
+class OfferedRows {
+  readonly #kept: NearestRows;
+  readonly #first: number;
+  readonly #rows = new Uint32Array(AT_ONCE);
+  readonly #distances = new Float32Array(AT_ONCE);
+  #count = 0;
+
+  /** @param first Position of the fragment's first row. */
+  constructor(kept: NearestRows, first: number) {
+    this.#kept = kept;
+    this.#first = first;
+  }
+
+  /** Rows that score no higher are not kept. */
+  get least(): number {
+    return -this.#kept.limit;
+  }
+
+  /** Adds a row. Answers whether `least` may be another now. */
+  add(row: number, score: number): boolean {
+    this.#rows[this.#count] = row;
+    this.#distances[this.#count++] = -score;
+    if (this.#count < AT_ONCE) return false;
+    this.flush();
+    return true;
+  }
+
+  flush(): void {
+    const [rows, distances] = [this.#rows, this.#distances];
+    this.#kept.offer(
+      distances.subarray(0, this.#count),
+      rows.subarray(0, this.#count),
+      this.#first,
+    );
+    this.#count = 0;
+  }
+}
+
+/** A row by the fragment that has it, and its position in the fragment's files. */
+export interface RowPlace {
+  readonly fragment: number;
+  readonly row: number;
+}
+
+/** Finds out where rows lie, given their positions among the rows of all fragments' files. */
+export function rowPlaces({ fragments }: Snapshot): (position: number) => RowPlace {
+  const starts: number[] = [];
+  let sum = 0;
+  for (const { physicalRows } of fragments) {
+    starts.push(sum);
+    sum += physicalRows;
+  }
+  return (position) => {
+    const fragment = placeIn(starts, position + 1) - 1;
+    return { fragment, row: position - starts[fragment]! };
+  };
+}
+
+/** Which rows of fragments a search may find: a bit for each. */
+type AllowedRows = ReadonlyMap<string, Uint8Array>;
+
+/** The rows that pass the filter before a search; null when there is none. */
+export async function allowedRows(
+  plan: QueryPlan,
+  scanner: Scanner,
+  meters: Meters,
+): Promise<AllowedRows | null> {
+  if (plan.asked === null) return null;
+  const allowed = new Map<string, Uint8Array>();
+  const need = plan.filter === null ? NO_COLUMNS : plan.filterNeed;
+  for await (const { found, rows } of selectedRows(plan, scanner, need, meters)) {
+    const { fragment, start, live } = found.place;
+    const bits = bitsOf(allowed, fragment);
+    const row = rowAt(rows);
+    for (let at = 0; at < countOf(rows); at++) {
+      const place = start + (live === null ? row(at) : live[row(at)]!);
+      bits[place >> 3]! |= 1 << (place & 7);
+    }
+    found.release?.();
+  }
+  return allowed;
+}
+
+function bitsOf(allowed: Map<string, Uint8Array>, fragment: Fragment): Uint8Array {
+  const key = fragmentKey(fragment);
+  const bits = allowed.get(key) ?? new Uint8Array(Math.ceil(fragment.physicalRows / 8));
+  allowed.set(key, bits);
+  return bits;
+}

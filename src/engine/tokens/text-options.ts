@@ -1,0 +1,171 @@
+import { CatalogError } from '../../protocol/errors.ts';
+import {
+  countField,
+  describe,
+  fieldError,
+  flagField,
+  textField,
+  type Fields,
+} from '../base/fields.ts';
+import { hasStemmer, languageOf, languages, type Language } from './languages.ts';
+
+const tokenizers = ['simple', 'whitespace', 'raw', 'ngram'] as const;
+
+/** How a text index makes tokens of texts, and what it keeps of them. */
+export interface TextOptions {
+  readonly base_tokenizer: (typeof tokenizers)[number];
+  readonly language: Language;
+  /** Whether it is known where in its text each token stands, which phrases need. */
+  readonly with_position: boolean;
+  /** Tokens of so many bytes, or more, are left out; null for no limit. */
+  readonly max_token_length: number | null;
+  readonly lower_case: boolean;
+  readonly stem: boolean;
+  readonly remove_stop_words: boolean;
+  /** Words that are left out in place of the language's; null for the language's. */
+  readonly custom_stop_words: readonly string[] | null;
+  readonly ascii_folding: boolean;
+  readonly min_ngram_length: number;
+  readonly max_ngram_length: number;
+  readonly prefix_only: boolean;
+}
+
+/** What an index that says nothing gets: the same as with LanceDB. */
+export const defaultTextOptions: TextOptions = {
+  base_tokenizer: 'simple',
+  language: 'English',
+  with_position: false,
+  max_token_length: 40,
+  lower_case: true,
+  stem: true,
+  remove_stop_words: true,
+  custom_stop_words: null,
+  ascii_folding: true,
+  min_ngram_length: 3,
+  max_ngram_length: 3,
+  prefix_only: false,
+};
+
+/** Tokenizers of LanceDB that stand on dictionaries, which are not here. */
+const DICTIONARIES = /^(icu|jieba|lindera)(\/|$)/;
+const MOST_NGRAM = 255;
+/** Each version of a table says what its indices are, words that are left out among it. */
+const MOST_STOP_WORDS = 5000;
+const MOST_STOP_LETTERS = 50_000;
+
+/**
+ * The options of a text index as a request says them (wire-contract section 5.7).
+ * @throws CatalogError InvalidInput naming the option; Unsupported for what only others build.
+ */
+export function textOptions(body: Fields): TextOptions {
+  checkKind(body);
+  const base = baseTokenizer(body);
+  const language = languageField(body);
+  const flag = (name: BooleanOption) => flagField(body, name, defaultTextOptions[name]);
+  const options: TextOptions = {
+    base_tokenizer: base,
+    language,
+    with_position: flag('with_position'),
+    max_token_length: lengthField(body),
+    lower_case: flag('lower_case'),
+    stem: flag('stem'),
+    remove_stop_words: flag('remove_stop_words'),
+    custom_stop_words: wordsField(body),
+    ascii_folding: flag('ascii_folding'),
+    ...ngramLengths(body),
+    prefix_only: flag('prefix_only'),
+  };
+  checkStemmer(options);
+  return options;
+}
+
+type BooleanOption = {
+  [Name in keyof TextOptions]: TextOptions[Name] extends boolean ? Name : never;
+}[keyof TextOptions];
+
+/** Which of a text's values are indexed; documents of JSON by their paths are not. */
+function checkKind(body: Fields): void {
+  const kind = textField(body, 'lance_tokenizer');
+  if (kind === null || kind === 'text') return;
+  if (kind !== 'json') throw fieldError('lance_tokenizer', '"text"', JSON.stringify(kind));
+  throw new CatalogError('Unsupported', 'a text index of JSON by its paths is not built');
+}
+
+function baseTokenizer(body: Fields): TextOptions['base_tokenizer'] {
+  const name = textField(body, 'base_tokenizer') ?? defaultTextOptions.base_tokenizer;
+  const known = tokenizers.find((one) => one === name);
+  if (known !== undefined) return known;
+  const expected = '"simple", "whitespace", "raw" or "ngram"';
+  if (!DICTIONARIES.test(name)) throw fieldError('base_tokenizer', expected, JSON.stringify(name));
+  throw new CatalogError(
+    'Unsupported',
+    `the tokenizer ${JSON.stringify(name)} is not built: it needs dictionaries; there are ${expected}`,
+  );
+}
+
+function languageField(body: Fields): Language {
+  const name = textField(body, 'language') ?? defaultTextOptions.language;
+  const language = languageOf(name);
+  if (language !== undefined) return language;
+  throw fieldError('language', `one of ${languages.join(', ')}`, JSON.stringify(name));
+}
+
+/** Null is no limit, and not the same as absent. */
+function lengthField(body: Fields): number | null {
+  if (body['max_token_length'] === null) return null;
+  const length = countField(body, 'max_token_length');
+  return length === null ? defaultTextOptions.max_token_length : Number(length);
+}
+
+function wordsField(body: Fields): readonly string[] | null {
+  const words = body['custom_stop_words'];
+  if (words === undefined || words === null) return null;
+  if (!Array.isArray(words)) throw fieldError('custom_stop_words', 'a list', describe(words));
+  const texts = words.map((word, at) => {
+    if (typeof word === 'string') return word;
+    throw fieldError(`custom_stop_words[${at}]`, 'a string', describe(word));
+  });
+  const length = texts.reduce((sum, text) => sum + text.length, 0);
+  if (texts.length <= MOST_STOP_WORDS && length <= MOST_STOP_LETTERS) return texts;
+  const expected = `at most ${MOST_STOP_WORDS} words of ${MOST_STOP_LETTERS} letters together`;
+  throw fieldError('custom_stop_words', expected, `${texts.length} of ${length}`);
+}
+
+/** LanceDB's clients of all languages say `min_ngram_length`, and their users `ngram_min_length`. */
+function ngramLengths(body: Fields) {
+  const [min, max] = [ngramLength(body, 'min'), ngramLength(body, 'max')];
+  if (min > max) {
+    throw new CatalogError(
+      'InvalidInput',
+      `min_ngram_length must be at most max_ngram_length, and ${min} is more than ${max}`,
+    );
+  }
+  return { min_ngram_length: min, max_ngram_length: max };
+}
+
+function ngramLength(body: Fields, end: 'min' | 'max'): number {
+  const name = `${end}_ngram_length` as const;
+  const length = countField(body, name) ?? countField(body, `ngram_${end}_length`);
+  if (length === null) return defaultTextOptions[name];
+  if (length >= 1n && length <= MOST_NGRAM) return Number(length);
+  throw fieldError(name, `from 1 to ${MOST_NGRAM}`, String(length));
+}
+
+/** How many characters the longest pieces have that are not left out again; each is a byte or more. */
+export function longestNgram({ max_ngram_length: most, max_token_length: length }: TextOptions) {
+  return length === null ? most : Math.min(most, length - 1);
+}
+
+/** How many pieces of a text begin with one character, at most. */
+export function piecesOfCharacter(options: TextOptions): number {
+  if (options.base_tokenizer !== 'ngram') return 1;
+  return Math.max(1, longestNgram(options) - options.min_ngram_length + 1);
+}
+
+function checkStemmer({ stem, language }: TextOptions): void {
+  if (!stem || hasStemmer(language)) return;
+  throw new CatalogError(
+    'Unsupported',
+    `words of the language ${language} are not reduced to their stems: set stem to false`,
+  );
+}

@@ -1,0 +1,212 @@
+import { stemmerOf, stopWordsOf } from './languages.ts';
+import { longestNgram, type TextOptions } from './text-options.ts';
+
+/** Letters that Unicode takes for letters of their own, not for ones of ASCII with a mark. */
+const letters: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    Æ: 'AE',
+    Ð: 'D',
+    Ø: 'O',
+    Þ: 'TH',
+    ß: 'ss',
+    ẞ: 'SS',
+    æ: 'ae',
+    ð: 'd',
+    ø: 'o',
+    þ: 'th',
+    Đ: 'D',
+    đ: 'd',
+    Ħ: 'H',
+    ħ: 'h',
+    ı: 'i',
+    ĸ: 'k',
+    Ł: 'L',
+    ł: 'l',
+    Ŋ: 'N',
+    ŋ: 'n',
+    Œ: 'OE',
+    œ: 'oe',
+    Ŧ: 'T',
+    ŧ: 't',
+  }),
+);
+
+const BEYOND_ASCII = /\P{ASCII}/u;
+
+/** A text with letters of ASCII in place of those that are made of one; other letters stay as they are. */
+function foldToAscii(text: string): string {
+  if (!BEYOND_ASCII.test(text)) return text;
+  let folded = '';
+  for (const letter of text) folded += foldedLetter(letter);
+  return folded;
+}
+
+function foldedLetter(letter: string): string {
+  if (letter < '\x80') return letter;
+  let folded = '';
+  for (const part of letter.normalize('NFKD')) {
+    folded += part < '\x80' ? part : (letters.get(part) ?? '');
+  }
+  return folded === '' ? letter : folded;
+}
+
+/** Is given a piece of a text, and which piece of it that is. */
+type OnToken = (token: string, position: number) => void;
+
+/** How texts are cut into pieces before anything is done to these. */
+type BaseTokenizer = (text: string, visit: OnToken) => void;
+
+/** Letters and digits of any script, as Unicode knows them. */
+const WORD = /[\p{Alphabetic}\p{N}]/u;
+/** What is known of the units of the first plane: 0 for not asked yet, 1 for a part of a word, 2 for none. */
+const units = new Uint8Array(0x10000);
+
+/** Runs of letters and digits. */
+function simpleTokens(text: string, visit: OnToken): void {
+  let position = 0;
+  let start = -1;
+  for (let at = 0; at < text.length;) {
+    const unit = text.charCodeAt(at);
+    const width = isPair(unit) ? 2 : 1;
+    if (width === 1 ? isWordUnit(unit) : WORD.test(text.slice(at, at + 2))) {
+      if (start < 0) start = at;
+    } else if (start >= 0) {
+      visit(text.slice(start, at), position++);
+      start = -1;
+    }
+    at += width;
+  }
+  if (start >= 0) visit(text.slice(start), position);
+}
+
+function isPair(unit: number): boolean {
+  return unit >= 0xd800 && unit < 0xdc00;
+}
+
+function isWordUnit(unit: number): boolean {
+  const known = units[unit]!;
+  if (known !== 0) return known === 1;
+  const isWord = WORD.test(String.fromCharCode(unit));
+  units[unit] = isWord ? 1 : 2;
+  return isWord;
+}
+
+/** What stands between blanks, tabs and line ends of ASCII. */
+function whitespaceTokens(text: string, visit: OnToken): void {
+  let position = 0;
+  for (const token of text.split(/[ \t\n\f\r]+/)) {
+    if (token !== '') visit(token, position++);
+  }
+}
+
+/** The text as it is. */
+function rawTokens(text: string, visit: OnToken): void {
+  visit(text, 0);
+}
+
+/** All runs of so many characters, blanks and signs included; each stands where it begins. */
+function ngramTokens(least: number, most: number, prefixOnly: boolean): BaseTokenizer {
+  return (text, visit) => {
+    const characters = Array.from(text);
+    const starts = prefixOnly ? Math.min(1, characters.length) : characters.length;
+    for (let start = 0; start < starts; start++) {
+      const longest = Math.min(most, characters.length - start);
+      for (let length = least; length <= longest; length++) {
+        visit(characters.slice(start, start + length).join(''), start);
+      }
+    }
+  };
+}
+
+/** Shorter pieces of a text are copies of their own; longer ones keep all of the text in memory. */
+const LONGEST_COPY = 12;
+
+/** A piece of a text that may be held for longer than the text. */
+export function ownText(piece: string): string {
+  return piece.length <= LONGEST_COPY ? piece : Buffer.from(piece).toString();
+}
+
+/** Words come again and again: what became of so many is remembered, unless they are longer than this. */
+const REMEMBERED = 2 ** 16;
+const LONGEST_REMEMBERED = 64;
+
+/**
+ * Makes tokens of texts as the options of an index say: pieces that are too long are left
+ * out, the others put into lower case and reduced to their stems; then stop words are left
+ * out, and letters replaced by those of ASCII. What is left out keeps its position.
+ */
+export class Tokenizer {
+  readonly #base: BaseTokenizer;
+  readonly #most: number;
+  readonly #steps: readonly ((token: string) => string)[];
+  readonly #stops: ReadonlySet<string>;
+  readonly #folds: boolean;
+  readonly #known = new Map<string, string | null>();
+
+  constructor(options: TextOptions) {
+    this.#base = baseOf(options);
+    this.#most = options.max_token_length ?? Infinity;
+    this.#steps = [
+      ...(options.lower_case ? [lowerCase] : []),
+      ...(options.stem ? [stemmerOf(options.language)] : []),
+    ];
+    const stops = options.custom_stop_words ?? stopWordsOf(options.language);
+    this.#stops = new Set(options.remove_stop_words ? stops : []);
+    this.#folds = options.ascii_folding;
+  }
+
+  /** The tokens of a text in their order. */
+  visit(text: string, visit: OnToken): void {
+    this.#base(text, (piece, position) => {
+      const token = this.#tokenOf(piece);
+      if (token !== null) visit(token, position);
+    });
+  }
+
+  /** Null for a piece that is left out. */
+  #tokenOf(piece: string): string | null {
+    if (piece.length > LONGEST_REMEMBERED) return this.#made(piece);
+    const known = this.#known.get(piece);
+    if (known !== undefined) return known;
+    const own = ownText(piece);
+    const token = this.#made(own);
+    if (this.#known.size >= REMEMBERED) this.#known.clear();
+    this.#known.set(own, token);
+    return token;
+  }
+
+  #made(piece: string): string | null {
+    if (Buffer.byteLength(piece) >= this.#most) return null;
+    let token = piece;
+    for (const step of this.#steps) token = step(token);
+    if (this.#stops.has(token)) return null;
+    return this.#folds ? foldToAscii(token) : token;
+  }
+}
+
+/**
+ * The tokenizer for words that are looked for with misspellings: as they are written, but
+ * in lower case and folded where the index has them so. A stem would be further from a misspelt word.
+ */
+export function fuzzyTokenizer(options: TextOptions): Tokenizer {
+  return new Tokenizer({ ...options, stem: false, remove_stop_words: false });
+}
+
+function baseOf(options: TextOptions): BaseTokenizer {
+  const { min_ngram_length: least, prefix_only: prefixOnly } = options;
+  const most = longestNgram(options);
+  const bases: Readonly<Record<TextOptions['base_tokenizer'], BaseTokenizer>> = {
+    simple: simpleTokens,
+    whitespace: whitespaceTokens,
+    raw: rawTokens,
+    ngram: ngramTokens(least, most, prefixOnly),
+  };
+  return bases[options.base_tokenizer];
+}
+
+/** Letter by letter: the last sigma of a Greek word is like any other. */
+function lowerCase(token: string): string {
+  const lower = token.toLowerCase();
+  if (!lower.includes('ς')) return lower;
+  return Array.from(token, (letter) => letter.toLowerCase()).join('');
+}

@@ -1,0 +1,118 @@
+import type { ObjectPath } from '../../../protocol/identifier.ts';
+import type { IndexDefinition, IndexType } from '../../format/snapshot.ts';
+import type { TextOptions } from '../../tokens/text-options.ts';
+
+/** How far a transaction has come, in the protocol's words. The last three are final. */
+export type TransactionStatus = 'QUEUED' | 'RUNNING' | 'SUCCEEDED' | 'FAILED' | 'CANCELED';
+
+/** Fills a computed column of the rows that a table has. */
+export interface BackfillSpec {
+  readonly type: 'backfill';
+  readonly column: string;
+  /** SQL that a row must fulfil to get a value; null for every row. */
+  readonly where: string | null;
+  /** The line of versions that gets the values, and what tells it from a later one of its name. */
+  readonly branch: string;
+  readonly branchKey: string;
+}
+
+/** Builds an index over the rows that a table has. */
+export interface IndexSpec {
+  readonly type: 'index';
+  readonly column: string;
+  readonly where: null;
+  readonly name: string;
+  readonly uuid: string;
+  readonly indexType: IndexType;
+  /** Of an index over vectors: by what it compares them, and the kind that was asked for. */
+  readonly distance?: IndexDefinition['distance'];
+  readonly asked?: string | undefined;
+  /** How an index of type FTS makes tokens of texts. */
+  readonly text?: TextOptions | undefined;
+  /** Whether it takes the place of an index of its name. */
+  readonly replace: boolean;
+  readonly branch: string;
+  readonly branchKey: string;
+}
+
+/** The work of a transaction: each kind is a member of this union and a row of the runner's table. */
+export type JobSpec = BackfillSpec | IndexSpec;
+
+/** Rows that are done, of those that are to be done. */
+export interface JobProgress {
+  readonly done: number;
+  readonly total: number;
+}
+
+/** Who runs a job. When the time is over and it was not renewed, its process has died. */
+export interface JobLease {
+  readonly holder: string;
+  readonly untilMillis: number;
+}
+
+/** Why a job failed: a code of the error table and a sentence. */
+export interface JobFailure {
+  readonly code: number;
+  readonly message: string;
+}
+
+/** Something that happened to a job. */
+export interface JobEvent {
+  readonly millis: number;
+  readonly status: TransactionStatus;
+  readonly message: string;
+  readonly progress: JobProgress;
+}
+
+/** What the store keeps of a transaction: work on a table that goes on after its request. */
+export interface TransactionRecord {
+  readonly id: string;
+  readonly table: { readonly id: string; readonly path: ObjectPath };
+  readonly status: TransactionStatus;
+  readonly createdMillis: number;
+  readonly updatedMillis: number;
+  /** What clients have set. */
+  readonly properties: Readonly<Record<string, string>>;
+  readonly job: JobSpec;
+  readonly progress: JobProgress;
+  readonly lease: JobLease | null;
+  /** How many times it was begun and not given back. */
+  readonly attempts: number;
+  /** The version of the table that it made. */
+  readonly version: string | null;
+  readonly failure: JobFailure | null;
+  /** The newest of what happened, oldest first. */
+  readonly events: readonly JobEvent[];
+}
+
+const final: ReadonlySet<TransactionStatus> = new Set(['SUCCEEDED', 'FAILED', 'CANCELED']);
+
+/** Whether nothing more can come of a transaction. */
+export function hasEnded({ status }: Pick<TransactionRecord, 'status'>): boolean {
+  return final.has(status);
+}
+
+/** So many events of a transaction are kept. */
+const MOST_EVENTS = 32;
+
+/** A transaction that has come further, with the event that says so. */
+export function moved(
+  record: TransactionRecord,
+  change: Partial<TransactionRecord>,
+  message: string,
+): TransactionRecord {
+  const next = { ...record, ...change, updatedMillis: Date.now() };
+  const { status, progress, updatedMillis: millis } = next;
+  const events = [...record.events, { millis, status, message, progress }];
+  return { ...next, events: events.slice(-MOST_EVENTS) };
+}
+
+/** The bytes of a transaction's record: JSON. */
+export function encodeTransaction(record: TransactionRecord): Uint8Array {
+  return Buffer.from(JSON.stringify(record));
+}
+
+/** The inverse of `encodeTransaction`. */
+export function decodeTransaction(bytes: Uint8Array): TransactionRecord {
+  return JSON.parse(Buffer.from(bytes).toString()) as TransactionRecord;
+}

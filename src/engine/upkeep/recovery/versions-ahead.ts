@@ -1,0 +1,149 @@
+import { stat } from 'node:fs/promises';
+import { join, dirname } from 'node:path';
+import type { Write } from '../../../store/store.ts';
+import type { JournalState } from '../../catalog/journal/journal-state.ts';
+import type { VersionRecord } from '../../format/records.ts';
+import { readIfPresent } from '../../base/disk.ts';
+import { manifestName, stagingName } from '../../format/layout.ts';
+import { decodeManifest, type Manifest } from '../../format/manifest.ts';
+import { versionWrites } from '../../versions/lines/version-store.ts';
+import { encodeTable } from '../../catalog/records/records-codec.ts';
+import { MAIN } from '../../format/chain.ts';
+import { declaredTables, headsOf, type DeclaredTable, type PlacedHead } from './journaled-heads.ts';
+import { LanceManifestError } from '../../format/lance/lance-message.ts';
+import { readManifestFile } from '../../format/lance/manifest-file.ts';
+import { lanceVersions, type LanceVersion } from '../../format/lance/versions.ts';
+import { versionsFolder } from '../../versions/managed/place.ts';
+import { recordOfFile } from '../../versions/managed/managed-manifests.ts';
+
+/** A version on disk that the journal does not know. */
+export interface VersionAhead {
+  readonly tableId: string;
+  /** `main`, or a branch's id. */
+  readonly chain: string;
+  readonly version: bigint;
+  readonly writes: readonly Write[];
+}
+
+/** What lies on disk beyond the heads of a state. */
+export interface Ahead {
+  readonly versions: readonly VersionAhead[];
+  /** Absolute paths of manifests that are no version: damaged, or without all files that they name. */
+  readonly unsound: readonly string[];
+}
+
+/**
+ * The versions that follow the heads of a state on disk. A manifest gets its
+ * final name only after the store has committed its version, and it was committed
+ * on the very head that it follows: so it was the next version, and somebody may
+ * have read it, though nobody was told yet that it is acknowledged. Going on
+ * without it would meet its name again with other contents.
+ * @param root The folder that holds a folder for each table.
+ */
+export async function versionsAhead(state: JournalState, root: string): Promise<Ahead> {
+  const versions: VersionAhead[] = [];
+  const unsound: string[] = [];
+  for (const head of await headsOf(state, root)) {
+    const { tableId, chain, kind, folder, branch } = head;
+    const found =
+      kind === 'engine'
+        ? await ownVersions(head, unsound)
+        : await versionsBeyond(folder, branch, head.version);
+    for (const record of found) {
+      const { version } = record;
+      versions.push({ tableId, chain, version, writes: versionWrites(tableId, record, chain) });
+    }
+  }
+  for (const table of await declaredTables(state)) versions.push(...(await firstVersions(table)));
+  return { versions, unsound };
+}
+
+/** The versions of a declared table: the first one makes it a table that Lance clients write. */
+async function firstVersions({
+  key,
+  record,
+  folder,
+}: DeclaredTable): Promise<readonly VersionAhead[]> {
+  const found = await versionsBeyond(folder, MAIN, 0n);
+  return found.map((one, index) => {
+    const claim = { key, value: encodeTable({ ...record, kind: 'lance' }) };
+    const writes = [...(index === 0 ? [claim] : []), ...versionWrites(record.id, one, MAIN)];
+    return { tableId: record.id, chain: MAIN, version: one.version, writes };
+  });
+}
+
+/** The versions that follow a head of a table that this engine writes. */
+async function ownVersions(head: PlacedHead, unsound: string[]): Promise<readonly VersionRecord[]> {
+  const found: VersionRecord[] = [];
+  for (let version = head.version + 1n; ; version++) {
+    const next = await finalVersion(head, version);
+    if (typeof next === 'string') unsound.push(next);
+    if (next === undefined || typeof next === 'string') return found;
+    found.push(next);
+  }
+}
+
+/** The record of a version whose manifest has its final name; the manifest's path when it is not sound, undefined when there is none. */
+async function finalVersion(
+  { folder, chain }: PlacedHead,
+  version: bigint,
+): Promise<VersionRecord | string | undefined> {
+  const manifest = manifestName(version, chain);
+  const path = join(folder, manifest);
+  const bytes = await readIfPresent(path);
+  if (bytes === undefined) return undefined;
+  const read = await decodeManifest(bytes).catch(() => undefined);
+  if (read?.version !== version || !(await isWhole(folder, read))) return path;
+  const { timestampMillis } = read;
+  const staging = stagingName(version, chain);
+  const manifestBytes = bytes.byteLength;
+  return { version, timestampMillis, manifest, staging, manifestBytes, metadata: {} };
+}
+
+/** Whether every file is there that a manifest names. */
+async function isWhole(folder: string, { fragments }: Manifest): Promise<boolean> {
+  const files = fragments.flatMap(({ files: data, indices = [] }) => [...data, ...indices]);
+  const lists = fragments.flatMap(({ deletions }) => deletions ?? []);
+  const found = await Promise.all([
+    ...files.map(async ({ path, bytes }) => (await sizeOf(join(folder, path))) === bytes),
+    ...lists.map(async (path) => (await sizeOf(join(folder, path))) !== undefined),
+  ]);
+  return !found.includes(false);
+}
+
+async function sizeOf(path: string): Promise<number | undefined> {
+  return stat(path).then(
+    ({ size }) => size,
+    () => undefined,
+  );
+}
+
+/**
+ * The versions of a line of a Lance table that follow one without a gap: those that have
+ * a manifest under its final name, which is theirs and can be read.
+ * @param head The version that they follow.
+ */
+async function versionsBeyond(
+  location: string,
+  branch: string,
+  head: bigint,
+): Promise<readonly VersionRecord[]> {
+  const found: VersionRecord[] = [];
+  const folder = join(location, dirname(versionsFolder(branch)));
+  for (const one of await lanceVersions(folder)) {
+    if (one.version <= head + BigInt(found.length)) continue;
+    const isNext = one.version === head + BigInt(found.length) + 1n;
+    if (!isNext || !(await isSound(one))) break;
+    found.push(await recordOfFile(location, one));
+  }
+  return found;
+}
+
+async function isSound({ version, manifest: path }: LanceVersion): Promise<boolean> {
+  try {
+    return (await readManifestFile(path)).manifest.version === version;
+  } catch (error) {
+    if (error instanceof LanceManifestError) return false;
+    throw error;
+  }
+}

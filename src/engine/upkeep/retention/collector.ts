@@ -1,0 +1,275 @@
+import { CatalogError } from '../../../protocol/errors.ts';
+import { droppedKey } from '../../catalog/records/keys.ts';
+import { decodeDropped, decodeTable } from '../../catalog/records/records-codec.ts';
+import type { DroppedRecord, Stored, TableRecord } from '../../format/records.ts';
+import { entriesBelow, severalAtOnce, begunPurges } from './entries.ts';
+import type { Outlook } from '../../versions/leases/horizon.ts';
+import { isBehind } from './journal-tail.ts';
+import {
+  lostFolders,
+  orphansOf,
+  removeEmptyIndices,
+  removeLost,
+  removeOrphans,
+  type Orphan,
+} from './orphans.ts';
+import type { RetentionParts } from './parts.ts';
+import { removeStagedOrphans, stagedOrphansOf } from './staged-orphans.ts';
+import { purgeDropped, removeTableFiles, resumePurge } from './purge.ts';
+import { NOTHING, plus, type Freed } from '../../base/tree.ts';
+
+export interface CollectOptions {
+  /** How long a dropped table can be brought back, in milliseconds. */
+  readonly retentionMillis: number;
+  /** Files that no version names are left alone until they are so old, in milliseconds. */
+  readonly olderThanMillis: number;
+  /** Whether files that no version names are looked for, which reads manifests and lists folders; by default they are. */
+  readonly orphans?: boolean;
+  /** Only says what would be removed. */
+  readonly dryRun?: boolean;
+  /** How many tables are worked on at a time. */
+  readonly atOnce?: number;
+  /** Told of what is being done, in a few words. */
+  readonly progress?: (doing: string) => void;
+  /** Ends the work between two steps. */
+  readonly signal?: AbortSignal;
+}
+
+/** What a collection removed, or would. */
+export interface Collected {
+  /** Dropped tables that are gone for good. */
+  readonly tables: number;
+  /** Folders of tables that never came to be. */
+  readonly folders: number;
+  readonly files: number;
+  readonly bytes: number;
+  /** What is still needed by something under way: dropped tables, and records of removed versions. */
+  readonly waiting: number;
+  /** What could not be removed, a sentence each. */
+  readonly failures: readonly string[];
+}
+
+/** Tables that are worked on at a time, unless it is said. */
+const AT_ONCE = 8;
+/** Tables that are removed at a time: their commits share the flushes of the disk. */
+const PURGED_AT_ONCE = 32;
+
+/** Removes what nothing needs: dropped tables, files of removed versions, and what was left behind. */
+export class Collector {
+  readonly #parts: RetentionParts;
+
+  constructor(parts: RetentionParts) {
+    this.#parts = parts;
+  }
+
+  /** @throws CatalogError ServiceUnavailable when the store is not to be trusted. */
+  async collect(options: CollectOptions): Promise<Collected> {
+    return new Collection(this.#parts, options).run();
+  }
+}
+
+/** One run. */
+class Collection {
+  readonly #parts: RetentionParts;
+  readonly #options: CollectOptions;
+  readonly #failures: string[] = [];
+  readonly #atOnce: number;
+  #freed: Freed = NOTHING;
+  #tables = 0;
+  #folders = 0;
+  #waiting = 0;
+
+  constructor(parts: RetentionParts, options: CollectOptions) {
+    this.#parts = parts;
+    this.#options = options;
+    this.#atOnce = options.atOnce ?? AT_ONCE;
+  }
+
+  async run(): Promise<Collected> {
+    const { store, horizon, journal } = this.#parts;
+    if (await isBehind(journal, store)) {
+      throw new CatalogError(
+        'ServiceUnavailable',
+        'the store lacks changes that the catalog journal holds: nothing is removed by what it says',
+      );
+    }
+    // What was given up before the look is all that the look can speak of.
+    const dropped = await keysBelow(store, droppedKey(''));
+    const wasted = await keysBelow(store, 'W');
+    const outlook = await horizon.look();
+    await this.#resume();
+    await this.#dropped(outlook, dropped);
+    await this.#wasted(outlook, wasted);
+    if (this.#options.orphans !== false) {
+      await this.#orphans(outlook);
+      await this.#staged(outlook);
+      await this.#lost(outlook);
+    }
+    // Another process may have removed what is open here.
+    await this.#parts.removed();
+    return {
+      tables: this.#tables,
+      folders: this.#folders,
+      ...this.#freed,
+      waiting: this.#waiting,
+      failures: this.#failures,
+    };
+  }
+
+  /** Goes on with what a crash cut off. */
+  async #resume(): Promise<void> {
+    const begun = await all(begunPurges(this.#parts.store));
+    await this.#each(begun, PURGED_AT_ONCE, async (purge) => {
+      const { record } = purge.content.dropped;
+      this.#tell(`removing the dropped table ${record.id}`);
+      this.#purged(
+        this.#options.dryRun === true
+          ? await removeTableFiles(this.#parts, record, true)
+          : await resumePurge(this.#parts, purge),
+      );
+    });
+  }
+
+  async #dropped(outlook: Outlook, keys: ReadonlySet<string>): Promise<void> {
+    const before = Date.now() - this.#options.retentionMillis;
+    await this.#each(this.#expired(keys, before), PURGED_AT_ONCE, async (dropped) => {
+      if (!outlook.isForgotten(dropped.content.droppedMillis)) {
+        this.#waiting += 1;
+        return;
+      }
+      const { record } = dropped.content;
+      this.#tell(`removing the dropped table ${record.id}`);
+      this.#purged(
+        this.#options.dryRun === true
+          ? await removeTableFiles(this.#parts, record, true)
+          : await purgeDropped(this.#parts, dropped),
+      );
+    });
+  }
+
+  async *#expired(
+    keys: ReadonlySet<string>,
+    before: number,
+  ): AsyncGenerator<Stored<DroppedRecord>> {
+    for await (const { key, value } of entriesBelow(this.#parts.store, droppedKey(''))) {
+      const content = decodeDropped(value);
+      if (keys.has(key) && content.droppedMillis <= before) yield { key, value, content };
+    }
+  }
+
+  #purged(freed: Freed | undefined): void {
+    if (freed === undefined) return;
+    this.#tables += 1;
+    this.#freed = plus(this.#freed, freed);
+  }
+
+  /** The files of removed versions whose readers have all gone. */
+  async #wasted(outlook: Outlook, keys: ReadonlySet<string>): Promise<void> {
+    if (keys.size === 0) return;
+    await this.#each(this.#ownTables(), this.#atOnce, async (table) => {
+      const waste = (await this.#parts.waste.of(table.id)).filter(({ key }) => keys.has(key));
+      const due = waste.filter(({ record }) => outlook.isForgotten(record.sinceMillis));
+      this.#waiting += waste.length - due.length;
+      if (due.length === 0) return;
+      this.#tell(`removing versions of the table ${table.id}`);
+      const names = due.map(({ key }) => key);
+      const freed = await this.#parts.waste.remove(table, names, this.#options.dryRun === true);
+      this.#freed = plus(this.#freed, freed);
+    });
+  }
+
+  async #orphans(outlook: Outlook): Promise<void> {
+    const isOld = this.#isOld(outlook);
+    await this.#each(this.#ownTables(), this.#atOnce, async (table) => {
+      this.#tell(`looking at the table ${table.id}`);
+      const orphans = await orphansOf(this.#parts, table, isOld);
+      const freed =
+        this.#options.dryRun === true
+          ? sizeOf(orphans)
+          : await removeOrphans(this.#parts, table, orphans);
+      this.#freed = plus(this.#freed, freed);
+      if (this.#options.dryRun !== true) {
+        await removeEmptyIndices(this.#parts.folder(table), isOld);
+      }
+    });
+  }
+
+  /** What Lance clients staged and nobody committed. */
+  async #staged(outlook: Outlook): Promise<void> {
+    const isOld = this.#isOld(outlook);
+    await this.#each(this.#lanceTables(), this.#atOnce, async (table) => {
+      this.#tell(`looking at the table ${table.id}`);
+      const orphans = await stagedOrphansOf(this.#parts, table, isOld, outlook);
+      const freed =
+        this.#options.dryRun === true ? sizeOf(orphans) : await removeStagedOrphans(table, orphans);
+      this.#freed = plus(this.#freed, freed);
+    });
+  }
+
+  async #lost(outlook: Outlook): Promise<void> {
+    await this.#each(lostFolders(this.#parts, this.#isOld(outlook)), this.#atOnce, async (lost) => {
+      this.#tell(`removing the folder ${lost.id}`);
+      const freed = await removeLost(this.#parts, lost, this.#options.dryRun === true);
+      this.#folders += 1;
+      this.#freed = plus(this.#freed, freed);
+    });
+  }
+
+  #isOld(outlook: Outlook): (writtenMillis: number) => boolean {
+    const before = Date.now() - this.#options.olderThanMillis;
+    return (writtenMillis) => writtenMillis <= before && outlook.isLeft(writtenMillis);
+  }
+
+  /** The tables that this engine writes. */
+  async *#ownTables(): AsyncGenerator<TableRecord> {
+    for await (const table of this.#liveTables()) if (table.kind === 'engine') yield table;
+  }
+
+  /** The tables that Lance clients write, or will. */
+  async *#lanceTables(): AsyncGenerator<TableRecord> {
+    for await (const table of this.#liveTables()) if (table.kind !== 'engine') yield table;
+  }
+
+  async *#liveTables(): AsyncGenerator<TableRecord> {
+    for await (const { value } of entriesBelow(this.#parts.store, 'T')) yield decodeTable(value);
+  }
+
+  /** One that fails does not keep the others from it. */
+  async #each<Item>(
+    items: AsyncIterable<Item> | Iterable<Item>,
+    atOnce: number,
+    work: (item: Item) => Promise<void>,
+  ): Promise<void> {
+    await severalAtOnce(items, atOnce, async (item) => {
+      if (this.#options.signal?.aborted === true) return;
+      try {
+        await work(item);
+      } catch (error) {
+        this.#failures.push(error instanceof Error ? error.message : String(error));
+      }
+    });
+  }
+
+  #tell(doing: string): void {
+    this.#options.progress?.(doing);
+  }
+}
+
+function sizeOf(orphans: readonly Orphan[]): Freed {
+  return orphans.reduce((sum, { bytes }) => plus(sum, { files: 1, bytes }), NOTHING);
+}
+
+async function keysBelow(
+  store: RetentionParts['store'],
+  prefix: string,
+): Promise<ReadonlySet<string>> {
+  const keys = new Set<string>();
+  for await (const { key } of entriesBelow(store, prefix)) keys.add(key);
+  return keys;
+}
+
+async function all<Item>(items: AsyncIterable<Item>): Promise<readonly Item[]> {
+  const found: Item[] = [];
+  for await (const item of items) found.push(item);
+  return found;
+}

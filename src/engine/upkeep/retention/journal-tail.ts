@@ -1,0 +1,105 @@
+import { open, readdir, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Change, Store } from '../../../store/store.ts';
+import { decodeChange } from '../../catalog/journal/journal-line.ts';
+
+/** How much of the end of each file is looked at, in bytes, and of how many files. */
+const TAIL_BYTES = 2 ** 18;
+const FILES = 32;
+/** How many of the newest changes must be in the store. */
+const CHANGES = 256;
+/** Changes whose lines are still to come, at most so many. */
+const PENDING = 10_000;
+
+/**
+ * Whether the store lacks changes that the journal holds: one that was put back
+ * to an earlier state, or that lost what it had acknowledged. By such a store
+ * nothing can be told to be needless. The newest changes are compared.
+ */
+export async function isBehind(folder: string, store: Store): Promise<boolean> {
+  const newest = newestValues((await tailOf(folder)).slice(-CHANGES));
+  const keys = [...newest.keys()];
+  const values = await store.getMany(keys);
+  const odd = keys.filter((key, at) => !same(values[at], newest.get(key)?.value));
+  if (odd.length === 0) return false;
+  // Others may have gone on in between: then the value is that of a later change.
+  const pending = await store.changes(PENDING);
+  const later = [...pending, ...(await tailOf(folder))];
+  return odd.some((key) => {
+    const value = values[keys.indexOf(key)];
+    const since = newest.get(key)?.sequence ?? 0n;
+    return !later.some(
+      ({ sequence, writes }) =>
+        sequence >= since && writes.some((write) => write.key === key && same(value, write.value)),
+    );
+  });
+}
+
+interface Newest {
+  readonly sequence: bigint;
+  readonly value: Uint8Array | null;
+}
+
+function newestValues(changes: readonly Change[]): ReadonlyMap<string, Newest> {
+  const values = new Map<string, Newest>();
+  for (const { sequence, writes } of changes) {
+    for (const { key, value } of writes) values.set(key, { sequence, value });
+  }
+  return values;
+}
+
+function same(held: Uint8Array | undefined, told: Uint8Array | null | undefined): boolean {
+  if (held === undefined || told === null || told === undefined) {
+    return held === undefined && (told === null || told === undefined);
+  }
+  return Buffer.compare(held, told) === 0;
+}
+
+/** The changes at the ends of the files that were written last, in their order. */
+async function tailOf(folder: string): Promise<readonly Change[]> {
+  const changes: Change[] = [];
+  for (const path of await lastFiles(folder)) changes.push(...(await endOf(path)));
+  return changes.toSorted((left, right) => (left.sequence < right.sequence ? -1 : 1));
+}
+
+async function lastFiles(folder: string): Promise<readonly string[]> {
+  const names = (await readdir(folder)).filter((name) => name.endsWith('.jsonl'));
+  const files = await Promise.all(
+    names.map(async (name) => {
+      const path = join(folder, name);
+      return { path, writtenMillis: (await stat(path)).mtimeMs };
+    }),
+  );
+  const newestFirst = files.toSorted((left, right) => right.writtenMillis - left.writtenMillis);
+  return newestFirst.slice(0, FILES).map(({ path }) => path);
+}
+
+/** The whole lines at the end of a file. */
+async function endOf(path: string): Promise<readonly Change[]> {
+  const file = await open(path, 'r');
+  try {
+    const { size } = await file.stat();
+    const start = Math.max(0, size - TAIL_BYTES);
+    const { buffer, bytesRead } = await file.read(
+      Buffer.alloc(size - start),
+      0,
+      size - start,
+      start,
+    );
+    const lines = linesOf(buffer.subarray(0, bytesRead));
+    return lines.slice(start === 0 ? 0 : 1).flatMap((line) => decodeChange(line) ?? []);
+  } finally {
+    await file.close();
+  }
+}
+
+/** The lines that end, without their newlines. */
+function linesOf(bytes: Buffer): readonly Buffer[] {
+  const lines: Buffer[] = [];
+  let start = 0;
+  for (let end = bytes.indexOf(0x0a); end >= 0; end = bytes.indexOf(0x0a, start)) {
+    lines.push(bytes.subarray(start, end));
+    start = end + 1;
+  }
+  return lines;
+}

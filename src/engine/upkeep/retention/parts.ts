@@ -1,0 +1,28 @@
+import type { Store } from '../../../store/store.ts';
+import type { CatalogParts } from '../../catalog/records/reader.ts';
+import type { TableRecord } from '../../format/records.ts';
+import type { Horizon } from '../../versions/leases/horizon.ts';
+import type { WalkParts } from '../../catalog/records/version-walk.ts';
+import type { Waste } from '../../versions/leases/waste.ts';
+
+/** What the upkeep of files works with. */
+export interface RetentionParts extends CatalogParts, WalkParts {
+  readonly store: Store;
+  /** The folder that holds the folders of tables. */
+  readonly root: string;
+  /** The folder of the catalog's journal. */
+  readonly journal: string;
+  /** The folder where Lance clients write: absolute. */
+  readonly managed: string;
+  /** Folders of the gateway itself, of which no removal takes anything: absolute. */
+  readonly kept: readonly string[];
+  readonly folder: (table: TableRecord) => string;
+  readonly waste: Waste;
+  readonly horizon: Horizon;
+  /** Told when files were removed, so that they do not stay open. */
+  readonly removed: () => Promise<void>;
+  /** What this process calls itself. */
+  readonly process: string;
+  /** Whether the process of a name may still be alive. */
+  readonly isAlive: (process: string) => Promise<boolean>;
+}

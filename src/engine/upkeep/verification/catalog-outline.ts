@@ -1,0 +1,73 @@
+import { stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { parseCanonicalPath, type ObjectPath } from '../../../protocol/identifier.ts';
+import type { StoreEntry } from '../../../store/store.ts';
+import { readState } from '../../catalog/journal/journal-state.ts';
+import { headKey } from '../../catalog/records/keys.ts';
+import { decodeTable } from '../../catalog/records/records-codec.ts';
+import { readVersion } from '../../catalog/records/version-walk.ts';
+import { MAIN } from '../../format/chain.ts';
+import { decodeVersion } from '../../format/version-codec.ts';
+
+/** A table of a catalog as its journal has it. */
+export interface OutlinedTable {
+  readonly path: ObjectPath;
+  /** The names of its columns on main; undefined where Lance clients write it, it has no data, or its manifest cannot be read. */
+  readonly columns: () => Promise<readonly string[] | undefined>;
+}
+
+/** What is in a catalog. */
+export interface CatalogOutline {
+  readonly namespaces: readonly ObjectPath[];
+  readonly tables: readonly OutlinedTable[];
+}
+
+/**
+ * Reads from the journal of a data folder what is in its catalog. Nothing is written and no store
+ * is opened, so it may be done beside a running gateway. Undefined where there is no journal.
+ */
+export async function readOutline(data: string): Promise<CatalogOutline | undefined> {
+  const folder = join(data, 'catalog');
+  if (!(await exists(folder))) return undefined;
+  const state = await readState(folder);
+  const namespaces: ObjectPath[] = [];
+  const entries: StoreEntry[] = [];
+  const heads = new Map<string, Uint8Array>();
+  for await (const entry of state.entries()) {
+    if (entry.key.startsWith('N')) namespaces.push(pathIn(entry.key));
+    if (entry.key.startsWith('T')) entries.push(entry);
+    if (entry.key.startsWith('H')) heads.set(entry.key, entry.value);
+  }
+  return {
+    namespaces,
+    tables: entries.map((entry) => tableOf(entry, heads, join(data, 'tables'))),
+  };
+}
+
+function tableOf(
+  { key, value }: StoreEntry,
+  heads: ReadonlyMap<string, Uint8Array>,
+  root: string,
+): OutlinedTable {
+  const { id, kind } = decodeTable(value);
+  const head = heads.get(headKey(id, MAIN));
+  const columns = async () => {
+    if (kind !== 'engine' || head === undefined) return undefined;
+    const manifest = await readVersion(join(root, id), decodeVersion(head)).catch(() => undefined);
+    return manifest?.schema.fields.map(({ name }) => name);
+  };
+  return { path: pathIn(key), columns };
+}
+
+/** The path in the key of a namespace or table: the canonical path of its parent, a zero byte, its name. */
+function pathIn(key: string): ObjectPath {
+  const end = key.lastIndexOf('\u0000');
+  return [...parseCanonicalPath(key.slice(1, end)), key.slice(end + 1)];
+}
+
+async function exists(folder: string): Promise<boolean> {
+  return stat(folder).then(
+    () => true,
+    () => false,
+  );
+}

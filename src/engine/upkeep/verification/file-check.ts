@@ -1,0 +1,170 @@
+import { lstat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { readDeletions } from '../../format/deletion-file.ts';
+import { OpenFiles } from '../../format/memory/open-files.ts';
+import { ColumnCache } from '../../format/memory/column-cache.ts';
+import { MemoryBudget } from '../../format/memory/memory-budget.ts';
+import type { DataFile, Fragment, IndexDefinition } from '../../format/snapshot.ts';
+import { TextReader } from '../../index/text/text-reader.ts';
+import { unlessMissing } from '../../base/opened-folder.ts';
+import { checkCodes, holdsCodes } from '../../index/vectors/code-file.ts';
+import { saidBy } from './finding.ts';
+
+/** What a file is, as far as a manifest says anything of it; a text says why it is not known. */
+type Facts<Known> = Known | string;
+
+interface DataFacts {
+  readonly bytes: number;
+  readonly rows: number;
+  readonly columns: number;
+}
+
+interface DeletionFacts {
+  readonly rows: number;
+  /** The greatest; -1 when there is none. */
+  readonly last: number;
+  readonly ascending: boolean;
+}
+
+/** A fault of a file, in words that go on after its name. */
+export interface FileFault {
+  readonly file: string;
+  readonly fault: string;
+}
+
+/** Compares the files of one table's folder with what manifests say of them. Each is read once. */
+export class FileCheck {
+  readonly #folder: string;
+  readonly #open = new OpenFiles();
+  readonly #data = new Map<string, Promise<Facts<DataFacts>>>();
+  readonly #deletions = new Map<string, Promise<Facts<DeletionFacts>>>();
+  #bytes = 0;
+
+  constructor(folder: string) {
+    this.#folder = folder;
+  }
+
+  /** How many files were looked at. */
+  get files(): number {
+    return this.#data.size + this.#deletions.size;
+  }
+
+  /** How large the data files are together. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** What is wrong with the files of a fragment. @param indices Those of the version: what is checksummed is compared. */
+  async faultsOf(
+    fragment: Fragment,
+    indices: readonly IndexDefinition[] = [],
+  ): Promise<readonly FileFault[]> {
+    const faults: FileFault[] = [];
+    for (const [position, file] of fragment.files.entries()) {
+      const ids = fragment.storedRowIds && position === 0 ? 1 : 0;
+      const facts = await this.#dataFacts(file.path);
+      for (const fault of dataFaults(facts, file, fragment.physicalRows, ids)) {
+        faults.push({ file: file.path, fault });
+      }
+    }
+    for (const index of fragment.indices ?? []) {
+      const isText = indices.some(({ uuid, type }) => uuid === index.index && type === 'FTS');
+      const facts = await this.#dataFacts(index.path, isText);
+      const damage = typeof facts === 'string' ? undefined : await this.#codeDamage(index.path);
+      if (damage !== undefined) faults.push({ file: index.path, fault: damage });
+      const wrong =
+        typeof facts === 'string' ? [facts] : differs('bytes', facts.bytes, index.bytes);
+      for (const fault of wrong) faults.push({ file: index.path, fault });
+    }
+    const { deletions } = fragment;
+    if (deletions !== null) {
+      const facts = await this.#deletionFacts(deletions);
+      for (const fault of deletionFaults(facts, fragment)) faults.push({ file: deletions, fault });
+    }
+    return faults;
+  }
+
+  async close(): Promise<void> {
+    await this.#open.close();
+  }
+
+  #dataFacts(path: string, isText = false): Promise<Facts<DataFacts>> {
+    const known = this.#data.get(path) ?? this.#readData(join(this.#folder, path), isText);
+    this.#data.set(path, known);
+    return known;
+  }
+
+  async #readData(path: string, isText: boolean): Promise<Facts<DataFacts>> {
+    const stats = await unlessMissing(lstat(path));
+    if (stats === undefined) return 'is missing';
+    try {
+      const facts = await this.#open.use(path, ({ file, size }) =>
+        Promise.resolve({ bytes: size, rows: file.rows, columns: file.schema.fields.length }),
+      );
+      if (isText)
+        await new TextReader(this.#open, new ColumnCache(new MemoryBudget(0))).check(path);
+      this.#bytes += facts.bytes;
+      return facts;
+    } catch (error) {
+      return `cannot be read: ${saidBy(error)}`;
+    }
+  }
+
+  /** Files of codes have checksums, which nobody looks at but who reads them. */
+  async #codeDamage(path: string): Promise<string | undefined> {
+    try {
+      await this.#open.use(join(this.#folder, path), async (opened) =>
+        holdsCodes(opened) ? checkCodes(opened) : undefined,
+      );
+      return undefined;
+    } catch (error) {
+      return `cannot be used: ${saidBy(error)}`;
+    }
+  }
+
+  #deletionFacts(path: string): Promise<Facts<DeletionFacts>> {
+    const known = this.#deletions.get(path) ?? this.#readDeletions(path);
+    this.#deletions.set(path, known);
+    return known;
+  }
+
+  async #readDeletions(path: string): Promise<Facts<DeletionFacts>> {
+    try {
+      const rows = await unlessMissing(readDeletions(this.#folder, path));
+      if (rows === undefined) return 'is missing';
+      const ascending = rows.every((row, at) => at === 0 || row > rows[at - 1]!);
+      return { rows: rows.length, last: rows.at(-1) ?? -1, ascending };
+    } catch (error) {
+      return `cannot be read: ${saidBy(error)}`;
+    }
+  }
+}
+
+function dataFaults(
+  facts: Facts<DataFacts>,
+  file: DataFile,
+  rows: number,
+  ids: number,
+): readonly string[] {
+  if (typeof facts === 'string') return [facts];
+  const columns = file.fields.length + ids;
+  return [
+    ...differs('bytes', facts.bytes, file.bytes),
+    ...differs('rows', facts.rows, rows),
+    ...(facts.columns < columns ? differs('columns', facts.columns, columns) : []),
+  ];
+}
+
+function deletionFaults(facts: Facts<DeletionFacts>, fragment: Fragment): readonly string[] {
+  if (typeof facts === 'string') return [facts];
+  const { physicalRows, rows } = fragment;
+  return [
+    ...differs('deleted rows', facts.rows, physicalRows - rows),
+    ...(facts.ascending ? [] : ['does not list its rows in order']),
+    ...(facts.last < physicalRows ? [] : [`deletes row ${facts.last} of ${physicalRows} rows`]),
+  ];
+}
+
+function differs(what: string, found: number, said: number): readonly string[] {
+  return found === said ? [] : [`has ${found} ${what}, but the manifest says ${said}`];
+}

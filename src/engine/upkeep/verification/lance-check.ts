@@ -1,0 +1,148 @@
+import { lstat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import type { VersionRecord } from '../../format/records.ts';
+import type { LanceFragment, LanceManifest } from '../../format/lance/lance-manifest.ts';
+import { LANCE_DATA, LANCE_DELETIONS } from '../../format/lance/versions.ts';
+import { readManifestFile } from '../../format/lance/manifest-file.ts';
+import { ownership } from '../../versions/managed/place.ts';
+import { unlessMissing } from '../../base/opened-folder.ts';
+import type { FileFault } from './file-check.ts';
+import { saidBy } from './finding.ts';
+
+/** What is wrong with a version. */
+export interface LanceFaults {
+  readonly manifest: readonly FileFault[];
+  readonly files: readonly FileFault[];
+}
+
+const NOTHING: LanceFaults = { manifest: [], files: [] };
+
+/**
+ * Compares what lies in the folder of a table that Lance clients write with the
+ * records of its versions, and with what their manifests say. Data and deletions are
+ * there and as large as said; their insides are their clients'. So is the e-tag
+ * of a record: clients go by the size, and a copy of the folder has other ones.
+ */
+export class LanceCheck {
+  readonly #folder: string;
+  /** The size of each file; null for one that is missing. */
+  readonly #sizes = new Map<string, Promise<bigint | null>>();
+  #files = 0;
+  #bytes = 0n;
+
+  constructor(folder: string) {
+    this.#folder = folder;
+  }
+
+  /** How many files were found beside manifests. */
+  get files(): number {
+    return this.#files;
+  }
+
+  /** How large they are together. */
+  get bytes(): number {
+    return Number(this.#bytes);
+  }
+
+  /**
+   * What is wrong with a version.
+   * @param isNeeded Whether a manifest that is gone should be there: clients remove
+   * old versions, and branches, on their own.
+   */
+  async faultsOf(record: VersionRecord, isNeeded: () => Promise<boolean>): Promise<LanceFaults> {
+    const { version, manifest: name } = record;
+    const found = await this.#placeOf(record);
+    if (found === 'absent') {
+      if (!(await isNeeded())) return NOTHING;
+      return faulty(name, `is missing, but version ${version} needs it`);
+    }
+    if (found === 'linked') return faulty(name, 'leads through a link');
+    try {
+      const { manifest, bytes } = await readManifestFile(join(this.#folder, found.name));
+      const wrong = manifestFaults(record, manifest, bytes);
+      if (wrong.length > 0) {
+        return { manifest: wrong.map((fault) => ({ file: name, fault })), files: [] };
+      }
+      const files = await this.#fileFaults(dirname(dirname(name)), manifest);
+      // A client may be cleaning the version up.
+      const isGone = files.length > 0 && (await this.#placeOf(record)) === 'absent';
+      return isGone ? await this.faultsOf(record, isNeeded) : { manifest: [], files };
+    } catch (error) {
+      return faulty(name, `cannot be read: ${saidBy(error)}`);
+    }
+  }
+
+  /** Where the manifest is: a crash, or a commit under way, may keep it from its final name. */
+  async #placeOf({ manifest, staging }: VersionRecord) {
+    for (const name of [manifest, staging, manifest]) {
+      const whose = await ownership(this.#folder, name);
+      if (whose === 'own') return { name };
+      if (whose === 'linked') return whose;
+    }
+    return 'absent';
+  }
+
+  /** @param line The folder of the version's branch; `.` for that of the table. */
+  async #fileFaults(line: string, { fragments }: LanceManifest): Promise<readonly FileFault[]> {
+    const faults: FileFault[] = [];
+    for (const fragment of fragments) {
+      for (const { file, bytes } of filesOf(line, fragment)) {
+        const size = await this.#sizeOf(file);
+        if (size === null) faults.push({ file, fault: 'is missing' });
+        else if (bytes !== null && size !== bytes) {
+          faults.push({ file, fault: `has ${size} bytes, but the manifest says ${bytes}` });
+        }
+      }
+    }
+    return faults;
+  }
+
+  #sizeOf(file: string): Promise<bigint | null> {
+    const known = this.#sizes.get(file) ?? this.#readSize(file);
+    this.#sizes.set(file, known);
+    return known;
+  }
+
+  async #readSize(file: string): Promise<bigint | null> {
+    const stats = await unlessMissing(lstat(join(this.#folder, file), { bigint: true }));
+    if (stats === undefined) return null;
+    this.#files += 1;
+    this.#bytes += stats.size;
+    return stats.size;
+  }
+}
+
+function manifestFaults(
+  record: VersionRecord,
+  manifest: LanceManifest,
+  bytes: number,
+): readonly string[] {
+  const version = BigInt.asIntN(64, manifest.version);
+  return [
+    ...(bytes === record.manifestBytes
+      ? []
+      : [`has ${bytes} bytes, but its record says ${record.manifestBytes}`]),
+    ...(version === record.version
+      ? []
+      : [`is of version ${version}, but its record says ${record.version}`]),
+  ];
+}
+
+interface SaidFile {
+  readonly file: string;
+  /** Null where nothing is said of it. */
+  readonly bytes: bigint | null;
+}
+
+/** The files of a fragment that lie in the folder of its own branch. */
+function filesOf(line: string, { id, files, deletions }: LanceFragment): readonly SaidFile[] {
+  const data = files
+    .filter(({ base }) => base === undefined)
+    .map(({ path, bytes }) => ({ file: join(line, LANCE_DATA, path), bytes }));
+  if (deletions === null || deletions.base !== undefined) return data;
+  return [...data, { file: join(line, LANCE_DELETIONS, `${id}-${deletions.name}`), bytes: null }];
+}
+
+function faulty(file: string, fault: string): LanceFaults {
+  return { manifest: [{ file, fault }], files: [] };
+}

@@ -1,0 +1,208 @@
+import { randomUUID } from 'node:crypto';
+import { readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { makeFolder } from '../../../storage/folder.ts';
+import { isAlive, ownMark, type ProcessMark } from '../../../store/process-mark.ts';
+import type { Running } from './running.ts';
+import { unlessMissing } from '../../base/opened-folder.ts';
+
+/** What a process says of itself: it lived then, and nothing that was under way in it began before. */
+interface Sign extends ProcessMark {
+  readonly atMillis: number;
+  readonly oldestMillis: number | null;
+}
+
+/** What is known of a process: when it was looked at, and when the oldest began of what was under way then. */
+export interface View {
+  readonly seenMillis: number;
+  /** Infinity when nothing was. */
+  readonly oldestMillis: number;
+}
+
+/** What the processes of a data folder say of themselves. */
+export interface Processes {
+  /** What those that may be alive said last. */
+  others(): Promise<readonly View[]>;
+  /** Waits until they have said how things are after now; those that do not are not waited for long. */
+  refreshed(): Promise<void>;
+}
+
+interface Other {
+  readonly name: string;
+  readonly path: string;
+  readonly sign: Sign;
+  readonly mayLive: boolean;
+}
+
+const SIGN_MILLIS = 2000;
+/** How long others are waited for, so that they say how things are now. */
+const PATIENCE_MILLIS = 3 * SIGN_MILLIS;
+const POLL_MILLIS = 100;
+/** A process of another machine that has said nothing for so long is gone. */
+const SILENT_MILLIS = 3_600_000;
+/** So much the clocks of two machines may differ. */
+const SKEW_MILLIS = 10_000;
+
+/**
+ * Tells the other processes of a data folder how long something has been under
+ * way here, by a small file that is written again and again; and reads theirs.
+ * A process that was killed leaves its file behind; it is removed by whoever
+ * sees that the process is gone.
+ */
+export class Presence implements Processes {
+  readonly #folder: string;
+  /** The name of this process among those of the data folder. */
+  readonly name = `${randomUUID()}.json`;
+  readonly #running: Running;
+  readonly #mark: ProcessMark;
+  /** The names of processes that were seen to be dead, and whose files are gone. */
+  readonly #dead = new Set<string>();
+  #timer: NodeJS.Timeout | undefined;
+  #writing: Promise<void> = Promise.resolve();
+
+  private constructor(folder: string, running: Running, mark: ProcessMark) {
+    this.#folder = folder;
+    this.#running = running;
+    this.#mark = mark;
+  }
+
+  /** @param folder Where the processes of a data folder write. */
+  static async open(folder: string, running: Running): Promise<Presence> {
+    await makeFolder(folder);
+    const presence = new Presence(folder, running, await ownMark());
+    await presence.#write();
+    presence.#timer = setInterval(() => presence.#sign(), SIGN_MILLIS).unref();
+    return presence;
+  }
+
+  /** What the other processes that may be alive said last. */
+  async others(): Promise<readonly View[]> {
+    return (await this.#others()).map(({ sign }) => viewOf(sign, this.#mark));
+  }
+
+  /** Whether the process of a name may still be alive. */
+  async isAlive(name: string): Promise<boolean> {
+    if (name === this.name) return true;
+    const path = join(this.#folder, name);
+    return (await this.#others()).some((other) => other.path === path);
+  }
+
+  /**
+   * Whether the process of a name was seen to be dead from here. Of one whose file is not
+   * there nothing is known: it may have come to be a moment ago, on another machine.
+   */
+  async isGone(name: string): Promise<boolean> {
+    await this.#others();
+    return this.#dead.has(name);
+  }
+
+  async refreshed(): Promise<void> {
+    await refreshed(() => this.#others());
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#timer);
+    await this.#writing;
+    await rm(join(this.#folder, this.name), { force: true });
+  }
+
+  /** What cannot be written is written the next time; until then others see an old sign, which keeps files longer. */
+  #sign(): void {
+    this.#writing = this.#writing.then(() => this.#write()).catch(() => undefined);
+  }
+
+  async #write(): Promise<void> {
+    const atMillis = Date.now();
+    const sign: Sign = { ...this.#mark, atMillis, oldestMillis: this.#running.oldest() ?? null };
+    const path = join(this.#folder, this.name);
+    await writeFile(`${path}.new`, JSON.stringify(sign));
+    await rename(`${path}.new`, path);
+  }
+
+  /** The other processes that may be alive. */
+  async #others(): Promise<readonly Other[]> {
+    const found: Other[] = [];
+    for (const other of await signsIn(this.#folder, this.#mark, this.name)) {
+      if (other.mayLive) {
+        found.push(other);
+        continue;
+      }
+      this.#dead.add(other.name);
+      const { path } = other;
+      await Promise.all([path, `${path}.new`].map((left) => rm(left, { force: true })));
+    }
+    return found;
+  }
+}
+
+/** The processes of a data folder as one that is none of them sees them: no file is written or removed. */
+export async function readProcesses(folder: string): Promise<Processes> {
+  const mark = await ownMark();
+  const living = async () => (await signsIn(folder, mark)).filter(({ mayLive }) => mayLive);
+  return {
+    others: async () => (await living()).map(({ sign }) => viewOf(sign, mark)),
+    refreshed: () => refreshed(living),
+  };
+}
+
+async function refreshed(others: () => Promise<readonly Other[]>): Promise<void> {
+  const now = Date.now();
+  for (let waited = 0; waited < PATIENCE_MILLIS; waited += POLL_MILLIS) {
+    if ((await others()).every(({ sign }) => sign.atMillis > now)) return;
+    await sleep(POLL_MILLIS);
+  }
+}
+
+/** The signs in a folder, but for that of a name. */
+async function signsIn(
+  folder: string,
+  own: ProcessMark,
+  except?: string,
+): Promise<readonly Other[]> {
+  const found: Other[] = [];
+  const names = (await unlessMissing(readdir(folder))) ?? [];
+  for (const name of names) {
+    if (!name.endsWith('.json') || name === except) continue;
+    const path = join(folder, name);
+    const sign = await readSign(path);
+    if (sign === undefined) continue;
+    found.push({ name, path, sign, mayLive: await mayLive(sign, own) });
+  }
+  return found;
+}
+
+async function mayLive(sign: Sign, own: ProcessMark): Promise<boolean> {
+  return (await isAlive(sign, own)) ?? Date.now() - sign.atMillis < SILENT_MILLIS;
+}
+
+function viewOf({ atMillis, oldestMillis, host }: Sign, own: ProcessMark): View {
+  const skew = host === own.host ? 0 : SKEW_MILLIS;
+  const oldest = oldestMillis ?? Number.POSITIVE_INFINITY;
+  return { seenMillis: atMillis - skew, oldestMillis: oldest - skew };
+}
+
+/** Undefined for a file that went away meanwhile. */
+async function readSign(path: string): Promise<Sign | undefined> {
+  const text = await unlessMissing(readFile(path, 'utf8'));
+  return text === undefined ? undefined : (signOf(text) ?? unreadable(path));
+}
+
+function signOf(text: string): Sign | undefined {
+  try {
+    const said: unknown = JSON.parse(text);
+    return typeof said === 'object' && said !== null ? (said as Sign) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * A file whose bytes a machine lost when its power went: signs are too frequent to be brought to
+ * stable storage. A process that lives writes its own anew; until it has been silent for
+ * long this one may be of another machine, and nothing is known of what is under way there.
+ */
+async function unreadable(path: string): Promise<Sign | undefined> {
+  const stats = await unlessMissing(stat(path));
+  return stats && { pid: 0, born: '', host: '', atMillis: stats.mtimeMs, oldestMillis: 0 };
+}

@@ -1,0 +1,37 @@
+import { randomUUID } from 'node:crypto';
+import type { Write } from '../../../store/store.ts';
+import { wasteKey } from '../../catalog/records/keys.ts';
+import type { TableRecord, VersionRecord } from '../../format/records.ts';
+
+/** Versions that were removed: their manifests still say which files they named. */
+export interface WasteRecord {
+  /** When they were removed, in milliseconds. */
+  readonly sinceMillis: number;
+  /** Final and staging name of each manifest, as paths in the table's folder. */
+  readonly manifests: readonly (readonly [string, string])[];
+}
+
+/** How many versions one record holds. */
+const AT_ONCE = 1000;
+
+/** What is written in the commit that removes versions, so that their files are not forgotten. */
+export function wasteWrites(
+  table: Pick<TableRecord, 'id'>,
+  versions: readonly VersionRecord[],
+): readonly Write[] {
+  const sinceMillis = Date.now();
+  const writes: Write[] = [];
+  for (let start = 0; start < versions.length; start += AT_ONCE) {
+    const some = versions.slice(start, start + AT_ONCE);
+    const manifests = some.map(({ manifest, staging }) => [manifest, staging] as const);
+    const record: WasteRecord = { sinceMillis, manifests };
+    const value = Buffer.from(JSON.stringify(record));
+    writes.push({ key: wasteKey(table.id, randomUUID()), value });
+  }
+  return writes;
+}
+
+/** The inverse of what `wasteWrites` makes of a record. */
+export function decodeWaste(bytes: Uint8Array): WasteRecord {
+  return JSON.parse(Buffer.from(bytes).toString()) as WasteRecord;
+}

@@ -1,0 +1,157 @@
+import { dirname, join } from 'node:path';
+import type { Store } from '../../../store/store.ts';
+import { children } from '../../catalog/records/children.ts';
+import type { Committer } from '../../catalog/records/commit-loop.ts';
+import { wastesOf } from '../../catalog/records/keys.ts';
+import type { TableRecord } from '../../format/records.ts';
+import { syncFolder } from '../../base/disk.ts';
+import { removeBranchFolder, TREE } from '../../format/layout.ts';
+import { KeyedMutex } from '../../format/memory/keyed-mutex.ts';
+import { unlessMissing } from '../../base/opened-folder.ts';
+import { NOTHING, plus, removeFile, type Freed } from '../../base/tree.ts';
+import { Horizon } from './horizon.ts';
+import { Running } from './running.ts';
+import {
+  inFolder,
+  readNamed,
+  spareNamed,
+  type Candidates,
+  type WalkParts,
+} from '../../catalog/records/version-walk.ts';
+import { decodeWaste, type WasteRecord } from './waste-record.ts';
+
+export interface WasteParts extends WalkParts {
+  readonly store: Store;
+  readonly committer: Committer;
+  /** What is under way; without it nothing is, and this process is alone. */
+  readonly horizon?: Horizon;
+  readonly folder: (table: TableRecord) => string;
+  /** Told when files were removed, so that they do not stay open. */
+  readonly removed?: () => Promise<void>;
+}
+
+/** A record of removed versions, and where it stands. */
+export interface FoundWaste {
+  readonly key: string;
+  readonly record: WasteRecord;
+}
+
+/**
+ * The files of versions that were removed. They stay until everything has ended
+ * that was under way when the versions went, for it may be reading them: here
+ * that is waited for; in other processes the next collection sees to it.
+ */
+export class Waste {
+  readonly #parts: WasteParts;
+  readonly #horizon: Horizon;
+  readonly #mutex = new KeyedMutex();
+
+  constructor(parts: WasteParts) {
+    this.#parts = parts;
+    this.#horizon = parts.horizon ?? new Horizon(new Running());
+  }
+
+  /** The removed versions of a table whose files are still there. */
+  async of(tableId: string): Promise<readonly FoundWaste[]> {
+    const found: FoundWaste[] = [];
+    for await (const { key, value } of children(this.#parts.store, wastesOf(tableId))) {
+      found.push({ key, record: decodeWaste(value) });
+    }
+    return found;
+  }
+
+  /**
+   * Removes files as soon as nothing here can be reading them any more: before
+   * this resolves when nothing else is under way, else later. What fails is left
+   * to a collection.
+   */
+  async removeSoon(table: TableRecord, keys: readonly string[]): Promise<void> {
+    const horizon = this.#horizon;
+    await horizon.running.afterwards(async () => {
+      if (await horizon.isAlone()) await this.remove(table, keys, false);
+    });
+  }
+
+  /** Removes the files that only the versions of some records named, and then the records. */
+  async remove(table: TableRecord, keys: readonly string[], dryRun: boolean): Promise<Freed> {
+    // Two at once would each leave to the other what both name.
+    return this.#mutex.run(table.id, () => this.#remove(table, keys, dryRun));
+  }
+
+  async #remove(table: TableRecord, keys: readonly string[], dryRun: boolean): Promise<Freed> {
+    const { committer, removed } = this.#parts;
+    const folder = this.#parts.folder(table);
+    const { manifests, files } = await this.#idle(table, folder, new Set(keys));
+    let freed = NOTHING;
+    // Manifests go last: whatever is cut off, they still say which files nobody needs.
+    for (const path of inFolder(folder, [...files, ...manifests])) {
+      freed = plus(freed, await removeFile(path, dryRun));
+    }
+    if (dryRun) return freed;
+    await removeEmpty(folder, manifests);
+    await syncAll(folder, [...files, ...manifests]);
+    await committer.commit(
+      [],
+      keys.map((key) => ({ key, value: null })),
+    );
+    if (freed.files > 0) await removed?.();
+    return freed;
+  }
+
+  /** What the records' versions named and nothing else does: no version, and no record whose turn has not come. */
+  async #idle({ id }: TableRecord, folder: string, keys: ReadonlySet<string>): Promise<Candidates> {
+    const idle: Candidates = { manifests: new Set(), files: new Set() };
+    const all = await this.of(id);
+    for (const { record } of all.filter(({ key }) => keys.has(key))) {
+      for (const name of record.manifests.flat()) idle.manifests.add(name);
+      for (const path of await namedByWaste(folder, record)) idle.files.add(path);
+    }
+    await spareWaste(
+      folder,
+      all.filter(({ key }) => !keys.has(key)),
+      idle,
+    );
+    await spareNamed(this.#parts, id, folder, idle);
+    return idle;
+  }
+}
+
+/** Takes out of candidates what removed versions name whose files must stay for now. */
+export async function spareWaste(
+  folder: string,
+  waste: readonly FoundWaste[],
+  { manifests, files }: Candidates,
+): Promise<void> {
+  for (const { record } of waste) {
+    for (const name of record.manifests.flat()) manifests.delete(name);
+    for (const path of await namedByWaste(folder, record)) files.delete(path);
+  }
+}
+
+/** The files that removed versions named, as far as their manifests are still there. */
+async function namedByWaste(
+  folder: string,
+  { manifests }: WasteRecord,
+): Promise<readonly string[]> {
+  const paths = new Set<string>();
+  for (const [manifest, staging] of manifests) {
+    const named = await unlessMissing(readNamed(folder, { manifest, staging }));
+    for (const path of named ?? []) paths.add(path);
+  }
+  return [...paths];
+}
+
+/** Removes the folders of branches of which nothing is left. */
+async function removeEmpty(folder: string, manifests: Iterable<string>): Promise<void> {
+  const branches = new Set([...manifests].map((path) => dirname(dirname(path))));
+  for (const branch of branches) {
+    const [tree, id] = branch.split('/');
+    if (tree === TREE && id !== undefined) await removeBranchFolder(folder, id);
+  }
+}
+
+/** Brings the removal of files to stable storage. */
+async function syncAll(folder: string, paths: readonly string[]): Promise<void> {
+  const folders = new Set(paths.map((path) => dirname(join(folder, path))));
+  for (const each of folders) await unlessMissing(syncFolder(each));
+}

@@ -1,0 +1,219 @@
+import { readdir, realpath } from 'node:fs/promises';
+import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { CatalogError } from '../../../protocol/errors.ts';
+import type { Check, Store, Write } from '../../../store/store.ts';
+import { prefixRange } from '../../catalog/records/keys.ts';
+import { makeFolder } from '../../base/disk.ts';
+import { LANCE_VERSIONS, lanceVersions } from '../../format/lance/versions.ts';
+import { VERSIONS } from '../../format/layout.ts';
+
+/** Where tables may lie beside the engine's own folder. Absolute paths. */
+export interface LocationRules {
+  /** Where Lance clients write. */
+  readonly managed: string;
+  readonly allowed: readonly string[];
+  /** Mode of folders that are made for tables there; the umask decides when absent. */
+  readonly mode?: number;
+}
+
+/** Where tables may lie, and where none ever may. Absolute paths. */
+export interface TableRoots extends LocationRules {
+  /** The folders that the service keeps to itself, whatever is allowed. */
+  readonly own: readonly string[];
+}
+
+/** The longest location in bytes: the store's keys hold no more. */
+const MAX_BYTES = 1024;
+const CONTROL = /\p{Cc}/u;
+
+/**
+ * The folder that a client's location stands for: an absolute path or a
+ * `file:` URI, links resolved, inside the allowed folders and empty.
+ * @throws CatalogError InvalidInput that says which of these it is not.
+ */
+export async function resolveLocation(location: string, roots: TableRoots): Promise<string> {
+  const folder = await resolveFolder(location, roots);
+  const entries = (await usable(location, entriesOf(folder))) ?? [];
+  if (entries.length > 0) throw refused(location, 'is not an empty folder');
+  return folder;
+}
+
+/**
+ * The folder, under the same rules, of a table that Lance clients wrote.
+ * @throws CatalogError InvalidInput that says why it is none.
+ */
+export async function resolveDataset(location: string, roots: TableRoots): Promise<string> {
+  const folder = await resolveFolder(location, roots);
+  const entries = await usable(location, entriesOf(folder));
+  if (entries === undefined) {
+    throw refused(location, 'does not exist: DeclareTable makes the place of a new table');
+  }
+  if ((await usable(location, lanceVersions(folder))).length > 0) return folder;
+  throw refused(
+    location,
+    entries.includes(VERSIONS)
+      ? 'holds no table of a Lance client: one that this service wrote cannot be registered'
+      : `holds no Lance table: there is no manifest in its folder ${LANCE_VERSIONS}`,
+  );
+}
+
+/** The folder that a table gets whose creator chose none: one of its own. */
+export async function managedFolder({ managed }: LocationRules, tableId: string): Promise<string> {
+  return join(await withoutLinks(managed), `${tableId}.lance`);
+}
+
+/**
+ * Makes the folder of a location durably, unless it is there.
+ * @throws CatalogError InvalidInput when the operating system does not let it.
+ */
+export async function makeLocation(folder: string, { mode }: LocationRules): Promise<void> {
+  await usable(folder, makeFolder(folder, mode));
+}
+
+const OUTSIDE = 'lies outside the folders where tables may be';
+
+/** What keeps a path elsewhere on the disk from being resolved is nothing that a client is told. */
+async function unseen(location: string, path: string): Promise<string> {
+  return withoutLinks(path).catch(() => {
+    throw refused(location, OUTSIDE);
+  });
+}
+
+async function resolveFolder(location: string, roots: TableRoots): Promise<string> {
+  const path = absolutePath(location);
+  if (CONTROL.test(path)) throw refused(location, 'holds a control character');
+  const asked = [roots.managed, ...roots.allowed];
+  const open = await Promise.all(asked.map(withoutLinks));
+  const mayLook = [...asked, ...open].some((root) => isInside(path, root));
+  const folder = await (mayLook ? usable(location, withoutLinks(path)) : unseen(location, path));
+  const bytes = Buffer.byteLength(folder);
+  if (bytes > MAX_BYTES) throw refused(location, `has ${bytes} bytes, more than ${MAX_BYTES}`);
+  const own = await Promise.all(roots.own.map(withoutLinks));
+  if (!open.some((root) => isInside(folder, root)) || own.some((root) => isIn(folder, root))) {
+    throw refused(location, OUTSIDE);
+  }
+  if ([open[0], ...own].some((root) => root !== undefined && isIn(root, folder))) {
+    throw refused(location, 'holds folders that the service needs for itself');
+  }
+  return folder;
+}
+
+/**
+ * Refuses a folder that lies in a table's folder, or that a table's folder lies in.
+ * @throws CatalogError InvalidInput
+ */
+export async function requireFree(store: Store, folder: string): Promise<void> {
+  const inside = await store.range({ ...prefixRange(locationKey(folder)), limit: 1 });
+  const around = await store.getMany(ancestors(folder).map(locationKey));
+  if (inside.length > 0 || around.some((holder) => holder !== undefined)) {
+    throw refused(folder, 'overlaps the location of another table');
+  }
+}
+
+/** What must hold, and what is written, so that no two tables' folders ever overlap. */
+export function reserveLocation(
+  folder: string,
+  tableId: string,
+): { readonly checks: readonly Check[]; readonly writes: readonly Write[] } {
+  const key = locationKey(folder);
+  const inside: Check = { kind: 'count', ...prefixRange(key), count: 0 };
+  const around = ancestors(folder).map((ancestor): Check => ({
+    kind: 'value',
+    key: locationKey(ancestor),
+    value: null,
+  }));
+  return { checks: [inside, ...around], writes: [{ key, value: Buffer.from(tableId) }] };
+}
+
+/** What is written so that the folder of a table that leaves the catalog is free again. */
+export function releaseLocation(folder: string): Write {
+  return { key: locationKey(folder), value: null };
+}
+
+/** The key under which a table holds its folder: its value is the table's id. */
+export function locationKey(folder: string): string {
+  return `L${folder}/`;
+}
+
+function ancestors(folder: string): readonly string[] {
+  const parent = dirname(folder);
+  return parent === folder ? [] : [parent, ...ancestors(parent)];
+}
+
+/**
+ * The path that a client's location names, which need not exist.
+ * @throws CatalogError InvalidInput for what names none.
+ */
+export function absolutePath(location: string): string {
+  const path = location.startsWith('file:') ? pathOfUri(location) : location;
+  if (!isAbsolute(path)) throw refused(location, 'is neither an absolute path nor a file: URI');
+  return resolve(path);
+}
+
+function pathOfUri(location: string): string {
+  try {
+    return fileURLToPath(location);
+  } catch {
+    throw refused(location, 'is not a file: URI of this machine');
+  }
+}
+
+/** What the operating system says of a path that it does not take. */
+const unusable: ReadonlyMap<string, string> = new Map([
+  ['ENOTDIR', 'is not a folder, or lies in something that is none'],
+  ['ENAMETOOLONG', 'has a name that is too long'],
+  ['ELOOP', 'leads round in links'],
+  ['EACCES', 'is closed to the service'],
+]);
+
+async function usable<Found>(location: string, looking: Promise<Found>): Promise<Found> {
+  try {
+    return await looking;
+  } catch (error) {
+    const why = unusable.get(codeOf(error) ?? '');
+    throw why === undefined ? error : refused(location, why);
+  }
+}
+
+/** Resolves links of the part of a path that exists; the rest cannot hold any. */
+async function withoutLinks(path: string): Promise<string> {
+  try {
+    return await realpath(path);
+  } catch (error) {
+    if (!isMissing(error) || dirname(path) === path) throw error;
+    return join(await withoutLinks(dirname(path)), relative(dirname(path), path));
+  }
+}
+
+async function entriesOf(folder: string): Promise<readonly string[] | undefined> {
+  try {
+    return await readdir(folder);
+  } catch (error) {
+    if (isMissing(error)) return undefined;
+    throw error;
+  }
+}
+
+/** Whether a path is a folder or lies in it. */
+function isIn(path: string, folder: string): boolean {
+  return path === folder || isInside(path, folder);
+}
+
+/** Whether a path lies below a folder; both absolute. */
+export function isInside(path: string, folder: string): boolean {
+  const rest = relative(folder, path);
+  return rest !== '' && rest.split(sep)[0] !== '..' && !isAbsolute(rest);
+}
+
+function isMissing(error: unknown): boolean {
+  return codeOf(error) === 'ENOENT';
+}
+
+function codeOf(error: unknown): string | undefined {
+  return error instanceof Error && 'code' in error ? String(error.code) : undefined;
+}
+
+function refused(location: string, why: string): CatalogError {
+  return new CatalogError('InvalidInput', `the location ${JSON.stringify(location)} ${why}`);
+}

@@ -1,0 +1,170 @@
+import { statSync } from 'node:fs';
+import { access } from 'node:fs/promises';
+import { dirname, join, sep } from 'node:path';
+import type { VersionRecord } from '../../format/records.ts';
+import { renameIfAbsent, writeDurable } from '../../base/disk.ts';
+import { requireOwnFolder } from '../../base/opened-folder.ts';
+import { readOwn } from '../../base/own-file.ts';
+import { removeFile } from '../../base/tree.ts';
+import { filesOf, readVersion } from '../../catalog/records/version-walk.ts';
+import { LruCache } from '../../base/lru-cache.ts';
+import { MAIN } from '../../format/chain.ts';
+import { manifestName, stagingName } from '../../format/layout.ts';
+import { decodeManifest, encodeManifest, type Manifest } from '../../format/manifest.ts';
+import type { MemoryBudget } from '../../format/memory/memory-budget.ts';
+
+/** What a manifest costs in memory, for each byte of its file: an estimate that bounds the cache. */
+const MEMORY_PER_BYTE = 4;
+
+/** Resolves when the journal has the change that committed a version. */
+export type Settle = () => Promise<void>;
+
+interface Kept {
+  readonly manifest: Manifest;
+  readonly bytes: number;
+}
+
+/**
+ * Manifests on disk. They are remembered by their staging names, which are never
+ * used again: a folder that was chosen by its table's creator can be another
+ * table's later, with the same final names. A manifest is written under a staging name, becomes a
+ * version by the conditional commit of its record, and then gets its final
+ * name. Whoever reads a record first finishes what a crash left undone.
+ */
+export class ManifestStore {
+  readonly #cache: LruCache<Kept>;
+  readonly #final = new LruCache<true>(100_000);
+  readonly #budget: MemoryBudget;
+  readonly #reading: boolean;
+
+  /**
+   * @param budget The memory that read manifests may take, of which others get what is left.
+   * @param reading Whether what a crash left undone stays so: nothing is renamed or removed.
+   */
+  constructor(budget: MemoryBudget, reading = false) {
+    this.#budget = budget;
+    this.#reading = reading;
+    this.#cache = new LruCache(budget.bytes, ({ bytes }) => budget.refund(bytes));
+  }
+
+  /**
+   * Writes a manifest durably under a staging name and describes the version it would be.
+   * @param chain The line that the version is made on: `main`, or a branch's id.
+   */
+  async stage(folder: string, manifest: Manifest, chain: string = MAIN): Promise<VersionRecord> {
+    const bytes = encodeManifest(manifest);
+    const staging = stagingName(manifest.version, chain);
+    const path = join(folder, staging);
+    requireOwnFolder(dirname(path));
+    await writeDurable(path, bytes);
+    return {
+      version: manifest.version,
+      timestampMillis: manifest.timestampMillis,
+      manifest: manifestName(manifest.version, chain),
+      staging,
+      manifestBytes: bytes.byteLength,
+      metadata: {},
+    };
+  }
+
+  /** Removes a staged manifest whose commit was refused. */
+  async unstage(folder: string, record: VersionRecord): Promise<void> {
+    await removeFile(join(folder, record.staging));
+  }
+
+  /**
+   * Gives a committed manifest its final name; does nothing where it has it. The
+   * new name need not be on stable storage: a crash leaves the file under one of
+   * the two, and the version's record holds both.
+   * @param settle Sees to it that the journal has the version, before the name says
+   * that there is one; absent where that is known.
+   */
+  async finalise(folder: string, record: VersionRecord, settle?: Settle): Promise<void> {
+    if (this.#reading) return;
+    const path = inside(folder, record.manifest);
+    const staging = inside(folder, record.staging);
+    if (this.#final.get(staging) !== undefined) return;
+    if (settle !== undefined && !isThere(path) && isThere(staging)) await settle();
+    try {
+      if (renameIfAbsent(staging, path) === 'exists') {
+        await checkSame(staging, path);
+        await removeFile(staging);
+      }
+    } catch (error) {
+      // The staging name is gone when somebody has finished before: then the final one is there.
+      if (!isMissing(error)) throw error;
+      await access(path);
+    }
+    this.#final.set(staging, true, 1);
+  }
+
+  /** The manifest of a committed version that has its final name, if it is remembered. */
+  known(folder: string, { staging }: VersionRecord): Manifest | undefined {
+    const path = inside(folder, staging);
+    return this.#final.get(path) && this.#cache.get(path)?.manifest;
+  }
+
+  /** The manifest of a committed version. @param settle As for `finalise`. */
+  async load(folder: string, record: VersionRecord, settle?: Settle): Promise<Manifest> {
+    const known = this.known(folder, record);
+    if (known !== undefined) return known;
+    await this.finalise(folder, record, settle);
+    const cached = this.#cache.get(inside(folder, record.staging));
+    if (cached !== undefined) return cached.manifest;
+    const manifest = this.#reading
+      ? await readVersion(folder, record)
+      : await decodeManifest(await readOwn(join(folder, record.manifest)));
+    this.keep(folder, record, manifest);
+    return manifest;
+  }
+
+  /** The files that a committed version names beside its manifest, as paths in the table's folder. */
+  async named(folder: string, record: VersionRecord): Promise<readonly string[]> {
+    const cached = this.#cache.get(inside(folder, record.staging));
+    if (cached !== undefined) return filesOf(cached.manifest);
+    const manifest = await readVersion(folder, record);
+    this.keep(folder, record, manifest);
+    return filesOf(manifest);
+  }
+
+  /** Remembers a manifest that was just written. */
+  keep(folder: string, record: VersionRecord, manifest: Manifest): void {
+    const bytes = record.manifestBytes * MEMORY_PER_BYTE;
+    this.#budget.spend(bytes);
+    this.#cache.set(inside(folder, record.staging), { manifest, bytes }, bytes);
+  }
+}
+
+/**
+ * Whether a version of a table was once made, even if the store has lost it.
+ * @param chain The line that it was made on: `main`, or a branch's id.
+ */
+export async function wasMade(folder: string, version: bigint, chain: string): Promise<boolean> {
+  return access(join(folder, manifestName(version, chain))).then(
+    () => true,
+    (error: unknown) => {
+      if (isMissing(error)) return false;
+      throw error;
+    },
+  );
+}
+
+/** A final name that is taken by other bytes is never overwritten. */
+async function checkSame(staging: string, path: string): Promise<void> {
+  const [ours, theirs] = await Promise.all([readOwn(staging), readOwn(path)]);
+  if (!ours.equals(theirs))
+    throw new Error(`${path} exists and is not the manifest that was committed`);
+}
+
+/** The path of a file of a table. Its name was made here, with nothing in it to be resolved. */
+function inside(folder: string, name: string): string {
+  return `${folder}${sep}${name}`;
+}
+
+function isThere(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false }) !== undefined;
+}
+
+function isMissing(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'ENOENT';
+}

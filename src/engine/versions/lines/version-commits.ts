@@ -1,0 +1,49 @@
+import type { Flushes } from '../../../storage/file-descriptor.ts';
+import type { Check, Write } from '../../../store/store.ts';
+import type { Stored, TableRecord, VersionRecord } from '../../format/records.ts';
+import type { Seal } from '../../catalog/records/seal.ts';
+import type { JudgeVersion } from '../../format/version-codec.ts';
+import type { Chain } from '../../format/chain.ts';
+import type { Change, Contents } from '../../format/change.ts';
+import type { Manifest } from '../../format/manifest.ts';
+
+/** What a commit made: the version, and what it was built on. */
+export interface Committed {
+  /** Id of the table. */
+  readonly table: string;
+  readonly record: VersionRecord;
+  readonly base: Manifest | undefined;
+  readonly manifest: Manifest;
+}
+
+/** The first version of a table that nothing refers to yet. */
+export interface Founding {
+  readonly table: TableRecord;
+  readonly contents: Contents;
+  /** Commits the version, given what else must hold and is written. */
+  readonly commit: (
+    ...step: readonly [readonly Check[], readonly Write[], Committed]
+  ) => Promise<void>;
+  /** Removes the files, once the commit was refused. */
+  readonly remove: () => Promise<void>;
+  readonly flushes?: Flushes | undefined;
+}
+
+/** A commit of a table's next version. */
+export interface VersionCommit {
+  readonly table: Stored<TableRecord>;
+  /** The line that gets the version; the main one unless it is given. */
+  readonly chain?: Chain;
+  readonly change: Change;
+  /** What must be on stable storage before the version exists: the files that it names. */
+  readonly flushes?: Flushes;
+  /** Reads the table's record again. */
+  readonly current: () => Promise<Stored<TableRecord>>;
+  /** What else must hold in the same step; asked again before each attempt. */
+  readonly checks?: () => Promise<readonly Check[]>;
+  /** What else is written in the same step, given the table's record. */
+  readonly writes?: (table: Stored<TableRecord>) => readonly Write[];
+  readonly seal?: Seal<Committed> | undefined;
+  /** Asked before each attempt, once the version is computed. */
+  readonly judge?: JudgeVersion | undefined;
+}

@@ -1,0 +1,105 @@
+import { dirname, join, relative } from 'node:path';
+import { CatalogError } from '../../../protocol/errors.ts';
+import { canonicalPath, type ObjectPath } from '../../../protocol/identifier.ts';
+import type { Store } from '../../../store/store.ts';
+import { externalKey } from '../../catalog/records/keys.ts';
+import type { TableRecord } from '../../format/records.ts';
+import { LanceManifestError } from '../../format/lance/lance-message.ts';
+import { readManifestFile } from '../../format/lance/manifest-file.ts';
+import { lanceVersions, type LanceVersion } from '../../format/lance/versions.ts';
+import { MAIN } from '../../format/chain.ts';
+import { isAbsent, ownership, versionsFolder } from './place.ts';
+
+/** The table property that lets Lance clients write versions without the catalog, and its value. */
+const PROPERTY = 'external_writes';
+const ADOPT = 'adopt';
+
+/** Whether each request looks for versions that were written without the catalog. */
+export function adoptsExternalWrites({ properties }: Pick<TableRecord, 'properties'>): boolean {
+  return properties[PROPERTY] === ADOPT;
+}
+
+/**
+ * The manifests in a line's folder of versions beyond one, in ascending order. Staged manifests
+ * and detached versions are left out. A version with names of both schemes is listed once.
+ * @param after The newest version that the catalog knows of the line; 0 for none.
+ */
+export async function externalVersions(
+  location: string,
+  branch: string,
+  after: bigint,
+): Promise<readonly LanceVersion[]> {
+  const folder = join(location, dirname(versionsFolder(branch)));
+  const found = (await lanceVersions(folder)).filter(({ version }) => version > after);
+  return found.filter(({ version }, index) => version !== found[index - 1]?.version);
+}
+
+/**
+ * Why the manifest of an external version cannot be adopted whatever the rules say; undefined
+ * for one that can.
+ */
+export async function unsoundness(
+  location: string,
+  { version, manifest: path }: LanceVersion,
+): Promise<string | undefined> {
+  const name = relative(location, path);
+  if ((await ownership(location, name)) !== 'own') return `${name} leads through a link`;
+  try {
+    const { manifest } = await readManifestFile(path);
+    if (manifest.version === version) return undefined;
+    return `${name} holds the manifest of version ${manifest.version}`;
+  } catch (error) {
+    if (error instanceof LanceManifestError) return `${name} cannot be read: ${error.message}`;
+    if (isAbsent(error)) return `${name} is gone`;
+    throw error;
+  }
+}
+
+/** An external version that was not adopted. The versions of its line end before it until an operator decides. */
+export interface RefusedVersion {
+  readonly version: bigint;
+  /** Why, as one sentence without a full stop. */
+  readonly reason: string;
+}
+
+/** The bytes of the store's record of a refused version. */
+export function encodeRefused({ version, reason }: RefusedVersion): Uint8Array {
+  return Buffer.from(JSON.stringify({ version: String(version), reason }));
+}
+
+/** The inverse of `encodeRefused`. */
+export function decodeRefused(bytes: Uint8Array): RefusedVersion {
+  const { version, reason } = JSON.parse(Buffer.from(bytes).toString()) as Readonly<
+    Record<'version' | 'reason', string>
+  >;
+  return { version: BigInt(version), reason };
+}
+
+/**
+ * The refused version of a line.
+ * @param chain `main`, or a branch's id.
+ */
+export async function refusedVersion(
+  store: Pick<Store, 'get'>,
+  tableId: string,
+  chain: string,
+): Promise<RefusedVersion | undefined> {
+  const value = await store.get(externalKey(tableId, chain));
+  return value === undefined ? undefined : decodeRefused(value);
+}
+
+/** What a commit to a line is answered while one of its versions is refused. */
+export function refusedBehind(
+  path: ObjectPath,
+  branch: string,
+  { version, reason }: RefusedVersion,
+): CatalogError {
+  const name = canonicalPath(path);
+  const flag = branch === MAIN ? '' : ` --branch ${branch}`;
+  const where = branch === MAIN ? '' : ` on the branch ${JSON.stringify(branch)}`;
+  const command = `arrowgate catalog adopt ${name}${flag}`;
+  return new CatalogError(
+    'TableSchemaValidationError',
+    `version ${version} of the table ${name}${where} was written without the catalog and is not adopted: ${reason}. An operator must run \`${command} --accept ${version}\` or \`${command} --set-aside ${version}\``,
+  );
+}

@@ -1,0 +1,125 @@
+import { join } from 'node:path';
+import { isJsonObject, parseJson, type JsonValue } from '../../../protocol/json.ts';
+import type { BranchRecord } from '../../format/records.ts';
+import { removeFile } from '../../base/tree.ts';
+import { readPlain } from '../../format/lance/plain-file.ts';
+import { namesIn } from '../../format/lance/versions.ts';
+import { branchNameFault } from '../../format/branch-name.ts';
+import { MAIN } from '../../format/chain.ts';
+import { isAbsent, ownership } from './place.ts';
+
+/** What a Lance client writes down of a branch that it made. */
+export interface BranchRef {
+  readonly name: string;
+  readonly parentBranch: string;
+  readonly parentVersion: bigint;
+  readonly createdMillis: number;
+  readonly manifestBytes: number;
+}
+
+/** A version that a tag names which a Lance client wrote down itself. */
+export interface TagRef {
+  readonly branch: string;
+  readonly version: bigint;
+}
+
+const REFS = '_refs';
+const SUFFIX = '.json';
+
+/** The branches of a table as Lance clients wrote them down. What cannot be read, or no branch can be called, is passed over. */
+export async function branchRefs(location: string): Promise<ReadonlyMap<string, BranchRef>> {
+  const refs = await readRefs(location, 'branches', branchOf);
+  const named = refs.filter(({ name }) => branchNameFault(name) === undefined);
+  return new Map(named.map((ref) => [ref.name, ref]));
+}
+
+/**
+ * The catalog's record of a branch that a Lance client made.
+ * @param above The key of the line that it came from: `main`, or a branch's id.
+ */
+export function branchRecord(id: string, ref: BranchRef, above: string): BranchRecord {
+  const { parentBranch: branch, parentVersion: version, manifestBytes, createdMillis } = ref;
+  return { id, lineage: [{ branch, key: above, version }], manifestBytes, createdMillis };
+}
+
+/** The tags of a table as Lance clients wrote them down. What cannot be read is passed over. */
+export async function tagRefs(location: string): Promise<readonly TagRef[]> {
+  return readRefs(location, 'tags', (_, fields) => ({
+    branch: textOf(fields['branch']) ?? MAIN,
+    version: integerOf(fields['version']) ?? 0n,
+  }));
+}
+
+/** Removes what Lance clients wrote down of a branch. */
+export async function removeBranchRef(location: string, branch: string): Promise<void> {
+  const folder = join(location, REFS, 'branches');
+  for (const file of await namesIn(folder)) {
+    if (nameOf(file) === branch) await removeFile(join(folder, file));
+  }
+}
+
+type Fields = Readonly<Record<string, JsonValue | undefined>>;
+
+async function readRefs<Ref>(
+  location: string,
+  kind: 'branches' | 'tags',
+  refOf: (name: string, fields: Fields) => Ref,
+): Promise<readonly Ref[]> {
+  const folder = join(REFS, kind);
+  const refs: Ref[] = [];
+  for (const file of await namesIn(join(location, folder))) {
+    const name = nameOf(file);
+    const fields = name === undefined ? undefined : await readFields(location, join(folder, file));
+    if (name !== undefined && fields !== undefined) refs.push(refOf(name, fields));
+  }
+  return refs;
+}
+
+function branchOf(name: string, fields: Fields): BranchRef {
+  return {
+    name,
+    parentBranch: textOf(fields['parentBranch']) ?? MAIN,
+    parentVersion: integerOf(fields['parentVersion']) ?? 0n,
+    createdMillis: Number(integerOf(fields['createAt']) ?? 0n) * 1000,
+    manifestBytes: Number(integerOf(fields['manifestSize']) ?? 0n),
+  };
+}
+
+/** A name as the name of a file: what a path cannot hold is escaped, by some clients twice. */
+function nameOf(file: string): string | undefined {
+  if (!file.endsWith(SUFFIX)) return undefined;
+  try {
+    return decodeURIComponent(decodeURIComponent(file.slice(0, -SUFFIX.length)));
+  } catch {
+    return undefined;
+  }
+}
+
+/** What clients write down of a branch or a tag has a few hundred bytes. */
+const MOST_BYTES = 2 ** 20;
+
+async function readFields(location: string, file: string): Promise<Fields | undefined> {
+  try {
+    if ((await ownership(location, file)) !== 'own') return undefined;
+    const bytes = await readPlain(join(location, file), MOST_BYTES);
+    const value = bytes === null ? null : parseJson(bytes.toString());
+    return isJsonObject(value) ? value : undefined;
+  } catch (error) {
+    // Bytes that are no JSON come from no client that finished.
+    if (isAbsent(error) || !isSystemError(error)) return undefined;
+    throw error;
+  }
+}
+
+function isSystemError(error: unknown): boolean {
+  return error instanceof Error && 'syscall' in error;
+}
+
+function textOf(value: JsonValue | undefined): string | undefined {
+  return typeof value === 'string' && value !== '' ? value : undefined;
+}
+
+function integerOf(value: JsonValue | undefined): bigint | undefined {
+  if (typeof value === 'bigint') return value;
+  return typeof value === 'number' && Number.isInteger(value) ? BigInt(value) : undefined;
+}

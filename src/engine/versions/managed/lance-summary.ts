@@ -1,0 +1,158 @@
+import { join } from 'node:path';
+import type { CommitSummary } from '../../../protocol/commit-summary.ts';
+import type { VersionRecord } from '../../format/records.ts';
+import {
+  liveRows,
+  type LanceFragment,
+  type LanceManifest,
+} from '../../format/lance/lance-manifest.ts';
+import { LanceManifestError } from '../../format/lance/lance-message.ts';
+import { wasReplaced } from '../../once/commit-summary.ts';
+import { lanceTransaction } from '../../format/lance/lance-transaction.ts';
+import { readManifestFile } from '../../format/lance/manifest-file.ts';
+import { isAbsent } from './place.ts';
+
+const KIND = 'create_version';
+
+/** The version that another one follows. */
+export interface LanceBase {
+  /** Undefined for the first. */
+  readonly record: VersionRecord | undefined;
+  /** Its manifest, where it was read already. */
+  readonly known: LanceManifest | undefined;
+}
+
+/** The version that a Lance client made. */
+export interface LanceNext {
+  /** Id of the table. */
+  readonly table: string;
+  readonly manifest: LanceManifest;
+  /** Absolute path of the manifest. */
+  readonly file: string;
+}
+
+/**
+ * What the commit of a Lance client did, for the audit record, as its manifest
+ * and the one before say.
+ */
+export async function lanceSummary(
+  location: string,
+  { record: base, known }: LanceBase,
+  { table, manifest: next, file }: LanceNext,
+): Promise<CommitSummary> {
+  const before = known ?? (base === undefined ? undefined : await readBase(location, base));
+  const fragments = before?.fragments ?? [];
+  const came = rowsMissing(next.fragments, fragments);
+  const went = rowsMissing(fragments, next.fragments);
+  const kept = came > 0n && went > 0n ? await movedRows(file, next, came, went) : NOTHING_MOVED;
+  return {
+    kind: KIND,
+    baseVersion: base?.version ?? null,
+    version: BigInt.asIntN(64, next.version),
+    rowsAdded: came - kept.moved,
+    rowsRemoved: went - kept.moved,
+    schemaChanged: before === undefined || fieldsOf(before) !== fieldsOf(next),
+    rules: [],
+    table,
+    rowsChanged: kept.changed + rowsReplaced(fragments, next.fragments),
+    columns: before === undefined ? [] : changedFields(before, next),
+    statement: null,
+  };
+}
+
+interface Moved {
+  /** Rows that went from one fragment to another. */
+  readonly moved: bigint;
+  /** Those of them that have other values. */
+  readonly changed: bigint;
+}
+
+const NOTHING_MOVED: Moved = { moved: 0n, changed: 0n };
+
+/** An update writes rows anew, and a compaction puts them elsewhere: its transaction says which it was. */
+async function movedRows(
+  file: string,
+  manifest: LanceManifest,
+  came: bigint,
+  went: bigint,
+): Promise<Moved> {
+  const { change } = await lanceTransaction(file, manifest);
+  const moved = came < went ? came : went;
+  if (change === 'rewrite') return { moved, changed: 0n };
+  return change === 'update' || change === 'merge' ? { moved, changed: moved } : NOTHING_MOVED;
+}
+
+/** Rows of fragments that stay, and of which a file went for another. */
+function rowsReplaced(before: readonly LanceFragment[], after: readonly LanceFragment[]): bigint {
+  const known = new Map(before.map((fragment) => [keyOf(fragment), fragment]));
+  return after.reduce((sum, fragment) => {
+    const old = known.get(keyOf(fragment));
+    const isReplaced = old !== undefined && wasReplaced(old.files, fragment.files);
+    return isReplaced ? sum + liveRows(fragment) : sum;
+  }, 0n);
+}
+
+/** Names of top-level columns that one version has and the other has not, or defines in another way. */
+function changedFields(before: LanceManifest, after: LanceManifest): readonly string[] {
+  const [old, now] = [before, after].map(
+    ({ fields }) =>
+      new Map(
+        fields
+          .filter(({ parent }) => parent < 0)
+          .map(({ name, type, nullable }) => [name, `${type} ${nullable}`]),
+      ),
+  ) as [Map<string, string>, Map<string, string>];
+  return [...new Set([...old.keys(), ...now.keys()])].filter(
+    (name) => old.get(name) !== now.get(name),
+  );
+}
+
+/** Of a commit that was asked for again: it changed nothing. */
+export function repeatedSummary(table: string, version: bigint): CommitSummary {
+  return {
+    kind: KIND,
+    baseVersion: null,
+    version,
+    rowsAdded: 0n,
+    rowsRemoved: 0n,
+    schemaChanged: false,
+    rules: [],
+    table,
+    rowsChanged: 0n,
+    columns: [],
+    statement: null,
+  };
+}
+
+/** The audit says what is known; a commit does not fail for what is not. */
+async function readBase(
+  location: string,
+  { manifest }: VersionRecord,
+): Promise<LanceManifest | undefined> {
+  try {
+    return (await readManifestFile(join(location, manifest))).manifest;
+  } catch (error) {
+    if (isAbsent(error) || error instanceof LanceManifestError) return undefined;
+    throw error;
+  }
+}
+
+/** How many rows of some fragments others do not have. */
+function rowsMissing(some: readonly LanceFragment[], others: readonly LanceFragment[]): bigint {
+  const known = new Map(others.map((fragment) => [keyOf(fragment), liveRows(fragment)]));
+  return some.reduce((sum, fragment) => {
+    const missing = liveRows(fragment) - (known.get(keyOf(fragment)) ?? 0n);
+    return missing > 0n ? sum + missing : sum;
+  }, 0n);
+}
+
+/** What names a fragment for good: its first file. */
+function keyOf({ files, id }: LanceFragment): string {
+  return files[0]?.path ?? String(id);
+}
+
+function fieldsOf({ fields }: LanceManifest): string {
+  return JSON.stringify(
+    fields.map(({ name, id, parent, type, nullable }) => [name, id, parent, type, nullable]),
+  );
+}

@@ -1,0 +1,92 @@
+import { join } from 'node:path';
+import { CatalogError } from '../../../protocol/errors.ts';
+import { removeFile, removeTree } from '../../base/tree.ts';
+import type { TableRecord } from '../../format/records.ts';
+import {
+  LANCE_DATA,
+  LANCE_DELETIONS,
+  LANCE_VERSIONS,
+  namesIn,
+} from '../../format/lance/versions.ts';
+import { parseVersionFile } from '../../format/lance/version-file.ts';
+import type { NamedBranch } from '../lines/branches.ts';
+import { branchRefs, removeBranchRef, tagRefs } from './lance-refs.ts';
+import { locationOf } from './managed-versions.ts';
+import { LANCE_TREE, ownership, SET_ASIDE } from './place.ts';
+
+/**
+ * Branches with what their clients wrote down of them: what a branch came from is
+ * known only after its first commit. One that its client has deleted is left out.
+ * @param isLeft Whether anything is left of a branch that nobody wrote down.
+ */
+export async function withRefs(
+  table: TableRecord,
+  branches: readonly NamedBranch[],
+  isLeft: (name: string) => Promise<boolean>,
+): Promise<readonly NamedBranch[]> {
+  if (table.kind === 'engine') return branches;
+  const refs = await branchRefs(locationOf(table));
+  const found: NamedBranch[] = [];
+  for (const one of branches) {
+    if (refs.has(one.name) || (await isLeft(one.name))) found.push(one);
+  }
+  return found.map(({ name, branch }) => {
+    const ref = refs.get(name);
+    if (ref === undefined) return { name, branch };
+    const { parentBranch, parentVersion, manifestBytes, createdMillis } = ref;
+    const key = branches.find((one) => one.name === parentBranch)?.branch.id ?? '';
+    const lineage = [{ branch: parentBranch, key, version: parentVersion }];
+    return { name, branch: { ...branch, lineage, manifestBytes, createdMillis } };
+  });
+}
+
+/**
+ * Refuses a branch of a Lance table that something of its clients still needs: a branch
+ * that came from it, or a tag.
+ * @throws CatalogError InvalidTableState.
+ */
+export async function requireUnneeded(table: TableRecord, name: string): Promise<void> {
+  const location = locationOf(table);
+  const child = [...(await branchRefs(location)).values()].find((ref) => ref.parentBranch === name);
+  const tag = (await tagRefs(location)).find((ref) => ref.branch === name);
+  const why =
+    child === undefined
+      ? tag && `a tag of a Lance client names its version ${tag.version}`
+      : `the branch ${JSON.stringify(child.name)} came from it`;
+  if (why === undefined) return;
+  const sentence = `the branch ${JSON.stringify(name)} cannot be deleted: ${why}`;
+  throw new CatalogError('InvalidTableState', sentence);
+}
+
+/** What Lance clients put into the folder of a branch; whatever else is there is another branch. */
+const parts: ReadonlySet<string> = new Set([
+  LANCE_VERSIONS,
+  '_transactions',
+  LANCE_DELETIONS,
+  '_indices',
+  '_refs',
+  LANCE_DATA,
+  SET_ASIDE,
+]);
+
+/**
+ * Removes the files of a branch whose records are gone.
+ * @param kept Folders of the gateway itself, of which nothing is removed.
+ */
+export async function removeManagedBranch(
+  location: string,
+  name: string,
+  kept: readonly string[],
+): Promise<void> {
+  await removeBranchRef(location, name);
+  const folder = join(LANCE_TREE, name);
+  if ((await ownership(location, folder)) !== 'own') return;
+  const path = join(location, folder);
+  const holdsOthers = (await namesIn(path)).some((one) => !parts.has(one));
+  if (!holdsOthers) return void (await removeTree(path, { kept }));
+  const manifests = join(folder, LANCE_VERSIONS);
+  if ((await ownership(location, manifests)) !== 'own') return;
+  for (const file of await namesIn(join(location, manifests))) {
+    if (parseVersionFile(file) !== undefined) await removeFile(join(location, manifests, file));
+  }
+}

@@ -1,0 +1,170 @@
+import { randomUUID } from 'node:crypto';
+import { dirname, join } from 'node:path';
+import { CatalogError } from '../../../protocol/errors.ts';
+import type { Check, Write } from '../../../store/store.ts';
+import { encodeBranch } from '../../catalog/records/records-codec.ts';
+import type { Committer } from '../../catalog/records/commit-loop.ts';
+import { branchKey, headKey, versionKey } from '../../catalog/records/keys.ts';
+import { absent, unchanged } from '../../catalog/records/reader.ts';
+import type { BranchRecord, Stored, TableRecord, VersionRecord } from '../../format/records.ts';
+import { lanceVersions } from '../../format/lance/versions.ts';
+import { branchNotFound, chainOf, type Branches } from '../lines/branches.ts';
+import { checkBranchName } from '../../format/branch-name.ts';
+import { MAIN, MAIN_CHAIN, type Chain } from '../../format/chain.ts';
+import { headCheck, type VersionStore } from '../lines/version-store.ts';
+import { branchRefs, type BranchRef } from './lance-refs.ts';
+import { exists } from './managed-manifests.ts';
+import { within, type StagedPlace } from './place.ts';
+import { finishVersion, locationOf } from './managed-versions.ts';
+
+/** A line of versions of a Lance table that the next one is to be added to. */
+export interface ManagedLine {
+  readonly chain: Chain;
+  readonly head: Stored<VersionRecord> | undefined;
+  /** The versions that may come next; null for any. */
+  readonly next: readonly bigint[] | null;
+  readonly checks: readonly Check[];
+  /** What a new branch came from: the line's key, and its version where that is known. */
+  readonly origin?: { readonly key: string; readonly version?: bigint };
+  /** What makes the line exist, given its first version. */
+  readonly writes: (first: VersionRecord) => readonly Write[];
+}
+
+/** What lines are found with. */
+export interface LineParts {
+  readonly committer: Committer;
+  readonly versions: VersionStore;
+  readonly branches: Branches;
+}
+
+/** The line of versions of a name, as it is now. @throws CatalogError TableBranchNotFound, InvalidInput. */
+export async function managedLine(
+  parts: LineParts,
+  table: TableRecord,
+  branch: string,
+  place: StagedPlace,
+): Promise<ManagedLine> {
+  if (branch === MAIN) return knownLine(parts, table, MAIN_CHAIN);
+  checkBranchName(branch);
+  if (table.kind === 'declared') throw branchNotFound(branch);
+  const stored = await parts.branches.find(table.id, branch);
+  const ref = (await branchRefs(locationOf(table))).get(branch);
+  if (stored !== undefined) {
+    const line = await knownLine(parts, table, { ...chainOf(branch, stored), lineage: [] });
+    if (ref !== undefined) return line;
+    // Its client has deleted the branch, if nothing of it is there any more.
+    if (await isThere(table, line.head)) throw zombie(branch);
+    return newLine(parts, table, { branch, ref }, { stored, line });
+  }
+  const left = await lanceVersions(join(locationOf(table), dirname(place.folder)));
+  if (left.length > 0) throw zombie(branch);
+  return newLine(parts, table, { branch, ref });
+}
+
+async function knownLine(
+  { versions, committer }: LineParts,
+  table: TableRecord,
+  chain: Chain,
+): Promise<ManagedLine> {
+  const head = await versions.head(table.id, chain);
+  // Nothing is built on a version that could still be lost with the store.
+  if (head !== undefined && (await isUnfinished(table, head))) {
+    await finishVersion(committer, locationOf(table), head);
+  }
+  return {
+    chain,
+    head,
+    next: [(head?.content.version ?? 0n) + 1n],
+    checks: [headCheck(table.id, head, chain.key), ...chain.checks],
+    writes: () => [],
+  };
+}
+
+async function isUnfinished(table: TableRecord, { content }: Stored<VersionRecord>) {
+  const { manifest, staging } = content;
+  return manifest !== staging && (await exists(within(locationOf(table), staging)));
+}
+
+interface NewBranch {
+  readonly branch: string;
+  readonly ref: BranchRef | undefined;
+}
+
+/** What was known of a branch of the same name that is gone. */
+interface Gone {
+  readonly stored: Stored<BranchRecord>;
+  readonly line: ManagedLine;
+}
+
+/**
+ * A branch begins with its first commit. Lance writes down what it came from only
+ * afterwards (wire contract, section 10.8); the copy that it begins with has the
+ * number of the version that it came from.
+ */
+async function newLine(
+  { branches, versions }: LineParts,
+  table: TableRecord,
+  { branch, ref }: NewBranch,
+  gone?: Gone,
+): Promise<ManagedLine> {
+  const id = randomUUID();
+  const key = branchKey(table.id, branch);
+  const parent = ref?.parentBranch ?? MAIN;
+  const old = gone === undefined ? [] : await remnants(versions, table, gone);
+  const above = parent === MAIN ? MAIN : (await branches.find(table.id, parent))?.content.id;
+  return {
+    chain: { branch, key: id, lineage: [], checks: [] },
+    head: undefined,
+    next: ref === undefined ? null : [ref.parentVersion, ref.parentVersion + 1n],
+    checks: [gone === undefined ? absent(key) : unchanged(gone.stored)],
+    origin: { key: above ?? MAIN, ...(ref !== undefined && { version: ref.parentVersion }) },
+    writes: (first) => [
+      { key, value: encodeBranch(recordOf(id, first, ref, { parent, key: above ?? MAIN })) },
+      ...old,
+    ],
+  };
+}
+
+/** The records of a branch that is gone. */
+async function remnants(
+  versions: VersionStore,
+  { id }: TableRecord,
+  { stored }: Gone,
+): Promise<readonly Write[]> {
+  const chain = stored.content.id;
+  const records = await versions.madeOn(id, chain);
+  return [headKey(id, chain), ...records.map(({ version }) => versionKey(id, chain, version))].map(
+    (key) => ({ key, value: null }),
+  );
+}
+
+function recordOf(
+  id: string,
+  first: VersionRecord,
+  ref: BranchRef | undefined,
+  { parent, key }: { readonly parent: string; readonly key: string },
+): BranchRecord {
+  return {
+    id,
+    lineage: [{ branch: parent, key, version: ref?.parentVersion ?? first.version }],
+    manifestBytes: first.manifestBytes,
+    createdMillis: first.timestampMillis,
+  };
+}
+
+async function isThere(
+  table: TableRecord,
+  head: Stored<VersionRecord> | undefined,
+): Promise<boolean> {
+  if (head === undefined) return false;
+  const { manifest, staging } = head.content;
+  const location = locationOf(table);
+  return (await exists(join(location, manifest))) || (await exists(join(location, staging)));
+}
+
+function zombie(branch: string): CatalogError {
+  return new CatalogError(
+    'TableBranchNotFound',
+    `the table has no branch ${JSON.stringify(branch)}, but versions of one are left: delete them first`,
+  );
+}

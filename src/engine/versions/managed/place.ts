@@ -1,0 +1,154 @@
+import { lstatSync } from 'node:fs';
+import { realpath } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { CatalogError } from '../../../protocol/errors.ts';
+import { LANCE_VERSIONS } from '../../format/lance/versions.ts';
+import {
+  parseVersionFile,
+  versionFile,
+  type NamingScheme,
+  type VersionFile,
+} from '../../format/lance/version-file.ts';
+import { MAIN } from '../../format/chain.ts';
+
+/** The folder in which Lance clients keep branches. */
+export const LANCE_TREE = 'tree';
+
+/** The folder beside `_versions` for manifests that an operator set aside. */
+export const SET_ASIDE = '_set_aside';
+
+/** A staged manifest by its names inside the table's folder. */
+export interface StagedPlace {
+  readonly staging: string;
+  /** Its name once it is final. */
+  readonly manifest: string;
+  /** The folder of both. */
+  readonly folder: string;
+}
+
+/** What a request says of a staged manifest. */
+export interface StagedClaim {
+  readonly branch: string;
+  readonly version: bigint;
+  /** The object store's key: the absolute path without its leading slash. */
+  readonly manifestPath: string;
+  readonly namingScheme: string | null;
+}
+
+/**
+ * The key of a file in the object store that Lance clients use: its absolute path
+ * without the leading slash (wire contract, section 10.4).
+ * @param name The file's name inside the table's folder.
+ */
+export function storeKey(location: string, name: string): string {
+  return join(location, name).slice(1);
+}
+
+/**
+ * Where a staged manifest lies, by its name alone: in the folder of the versions of
+ * its own branch of its own table, under the name of its own version.
+ * @throws CatalogError InvalidInput that says which of these it is not.
+ */
+export function stagedPlace(location: string, claim: StagedClaim): StagedPlace {
+  const { branch, manifestPath, version } = claim;
+  const path = `/${manifestPath.replace(/^\//, '')}`;
+  const folder = path.startsWith(`${location}/`) ? dirname(path).slice(location.length + 1) : '';
+  if (path.includes('\u0000') || folder !== versionsFolder(branch)) {
+    throw refused(manifestPath, `does not lie in ${whose(branch)}`);
+  }
+  const file = parseVersionFile(basename(path));
+  if (file === undefined || file.staging === '') {
+    throw refused(manifestPath, 'is not the name of a staged manifest');
+  }
+  if (file.version !== version) {
+    throw refused(manifestPath, `is the name of version ${file.version}, not of ${version}`);
+  }
+  const scheme = schemeOf(claim, file);
+  return {
+    folder,
+    staging: within(folder, basename(path)),
+    manifest: within(folder, versionFile(version, scheme)),
+  };
+}
+
+/** All names that the manifest of a version may have: those of both schemes. */
+export function finalNames(folder: string, version: bigint): readonly string[] {
+  const names = new Set([versionFile(version, 'V2'), versionFile(version, 'V1')]);
+  return [...names].map((name) => within(folder, name));
+}
+
+/** The path of a name in a folder, of which neither holds anything to be resolved: a commit asks for a dozen. */
+export function within(folder: string, name: string): string {
+  return `${folder}/${name}`;
+}
+
+/** What is at a path: nothing, a thing of the table's own, or whatever a link leads to. */
+export type Ownership = 'absent' | 'own' | 'linked';
+
+/**
+ * Whose a file or folder inside a table's folder is. Clients write there, and a link
+ * could make the service read, name or remove what is not theirs.
+ */
+export async function ownership(location: string, name: string): Promise<Ownership> {
+  try {
+    const plain = plainOwnership(location, name);
+    if (plain !== undefined) return plain;
+    const [folder, path] = await Promise.all([realpath(location), realpath(join(location, name))]);
+    return path === join(folder, name) ? 'own' : 'linked';
+  } catch (error) {
+    if (isAbsent(error)) return 'absent';
+    throw error;
+  }
+}
+
+/** The same where no link lies on the way, as nearly always; undefined where one does. */
+function plainOwnership(location: string, name: string): Ownership | undefined {
+  // The folder of the table itself may have been replaced, too.
+  if (lstatSync(location, { throwIfNoEntry: false })?.isSymbolicLink() === true) return 'linked';
+  let path = location;
+  for (const segment of name.split('/')) {
+    if (segment === '' || segment === '.' || segment === '..') return undefined;
+    path = `${path}/${segment}`;
+    const stats = lstatSync(path, { throwIfNoEntry: false });
+    if (stats === undefined) return 'absent';
+    if (stats.isSymbolicLink()) return undefined;
+  }
+  return 'own';
+}
+
+export function refused(manifestPath: string, why: string): CatalogError {
+  return new CatalogError('InvalidInput', `manifest_path ${JSON.stringify(manifestPath)} ${why}`);
+}
+
+/** What the operating system says of a path at which nothing can be. */
+export function isAbsent(error: unknown): boolean {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  return code === 'ENOENT' || code === 'ENOTDIR' || code === 'ENAMETOOLONG';
+}
+
+/** The folder of a branch's versions, inside the table's. */
+export function versionsFolder(branch: string): string {
+  return branch === MAIN ? LANCE_VERSIONS : join(LANCE_TREE, branch, LANCE_VERSIONS);
+}
+
+function whose(branch: string): string {
+  return branch === MAIN
+    ? `the folder ${LANCE_VERSIONS} of the table`
+    : `the folder ${LANCE_VERSIONS} of the branch ${JSON.stringify(branch)} of the table`;
+}
+
+const schemes: readonly NamingScheme[] = ['V1', 'V2'];
+
+/** A version that belongs to no chain has one name in both. */
+function schemeOf({ namingScheme, manifestPath }: StagedClaim, file: VersionFile): NamingScheme {
+  const scheme = namingScheme ?? file.scheme;
+  const known = schemes.find((one) => one === scheme);
+  if (known === undefined) {
+    throw new CatalogError(
+      'InvalidInput',
+      `naming_scheme must be "V1" or "V2", not ${JSON.stringify(scheme)}`,
+    );
+  }
+  if (known === file.scheme || file.version < 0n) return known;
+  throw refused(manifestPath, `is a name of the scheme ${file.scheme}, not of ${known}`);
+}

@@ -1,0 +1,120 @@
+import { FileDescriptor } from '../../../storage/file-descriptor.ts';
+import { LinkedPath } from '../../../storage/plain-path.ts';
+import type { LanceManifest } from '../../format/lance/lance-manifest.ts';
+import { LanceManifestError } from '../../format/lance/lance-message.ts';
+import { readOpenManifest } from '../../format/lance/manifest-file.ts';
+import { isAbsent, ownership, refused, within, type StagedPlace } from './place.ts';
+import type { ObjectPath } from '../../../protocol/identifier.ts';
+import type { Stored, TableRecord, VersionRecord } from '../../format/records.ts';
+
+/** A manifest that a client has staged, and that is one. */
+export interface StagedManifest {
+  readonly manifest: LanceManifest;
+  /** The size of its file. */
+  readonly bytes: number;
+  /** The file itself, open to be made durable: what was read is what is held. Whoever asked for it closes it. */
+  readonly file: FileDescriptor;
+}
+
+/** What a request says of it. */
+export interface ManifestClaim {
+  readonly version: bigint;
+  readonly manifestPath: string;
+  readonly manifestSize: bigint | null;
+}
+
+/**
+ * Reads a staged manifest.
+ * @throws CatalogError InvalidInput when there is none, or when it is not the one
+ * that the request says it is.
+ */
+export async function readStaged(
+  location: string,
+  place: StagedPlace,
+  { version, manifestPath, manifestSize }: ManifestClaim,
+): Promise<StagedManifest> {
+  const whose = await ownership(location, place.staging);
+  if (whose === 'absent') throw refused(manifestPath, 'does not exist');
+  if (whose === 'linked') throw refused(manifestPath, 'leads through a link');
+  const file = open(within(location, place.staging), manifestPath);
+  try {
+    return { ...(await readClaimed(file, { version, manifestPath, manifestSize })), file };
+  } catch (error) {
+    file.close();
+    throw error;
+  }
+}
+
+function open(path: string, manifestPath: string): FileDescriptor {
+  try {
+    return FileDescriptor.openEntry(path);
+  } catch (error) {
+    if (isAbsent(error)) throw refused(manifestPath, 'does not exist');
+    if (error instanceof LinkedPath) throw refused(manifestPath, 'leads through a link');
+    // What the system says of a socket.
+    if (error instanceof Error && 'code' in error && error.code === 'ENXIO') {
+      throw refused(manifestPath, 'is not a file');
+    }
+    throw error;
+  }
+}
+
+async function readClaimed(
+  file: FileDescriptor,
+  { version, manifestPath, manifestSize }: ManifestClaim,
+): Promise<Omit<StagedManifest, 'file'>> {
+  const bytes = file.plainSize();
+  if (bytes === undefined) throw refused(manifestPath, 'is not a file');
+  const manifest = await read(file, bytes, manifestPath);
+  if (manifestSize !== null && manifestSize !== BigInt(bytes)) {
+    throw refused(manifestPath, `has ${bytes} bytes, not ${manifestSize} as manifest_size says`);
+  }
+  if (manifest.version !== BigInt.asUintN(64, version)) {
+    throw refused(
+      manifestPath,
+      `holds the manifest of version ${manifest.version}, not of ${BigInt.asUintN(64, version)}`,
+    );
+  }
+  return { manifest, bytes };
+}
+
+async function read(
+  file: FileDescriptor,
+  bytes: number,
+  manifestPath: string,
+): Promise<LanceManifest> {
+  try {
+    return (await readOpenManifest(file, bytes)).manifest;
+  } catch (error) {
+    if (!(error instanceof LanceManifestError)) throw error;
+    throw refused(manifestPath, `is not a Lance manifest: ${error.message}`);
+  }
+}
+
+/** A version that a Lance client has staged and that can be the next one. */
+interface StagedVersion {
+  readonly path: ObjectPath;
+  readonly table: TableRecord;
+  readonly branch: string;
+  /** What it is built on; absent for the first version of a table. */
+  readonly base: VersionRecord | undefined;
+  readonly manifest: LanceManifest;
+  /** Absolute path of the file with the manifest. */
+  readonly file: string;
+}
+
+/** Adopts what Lance clients wrote to a line without the catalog, before a version is planned. Gives the table as it is then. */
+export type AdoptFirst = (
+  path: ObjectPath,
+  stored: Stored<TableRecord>,
+  branch: string,
+) => Promise<Stored<TableRecord>>;
+
+/** What a version must pass before it is planned. */
+export interface Gates {
+  readonly judge?: JudgeStaged;
+  readonly adopt?: AdoptFirst;
+}
+
+/** Judges a version before it is committed, each time that it is planned. @throws CatalogError for one that may not be. */
+export type JudgeStaged = (staged: StagedVersion) => Promise<void>;

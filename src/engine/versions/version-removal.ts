@@ -1,0 +1,111 @@
+import type { Check, Write } from '../../store/store.ts';
+import { commitLoop, type Committer } from '../catalog/records/commit-loop.ts';
+import { versionKey } from '../catalog/records/keys.ts';
+import { unchanged } from '../catalog/records/reader.ts';
+import type { Stored, TableRecord, VersionRecord } from '../format/records.ts';
+import { sealOf, type Seal } from '../catalog/records/seal.ts';
+import { removeManifests } from './managed/managed-manifests.ts';
+import type { Waste } from './leases/waste.ts';
+import { wasteWrites } from './leases/waste-record.ts';
+import { headCheck, type VersionStore } from './lines/version-store.ts';
+import { MAIN_CHAIN, type Chain } from '../format/chain.ts';
+
+/** Versions that are to go, and those that stay whatever is asked. */
+export interface Removal {
+  /** Reads the table's record; asked before each attempt. */
+  readonly table: () => Promise<Stored<TableRecord>>;
+  /** The line whose own versions are meant, read with the table; the main one unless it is given. */
+  readonly chain?: (table: TableRecord) => Promise<Chain>;
+  readonly asked: (version: bigint) => boolean;
+  /** The versions of the line that something else names, and the checks that it is still so. */
+  readonly kept: (
+    table: TableRecord,
+    chain: Chain,
+  ) => Promise<{ readonly versions: ReadonlySet<bigint>; readonly checks: readonly Check[] }>;
+  /** Of the versions that go. */
+  readonly seal?: Seal<readonly bigint[]> | undefined;
+}
+
+/** What a removal works with. */
+export interface RemovalParts {
+  readonly committer: Committer;
+  readonly versions: VersionStore;
+  readonly folder: (table: TableRecord) => string;
+  readonly waste: Pick<Waste, 'removeSoon'>;
+  /** Folders of the gateway itself, of which nothing is removed. */
+  readonly kept: readonly string[];
+}
+
+interface Removed {
+  readonly table: TableRecord;
+  readonly records: readonly VersionRecord[];
+  /** The keys of what was written down for the removal of their files. */
+  readonly waste: readonly string[];
+}
+
+/** A removal as a part of a commit; nothing is written when there is nothing to remove. */
+export interface PlannedRemoval extends Removed {
+  readonly checks: readonly Check[];
+  readonly writes: readonly Write[];
+}
+
+/**
+ * Removes versions that were asked for, but never the newest nor one that is
+ * kept, and then the files that no other version needs, once nothing that is
+ * under way can be reading them. Of a Lance table the manifests go: its data is for
+ * its clients to clean up.
+ * @returns The versions that were removed.
+ */
+export async function removeVersions(
+  parts: RemovalParts,
+  removal: Removal,
+): Promise<readonly bigint[]> {
+  const { table, records, waste } = await commitRemoval(parts, removal);
+  if (table.kind !== 'engine') await removeManifests(parts.folder(table), records);
+  else if (waste.length > 0) await parts.waste.removeSoon(table, waste);
+  return versionsOf(records);
+}
+
+function versionsOf(records: readonly VersionRecord[]): readonly bigint[] {
+  return records.map(({ version }) => version);
+}
+
+async function commitRemoval(parts: RemovalParts, removal: Removal): Promise<Removed> {
+  let last: Removed | undefined;
+  const { committer } = parts;
+  const seal = sealOf(removal.seal, ({ records }: Removed) => versionsOf(records));
+  return commitLoop<Removed>({ committer, seal }, async (doubt) => {
+    const { checks, writes, ...planned } = await planRemoval(parts, removal);
+    if (planned.records.length === 0) {
+      return { kind: 'done', result: (doubt ? last : undefined) ?? planned };
+    }
+    last = planned;
+    return { kind: 'commit', checks, writes, result: last };
+  });
+}
+
+/** What a removal means now. */
+export async function planRemoval(
+  { versions }: Pick<RemovalParts, 'versions'>,
+  removal: Removal,
+): Promise<PlannedRemoval> {
+  const table = await removal.table();
+  const { id, kind } = table.content;
+  const chain = (await removal.chain?.(table.content)) ?? MAIN_CHAIN;
+  const head = await versions.head(id, chain);
+  const kept = await removal.kept(table.content, chain);
+  const records = (await versions.madeOn(id, chain.key)).filter(
+    ({ version }) =>
+      removal.asked(version) && version !== head?.content.version && !kept.versions.has(version),
+  );
+  const needsWaste = kind === 'engine' && records.length > 0;
+  const waste = needsWaste ? wasteWrites(table.content, records) : [];
+  const keys = records.map(({ version }) => versionKey(id, chain.key, version));
+  return {
+    table: table.content,
+    records,
+    waste: waste.map(({ key }) => key),
+    checks: [unchanged(table), headCheck(id, head, chain.key), ...kept.checks],
+    writes: [...keys.map((key) => ({ key, value: null })), ...waste],
+  };
+}

@@ -1,0 +1,114 @@
+import { branchOfRoute } from '../../protocol/branch.ts';
+import type { ObjectPath } from '../../protocol/identifier.ts';
+import { choiceOf } from '../../protocol/mode.ts';
+import type { Operation } from '../../protocol/operations/operation.ts';
+import { namesObject } from '../../protocol/operations/operations.ts';
+import { KnownRoute, type Need } from './known-route.ts';
+import type { Route } from './steps.ts';
+import type { Permit } from '../../protocol/permit.ts';
+import { CatalogError } from '../../protocol/errors.ts';
+import { guard, type Guarded, type GuardedRequest } from '../backends/remote-guard.ts';
+
+/** What is known of a catalog behind a proxy that the configuration does not list: nothing. */
+const stranger: Guarded = {
+  name: 'behind the proxy',
+  prefix: [],
+  trust: new Set(),
+  checksBodies: false,
+};
+
+/** A request that a proxy describes, and will send to its catalog itself. */
+interface Described {
+  readonly route: Asking;
+  readonly permit: Permit;
+  readonly method: string;
+  readonly headers: GuardedRequest['headers'];
+}
+
+/**
+ * Refuses what a remote backend would be refused, and answers that must be filtered: neither
+ * the body nor the answer of a described request is seen. Every request but GET may have a body.
+ * @param backend What is known of the catalog behind the proxy.
+ * @throws CatalogError PermissionDenied
+ */
+export function refuseUnseen(described: Described, backend: Guarded = stranger): void {
+  const { route, permit, method, headers } = described;
+  const { operation } = route;
+  if (operation.access === 'list') {
+    throw denied(`the answer of ${operation.name} has to be filtered, and is not seen here`);
+  }
+  const { name, trust, checksBodies } = backend;
+  try {
+    // The proxy forwards names as they are, whatever the gateway would strip.
+    guard({ ...route, method, headers, unmeasured: true }, permit, {
+      name,
+      trust,
+      checksBodies,
+      prefix: [],
+    });
+  } catch (error) {
+    if (!(error instanceof CatalogError)) throw error;
+    throw error.row.name === 'Unsupported' ? denied(error.message) : error;
+  }
+}
+
+function denied(what: string): CatalogError {
+  return new CatalogError('PermissionDenied', what);
+}
+
+/** What of a route says which rights a request needs. */
+export type Asking = Pick<Route, 'operation' | 'object' | 'query' | 'target'>;
+
+/** @throws CatalogError InvalidInput for a mode that the operation does not have. */
+export function needsOf(route: Asking): readonly Need[] {
+  if (route instanceof KnownRoute) return (route.needs ??= foundNeeds(route));
+  return foundNeeds(route);
+}
+
+function foundNeeds(route: Asking): readonly Need[] {
+  return [...ownNeeds(route, modeOf(route)), ...targetNeeds(route)];
+}
+
+function ownNeeds(route: Asking, mode: string | undefined): readonly Need[] {
+  const { operation } = route;
+  const branch = branchOfRoute(operation, route.query);
+  if (isOfBody(operation)) {
+    return [{ action: operation.name, object: [], branch, judged: 'anywhere' }];
+  }
+  const object = judgedObject(route);
+  const extra = mode === undefined ? undefined : operation.modes?.[mode];
+  const judged = extra?.instead === true ? 'not-denied' : 'allowed';
+  const further = (extra?.actions ?? []).map((action): Need => ({
+    action,
+    object,
+    branch,
+    judged: 'allowed',
+  }));
+  return [{ action: operation.name, object, branch, judged }, ...further];
+}
+
+/**
+ * Whether the route says nothing of the objects that are decided about: the backend
+ * asks the permit for those of the body, and for the table of a transaction or a job.
+ */
+function isOfBody(operation: Operation): boolean {
+  const { object } = operation;
+  if (object === 'none') return operation.objectsInBody !== undefined;
+  return object === 'transaction' || (object === 'table' && !namesObject(operation));
+}
+
+/** What concerns no object is a right on everything. */
+function judgedObject(route: Asking): ObjectPath {
+  return route.operation.object === 'none' ? [] : route.object;
+}
+
+function targetNeeds(route: Asking): readonly Need[] {
+  return route.target === undefined
+    ? []
+    : [{ action: 'CreateTable', object: route.target, branch: undefined, judged: 'allowed' }];
+}
+
+function modeOf({ operation, query }: Asking): string | undefined {
+  if (operation.modeIn !== 'query') return undefined;
+  return choiceOf(operation, 'mode', query.get('mode')?.[0]);
+}

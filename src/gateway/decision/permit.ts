@@ -1,0 +1,221 @@
+import type { AskedRights, Decision, ShadowVerdict } from '../../audit/record/record.ts';
+import { canonicalPath, type ObjectPath } from '../../protocol/identifier.ts';
+import { MAIN_BRANCH, isAboutBranch } from '../../protocol/branch.ts';
+import { CatalogError } from '../../protocol/errors.ts';
+import type { Action } from '../../protocol/operations/operation.ts';
+import type { Permit, VisibleNames } from '../../protocol/permit.ts';
+import type { Principal } from '../../protocol/principal.ts';
+import type { Circumstances } from '../../policy/conditions/circumstances.ts';
+import type { PolicySnapshot, Verdict } from '../../policy/decide/snapshot.ts';
+import type { Need } from './known-route.ts';
+
+/** The rights that were asked for, in their order; those on many objects one after the other stand together. */
+class AskedRightsList {
+  readonly #rights: {
+    readonly action: Action;
+    readonly branch: string | null;
+    readonly objects: string[];
+  }[] = [];
+
+  /** @param object Canonical path. */
+  add(action: Action, branch: string | null, object: string): void {
+    const last = this.#rights.at(-1);
+    if (last?.action !== action || last.branch !== branch) {
+      this.#rights.push({ action, branch, objects: [object] });
+    } else if (last.objects.at(-1) !== object) {
+      last.objects.push(object);
+    }
+  }
+
+  get all(): readonly AskedRights[] {
+    return this.#rights;
+  }
+}
+
+/** A denial: what the caller is told, and the verdict that only some may see. */
+export class Denied extends CatalogError {
+  readonly verdict: Verdict;
+  readonly permit: SnapshotPermit;
+
+  constructor(message: string, verdict: Verdict, permit: SnapshotPermit) {
+    super('PermissionDenied', message);
+    this.verdict = verdict;
+    this.permit = permit;
+  }
+}
+
+/** A policy that is only tried out on a request: it is asked the same, without effect. */
+export interface PolicyTrial {
+  /** Judges a right that the backend asks for. Throws nothing. */
+  ask(action: Action, object: ObjectPath, branch?: string): void;
+  /** Its verdict, where it differs from what was decided. */
+  difference(decided: Decision): ShadowVerdict | null;
+}
+
+/**
+ * The permit of one request. Every question is answered by the policy that was
+ * in force when the request was decided, whatever is loaded meanwhile, under the
+ * circumstances of then.
+ */
+export class SnapshotPermit implements Permit {
+  readonly principal: Principal;
+  readonly decisionId: string;
+  readonly #policy: PolicySnapshot;
+  #asked: Map<string, ObjectPath> | undefined;
+  #rights: AskedRightsList | undefined;
+  readonly trial: PolicyTrial | undefined;
+  #refused: Verdict | undefined;
+  readonly #circumstances: Circumstances;
+  /** The circumstances while the branch is open, and those on branches. */
+  #open: Circumstances | undefined;
+  #onBranches: Map<string, Circumstances> | undefined;
+
+  constructor(
+    policy: PolicySnapshot,
+    principal: Principal,
+    decisionId: string,
+    circumstances: Circumstances,
+    trial?: PolicyTrial,
+  ) {
+    this.trial = trial;
+    this.#policy = policy;
+    this.#circumstances = circumstances;
+    this.principal = principal;
+    this.decisionId = decisionId;
+  }
+
+  /** The digest of the policy that decides. */
+  get policyDigest(): string {
+    return this.#policy.digest;
+  }
+
+  /** The objects that rights were asked for, each once, in order. */
+  get asked(): readonly ObjectPath[] {
+    return this.#asked === undefined ? [] : [...this.#asked.values()];
+  }
+
+  /** Whether no right was asked for. */
+  get asksNothing(): boolean {
+    return this.#asked === undefined;
+  }
+
+  /** The verdict that refused the request last; undefined while none did. */
+  get refused(): Verdict | undefined {
+    return this.#refused;
+  }
+
+  /** The rights that were asked for, in order. */
+  get rights(): readonly AskedRights[] {
+    return (this.#rights ??= new AskedRightsList()).all;
+  }
+
+  /**
+   * The verdict on an action. A group is allowed when every operation of it is.
+   * @param branch Null while it is open; unless given `main`, where the action is about one at all.
+   */
+  verdict(action: Action, object: ObjectPath, branch?: string | null): Verdict {
+    const meant = branch === undefined && isAboutBranch(action) ? MAIN_BRANCH : branch;
+    return this.#policy.decide(this.principal, action, object, this.#on(meant));
+  }
+
+  require(action: Action, object: ObjectPath, branch?: string): void {
+    const path = canonicalPath(object);
+    this.#asked ??= new Map();
+    this.#asked.set(path, object);
+    this.#rights ??= new AskedRightsList();
+    this.#rights.add(action, branch ?? null, path);
+    this.trial?.ask(action, object, branch);
+    const verdict = this.verdict(action, object, branch);
+    if (!verdict.allowed) this.refuse(action, object, verdict);
+  }
+
+  /** @throws Denied always: the refusal of this action, with the verdict behind it. */
+  refuse(action: Action, object: ObjectPath, verdict: Verdict): never {
+    this.#refused = verdict;
+    const what = `${this.principal.subject} may not ${action} on ${canonicalPath(object)}`;
+    throw new Denied(what, verdict, this);
+  }
+
+  holds(action: Action, object: ObjectPath, branch?: string): boolean {
+    return this.verdict(action, object, branch).allowed;
+  }
+
+  /** A branch that is missing fails what is allowed on some alone, and satisfies what is denied on some. */
+  holdsOnBranches(action: Action, object: ObjectPath): boolean {
+    const anywhere = { ...this.#circumstances, branch: undefined };
+    return this.#policy.decide(this.principal, action, object, anywhere).allowed;
+  }
+
+  sees(object: ObjectPath, kind: 'namespace' | 'table'): boolean {
+    return this.#policy.sees(this.principal, object, kind, this.#on(null));
+  }
+
+  holdsBelow(action: Action | 'see', object: ObjectPath): boolean {
+    return this.#policy.holdsBelow(this.principal, action, object);
+  }
+
+  /** Whether the action is allowed on anything at all, on whatever branch. */
+  mayAnywhere(action: Action): boolean {
+    return this.#policy.mayAnywhere(this.principal, action, this.#on(null));
+  }
+
+  /** The circumstances on a branch, always the same for one, so that what they come to is kept. */
+  #on(branch: string | null | undefined): Circumstances {
+    if (branch === undefined) return this.#circumstances;
+    if (branch === null) return (this.#open ??= onBranch(this.#circumstances, null));
+    this.#onBranches ??= new Map();
+    let circumstances = this.#onBranches.get(branch);
+    if (circumstances === undefined) {
+      circumstances = onBranch(this.#circumstances, branch);
+      this.#onBranches.set(branch, circumstances);
+    }
+    return circumstances;
+  }
+
+  show<Entry>(
+    entries: readonly Entry[],
+    object: (entry: Entry) => ObjectPath,
+    kind: 'namespace' | 'table',
+    name: (entry: Entry) => string,
+  ): VisibleNames {
+    const visible = entries.filter((entry) => this.sees(object(entry), kind)).map(name);
+    return visible as readonly string[] as VisibleNames;
+  }
+}
+
+function onBranch(
+  { ip, time, context, openContext }: Circumstances,
+  branch: string | null,
+): Circumstances {
+  return { ip, time, context, openContext, branch };
+}
+
+/** What a policy says of a right that a request needs, and whether that is enough for the request. */
+interface NeedVerdict extends Verdict {
+  readonly enough: boolean;
+}
+
+/** Judges a right that the route shows by the policy of a permit. */
+export function judgeNeed(need: Need, permit: SnapshotPermit): NeedVerdict {
+  const verdict = verdictOn(need, permit);
+  const { allowed, rule, reason } = verdict;
+  return { allowed, rule, reason, enough: isEnough(need, verdict) };
+}
+
+/** What a policy says of a right that a request needs. */
+export function verdictOn(need: Need, permit: SnapshotPermit): Verdict {
+  if (need.judged !== 'anywhere') {
+    return permit.verdict(need.action, need.object, need.branch);
+  }
+  const allowed = permit.mayAnywhere(need.action);
+  return {
+    allowed,
+    rule: null,
+    reason: allowed ? 'allowed on some object' : 'allowed on no object',
+  };
+}
+
+/** Whether that is enough for the request. A refusal without a line is the default one: nothing allowed it, nothing denied it. */
+export function isEnough(need: Need, verdict: Verdict): boolean {
+  return verdict.allowed || (need.judged === 'not-denied' && verdict.rule === null);
+}

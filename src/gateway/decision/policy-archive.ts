@@ -1,0 +1,66 @@
+import { keepPolicy, sweepKept } from '../../audit/chain/kept-policies.ts';
+import { digestOf, filesOfPolicy, type PolicyTexts } from '../../policy/policy-folder.ts';
+
+/** What could not be kept is tried again after so long. */
+const RETRY_MILLIS = 5_000;
+
+/**
+ * Keeps the texts of every policy that is in force, or tried out, beside the audit
+ * log. A disk that takes none does not hold up a policy: what could not be kept is
+ * tried again, and `fault` says so meanwhile.
+ */
+export class PolicyArchive {
+  readonly #audit: string;
+  readonly #failed: (error: unknown) => void;
+  readonly #owed = new Map<string, PolicyTexts>();
+  #timer: NodeJS.Timeout | undefined;
+  #closed = false;
+
+  /**
+   * @param audit `<data>/private/audit`.
+   * @param failed Told of each text that could not be kept, once.
+   */
+  constructor(audit: string, failed: (error: unknown) => void) {
+    this.#audit = audit;
+    this.#failed = failed;
+  }
+
+  /** Removes what crashes left behind. */
+  async sweep(): Promise<void> {
+    await sweepKept(this.#audit).catch(this.#failed);
+  }
+
+  /** A sentence while the text of a policy is not kept. */
+  fault(): string | undefined {
+    const [digest] = this.#owed.keys();
+    return digest === undefined ? undefined : `the text of the policy ${digest} could not be kept`;
+  }
+
+  /** Resolves when the texts are on stable storage, or could not be put there. */
+  async keep(texts: PolicyTexts): Promise<void> {
+    const digest = digestOf(texts);
+    try {
+      await keepPolicy(this.#audit, digest, filesOfPolicy(texts));
+      this.#owed.delete(digest);
+    } catch (error) {
+      if (!this.#owed.has(digest)) this.#failed(error);
+      this.#owed.set(digest, texts);
+      this.#later();
+    }
+  }
+
+  close(): void {
+    this.#closed = true;
+    clearTimeout(this.#timer);
+  }
+
+  #later(): void {
+    if (this.#closed) return;
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => void this.#again(), RETRY_MILLIS).unref();
+  }
+
+  async #again(): Promise<void> {
+    for (const texts of this.#owed.values()) await this.keep(texts);
+  }
+}

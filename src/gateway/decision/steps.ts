@@ -1,0 +1,108 @@
+import type { Answer } from '../../protocol/backend.ts';
+import type { BudgetLimits } from '../../protocol/budget.ts';
+import type { Principal } from '../../protocol/principal.ts';
+import type { RouteMatch } from '../../protocol/route.ts';
+import type { RequestBody } from '../http/body.ts';
+import type { Incoming, Outgoing } from '../http/message.ts';
+import type { LimitState } from './throttled.ts';
+import type { SnapshotPermit } from './permit.ts';
+import type { RequestTrace } from '../telemetry/traces.ts';
+
+/** Shows that the attempt of a request is recorded, or is on its way. A class with a private field: nothing else passes for it. */
+export class Attempt {
+  readonly #decisionId: string;
+  readonly #settled: Promise<void> | undefined;
+  #failed = false;
+
+  /** @param written Rejects when the record could not be written. */
+  constructor(decisionId: string, written?: Promise<void>) {
+    this.#decisionId = decisionId;
+    this.#settled = written?.catch(() => {
+      this.#failed = true;
+    });
+  }
+
+  get decisionId(): string {
+    return this.#decisionId;
+  }
+
+  /** Whether it is known that the record could not be written: nothing took effect then. */
+  get failed(): boolean {
+    return this.#failed;
+  }
+
+  /** Resolves when it is known whether the record was written; undefined where that is known at once. */
+  get settled(): Promise<void> | undefined {
+    return this.#settled;
+  }
+}
+
+/** A route of the operation table, as a request named it. */
+export type Route = Extract<RouteMatch, { kind: 'operation' }>;
+
+/** A request as it came: it has its ids, nothing of it is believed. */
+export interface Received {
+  readonly incoming: Incoming;
+  readonly response: Outgoing;
+  readonly body: RequestBody;
+  readonly requestId: string;
+  /** The same, when the client sent it. */
+  readonly clientRequestId?: string | undefined;
+  readonly decisionId: string;
+  readonly sourceIp: string;
+  /** When it arrived: microseconds since 1970, and the same moment on the clock of `performance.now()`. */
+  readonly arrivedMicros: number;
+  readonly arrivedMillis: number;
+  /** True for a request that a proxy describes and will send elsewhere itself. */
+  readonly described?: boolean;
+  /** What is aborted when the client goes away; made when it is asked for first. */
+  readonly signal: () => AbortSignal;
+  /** Where its trace stands; absent where none is kept. */
+  readonly trace?: RequestTrace | undefined;
+}
+
+/** Its operation and object are known. */
+export interface Routed extends Received {
+  readonly route: Route;
+  /** The database that its headers name, if there is none of that name. */
+  readonly unknownDatabase?: string | undefined;
+  /** The context of the headers. */
+  readonly context: ReadonlyMap<string, string>;
+  /** The context of the body, once a backend has read it. */
+  readonly bodyContext?: ReadonlyMap<string, string> | undefined;
+}
+
+/** The caller is known. */
+export interface Identified extends Routed {
+  readonly principal: Principal;
+}
+
+/** The limits let it through. */
+export interface Limited extends Identified {
+  /** How the limits on it stand. */
+  readonly limits: readonly LimitState[];
+  /** What it may use. */
+  readonly budget: BudgetLimits;
+  /** Gives back what it holds as long as it runs; the second call does nothing. */
+  readonly release: () => void;
+}
+
+/** The policy allows it. A permit exists for nothing else: only `authorize` makes one that is handed on. */
+export interface Authorized extends Limited {
+  readonly permit: SnapshotPermit;
+  /** The line that allowed the operation. */
+  readonly rule: string | null;
+}
+
+/** Its attempt is in the audit log. Only the recorder makes an `Attempt`. */
+export interface Recorded extends Authorized {
+  readonly attempt: Attempt;
+}
+
+/** The backend answered. */
+export interface Answered extends Recorded {
+  readonly answer: Answer;
+}
+
+/** What is known of a request that was refused on its way. */
+export type Known = Received & Partial<Omit<Recorded, keyof Received>>;

@@ -1,0 +1,231 @@
+import { setImmediate } from 'node:timers/promises';
+import type { Answer, ByteStream } from '../../protocol/backend.ts';
+import { cut, isGone, isHttp2, type Outgoing } from './message.ts';
+
+/** What became of an answer on its way. */
+export interface Sent {
+  /** Bytes of the body that were handed to the connection. */
+  readonly bytes: bigint | number;
+  readonly end: 'complete' | 'client-gone' | 'source-failed';
+  readonly error?: unknown;
+}
+
+/** So many bytes wait for the client before the next chunk is asked for: a system call each for less is dear. */
+const ENOUGH = 2 ** 18;
+
+/**
+ * So many bytes are handed to the connection before others get their turn: the
+ * system copies them at once, megabytes as readily as kilobytes, and meanwhile
+ * nobody else is answered.
+ */
+const TURN = 2 ** 19;
+
+/**
+ * The same while others are being answered: an answer takes several turns of the
+ * loop (its request is read, its records are written), and waits each time for
+ * what streams hand over.
+ */
+const SHARED_TURN = 2 ** 15;
+
+/** Others count as being answered until a stream has sent so many bytes without seeing an answer of theirs. */
+const ALONE = 2 ** 24;
+
+/** How many answers that do not stream were sent by this process. */
+let answered = 0;
+
+type Headers = Readonly<Record<string, string>>;
+
+/** Writes an answer with these headers beside its own; at once where it does not stream. Never rejects. */
+export function send(response: Outgoing, answer: Answer, headers: Headers): Sent | Promise<Sent> {
+  if (isGone(response)) return abandon(answer);
+  const { body } = answer;
+  if (body === null || typeof body === 'string') return sendText(response, answer, body, headers);
+  if (body.whole !== undefined) return sendBytes(response, answer, body.whole, headers);
+  const all = headersOf(answer, headers);
+  if (body.length !== undefined) all['content-length'] = String(body.length);
+  writeHead(response, answer.status, all);
+  return sendStream(response, body);
+}
+
+function sendBytes(response: Outgoing, answer: Answer, bytes: Uint8Array, headers: Headers): Sent {
+  const all = headersOf(answer, headers);
+  all['content-length'] = String(bytes.byteLength);
+  writeHead(response, answer.status, all);
+  response.end(bytes);
+  answered++;
+  return { bytes: bytes.byteLength, end: 'complete' };
+}
+
+function headersOf(answer: Answer, headers: Headers): Record<string, string> {
+  const all: Record<string, string> = { ...answer.headers };
+  if (answer.contentType !== undefined) all['content-type'] = answer.contentType;
+  return Object.assign(all, headers);
+}
+
+function sendText(response: Outgoing, answer: Answer, body: string | null, headers: Headers): Sent {
+  const text = body ?? '';
+  const length = Buffer.byteLength(text);
+  const all = headersOf(answer, headers);
+  if (!bodiless(answer.status)) all['content-length'] = String(length);
+  writeHead(response, answer.status, all);
+  endWith(response, text, length === text.length ? 'latin1' : 'utf8');
+  answered++;
+  return { bytes: length, end: 'complete' };
+}
+
+/**
+ * Head and body go out as one string, in one piece: `end` would hand over another, empty one
+ * behind it, and two pieces cost more to write.
+ */
+function endWith(response: Outgoing, text: string, encoding: 'latin1' | 'utf8'): void {
+  if (isHttp2(response) || text === '') {
+    response.end(text, encoding);
+    return;
+  }
+  response.write(text, encoding);
+  response.socket?.uncork();
+  response.end();
+}
+
+/** Headers that concern one connection of HTTP/1, and are malformed in HTTP/2 (RFC 9113 section 8.2.2). */
+const ofConnection = [
+  'connection',
+  'keep-alive',
+  'proxy-connection',
+  'transfer-encoding',
+  'upgrade',
+];
+
+function writeHead(response: Outgoing, status: number, headers: Record<string, string>): void {
+  if (!isHttp2(response)) {
+    response.writeHead(status, headers);
+    return;
+  }
+  for (const name of Object.keys(headers)) {
+    if (ofConnection.includes(name.toLowerCase())) delete headers[name];
+  }
+  response.writeHead(status, headers);
+}
+
+function bodiless(status: number): boolean {
+  return status === 204 || status === 304;
+}
+
+/**
+ * One chunk at a time, as fast as the client takes them. A source that fails
+ * cuts the connection: a short answer must never look like a whole one.
+ */
+async function sendStream(response: Outgoing, body: ByteStream): Promise<Sent> {
+  const writer = new TurnWriter(response);
+  let bytes = 0n;
+  try {
+    for await (const chunk of body) {
+      if (isGone(response)) return { bytes, end: 'client-gone' };
+      bytes += BigInt(chunk.byteLength);
+      checkLength(body, bytes, false);
+      await writer.write(chunk, (error) => {
+        if (error === undefined || error === null) body.sent?.(chunk);
+      });
+    }
+    if (isGone(response)) return { bytes, end: 'client-gone' };
+    checkLength(body, bytes, true);
+    response.end();
+    return { bytes, end: 'complete' };
+  } catch (error) {
+    const gone = isGone(response);
+    cut(response);
+    return gone ? { bytes, end: 'client-gone' } : { bytes, end: 'source-failed', error };
+  }
+}
+
+/** A length that was announced holds to the byte: what came after it would pass for the next answer. */
+function checkLength({ length }: ByteStream, bytes: bigint, ended: boolean): void {
+  if (length === undefined || (ended ? bytes === BigInt(length) : bytes <= BigInt(length))) return;
+  throw new Error(
+    `a body of ${length} bytes was announced, and ${ended ? 'ended at' : 'has'} ${bytes}`,
+  );
+}
+
+/** The same for either version of HTTP; TypeScript does not see that it is. */
+function write(response: Outgoing, chunk: Uint8Array, taken?: Taken): boolean {
+  return isHttp2(response) ? response.write(chunk, taken) : response.write(chunk, taken);
+}
+
+type Taken = (error?: Error | null) => void;
+
+/** Writes chunks of any size, a turn's bytes at a time. */
+class TurnWriter {
+  readonly #response: Outgoing;
+  readonly #share = new Share();
+  #turn = 0;
+
+  constructor(response: Outgoing) {
+    this.#response = response;
+  }
+
+  /** @param taken Told when all of the chunk is on its way, or that it never will be. */
+  async write(chunk: Uint8Array, taken: Taken): Promise<void> {
+    let rest = chunk;
+    for (let turn = this.#share.turn(); turn < rest.byteLength; turn = this.#share.turn()) {
+      if (isGone(this.#response)) return;
+      await this.#write(rest.subarray(0, turn));
+      rest = rest.subarray(turn);
+    }
+    await this.#write(rest, taken);
+  }
+
+  async #write(piece: Uint8Array, taken?: Taken): Promise<void> {
+    const response = this.#response;
+    const isFull = !write(response, piece, taken) && response.writableLength >= ENOUGH;
+    this.#turn += piece.byteLength;
+    this.#share.sent(piece.byteLength);
+    if (isFull) await drained(response);
+    if (this.#turn < this.#share.turn()) return;
+    this.#turn = 0;
+    await setImmediate();
+  }
+}
+
+/** How much of a turn of the loop is one stream's. */
+class Share {
+  #answered = answered;
+  #alone = ALONE;
+
+  /** At most so many bytes. */
+  turn(): number {
+    if (answered !== this.#answered) {
+      this.#answered = answered;
+      this.#alone = 0;
+    }
+    return this.#alone < ALONE ? SHARED_TURN : TURN;
+  }
+
+  sent(bytes: number): void {
+    this.#alone += bytes;
+  }
+}
+
+/** Resolves when the client has taken what was written, or is gone. */
+function drained(response: Outgoing): Promise<void> {
+  return new Promise((resolve) => {
+    const settle = (): void => {
+      response.off('drain', settle);
+      response.off('close', settle);
+      resolve();
+    };
+    response.once('drain', settle);
+    response.once('close', settle);
+  });
+}
+
+/** Lets the source of an answer that nobody will read close what it holds open; says what that failed with. */
+async function abandon({ body }: Answer): Promise<Sent> {
+  const gone: Sent = { bytes: 0n, end: 'client-gone' };
+  if (body === null || typeof body === 'string') return gone;
+  try {
+    await body[Symbol.asyncIterator]().return?.();
+    return gone;
+  } catch (error) {
+    return { ...gone, error };
+  }
+}

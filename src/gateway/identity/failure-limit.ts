@@ -1,0 +1,133 @@
+import type { Quota, QuotaAsk } from '../../store/quota.ts';
+import { networkOf } from '../http/networks.ts';
+import { CatalogError } from '../../protocol/errors.ts';
+
+/** A request from where too many wrong credentials came (code 21). */
+export class TooManyFailures extends CatalogError {
+  /** After so many seconds the same request may be let through; at least 1. */
+  readonly retryAfter: number;
+
+  constructor(retryAfterMillis: number) {
+    super('Throttling', 'too many credentials from this address or its network were wrong');
+    this.retryAfter = Math.max(1, Math.ceil(retryAfterMillis / 1000));
+  }
+}
+
+const MINUTE_MILLIS = 60_000;
+/** A network may fail so many times as often as one address of it. */
+const NETWORK_SHARE = 4;
+const NETWORK_BITS = { 4: 24, 6: 64 } as const;
+/** More sources than this are not remembered; who failed longest ago goes first. */
+const REMEMBERED = 50_000;
+
+/**
+ * Counts failed identifications by address and by the network around it (/24,
+ * /64), and turns away whoever had too many, before anything is computed for
+ * them. As the generic cell rate algorithm (ITU-T I.371): so many at once, and
+ * one more as each one's share of a minute passes. Other gateways are asked after a failure alone,
+ * so what is right never waits for them.
+ */
+export class FailureLimit {
+  readonly #perMinute: number | null;
+  readonly #now: () => number;
+  readonly #shared: Quota | undefined;
+  /** By source, the moment at which it has failed no more than it may at any time. */
+  readonly #until = new Map<string, number>();
+
+  /**
+   * @param perMinute Failures of an address in a minute; null for any number.
+   * @param shared Counters that other gateways count in, too.
+   */
+  constructor(
+    perMinute: number | null,
+    shared?: Quota,
+    now: () => number = () => performance.now(),
+  ) {
+    this.#perMinute = perMinute;
+    this.#shared = shared;
+    this.#now = now;
+  }
+
+  /** @throws TooManyFailures when the address or its network has failed too often */
+  check(address: string): void {
+    if (this.#perMinute === null || this.#until.size === 0) return;
+    const now = this.#now();
+    const waits = this.#sources(address).map(([source, each]) => {
+      const until = this.#until.get(source) ?? now;
+      return until + each - MINUTE_MILLIS - now;
+    });
+    const wait = Math.max(...waits);
+    if (wait <= 0) return;
+    throw new TooManyFailures(wait);
+  }
+
+  /** Counts a failure. */
+  count(address: string): void {
+    const now = this.#now();
+    for (const [source, each] of this.#sources(address)) {
+      const until = Math.max(this.#until.get(source) ?? now, now) + each;
+      this.#until.delete(source);
+      this.#until.set(source, until);
+    }
+    this.#shrink(now);
+  }
+
+  /** Takes back a failure that was counted in advance. */
+  forgive(address: string): void {
+    const now = this.#now();
+    for (const [source, each] of this.#sources(address)) {
+      const until = (this.#until.get(source) ?? now) - each;
+      if (until <= now) this.#until.delete(source);
+      else this.#until.set(source, until);
+    }
+  }
+
+  /**
+   * Lets the other gateways know of a failure that was counted, and learns how often its source has
+   * failed at all of them. Nobody needs to wait for it: while they cannot be asked, what failed here counts.
+   */
+  async share(address: string): Promise<void> {
+    const sources = this.#sources(address);
+    if (this.#shared === undefined || sources.length === 0) return;
+    try {
+      const { readings } = await this.#shared.take(sources.map(askOf));
+      const now = this.#now();
+      for (const [at, [source]] of sources.entries()) {
+        const until = now + readings[at]!.fullMicros / 1000;
+        if (until > (this.#until.get(source) ?? now)) this.#until.set(source, until);
+      }
+      this.#shrink(now);
+    } catch {
+      // Whoever looks after the counters is told of it by their own fault.
+    }
+  }
+
+  /** How many sources are remembered. */
+  get size(): number {
+    return this.#until.size;
+  }
+
+  /** The sources that an address counts for, each with what one failure costs it, in milliseconds. */
+  #sources(address: string): readonly (readonly [source: string, each: number])[] {
+    if (this.#perMinute === null) return [];
+    const each = MINUTE_MILLIS / this.#perMinute;
+    return [
+      [address, each],
+      [networkOf(address, NETWORK_BITS), each / NETWORK_SHARE],
+    ];
+  }
+
+  #shrink(now: number): void {
+    if (this.#until.size <= REMEMBERED) return;
+    for (const [source, until] of this.#until) {
+      if (until > now && this.#until.size <= REMEMBERED) return;
+      this.#until.delete(source);
+    }
+  }
+}
+
+/** The same failure, as counters ask for it; no limit has such a name. */
+function askOf([source, each]: readonly [source: string, each: number]): QuotaAsk {
+  const rate = { intervalMicros: each * 1000, burst: Math.round(MINUTE_MILLIS / each) };
+  return { key: `(failed):${source}`, rate, cost: 1, concurrency: null };
+}

@@ -1,0 +1,103 @@
+import type { Scope } from '../../protocol/principal.ts';
+import type { StoredKey } from './keys.ts';
+
+/** A keys file that cannot be read, written or understood. */
+export class KeyFileError extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = 'KeyFileError';
+  }
+}
+
+/** The format of the keys file that is written and read. */
+export const FORMAT = 1;
+
+/** What a keys file says. @throws KeyFileError naming the key and the field that are wrong. */
+export function parseKeys(text: string, path: string): readonly StoredKey[] {
+  const document = parseDocument(text, path);
+  const keys = document.keys.map((key, index) => parseKey(key, `${path}: key ${index + 1}`));
+  const ids = new Set(keys.map((key) => key.id));
+  if (ids.size !== keys.length) throw new KeyFileError(`${path} holds two keys with one id`);
+  return keys;
+}
+
+function parseDocument(text: string, path: string): { readonly keys: readonly unknown[] } {
+  const document = jsonOf(text, path);
+  if (!isRecord(document)) throw new KeyFileError(`${path} is not a JSON object`);
+  if (document['format'] !== FORMAT) {
+    throw new KeyFileError(
+      `${path} has format ${String(document['format'])}; this version reads ${FORMAT}`,
+    );
+  }
+  const keys = document['keys'];
+  if (!Array.isArray(keys)) throw new KeyFileError(`${path} has no list "keys"`);
+  return { keys };
+}
+
+function jsonOf(text: string, path: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new KeyFileError(`${path} is not valid JSON`);
+  }
+}
+
+const ID = /^[a-z0-9]{8,16}$/;
+const SUBJECT = /^user:./;
+const ROLE = /^role:./;
+const HASH = /^[A-Za-z0-9_-]{43}$/;
+
+function parseKey(value: unknown, where: string): StoredKey {
+  if (!isRecord(value)) throw new KeyFileError(`${where} is not an object`);
+  const scopes = value['scopes'];
+  return {
+    id: matching(value, 'id', ID, where),
+    subject: matching(value, 'subject', SUBJECT, where),
+    roles: rolesOf(value, where),
+    ...(scopes === undefined ? {} : { scopes: scopesOf(scopes, where) }),
+    hash: matching(value, 'hash', HASH, where),
+    created: timeOf(value, 'created', where),
+    expires: value['expires'] === null ? null : timeOf(value, 'expires', where),
+    revoked: value['revoked'] === null ? null : timeOf(value, 'revoked', where),
+  };
+}
+
+function rolesOf(value: Record<string, unknown>, where: string): readonly string[] {
+  const roles = value['roles'];
+  if (Array.isArray(roles) && roles.every((role) => typeof role === 'string' && ROLE.test(role))) {
+    return roles;
+  }
+  throw new KeyFileError(`${where} has no valid "roles"`);
+}
+
+function scopesOf(value: unknown, where: string): readonly Scope[] {
+  if (Array.isArray(value) && value.every(isScope)) return value;
+  throw new KeyFileError(`${where} has no valid "scopes"`);
+}
+
+function isScope(value: unknown): value is Scope {
+  return (
+    isRecord(value) && typeof value['action'] === 'string' && typeof value['pattern'] === 'string'
+  );
+}
+
+function matching(
+  value: Record<string, unknown>,
+  name: string,
+  shape: RegExp,
+  where: string,
+): string {
+  const text = value[name];
+  if (typeof text === 'string' && shape.test(text)) return text;
+  throw new KeyFileError(`${where} has no valid "${name}"`);
+}
+
+function timeOf(value: Record<string, unknown>, name: string, where: string): string {
+  const text = value[name];
+  if (typeof text === 'string' && !Number.isNaN(Date.parse(text))) return text;
+  throw new KeyFileError(`${where} has no valid "${name}"`);
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,92 @@
+import { open, readFile, rm, stat } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { replaceText } from '../../storage/replaced-file.ts';
+import { errorCode } from '../http/file-mark.ts';
+import { FORMAT, KeyFileError, parseKeys } from './key-document.ts';
+import type { StoredKey } from './keys.ts';
+
+const LOCK_TRIES = 100;
+const LOCK_WAIT_MILLIS = 50;
+/** Keys are changed within milliseconds: a lock that is so old was left by a process that is gone. */
+const LOST_MILLIS = 60_000;
+
+/** The keys of a file; none if there is no file yet. @throws KeyFileError */
+export async function readKeys(path: string): Promise<readonly StoredKey[]> {
+  const text = await textOf(path);
+  return text === undefined ? [] : parseKeys(text, path);
+}
+
+async function textOf(path: string): Promise<string | undefined> {
+  try {
+    return await readFile(path, 'utf8');
+  } catch (error) {
+    if (errorCode(error) === 'ENOENT') return undefined;
+    throw new KeyFileError(`${path} cannot be read (${errorCode(error)})`);
+  }
+}
+
+/**
+ * Replaces the keys by what `change` makes of them: whole, durably, and one
+ * process at a time, so that it may be done beside a running gateway.
+ * @throws KeyFileError
+ */
+export async function updateKeys(
+  path: string,
+  change: (keys: readonly StoredKey[]) => readonly StoredKey[] | Promise<readonly StoredKey[]>,
+): Promise<void> {
+  const lock = `${path}.lock`;
+  await takeLock(lock);
+  try {
+    const keys = await change(await readKeys(path));
+    await replaceFile(path, `${JSON.stringify({ format: FORMAT, keys }, null, 2)}\n`);
+  } finally {
+    await rm(lock, { force: true });
+  }
+}
+
+async function takeLock(lock: string): Promise<void> {
+  for (let tries = 0; tries < LOCK_TRIES; tries += 1) {
+    if (await isMade(lock)) return;
+    if (!(await isLost(lock))) await sleep(LOCK_WAIT_MILLIS);
+  }
+  throw new KeyFileError(`${lock} is held; if no other command is changing keys, remove it`);
+}
+
+/** Makes a file that is not there yet. @throws KeyFileError */
+async function isMade(path: string): Promise<boolean> {
+  try {
+    await (await open(path, 'wx', 0o600)).close();
+    return true;
+  } catch (error) {
+    if (errorCode(error) === 'EEXIST') return false;
+    throw new KeyFileError(`${path} cannot be made (${errorCode(error)})`);
+  }
+}
+
+/**
+ * Removes a lock that a process has left which is gone. One process at a time looks, so that
+ * nobody removes what another has taken meanwhile; both times are those of the file system.
+ */
+async function isLost(lock: string): Promise<boolean> {
+  const looking = `${lock}.looking`;
+  if (!(await isMade(looking))) return false;
+  try {
+    const [held, now] = await Promise.all([stat(lock), stat(looking)]);
+    if (now.mtimeMs - held.mtimeMs < LOST_MILLIS) return false;
+    await rm(lock, { force: true });
+    return true;
+  } catch (error) {
+    // It was given back a moment ago.
+    if (errorCode(error) === 'ENOENT') return true;
+    throw new KeyFileError(`${lock} cannot be looked at (${errorCode(error)})`);
+  } finally {
+    await rm(looking, { force: true });
+  }
+}
+
+/** Puts a text in place of a file of mode 0600: a reader sees the old content or the new. @throws KeyFileError */
+export async function replaceFile(path: string, text: string): Promise<void> {
+  await replaceText(path, text).catch((error: unknown) => {
+    throw new KeyFileError(`${path} cannot be written (${errorCode(error)})`);
+  });
+}

@@ -1,0 +1,111 @@
+/** How often, and how long: a histogram of seconds. */
+export class Tally {
+  readonly #counts = new Float64Array(buckets.length + 1);
+  #sum = 0;
+
+  add(seconds: number): void {
+    this.#sum += seconds;
+    let at = 0;
+    while (at < buckets.length && seconds > buckets[at]!) at += 1;
+    this.#counts[at]! += 1;
+  }
+
+  get sum(): number {
+    return this.#sum;
+  }
+
+  get count(): number {
+    return this.#counts.reduce((total, count) => total + count, 0);
+  }
+
+  /** How many were at most as long as each bound, in the order of the bounds. */
+  get atMost(): readonly number[] {
+    let total = 0;
+    return buckets.map((_, at) => (total += this.#counts[at]!));
+  }
+}
+
+/** One metric: everything that is known of it, once. */
+export interface MetricRow {
+  readonly name: string;
+  readonly type: 'counter' | 'gauge' | 'histogram';
+  readonly labels: readonly string[];
+  readonly help: string;
+  /** What several processes that serve together come to. */
+  readonly across: 'sum' | 'max' | 'min';
+}
+
+const ofRequest = ['operation', 'decision', 'backend', 'status'];
+
+function counter(name: string, labels: readonly string[], help: string): MetricRow {
+  return { name: `arrowgate_${name}`, type: 'counter', labels, help, across: 'sum' };
+}
+
+function gauge(
+  name: string,
+  labels: readonly string[],
+  help: string,
+  across: MetricRow['across'] = 'sum',
+): MetricRow {
+  return { name: `arrowgate_${name}`, type: 'gauge', labels, help, across };
+}
+
+function histogram(name: string, labels: readonly string[], help: string): MetricRow {
+  return { name: `arrowgate_${name}`, type: 'histogram', labels, help, across: 'sum' };
+}
+
+/**
+ * The gateway's own metrics. Labels have few values: operations are those of the
+ * operation table, backends those of the configuration, the status is its class
+ * (`2xx`), and no subject and no object is ever one.
+ */
+export const metricTable = {
+  requests: counter('requests_total', ofRequest, 'Requests to the protocol that have ended.'),
+  duration: histogram(
+    'request_duration_seconds',
+    ofRequest,
+    'Time from the arrival of a request to the end of its answer.',
+  ),
+  bytesIn: counter('request_bytes_total', ['operation'], 'Bytes of the bodies of requests.'),
+  bytesOut: counter('response_bytes_total', ['operation'], 'Bytes of the bodies of answers.'),
+  inFlight: gauge('requests_in_flight', [], 'Requests that are being answered now.'),
+  auditWrites: counter('audit_writes_total', ['result'], 'Audit records, by ok or failed.'),
+  auditFlush: histogram(
+    'audit_flush_seconds',
+    [],
+    'Time until an audit record that is waited for was on stable storage.',
+  ),
+  policyReloads: counter(
+    'policy_reloads_total',
+    ['result'],
+    'New states of the policy files, by ok or refused.',
+  ),
+  shadowDifferences: counter(
+    'shadow_differences_total',
+    ['decision'],
+    'Requests that the shadow policy would have decided otherwise, by what it says.',
+  ),
+  policyInfo: gauge('policy_info', ['digest'], 'The policy in force: always 1.', 'max'),
+  ready: gauge(
+    'ready',
+    ['part'],
+    'Whether a part of the gateway is as it should be: 1, or 0. Why not is told by /readyz.',
+    'min',
+  ),
+  cacheBytes: gauge('cache_bytes', [], 'Memory that is spent on what is read often.'),
+  cacheCapacity: gauge('cache_capacity_bytes', [], 'Memory for what is read often (cache.bytes).'),
+  commits: counter('table_versions_total', [], 'Versions of tables that the engine committed.'),
+  compactions: counter('compactions_total', [], 'Runs of small files that were merged.'),
+  lookups: counter('index_lookups_total', [], 'Times that an index found the rows of a file.'),
+  workers: gauge('workers', [], 'Threads for heavy work that there may be.'),
+  workerTasks: gauge('worker_tasks', [], 'Tasks that threads work on or that wait for them.'),
+  spans: counter('spans_total', ['result'], 'Spans of traces, by exported or lost.'),
+  info: gauge('info', ['version'], 'The running program: always 1.', 'max'),
+} as const satisfies Readonly<Record<string, MetricRow>>;
+
+export type MetricName = keyof typeof metricTable;
+
+/** Upper bounds of the buckets of every histogram, in seconds. */
+export const buckets: readonly number[] = [
+  0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60,
+];

@@ -1,0 +1,44 @@
+import type { Incoming } from '../http/message.ts';
+
+/** The steps of a request that are told apart in its trace. */
+export type TracedStep = 'decide' | 'attempt' | 'backend' | 'outcome';
+
+/** A step, and what is known when it begins. */
+export interface TracedDetails {
+  /** Name of the backend that is asked. */
+  readonly backend?: string;
+}
+
+/** What a request came to, as a trace tells it. */
+export interface Judged {
+  readonly decision: string;
+  readonly decisionId: string;
+  /** Name and canonical path, where the route names them. */
+  readonly operation?: string;
+  readonly object?: string;
+  /** Name of the backend that it is for, `none` for none. */
+  readonly backend: string;
+  readonly status: number;
+  /** Code of the error table, for a refusal. */
+  readonly code: number | null;
+}
+
+/** One request in a trace. */
+export interface RequestTrace {
+  /** The step that runs now, as W3C trace context: what a backend is to continue. */
+  readonly traceparent: string;
+  /** The step before this one has ended, and this one begins. */
+  step(name: TracedStep, details?: TracedDetails): void;
+  /** Says what the request came to. */
+  judged(judged: Judged): void;
+  /** The request has ended, at once with the step that ran. */
+  end(): void;
+}
+
+/** Follows requests through the gateway. Nothing here throws or waits. */
+export interface Traces {
+  /** A request that came; it continues the trace that its `traceparent` names. */
+  begin(incoming: Incoming, ids: { readonly requestId: string }): RequestTrace;
+  /** Sends what was not sent yet, for a few seconds at most. */
+  close(): Promise<void>;
+}

@@ -1,0 +1,104 @@
+import type { ObjectPath } from '../../protocol/identifier.ts';
+import type { Action } from '../../protocol/operations/operation.ts';
+import { ANY } from '../lines/pattern.ts';
+import { nextNodes, type Entry, type TrieNode } from './trie.ts';
+import type { Verdict } from './snapshot.ts';
+
+/** How many places a principal's lines are kept merged for; the others are merged each time. */
+const KEPT_PLACES = 256;
+
+/** What has been kept so far. */
+interface Kept {
+  places: number;
+}
+
+/** The entries that match an object: the same for all objects that no line tells apart. */
+export class Matching {
+  readonly entries: readonly Entry[];
+  /** Whether some of them add to what they say under circumstances. */
+  readonly isConditional: boolean;
+  /** What they come to for who has no scopes, outside of `system` and without a condition. */
+  #verdicts: Map<Action, Verdict> | undefined;
+
+  constructor(entries: readonly Entry[]) {
+    this.entries = entries;
+    this.isConditional = entries.some(({ conditional }) => conditional !== undefined);
+  }
+
+  verdict(action: Action): Verdict | undefined {
+    return this.#verdicts?.get(action);
+  }
+
+  keep(action: Action, verdict: Verdict): void {
+    this.#verdicts ??= new Map();
+    this.#verdicts.set(action, verdict);
+  }
+}
+
+/**
+ * The trees of a principal, walked as one: a place on the way is merged when it is first come to,
+ * and where a decision goes often it costs one step for each segment, however many trees there are.
+ */
+export class MergedTrie {
+  readonly #start: Place;
+
+  constructor(roots: readonly TrieNode[]) {
+    this.#start = new Place(roots, new Matching([]), { places: 0 });
+  }
+
+  /** The entries of all patterns that match the object. */
+  matching(path: ObjectPath): Matching {
+    let place = this.#start;
+    for (const segment of path) {
+      if (place.isEnd) return place.below;
+      place = place.next(segment);
+    }
+    return place.here;
+  }
+}
+
+class Place {
+  readonly #nodes: readonly TrieNode[];
+  readonly #kept: Kept;
+  readonly #named = new Map<string, Place>();
+  #other: Place | undefined;
+  /** The entries for everything from here on. */
+  readonly below: Matching;
+  /** Those, and the entries for exactly this. */
+  readonly here: Matching;
+
+  constructor(nodes: readonly TrieNode[], above: Matching, kept: Kept) {
+    this.#nodes = nodes;
+    this.#kept = kept;
+    this.below = joined(above, nodes, 'below');
+    this.here = joined(this.below, nodes, 'exact');
+  }
+
+  /** Whether no line tells apart what lies further down. */
+  get isEnd(): boolean {
+    return this.#nodes.length === 0;
+  }
+
+  next(segment: string): Place {
+    const known = this.#named.get(segment);
+    if (known !== undefined) return known;
+    if (!this.#nodes.some(({ literals }) => literals?.has(segment) === true)) {
+      return (this.#other ??= this.#merge(ANY));
+    }
+    const place = this.#merge(segment);
+    if (this.#kept.places < KEPT_PLACES) {
+      this.#kept.places += 1;
+      this.#named.set(segment, place);
+    }
+    return place;
+  }
+
+  #merge(segment: string | typeof ANY): Place {
+    return new Place(nextNodes(this.#nodes, segment), this.below, this.#kept);
+  }
+}
+
+function joined(above: Matching, nodes: readonly TrieNode[], kind: 'below' | 'exact'): Matching {
+  const own = nodes.map((node) => node[kind]).filter((entry) => entry !== undefined);
+  return own.length === 0 ? above : new Matching([...above.entries, ...own]);
+}

@@ -1,0 +1,211 @@
+import type { Circumstances } from '../conditions/circumstances.ts';
+import { ANY, type Pattern, type PatternSegment } from '../lines/pattern.ts';
+import { RightSet } from '../lines/right-set.ts';
+import { nextNodes, type Entry, type TrieNode } from './trie.ts';
+import { RESERVED, holds, narrow, type Grants, type Want } from '../lines/want.ts';
+import type { ObjectPath } from '../../protocol/identifier.ts';
+import type { CompiledScope } from '../lines/scopes.ts';
+
+/** What the lines of some trees that match an object add up to, and no more: nothing of the way is kept. */
+export class SummedGrants implements Grants {
+  allow = RightSet.none;
+  deny = RightSet.none;
+  readonly #path: ObjectPath;
+  readonly #circumstances: Circumstances;
+
+  constructor(roots: readonly TrieNode[], path: ObjectPath, circumstances: Circumstances) {
+    this.#path = path;
+    this.#circumstances = circumstances;
+    for (const root of roots) this.#visit(root, 0);
+  }
+
+  /** Adds what stands at a node, to which so many segments lead, and further on the way. */
+  #visit({ below, exact, literals, any }: TrieNode, depth: number): void {
+    if (below !== undefined) this.#add(below);
+    if (depth === this.#path.length) {
+      if (exact !== undefined) this.#add(exact);
+      return;
+    }
+    const named = literals?.get(this.#path[depth]!);
+    if (named !== undefined) this.#visit(named, depth + 1);
+    if (any !== undefined) this.#visit(any, depth + 1);
+  }
+
+  #add(entry: Entry): void {
+    this.allow = this.allow.union(entry.under('allow', this.#circumstances));
+    this.deny = this.deny.union(entry.under('deny', this.#circumstances));
+  }
+}
+
+/** Where a search stands: a path so far, its unnamed segments being ones that no line names. */
+interface Place {
+  readonly depth: number;
+  readonly reserved: boolean;
+  /** All whose patterns match the path so far. */
+  readonly nodes: readonly TrieNode[];
+  /** Those of them whose patterns are spelt like the path so far, `*` for each unnamed segment. */
+  readonly followed: readonly TrieNode[];
+  /** What the `/**` lines on the way say. */
+  readonly sofar: Grants;
+  /** What the conditions of lines are judged by. */
+  readonly circumstances: Circumstances;
+}
+
+/**
+ * Whether some object of a region answers the question with yes.
+ *
+ * It is enough to try, for each line that allows something in the region, the
+ * object that has the line's own segments and new names where the line has
+ * `*`: whatever denies that object denies all others of the line. So the
+ * objects tried are at most as many as the lines, and the summaries of the
+ * nodes answer for most of them at once.
+ */
+export function reaches(
+  roots: readonly TrieNode[],
+  region: Pattern,
+  want: Want,
+  circumstances: Circumstances,
+): boolean {
+  const nothing = { allow: RightSet.none, deny: RightSet.none };
+  const sofar = addBelow(nothing, roots, circumstances);
+  const start = { depth: 0, reserved: false, nodes: roots, followed: roots, sofar, circumstances };
+  return search(start, region, want);
+}
+
+function search(from: Place, region: Pattern, want: Want): boolean {
+  const { depth, reserved, nodes, sofar } = from;
+  // At the root nothing is settled yet: the namespace `system` has rules of its own.
+  const settled = depth > 0;
+  if (settled && nodes.length === 0) return holds(want, sofar, reserved);
+  const allowable = allowedUnder(from);
+  if (settled && !holds(want, { allow: allowable, deny: sofar.deny }, reserved)) return false;
+  const segment = region.segments[depth];
+  if (typeof segment === 'string') return search(step(from, segment), region, want);
+  if (segment === undefined) {
+    if (holds(want, addExact(sofar, nodes, from.circumstances), reserved)) return true;
+    if (!region.below) return false;
+    if (settled && holds(want, { allow: surelyUnder(from), deny: deniedUnder(from) }, reserved)) {
+      return true;
+    }
+  }
+  for (const next of branches(from)) if (search(next, region, want)) return true;
+  return false;
+}
+
+/** Goes on by a segment of the region. */
+function step(from: Place, segment: string): Place {
+  const nodes = nextNodes(from.nodes, segment);
+  return place(from, segment, nodes, nodes);
+}
+
+/** Goes on to a new name, and to each name that leads to a line that allows something. */
+function* branches(from: Place): Generator<Place> {
+  yield place(from, ANY, nextNodes(from.nodes, ANY), nextNodes(from.followed, ANY));
+  if (from.depth === 0) yield step(from, RESERVED);
+  for (const name of allowingNames(from)) {
+    yield place(from, name, nextNodes(from.nodes, name), spelt(from, name));
+  }
+}
+
+function allowingNames({ depth, followed }: Place): ReadonlySet<string> {
+  const names = new Set<string>();
+  for (const node of followed) {
+    for (const [name, child] of node.literals ?? []) {
+      if (!child.allowSomewhere.within(RightSet.none)) names.add(name);
+    }
+  }
+  if (depth === 0) names.delete(RESERVED);
+  return names;
+}
+
+function spelt({ followed }: Place, name: string): readonly TrieNode[] {
+  return followed.map((node) => node.child(name)).filter((child) => child !== undefined);
+}
+
+function place(
+  before: Place,
+  segment: PatternSegment,
+  nodes: readonly TrieNode[],
+  followed: readonly TrieNode[],
+): Place {
+  const { circumstances } = before;
+  const reserved = before.depth === 0 ? segment === RESERVED : before.reserved;
+  const sofar = addBelow(before.sofar, nodes, circumstances);
+  return { depth: before.depth + 1, reserved, nodes, followed, sofar, circumstances };
+}
+
+function addBelow(grants: Grants, nodes: readonly TrieNode[], now: Circumstances): Grants {
+  return nodes.reduce(
+    (sum, { below }) => (below === undefined ? sum : add(sum, below, now)),
+    grants,
+  );
+}
+
+function addExact(grants: Grants, nodes: readonly TrieNode[], now: Circumstances): Grants {
+  return nodes.reduce(
+    (sum, { exact }) => (exact === undefined ? sum : add(sum, exact, now)),
+    grants,
+  );
+}
+
+function add({ allow, deny }: Grants, entry: Entry, now: Circumstances): Grants {
+  return {
+    allow: allow.union(entry.under('allow', now)),
+    deny: deny.union(entry.under('deny', now)),
+  };
+}
+
+function allowedUnder({ nodes, sofar }: Place): RightSet {
+  return nodes.reduce((all, node) => all.union(node.allowSomewhere), sofar.allow);
+}
+
+function surelyUnder({ nodes, sofar }: Place): RightSet {
+  return nodes.reduce((all, node) => all.union(node.surelySomewhere), sofar.allow);
+}
+
+function deniedUnder({ nodes, sofar }: Place): RightSet {
+  return nodes.reduce((all, node) => all.union(node.denySomewhere), sofar.deny);
+}
+
+/**
+ * What is allowed on an object and on everything that can lie below it, and all
+ * that is denied on any of that under some circumstances. Allowed is only what `/**`
+ * lines without a condition at or above the object allow: another line says nothing
+ * of names that nobody knows yet.
+ */
+export function grantsBelow(roots: readonly TrieNode[], object: ObjectPath): Grants {
+  let nodes = roots;
+  let allow = RightSet.none;
+  let deny = RightSet.none;
+  const take = (): void => {
+    for (const { below } of nodes) {
+      if (below === undefined) continue;
+      allow = allow.union(below.allow);
+      deny = deny.union(below.everDenied);
+    }
+  };
+  take();
+  for (const segment of object) {
+    nodes = nextNodes(nodes, segment);
+    take();
+  }
+  for (const node of nodes) deny = deny.union(node.denySomewhere);
+  return { allow, deny };
+}
+
+/** The questions that scopes leave of one about everything below an object: one for each scope that holds all of it. */
+export function wantsBelow(
+  want: Want,
+  scopes: readonly CompiledScope[] | undefined,
+  object: ObjectPath,
+): readonly Want[] {
+  if (scopes === undefined) return [want];
+  return scopes
+    .filter(({ pattern }) => holdsAll(pattern, object))
+    .map(({ rights }) => narrow(want, rights));
+}
+
+function holdsAll({ segments, below }: Pattern, object: ObjectPath): boolean {
+  if (!below || segments.length > object.length) return false;
+  return segments.every((segment, at) => segment === null || segment === object[at]);
+}

@@ -1,0 +1,153 @@
+import type { Circumstances } from '../conditions/circumstances.ts';
+import { conditionHolds, type Effect } from '../conditions/condition.ts';
+import { ANY, type Pattern, type PatternSegment } from '../lines/pattern.ts';
+import type { PolicyLine } from '../lines/policy-line.ts';
+import { RightSet } from '../lines/right-set.ts';
+
+/** What the lines of one subject say about one pattern. */
+export class Entry {
+  allow = RightSet.none;
+  deny = RightSet.none;
+  /** In the order of the file; a line that adds nothing to those before it is left out. */
+  readonly lines: PolicyLine[] = [];
+  /** The lines with a condition; they add to `allow` and `deny` only while it holds. */
+  conditional: PolicyLine[] | undefined;
+
+  add(line: PolicyLine): void {
+    if (line.rights.within(this[line.effect])) return;
+    if (line.condition !== undefined) {
+      (this.conditional ??= []).push(line);
+      return;
+    }
+    this[line.effect] = this[line.effect].union(line.rights);
+    this.lines.push(line);
+  }
+
+  /** What is allowed, or denied, under the circumstances. */
+  under(effect: Effect, circumstances: Circumstances): RightSet {
+    let rights = this[effect];
+    if (this.conditional === undefined) return rights;
+    for (const line of this.conditional) {
+      if (line.effect === effect && !line.rights.within(rights) && applies(line, circumstances)) {
+        rights = rights.union(line.rights);
+      }
+    }
+    return rights;
+  }
+
+  /** What is denied under some circumstances. */
+  get everDenied(): RightSet {
+    const denials = this.conditional?.filter(({ effect }) => effect === 'deny') ?? [];
+    return denials.reduce((rights, line) => rights.union(line.rights), this.deny);
+  }
+
+  /** The first line that gives or takes one of the rights. */
+  line(rights: RightSet, effect: Effect, circumstances: Circumstances): PolicyLine | undefined {
+    const meets = (line: PolicyLine) => line.effect === effect && line.rights.meets(rights);
+    const always = this.lines.find(meets);
+    if (this.conditional === undefined) return always;
+    const now = this.conditional.find((line) => meets(line) && applies(line, circumstances));
+    if (always === undefined || now === undefined) return always ?? now;
+    return now.line < always.line ? now : always;
+  }
+}
+
+function applies({ condition, effect }: PolicyLine, circumstances: Circumstances): boolean {
+  return condition === undefined || conditionHolds(condition, effect, circumstances);
+}
+
+/** A node of the tree of one subject's patterns, one level per segment. */
+export class TrieNode {
+  literals: Map<string, TrieNode> | undefined;
+  any: TrieNode | undefined;
+  /** What is said about exactly what ends here. */
+  exact: Entry | undefined;
+  /** What is said about what ends here and everything below. */
+  below: Entry | undefined;
+  /** Every right that is allowed, or denied, by some line at this node or under it, whatever its condition. */
+  allowSomewhere = RightSet.none;
+  denySomewhere = RightSet.none;
+  /** The rights that are allowed there without a condition. */
+  surelySomewhere = RightSet.none;
+  /** Whether some line at this node or under it has a condition. */
+  hasConditions = false;
+
+  /** Puts a line where its pattern leads to; `depth` segments of it lead here. */
+  add(line: PolicyLine, depth = 0): void {
+    this.#note(line);
+    const { segments, below } = line.pattern;
+    if (depth < segments.length) this.#grow(segments[depth]!).add(line, depth + 1);
+    else if (below) (this.below ??= new Entry()).add(line);
+    else (this.exact ??= new Entry()).add(line);
+  }
+
+  /** The child by a segment's name, or that of `*`. */
+  child(segment: PatternSegment): TrieNode | undefined {
+    return segment === ANY ? this.any : this.literals?.get(segment);
+  }
+
+  #note(line: PolicyLine): void {
+    const { rights, condition } = line;
+    if (condition !== undefined) this.hasConditions = true;
+    if (line.effect === 'deny') {
+      this.denySomewhere = this.denySomewhere.union(rights);
+      return;
+    }
+    this.allowSomewhere = this.allowSomewhere.union(rights);
+    if (condition === undefined) this.surelySomewhere = this.surelySomewhere.union(rights);
+  }
+
+  #grow(segment: PatternSegment): TrieNode {
+    if (segment === ANY) return (this.any ??= new TrieNode());
+    this.literals ??= new Map();
+    let child = this.literals.get(segment);
+    if (child === undefined) {
+      child = new TrieNode();
+      this.literals.set(segment, child);
+    }
+    return child;
+  }
+}
+
+/** The entries of all patterns that name whatever the given pattern names. */
+export function coveringEntries(root: TrieNode, { segments, below }: Pattern): readonly Entry[] {
+  const entries: Entry[] = [];
+  let nodes: readonly TrieNode[] = [root];
+  for (const segment of segments) {
+    for (const node of nodes) if (node.below !== undefined) entries.push(node.below);
+    nodes = nextNodes(nodes, segment);
+  }
+  for (const node of nodes) {
+    if (node.below !== undefined) entries.push(node.below);
+    if (!below && node.exact !== undefined) entries.push(node.exact);
+  }
+  return entries;
+}
+
+/** The nodes that a further segment leads to; `ANY` stands for a segment that no line names. */
+export function nextNodes(
+  nodes: readonly TrieNode[],
+  segment: PatternSegment,
+): readonly TrieNode[] {
+  const next: TrieNode[] = [];
+  for (const node of nodes) {
+    const named = segment === ANY ? undefined : node.literals?.get(segment);
+    if (named !== undefined) next.push(named);
+    if (node.any !== undefined) next.push(node.any);
+  }
+  return next;
+}
+
+/** The tree of each subject that some line is about. */
+export function buildTries(lines: readonly PolicyLine[]): ReadonlyMap<string, TrieNode> {
+  const tries = new Map<string, TrieNode>();
+  for (const line of lines) {
+    let trie = tries.get(line.subject);
+    if (trie === undefined) {
+      trie = new TrieNode();
+      tries.set(line.subject, trie);
+    }
+    trie.add(line);
+  }
+  return tries;
+}

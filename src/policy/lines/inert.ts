@@ -1,0 +1,63 @@
+import { mayBeAboutBranch } from '../../protocol/branch.ts';
+import type { Action, Operation } from '../../protocol/operations/operation.ts';
+import { isOperationName, operations } from '../../protocol/operations/operations.ts';
+import { ANY, formatPattern } from './pattern.ts';
+import type { Finding } from './policy-error.ts';
+import { POLICY_FILE, type PolicyLine } from './policy-line.ts';
+import { auditRight, partsOf } from './rights.ts';
+import { RESERVED } from './want.ts';
+
+type InertRule = (line: PolicyLine) => string | undefined;
+
+/**
+ * The lines that are spelt right and can never decide anything: whoever wrote them believes them
+ * to be in force.
+ */
+export function inertLines(policies: readonly PolicyLine[]): readonly Finding[] {
+  return policies.flatMap((one) => {
+    const texts = rules.map((rule) => rule(one)).filter((text) => text !== undefined);
+    return texts.slice(0, 1).map((text) => ({ file: POLICY_FILE, line: one.line, text }));
+  });
+}
+
+const rules: readonly InertRule[] = [
+  ({ action, effect, pattern, rights }) => {
+    if (effect === 'deny' || pattern.segments[0] !== RESERVED || auditRight.meets(rights)) {
+      return undefined;
+    }
+    return `in the namespace system only audit allows anything: ${action} allows nothing there`;
+  },
+  ({ action, pattern }) => {
+    const [first = ANY] = pattern.segments;
+    if (action !== 'audit' || first === ANY || first === RESERVED) return undefined;
+    return `audit is asked for in the namespace system alone, never on ${formatPattern(pattern)}`;
+  },
+  ({ action, pattern }) => {
+    if (pattern.segments.length > 0 || pattern.below) return undefined;
+    if (someOperation(action, ({ object }) => object !== 'table' && object !== 'transaction')) {
+      return undefined;
+    }
+    return `the root is no table: ${action} is never asked for on /`;
+  },
+  ({ action, pattern }) => {
+    if (pattern.segments.length === 0 || someOperation(action, isAboutObject)) return undefined;
+    return `${action} concerns no object: it is asked for on / alone, never on ${formatPattern(pattern)}`;
+  },
+  ({ action, condition }) => {
+    const term = condition?.terms.find((one) => one.kind === 'value' && one.key === null);
+    if (term === undefined || partsOf(action)!.some(mayBeAboutBranch)) return undefined;
+    return `${action} is about no branch, so it can never be decided by ${term.text}`;
+  },
+];
+
+/** Whether an action has an operation like that; one that is none is like anything. */
+function someOperation(action: string, test: (operation: Operation) => boolean): boolean {
+  return partsOf(action)!.some((name: Action) =>
+    isOperationName(name) ? test(operations[name]) : true,
+  );
+}
+
+/** Only what concerns the whole service is judged at the root whatever the request says. */
+function isAboutObject({ object, objectsInBody }: Operation): boolean {
+  return object !== 'none' || objectsInBody !== undefined;
+}

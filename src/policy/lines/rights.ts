@@ -1,0 +1,81 @@
+import {
+  extensionOperations,
+  specifiedOperations,
+} from '../../protocol/operations/operation-name.ts';
+import { operationsOf } from '../../protocol/operations/operations.ts';
+import type { AccessGroup, Action } from '../../protocol/operations/operation.ts';
+import { RightSet } from './right-set.ts';
+
+const groups = {
+  list: true,
+  describe: true,
+  read: true,
+  append: true,
+  modify: true,
+  schema: true,
+  index: true,
+  commit: true,
+  tag: true,
+  branch: true,
+  create: true,
+  drop: true,
+  manage: true,
+  audit: true,
+} as const satisfies Record<AccessGroup, true>;
+
+/** The access groups, in the order of the contract (section 5). */
+export const accessGroups = Object.keys(groups) as readonly AccessGroup[];
+
+/**
+ * What lines give and decisions ask for, smallest pieces first: every
+ * operation, and each access group that has no operation (`audit`),
+ * which is a right of its own.
+ */
+export const rightNames: readonly Action[] = [
+  ...specifiedOperations,
+  ...extensionOperations,
+  ...accessGroups.filter((group) => operationsOf(group).length === 0),
+];
+
+const numbers = new Map<string, number>(rightNames.map((name, number) => [name, number]));
+
+const parts = new Map<string, readonly Action[]>([
+  ['*', rightNames],
+  ...accessGroups.map((group): [string, readonly Action[]] => [group, operationsOf(group)]),
+  ...rightNames.map((name): [string, readonly Action[]] => [name, [name]]),
+]);
+
+const sets = new Map<string, RightSet>(
+  [...parts].map(([action, names]) => [
+    action,
+    RightSet.of(names.map((name) => numbers.get(name)!)),
+  ]),
+);
+
+/** The single rights that an action of a line (an operation, an access group or `*`) stands for; undefined if unknown. */
+export function partsOf(action: string): readonly Action[] | undefined {
+  return parts.get(action);
+}
+
+/** The same as a set. */
+export function rightsOf(action: string): RightSet | undefined {
+  return sets.get(action);
+}
+
+/** Every right there is. */
+export const everyRight = rightsOf('*')!;
+
+/** The rights that an allow of any other brings along. */
+export const describeRights = rightsOf('describe')!;
+
+/** The rights that are held unless denied: a listing always answers, and shows what may be seen. */
+export const listRights = rightsOf('list')!;
+
+/** The right that opens the reserved namespace `system`. */
+export const auditRight = rightsOf('audit')!;
+
+/** The known action that is nearest to a misspelt one, if one is near. */
+export function nearestAction(action: string): string | undefined {
+  const wanted = action.toLowerCase();
+  return [...parts.keys()].find((known) => known.toLowerCase() === wanted);
+}

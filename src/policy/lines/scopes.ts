@@ -1,0 +1,52 @@
+import type { ObjectPath } from '../../protocol/identifier.ts';
+import type { Scope } from '../../protocol/principal.ts';
+import { parsePattern, patternMatches, type Pattern } from './pattern.ts';
+import { RightSet } from './right-set.ts';
+import { rightsOf } from './rights.ts';
+import { narrow, type Want } from './want.ts';
+
+/** A scope of a credential, understood. */
+export interface CompiledScope {
+  readonly pattern: Pattern;
+  readonly rights: RightSet;
+}
+
+/** What is wrong with a scope as it is written; undefined if nothing is. */
+export function scopeFault(scope: Scope): string | undefined {
+  const result = parsePattern(scope.pattern);
+  if ('fault' in result) return result.fault;
+  if (rightsOf(scope.action) !== undefined) return undefined;
+  return `unknown action ${JSON.stringify(scope.action)} in a scope`;
+}
+
+/** Reads the scopes of a credential. One that is not understood covers nothing. */
+export function compileScopes(scopes: readonly Scope[]): readonly CompiledScope[] {
+  return scopes.flatMap((scope) => {
+    const result = parsePattern(scope.pattern);
+    const rights = rightsOf(scope.action);
+    return 'fault' in result || rights === undefined ? [] : [{ pattern: result.pattern, rights }];
+  });
+}
+
+/**
+ * The questions that are left of one under the scopes of a credential on an
+ * object, any of which may be answered with yes: one for each scope that is
+ * about the object. Without scopes the question itself. A listing always
+ * answers, so what is given is not narrowed.
+ */
+export function wantsUnder(
+  want: Want,
+  scopes: readonly CompiledScope[] | undefined,
+  object: ObjectPath,
+): readonly Want[] {
+  if (scopes === undefined) return [want];
+  const narrowed = scopes
+    .filter(({ pattern }) => patternMatches(pattern, object))
+    .map(({ rights }) => narrow(want, rights));
+  return [onlyGiven(want), ...narrowed];
+}
+
+/** What a scope cannot take away. */
+export function onlyGiven({ given }: Want): Want {
+  return { direct: RightSet.none, implied: RightSet.none, given, reserved: RightSet.none };
+}

@@ -1,0 +1,198 @@
+import {
+  isMap,
+  isScalar,
+  isSeq,
+  type Document,
+  type LineCounter,
+  type Node,
+  type YAMLMap,
+} from 'yaml';
+import type { ObjectPath } from '../../protocol/identifier.ts';
+import type { Action } from '../../protocol/operations/operation.ts';
+import { parseObject, subjectFault } from '../lines/pattern.ts';
+import type { Finding } from '../lines/policy-error.ts';
+import { accessGroups, rightNames } from '../lines/rights.ts';
+import { supposedCircumstances, supposedFaults, type Supposed } from '../conditions/supposed.ts';
+import type { Circumstances } from '../conditions/circumstances.ts';
+
+/** The file of a policy's own tests. */
+export const CASES_FILE = 'cases.yaml';
+
+/** One expectation: this subject, doing this to that, is allowed or denied. */
+export interface PolicyCase {
+  readonly line: number;
+  readonly subject: string;
+  readonly groups: readonly string[];
+  readonly roles: readonly string[];
+  readonly action: Action;
+  readonly object: ObjectPath;
+  readonly objectText: string;
+  readonly circumstances: Circumstances;
+  readonly expect: 'allow' | 'deny';
+  readonly because: string;
+}
+
+const KEYS = [
+  'subject',
+  'groups',
+  'roles',
+  'action',
+  'object',
+  'ip',
+  'time',
+  'ctx',
+  'branch',
+  'expect',
+  'because',
+];
+
+const ACTIONS: ReadonlySet<string> = new Set([...rightNames, ...accessGroups]);
+
+/** Reads the nodes of the file, and keeps what is wrong with them. */
+export class CaseReader {
+  readonly findings: Finding[] = [];
+  readonly #lines: LineCounter;
+  readonly #linesBefore: number;
+
+  /** @param linesBefore By how many lines the text that is read begins later in the file. */
+  constructor(lines: LineCounter, linesBefore: number) {
+    this.#lines = lines;
+    this.#linesBefore = linesBefore;
+  }
+
+  read(document: Document.Parsed): readonly PolicyCase[] {
+    for (const error of document.errors) {
+      const line = this.#lineAt(error.pos[0]);
+      this.findings.push({ file: CASES_FILE, line, text: error.message.split('\n', 1)[0]! });
+    }
+    const root = document.contents;
+    if (this.findings.length > 0 || root === null) return [];
+    if (!isMap(root)) return this.#nothing(root, 'the file has the one key cases');
+    this.#refuseKeys(root, ['cases']);
+    const list = root.get('cases', true);
+    if (list === undefined || (isScalar(list) && list.value === null)) return [];
+    if (!isSeq(list)) return this.#nothing(list as Node, 'cases is a list');
+    return list.items.flatMap((item) => this.#readCase(item as Node));
+  }
+
+  #readCase(node: Node): readonly PolicyCase[] {
+    if (!isMap(node)) return this.#nothing(node, 'a case is a mapping');
+    this.#refuseKeys(node, KEYS);
+    const before = this.findings.length;
+    const objectText = this.#text(node, 'object');
+    const action = this.#action(node);
+    const one = {
+      line: this.#lineOf(node),
+      subject: this.#subject(node, this.#text(node, 'subject'), ''),
+      groups: this.#names(node, 'groups', 'group:'),
+      roles: this.#names(node, 'roles', 'role:'),
+      action,
+      object: this.#object(node, objectText),
+      objectText,
+      circumstances: supposedCircumstances(action, this.#supposed(node)),
+      expect: this.#expect(node),
+      because: this.#optional(node, 'because') ?? '',
+    };
+    return this.findings.length === before ? [one] : [];
+  }
+
+  #refuseKeys(map: YAMLMap, known: readonly string[]): void {
+    for (const { key } of map.items) {
+      const name = isScalar(key) ? String(key.value) : '';
+      if (known.includes(name)) continue;
+      this.#fault(
+        key as Node,
+        `unknown key ${JSON.stringify(name)}: there are ${known.join(', ')}`,
+      );
+    }
+  }
+
+  #text(map: YAMLMap, key: string): string {
+    const value = map.get(key);
+    if (typeof value === 'string' && value !== '') return value;
+    this.#fault(map, `${key} is missing or is no text`);
+    return '';
+  }
+
+  #optional(map: YAMLMap, key: string): string | undefined {
+    return map.has(key) ? this.#text(map, key) : undefined;
+  }
+
+  #supposed(map: YAMLMap): Supposed {
+    const supposed = {
+      ip: this.#optional(map, 'ip'),
+      time: this.#optional(map, 'time'),
+      context: this.#context(map),
+      branch: this.#optional(map, 'branch'),
+    };
+    for (const text of supposedFaults(supposed)) this.#fault(map, text);
+    return supposed;
+  }
+
+  #context(map: YAMLMap): ReadonlyMap<string, string> {
+    const context = map.get('ctx');
+    if (context === undefined) return new Map();
+    if (!isMap(context)) {
+      this.#fault(map, 'ctx is a mapping of keys to texts');
+      return new Map();
+    }
+    const keys = context.items.map(({ key }) => (isScalar(key) ? String(key.value) : ''));
+    return new Map(keys.map((key) => [key, this.#text(context, key)]));
+  }
+
+  #names(map: YAMLMap, key: string, prefix: string): readonly string[] {
+    const list = map.get(key);
+    if (list === undefined || (isScalar(list) && list.value === null)) return [];
+    if (!isSeq(list)) return this.#nothing(map, `${key} is a list of names that begin ${prefix}`);
+    return list.items.map((item) =>
+      this.#subject(map, isScalar(item) ? String(item.value) : '', prefix),
+    );
+  }
+
+  #subject(map: YAMLMap, name: string, prefix: string): string {
+    const wrong = name.startsWith(prefix) ? subjectFault(name) : `a name begins ${prefix} here`;
+    if (wrong !== undefined && name !== '') this.#fault(map, wrong);
+    return name;
+  }
+
+  #action(map: YAMLMap): Action {
+    const action = this.#text(map, 'action');
+    if (action !== '' && !ACTIONS.has(action)) {
+      this.#fault(map, `unknown action ${JSON.stringify(action)}`);
+    }
+    return action as Action;
+  }
+
+  #object(map: YAMLMap, text: string): ObjectPath {
+    const path = parseObject(text);
+    if (path === undefined && text !== '') {
+      this.#fault(map, `the object ${JSON.stringify(text)} is no canonical path`);
+    }
+    return path ?? [];
+  }
+
+  #expect(map: YAMLMap): 'allow' | 'deny' {
+    const text = this.#text(map, 'expect');
+    if (text !== '' && text !== 'allow' && text !== 'deny') {
+      this.#fault(map, `expect is ${JSON.stringify(text)}: write allow or deny`);
+    }
+    return text === 'allow' ? 'allow' : 'deny';
+  }
+
+  #nothing(node: Node, text: string): readonly [] {
+    this.#fault(node, text);
+    return [];
+  }
+
+  #fault(node: Node, text: string): void {
+    this.findings.push({ file: CASES_FILE, line: this.#lineOf(node), text });
+  }
+
+  #lineOf(node: Node): number {
+    return this.#lineAt(node.range?.[0] ?? 0);
+  }
+
+  #lineAt(offset: number): number {
+    return this.#lines.linePos(offset).line + this.#linesBefore;
+  }
+}

@@ -1,0 +1,37 @@
+import type { Principal } from '../../protocol/principal.ts';
+import type { CommitRule, RuleSet } from '../../rules/commit-rule.ts';
+import type { WrittenRule } from './commits.ts';
+import type { RoleLine } from '../lines/policy-line.ts';
+import { PrincipalViews } from '../lines/principal-views.ts';
+import { RoleGraph } from '../lines/role-graph.ts';
+
+/** The commit rules of a policy, found by who commits. */
+export class CommitBook {
+  static readonly empty = new CommitBook([], [], '');
+
+  readonly rules: readonly WrittenRule[];
+  /** Another one once the rules are. */
+  readonly digest: string;
+  readonly #views: PrincipalViews<RuleSet>;
+
+  constructor(rules: readonly WrittenRule[], roles: readonly RoleLine[], digest: string) {
+    this.rules = rules;
+    this.digest = digest;
+    this.#views = new PrincipalViews(new RoleGraph(roles), (names) => ({
+      digest,
+      rules: rules.filter(({ except }) => !except.some((name) => names.has(name))),
+    }));
+  }
+
+  /** The rules that bind a principal. */
+  binding(principal: Principal): RuleSet {
+    return this.rules.length === 0 ? NONE : this.#views.of(principal).extra;
+  }
+
+  /** Every rule: what binds work that no request waits for. */
+  get all(): RuleSet {
+    return { digest: this.digest, rules: this.rules };
+  }
+}
+
+const NONE: RuleSet = { digest: '', rules: [] satisfies readonly CommitRule[] };

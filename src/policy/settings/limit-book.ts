@@ -1,0 +1,75 @@
+import type { ObjectPath } from '../../protocol/identifier.ts';
+import type { OperationName } from '../../protocol/operations/operation-name.ts';
+import type { Principal } from '../../protocol/principal.ts';
+import type { Limit } from './limit.ts';
+import { patternMatches } from '../lines/pattern.ts';
+import type { RoleLine } from '../lines/policy-line.ts';
+import { PrincipalViews } from '../lines/principal-views.ts';
+import { rightsOf } from '../lines/rights.ts';
+import { RoleGraph } from '../lines/role-graph.ts';
+
+/** The limits that a request is counted by. */
+export interface LimitsOn {
+  readonly limits: readonly Limit[];
+  /** The groups of the caller, by its credential or by the policy. */
+  readonly groups: readonly string[];
+  /** Whether the same is found again for callers of the same names and the same operation. */
+  readonly isKept: boolean;
+}
+
+interface View {
+  readonly limits: readonly Limit[];
+  readonly groups: readonly string[];
+  /** What is found for operations where no object is told apart. */
+  readonly found: Map<OperationName, LimitsOn>;
+}
+
+const NONE: LimitsOn = { limits: [], groups: [], isKept: true };
+
+/** The limits of a policy, found by caller, operation and object. */
+export class LimitBook {
+  static readonly empty = new LimitBook([], []);
+
+  readonly limits: readonly Limit[];
+  readonly #views: PrincipalViews<View>;
+
+  constructor(limits: readonly Limit[], roles: readonly RoleLine[]) {
+    this.limits = limits;
+    this.#views = new PrincipalViews(new RoleGraph(roles), (names) => ({
+      limits: limits.filter(({ subjects }) => subjects === null || meets(subjects, names)),
+      groups: [...names].filter((name) => name.startsWith('group:')),
+      found: new Map(),
+    }));
+  }
+
+  /** The limits on what a caller does to an object: the same answer again where no object is told apart. */
+  on(principal: Principal, operation: OperationName, object: ObjectPath): LimitsOn {
+    if (this.limits.length === 0) return NONE;
+    const { limits, groups, found } = this.#views.of(principal).extra;
+    const known = found.get(operation);
+    if (known !== undefined) return known;
+    const right = rightsOf(operation)!;
+    const own = limits.filter(({ rights }) => right.within(rights));
+    if (own.every(isOnEverything)) {
+      const on = { limits: own, groups, isKept: true };
+      found.set(operation, on);
+      return on;
+    }
+    return {
+      limits: own.filter(({ objects }) =>
+        objects.some((pattern) => patternMatches(pattern, object)),
+      ),
+      groups,
+      isKept: false,
+    };
+  }
+}
+
+function isOnEverything({ objects }: Limit): boolean {
+  return objects.some(({ segments, below }) => below && segments.length === 0);
+}
+
+function meets(subjects: ReadonlySet<string>, names: ReadonlySet<string>): boolean {
+  for (const subject of subjects) if (names.has(subject)) return true;
+  return false;
+}

@@ -1,0 +1,179 @@
+import type { OperationName } from './operation-name.ts';
+
+/** What a row has to say; the rest follows from it. */
+interface RowSpec extends Pick<Operation, 'access' | 'object' | 'mutates' | 'staged'> {
+  /** `POST /v1/…`, the documented one first. */
+  readonly routes: readonly string[];
+  /** Parameters beside `delimiter`. */
+  readonly query?: readonly string[];
+  readonly repeatable?: readonly string[];
+  readonly headers?: readonly string[];
+  /** JSON unless said otherwise. */
+  readonly body?: Operation['body'];
+  readonly schemaBody?: true;
+  /** `<name>Request` unless said otherwise. */
+  readonly request?: string;
+  /** JSON, a `<name>Response`, unless said otherwise. */
+  readonly response?: ResponseKind;
+  readonly responseModel?: string;
+  /** 200 unless said otherwise. */
+  readonly success?: Operation['success'];
+  /** By `mutates` unless said otherwise. */
+  readonly refusals?: readonly number[];
+  readonly modes?: Operation['modes'];
+  readonly modeIn?: Operation['modeIn'];
+  readonly choices?: Operation['choices'];
+  readonly objectsInBody?: string;
+  readonly extension?: boolean;
+}
+
+/** Refusals of a listing that names nothing that could be missing. */
+export const rootRefusals: readonly number[] = [400, 401, 403, 406, 429, 500, 503];
+
+/** Refusals of a read. */
+const readRefusals: readonly number[] = [400, 401, 403, 404, 406, 429, 500, 503];
+
+/** Refusals of a change, and of a read that a table without data cannot answer (code 19). */
+export const stateRefusals: readonly number[] = [400, 401, 403, 404, 406, 409, 429, 500, 503];
+
+/** One row of the operation table. */
+export function row(name: OperationName, spec: RowSpec): Operation {
+  const {
+    routes,
+    query = [],
+    response = 'json',
+    body = 'json',
+    modes,
+    modeIn,
+    objectsInBody,
+  } = spec;
+  return {
+    name,
+    access: spec.access,
+    object: spec.object,
+    mutates: spec.mutates,
+    ...(spec.staged && { staged: true }),
+    routes: routes.map(parseRoute),
+    query: ['delimiter', ...query],
+    repeatable: spec.repeatable ?? [],
+    headers: spec.headers ?? [],
+    body,
+    ...(spec.schemaBody && { schemaBody: true }),
+    ...requestOf(name, spec),
+    response,
+    ...(response === 'json' && { responseModel: spec.responseModel ?? `${name}Response` }),
+    success: spec.success ?? 200,
+    refusals: spec.refusals ?? (spec.mutates ? stateRefusals : readRefusals),
+    choices: spec.choices ?? {},
+    ...(modes !== undefined && { modes }),
+    ...(modeIn !== undefined && { modeIn }),
+    ...(objectsInBody !== undefined && { objectsInBody }),
+    extension: spec.extension ?? false,
+  };
+}
+
+/** A body that is JSON has a model, and so has one that need not be there but may be. */
+function requestOf(name: string, spec: RowSpec): { request?: string } {
+  const mayHaveJson = spec.body !== 'arrow' && spec.body !== 'map';
+  const takesBody = spec.routes.some((route) => route.startsWith('POST '));
+  return mayHaveJson && takesBody ? { request: spec.request ?? `${name}Request` } : {};
+}
+
+function parseRoute(text: string): Route {
+  const [method, path = ''] = text.split(' ');
+  return { method: method === 'GET' ? 'GET' : 'POST', path };
+}
+
+/** The access groups of a policy (contract section 5). */
+export type AccessGroup =
+  | 'list'
+  | 'describe'
+  | 'read'
+  | 'append'
+  | 'modify'
+  | 'schema'
+  | 'index'
+  | 'commit'
+  | 'tag'
+  | 'branch'
+  | 'create'
+  | 'drop'
+  | 'manage'
+  | 'audit';
+
+/** What the route names. */
+export type ObjectKind = 'namespace' | 'table' | 'root' | 'transaction' | 'none';
+
+/** What travels in the request's body. */
+export type BodyKind = 'none' | 'json' | 'map' | 'arrow';
+
+/** What travels in the answer's body. */
+export type ResponseKind =
+  | 'none'
+  | 'json'
+  | 'map'
+  | 'integer'
+  | 'text'
+  | 'arrow'
+  | 'stream'
+  | 'bytes';
+
+/** A further right that a mode asks for. `instead` of the operation's own, or beside it. */
+export interface ModeNeed {
+  readonly actions: readonly Action[];
+  readonly instead: boolean;
+}
+
+/** What a policy decides about: an operation, or a whole access group (every operation of it). */
+export type Action = OperationName | AccessGroup;
+
+/** A verb and a path template. */
+export interface Route {
+  readonly method: 'GET' | 'POST';
+  readonly path: string;
+}
+
+/** One row of the operation table: everything that is known of an operation, once. */
+export interface Operation {
+  readonly name: OperationName;
+  readonly access: AccessGroup;
+  readonly object: ObjectKind;
+  readonly mutates: boolean;
+  /**
+   * Whether a change takes effect in one step at its end, so that it may be prepared
+   * while its attempt is on its way to the audit log. Who prepares it waits before that step.
+   */
+  readonly staged?: true;
+  /**
+   * Path templates with `{id}`, `{index_name}`, `{target}` and other names in braces,
+   * without trailing slash; the first is the documented one.
+   */
+  readonly routes: readonly Route[];
+  /** Query parameters that mean something; `query-parameter.ts` has their kinds. */
+  readonly query: readonly string[];
+  /** Those of them that may stand more than once. */
+  readonly repeatable: readonly string[];
+  /** Request headers that carry fields of the request, in lower case. */
+  readonly headers: readonly string[];
+  readonly body: BodyKind;
+  /** Whether the body may also be an Arrow stream with a schema and no rows. */
+  readonly schemaBody?: true;
+  /** Name of the request's model in `models`: of a JSON body, also where none is needed. */
+  readonly request?: string;
+  readonly response: ResponseKind;
+  readonly responseModel?: string;
+  /** The status of success. */
+  readonly success: 200 | 201 | 202;
+  /** Statuses of refusals that can occur. */
+  readonly refusals: readonly number[];
+  /** Modes that need further rights, by the normalised name of the mode. */
+  readonly modes?: Readonly<Record<string, ModeNeed>>;
+  /** Fields with a closed set of values, normalised; the first of each is the default. */
+  readonly choices: Readonly<Record<string, readonly string[]>>;
+  /** Where the mode stands. */
+  readonly modeIn?: 'query' | 'body';
+  /** What only the body names, for the reader and for remote backends; the engine asks the permit for it. */
+  readonly objectsInBody?: string;
+  /** True for the routes beside the specification that LanceDB calls. */
+  readonly extension: boolean;
+}

@@ -1,0 +1,165 @@
+import { Bool, type DataType } from 'apache-arrow';
+import type { Column } from '../values/column.ts';
+import type { ComparisonOperator, Expression, IsTest } from '../values/expression.ts';
+import type { LikeMatcher } from '../patterns/like.ts';
+import type { Membership } from '../compare/membership.ts';
+import type { EvaluationBudget } from '../values/meter.ts';
+import type { Scalar } from '../values/scalar.ts';
+
+/** What the nodes of a bound tree share. */
+interface Node<Kind extends string> {
+  readonly kind: Kind;
+  /** The plain type of the values: no dictionary, no half float. */
+  readonly type: DataType;
+  readonly position: number;
+  /** Whether evaluating it may throw for a row; then it runs only on the rows that need it. */
+  readonly fallible: boolean;
+}
+
+/** A value that is the same for all rows. */
+export interface BoundLiteral extends Node<'literal'> {
+  readonly value: Scalar;
+  /** The digits of a number as written, which a decimal takes exactly. */
+  readonly digits?: string;
+}
+/** A top-level column. */
+export interface BoundColumn extends Node<'column'> {
+  readonly name: string;
+  /** The type in the batch, which may be a dictionary. */
+  readonly stored: DataType;
+}
+/** A field of a struct. */
+export interface BoundField extends Node<'field'> {
+  readonly operand: Bound;
+  /** The place of the field in its struct. */
+  readonly index: number;
+  readonly stored: DataType;
+}
+/** The opposite of a predicate; UNKNOWN stays. */
+export interface BoundNot extends Node<'not'> {
+  readonly operand: Bound;
+}
+/** All of the operands, or one of them. */
+export interface BoundJunction extends Node<'and' | 'or'> {
+  readonly operands: readonly Bound[];
+}
+/** A comparison of two values of one kind; a literal stands on the right. */
+export interface BoundComparison extends Node<'comparison'> {
+  readonly operator: ComparisonOperator;
+  readonly left: Bound;
+  readonly right: Bound;
+  /** What a value of each side is multiplied with before they compare: units of time, scales of decimals. */
+  readonly factors: readonly [bigint, bigint];
+}
+/** A test for a state, which is never UNKNOWN itself. */
+export interface BoundIs extends Node<'is'> {
+  readonly operand: Bound;
+  readonly test: IsTest['test'];
+  readonly negated: boolean;
+}
+/** Membership in a list of literals; other lists are bound as comparisons. */
+export interface BoundIn extends Node<'in'> {
+  readonly operand: Bound;
+  readonly members: Membership;
+  readonly negated: boolean;
+}
+/** A match of texts with a pattern. */
+export interface BoundLike extends Node<'like'> {
+  readonly operand: Bound;
+  readonly pattern: Bound;
+  /** The matcher of a pattern that is a literal. */
+  readonly matcher: LikeMatcher | undefined;
+  readonly escape: string;
+  readonly ignoreCase: boolean;
+  readonly negated: boolean;
+}
+/** Every `when` is a predicate: the simple form is bound as comparisons. */
+export interface BoundCase extends Node<'case'> {
+  readonly branches: readonly { readonly when: Bound; readonly result: Bound }[];
+  readonly otherwise: Bound;
+}
+/** The first operand that is not null; a later one is not evaluated where an earlier one has a value. */
+export interface BoundCoalesce extends Node<'coalesce'> {
+  readonly operands: readonly Bound[];
+}
+/** Anything that is computed from its arguments alone: functions, arithmetic, casts. */
+export interface BoundCall extends Node<'call'> {
+  readonly name: string;
+  readonly arguments: readonly Bound[];
+  readonly kernel: Kernel;
+}
+/** An operand that stands in several places of the tree and is evaluated once. */
+export interface BoundShared extends Node<'shared'> {
+  readonly operand: Bound;
+}
+
+/** What a kernel is told of the call it computes. */
+export interface KernelCall {
+  readonly name: string;
+  readonly type: DataType;
+  /** The plain types of the arguments. */
+  readonly types: readonly DataType[];
+  readonly position: number;
+  readonly length: number;
+}
+
+/** Computes a function for whole columns. Throws SqlError `overflow` or `value` for a row it cannot take. */
+export type Kernel = (columns: readonly Column[], call: KernelCall) => Column;
+
+/** A typed tree over the columns of a scope. Frozen; evaluation reads it, nothing changes it. */
+export type Bound =
+  | BoundLiteral
+  | BoundColumn
+  | BoundField
+  | BoundNot
+  | BoundJunction
+  | BoundComparison
+  | BoundIs
+  | BoundIn
+  | BoundLike
+  | BoundCase
+  | BoundCoalesce
+  | BoundCall
+  | BoundShared;
+
+/** An expression that was checked against the columns of a scope. */
+export interface BoundExpression {
+  /** The type of the vector that `evaluate` gives. */
+  readonly type: DataType;
+  readonly source: Expression;
+  /** What evaluating it may use. */
+  readonly budget: EvaluationBudget | undefined;
+  readonly root: Bound;
+}
+
+/** The type of every predicate. */
+export const boolType: DataType = new Bool();
+
+type Children = {
+  readonly [Kind in Bound['kind']]: (node: Extract<Bound, { kind: Kind }>) => readonly Bound[];
+};
+
+const children: Children = {
+  literal: () => [],
+  column: () => [],
+  field: ({ operand }) => [operand],
+  not: ({ operand }) => [operand],
+  and: ({ operands }) => operands,
+  or: ({ operands }) => operands,
+  comparison: ({ left, right }) => [left, right],
+  is: ({ operand }) => [operand],
+  in: ({ operand }) => [operand],
+  like: ({ operand, pattern }) => [operand, pattern],
+  case: ({ branches, otherwise }) => [
+    ...branches.flatMap(({ when, result }) => [when, result]),
+    otherwise,
+  ],
+  coalesce: ({ operands }) => operands,
+  call: (node) => node.arguments,
+  shared: ({ operand }) => [operand],
+};
+
+/** The direct children of a bound node. */
+export function boundChildren(node: Bound): readonly Bound[] {
+  return children[node.kind](node as never);
+}

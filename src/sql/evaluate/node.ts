@@ -1,0 +1,172 @@
+import { Null, type DataType } from 'apache-arrow';
+import {
+  boolType,
+  boundChildren,
+  type Bound,
+  type BoundLiteral,
+  type BoundShared,
+  type Kernel,
+} from './bound.ts';
+import { SqlError } from '../values/errors.ts';
+import { evaluateNode } from './evaluate-node.ts';
+import { constantFrame } from './frame.ts';
+import { maxArguments, maxFoldedWork } from '../values/limits.ts';
+import { scalarAt, type Scalar } from '../values/scalar.ts';
+import { familyOf } from '../values/types.ts';
+import { metered, type EvaluationBudget } from '../values/meter.ts';
+
+/** Thrown inside of this file only: computing a constant would keep others waiting. */
+class FoldLimit extends Error {}
+
+/** Work that is left for the constants of one expression. */
+class FoldBudget implements EvaluationBudget {
+  #left = maxFoldedWork;
+
+  run<Result>(work: () => Result): Result {
+    return work();
+  }
+
+  charge(bytes: number): void {
+    if (bytes > this.#left) this.#end();
+  }
+
+  release(): void {
+    return undefined;
+  }
+
+  work(bytes: number): void {
+    this.#left -= bytes;
+    if (this.#left < 0) this.#end();
+  }
+
+  /** Nothing more is folded: what was tried is not undone. */
+  #end(): never {
+    this.#left = 0;
+    throw new FoldLimit();
+  }
+}
+
+/** That of the expression that is being bound: binding waits for nothing, so there is one at a time. */
+let open: FoldBudget | undefined;
+
+/** Binds an expression; what is the same for all rows may take so much work, and is evaluated with the rows otherwise. */
+export function folding<Result>(bind: () => Result): Result {
+  if (open !== undefined) return bind();
+  open = new FoldBudget();
+  try {
+    return bind();
+  } finally {
+    open = undefined;
+  }
+}
+
+/** The value of a constant; undefined when it takes more work than is left. */
+function folded<Value>(compute: () => Value): Value | undefined {
+  try {
+    return metered(open ?? new FoldBudget(), compute);
+  } catch (error) {
+    if (error instanceof FoldLimit) return undefined;
+    throw error;
+  }
+}
+
+/** A literal of a type. */
+export function literal(
+  type: DataType,
+  value: Scalar,
+  position: number,
+  digits?: string,
+): BoundLiteral {
+  const node = { kind: 'literal', type, value, position, fallible: false } as const;
+  return Object.freeze(digits === undefined ? node : { ...node, digits });
+}
+
+/** Null, or UNKNOWN as a predicate. */
+export function nullLiteral(type: DataType, position: number): BoundLiteral {
+  return literal(type, null, position);
+}
+
+/** The type of a null that stands alone. */
+export const nullType: DataType = new Null();
+
+/** Freezes a node, or computes it when it has only literals. What it throws is left for the rows that need it. */
+export function fold(node: Bound): Bound {
+  const children = boundChildren(node);
+  if (children.length === 0 || !children.every((child) => child.kind === 'literal')) {
+    return Object.freeze(node);
+  }
+  const value = constantOf(node);
+  if (value === undefined) {
+    return Object.freeze(node);
+  }
+  return literal(node.type, value, node.position);
+}
+
+/** Undefined where it cannot be computed, or not while others wait. */
+function constantOf(node: Bound): Scalar | undefined {
+  try {
+    return folded(() => {
+      const column = evaluateNode(node, constantFrame(1));
+      return scalarAt(column, 0, familyOf(node.type) === 'text');
+    });
+  } catch (error) {
+    if (error instanceof SqlError) {
+      return undefined;
+    }
+    throw error;
+  }
+}
+
+function anyFallible(nodes: readonly Bound[]): boolean {
+  return nodes.some((node) => node.fallible);
+}
+
+/** What a call is made of. */
+export interface CallParts {
+  readonly name: string;
+  readonly type: DataType;
+  readonly arguments: readonly Bound[];
+  readonly kernel: Kernel;
+  readonly position: number;
+  /** Whether the kernel itself may throw for a value. */
+  readonly fallible: boolean;
+}
+
+/**
+ * A call of a kernel, computed at once when its arguments are literals. Throws
+ * SqlError `limit` for more arguments than a batch has room for.
+ */
+export function call(parts: CallParts): Bound {
+  const literals = parts.arguments.every((argument) => argument.kind === 'literal');
+  if (!literals && parts.arguments.length > maxArguments) {
+    const message = `expected at most ${maxArguments} arguments of ${parts.name}, found ${parts.arguments.length}`;
+    throw new SqlError('limit', message, parts.position);
+  }
+  const fallible = parts.fallible || anyFallible(parts.arguments);
+  return fold({ kind: 'call', ...parts, arguments: Object.freeze([...parts.arguments]), fallible });
+}
+
+/** AND or OR of predicates; of one it is that one. */
+export function junction(kind: 'and' | 'or', operands: readonly Bound[], position: number): Bound {
+  const [first] = operands;
+  if (operands.length === 1 && first !== undefined) {
+    return first;
+  }
+  const fallible = anyFallible(operands);
+  return fold({ kind, type: boolType, operands: Object.freeze([...operands]), position, fallible });
+}
+
+/** NOT of a predicate. */
+export function negation(operand: Bound, position: number): Bound {
+  return fold({ kind: 'not', type: boolType, operand, position, fallible: operand.fallible });
+}
+
+/** The operand in a form that may stand in several places and is evaluated once. */
+export function shared(operand: Bound): Bound {
+  if (operand.kind === 'literal' || operand.kind === 'column' || operand.kind === 'shared') {
+    return operand;
+  }
+  const { type, position, fallible } = operand;
+  const node: BoundShared = { kind: 'shared', type, operand, position, fallible };
+  return Object.freeze(node);
+}

@@ -1,0 +1,95 @@
+import type { RegexpProgram } from './regexp-program.ts';
+import { casesOf, isWord, perlClassesOf, type Assertion } from './regexp-set.ts';
+
+/** What stands beside a place in the text: nothing, a line feed, a character of a word, another. */
+export const side = { edge: 0, line: 1, word: 2, other: 3 } as const;
+/** One of the sides. */
+export type Side = (typeof side)[keyof typeof side];
+
+/** Whether an assertion holds between what stands before a place and behind it. */
+export const assertions: Readonly<Record<Assertion, (before: Side, after: Side) => boolean>> = {
+  'text-start': (before) => before === side.edge,
+  'text-end': (_, after) => after === side.edge,
+  'line-start': (before) => before === side.edge || before === side.line,
+  'line-end': (_, after) => after === side.edge || after === side.line,
+  boundary: (before, after) => (before === side.word) !== (after === side.word),
+  'no-boundary': (before, after) => (before === side.word) === (after === side.word),
+};
+
+/** Characters that no set of the program tells apart, and that are alike beside an assertion. */
+export interface CharacterClass {
+  readonly index: number;
+  readonly side: Side;
+  /** For each set of the program whether it has the characters. */
+  readonly inSet: readonly boolean[];
+}
+
+/** The most characters beyond ASCII whose classes are remembered. */
+const maxRememberedCharacters = 65_536;
+
+/** Assigns characters to classes, each character once. */
+export class Alphabet {
+  readonly #program: RegexpProgram;
+  /** Where the ranges of the sets begin, and the first characters behind them. */
+  readonly #edges: Uint32Array;
+  readonly #folds: boolean;
+  readonly #classes = new Map<string, CharacterClass>();
+  readonly #ascii: (CharacterClass | undefined)[] = Array.from({ length: 128 });
+  readonly #others = new Map<number, CharacterClass>();
+  /** The end of the text. */
+  readonly end: CharacterClass = { index: 0, side: side.edge, inSet: [] };
+
+  constructor(program: RegexpProgram) {
+    this.#program = program;
+    const edges = program.sets.flatMap(({ ranges }) =>
+      ranges.flatMap(([from, to]) => [from, to + 1]),
+    );
+    this.#edges = Uint32Array.from(new Set(edges)).sort();
+    this.#folds = program.sets.some(({ ignoreCase }) => ignoreCase);
+  }
+
+  /** How many edges of ranges lie at or before a code point: between two of them all sets are alike. */
+  #placeOf(code: number): number {
+    let [low, high] = [0, this.#edges.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (this.#edges[middle]! <= code) {
+        low = middle + 1;
+      } else {
+        high = middle;
+      }
+    }
+    return low;
+  }
+
+  classOf(code: number): CharacterClass {
+    const known = code < 128 ? this.#ascii[code] : this.#others.get(code);
+    if (known !== undefined) {
+      return known;
+    }
+    const found = this.#find(code);
+    if (code < 128) {
+      this.#ascii[code] = found;
+      return found;
+    }
+    if (this.#others.size >= maxRememberedCharacters) {
+      this.#others.clear();
+    }
+    this.#others.set(code, found);
+    return found;
+  }
+
+  #find(code: number): CharacterClass {
+    const own = code === 10 ? side.line : isWord(code) ? side.word : side.other;
+    const places = (this.#folds ? casesOf(code) : [code]).map((each) => this.#placeOf(each));
+    const key = `${own} ${perlClassesOf(code)} ${places.join(' ')}`;
+    const known = this.#classes.get(key);
+    if (known !== undefined) {
+      return known;
+    }
+    const inSet = this.#program.sets.map((set) => set.has(code));
+    const made = { index: this.#classes.size + 1, side: own, inSet };
+    this.#classes.set(key, made);
+    return made;
+  }
+}

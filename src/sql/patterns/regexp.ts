@@ -1,0 +1,203 @@
+import { spend } from '../values/meter.ts';
+import { parseRegexp } from './parse-regexp.ts';
+import { compileProgram, type RegexpProgram } from './regexp-program.ts';
+import { Alphabet, assertions, side, type CharacterClass, type Side } from './regexp-alphabet.ts';
+import type { RegexpFlags } from './regexp-set.ts';
+
+/** Work of making an expression ready, beside its length. */
+export const COMPILE_BYTES = 4_096;
+
+/** The steps that the text so far leads to, before the next character is known. */
+interface State {
+  readonly steps: ArrayLike<number> & Iterable<number>;
+  readonly before: Side;
+  /** By the class of the next character: the state behind it, null once the text matches. */
+  readonly next: (State | null | undefined)[];
+}
+
+/** The most steps of all states that are remembered; beyond it the states are made anew. */
+const maxRememberedSteps = 100_000;
+
+/** Work of one step of a program for one character. */
+const STEP_BYTES = 16;
+
+/** How often the states may be forgotten before they are no longer remembered at all. */
+const maxForgotten = 3;
+
+/**
+ * Runs a program over texts: all its ways at once, so each character costs at
+ * most as many steps as the program has, whatever the text. States that were met
+ * before are remembered, which makes most characters one look-up.
+ */
+class Matcher {
+  readonly #program: RegexpProgram;
+  readonly #alphabet: Alphabet;
+  readonly #states = new Map<string, State>();
+  readonly #marks: Uint32Array;
+  readonly #stack: Uint32Array;
+  #top = 0;
+  #mark = 0;
+  #remembered = 0;
+  #forgotten = 0;
+  #first: State;
+
+  constructor(program: RegexpProgram) {
+    this.#program = program;
+    this.#alphabet = new Alphabet(program);
+    this.#marks = new Uint32Array(program.steps.length);
+    this.#stack = new Uint32Array(program.steps.length);
+    this.#first = this.#state([program.start], side.edge);
+  }
+
+  /** Whether any part of the text matches; `codes` are its code points up to `length`. */
+  matches(codes: Uint32Array, length: number): boolean {
+    spend(length);
+    let state = this.#first;
+    for (let at = 0; at <= length; at++) {
+      if (this.#forgotten > maxForgotten) {
+        return this.#simulate(state, codes, at, length);
+      }
+      const found = at < length ? this.#alphabet.classOf(codes[at]!) : this.#alphabet.end;
+      const next = state.next[found.index] ?? this.#advance(state, found);
+      if (next === null) {
+        return true;
+      }
+      state = next;
+    }
+    return false;
+  }
+
+  /** Goes on without remembering states, which is quicker where hardly any comes again. */
+  #simulate(from: State, codes: Uint32Array, start: number, length: number): boolean {
+    let ways: Pick<State, 'steps' | 'before'> = from;
+    for (let at = start; at <= length; at++) {
+      const found = at < length ? this.#alphabet.classOf(codes[at]!) : this.#alphabet.end;
+      const steps = this.#stepsBehind(ways, found);
+      if (steps === null) {
+        return true;
+      }
+      ways = { steps, before: found.side };
+    }
+    return false;
+  }
+
+  #advance(state: State, found: CharacterClass): State | null {
+    if (state.next[found.index] === null) {
+      return null;
+    }
+    const steps = this.#stepsBehind(state, found);
+    const next = steps === null ? null : this.#state(Uint16Array.from(steps).sort(), found.side);
+    state.next[found.index] = next;
+    return next;
+  }
+
+  /** The steps behind the next character, a new beginning among them; null for a match before it. */
+  #stepsBehind(
+    { steps, before }: Pick<State, 'steps' | 'before'>,
+    found: CharacterClass,
+  ): number[] | null {
+    const taking: number[] = [];
+    spend(64 + steps.length * STEP_BYTES);
+    this.#newMark();
+    for (const step of steps) {
+      if (this.#follow(step, before, found, taking)) {
+        return null;
+      }
+    }
+    this.#newMark();
+    const behind = [this.#program.start];
+    this.#marks[this.#program.start] = this.#mark;
+    for (const next of taking) {
+      if (this.#marks[next] !== this.#mark) {
+        this.#marks[next] = this.#mark;
+        behind.push(next);
+      }
+    }
+    return behind;
+  }
+
+  #newMark(): void {
+    this.#mark++;
+    if (this.#mark > 0xffffffff) {
+      this.#marks.fill(0);
+      this.#mark = 1;
+    }
+  }
+
+  /** Collects where the ways from a step lead behind the character; true when one of them matches. */
+  #follow(from: number, before: Side, found: CharacterClass, taking: number[]): boolean {
+    this.#top = 0;
+    this.#push(from);
+    while (this.#top > 0) {
+      this.#top--;
+      const step = this.#program.steps[this.#stack[this.#top]!]!;
+      if (step.kind === 'match') {
+        return true;
+      }
+      if (step.kind === 'take') {
+        if (found.inSet[step.set] === true) {
+          taking.push(step.next);
+        }
+      } else if (step.kind === 'jump') {
+        for (const target of step.targets) {
+          this.#push(target);
+        }
+      } else if (step.kind === 'save' || assertions[step.assertion](before, found.side)) {
+        this.#push(step.next);
+      }
+    }
+    return false;
+  }
+
+  /** Each step is looked at once for a character. */
+  #push(step: number): void {
+    if (this.#marks[step] !== this.#mark) {
+      this.#marks[step] = this.#mark;
+      this.#stack[this.#top] = step;
+      this.#top++;
+    }
+  }
+
+  #state(steps: ArrayLike<number> & Iterable<number>, before: Side): State {
+    const key = `${before} ${String.fromCharCode(...steps)}`;
+    const known = this.#states.get(key);
+    if (known !== undefined) {
+      return known;
+    }
+    if (this.#remembered > maxRememberedSteps) {
+      this.#forget();
+    }
+    const made: State = { steps, before, next: [] };
+    this.#remembered += steps.length + 16;
+    this.#states.set(key, made);
+    return made;
+  }
+
+  #forget(): void {
+    this.#states.clear();
+    this.#remembered = 0;
+    this.#forgotten++;
+    this.#first = { ...this.#first, next: [] };
+  }
+}
+
+/** A regular expression made ready. */
+export interface RegexpMatcher {
+  /** Whether any part of a text matches; `codes` are its code points up to `length`. */
+  matches(codes: Uint32Array, length: number): boolean;
+}
+
+/**
+ * Makes a regular expression ready, in the syntax of Rust's regex crate as far
+ * as `parseRegexp` knows it. Matching takes time in proportion to the text.
+ * Throws SqlError `value` for what it cannot read and `limit` for what is too large.
+ */
+export function compileRegexp(
+  pattern: string,
+  flags: RegexpFlags,
+  position: number,
+): RegexpMatcher {
+  spend(COMPILE_BYTES + pattern.length * 64);
+  const { root } = parseRegexp(pattern, flags, position);
+  return new Matcher(compileProgram(root, position));
+}

@@ -1,0 +1,201 @@
+import type { Data } from 'apache-arrow';
+
+/** A new array of the same kind. */
+export function newBigints(like: BigintArray, length: number): BigintArray {
+  return like instanceof BigInt64Array ? new BigInt64Array(length) : new BigUint64Array(length);
+}
+
+const arrays = [
+  Int8Array,
+  Uint8Array,
+  Int16Array,
+  Uint16Array,
+  Int32Array,
+  Uint32Array,
+  Float32Array,
+  Float64Array,
+];
+
+/** A new array of the same kind. */
+export function newNumbers(like: NumberArray, length: number): NumberArray {
+  const Made = arrays.find((each) => like instanceof each)!;
+  return new Made(length);
+}
+
+/** One byte a row, 1 where the row has a value; null when every row has one. */
+export type Valid = Uint8Array | null;
+
+/** Values that JavaScript numbers hold exactly. */
+export type NumberArray =
+  | Int8Array
+  | Uint8Array
+  | Int16Array
+  | Uint16Array
+  | Int32Array
+  | Uint32Array
+  | Float32Array
+  | Float64Array;
+
+/** Values that only bigints hold exactly. */
+export type BigintArray = BigInt64Array | BigUint64Array;
+
+/**
+ * The three truth values of SQL, one byte a row. AND of two bytes is `&` and OR
+ * is `|`, so the kernels of logic take four rows at once.
+ */
+export const truth = { false: 0, unknown: 1, true: 3 } as const;
+
+/** Booleans. Null is UNKNOWN: it is a state, there is no mask beside it. */
+export interface StatesColumn {
+  readonly kind: 'states';
+  readonly length: number;
+  /** Its buffer is padded to whole words of 32 bits. */
+  readonly states: Uint8Array;
+}
+
+/** Integers up to 32 bits, floats, dates, 32-bit times. */
+export interface NumberColumn {
+  readonly kind: 'number';
+  readonly length: number;
+  readonly values: NumberArray;
+  readonly valid: Valid;
+}
+
+/** 64-bit integers, timestamps, durations, 64-bit times and dates. */
+export interface BigintColumn {
+  readonly kind: 'bigint';
+  readonly length: number;
+  readonly values: BigintArray;
+  readonly valid: Valid;
+}
+
+/** Decimals: the value times ten to the power of the scale. */
+export interface WideColumn {
+  readonly kind: 'wide';
+  readonly length: number;
+  readonly values: readonly bigint[];
+  readonly valid: Valid;
+}
+
+/** Texts in UTF-8, and binaries: row `i` is the bytes from `starts[i]` to `ends[i]`. */
+export interface BytesColumn {
+  readonly kind: 'bytes';
+  readonly length: number;
+  readonly bytes: Uint8Array;
+  readonly starts: Uint32Array | Int32Array;
+  readonly ends: Uint32Array | Int32Array;
+  readonly valid: Valid;
+}
+
+/** Lists, and maps as lists of entries: row `i` is the rows of `child` from `starts[i]` to `ends[i]`. */
+export interface ListColumn {
+  readonly kind: 'list';
+  readonly length: number;
+  readonly child: Column;
+  readonly starts: Uint32Array | Int32Array;
+  readonly ends: Uint32Array | Int32Array;
+  readonly valid: Valid;
+}
+
+/** Structs: row `i` has row `i` of each field, which is read when it is first asked for. */
+export interface StructColumn {
+  readonly kind: 'struct';
+  readonly length: number;
+  /** Field number `at`; its values where the struct itself is null mean nothing. */
+  readonly field: (at: number) => Column;
+  readonly valid: Valid;
+}
+
+/** Values that are only passed on: unions, intervals, dictionaries of such. */
+export interface NestedColumn {
+  readonly kind: 'nested';
+  readonly length: number;
+  readonly data: Data;
+  /** The rows of `data` that the column has, all of them when null. */
+  readonly rows: Uint32Array | null;
+  readonly valid: Valid;
+}
+
+/** Nulls of no type. */
+export interface NullColumn {
+  readonly kind: 'null';
+  readonly length: number;
+}
+
+/** The values of one expression for the rows of a batch. */
+export type Column =
+  | StatesColumn
+  | NumberColumn
+  | BigintColumn
+  | WideColumn
+  | BytesColumn
+  | ListColumn
+  | StructColumn
+  | NestedColumn
+  | NullColumn;
+
+/** A struct column whose fields are each made once. */
+export function structColumn(
+  length: number,
+  valid: Valid,
+  field: (at: number) => Column,
+): StructColumn {
+  const made: Column[] = [];
+  return { kind: 'struct', length, valid, field: (at) => (made[at] ??= field(at)) };
+}
+
+/** New states, all FALSE. */
+export function newStates(length: number): Uint8Array {
+  return new Uint8Array(new ArrayBuffer((length + 3) & ~3), 0, length);
+}
+
+/** The column of some states, which come from `newStates`. */
+export function statesColumn(states: Uint8Array): StatesColumn {
+  return { kind: 'states', length: states.length, states };
+}
+
+/** Makes the rows without a value UNKNOWN. */
+export function maskStates(states: Uint8Array, valid: Valid): void {
+  if (valid !== null) {
+    for (let row = 0; row < states.length; row++) {
+      if (valid[row] === 0) {
+        states[row] = truth.unknown;
+      }
+    }
+  }
+}
+
+/** The rows that have a value in both. */
+export function bothValid(left: Valid, right: Valid): Valid {
+  if (left === null || right === null) {
+    return left ?? right;
+  }
+  const both = new Uint8Array(left.length);
+  for (let row = 0; row < both.length; row++) {
+    both[row] = left[row]! & right[row]!;
+  }
+  return both;
+}
+
+/** The mask of a column, whatever its kind. */
+export function validOf(column: Column): Valid {
+  if (column.kind === 'null') {
+    return new Uint8Array(column.length);
+  }
+  if (column.kind !== 'states') {
+    return column.valid;
+  }
+  const { states } = column;
+  if (!states.includes(truth.unknown)) {
+    return null;
+  }
+  return states.map((state) => (state === truth.unknown ? 0 : 1));
+}
+
+/** Whether a row has a value. */
+export function isValid(column: Column, row: number): boolean {
+  if (column.kind === 'states') {
+    return column.states[row] !== truth.unknown;
+  }
+  return column.kind !== 'null' && (column.valid === null || column.valid[row] === 1);
+}

@@ -1,0 +1,169 @@
+import type { DataType, Timestamp } from 'apache-arrow';
+import { SqlError } from './errors.ts';
+import { dayNanoseconds, floorDivide } from './calendar.ts';
+import { elementType, familyOf, mapTypes, stepOf, typeName } from './types.ts';
+import { zoneOffset, type ZoneOffset } from './zone-offset.ts';
+
+const utc: ReadonlySet<string> = new Set([
+  'utc',
+  'etc/utc',
+  'z',
+  '+00:00',
+  '-00:00',
+  '+0000',
+  '+00',
+  'gmt',
+  'etc/gmt',
+]);
+
+/** Whether a timestamp's days and hours are those of UTC. Without a zone they count as such. */
+function isUtc(type: DataType): boolean {
+  const zone = familyOf(type) === 'timestamp' ? ((type as Timestamp).timezone ?? '') : '';
+  return zone === '' || utc.has(zone.toLowerCase());
+}
+
+/** Whether a type is a timestamp with a zone. */
+export function isZoned(type: DataType): boolean {
+  return familyOf(type) === 'timestamp' && Boolean((type as Timestamp).timezone);
+}
+
+const second = 1_000_000_000n;
+/** No two changes of a zone's clocks that matter to one time lie nearer to it than this, in seconds. */
+const AROUND = 86_400;
+
+/** The clocks of a zone. Moments and times are nanoseconds since 1970, of UTC and of the clocks. */
+export class ZoneClock {
+  readonly #offset: ZoneOffset;
+
+  constructor(offset: ZoneOffset) {
+    this.#offset = offset;
+  }
+
+  /** Whole seconds that the clocks are ahead of UTC at a moment. */
+  offset(moment: bigint): number {
+    return this.#offset(Number(floorDivide(moment, second)));
+  }
+
+  /** What the clocks show at a moment. */
+  local(moment: bigint): bigint {
+    return moment + BigInt(this.offset(moment)) * second;
+  }
+
+  /** The one moment at which the clocks show a time; undefined for a time that they leave out, or show twice. */
+  moment(time: bigint): bigint | undefined {
+    const [first, ...more] = this.#moments(time);
+    return more.length === 0 ? first : undefined;
+  }
+
+  /**
+   * A moment at which the clocks show a time. One that they leave out is as much later as they
+   * leave out; of two moments it is the one with the offset that `origin` has, else the later.
+   */
+  nearest(time: bigint, origin: bigint): bigint {
+    const found = this.#moments(time);
+    const kept = this.offset(origin);
+    const [before] = this.#offsetsAround(time);
+    return (
+      found.find((moment) => this.offset(moment) === kept) ??
+      found.at(-1) ??
+      time - BigInt(before) * second
+    );
+  }
+
+  /** At most two, the earlier first. */
+  #moments(time: bigint): readonly bigint[] {
+    const [before, after] = this.#offsetsAround(time);
+    const offsets = before === after ? [before] : [before, after];
+    return offsets.flatMap((offset) => {
+      const moment = time - BigInt(offset) * second;
+      return this.offset(moment) === offset ? [moment] : [];
+    });
+  }
+
+  #offsetsAround(time: bigint): readonly [before: number, after: number] {
+    const at = Number(floorDivide(time, second));
+    return [this.#offset(at - AROUND), this.#offset(at + AROUND)];
+  }
+}
+
+/** Zones are few, and what is known of one is dear to find out. */
+const MOST_CLOCKS = 8;
+const clocks = new Map<string, ZoneClock>();
+
+function clockOfZone(zone: string): ZoneClock | undefined {
+  const known = clocks.get(zone);
+  if (known !== undefined) return known;
+  const offset = zoneOffset(zone);
+  if (offset === undefined) return undefined;
+  if (clocks.size >= MOST_CLOCKS) clocks.clear();
+  const clock = new ZoneClock(offset);
+  clocks.set(zone, clock);
+  return clock;
+}
+
+/** Whether days and hours of a type are those of clocks other than UTC's. */
+export function hasClock(type: DataType): boolean {
+  return !isUtc(type);
+}
+
+/**
+ * The clocks of a timestamp's zone; undefined for UTC, and for what has no zone.
+ * Throws SqlError `type` for a zone that nobody knows.
+ */
+export function clockOf(type: DataType, position = 1): ZoneClock | undefined {
+  if (!hasClock(type)) return undefined;
+  const clock = clockOfZone((type as Timestamp).timezone ?? '');
+  if (clock !== undefined) return clock;
+  const found = typeName(type);
+  throw new SqlError('type', `expected a time zone that is known, found ${found}`, position);
+}
+
+/** Whether a cast takes its values for times of the clocks of the zone that it casts to. */
+export function readsClock(from: DataType, to: DataType): boolean {
+  const family = familyOf(from);
+  const counted = family === 'text' || family === 'date' || isPlainStamp(from);
+  return counted && hasClock(to);
+}
+
+/** Whether a cast gives what the clocks of the zone show that it casts from. */
+function showsClock(from: DataType, to: DataType): boolean {
+  const family = familyOf(to);
+  const shown = family === 'text' || family === 'time' || (family === 'date' && isDay(to));
+  return hasClock(from) && shown;
+}
+
+/** A date of milliseconds is a moment as well. */
+function isDay(type: DataType): boolean {
+  return stepOf(type) === dayNanoseconds;
+}
+
+/** Whether a type is a timestamp without a zone. */
+export function isPlainStamp(type: DataType): boolean {
+  return familyOf(type) === 'timestamp' && !(type as Timestamp).timezone;
+}
+
+/**
+ * The clocks by which a cast from one type to another goes; undefined where none count, as
+ * between moments of two zones, which stay what they are. Throws SqlError as `clockOf` does.
+ */
+export function clockOfCast(from: DataType, to: DataType, position = 1): ZoneClock | undefined {
+  if (readsClock(from, to)) return clockOf(to, position);
+  return showsClock(from, to) ? clockOf(from, position) : undefined;
+}
+
+/** Throws SqlError `type` where a cast goes by the clocks of a zone that nobody knows. */
+export function checkClocks(from: DataType, to: DataType, position: number): void {
+  const [a, b] = [familyOf(from), familyOf(to)];
+  if (a === 'list') {
+    checkClocks(elementType(from), b === 'list' ? elementType(to) : to, position);
+  } else if (a === 'struct' && b === 'struct') {
+    for (const { name, type } of to.children) {
+      const field = from.children.find((each) => each.name === name);
+      if (field !== undefined) checkClocks(field.type, type, position);
+    }
+  } else if (a === 'map' && b === 'map') {
+    mapTypes(from).forEach((type, at) => checkClocks(type, mapTypes(to)[at]!, position));
+  } else {
+    clockOfCast(from, to, position);
+  }
+}

@@ -1,0 +1,163 @@
+import type { Quota, QuotaAnswer, QuotaAsk, QuotaReading, QuotaRate } from '../quota.ts';
+
+/** Times are sums of fractions: less than this, in microseconds, is no time at all. */
+const NOTHING = 0.1;
+
+/** What a counter says of a request, before it is known whether all others grant it. */
+interface Weighed {
+  /** The counter as it is, and as it will be if the request is let through. */
+  readonly before: number;
+  readonly after: number;
+  /** Microseconds until it could be let through; 0 if it can. */
+  readonly waitMicros: number;
+}
+
+/**
+ * Weighs a request by the generic cell rate algorithm (ITU-T I.371, the virtual
+ * scheduling form). The counter is the time at which all that was taken is paid off:
+ * it may lie ahead of now by no more than the burst.
+ * @param counter In microseconds of the same clock as `now`; undefined for one that nothing was taken from.
+ */
+function weigh(
+  { cost }: QuotaAsk,
+  rate: QuotaRate,
+  counter: number | undefined,
+  now: number,
+): Weighed {
+  const span = rate.intervalMicros * rate.burst;
+  // A limit that was made smaller must not hold up those who used the larger one.
+  const before = Math.max(now, Math.min(counter ?? now, now + span));
+  const after = before + rate.intervalMicros * cost;
+  const wait = cost === 0 ? 0 : after - now - span;
+  return { before, after, waitMicros: wait > NOTHING ? Math.ceil(wait) : 0 };
+}
+
+/** Units that may be taken at once when the counter stands so. */
+function unitsLeft(rate: QuotaRate, counter: number, now: number): number {
+  return Math.max(0, Math.floor(rate.burst - (counter - now - NOTHING) / rate.intervalMicros));
+}
+
+/** So many counters are kept; when there are more, those go that were used longest ago. */
+const MOST_COUNTERS = 100_000;
+/** What is left of them then. */
+const LEFT_COUNTERS = 90_000;
+
+/** One ask with what its counters say. */
+interface Judged {
+  readonly ask: QuotaAsk;
+  readonly weighed: Weighed | undefined;
+  readonly used: number;
+  readonly busy: boolean;
+}
+
+/** Counters in the memory of this process. */
+export class MemoryQuota implements Quota {
+  /** In the order of their last use. A counter that the clock has passed is as good as none. */
+  readonly #counters = new Map<string, number>();
+  readonly #slots = new Map<string, number>();
+  readonly #most: number;
+  readonly #now: () => number;
+
+  /**
+   * @param most How many counters are kept.
+   * @param now A clock that never goes back, in microseconds.
+   */
+  constructor(most = MOST_COUNTERS, now = () => performance.now() * 1000) {
+    this.#most = most;
+    this.#now = now;
+  }
+
+  /** How many counters are kept now. */
+  get size(): number {
+    return this.#counters.size;
+  }
+
+  take(asks: readonly QuotaAsk[]): QuotaAnswer {
+    const now = this.#now();
+    const judged = asks.map((ask) => this.#judge(ask, now));
+    const granted = judged.every(isGranted);
+    if (granted) for (const one of judged) this.#charge(one);
+    if (this.#counters.size > this.#most) this.#forget(now);
+    return {
+      granted,
+      readings: judged.map((one) => readingOf(one, granted, now)),
+      release: granted && asks.some(holds) ? this.#releaseOf(asks) : nothing,
+    };
+  }
+
+  fault(): undefined {}
+
+  async close(): Promise<void> {
+    this.#counters.clear();
+  }
+
+  #judge(ask: QuotaAsk, now: number): Judged {
+    const { key, rate, concurrency } = ask;
+    const used = this.#slots.get(key) ?? 0;
+    return {
+      ask,
+      weighed: rate === null ? undefined : weigh(ask, rate, this.#counters.get(key), now),
+      used,
+      busy: concurrency !== null && used >= concurrency,
+    };
+  }
+
+  #charge({ ask, weighed, used }: Judged): void {
+    if (weighed !== undefined && ask.cost > 0) {
+      this.#counters.delete(ask.key);
+      this.#counters.set(ask.key, weighed.after);
+    }
+    if (ask.concurrency !== null) this.#slots.set(ask.key, used + 1);
+  }
+
+  #releaseOf(asks: readonly QuotaAsk[]): () => void {
+    let isHeld = true;
+    return () => {
+      if (isHeld) for (const ask of asks) if (holds(ask)) this.#leave(ask.key);
+      isHeld = false;
+    };
+  }
+
+  #leave(key: string): void {
+    const left = (this.#slots.get(key) ?? 0) - 1;
+    if (left > 0) this.#slots.set(key, left);
+    else this.#slots.delete(key);
+  }
+
+  /** Whoever is forgotten may take a whole burst again: a flood of names is worth less than memory without end. */
+  #forget(now: number): void {
+    const left = Math.ceil((this.#most * LEFT_COUNTERS) / MOST_COUNTERS);
+    for (const [key, counter] of this.#counters) if (counter <= now) this.#counters.delete(key);
+    for (const key of this.#counters.keys()) {
+      if (this.#counters.size <= left) return;
+      this.#counters.delete(key);
+    }
+  }
+}
+
+const nothing = (): void => undefined;
+
+function isGranted({ weighed, busy }: Judged): boolean {
+  return !busy && (weighed?.waitMicros ?? 0) === 0;
+}
+
+/** Whether a counter is one of those that run, so that it is to be given back. */
+function holds({ concurrency }: QuotaAsk): boolean {
+  return concurrency !== null;
+}
+
+function readingOf(
+  { ask, weighed, used, busy }: Judged,
+  granted: boolean,
+  now: number,
+): QuotaReading {
+  const { rate, concurrency } = ask;
+  const counter = weighed === undefined ? now : granted ? weighed.after : weighed.before;
+  return {
+    waitMicros: weighed?.waitMicros ?? 0,
+    left: rate === null ? null : unitsLeft(rate, counter, now),
+    fullMicros: Math.ceil(Math.max(0, counter - now)),
+    slotsLeft: concurrency === null ? null : Math.max(0, concurrency - used - (granted ? 1 : 0)),
+    busy,
+  };
+}

@@ -1,0 +1,156 @@
+import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { KeyRing } from '../../../src/gateway/identity/key-ring.ts';
+import { run } from '../captured.ts';
+
+let data: string;
+
+beforeEach(async () => {
+  data = join(await mkdtemp(join(tmpdir(), 'arrowgate-cli-')), 'data');
+});
+
+afterEach(async () => {
+  await rm(join(data, '..'), { recursive: true, force: true });
+});
+
+interface Listed {
+  readonly id: string;
+  readonly subject: string;
+  readonly roles: readonly string[];
+  readonly scopes?: readonly object[];
+  readonly expires: string | null;
+  readonly state: string;
+}
+
+async function listed(): Promise<readonly Listed[]> {
+  const { lines } = await run('keys', 'list', '--json', '--data', data);
+  return JSON.parse(lines[0]!) as readonly Listed[];
+}
+
+function ring(): KeyRing {
+  return new KeyRing(join(data, 'private', 'keys.json'), undefined, () => undefined);
+}
+
+async function create(...words: readonly string[]): Promise<string> {
+  const { code, lines } = await run('keys', 'create', '--data', data, ...words);
+  expect(code).toBe(0);
+  return lines[0]!;
+}
+
+describe('keys create', () => {
+  it('prints the key once and stores what it may do, in a folder that is private', async () => {
+    const text = await create('--subject', 'alice', '--role', 'analyst', '--role', 'role:loader');
+    expect(ring().identify(text)).toMatchObject({
+      kind: 'known',
+      principal: { subject: 'user:alice', roles: ['role:analyst', 'role:loader'] },
+    });
+    const path = join(data, 'private', 'keys.json');
+    expect(await readFile(path, 'utf8')).not.toContain(text.slice(-43));
+    expect((await stat(path)).mode & 0o777).toBe(0o600);
+    expect((await stat(join(data, 'private'))).mode & 0o777).toBe(0o700);
+  });
+
+  it('takes scopes, a lifetime, and names of any letters', async () => {
+    await create(
+      '--subject',
+      'Zoë B',
+      '--scope',
+      'read:/prod/**',
+      '--scope',
+      'QueryTable:/x',
+      '--expires',
+      '90d',
+    );
+    const [key] = await listed();
+    expect(key).toMatchObject({
+      subject: 'user:Zo%C3%AB%20B',
+      scopes: [
+        { action: 'read', pattern: '/prod/**' },
+        { action: 'QueryTable', pattern: '/x' },
+      ],
+    });
+    const days = (Date.parse(key!.expires!) - Date.now()) / 86_400_000;
+    expect(days).toBeGreaterThan(89.9);
+    expect(days).toBeLessThanOrEqual(90);
+  });
+
+  it.each([
+    [['--subject', 'role:admin'], 'arrowgate: role:admin is a role, but a user is needed'],
+    [['--subject', ''], 'arrowgate: a name is empty'],
+    [
+      ['--subject', 'user:a b'],
+      'arrowgate: user:a b is not in its canonical spelling: write user:a%20b',
+    ],
+    [['--subject', 'a', '--role', 'user:b'], 'arrowgate: user:b is a user, but a role is needed'],
+    [
+      ['--subject', 'a', '--scope', 'read'],
+      'arrowgate: the scope read is not written ACTION:PATTERN',
+    ],
+    [['--subject', 'a', '--scope', 'fly:/x'], 'arrowgate: unknown action "fly" in a scope'],
+    [
+      ['--subject', 'a', '--scope', 'read:x/y'],
+      'arrowgate: the pattern "x/y" does not begin with "/": write /x/y',
+    ],
+    [
+      ['--subject', 'a', '--expires', '365251d'],
+      'arrowgate: --expires is "365251d", but must be at most 365250d',
+    ],
+    [
+      ['--subject', 'a', '--expires', 'soon'],
+      'arrowgate: --expires is "soon", but must be a duration such as 24h or 90d',
+    ],
+    [[], "error: required option '--subject <name>' not specified"],
+    [['--subject', 'a', '--frob'], "error: unknown option '--frob'"],
+  ])('refuses %j', async (words, sentence) => {
+    const { code, lines, notes } = await run('keys', 'create', '--data', data, ...words);
+    expect({ code, lines, notes }).toEqual({ code: 2, lines: [], notes: [sentence] });
+  });
+});
+
+describe('keys list', () => {
+  it('shows no hash, and a state for each', async () => {
+    const text = await create('--subject', 'alice');
+    await create('--subject', 'bob', '--role', 'analyst');
+    await run('keys', 'revoke', text.split('_')[1]!, '--data', data);
+    const keys = await listed();
+    expect(keys.map((key) => [key.subject, key.state])).toEqual([
+      ['user:alice', 'revoked'],
+      ['user:bob', 'active'],
+    ]);
+    expect(JSON.stringify(keys)).not.toContain('hash');
+    const { lines } = await run('keys', 'list', '--data', data);
+    expect(lines[0]!.split('\n').map((line) => line.split(/ {2,}/).length)).toEqual([8, 8, 8]);
+  });
+});
+
+describe('keys revoke and rotate', () => {
+  it('end a key, at once or after an overlap', async () => {
+    const text = await create('--subject', 'alice', '--role', 'analyst');
+    const id = text.split('_')[1]!;
+    const rotated = await run('keys', 'rotate', id, '--overlap', '1h', '--json', '--data', data);
+    const successor = JSON.parse(rotated.lines[0]!) as { readonly key: string };
+    const keys = ring();
+    expect([keys.identify(text).kind, keys.identify(successor.key).kind]).toEqual([
+      'known',
+      'known',
+    ]);
+    expect((await run('keys', 'revoke', id, '--data', data)).lines).toEqual([`revoked ${id}`]);
+    expect(ring().identify(text)).toMatchObject({ kind: 'ended', state: 'revoked' });
+  });
+
+  it('refuse a key that is not there, or has ended', async () => {
+    const text = await create('--subject', 'alice');
+    const id = text.split('_')[1]!;
+    await run('keys', 'revoke', id, '--data', data);
+    expect(await run('keys', 'revoke', id, '--data', data)).toMatchObject({
+      code: 2,
+      notes: [`arrowgate: the key ${id} is revoked already`],
+    });
+    expect(await run('keys', 'rotate', 'nothere1', '--data', data)).toMatchObject({
+      code: 2,
+      notes: ['arrowgate: there is no key nothere1'],
+    });
+  });
+});

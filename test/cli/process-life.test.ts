@@ -1,8 +1,0 @@
-import { expect, it } from 'vitest';
-import { Child } from '../support/child.ts';
-
-it('A supervisor goes on when it tells something to a process that has just died', async () => {
-  const child = new Child(new URL('dead-process-child.ts', import.meta.url), []);
-  await child.end();
-  expect(child.lines).toEqual(['SIGKILL']);
-});

@@ -1,0 +1,158 @@
+import { mkdir, readFile, readdir, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { beforeEach, describe, expect, it } from 'vitest';
+import {
+  openFormat,
+  openIdentity,
+  type Identity,
+} from '../../../../src/engine/catalog/journal/identity.ts';
+import { openJournal, type Journal } from '../../../../src/engine/catalog/journal/journal.ts';
+import { CATALOG_KEY } from '../../../../src/engine/catalog/records/keys.ts';
+import type { Store } from '../../../../src/store/store.ts';
+import { refusalOf } from '../../../support/catalog.ts';
+import { testFolders } from '../../../support/folder.ts';
+import { MemoryStore } from '../../../support/memory-store.ts';
+
+const newFolder = testFolders();
+let data: string;
+let store: MemoryStore;
+
+beforeEach(async () => {
+  data = await newFolder();
+  store = new MemoryStore();
+});
+
+async function open(over: Store = store): Promise<Identity> {
+  const journal = await openJournal(join(data, 'catalog'), over);
+  try {
+    return await openIdentity(data, over, journal);
+  } finally {
+    await journal.close();
+  }
+}
+
+async function put(value: string | null): Promise<void> {
+  await store.commit([], [{ key: CATALOG_KEY, value: value === null ? null : Buffer.from(value) }]);
+}
+
+describe('the identity of a catalog', () => {
+  it('is made where folder and store are fresh, and stays', async () => {
+    const { id, check } = await open();
+    expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f-]{27}$/);
+    expect(check).toEqual({ kind: 'value', key: CATALOG_KEY, value: Buffer.from(id) });
+    expect(await readFile(join(data, 'catalog', 'id'), 'utf8')).toBe(id);
+    expect(store.contents().get(CATALOG_KEY)).toBe(id);
+    const names = await readdir(join(data, 'catalog'));
+    expect(names.filter((name) => !name.startsWith('journal-'))).toEqual(['id']);
+    expect((await open()).id).toBe(id);
+  });
+
+  it('is another for each catalog', async () => {
+    const { id } = await open();
+    data = await newFolder();
+    store = new MemoryStore();
+    expect((await open()).id).not.toBe(id);
+  });
+
+  it('holds in a commit only while the store carries it', async () => {
+    const { check } = await open();
+    expect((await store.commit([check], [])).kind).toBe('committed');
+    await put('another');
+    expect(await store.commit([check], [])).toEqual({ kind: 'conflict', check: 0 });
+  });
+
+  it('refuses a store that was wiped, and one of another catalog', async () => {
+    const { id } = await open();
+    expect(await refusalOf(open(new MemoryStore()))).toBe(
+      `17 ServiceUnavailable: the store does not carry this catalog's id, which is ${id}; it carries none`,
+    );
+    await put('another');
+    expect(await refusalOf(open())).toBe(
+      `17 ServiceUnavailable: the store does not carry this catalog's id, which is ${id}; it carries another`,
+    );
+  });
+
+  it('refuses a fresh folder on the store of another catalog, and founds nothing there', async () => {
+    await put('another');
+    const before = store.contents();
+    const held = await store.changes(10);
+    expect(await refusalOf(open())).toBe(
+      "17 ServiceUnavailable: the store does not carry this catalog's id, the data folder carries none; it carries another",
+    );
+    expect(store.contents()).toEqual(before);
+    expect(await store.changes(10)).toEqual(held);
+    expect(await readdir(join(data, 'catalog'))).toEqual([]);
+  });
+
+  it('is finished when a crash came before the store had it', async () => {
+    await mkdir(join(data, 'catalog'));
+    await writeFile(join(data, 'catalog', 'id.proposed'), 'proposed');
+    expect((await open()).id).toBe('proposed');
+    expect(store.contents().get(CATALOG_KEY)).toBe('proposed');
+  });
+
+  it('is finished when a crash came before the folder had it for good', async () => {
+    await mkdir(join(data, 'catalog'));
+    await writeFile(join(data, 'catalog', 'id.proposed'), 'proposed');
+    await put('proposed');
+    expect((await open()).id).toBe('proposed');
+    expect(await readFile(join(data, 'catalog', 'id'), 'utf8')).toBe('proposed');
+  });
+
+  it('is not taken from a proposal when the store is another catalog', async () => {
+    await mkdir(join(data, 'catalog'));
+    await writeFile(join(data, 'catalog', 'id.proposed'), 'proposed');
+    await put('another');
+    expect(await refusalOf(open())).toContain('which is proposed; it carries another');
+    expect(await readdir(join(data, 'catalog'))).not.toContain('id');
+  });
+
+  it('is the one that stands, when another process founded it between two of our steps', async () => {
+    const journal = await openJournal(join(data, 'catalog'), store);
+    const late: Journal = {
+      commit: async (checks, writes) => {
+        await put('the other');
+        await writeFile(join(data, 'catalog', 'id'), 'the other');
+        return journal.commit(checks, writes);
+      },
+      fault: undefined,
+      catchUp: () => journal.catchUp(),
+      close: () => journal.close(),
+    };
+    expect((await openIdentity(data, store, late)).id).toBe('the other');
+    expect(await readdir(join(data, 'catalog'))).not.toContain('id.proposed');
+    await journal.close();
+  });
+
+  it('is one, whoever founds it at the same time', async () => {
+    const opened = await Promise.all(Array.from({ length: 8 }, () => open()));
+    expect(new Set(opened.map(({ id }) => id)).size).toBe(1);
+  });
+});
+
+describe('the format of a data folder', () => {
+  it('is written at the first start, also where the folder is missing', async () => {
+    const folder = join(data, 'new');
+    await openFormat(folder);
+    expect(await readFile(join(folder, 'FORMAT'), 'utf8')).toBe('1\n');
+    await openFormat(folder);
+    expect(await readdir(folder)).toEqual(['FORMAT']);
+  });
+
+  it('is refused when it is newer, and changed by nobody', async () => {
+    await writeFile(join(data, 'FORMAT'), '2\n');
+    expect(await refusalOf(open())).toBe(
+      `17 ServiceUnavailable: ${data}/FORMAT says format 2; this program reads up to format 1`,
+    );
+    expect(store.contents().size).toBe(0);
+    expect(await readFile(join(data, 'FORMAT'), 'utf8')).toBe('2\n');
+  });
+
+  it.each(['', 'one', '0', '-1', '1.5'])('is refused when it says %j', async (text) => {
+    await writeFile(join(data, 'FORMAT'), text);
+    expect(await refusalOf(openFormat(data))).toBe(
+      `17 ServiceUnavailable: ${data}/FORMAT holds no format version`,
+    );
+    await rm(join(data, 'FORMAT'));
+  });
+});

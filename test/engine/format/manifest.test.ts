@@ -1,0 +1,81 @@
+import { Field, Int64, Schema } from 'apache-arrow';
+import { describe, expect, it } from 'vitest';
+import { openFile } from '../../../src/arrow/ipc/file-reader.ts';
+import { FileWriter } from '../../../src/arrow/ipc/file-writer.ts';
+import { project } from '../../../src/arrow/select.ts';
+import {
+  decodeManifest,
+  encodeManifest,
+  type Manifest,
+} from '../../../src/engine/format/manifest.ts';
+import { bytesAccess } from '../../../src/engine/format/memory/random-access.ts';
+import type { Fragment } from '../../../src/engine/format/snapshot.ts';
+
+const schema = new Schema([new Field('id', new Int64(), false)]);
+
+const fragments: readonly Fragment[] = [
+  {
+    files: [
+      {
+        path: 'data/a.arrow',
+        bytes: 2 ** 40,
+        fields: [0, 7],
+        statistics: Buffer.from([1, 0, 255]),
+      },
+      { path: 'data/ä.arrow', bytes: 1, fields: [] },
+    ],
+    physicalRows: 2 ** 31,
+    rows: 5,
+    firstRowId: 2n ** 64n - 1n,
+    storedRowIds: false,
+    deletions: 'deletions/x.arrow',
+  },
+  {
+    files: [{ path: 'data/b.arrow', bytes: 0, fields: [3], statistics: Buffer.from([]) }],
+    physicalRows: 0,
+    rows: 0,
+    firstRowId: 0n,
+    storedRowIds: true,
+    deletions: null,
+  },
+];
+
+const manifest: Manifest = {
+  version: 9n,
+  timestampMillis: 12,
+  schema,
+  fieldIds: [0],
+  nextFieldId: 8,
+  nextRowId: 2n ** 63n,
+  fragments,
+};
+
+/** A manifest as it was written before files had statistics. */
+async function older(bytes: Uint8Array): Promise<Uint8Array> {
+  const file = await openFile(bytesAccess(bytes));
+  const names = file.schema.fields.map(({ name }) => name).filter((name) => name !== 'statistics');
+  const batch = project(await file.readBatch(0), names);
+  const writer = new FileWriter(new Schema(batch.schema.fields, file.schema.metadata));
+  return Buffer.concat([writer.begin(), ...writer.batch(batch), writer.end()]);
+}
+
+describe('a manifest', () => {
+  it('is read as it was written', async () => {
+    expect(await decodeManifest(encodeManifest(manifest))).toEqual(manifest);
+  });
+
+  it('may have no file', async () => {
+    const empty = { ...manifest, fragments: [] };
+    expect(await decodeManifest(encodeManifest(empty))).toEqual(empty);
+  });
+
+  it('of an older format is read, without statistics', async () => {
+    const read = await decodeManifest(await older(encodeManifest(manifest)));
+    const without = fragments.map((fragment) => ({
+      ...fragment,
+      files: fragment.files.map(({ path, bytes, fields }) => ({ path, bytes, fields })),
+    }));
+    expect(read).toEqual({ ...manifest, fragments: without });
+    expect(read.fragments[0]?.files[0]).not.toHaveProperty('statistics');
+  });
+});

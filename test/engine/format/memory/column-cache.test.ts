@@ -1,0 +1,97 @@
+import { Float64, makeData } from 'apache-arrow';
+import { describe, expect, it } from 'vitest';
+import { ColumnCache } from '../../../../src/engine/format/memory/column-cache.ts';
+import { MemoryBudget } from '../../../../src/engine/format/memory/memory-budget.ts';
+
+const BYTES = 800;
+
+function column() {
+  return makeData({ type: new Float64(), data: new Float64Array(BYTES / 8) });
+}
+
+/** Asks for a column as a reader does; whether it was there. */
+function read(cache: ColumnCache, key: string, bytes = BYTES): boolean {
+  if (cache.find(key) !== undefined) return true;
+  if (cache.wants(key, bytes)) cache.keep(key, column(), bytes);
+  return false;
+}
+
+function readAll(cache: ColumnCache, keys: readonly string[]): readonly string[] {
+  return keys.filter((key) => read(cache, key));
+}
+
+function keysOf(name: string, count: number): readonly string[] {
+  return Array.from({ length: count }, (_, at) => `${name}/${at}`);
+}
+
+describe('a cache of columns', () => {
+  it('keeps what is asked for a second time', () => {
+    const cache = new ColumnCache(new MemoryBudget(10 * BYTES));
+    expect([read(cache, 'a'), read(cache, 'a'), read(cache, 'a')]).toEqual([false, false, true]);
+  });
+
+  it('spends no more than it was given', () => {
+    const budget = new MemoryBudget(10 * BYTES);
+    const cache = new ColumnCache(budget);
+    for (let time = 0; time < 5; time++) {
+      readAll(cache, keysOf(`table ${time}`, 30));
+      expect(budget.left).toBeGreaterThanOrEqual(0);
+    }
+    for (let time = 0; time < 3; time++) readAll(cache, keysOf('table 4', 30));
+    expect(budget.left).toBe(0);
+  });
+
+  it('keeps its columns while more than fits is read once, or again and again', () => {
+    const cache = new ColumnCache(new MemoryBudget(10 * BYTES));
+    const hot = keysOf('hot', 10);
+    for (let time = 0; time < 4; time++) readAll(cache, hot);
+    for (let time = 0; time < 3; time++) readAll(cache, keysOf('large', 50));
+    expect(readAll(cache, hot)).toEqual(hot);
+  });
+
+  it('answers a part of what does not fit as a whole', () => {
+    const cache = new ColumnCache(new MemoryBudget(10 * BYTES));
+    const large = keysOf('large', 50);
+    for (let time = 0; time < 4; time++) readAll(cache, large);
+    expect(readAll(cache, large)).toHaveLength(10);
+  });
+
+  it('gives way to what is read more often than its columns now are', () => {
+    const cache = new ColumnCache(new MemoryBudget(10 * BYTES));
+    const [old, young] = [keysOf('old', 10), keysOf('young', 10)];
+    for (let time = 0; time < 5; time++) readAll(cache, old);
+    for (let time = 0; time < 7; time++) readAll(cache, young);
+    expect(readAll(cache, young)).toEqual(young);
+    expect(readAll(cache, old)).toEqual([]);
+  });
+
+  it('forgets what was read often long ago', () => {
+    const cache = new ColumnCache(new MemoryBudget(10 * BYTES));
+    const [old, young] = [keysOf('old', 10), keysOf('young', 10)];
+    for (let time = 0; time < 500; time++) readAll(cache, old);
+    for (let time = 0; time < 500; time++) readAll(cache, keysOf('others', 40));
+    for (let time = 0; time < 300; time++) readAll(cache, young);
+    expect(readAll(cache, young)).toEqual(young);
+  });
+
+  it('makes room when others need the memory', () => {
+    const budget = new MemoryBudget(10 * BYTES);
+    const cache = new ColumnCache(budget);
+    const keys = keysOf('hot', 10);
+    for (let time = 0; time < 3; time++) readAll(cache, keys);
+    budget.spend(4 * BYTES);
+    expect(budget.left).toBe(0);
+    expect(readAll(cache, keys)).toHaveLength(6);
+    budget.refund(4 * BYTES);
+    for (let time = 0; time < 3; time++) readAll(cache, keys);
+    expect(readAll(cache, keys)).toHaveLength(10);
+  });
+
+  it('keeps nothing that is larger than all of it, and nothing at all without memory', () => {
+    const small = new ColumnCache(new MemoryBudget(BYTES - 1));
+    const none = new ColumnCache(new MemoryBudget(0));
+    for (const cache of [small, none]) {
+      for (let time = 0; time < 5; time++) expect(read(cache, 'a')).toBe(false);
+    }
+  });
+});

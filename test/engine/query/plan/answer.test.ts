@@ -1,0 +1,162 @@
+import {
+  Dictionary,
+  Field,
+  Int32,
+  Int8,
+  makeVector,
+  Schema,
+  tableFromIPC,
+  Utf8,
+  vectorFromArray,
+  type RecordBatch,
+} from 'apache-arrow';
+import { describe, expect, it } from 'vitest';
+import { batchOf } from '../../../../src/arrow/select.ts';
+import { rowsAnswer } from '../../../../src/engine/query/plan/answer.ts';
+import type { AnswerBody } from '../../../../src/protocol/backend.ts';
+import { bytesOf } from '../../../support/query-answer.ts';
+
+const schema = new Schema([new Field('n', new Int32(), false)]);
+const ROWS = 10_000;
+
+/** Batches without end, and whether they were closed. */
+function endless(): {
+  readonly batches: AsyncGenerator<RecordBatch>;
+  readonly closed: () => boolean;
+} {
+  let closed = false;
+  async function* produce(): AsyncGenerator<RecordBatch> {
+    try {
+      for (;;) yield batchOf(schema, [makeVector(new Int32Array(ROWS))], ROWS);
+    } finally {
+      closed = true;
+    }
+  }
+  return { batches: produce(), closed: () => closed };
+}
+
+function iteratorOf(body: AnswerBody): AsyncIterator<Uint8Array> {
+  if (body === null || typeof body === 'string') throw new Error('the body is not in pieces');
+  return body[Symbol.asyncIterator]();
+}
+
+describe('an answer of rows', () => {
+  it('is sent while rows are still being found, and closed when the reader stops', async () => {
+    const { batches, closed } = endless();
+    const { signal } = new AbortController();
+    const { body } = await rowsAnswer({ schema, batches, version: 1n, signal });
+    const pieces = iteratorOf(body);
+    for (let count = 0; count < 20; count++) expect((await pieces.next()).done).toBe(false);
+    expect(closed()).toBe(false);
+    await pieces.return?.();
+    expect(closed()).toBe(true);
+  });
+
+  it('never ends well after an abort', async () => {
+    const { batches, closed } = endless();
+    const controller = new AbortController();
+    const rows = { schema, batches, version: 1n, signal: controller.signal };
+    const { body } = await rowsAnswer(rows);
+    const pieces = iteratorOf(body);
+    await pieces.next();
+    controller.abort();
+    await expect(drain(pieces)).rejects.toThrow('This operation was aborted');
+    expect(closed()).toBe(true);
+  });
+
+  it('is closed by an abort even if nobody begins to read it', async () => {
+    const { batches, closed } = endless();
+    const controller = new AbortController();
+    await rowsAnswer({ schema, batches, version: 1n, signal: controller.signal });
+    controller.abort();
+    await new Promise(setImmediate);
+    expect(closed()).toBe(true);
+  });
+
+  it('refuses rows whose dictionaries are too many values for their index type', async () => {
+    const type = new Dictionary(new Utf8(), new Int8());
+    const coded = new Schema([new Field('d', type, true)]);
+    async function* produce(): AsyncGenerator<RecordBatch> {
+      for (const start of [0, 100]) {
+        const words = Array.from({ length: 100 }, (_, index) => `word ${start + index}`);
+        yield batchOf(coded, [vectorFromArray(words, type)], words.length);
+      }
+    }
+    const { signal } = new AbortController();
+    const rows = { schema: coded, batches: produce(), version: 1n, signal };
+    await expect(rowsAnswer(rows)).rejects.toMatchObject({
+      row: { code: 13, status: 400 },
+      message:
+        'A joint dictionary would have 200 values, its index type Int8 can hold 128: ' +
+        'ask for fewer rows, or cast the column to a wider type',
+    });
+  });
+
+  it('has a schema when there are no rows', async () => {
+    async function* none(): AsyncGenerator<RecordBatch> {}
+    const { signal } = new AbortController();
+    const { body } = await rowsAnswer({ schema, batches: none(), version: 1n, signal });
+    const table = tableFromIPC(await bytesOf(body));
+    expect(table.numRows).toBe(0);
+    expect(table.schema.fields.map(({ name }) => name)).toEqual(['n']);
+  });
+});
+
+describe('an answer of few rows', () => {
+  const batch = (rows: number) => batchOf(schema, [makeVector(new Int32Array(rows))], rows);
+  const { signal } = new AbortController();
+  const wholeOf = (body: AnswerBody) =>
+    body === null || typeof body === 'string' ? undefined : body.whole;
+  async function* of(...found: readonly (RecordBatch | Error)[]): AsyncGenerator<RecordBatch> {
+    for (const each of found) {
+      if (each instanceof Error) throw each;
+      yield each;
+    }
+  }
+
+  it('is there whole, and says the same in pieces', async () => {
+    const asked: string[] = [];
+    const given: ArrayBufferLike[] = [];
+    const { body } = await rowsAnswer({
+      schema,
+      batches: of(batch(3), batch(4)),
+      version: 1n,
+      signal: () => {
+        asked.push('signal');
+        return signal;
+      },
+      giveBack: (memory) => given.push(memory),
+    });
+    const whole = wholeOf(body);
+    expect(Buffer.from(await bytesOf(body))).toEqual(Buffer.from(whole!));
+    expect(tableFromIPC(whole).numRows).toBe(7);
+    expect(given).not.toContain(whole!.buffer);
+    expect([asked, given.length > 0]).toEqual([[], true]);
+  });
+
+  it('has no rows, and is whole', async () => {
+    const { body } = await rowsAnswer({ schema, batches: of(), version: 1n, signal });
+    expect(tableFromIPC(wholeOf(body)).numRows).toBe(0);
+  });
+
+  it.each([
+    ['of many rows', [batch(ROWS)]],
+    ['of few rows and many', [batch(3), batch(ROWS)]],
+    ['of many rows and few', [batch(ROWS), batch(3)]],
+  ])('streams %s', async (_, batches) => {
+    const { body } = await rowsAnswer({ schema, batches: of(...batches), version: 1n, signal });
+    expect(wholeOf(body)).toBeUndefined();
+    const rows = batches.reduce((sum, { numRows }) => sum + numRows, 0);
+    expect(tableFromIPC(await bytesOf(body)).numRows).toBe(rows);
+  });
+
+  it('is refused for a fault behind its rows', async () => {
+    const batches = of(batch(3), new Error('a fault'));
+    const answer = rowsAnswer({ schema, batches, version: 1n, signal });
+    await expect(answer).rejects.toThrow('a fault');
+  });
+});
+
+async function drain(pieces: AsyncIterator<Uint8Array>): Promise<void> {
+  while ((await pieces.next()).done !== true);
+}

@@ -1,0 +1,62 @@
+import { Int64, vectorFromArray } from 'apache-arrow';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { join } from 'node:path';
+import { isBehind } from '../../../../src/engine/upkeep/retention/journal-tail.ts';
+import { collect, tableFiles } from '../../../support/dropped.ts';
+import { EngineTable, refusalOf, streamOf } from '../../../support/engine-table.ts';
+import { keysOf } from '../../../support/stores.ts';
+
+let table: EngineTable;
+
+const rows = (...values: bigint[]) => ({ n: vectorFromArray(values, new Int64()) });
+const behind = () => isBehind(join(table.engine.data, 'catalog'), table.engine.store);
+
+beforeEach(async () => {
+  table = await EngineTable.open();
+  await table.create(rows(1n), rows(2n));
+});
+
+afterEach(async () => table.close());
+
+/** Puts the store back to what it was before some work, as one that is restored or loses writes. */
+async function rolledBack(work: () => Promise<unknown>): Promise<void> {
+  const { store } = table.engine;
+  const keys = await keysOf(store, '');
+  const values = await store.getMany(keys);
+  await work();
+  await expect.poll(async () => (await store.changes(9)).length).toBe(0);
+  const gone = (await keysOf(store, '')).filter((key) => !keys.includes(key));
+  const back = keys.map((key, at) => ({ key, value: values[at]! }));
+  const { kind } = await store.commit([], [...back, ...gone.map((key) => ({ key, value: null }))]);
+  expect(kind).toBe('committed');
+  // A store that was put back tells the journal nothing of it.
+  await store.forget((await store.changes(9)).map(({ sequence }) => sequence));
+}
+
+it('a store that goes on is not behind, however busily it is written to', async () => {
+  const stop = new AbortController();
+  const writing = (async () => {
+    while (!stop.signal.aborted) await table.send('insert', { body: streamOf(rows(3n)) });
+  })();
+  for (let round = 0; round < 100; round++) expect(await behind()).toBe(false);
+  stop.abort();
+  await writing;
+  await table.post('drop');
+  expect(await behind()).toBe(false);
+});
+
+it('by a store that was put back nothing is removed', async () => {
+  await rolledBack(async () => table.send('insert', { body: streamOf(rows(3n)) }));
+  const before = await tableFiles(table.engine.data);
+  expect(await behind()).toBe(true);
+  expect(await refusalOf(collect(table.engine))).toBe(
+    '17 the store lacks changes that the catalog journal holds: nothing is removed by what it says',
+  );
+  expect(await tableFiles(table.engine.data)).toEqual(before);
+});
+
+it('nor by one that does not know that a table was brought back', async () => {
+  await table.post('drop');
+  await rolledBack(async () => table.engine.upkeep!.dropped.undrop(['t']));
+  expect(await behind()).toBe(true);
+});
