@@ -28,8 +28,8 @@ const reading: Readonly<Record<string, readonly string[]>> = {
   'commits check': ['--policies', 'policies'],
 };
 
-/** Commands that look at no data folder. */
-const without = ['policy check', 'policy who', 'config check', 'config keys'];
+/** Commands that need no data folder; some read one that is there. */
+const without = ['check', 'policy check', 'policy who', 'config check', 'config keys'];
 
 /** Commands that change something. */
 const changing = [
@@ -38,6 +38,8 @@ const changing = [
   'keys revoke',
   'keys rotate',
   'audit rotate-key',
+  'policy seal',
+  'catalog adopt',
   'catalog compact',
   'catalog undrop',
   'catalog backup',

@@ -258,7 +258,7 @@ describe('the example', () => {
       await writeFile(join(folder, 'builds.jwks.json'), '{"keys":[{"kty":"OKP"}]}');
       const after = await loadPolicy(folder);
       expect(before.issuers).toEqual([]);
-      expect(after.issuers.map(({ name }) => name)).toEqual(['corp', 'builds']);
+      expect(after.issuers.map(({ name }) => name)).toEqual(['corp']);
       expect(after.digest).not.toBe(before.digest);
       const text = await readFile(join(folder, 'issuers.yaml'), 'utf8');
       expect(text).toContain('docs/schemas/issuers.schema.json');

@@ -1,4 +1,4 @@
-import { openLog } from '../../src/cli/config/log.ts';
+import { openLog } from '../../../src/cli/config/log.ts';
 
 const format = process.argv[2] === 'text' ? 'text' : 'json';
 const log = openLog({ 'log.level': 'info', 'log.format': format });

@@ -1,9 +1,9 @@
 import cluster from 'node:cluster';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { ProcessLife } from '../../src/cli/processes/process-life.ts';
-import { relayMetrics } from '../../src/cli/processes/shared-metrics.ts';
-import { MemoryQuota } from '../../src/store/embedded/memory-quota.ts';
+import { ProcessLife } from '../../../src/cli/processes/process-life.ts';
+import { relayMetrics } from '../../../src/cli/processes/shared-metrics.ts';
+import { MemoryQuota } from '../../../src/store/embedded/memory-quota.ts';
 
 // A supervisor that asks a process for its metrics which has died without a word of it having come yet.
 
