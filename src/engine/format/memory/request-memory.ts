@@ -161,3 +161,29 @@ export class BodyMeter implements StreamMeter {
     this.release(this.#held);
   }
 }
+
+/** What one piece of work holds of its request's budget, to be given back together. */
+export class Holding {
+  readonly budget: RequestBudget;
+  #held = 0;
+
+  constructor(budget: RequestBudget) {
+    this.budget = budget;
+  }
+
+  /** Counts bytes that are about to be held. @throws OverBudget `memory` */
+  readonly charge = (bytes: number): void => {
+    this.budget.charge(bytes);
+    this.#held += bytes;
+  };
+
+  release(bytes: number): void {
+    this.#held -= bytes;
+    this.budget.release(bytes);
+  }
+
+  /** Gives back all that is held. */
+  close(): void {
+    this.release(this.#held);
+  }
+}

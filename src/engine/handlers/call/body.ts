@@ -6,7 +6,7 @@ import { CatalogError } from '../../../protocol/errors.ts';
 import { isJsonObject, parseJson, type JsonValue } from '../../../protocol/json.ts';
 import { LONG_JSON, parseJsonInTurns } from '../../../protocol/json-parser.ts';
 import type { BodyMeter } from '../../format/memory/request-memory.ts';
-import { checkModel } from '../../../protocol/models/models.ts';
+import { checkModel, prepareCheck } from '../../../protocol/models/models.ts';
 
 /** A JSON body that is read and checked. */
 export type Body = Record<string, JsonValue>;
@@ -54,7 +54,18 @@ function tooLong(limit: number): CatalogError {
  * @throws CatalogError InvalidInput for a body that is unlike its model.
  */
 export function checkedBody(request: CatalogRequest, sent: Body): Body {
+  return checked(request, completeBody(request, sent));
+}
+
+/** The same of a body that may be long; it lets others have their turns. */
+export async function checkedLongBody(request: CatalogRequest, sent: Body): Promise<Body> {
   const body = completeBody(request, sent);
+  const model = request.operation.request;
+  if (model !== undefined) await prepareCheck(model, body, () => setImmediate());
+  return checked(request, body);
+}
+
+function checked(request: CatalogRequest, body: Body): Body {
   const model = request.operation.request;
   if (model !== undefined) checkModel(model, body);
   return body;
