@@ -278,7 +278,8 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
   const heavy = new HeavyWork(pool, memory, held);
   const judges = judgingOf(options, heavy);
   const judge = backfillJudge(judges, tables);
-  const works = jobWorks({ store, tables, reader, judge, indexer, threads: heavy }, running);
+  const filling = { judge, threads: heavy, memory: options.requestMemory ?? Infinity };
+  const works = jobWorks({ store, tables, reader, indexer, ...filling }, running);
   const isGone = (name: string) => presence.isGone(name);
   const runner = new JobRunner({ transactions, works, holder: presence.name, isGone });
   const keeper = new JournalKeeper({ folder: join(data, 'catalog'), store, committer });

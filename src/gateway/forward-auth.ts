@@ -14,7 +14,7 @@ import { errorBody, refusal, success, type Outcome } from './outcome.ts';
 import { route } from './route.ts';
 import { send } from './http/send.ts';
 import type { Authorized, Known, Received } from './decision/steps.ts';
-import { refuseUnseen } from './decision/needs.ts';
+import { refuseUnseen, unlistedCatalog } from './decision/needs.ts';
 
 /** Where proxies ask, and what stands before a path that they ask about. */
 const PREFIX = '/authorize';
@@ -53,7 +53,8 @@ async function pass(gateway: Gateway, received: Received): Promise<Outcome> {
     const { route: asked, permit, incoming } = authorized;
     const { method = '', headers } = incoming;
     refuseDatabase(asked);
-    refuseUnseen({ route: asked, permit, method, headers }, gateway.remoteFor?.(asked));
+    const catalog = gateway.remoteFor?.(asked) ?? unlistedCatalog(gateway.bodyIds);
+    refuseUnseen({ route: asked, permit, method, headers }, catalog);
     checkCommit(authorized, policy, () => true);
     const recorded = (known = await gateway.recorder.attempt(authorized));
     // An attempt at a change is on disk before the proxy is told to go on.

@@ -7,6 +7,7 @@ import type { Aim } from './backends/backend-router.ts';
 import type { RemoteBackend } from './backends/remote-backend.ts';
 import type { Guarded } from './backends/remote-guard.ts';
 import type { Quota } from '../store/quota.ts';
+import type { BodyIds } from './decision/needs.ts';
 import type { Drain } from './drain.ts';
 import type { Identification } from './identity/identification.ts';
 import type { KeyRing } from './identity/key-ring.ts';
@@ -52,6 +53,8 @@ export interface Gateway {
   readonly remotes?: readonly RemoteBackend[];
   /** The one of them that a route is for; undefined where it is another backend. */
   readonly remoteFor?: (aim: Aim) => Guarded | undefined;
+  /** Whether a catalog that asks at `/authorize` and is no remote backend refuses ids in bodies that differ from the route. */
+  readonly bodyIds: BodyIds;
   readonly log: Logger;
   readonly linger: LingerLimits;
   /** Version of the program, for `/openapi.json`. */

@@ -4,9 +4,8 @@ import { namedText, type Rooted } from '../protocol/database.ts';
 import { dialectOf, statusOf } from '../protocol/dialect.ts';
 import { OverBudget } from '../protocol/budget.ts';
 import { RuleRefusal } from '../rules/commit-rule.ts';
-import { CatalogError } from '../protocol/errors.ts';
+import { CatalogError, TryAgain } from '../protocol/errors.ts';
 import { isGone } from './http/message.ts';
-import { BackendAway } from './backends/backend-away.ts';
 import { Denied, type SnapshotPermit } from './decision/permit.ts';
 import { rateLimitHeaders } from './decision/rate-limit-headers.ts';
 import { MethodRefused, pathOf } from './route.ts';
@@ -170,7 +169,7 @@ export function headersFor(error: CatalogError): Readonly<Record<string, string>
   if (error instanceof TooManyFailures) return { 'retry-after': String(error.retryAfter) };
   if (error.row.name === 'Unauthenticated')
     return { 'www-authenticate': 'Bearer realm="arrowgate"' };
-  if (error instanceof BackendAway && error.retryAfter !== undefined)
+  if (error instanceof TryAgain && error.retryAfter !== undefined)
     return { 'retry-after': error.retryAfter };
   if (error instanceof Throttled) {
     return { ...rateLimitHeaders(error.limits), 'retry-after': String(error.retrySeconds) };

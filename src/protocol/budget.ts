@@ -132,6 +132,12 @@ export class RequestBudget {
     return budget;
   }
 
+  /** A budget of less time, in ms, for the only work of the request. */
+  ofTime(most: number): RequestBudget {
+    const time = Math.min(most, this.limits.time);
+    return new RequestBudget({ ...this.limits, time }, this.#whenGone);
+  }
+
   /** Processor time spent so far, in ms. */
   get spent(): number {
     return this.#since < 0 ? this.#spent : this.#spent + performance.now() - this.#since;
@@ -252,4 +258,9 @@ const unbounded: BudgetLimits = {
 /** A budget without bounds, for work that no request asked for. */
 export function unboundedBudget(): RequestBudget {
   return new RequestBudget(unbounded);
+}
+
+/** A budget of memory alone, in bytes: for work that a request asked for and does not wait for. */
+export function budgetOfMemory(memory: number): RequestBudget {
+  return new RequestBudget({ ...unbounded, memory });
 }

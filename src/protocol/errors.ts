@@ -65,3 +65,14 @@ export class CatalogError extends Error {
     this.detail = detail;
   }
 }
+
+/** A refusal that may not last, 503 code 17 unless another is said. Says when to try again, where that is known. */
+export class TryAgain extends CatalogError {
+  /** Whole seconds, or an HTTP date (RFC 9110 section 10.2.3). */
+  readonly retryAfter: string | undefined;
+
+  constructor(message: string, retryAfter?: string, name: ErrorName = 'ServiceUnavailable') {
+    super(name, message);
+    this.retryAfter = retryAfter;
+  }
+}

@@ -1,9 +1,13 @@
 import zstd from '@foxglove/wasm-zstd';
 import { compressFrameSync } from 'lz4-napi';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { decodeLz4, xxhash32 } from '../../src/arrow/ipc/codec-lz4.ts';
-import { decodeZstd, zstdReady } from '../../src/arrow/ipc/codec-zstd.ts';
+import { atOnce } from '../../src/arrow/ipc/body.ts';
+import { decodeLz4 as lz4Stretches, xxhash32 } from '../../src/arrow/ipc/codec-lz4.ts';
+import { decodeZstd as zstdStretches, zstdReady } from '../../src/arrow/ipc/codec-zstd.ts';
 import { refused } from './support.ts';
+
+const decodeLz4 = (bytes: Uint8Array, length: number) => atOnce(lz4Stretches(bytes, length));
+const decodeZstd = (bytes: Uint8Array, length: number) => atOnce(zstdStretches(bytes, length));
 
 /** Bytes that repeat far apart, and some that do not repeat. */
 function sample(length: number): Uint8Array {
@@ -28,6 +32,12 @@ describe('xxHash32', () => {
 });
 
 describe('LZ4 frames', () => {
+  it('stop after each block, for others to have a turn', () => {
+    const frame = compressFrameSync(Buffer.from(sample(5_000_000)));
+    const blocks = [...lz4Stretches(frame, 5_000_000)].length;
+    expect(blocks).toBeGreaterThanOrEqual(2);
+  });
+
   it.each(lengths)('of %i bytes', (length) => {
     const bytes = sample(length);
     for (const contentChecksum of [false, true]) {

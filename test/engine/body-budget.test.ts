@@ -103,6 +103,7 @@ describe('the memory of all requests', () => {
     await expect(two.hold(2 ** 21)).rejects.toMatchObject({
       row: { code: 17 },
       message: expect.stringContaining('(budget.memory)') as string,
+      retryAfter: '5',
     });
     expect(two.hold(1000)).toBeUndefined();
     two.close();

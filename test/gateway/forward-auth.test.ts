@@ -25,9 +25,9 @@ async function open(setup: Setup = {}, catalog: Guarded | undefined = listed): P
   });
 }
 
-/** Opens a gateway that knows nothing of the catalog behind the proxy. */
-async function openUnlisted(): Promise<void> {
-  harness = await start({ policy: POLICY, trustedProxies: ['127.0.0.0/8'] });
+/** Opens a gateway that lists no catalog behind the proxy. */
+async function openUnlisted(gateway: Setup['gateway'] = {}): Promise<void> {
+  harness = await start({ policy: POLICY, trustedProxies: ['127.0.0.0/8'], gateway });
 }
 
 /** Asks as nginx and Traefik do. */
@@ -181,8 +181,30 @@ describe('what cannot be decided without the body or the answer', () => {
     },
   );
 
-  it('is a body of which nobody knows that the catalog holds it against the route', async () => {
+  it('is no body of a catalog that holds it against the route, listed or not', async () => {
     await openUnlisted();
+    const reader = await of('role:reader');
+    for (const action of ['query', 'count_rows', 'exists']) {
+      expect((await asked(`POST /v1/table/prod$t/${action}`, reader)).status).toBe(200);
+      expect((await asked(`POST /v1/table/prod$hr$t/${action}`, reader)).status).toBe(403);
+    }
+    for (const line of ['POST /v1/table/t/rename', 'POST /v1/table/t/declare', 'GET /v1/table']) {
+      expect((await asked(line)).status).toBe(403);
+    }
+    expect((await asked('POST /v1/table/prod$t/describe', reader)).status).toBe(403);
+    const placed = { ...admin, 'x-lance-table-location': 's3://elsewhere/t' };
+    expect((await asked('POST /v1/table/t/create', placed)).status).toBe(403);
+  });
+
+  it('is a body of a listed catalog that was not seen to check it, whatever is configured', async () => {
+    await open({}, { ...listed, checksBodies: false });
+    const line = 'POST /v1/table/prod$t/query';
+    expect((await asked(line, await of('role:reader'))).status).toBe(403);
+    expect((await asked(line)).status).toBe(200);
+  });
+
+  it('is a body of a catalog that is configured not to hold it against the route', async () => {
+    await openUnlisted({ bodyIds: 'unchecked' });
     const reader = await of('role:reader');
     for (const action of ['query', 'count_rows', 'exists']) {
       const refused = await asked(`POST /v1/table/prod$t/${action}`, reader);

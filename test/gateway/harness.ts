@@ -215,6 +215,7 @@ async function gatewayOf(setup: Setup, parts: Parts): Promise<Gateway> {
     tokens,
     identification: new Identification({ keys, tokens, failures }),
     trustedProxies: new Networks(setup.trustedProxies ?? []),
+    bodyIds: 'checked',
     quota: setup.quota ?? new MemoryQuota(),
     budget: defaultBudget,
     scans: new Scans(16),

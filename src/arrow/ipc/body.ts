@@ -3,16 +3,37 @@ import { decodeZstd } from './codec-zstd.ts';
 import { ArrowError, corrupt } from '../errors.ts';
 import type { BatchHeader, Codec } from './message.ts';
 
-const decoders: Readonly<Record<Codec, (bytes: Uint8Array, length: number) => Uint8Array>> = {
+/** Work that stops every now and then. */
+export type Stretches<Result> = Generator<void, Result>;
+
+const decoders: Readonly<
+  Record<Codec, (bytes: Uint8Array, length: number) => Stretches<Uint8Array>>
+> = {
   lz4: decodeLz4,
   zstd: decodeZstd,
 };
 
 /** The buffers of a batch, decompressed, as views of its body or memory of their own. */
 export function readBuffers(header: BatchHeader, body: Uint8Array): Uint8Array[] {
+  return atOnce(decodedBuffers(header, body));
+}
+
+/** Does the same, and stops between stretches of decompression. */
+export function* decodedBuffers(header: BatchHeader, body: Uint8Array): Stretches<Uint8Array[]> {
   const stored = storedBuffers(header, body);
   const { codec } = header;
-  return codec === undefined ? stored : stored.map((bytes) => readCompressed(bytes, codec));
+  if (codec === undefined) return stored;
+  const decoded: Uint8Array[] = [];
+  for (const bytes of stored) decoded.push(yield* decompressed(bytes, codec));
+  return decoded;
+}
+
+/** Does all of it. */
+export function atOnce<Result>(work: Stretches<Result>): Result {
+  for (;;) {
+    const step = work.next();
+    if (step.done === true) return step.value;
+  }
 }
 
 /**
@@ -58,11 +79,15 @@ export function bufferRegions(header: BatchHeader, bodyLength: number): [number,
 
 /** One buffer as it stands in a compressed body: its length as 8 bytes, -1 for "not compressed", then its data. */
 export function readCompressed(bytes: Uint8Array, codec: Codec): Uint8Array {
+  return atOnce(decompressed(bytes, codec));
+}
+
+function* decompressed(bytes: Uint8Array, codec: Codec): Stretches<Uint8Array> {
   if (bytes.length === 0) return bytes;
   const length = declaredLength(bytes);
   const data = bytes.subarray(8);
   if (length === -1) return data;
-  return length === 0 ? new Uint8Array(0) : decoders[codec](data, length);
+  return length === 0 ? new Uint8Array(0) : yield* decoders[codec](data, length);
 }
 
 /** The length that stands before a compressed buffer, in bytes. */

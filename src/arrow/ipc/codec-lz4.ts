@@ -79,9 +79,9 @@ interface Frame {
 /**
  * Decompresses one LZ4 frame into exactly `length` bytes. It never takes more
  * memory than that and a block. Throws `corrupt` if the frame is damaged or
- * holds another number of bytes.
+ * holds another number of bytes. It stops after each block.
  */
-export function decodeLz4(bytes: Uint8Array, length: number): Uint8Array {
+export function* decodeLz4(bytes: Uint8Array, length: number): Generator<void, Uint8Array> {
   const frame = readFrame(bytes);
   const output = allocate(length);
   let at = frame.start;
@@ -100,6 +100,7 @@ export function decodeLz4(bytes: Uint8Array, length: number): Uint8Array {
       at += 4;
     }
     filled += writeBlock(frame, block, word >>> 31 === 1, output, filled);
+    yield;
   }
   if (filled !== length) throw wrongLength(filled, length);
   if (frame.contentChecksum) {

@@ -13,13 +13,14 @@ export const zstdReady: Promise<void> = zstd.isLoaded.then(() => undefined);
 /**
  * Decompresses Zstandard frames (RFC 8878) into exactly `length` bytes. Throws
  * `corrupt` if they are damaged or hold another number of bytes, `limit` above
- * 256 MiB.
+ * 256 MiB. It stops before the work, which is done in one go.
  */
-export function decodeZstd(bytes: Uint8Array, length: number): Uint8Array {
+export function* decodeZstd(bytes: Uint8Array, length: number): Generator<void, Uint8Array> {
   if (Math.max(length, bytes.length) > maxBytes) {
     const size = Math.max(length, bytes.length);
     throw new ArrowError('limit', `A ZSTD buffer has ${size} bytes, ${maxBytes} are allowed.`);
   }
+  yield;
   const output = decompress(bytes, length);
   if (output.length !== length) {
     throw corrupt(`A compressed buffer declares ${length} bytes, but holds ${output.length}.`);

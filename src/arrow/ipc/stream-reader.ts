@@ -1,6 +1,6 @@
 import type { RecordBatch, Schema } from 'apache-arrow';
 import { batchOfData } from '../data.ts';
-import { decompressedBytes, readBuffers } from './body.ts';
+import { decodedBuffers, decompressedBytes, readBuffers, type Stretches } from './body.ts';
 import { ByteSource } from './byte-source.ts';
 import { zstdReady } from './codec-zstd.ts';
 import { ColumnCursor } from './column-cursor.ts';
@@ -52,6 +52,8 @@ const unmetered: StreamMeter = {
 
 /** To decompress so many bytes keeps others waiting. */
 const turnBytes = 1_048_576;
+/** Decompression goes on for so long before others have a turn, in ms. */
+const turnMillis = 8;
 
 /** An Arrow IPC stream that is being read. */
 export interface ArrowStream {
@@ -195,8 +197,9 @@ class StreamReader implements ArrowStream {
     const decompressed = decompressedBytes(header, body, batchBytes);
     meter.decompress(decompressed);
     await this.#hold(decompressed);
-    if (decompressed > turnBytes) await meter.turn();
-    return readBuffers(header, body);
+    if (decompressed <= turnBytes) return readBuffers(header, body);
+    await meter.turn();
+    return inTurns(decodedBuffers(header, body), meter);
   }
 
   #hold(bytes: number): void | Promise<void> {
@@ -228,6 +231,18 @@ class StreamReader implements ArrowStream {
     cursor.finish();
     validateColumns(this.schema.fields, columns);
     return batchOfData(this.schema, columns, header.rows);
+  }
+}
+
+/** Does long work a few milliseconds at a time. */
+async function inTurns<Result>(work: Stretches<Result>, meter: StreamMeter): Promise<Result> {
+  let until = performance.now() + turnMillis;
+  for (;;) {
+    const step = work.next();
+    if (step.done === true) return step.value;
+    if (performance.now() < until) continue;
+    await meter.turn();
+    until = performance.now() + turnMillis;
   }
 }
 

@@ -132,6 +132,12 @@ export const settings = {
     'name of the catalog in the shared store',
   ),
   trusted_proxies: setting(networks, [], '[]', 'networks whose X-Forwarded-* are believed'),
+  'authorize.body_ids': setting(
+    choice('checked', 'unchecked'),
+    'checked',
+    'checked',
+    'whether a catalog that a proxy asks /authorize for, and that is no backend, refuses ids in bodies that differ from the route',
+  ),
   'locations.managed': setting(optional(text), null, '<data>/lance', 'where Lance clients write'),
   'locations.permissions': setting(
     choice('umask', 'owner', 'group', 'all'),

@@ -180,6 +180,7 @@ export async function compose(start: Start): Promise<Gateway> {
         : { clientSubject: config['listen.tls.client_subject'] }),
     }),
     trustedProxies: new Networks(config.trusted_proxies),
+    bodyIds: config['authorize.body_ids'],
     databases: databasesOf(config.databases),
     policy: { ...policy, weakness: () => archive.fault() },
     shadow,

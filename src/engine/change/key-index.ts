@@ -1,9 +1,19 @@
 import type { KeyWriter } from './key-writer.ts';
 
+/** Told of memory before it is taken, in bytes; refuses by throwing. */
+export type Charge = (bytes: number) => void;
+
+const free: Charge = () => undefined;
+
 /** A list of 32-bit numbers that grows. */
 export class GrowingWords {
+  readonly #charge: Charge;
   #words = new Uint32Array(64);
   #length = 0;
+
+  constructor(charge: Charge = free) {
+    this.#charge = charge;
+  }
 
   get length(): number {
     return this.#length;
@@ -41,7 +51,9 @@ export class GrowingWords {
   #reserve(count: number): void {
     const needed = this.#length + count;
     if (needed <= this.#words.length) return;
-    const words = new Uint32Array(Math.max(needed, 2 * this.#words.length));
+    const length = Math.max(needed, 2 * this.#words.length);
+    this.#charge(4 * (length - this.#words.length));
+    const words = new Uint32Array(length);
     words.set(this.view());
     this.#words = words;
   }
@@ -56,12 +68,21 @@ export const NONE = 0xffff_ffff;
  */
 export class KeyIndex {
   readonly #seed = Math.floor(Math.random() * 2 ** 32);
-  readonly #hashes = new GrowingWords();
+  readonly #charge: Charge;
+  readonly #hashes: GrowingWords;
   /** Where each key begins in the words, and how many it has. */
-  readonly #starts = new GrowingWords();
-  readonly #counts = new GrowingWords();
-  readonly #words = new GrowingWords();
+  readonly #starts: GrowingWords;
+  readonly #counts: GrowingWords;
+  readonly #words: GrowingWords;
   #slots = new Uint32Array(1024).fill(NONE);
+
+  constructor(charge: Charge = free) {
+    this.#charge = charge;
+    this.#hashes = new GrowingWords(charge);
+    this.#starts = new GrowingWords(charge);
+    this.#counts = new GrowingWords(charge);
+    this.#words = new GrowingWords(charge);
+  }
 
   /** How many different keys there are. */
   get size(): number {
@@ -122,6 +143,7 @@ export class KeyIndex {
   }
 
   #grow(): void {
+    this.#charge(4 * this.#slots.length);
     const slots = new Uint32Array(2 * this.#slots.length).fill(NONE);
     const mask = slots.length - 1;
     for (let number = 0; number < this.size; number++) {

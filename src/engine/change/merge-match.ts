@@ -7,7 +7,7 @@ import { GrowingWords, NONE } from './key-index.ts';
 import { namesOf, rowsMeeting, type Condition } from './merge-condition.ts';
 import { KeyWriter } from './key-writer.ts';
 import { describeKey, keyColumns } from './merge-key.ts';
-import type { MergeSource } from './merge-source.ts';
+import { WORK_OF_ROW, type MergeSource } from './merge-source.ts';
 
 /** What a merge does with the rows of one batch of the table. */
 export interface MatchedBatch {
@@ -54,20 +54,30 @@ export async function matchBatch(
   place: Place,
   batch: RecordBatch,
 ): Promise<MatchedBatch> {
+  const { budget, charge } = source.memory;
   const columns = keyColumns(plan.key, batch);
   const writer = new KeyWriter(columns);
   const mayHave = source.mayHave(columns);
-  const keys = new GrowingWords();
-  const missing = new GrowingWords();
+  const keys = new GrowingWords(charge);
+  const missing = new GrowingWords(charge);
   const pairs = new Pairs(plan, source, batch);
-  for (let row = 0; row < batch.numRows; row++) {
-    const key = mayHave(row) && writer.write(row) ? source.find(writer) : NONE;
-    if (key === NONE) {
-      if (plan.remove) missing.push(row);
-      continue;
+  /** Looks up the keys of rows until there are pairs to judge; answers with the row to go on with. */
+  const stretch = (from: number): number => {
+    for (let row = from; row < batch.numRows; row++) {
+      budget.work(WORK_OF_ROW);
+      const key = mayHave(row) && writer.write(row) ? source.find(writer) : NONE;
+      if (key === NONE) {
+        if (plan.remove) missing.push(row);
+        continue;
+      }
+      keys.push(key);
+      if (plan.update) pairs.add(row, key);
+      if (pairs.full) return row + 1;
     }
-    keys.push(key);
-    if (plan.update) pairs.add(row, key);
+    return batch.numRows;
+  };
+  for (let row = 0; row < batch.numRows;) {
+    row = budget.run(() => stretch(row));
     if (pairs.full) await pairs.judge();
   }
   const { rows, sources } = await pairs.finish();
@@ -90,15 +100,20 @@ class Pairs {
   readonly #plan: MergePlan;
   readonly #source: MergeSource;
   readonly #batch: RecordBatch;
-  readonly #rows = new GrowingWords();
-  readonly #sources = new GrowingWords();
-  readonly #openRows = new GrowingWords();
-  readonly #openSources = new GrowingWords();
+  readonly #rows: GrowingWords;
+  readonly #sources: GrowingWords;
+  readonly #openRows: GrowingWords;
+  readonly #openSources: GrowingWords;
 
   constructor(plan: MergePlan, source: MergeSource, batch: RecordBatch) {
     this.#plan = plan;
     this.#source = source;
     this.#batch = batch;
+    const { charge } = source.memory;
+    this.#rows = new GrowingWords(charge);
+    this.#sources = new GrowingWords(charge);
+    this.#openRows = new GrowingWords(charge);
+    this.#openSources = new GrowingWords(charge);
   }
 
   /** Adds what matches a row. */
@@ -109,6 +124,7 @@ class Pairs {
       return;
     }
     for (const source of this.#source.rowsOf(key)) {
+      this.#source.memory.budget.work(WORK_OF_ROW);
       this.#openRows.push(row);
       this.#openSources.push(source);
     }

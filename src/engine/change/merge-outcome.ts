@@ -13,6 +13,9 @@ export interface UpdatedRow {
   readonly source: number;
 }
 
+/** Bytes of three words: of a row sent where its updated rows begin and the inserted ones, of an updated row its places. */
+const WORDS = 12;
+
 /** What a merge does, put together from all batches of the table. */
 export class MergeOutcome {
   readonly batches: readonly MatchedBatch[];
@@ -30,6 +33,8 @@ export class MergeOutcome {
   readonly #sources: Uint32Array;
 
   constructor({ insert }: MergePlan, source: MergeSource, batches: readonly MatchedBatch[]) {
+    const { charge } = source.memory;
+    charge(source.keyCount + WORDS * source.count);
     this.batches = batches;
     this.#source = source;
     this.#insert = insert;
@@ -37,6 +42,7 @@ export class MergeOutcome {
     for (const { keys } of batches) for (const key of keys) this.#matched[key] = 1;
     this.updated = batches.reduce((sum, { updated }) => sum + updated.length, 0);
     this.removed = batches.reduce((sum, { removed }) => sum + removed.length, 0);
+    charge(WORDS * this.updated);
     this.inserted = this.insertedIn(0, source.count).length;
     this.#starts = startsOf(source.count, batches);
     this.#places = new Uint32Array(this.updated);

@@ -141,6 +141,7 @@ export class RowMerge {
       key: plan.key,
       atHand: plan.updateIf === null ? [] : namesOf(plan.updateIf, 'source'),
       checkTime: request.checkTime,
+      budget: statement.budget,
       inMemory,
     });
     try {

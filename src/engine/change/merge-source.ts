@@ -4,6 +4,9 @@ import { conform } from '../../arrow/types.ts';
 import type { ColumnPath } from '../request/column-path.ts';
 import { Pace } from '../base/pace.ts';
 import { eachOf, asRefusal } from '../format/incoming.ts';
+import { batchBytes } from '../format/small-batches.ts';
+import { Holding } from '../format/memory/request-memory.ts';
+import type { RequestBudget } from '../../protocol/budget.ts';
 import { pieces } from '../format/ingest.ts';
 import { GrowingWords, KeyIndex, NONE } from './key-index.ts';
 import { KeyBounds, KeyRanges, type MayHave } from './key-ranges.ts';
@@ -11,6 +14,9 @@ import { KeyValues } from './key-values.ts';
 import { KeyWriter } from './key-writer.ts';
 import { keyColumns } from './merge-key.ts';
 import { SpilledRows } from './spilled-rows.ts';
+
+/** Bytes of work that it is to look up the key of a row, about. */
+export const WORK_OF_ROW = 64;
 
 /** How to read the rows of a merge. */
 export interface SourceOptions {
@@ -22,6 +28,8 @@ export interface SourceOptions {
   readonly atHand: readonly string[];
   /** Throws when the time that the merge may take is over. */
   readonly checkTime: () => void;
+  /** Charged for what is held. */
+  readonly budget: RequestBudget;
   /** How many bytes of the rows are held in memory before they go to a file. */
   readonly inMemory: number | undefined;
 }
@@ -39,17 +47,19 @@ export interface SourcePiece {
  */
 export class MergeSource {
   readonly schema: Schema;
+  /** What the merge holds of its budget, until it is closed. */
+  readonly memory: Holding;
   readonly #rows: SpilledRows;
   readonly #options: SourceOptions;
-  readonly #index = new KeyIndex();
+  readonly #index: KeyIndex;
   readonly #bounds: KeyBounds;
   /** The key of each row. */
-  readonly #keys = new GrowingWords();
+  readonly #keys: GrowingWords;
   /** For each key its first and its last row. */
-  readonly #first = new GrowingWords();
-  readonly #last = new GrowingWords();
+  readonly #first: GrowingWords;
+  readonly #last: GrowingWords;
   /** For each row the next one with its key. */
-  readonly #next = new GrowingWords();
+  readonly #next: GrowingWords;
   #atHand: RecordBatch[] = [];
   readonly #ranges: KeyRanges;
   readonly #values: KeyValues;
@@ -57,10 +67,17 @@ export class MergeSource {
   constructor(options: SourceOptions) {
     this.schema = options.schema;
     this.#options = options;
+    this.memory = new Holding(options.budget);
+    const { charge } = this.memory;
+    this.#index = new KeyIndex(charge);
+    this.#keys = new GrowingWords(charge);
+    this.#first = new GrowingWords(charge);
+    this.#last = new GrowingWords(charge);
+    this.#next = new GrowingWords(charge);
     this.#bounds = new KeyBounds(options.key.map(({ field }) => field.type));
     this.#ranges = new KeyRanges(options.key);
     this.#values = new KeyValues(options.key);
-    this.#rows = new SpilledRows(options.folder, options.schema, options.inMemory);
+    this.#rows = new SpilledRows(options.folder, options.schema, this.memory, options.inMemory);
   }
 
   /** Between which values the rows' keys lie. */
@@ -151,6 +168,7 @@ export class MergeSource {
   }
 
   async close(): Promise<void> {
+    this.memory.close();
     await this.#rows.close();
   }
 
@@ -160,11 +178,19 @@ export class MergeSource {
     const keys = new KeyWriter(columns);
     this.#ranges.add(batch);
     this.#values.add(batch);
-    for (let row = 0; row < batch.numRows; row++) {
-      this.#addKey(keys.write(row) ? this.#index.add(keys) : NONE);
-    }
+    this.#options.budget.run(() => {
+      for (let row = 0; row < batch.numRows; row++) {
+        this.#addKey(keys.write(row) ? this.#index.add(keys) : NONE);
+        this.#options.budget.work(WORK_OF_ROW);
+      }
+    });
     const { atHand } = this.#options;
-    if (atHand.length > 0) this.#atHand.push(copyOf(project(batch, atHand)));
+    if (atHand.length > 0) {
+      const columns = project(batch, atHand);
+      // They are put in one piece before the first of them is used.
+      this.memory.charge(2 * batchBytes(columns));
+      this.#atHand.push(copyOf(columns));
+    }
     await this.#rows.add(batch);
   }
 

@@ -3,6 +3,7 @@ import type { RecordBatch, Schema } from 'apache-arrow';
 import { removeFile } from '../base/tree.ts';
 import { FragmentWriter } from '../format/fragment-writer.ts';
 import { batchBytes } from '../format/small-batches.ts';
+import type { Holding } from '../format/memory/request-memory.ts';
 import { OpenFiles } from '../format/memory/open-files.ts';
 
 /** How much is held in memory before it goes to a file, in bytes. */
@@ -14,13 +15,18 @@ export class SpilledRows {
   readonly #schema: Schema;
   readonly #inMemory: number;
   readonly #files = new OpenFiles();
+  readonly #memory: Holding;
   #held: RecordBatch[] = [];
+  /** What is charged for the batches that are held. */
+  #charged = 0;
   #bytes = 0;
   #count = 0;
   #writer: FragmentWriter | undefined;
   #path: string | undefined;
 
-  constructor(folder: string, schema: Schema, inMemory = IN_MEMORY) {
+  /** @param memory Charged for batches while they are held in memory. */
+  constructor(folder: string, schema: Schema, memory: Holding, inMemory = IN_MEMORY) {
+    this.#memory = memory;
     this.#folder = folder;
     this.#schema = schema;
     this.#inMemory = inMemory;
@@ -29,8 +35,11 @@ export class SpilledRows {
   /** Adds a batch of exactly the schema. */
   async add(batch: RecordBatch): Promise<void> {
     this.#count++;
-    this.#bytes += batchBytes(batch);
+    const bytes = batchBytes(batch);
+    this.#bytes += bytes;
     if (this.#writer === undefined && this.#bytes <= this.#inMemory) {
+      this.#memory.charge(bytes);
+      this.#charged += bytes;
       this.#held.push(batch);
       return;
     }
@@ -68,6 +77,8 @@ export class SpilledRows {
     this.#writer = writer;
     for (const batch of this.#held) await writer.write(batch);
     this.#held = [];
+    this.#memory.release(this.#charged);
+    this.#charged = 0;
     return writer;
   }
 }

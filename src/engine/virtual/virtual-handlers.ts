@@ -15,7 +15,7 @@ import { countRows } from '../query/rows/count.ts';
 import { execute } from '../query/execute.ts';
 import { countField, textField } from '../base/fields.ts';
 import { planQuery } from '../query/plan/plan.ts';
-import { statementOf } from '../base/statement.ts';
+import { statementOf, type Statement } from '../base/statement.ts';
 import { parseQueryRequest } from '../request/request.ts';
 import { MAIN } from '../format/chain.ts';
 import { ONLY_VERSION, VirtualRows } from './virtual-rows.ts';
@@ -100,10 +100,17 @@ async function describe({ path, schema }: VirtualTable, call: Call): Promise<Ans
   });
 }
 
+/** Processor time of a query, in ms: its rows are known to this thread alone, so that it keeps others waiting. */
+const MOST_MILLIS = 1000;
+
+function boundedStatement(call: Call): Statement {
+  return { ...statementOf(call), budget: call.request.budget.ofTime(MOST_MILLIS) };
+}
+
 async function query(table: VirtualTable, call: Call): Promise<Answer> {
   const request = parseQueryRequest(call.body);
   const rows = await VirtualRows.of(table);
-  const plan = planQuery(request, rows.snapshot, statementOf(call));
+  const plan = planQuery(request, rows.snapshot, boundedStatement(call));
   const signal = call.request.signal();
   return rowsAnswer({
     schema: plan.schema,
@@ -133,7 +140,9 @@ async function count(table: VirtualTable, call: Call): Promise<Answer> {
       status: 200,
       contentType: 'application/json',
       headers: versionHeaders(ONLY_VERSION),
-      body: stringifyJson(await countRows(source, rows.snapshot, predicate, statementOf(call))),
+      body: stringifyJson(
+        await countRows(source, rows.snapshot, predicate, boundedStatement(call)),
+      ),
     };
   } finally {
     await rows.close();

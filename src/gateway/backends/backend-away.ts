@@ -1,12 +1,4 @@
-import { CatalogError, type ErrorName } from '../../protocol/errors.ts';
+import { TryAgain } from '../../protocol/errors.ts';
 
-/** A remote backend that cannot answer: 503 code 17, unless another is said. Says when to try again, where that is known. */
-export class BackendAway extends CatalogError {
-  /** Whole seconds, or an HTTP date (RFC 9110 section 10.2.3). */
-  readonly retryAfter: string | undefined;
-
-  constructor(message: string, retryAfter?: string, name: ErrorName = 'ServiceUnavailable') {
-    super(name, message);
-    this.retryAfter = retryAfter;
-  }
-}
+/** A remote backend that cannot answer. */
+export class BackendAway extends TryAgain {}

@@ -9,13 +9,18 @@ import type { Permit } from '../../protocol/permit.ts';
 import { CatalogError } from '../../protocol/errors.ts';
 import { guard, type Guarded, type GuardedRequest } from '../backends/remote-guard.ts';
 
-/** What is known of a catalog behind a proxy that the configuration does not list: nothing. */
-const stranger: Guarded = {
-  name: 'behind the proxy',
-  prefix: [],
-  trust: new Set(),
-  checksBodies: false,
-};
+/** What the configuration says of a catalog behind a proxy that it does not list: whether it refuses ids in bodies that differ from the route. */
+export type BodyIds = 'checked' | 'unchecked';
+
+/** A catalog behind a proxy that the configuration does not list as a backend. */
+export function unlistedCatalog(bodyIds: BodyIds): Guarded {
+  return {
+    name: 'behind the proxy',
+    prefix: [],
+    trust: new Set(),
+    checksBodies: bodyIds === 'checked',
+  };
+}
 
 /** A request that a proxy describes, and will send to its catalog itself. */
 interface Described {
@@ -31,7 +36,7 @@ interface Described {
  * @param backend What is known of the catalog behind the proxy.
  * @throws CatalogError PermissionDenied
  */
-export function refuseUnseen(described: Described, backend: Guarded = stranger): void {
+export function refuseUnseen(described: Described, backend: Guarded): void {
   const { route, permit, method, headers } = described;
   const { operation } = route;
   if (operation.access === 'list') {

@@ -3,9 +3,8 @@ import type { PolicySnapshot } from '../../policy/decide/snapshot.ts';
 import { CatalogError } from '../../protocol/errors.ts';
 import { canonicalPath } from '../../protocol/identifier.ts';
 import type { Action } from '../../protocol/operations/operation.ts';
-import type { Guarded } from '../backends/remote-guard.ts';
 import { judgeNeed, SnapshotPermit } from '../decision/permit.ts';
-import { needsOf, refuseUnseen } from '../decision/needs.ts';
+import { needsOf, refuseUnseen, unlistedCatalog } from '../decision/needs.ts';
 import type { RecordedQuestion } from './recorded-question.ts';
 
 /** What a policy says of a request of the log. */
@@ -46,12 +45,7 @@ export function replayedVerdict(
 }
 
 /** What decided of the catalog behind the proxy is not recorded: replay assumes the best of it. */
-const assumed: Guarded = {
-  name: 'behind the proxy',
-  prefix: [],
-  trust: new Set(),
-  checksBodies: true,
-};
+const assumed = unlistedCatalog('checked');
 
 /** Why a request that is only described is refused although the policy allows it. */
 function unseenReason({ asking }: RecordedQuestion, permit: SnapshotPermit): string | undefined {

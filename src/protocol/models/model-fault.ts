@@ -65,25 +65,30 @@ type Part = [Shape, JsonValue, string];
 const MOST_CHECKED = 1024;
 
 function* suspects(shape: Shape, value: JsonValue, path: string): Generator<Part> {
+  if (Array.isArray(value)) {
+    if (shape.items !== undefined) yield* suspectEntries(shape.items, value, path);
+    return;
+  }
+  if (!isJsonObject(value)) return;
   let first: string | undefined;
   let count = 0;
-  for (const [name, member] of entriesOf(value)) {
-    const inner = Array.isArray(value) ? shape.items : memberShape(shape, String(name));
-    if (inner === undefined || isSilent(value, member)) continue;
+  for (const [name, member] of Object.entries(value)) {
+    const inner = memberShape(shape, name);
+    // A member that is null counts as absent.
+    if (inner === undefined || member === null) continue;
     first ??= typeof member;
     if (++count > MOST_CHECKED && typeof member === first) continue;
-    yield [inner, member, Array.isArray(value) ? `${path}[${name}]` : join(path, String(name))];
+    yield [inner, member, join(path, name)];
   }
 }
 
-/** A member that is null counts as absent. */
-function isSilent(value: JsonValue, member: JsonValue): boolean {
-  return member === null && !Array.isArray(value);
-}
-
-function entriesOf(value: JsonValue): Iterable<[number | string, JsonValue]> {
-  if (Array.isArray(value)) return value.entries();
-  return isJsonObject(value) ? Object.entries(value) : [];
+/** The same of a list, which may have millions of entries. */
+function* suspectEntries(inner: Shape, list: readonly JsonValue[], path: string): Generator<Part> {
+  const first = typeof list[0];
+  for (let at = 0; at < list.length; at++) {
+    const entry = list[at]!;
+    if (at < MOST_CHECKED || typeof entry !== first) yield [inner, entry, `${path}[${at}]`];
+  }
 }
 
 function memberShape(shape: Shape, name: string): Shape | undefined {
@@ -145,23 +150,86 @@ function checkableList(whole: JsonValue[]): JsonValue[] {
   return kept ?? list;
 }
 
-/**
- * A list with only those of its numbers that decide what a model says of all: the least,
- * the greatest and a fraction.
- */
+/** The lists that were shortened in turns, as they are checked. */
+const shortened = new WeakMap<readonly JsonValue[], JsonValue[]>();
+
+/** A list with only those of its numbers that decide what a model says of all. */
 function withFewNumbers(list: readonly JsonValue[]): JsonValue[] {
-  const kept: JsonValue[] = [];
-  let [least, greatest, fraction] = [Infinity, -Infinity, 0];
-  for (const entry of list) {
-    if (typeof entry !== 'number') {
-      kept.push(entry);
-      continue;
+  const known = shortened.get(list);
+  if (known !== undefined) return known;
+  const few = new FewNumbers();
+  few.add(list, 0, list.length);
+  return few.entries();
+}
+
+/** The least and the greatest number of a list and a fraction, the least and the greatest bigint, and all that is no number. */
+class FewNumbers {
+  readonly #others: JsonValue[] = [];
+  readonly #big: bigint[] = [];
+  #least = Infinity;
+  #greatest = -Infinity;
+  #fraction = 0;
+
+  add(list: readonly JsonValue[], from: number, to: number): void {
+    for (let at = from; at < to; at++) {
+      const entry = list[at]!;
+      if (typeof entry === 'number') this.#addNumber(entry);
+      else if (typeof entry === 'bigint') this.#addBig(entry);
+      else this.#others.push(entry);
     }
-    if (entry < least) least = entry;
-    if (entry > greatest) greatest = entry;
-    if (fraction === 0 && !Number.isInteger(entry)) fraction = entry;
   }
-  if (least <= greatest) kept.push(least, greatest);
-  if (fraction !== 0) kept.push(fraction);
-  return kept;
+
+  entries(): JsonValue[] {
+    const kept = [...this.#others, ...this.#big];
+    if (this.#least <= this.#greatest) kept.push(this.#least, this.#greatest);
+    if (this.#fraction !== 0) kept.push(this.#fraction);
+    return kept;
+  }
+
+  #addNumber(value: number): void {
+    if (value < this.#least) this.#least = value;
+    if (value > this.#greatest) this.#greatest = value;
+    if (this.#fraction === 0 && !Number.isInteger(value)) this.#fraction = value;
+  }
+
+  #addBig(value: bigint): void {
+    const [least = value, greatest = value] = this.#big;
+    if (this.#big.length === 0 || value < least) this.#big[0] = value;
+    if (this.#big.length < 2 || value > greatest) this.#big[1] = value;
+  }
+}
+
+/** Entries of a list that are looked at between two looks at the clock. */
+const LOOK_ENTRIES = 2 ** 16;
+/** Time of one turn, in ms. */
+const TURN_MILLIS = 8;
+
+/**
+ * Looks through the long lists of a value, so that checking it later takes no time for their
+ * numbers. Works for a few milliseconds at a time.
+ * @param pause Resolves when others have had their turn.
+ */
+export async function shortenInTurns(
+  value: JsonValue,
+  pause: () => Promise<unknown>,
+): Promise<void> {
+  const open: JsonValue[] = [value];
+  let until = performance.now() + TURN_MILLIS;
+  let looked = 0;
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    const list = Array.isArray(next) ? next : isJsonObject(next) ? Object.values(next) : [];
+    const few = new FewNumbers();
+    for (let from = 0; from < list.length || from === 0; from += LOOK_ENTRIES) {
+      few.add(list, from, Math.min(list.length, from + LOOK_ENTRIES));
+      looked += Math.min(list.length, LOOK_ENTRIES) + 16;
+      if (looked < LOOK_ENTRIES) continue;
+      looked = 0;
+      if (performance.now() < until) continue;
+      await pause();
+      until = performance.now() + TURN_MILLIS;
+    }
+    const entries = few.entries();
+    if (Array.isArray(next) && list.length > LONG_LIST) shortened.set(next, entries);
+    for (const entry of entries) if (typeof entry === 'object' && entry !== null) open.push(entry);
+  }
 }

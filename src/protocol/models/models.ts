@@ -2,7 +2,7 @@ import type { Static } from 'typebox';
 import { Compile, type Validator } from 'typebox/compile';
 import { CatalogError } from '../errors.ts';
 import { isJsonObject, type JsonValue } from '../json.ts';
-import { checkable, explainFault } from './model-fault.ts';
+import { checkable, explainFault, shortenInTurns } from './model-fault.ts';
 import { arrowModels, commonModels, namespaceModels, tableModels } from './models-table.ts';
 import { columnModels } from './models-column.ts';
 import { extensionModels } from './models-extension.ts';
@@ -67,6 +67,23 @@ export function checkModel(name: string, value: JsonValue): void {
     return;
   }
   throw new CatalogError('InvalidInput', `${name}: ${explainFault(models, models[name], value)}`);
+}
+
+/**
+ * Makes the check of a long value short: compiles its model and looks through its long lists,
+ * for a few milliseconds at a time.
+ * @param pause Resolves when others have had their turn.
+ */
+export async function prepareCheck(
+  name: string,
+  value: JsonValue,
+  pause: () => Promise<unknown>,
+): Promise<void> {
+  await pause();
+  if (isModelName(name)) validatorOf(name);
+  await pause();
+  await shortenInTurns(value, pause);
+  await pause();
 }
 
 /** The models that were seen to take an object without members: what most reads send. */

@@ -1,7 +1,12 @@
 import type { TSchema } from 'typebox';
 import { describe, expect, it } from 'vitest';
 import { parseJson } from '../../../src/protocol/json.ts';
-import { checkModel, models, type Model } from '../../../src/protocol/models/models.ts';
+import {
+  checkModel,
+  models,
+  prepareCheck,
+  type Model,
+} from '../../../src/protocol/models/models.ts';
 import { extensionModels } from '../../../src/protocol/models/models-extension.ts';
 import { refusalOf } from '../refusal.ts';
 import { specifiedModels } from '../specification.ts';
@@ -299,6 +304,23 @@ describe('a body that does not fit', () => {
     expect(refusalOf(() => checkModel(name, parseJson(text)))).toBe(
       `InvalidInput: ${name}: ${sentence}`,
     );
+  });
+
+  it('says the same of long lists that were looked through in turns', async () => {
+    const numbers = '1,'.repeat(200_000);
+    for (const [text, sentence] of [
+      [`[${numbers}1]`, 'no refusal'],
+      [`[${numbers}9007199254740993,1]`, 'no refusal'],
+      [`[${numbers}"a",1]`, 'InvalidInput: QueryTableRequest: the field "vector'],
+    ] as const) {
+      const body = parseJson(`{"k":1,"vector":${text}}`);
+      const before = refusalOf(() => checkModel('QueryTableRequest', body));
+      let turns = 0;
+      await prepareCheck('QueryTableRequest', body, async () => turns++);
+      expect(turns).toBeGreaterThan(0);
+      expect(refusalOf(() => checkModel('QueryTableRequest', body))).toBe(before);
+      expect(before.slice(0, sentence.length)).toBe(sentence);
+    }
   });
 
   it('is no excuse for a model that does not exist', () => {

@@ -1,12 +1,14 @@
 import { setImmediate } from 'node:timers/promises';
 import type { StreamMeter } from '../../../arrow/ipc/stream-reader.ts';
 import type { RequestBudget } from '../../../protocol/budget.ts';
-import { CatalogError } from '../../../protocol/errors.ts';
+import { TryAgain } from '../../../protocol/errors.ts';
 
 /** A request that holds less never waits, so that a large one does not keep small ones from being answered. */
 const SMALL_BYTES = 2 ** 20;
 /** How long a request waits for memory that others hold, in ms. */
 const WAIT_MILLIS = 10_000;
+/** After how many seconds a request that waited in vain should be sent again. */
+const RETRY_SECONDS = '5';
 
 interface Waiter {
   readonly bytes: number;
@@ -51,7 +53,7 @@ export class RequestMemory {
   /**
    * Takes memory, after those that wait for some; at once where there is enough.
    * @param own What the request holds already.
-   * @throws CatalogError ServiceUnavailable, by the promise, when there is none for a while.
+   * @throws TryAgain, by the promise, when there is none for a while.
    */
   take(bytes: number, own = 0): void | Promise<void> {
     if (this.#waiters.length > 0 || !this.#fits(bytes, own)) return this.#wait(bytes, own);
@@ -80,9 +82,9 @@ export class RequestMemory {
       const timer = setTimeout(() => {
         this.#waiters.splice(this.#waiters.indexOf(waiter), 1);
         reject(
-          new CatalogError(
-            'ServiceUnavailable',
+          new TryAgain(
             'other requests hold all memory that requests may hold (budget.memory): try again',
+            RETRY_SECONDS,
           ),
         );
       }, this.#waitMillis);
@@ -112,7 +114,7 @@ export class BodyMeter implements StreamMeter {
     this.#budget.release(bytes);
   }
 
-  /** @throws OverBudget `memory`; CatalogError ServiceUnavailable, by the promise */
+  /** @throws OverBudget `memory`; TryAgain, by the promise */
   hold(bytes: number): void | Promise<void> {
     this.#budget.charge(bytes);
     if (this.#held + bytes <= SMALL_BYTES) {
@@ -152,6 +154,32 @@ export class BodyMeter implements StreamMeter {
 
   turn(): Promise<void> {
     return this.#memory.turn();
+  }
+
+  /** Gives back all that is held. */
+  close(): void {
+    this.release(this.#held);
+  }
+}
+
+/** What one piece of work holds of its request's budget, to be given back together. */
+export class Holding {
+  readonly budget: RequestBudget;
+  #held = 0;
+
+  constructor(budget: RequestBudget) {
+    this.budget = budget;
+  }
+
+  /** Counts bytes that are about to be held. @throws OverBudget `memory` */
+  readonly charge = (bytes: number): void => {
+    this.budget.charge(bytes);
+    this.#held += bytes;
+  };
+
+  release(bytes: number): void {
+    this.#held -= bytes;
+    this.budget.release(bytes);
   }
 
   /** Gives back all that is held. */

@@ -8,7 +8,14 @@ import type { Permit } from '../../../protocol/permit.ts';
 import { StoreError } from '../../../store/errors.ts';
 import { LinkedPath } from '../../../storage/plain-path.ts';
 import { requireArrowType, schemaBody, sendsSchema } from './arrow-body.ts';
-import { bodyOf, checkedBody, readText, textAtHand, withBodyContext } from './body.ts';
+import {
+  bodyOf,
+  checkedBody,
+  checkedLongBody,
+  readText,
+  textAtHand,
+  withBodyContext,
+} from './body.ts';
 import { fullDisk, isFullDisk } from '../../base/disk.ts';
 import type { Basis, Call, Handler, HandlerTable } from './handler.ts';
 import { questionOf, type KnownAnswers } from './known-answers.ts';
@@ -151,9 +158,10 @@ export class EmbeddedBackend implements Backend {
     const reading = bodyOf(request, text);
     const sent = reading instanceof Promise ? await reading : reading;
     this.#requireBuilt(request.operation.name);
-    const body = checkedBody(request, sent);
+    const isLong = text.length > LONG_JSON;
+    const body = isLong ? await checkedLongBody(request, sent) : checkedBody(request, sent);
     const { recorded, rests } = told;
-    const bodyDigest = text.length > LONG_JSON ? digestOf(text) : undefined;
+    const bodyDigest = isLong ? digestOf(text) : undefined;
     const asked = withBodyContext(request, body);
     const call = { request: asked, permit, body, bodyDigest, recorded, rests };
     if (!isBranchOfBody(request)) return this.#made(call);

@@ -6,7 +6,7 @@ import { CatalogError } from '../../../protocol/errors.ts';
 import { isJsonObject, parseJson, type JsonValue } from '../../../protocol/json.ts';
 import { LONG_JSON, parseJsonInTurns } from '../../../protocol/json-parser.ts';
 import type { BodyMeter } from '../../format/memory/request-memory.ts';
-import { checkModel } from '../../../protocol/models/models.ts';
+import { checkModel, prepareCheck } from '../../../protocol/models/models.ts';
 
 /** A JSON body that is read and checked. */
 export type Body = Record<string, JsonValue>;
@@ -54,7 +54,20 @@ function tooLong(limit: number): CatalogError {
  * @throws CatalogError InvalidInput for a body that is unlike its model.
  */
 export function checkedBody(request: CatalogRequest, sent: Body): Body {
+  return checked(request, completeBody(request, sent));
+}
+
+/** The same of a body that may be long; it lets others have their turns. */
+export async function checkedLongBody(request: CatalogRequest, sent: Body): Promise<Body> {
   const body = completeBody(request, sent);
+  // A context of very many entries takes long to check.
+  contextOf(request, body);
+  const model = request.operation.request;
+  if (model !== undefined) await prepareCheck(model, body, () => setImmediate());
+  return checked(request, body);
+}
+
+function checked(request: CatalogRequest, body: Body): Body {
   const model = request.operation.request;
   if (model !== undefined) checkModel(model, body);
   return body;
@@ -68,20 +81,28 @@ const CONTEXT_BYTES = 16 * 1024;
  * @throws CatalogError InvalidInput for a context of more than 16 KiB.
  */
 export function withBodyContext(request: CatalogRequest, body: Body): CatalogRequest {
-  const entries = body['context'];
-  if (request.operation.body === 'map' || !isJsonObject(entries)) return request;
-  const own = new Map<string, string>();
-  let bytes = 0;
-  for (const [key, value] of Object.entries(entries)) {
-    if (typeof value !== 'string') continue;
-    bytes += Buffer.byteLength(key) + Buffer.byteLength(value);
-    own.set(key.toLowerCase(), value);
-  }
-  if (bytes > CONTEXT_BYTES) {
-    throw new CatalogError('InvalidInput', `context may have at most ${CONTEXT_BYTES} bytes`);
-  }
+  const own = contextOf(request, body);
+  if (own === undefined) return request;
   if (own.size > 0) request.noteBodyContext?.(own);
   return { ...request, context: new Map([...own, ...request.context]) };
+}
+
+/** The entries of a body's context; the first that is too much ends the reading. */
+function contextOf(request: CatalogRequest, body: Body): Map<string, string> | undefined {
+  const entries = body['context'];
+  if (request.operation.body === 'map' || !isJsonObject(entries)) return undefined;
+  const own = new Map<string, string>();
+  let bytes = 0;
+  for (const key in entries) {
+    const value = entries[key];
+    if (typeof value !== 'string') continue;
+    bytes += Buffer.byteLength(key) + Buffer.byteLength(value);
+    if (bytes > CONTEXT_BYTES) {
+      throw new CatalogError('InvalidInput', `context may have at most ${CONTEXT_BYTES} bytes`);
+    }
+    own.set(key.toLowerCase(), value);
+  }
+  return own;
 }
 
 function objectOf(text: string): Body {

@@ -2,6 +2,7 @@ import { Vector, type Data, type Field, type RecordBatch } from 'apache-arrow';
 import { concatData } from '../../../arrow/concat.ts';
 import { take } from '../../../arrow/select.ts';
 import { takeData } from '../../../arrow/take.ts';
+import { budgetOfMemory } from '../../../protocol/budget.ts';
 import { CatalogError } from '../../../protocol/errors.ts';
 import type { ObjectPath } from '../../../protocol/identifier.ts';
 import type { Store } from '../../../store/store.ts';
@@ -32,6 +33,8 @@ export interface BackfillParts {
   readonly rowsInCommit?: number;
   /** Where long expressions are evaluated; all are here when absent. */
   readonly threads?: FormulaThreads;
+  /** Bytes that evaluating an expression may hold; any unless given. */
+  readonly memory?: number;
   /** What judges the version that a job makes. */
   readonly judge?: (
     job: Job,
@@ -97,7 +100,7 @@ export function backfill(parts: BackfillParts): JobWork {
     const chain = await chainOf(tables, table.content, job.record.job);
     const line = { table, chain };
     const writer = new ColumnWriter(reader, tables.folder(table.content));
-    const filling = new Filling(writer, job, parts.threads);
+    const filling = new Filling(writer, job, parts);
     try {
       for (let tries = 1; ; tries++) {
         await prepare(tables, line, filling);
@@ -200,6 +203,9 @@ interface Filled {
   readonly columns: readonly TableColumn[];
 }
 
+/** How the expressions of a backfill are evaluated. */
+type Evaluation = Pick<BackfillParts, 'threads' | 'memory'>;
+
 /** The work of a backfill on one version after the other; fragments that are still the same are filled once. */
 class Filling {
   readonly writer: ColumnWriter;
@@ -210,9 +216,9 @@ class Filling {
   #rows = 0;
   #allowed = Infinity;
 
-  constructor(writer: ColumnWriter, job: Job, threads: FormulaThreads | undefined) {
+  constructor(writer: ColumnWriter, job: Job, { threads, memory = Infinity }: Evaluation) {
     this.#statement = {
-      ...ownStatement(),
+      ...ownStatement(budgetOfMemory(memory)),
       threads: threads ?? null,
       owner: `job ${job.record.id}`,
     };

@@ -63,6 +63,25 @@ describe('a transaction', () => {
     });
   });
 
+  it('fails where an expression passes the memory of a request, and changes nothing', async () => {
+    await table.close();
+    table = await EngineTable.open({ requestMemory: 16 * 2 ** 20 });
+    await table.create({ n: vectorFromArray([1n, 2n], new Int64()) });
+    const computed = "repeat('long', n * 8000000)";
+    await table.post('add_columns', { new_columns: [{ name: 'much', computed }] });
+    const job = jobIdOf(await table.post('backfill_column', { column: 'much' }));
+    table.engine.startWork(() => undefined);
+    expect(await settled(table.engine.backend, job)).toMatchObject({ job_state: 'FAILED' });
+    expect(await send(`POST /v1/transaction/${job}/describe`)).toMatchObject({
+      status: 'FAILED',
+      properties: {
+        'job.failure':
+          'The request needs more than 16 MiB of memory (budget.memory): ask for less, or for fewer rows at once',
+      },
+    });
+    expect(await table.column('much')).toEqual([null, null]);
+  });
+
   it('is cancelled for good', async () => {
     expect(await alter([set('why', 'a mistake'), status('canceled')])).toMatchObject({
       status: 'CANCELED',
