@@ -165,7 +165,7 @@ describe('an allowed change', () => {
         kind: 'overwrite',
         version: 6,
         rows_added: 1,
-        rows_removed: 1,
+        rows_removed: 2,
         schema_changed: true,
       },
     });

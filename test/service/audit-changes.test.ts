@@ -206,7 +206,7 @@ describe('the record of a request that was not granted', () => {
     });
     await sendGranted(service.url, 'POST /v1/table/t/create', { body: numbers(5) });
     const merge = 'POST /v1/table/t/merge_insert?on=id&when_not_matched_insert_all=true';
-    expect((await send(service.url, merge, { body: numbers(6) })).status).toBe(400);
+    expect((await send(service.url, merge, { body: numbers(12) })).status).toBe(400);
     expect(await outcomeOf('MergeInsertIntoTable')).toMatchObject({
       decision: 'refused',
       commit: { kind: 'refused', statement: 'merge on id, when_not_matched_insert_all true' },

@@ -12,10 +12,11 @@ import { branchNotFound, chainOf, type Branches } from '../lines/branches.ts';
 import { MAIN, MAIN_CHAIN, type Chain } from '../../format/chain.ts';
 import { encodeVersion } from '../../format/version-codec.ts';
 import { versionWrites, type VersionStore } from '../lines/version-store.ts';
-import { refusedBehind, refusedVersion } from './external-versions.ts';
+import { adoptsExternalWrites, refusedBehind, refusedVersion } from './external-versions.ts';
 import type { KnownManifests } from './known-manifests.ts';
 import { lanceSummary, repeatedSummary, type LanceNext } from './lance-summary.ts';
 import { exists, holdStaged, sameBytes } from './managed-manifests.ts';
+import { openDigest } from './manifest-identity.ts';
 import { managedLine, type LineParts, type ManagedLine } from './managed-line.ts';
 import { finishVersion, locationOf } from './managed-versions.ts';
 import { finalNames, stagedPlace, within, type StagedPlace } from './place.ts';
@@ -129,7 +130,8 @@ export class VersionPlan {
     this.#held.add(within(locationOf(table), held));
     const names = { file: staged.file, staging: place.staging, held };
     await holdStaged(locationOf(table), names, target.base === undefined);
-    const record = this.#recordOf(request, place, staged);
+    const digest = adoptsExternalWrites(table) ? { digest: await openDigest(staged.file) } : {};
+    const record = { ...this.#recordOf(request, place, staged), ...digest };
     this.#parts.manifests?.remember(record, staged.manifest);
     const writes = target.writes(record);
     if (target.line !== undefined) {
