@@ -105,6 +105,7 @@ export class VersionPlan {
   ): Promise<PlannedVersion> {
     const table = stored.content;
     const target = await this.#target(table, request, place);
+    if (!isNext(request, target.next)) await this.#requireNoRefused(table, request, place, target);
     requireNext(request, target.next);
     const staged = await readStaged(locationOf(table), place, request);
     try {
@@ -146,6 +147,20 @@ export class VersionPlan {
       checks: [unchanged(stored), ...target.checks],
       writes: [...(claims ? [written(stored)] : []), ...writes],
     };
+  }
+
+  /** A client that counts the versions in the folder is told which of them keeps it from the next. */
+  async #requireNoRefused(
+    table: TableRecord,
+    { path, branch }: VersionRequest,
+    { folder }: StagedPlace,
+    { line }: Target,
+  ): Promise<void> {
+    const refused = await refusedVersion(this.#parts.store, table.id, line?.chain.key ?? MAIN);
+    if (refused === undefined) return;
+    for (const name of finalNames(folder, refused.version)) {
+      if (await exists(within(locationOf(table), name))) throw refusedBehind(path, branch, refused);
+    }
   }
 
   /** A manifest without a record is never overwritten: an operator accepts it or sets it aside. */
@@ -313,12 +328,17 @@ export function requireLanceTable(path: ObjectPath, { kind }: TableRecord): void
   );
 }
 
-function requireNext({ path, branch, version }: VersionRequest, next: Target['next']): void {
+function isNext({ version }: VersionRequest, next: Target['next']): boolean {
+  return version !== 0n && (next === null || next.includes(version));
+}
+
+function requireNext(request: VersionRequest, next: Target['next']): void {
+  const { path, branch, version } = request;
   if (version === 0n) {
     throw new CatalogError('InvalidInput', 'version must be at least 1, or that of a detached one');
   }
-  if (next === null || next.includes(version)) return;
-  throw lost(path, branch, `its next version is ${next.at(-1)}, not ${version}`);
+  if (isNext(request, next)) return;
+  throw lost(path, branch, `its next version is ${next?.at(-1)}, not ${version}`);
 }
 
 /** A version that was written without the catalog, where requests do not adopt. */

@@ -266,6 +266,14 @@ describe('a table whose versions the catalog commits', () => {
     expect(await table.versions()).toEqual([1, 2]);
   });
 
+  it('tells a client that counts the versions in the folder which of them was refused', async () => {
+    rules.demand('max_rows: 5');
+    await wrote(1, 9, 1);
+    expect(await table.versions()).toEqual([1]);
+    const commit = table.create(4n, await table.stage(4n));
+    expect(await refusalOf(commit)).toBe(refused(2, tooMany(9)));
+  });
+
   it('adopts them where its property external_writes is adopt', async () => {
     const properties = { external_writes: 'adopt' };
     const { json } = await ask(engine.backend, 'POST /v1/table/ray/declare', {
