@@ -125,11 +125,18 @@ function answerOf(
   refused: CatalogError,
   error: unknown,
 ): Pick<Outcome, 'answer' | 'code' | 'failure'> {
-  const told = { answer: errorAnswer(known, refused), code: refused.row.code };
+  const told = { answer: refusalAnswer(known, refused), code: refused.row.code };
   if (error instanceof CatalogError) return told;
   return isGone(known.response)
     ? { answer: { status: CLIENT_GONE, body: null }, code: null }
     : { ...told, failure: error };
+}
+
+/** The answer, with what the log says of a commit that a rule refused. */
+function refusalAnswer(known: Known, refused: CatalogError): Answer {
+  const answer = errorAnswer(known, refused);
+  const commit = refused instanceof RuleRefusal ? refused.commit : undefined;
+  return commit === undefined ? answer : { ...answer, commit };
 }
 
 function errorAnswer(known: Known, error: CatalogError): Answer {

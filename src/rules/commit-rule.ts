@@ -1,6 +1,7 @@
 import { canonicalPath, type ObjectPath } from '../protocol/identifier.ts';
 import type { Action } from '../protocol/operations/operation.ts';
 import type { Freeze } from './zone-clock.ts';
+import type { CommitSummary } from '../protocol/commit-summary.ts';
 import { CatalogError } from '../protocol/errors.ts';
 import { SqlError } from '../sql/values/errors.ts';
 import { parseExpression } from '../sql/parse.ts';
@@ -9,6 +10,7 @@ import { parseExpression } from '../sql/parse.ts';
 export class RuleRefusal extends CatalogError {
   /** Where the rule stands, as `commits.yaml:12`. */
   readonly rule: string;
+  #commit: CommitSummary | undefined;
 
   constructor(rule: Pick<CommitRule, 'name' | 'line'>, table: ObjectPath, fault: string) {
     super(
@@ -17,6 +19,17 @@ export class RuleRefusal extends CatalogError {
     );
     this.name = 'RuleRefusal';
     this.rule = `${COMMITS_FILE}:${rule.line}`;
+  }
+
+  /** What was asked, for the audit record; undefined where whoever judged does not say. */
+  get commit(): CommitSummary | undefined {
+    return this.#commit;
+  }
+
+  /** The refusal, with what was asked. */
+  of(commit: CommitSummary): this {
+    this.#commit = commit;
+    return this;
   }
 }
 

@@ -12,7 +12,9 @@ p, role:loader, /prod/orders, create, allow
 p, role:loader, /prod/secret, *, deny
 `;
 
+const ID = /^[0-9a-f-]{36}$/;
 const ROWS = [{ id: 1 }, { id: 2 }];
+const MERGED = [{ id: 4 }, { id: 5 }];
 let service: Service;
 let loaderKey: string;
 let lines: readonly AuditLine[];
@@ -47,10 +49,25 @@ async function work(): Promise<void> {
   await errorOf(own.query().where('id ==').toArray());
   await own.update({ values: { id: 4 } });
   await errorOf(own.createIndex('id', { config: lancedb.Index.fts() }));
+  await own.mergeInsert('id').whenMatchedUpdateAll().whenNotMatchedInsertAll().execute(MERGED);
   await admin.createTable('orders', [{ word: 'x' }], ['prod'], { mode: 'overwrite' });
   await admin.dropNamespace(['prod'], { behavior: 'cascade' });
+  await writeFiles();
   denied = await send(service, '/v1/table/prod$secret/drop', { key: loaderKey });
   stranger = await send(service, '/v1/table/prod$secret/drop', { key: null });
+}
+
+/** Work of a client that writes the files of its table itself. */
+async function writeFiles(): Promise<void> {
+  const headers = { 'x-api-key': ADMIN_KEY };
+  const client = await lancedb.connectNamespace('rest', { uri: service.url, headers });
+  const table = await client.createTable('goods', ROWS);
+  await table
+    .mergeInsert('id')
+    .whenMatchedUpdateAll()
+    .whenNotMatchedInsertAll()
+    .execute([{ id: 2 }, { id: 3 }]);
+  await table.add([{ id: 9 }], { mode: 'overwrite' });
 }
 
 /** The outcomes of an operation, in the order of the log. */
@@ -146,12 +163,38 @@ describe('an allowed change', () => {
       mode: 'overwrite',
       commit: {
         kind: 'overwrite',
-        version: 5,
+        version: 6,
         rows_added: 1,
-        rows_removed: 1,
+        rows_removed: 2,
         schema_changed: true,
       },
     });
+  });
+
+  it('tells merged rows from added ones', () => {
+    expect(outcomes('MergeInsertIntoTable', 'user:admin')[0]).toMatchObject({
+      object: '/prod/orders',
+      commit: {
+        table: expect.stringMatching(ID),
+        rows_added: 1,
+        rows_removed: 0,
+        rows_changed: 1,
+        columns: ['id'],
+        statement: expect.stringMatching(/^merge on id, when_matched_update_all true/),
+      },
+    });
+  });
+
+  it('is as well known of a client that writes the files itself', () => {
+    const commits = outcomes('CreateTableVersion', 'user:admin').map((line) => line['commit']);
+    const table = (commits[0] as { readonly table: string }).table;
+    expect(table).toMatch(ID);
+    const whole = { table, columns: [], statement: null };
+    expect(commits).toMatchObject([
+      { ...whole, version: 1, rows_added: 2, rows_removed: 0, rows_changed: 0 },
+      { ...whole, version: 2, rows_added: 1, rows_removed: 0, rows_changed: 1 },
+      { ...whole, version: 3, rows_added: 1, rows_removed: 3, rows_changed: 0 },
+    ]);
   });
 
   it('names everything that a cascade took along', () => {

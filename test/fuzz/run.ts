@@ -1,15 +1,13 @@
 // Fuzzes the built program by its OpenAPI document with schemathesis: npm run test:fuzz [-- EXAMPLES]
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
-import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Int64, Table, tableToIPC, Utf8, vectorFromArray } from 'apache-arrow';
+import { pythonWithFuzzer } from '../support/client-packages.ts';
 import { ADMIN_KEY, Service } from '../support/service.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-const PACKAGES = ['schemathesis==4.32.5', 'pyarrow==26.0.1'];
 /** Random requests for each operation, beside those that cover each rule of the document. */
 const [examples = '40'] = process.argv.slice(2);
 
@@ -20,26 +18,6 @@ const CHECKS = [
   'content_type_conformance',
   'response_schema_conformance',
 ];
-
-/** The virtual environment with the fuzzer; made when it is not there. @throws Error when it cannot be made */
-async function environment(): Promise<string> {
-  const folder = join(ROOT, 'node_modules/.cache/arrowgate-fuzz');
-  const done = join(folder, PACKAGES.join(' '));
-  if (existsSync(done)) return folder;
-  await mkdir(dirname(folder), { recursive: true });
-  process.stderr.write(`arrowgate: installing ${PACKAGES.join(', ')} …\n`);
-  await run('python3', ['-m', 'venv', '--clear', folder]);
-  const pip = ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '--no-input'];
-  await run(join(folder, 'bin/python'), [...pip, ...PACKAGES]);
-  await writeFile(done, '');
-  return folder;
-}
-
-/** @throws Error for a program that fails */
-async function run(program: string, words: readonly string[]): Promise<void> {
-  const code = await exitOf(program, words, {});
-  if (code !== 0) throw new Error(`${program} ${words.join(' ')} ended with ${code}`);
-}
 
 async function exitOf(
   program: string,
@@ -67,7 +45,7 @@ async function fill({ url }: Service): Promise<void> {
   await fetch(`${url}/v1/table/t/create`, { method, headers, body });
 }
 
-const python = await environment();
+const python = await pythonWithFuzzer();
 const config = 'limits: { failed_identifications: null }\n';
 const service = await Service.start({ config });
 try {
@@ -77,7 +55,7 @@ try {
   const fixed = ['--generation-deterministic', '--request-timeout', '60'];
   const key = ['--header', `x-api-key: ${ADMIN_KEY}`];
   process.exitCode = await exitOf(
-    join(python, 'bin/schemathesis'),
+    join(dirname(python), 'schemathesis'),
     [...words, ...how, ...fixed, ...key],
     { SCHEMATHESIS_HOOKS: 'hooks', PYTHONPATH: join(ROOT, 'test/fuzz') },
   );

@@ -13,6 +13,9 @@ let service: Service;
 
 afterEach(() => service.stop());
 
+const INDEX = { column: 'id', index_type: 'BTREE' };
+const RANGES = { ranges: [{ start_version: 1, end_version: 2 }] };
+
 function numbers(count: number, from = 0): Uint8Array {
   const ids = Array.from({ length: count }, (_, at) => BigInt(from + at));
   return streamOf({
@@ -113,6 +116,54 @@ describe('the record of a change', () => {
     expect(await service.command('audit', 'verify')).toMatchObject({ code: 0 });
   });
 
+  it('has the id of the table that it is about, whatever was done to it', async () => {
+    service = await Service.start();
+    const made = await commitOf('create', { body: numbers(3) }, 'CreateTable');
+    const { table } = made as { readonly table: string };
+    const acts: readonly (readonly [string, object, string, string])[] = [
+      ['tags/create', { tag: 'v', version: 1 }, 'CreateTableTag', 'create_tag'],
+      ['tags/update', { tag: 'v', version: 1 }, 'UpdateTableTag', 'update_tag'],
+      ['tags/delete', { tag: 'v' }, 'DeleteTableTag', 'delete_tag'],
+      ['branches/create', { name: 'b' }, 'CreateTableBranch', 'create_branch'],
+      ['branches/delete', { name: 'b' }, 'DeleteTableBranch', 'delete_branch'],
+      ['create_scalar_index', INDEX, 'CreateTableScalarIndex', 'create_index'],
+      ['version/delete', RANGES, 'BatchDeleteTableVersions', 'delete_versions'],
+      ['rename', { new_table_name: 'u' }, 'RenameTable', 'rename'],
+    ];
+    for (const [line, body, operation, kind] of acts) {
+      expect(await commitOf(line, { body }, operation), line).toMatchObject({ kind, table });
+    }
+    const declared = await commitOf('declare', { body: {} }, 'DeclareTable');
+    const { table: second } = declared as { readonly table: string };
+    expect(second).toMatch(/^[0-9a-f-]{36}$/);
+    const gone = await commitOf('deregister', { body: {} }, 'DeregisterTable');
+    expect(gone).toMatchObject({ kind: 'deregister', table: second });
+  });
+
+  it('has what a batch did, and the id of a table that it was about alone', async () => {
+    service = await Service.start();
+    const declare = (...ids: readonly string[]) => ({
+      body: { operations: ids.map((id) => ({ declare_table: { id: [id] } })) },
+    });
+    const batch = async (sent: object) => {
+      await sendGranted(service.url, 'POST /v1/table/batch-commit', sent);
+      return (await outcomeOf('BatchCommitTables'))['commit'];
+    };
+    const nothing = { rows_added: 0, rows_removed: 0, rows_changed: 0, columns: [] };
+    expect(await batch(declare('a'))).toMatchObject({
+      ...nothing,
+      kind: 'declare',
+      table: expect.stringMatching(/^[0-9a-f-]{36}$/),
+      statement: null,
+    });
+    expect(await batch(declare('b', 'c'))).toMatchObject({
+      ...nothing,
+      kind: 'batch',
+      table: null,
+      statement: null,
+    });
+  });
+
   it.each([
     ['digest', /^sha256:[0-9a-f]{64}$/],
     ['text', /^update set price = 1 where id IN \(0, .{1990,2030}…$/],
@@ -151,8 +202,15 @@ describe('the record of a request that was not granted', () => {
     expect(await outcomeOf('CreateTable')).toMatchObject({
       decision: 'refused',
       rule: 'commits.yaml:2',
+      commit: { kind: 'refused', rules: ['few'], rows_added: 0, version: null, statement: null },
     });
     await sendGranted(service.url, 'POST /v1/table/t/create', { body: numbers(5) });
+    const merge = 'POST /v1/table/t/merge_insert?on=id&when_not_matched_insert_all=true';
+    expect((await send(service.url, merge, { body: numbers(12) })).status).toBe(400);
+    expect(await outcomeOf('MergeInsertIntoTable')).toMatchObject({
+      decision: 'refused',
+      commit: { kind: 'refused', statement: 'merge on id, when_not_matched_insert_all true' },
+    });
     const count = () => send(service.url, 'POST /v1/table/t/count_rows', { body: {} });
     await count();
     expect((await count()).status).toBe(429);
@@ -163,7 +221,7 @@ describe('the record of a request that was not granted', () => {
       });
     });
     const found = await service.command('audit', 'search', '--decision', 'refused', '--json');
-    expect(found.out.trim().split('\n')).toHaveLength(1);
+    expect(found.out.trim().split('\n')).toHaveLength(2);
     const replayed = await service.command(
       'policy',
       'replay',

@@ -18,6 +18,9 @@ const newestLanceDb = ['@lancedb/lancedb@0.39.0', 'apache-arrow@18'];
 /** The Python clients that the tests know. */
 const pythonPackages = ['pylance==14.0.2', 'lance-namespace==0.13.0', 'lancedb==0.40.0'];
 
+/** What sends random requests, and what makes Arrow bodies for it. */
+const fuzzerPackages = ['schemathesis==4.32.5', 'pyarrow==26.0.1'];
+
 /** A package and its version, as they are printed. */
 export interface ClientVersion {
   readonly name: string;
@@ -58,15 +61,23 @@ export function pythonFault(): string | undefined {
  * it is not there.
  * @throws Error when it cannot be made
  */
-export async function pythonWithClients(): Promise<string> {
-  const folder = await installed(pythonPackages, async (target) => {
+export function pythonWithClients(): Promise<string> {
+  return pythonWith(pythonPackages);
+}
+
+/**
+ * The same for the fuzzer; its command `schemathesis` is beside the interpreter.
+ * @throws Error when it cannot be made
+ */
+export function pythonWithFuzzer(): Promise<string> {
+  return pythonWith(fuzzerPackages);
+}
+
+async function pythonWith(packages: readonly string[]): Promise<string> {
+  const folder = await installed(packages, async (target) => {
     await run('python3', ['-m', 'venv', '--copies', target], CACHE);
     const flags = ['--quiet', '--disable-pip-version-check', '--no-input'];
-    await run(
-      join(target, 'bin/python'),
-      ['-m', 'pip', 'install', ...flags, ...pythonPackages],
-      target,
-    );
+    await run(join(target, 'bin/python'), ['-m', 'pip', 'install', ...flags, ...packages], target);
   });
   return join(folder, 'bin/python');
 }

@@ -41,6 +41,8 @@ export interface VersionRecord {
   readonly claimed?: string;
   /** What a Lance client said of the file that it staged. */
   readonly eTag?: string;
+  /** SHA-256 of the manifest's bytes, where clients write versions without the catalog as well. */
+  readonly digest?: string;
 }
 
 /** What the store keeps of a branch. It never changes. */

@@ -74,9 +74,8 @@ def counts_and_queries_rows():
 
 @more
 def queries_rows_with_an_empty_vector():
-    if REFERENCE:
-        found = query(models.QueryTableRequestVector(), filter="id >= 98")
-        equal(found["id"].to_pylist(), [98, 99])
+    found = query(models.QueryTableRequestVector(), filter="id >= 98")
+    equal(found["id"].to_pylist(), [98, 99])
 
 
 @more

@@ -1,10 +1,12 @@
 import { basename } from 'node:path';
 import type { Answer, Backend, CatalogRequest } from '../../../protocol/backend.ts';
+import type { CommitSummary } from '../../../protocol/commit-summary.ts';
 import { CatalogError } from '../../../protocol/errors.ts';
 import { canonicalPath, type ObjectPath } from '../../../protocol/identifier.ts';
 import { LONG_JSON } from '../../../protocol/json-parser.ts';
 import type { OperationName } from '../../../protocol/operations/operation-name.ts';
 import type { Permit } from '../../../protocol/permit.ts';
+import { RuleRefusal } from '../../../rules/commit-rule.ts';
 import { StoreError } from '../../../store/errors.ts';
 import { LinkedPath } from '../../../storage/plain-path.ts';
 import { requireArrowType, schemaBody, sendsSchema } from './arrow-body.ts';
@@ -20,6 +22,7 @@ import { fullDisk, isFullDisk } from '../../base/disk.ts';
 import type { Basis, Call, Handler, HandlerTable } from './handler.ts';
 import { questionOf, type KnownAnswers } from './known-answers.ts';
 import type { FormulaThreads } from '../../base/statement.ts';
+import { placeSummary } from '../../once/commit-summary.ts';
 import { digestOf } from '../../once/request-digest.ts';
 import { unrepeatable } from '../../once/once.ts';
 import type { Adoption } from '../../versions/managed/adoption.ts';
@@ -177,7 +180,11 @@ export class EmbeddedBackend implements Backend {
     const rules = new CommitJudge(this.#judging, request, permit);
     const asked = { request, permit, body, bodyDigest, recorded, rests };
     const call = { ...asked, rules, threads, adoption, once: unrepeatable };
-    return described(call, await (repeats?.run(call, handler) ?? handler(call)));
+    try {
+      return described(call, await (repeats?.run(call, handler) ?? handler(call)));
+    } catch (error) {
+      throw error instanceof RuleRefusal ? error.of(refusedSummary(call)) : error;
+    }
   }
 
   #requireBuilt(name: OperationName): Handler {
@@ -210,6 +217,12 @@ function askForBranch(
   if (branch !== null || !permit.holds(name, object, MAIN)) {
     permit.require(name, object, branch ?? MAIN);
   }
+}
+
+/** What a request asked for whose commit a rule refused: nothing was changed. */
+function refusedSummary({ rules, request, body }: Call): CommitSummary {
+  const statement = statementOf(request.operation.name, { body, query: request.query });
+  return { ...placeSummary('refused'), rules: rules.names, statement };
 }
 
 /** The answer with the names of the rules that judged its commit, and with what was asked. */

@@ -54,7 +54,7 @@ export function backfillColumns(parts: BackfillColumnsParts): Handler {
       branchKey: chain.key,
     } as const;
     const answer = ({ id }: TransactionRecord): Answer =>
-      jsonAnswer(call, { job_id: id }, { commit: placeSummary('backfill') });
+      jsonAnswer(call, { job_id: id }, { commit: placeSummary('backfill', table.content.id) });
     const seal = call.once.seal(answer);
     const record = await parts.transactions.begin({ path: object, table, job, seal });
     parts.runner.wake();

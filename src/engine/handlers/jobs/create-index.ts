@@ -49,7 +49,11 @@ export function createIndex(parts: BackfillColumnsParts): Handler {
     };
     checkName(snapshot, job);
     const answer = ({ id }: TransactionRecord): Answer =>
-      jsonAnswer(call, { transaction_id: id }, { commit: placeSummary('create_index') });
+      jsonAnswer(
+        call,
+        { transaction_id: id },
+        { commit: placeSummary('create_index', table.content.id) },
+      );
     const seal = call.once.seal(answer);
     const record = await parts.transactions.begin({ path: object, table, job, seal });
     parts.runner.wake();

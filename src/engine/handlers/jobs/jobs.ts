@@ -95,7 +95,7 @@ function resultOf({ progress, version }: TransactionRecord): object {
 
 async function cancelJob(parts: TransactionParts, call: Call): Promise<Answer> {
   const { record, path } = await requireJob(parts, call, 'CancelJob');
-  const notes = { objects: [path], commit: placeSummary('cancel_job') };
+  const notes = { objects: [path], commit: placeSummary('cancel_job', record.table.id) };
   const answer = jsonAnswer(call, {}, notes);
   await parts.transactions.change(
     record.id,

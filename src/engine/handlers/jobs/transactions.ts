@@ -31,9 +31,12 @@ async function alterTransaction(parts: TransactionParts, call: Call): Promise<An
   const actions = actionsField(call.body);
   const id = idOf(call);
   const { path } = await visibleTransaction(parts, id, 'AlterTransaction', call.permit);
-  const notes = { commit: placeSummary('alter_transaction') };
   const answer = (record: TransactionRecord): Answer =>
-    transactionAnswer(call, { record, path }, notes);
+    transactionAnswer(
+      call,
+      { record, path },
+      { commit: placeSummary('alter_transaction', record.table.id) },
+    );
   const change = (current: TransactionRecord): TransactionRecord => altered(current, actions);
   return answer(await parts.transactions.change(id, change, call.once.seal(answer)));
 }

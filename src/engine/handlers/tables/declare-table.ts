@@ -46,7 +46,7 @@ export function declareTable(parts: PlaceParts): Handler {
       createdMillis: Date.now(),
     } as const;
     await judgePlacing(call.rules, object, location);
-    const answer = declared(call, location, properties);
+    const answer = declared(call, table);
     await makeLocation(location, parts.locations);
     try {
       await commit(parts, call, table, answer);
@@ -71,10 +71,12 @@ export async function placeOf(
   return folder;
 }
 
+type Placed = TableRecord & { readonly location: string };
+
 async function commit(
   { catalog }: PlaceParts,
   call: Call,
-  table: TableRecord & { readonly location: string },
+  table: Placed,
   answer: Answer,
 ): Promise<void> {
   const { checks, writes } = reserveLocation(table.location, table.id);
@@ -83,9 +85,9 @@ async function commit(
   await catalog.createTableCommit(object, table, checks, writes, undefined, seal);
 }
 
-function declared(call: Call, location: string, properties: TableRecord['properties']): Answer {
+function declared(call: Call, { id, location, properties }: Placed): Answer {
   const answer = declaredEntry(location, properties);
-  return jsonAnswer(call, answer, { commit: placeSummary('declare') });
+  return jsonAnswer(call, answer, { commit: placeSummary('declare', id) });
 }
 
 /** What is answered for a table that is declared. */

@@ -33,7 +33,7 @@ export async function deregisterTable(
     jsonAnswer(
       call,
       { id: object, location: whereabouts(tables, table), properties: table.properties },
-      { commit: placeSummary('deregister') },
+      { commit: placeSummary('deregister', table.id) },
     );
   const farewell = ({ location }: TableRecord) =>
     location === null ? [] : [releaseLocation(location)];
@@ -102,14 +102,13 @@ export async function renameTable(catalog: Catalog, tables: Tables, call: Call):
   const to = target ?? targetOfBody(call);
   checkCreatable(to);
   if (target === undefined) call.permit.require('CreateTable', to);
-  const answer = jsonAnswer(call, {}, { commit: placeSummary('rename'), objects: [to] });
-  await catalog.renameTable(
-    object,
-    to,
-    call.once.seal(() => answer),
-    (record) => judgeRename(call.rules, tables, { path: object, record }, to),
+  const answer = ({ id }: TableRecord): Answer =>
+    jsonAnswer(call, {}, { commit: placeSummary('rename', id), objects: [to] });
+  return answer(
+    await catalog.renameTable(object, to, call.once.seal(answer), (record) =>
+      judgeRename(call.rules, tables, { path: object, record }, to),
+    ),
   );
-  return answer;
 }
 
 /** Without a namespace the table stays in its own; an empty list is the root. */

@@ -92,7 +92,7 @@ async function registerAgain(
   return answer;
 }
 
-function registered(call: Call, { location, properties }: TableRecord): Answer {
-  const notes = { mode: choiceField(call, 'mode'), commit: placeSummary('register') };
+function registered(call: Call, { id, location, properties }: TableRecord): Answer {
+  const notes = { mode: choiceField(call, 'mode'), commit: placeSummary('register', id) };
   return jsonAnswer(call, { location, properties }, notes);
 }

@@ -41,8 +41,10 @@ export function batchCreateVersions(parts: ManagedParts): Handler {
 export function batchSummary(summaries: readonly CommitSummary[]): CommitSummary {
   const [first, ...others] = summaries;
   if (first !== undefined && others.length === 0) return first;
+  const tables = new Set(summaries.map(({ table = null }) => table));
+  const [table = null] = tables;
   return {
-    ...placeSummary('batch'),
+    ...placeSummary('batch', tables.size === 1 ? table : null),
     rowsAdded: summaries.reduce((sum, { rowsAdded }) => sum + rowsAdded, 0n),
     rowsRemoved: summaries.reduce((sum, { rowsRemoved }) => sum + rowsRemoved, 0n),
     rowsChanged: summaries.reduce((sum, { rowsChanged }) => sum + (rowsChanged ?? 0n), 0n),

@@ -113,7 +113,7 @@ function declare(parts: StepParts, path: ObjectPath, fields: Fields): BatchStep 
       return {
         checks: [...checks, ...reserved.checks],
         writes: [{ key: tableKey(path), value: encodeTable(record) }, ...reserved.writes],
-        summary: placeSummary('declare'),
+        summary: placeSummary('declare', id),
         answer: declaredEntry(location, properties),
         place: location,
         prepare: async () => {
@@ -156,7 +156,7 @@ function deleteVersions(parts: StepParts, path: ObjectPath, fields: Fields): Bat
       return {
         checks,
         writes,
-        summary: placeSummary('delete_versions'),
+        summary: placeSummary('delete_versions', table.id),
         answer: { deleted_count: records.length },
         settle: () => removeManifests(locationOf(table), records),
       };
@@ -179,7 +179,7 @@ function deregister(parts: StepParts, path: ObjectPath): BatchStep {
       return {
         checks: [unchanged(stored)],
         writes: [...deregistration(path, stored), ...released],
-        summary: placeSummary('deregister'),
+        summary: placeSummary('deregister', stored.content.id),
         answer: { id: path, location: whereabouts(tables, stored.content), properties },
         settle: nothing,
       };

@@ -12,7 +12,7 @@ import { placeSummary } from '../../once/commit-summary.ts';
 import { requireUnneeded, withRefs } from '../../versions/managed/managed-branches.ts';
 import { adoptedBranches } from '../call/adopted-table.ts';
 import { requireWrittenTable } from '../call/table-parts.ts';
-import { engineTable, writtenTable, type TagParts } from './tags.ts';
+import { engineTable, knownTable, writtenTable, type TagParts } from './tags.ts';
 
 /** The operations on branches. */
 export function branchHandlers(parts: TagParts): HandlerTable {
@@ -45,25 +45,30 @@ async function createBranch(parts: TagParts, call: Call): Promise<Answer> {
     // By its number, so that nobody who writes meanwhile is in the way.
     return { chain, version: await tables.version(table, number, chain) };
   };
-  const answer = jsonAnswer(call, {}, { commit: placeSummary('create_branch'), branch: name });
+  const table = knownTable(async () => {
+    const found = await engineTable(parts, call, BY_ITS_CLIENT);
+    const placed = { path: object, record: found.content };
+    await judgeAside(call.rules, placed, 'create_branch', { branch: name });
+    return found;
+  });
+  const answer = () => branched(call, 'create_branch', table.id(), name);
   await branches.create({
     name,
-    table: async () => {
-      const table = await engineTable(parts, call, BY_ITS_CLIENT);
-      const placed = { path: object, record: table.content };
-      await judgeAside(call.rules, placed, 'create_branch', { branch: name });
-      return table;
-    },
+    table: table.read,
     origin,
-    folder: (table) => tables.folder(table),
-    seal: call.once.seal(() => answer),
+    folder: (record) => tables.folder(record),
+    seal: call.once.seal(answer),
   });
-  return answer;
+  return answer();
 }
 
 function sourceOf(call: Call): string {
   const name = textField(call.body, 'from_branch');
   return name === null || name === '' ? MAIN : name;
+}
+
+function branched(call: Call, kind: string, table: string | null, branch: string): Answer {
+  return jsonAnswer(call, {}, { commit: placeSummary(kind, table), branch });
 }
 
 /** DeleteTableBranch. */
@@ -72,19 +77,19 @@ async function deleteBranch(parts: TagParts, call: Call): Promise<Answer> {
   const { object, operation } = call.request;
   const name = textField(call.body, 'name') ?? '';
   call.permit.require(operation.name, object, name);
-  const table = async () => {
+  const table = knownTable(async () => {
     const found = await writtenTable(parts, call);
     if (found.content.kind === 'lance') await requireUnneeded(found.content, name);
     const placed = { path: object, record: found.content };
     await judgeAside(call.rules, placed, 'delete_branch', { branch: name });
     return found;
-  };
-  const answer = jsonAnswer(call, {}, { commit: placeSummary('delete_branch'), branch: name });
-  const seal = call.once.seal(() => answer);
-  await tables.removing((await table()).content, (removal) =>
-    removeBranch({ ...removal, branches, tags }, { name, table, seal }),
+  });
+  const answer = () => branched(call, 'delete_branch', table.id(), name);
+  const seal = call.once.seal(answer);
+  await tables.removing((await table.read()).content, (removal) =>
+    removeBranch({ ...removal, branches, tags }, { name, table: table.read, seal }),
   );
-  return answer;
+  return answer();
 }
 
 /** ListTableBranches. The LanceDB client takes what it gets for all there is. */

@@ -10,7 +10,7 @@ import { judgeAside } from '../../rules/place-judge.ts';
 import { placeSummary } from '../../once/commit-summary.ts';
 import { keptManagedVersions } from '../../versions/managed/kept-managed-versions.ts';
 import { requireWrittenTable, requireEngineTable } from '../call/table-parts.ts';
-import type { TagParts } from './tags.ts';
+import { knownTable, type TagParts } from './tags.ts';
 import { unchanged } from '../../catalog/records/reader.ts';
 import type { Tables } from '../../versions/tables.ts';
 import type { Committed } from '../../versions/lines/version-commits.ts';
@@ -72,27 +72,26 @@ export function deleteVersions({ catalog, tables, tags, branches }: TagParts): H
   return async (call) => {
     const { object } = call.request;
     const ranges = rangesField(call.body['ranges']);
-    const answer = (removed: readonly bigint[]): Answer =>
-      jsonAnswer(
-        call,
-        { deleted_count: removed.length },
-        { commit: placeSummary('delete_versions') },
-      );
+    const table = knownTable(async () => {
+      const found = await catalog.requireTable(object);
+      requireWrittenTable(object, found.content);
+      const branch = branchParameter(call);
+      const placed = { path: object, record: found.content };
+      await judgeAside(call.rules, placed, 'delete_versions', { branch });
+      return found;
+    });
+    const answer = (removed: readonly bigint[]): Answer => {
+      const commit = placeSummary('delete_versions', table.id());
+      return jsonAnswer(call, { deleted_count: removed.length }, { commit });
+    };
     const removed = await tables.remove({
-      table: async () => {
-        const table = await catalog.requireTable(object);
-        requireWrittenTable(object, table.content);
-        const branch = branchParameter(call);
-        const placed = { path: object, record: table.content };
-        await judgeAside(call.rules, placed, 'delete_versions', { branch });
-        return table;
-      },
-      chain: (table) => tables.chain(table, branchParameter(call)),
+      table: table.read,
+      chain: (record) => tables.chain(record, branchParameter(call)),
       asked: (version) => isAsked(ranges, version),
-      kept: (table, chain) =>
-        table.kind === 'engine'
-          ? keptVersions(tags, branches, table.id, chain)
-          : keptManagedVersions(tags, branches, table, chain),
+      kept: (record, chain) =>
+        record.kind === 'engine'
+          ? keptVersions(tags, branches, record.id, chain)
+          : keptManagedVersions(tags, branches, record, chain),
       seal: call.once.seal(answer),
     });
     return answer(removed);

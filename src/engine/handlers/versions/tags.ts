@@ -10,7 +10,13 @@ import { judgeAside } from '../../rules/place-judge.ts';
 import type { Branches } from '../../versions/lines/branches.ts';
 import { MAIN } from '../../format/chain.ts';
 import type { Tables } from '../../versions/tables.ts';
-import { areAll, type TagMove, type Tags, type NamedTag } from '../../versions/lines/tags.ts';
+import {
+  areAll,
+  type NamedTag,
+  type TagChange,
+  type TagMove,
+  type Tags,
+} from '../../versions/lines/tags.ts';
 import { placeSummary } from '../../once/commit-summary.ts';
 import { requireEngineTable, requireWrittenTable } from '../call/table-parts.ts';
 
@@ -30,27 +36,21 @@ export function tagHandlers(parts: TagParts): HandlerTable {
   return {
     GetTableTagVersion: tagVersion(parts),
     CreateTableTag: async (call) => {
-      const answer = tagged(call, 'create_tag');
-      const judge = judgeOf(call, 'create_tag');
-      await tags.create({ ...moveOf(parts, call), judge, seal: call.once.seal(() => answer) });
-      return answer;
+      const { change, answer } = tagging(parts, call, 'create_tag');
+      await tags.create({ ...change, ...targetOf(parts, call) });
+      return answer();
     },
     UpdateTableTag: async (call) => {
-      const answer = tagged(call, 'update_tag');
-      const judge = judgeOf(call, 'update_tag');
+      const { change, answer } = tagging(parts, call, 'update_tag');
       const permitted = (tag: TagRecord) => requireTagBranch(call, tag, branchParameter(call));
-      const seal = call.once.seal(() => answer);
-      await tags.update({ ...moveOf(parts, call), permitted, judge, seal });
-      return answer;
+      await tags.update({ ...change, ...targetOf(parts, call), permitted });
+      return answer();
     },
     DeleteTableTag: async (call) => {
-      const answer = tagged(call, 'delete_tag');
-      const table = () => writtenTable(parts, call);
-      const judge = judgeOf(call, 'delete_tag');
-      const seal = call.once.seal(() => answer);
+      const { change, answer } = tagging(parts, call, 'delete_tag');
       const permitted = (tag: TagRecord) => requireTagBranch(call, tag);
-      await tags.remove({ name: nameOf(call), table, permitted, judge, seal });
-      return answer;
+      await tags.remove({ ...change, permitted });
+      return answer();
     },
   };
 }
@@ -78,17 +78,44 @@ function requireTagBranch({ request, permit }: Call, tag: TagRecord, asked?: str
   if (branch !== asked) permit.require(request.operation.name, request.object, branch);
 }
 
-function moveOf(parts: TagParts, call: Call): TagMove {
+type TagAction = 'create_tag' | 'update_tag' | 'delete_tag';
+
+/** A change of a tag, and its answer once the change was made. */
+function tagging(
+  parts: TagParts,
+  call: Call,
+  action: TagAction,
+): { readonly change: TagChange; readonly answer: () => Answer } {
+  const table = knownTable(() => writtenTable(parts, call));
+  const answer = () => jsonAnswer(call, {}, { commit: placeSummary(action, table.id()) });
+  const judge = judgeOf(call, action);
+  const change = { name: nameOf(call), table: table.read, judge, seal: call.once.seal(answer) };
+  return { change, answer };
+}
+
+/** A table that is read before each attempt of a change, and its id as it was read last; null before. */
+export function knownTable(find: () => Promise<Stored<TableRecord>>): {
+  readonly read: () => Promise<Stored<TableRecord>>;
+  readonly id: () => string | null;
+} {
+  let id: string | null = null;
+  const read = async () => {
+    const found = await find();
+    ({ id } = found.content);
+    return found;
+  };
+  return { read, id: () => id };
+}
+
+function targetOf(parts: TagParts, call: Call): Pick<TagMove, 'chain' | 'version'> {
   const version = countField(call.body, 'version') ?? undefined;
   return {
-    name: nameOf(call),
-    table: () => writtenTable(parts, call),
     chain: (table) => parts.tables.chain(table, branchParameter(call)),
     version: (table, chain) => parts.tables.version(table, version, chain),
   };
 }
 
-function judgeOf(call: Call, action: 'create_tag' | 'update_tag' | 'delete_tag'): JudgeTable {
+function judgeOf(call: Call, action: TagAction): JudgeTable {
   const path = call.request.object;
   return (record) => judgeAside(call.rules, { path, record }, action, { tag: nameOf(call) });
 }
@@ -118,10 +145,6 @@ export async function engineTable(
   const table = await catalog.requireTable(object);
   requireEngineTable(object, table.content, instead);
   return table;
-}
-
-function tagged(call: Call, kind: string): Answer {
-  return jsonAnswer(call, {}, { commit: placeSummary(kind) });
 }
 
 /** What the listing of tags works with. */

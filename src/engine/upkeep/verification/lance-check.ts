@@ -4,6 +4,8 @@ import type { VersionRecord } from '../../format/records.ts';
 import type { LanceFragment, LanceManifest } from '../../format/lance/lance-manifest.ts';
 import { LANCE_DATA, LANCE_DELETIONS } from '../../format/lance/versions.ts';
 import { readManifestFile } from '../../format/lance/manifest-file.ts';
+import { sameBytes } from '../../versions/managed/managed-manifests.ts';
+import { manifestDigest } from '../../versions/managed/manifest-identity.ts';
 import { ownership } from '../../versions/managed/place.ts';
 import { unlessMissing } from '../../base/opened-folder.ts';
 import type { FileFault } from './file-check.ts';
@@ -59,7 +61,10 @@ export class LanceCheck {
     if (found === 'linked') return faulty(name, 'leads through a link');
     try {
       const { manifest, bytes } = await readManifestFile(join(this.#folder, found.name));
-      const wrong = manifestFaults(record, manifest, bytes);
+      const wrong = [
+        ...manifestFaults(record, manifest, bytes),
+        ...(await this.#identityFaults(record, found.name)),
+      ];
       if (wrong.length > 0) {
         return { manifest: wrong.map((fault) => ({ file: name, fault })), files: [] };
       }
@@ -70,6 +75,20 @@ export class LanceCheck {
     } catch (error) {
       return faulty(name, `cannot be read: ${saidBy(error)}`);
     }
+  }
+
+  /** Whether what lies under a manifest's name is what was committed, as far as that is known. */
+  async #identityFaults(record: VersionRecord, name: string): Promise<readonly string[]> {
+    const { digest, staging, manifest } = record;
+    if (digest !== undefined && (await manifestDigest(join(this.#folder, name))) !== digest) {
+      return ['is not the manifest that was recorded'];
+    }
+    if (name !== manifest || staging === manifest) return [];
+    if ((await ownership(this.#folder, staging)) !== 'own') return [];
+    const isOther = !(await sameBytes(this.#folder, manifest, staging));
+    return isOther && (await ownership(this.#folder, staging)) === 'own'
+      ? [`is not the manifest that was committed, which is ${staging}`]
+      : [];
   }
 
   /** Where the manifest is: a crash, or a commit under way, may keep it from its final name. */

@@ -17,8 +17,9 @@ import {
   unsoundness,
   type RefusedVersion,
 } from './external-versions.ts';
-import { syncManifests, recordOfFile } from './managed-manifests.ts';
+import { syncManifests, recordOfExternal } from './managed-manifests.ts';
 import { locationOf } from './managed-versions.ts';
+import { requireRecorded } from './manifest-identity.ts';
 
 /** The request that made the catalog look for external versions. */
 export interface AdoptionCause {
@@ -173,7 +174,11 @@ export class Adoption {
       if (line.refused !== undefined) {
         return { kind: 'done', result: { adopted: [], refused: line.refused } };
       }
+      const { head } = line;
+      if (head !== undefined) await requireRecorded(locationOf(table.content), head.content);
       const result = await this.#judged(act, table.content, line);
+      // What was judged is what is recorded.
+      for (const one of result.adopted) await requireRecorded(locationOf(table.content), one);
       await syncManifests(locationOf(table.content), result.adopted);
       const writes = writesOf(table.content, line, result);
       return { kind: 'commit', checks: line.checks, writes, result };
@@ -202,7 +207,7 @@ export class Adoption {
   ): Promise<VersionRecord | string> {
     const { path, cause } = act;
     const { chain, head, origin } = line;
-    const version = await recordOfFile(locationOf(table), one);
+    const version = await recordOfExternal(locationOf(table), one);
     const own: FoundLine = {
       chain,
       head: head?.content,

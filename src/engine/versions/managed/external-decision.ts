@@ -13,7 +13,7 @@ import { MAIN } from '../../format/chain.ts';
 import { lineWrites, type AdoptionParts } from './adoption.ts';
 import { externalLine, type ExternalLine } from './external-line.ts';
 import { encodeRefused, unsoundness } from './external-versions.ts';
-import { syncManifests, recordOfFile } from './managed-manifests.ts';
+import { syncManifests, recordOfExternal } from './managed-manifests.ts';
 import { locationOf } from './managed-versions.ts';
 import { finalNames, isAbsent, ownership, SET_ASIDE, versionsFolder } from './place.ts';
 
@@ -48,7 +48,7 @@ export async function acceptExternal(
     const location = locationOf(table.content);
     const taken = line.external.filter(({ version }) => version <= decision.version);
     for (const one of taken) await requireSound(location, one);
-    const records = await Promise.all(taken.map((one) => recordOfFile(location, one)));
+    const records = await Promise.all(taken.map((one) => recordOfExternal(location, one)));
     await syncManifests(location, records);
     const next = line.external[taken.length]?.version ?? null;
     const result = { versions: taken.map(({ version }) => version), next };

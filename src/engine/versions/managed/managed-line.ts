@@ -14,6 +14,7 @@ import { MAIN, MAIN_CHAIN, type Chain } from '../../format/chain.ts';
 import { headCheck, type VersionStore } from '../lines/version-store.ts';
 import { branchRefs, type BranchRef } from './lance-refs.ts';
 import { exists } from './managed-manifests.ts';
+import { requireRecorded } from './manifest-identity.ts';
 import { within, type StagedPlace } from './place.ts';
 import { finishVersion, locationOf } from './managed-versions.ts';
 
@@ -71,6 +72,7 @@ async function knownLine(
   if (head !== undefined && (await isUnfinished(table, head))) {
     await finishVersion(committer, locationOf(table), head);
   }
+  if (head !== undefined) await requireRecorded(locationOf(table), head.content);
   return {
     chain,
     head,

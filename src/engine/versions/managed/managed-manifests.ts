@@ -6,6 +6,7 @@ import type { VersionRecord } from '../../format/records.ts';
 import { createDurable, linkDurable, removeIfPresent, syncFolder } from '../../base/disk.ts';
 import { removeFile } from '../../base/tree.ts';
 import { haveSameBytes, readPlain } from '../../format/lance/plain-file.ts';
+import { manifestDigest } from './manifest-identity.ts';
 import { isAbsent, ownership, within } from './place.ts';
 import { stat } from 'node:fs/promises';
 import { LanceManifestError } from '../../format/lance/lance-message.ts';
@@ -18,6 +19,14 @@ const NO_LINKS: ReadonlySet<string> = new Set(['EPERM', 'EACCES', 'ENOTSUP', 'EM
 /** Rights of a file's mode. */
 const MODE_BITS = 0o777;
 
+/** Another manifest has the final name of a version that is recorded. No refusal: the version stays recorded. */
+class ManifestTaken extends Error {
+  constructor(path: string) {
+    super(`${path} exists and is not the manifest that was committed`);
+    this.name = 'ManifestTaken';
+  }
+}
+
 type Names = Pick<VersionRecord, 'manifest' | 'staging' | 'claimed'>;
 
 /**
@@ -26,7 +35,7 @@ type Names = Pick<VersionRecord, 'manifest' | 'staging' | 'claimed'>;
  * @param settle Sees to it that the journal has the version, before its other names
  * go: while it has those, that is not certain. Absent where it is.
  * @returns Whether the manifest is there: Lance clients remove old ones on their own.
- * @throws Error when other bytes have the name.
+ * @throws CatalogError Internal when other bytes have the name.
  */
 export async function finaliseManifest(
   location: string,
@@ -37,9 +46,18 @@ export async function finaliseManifest(
   // The versions that a table was registered with never had another name.
   if (manifest === staging || !(await isOwn(location, staging))) return isOwn(location, manifest);
   await settle?.();
-  const isThere = await nameManifest(location, names);
+  const isThere = await nameManifest(location, names).catch((error: unknown) => {
+    throw error instanceof ManifestTaken ? taken(names) : error;
+  });
   if (isThere) removeOtherNames(location, names);
   return isThere;
+}
+
+function taken({ manifest }: Names): CatalogError {
+  return new CatalogError(
+    'Internal',
+    `${manifest} of the table is not the manifest that was committed: move it away, and the catalog puts its own there. \`arrowgate catalog verify\` names what is damaged`,
+  );
 }
 
 /** Whether the manifest of a committed version is there, under its final name or the one before. */
@@ -169,7 +187,7 @@ async function place(staged: string, path: string): Promise<void> {
   });
   if (outcome === 'created') return;
   if (await haveSameBytes(staged, path)) return;
-  throw new Error(`${path} exists and is not the manifest that was committed`);
+  throw new ManifestTaken(path);
 }
 
 async function bytesOf(staged: string): Promise<Buffer> {
@@ -201,6 +219,16 @@ export async function recordOfFile(
     manifestBytes: file.size,
     metadata: {},
   };
+}
+
+/** The same of a version that was written without the catalog, and may be replaced so. */
+export async function recordOfExternal(
+  location: string,
+  version: LanceVersion,
+): Promise<VersionRecord> {
+  const digest = await manifestDigest(version.manifest);
+  const record = await recordOfFile(location, version);
+  return digest === undefined ? record : { ...record, digest };
 }
 
 async function timeOf(path: string): Promise<number | null> {

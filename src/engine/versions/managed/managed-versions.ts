@@ -7,6 +7,7 @@ import { versionNotFound } from '../../format/version-refusals.ts';
 import { MAIN_CHAIN, type Chain } from '../../format/chain.ts';
 import { headCheck, VersionStore, type VersionPage } from '../lines/version-store.ts';
 import { finaliseManifest, hasManifest } from './managed-manifests.ts';
+import { requireRecorded } from './manifest-identity.ts';
 
 export interface ManagedVersionsParts {
   readonly store: Store;
@@ -35,9 +36,9 @@ export class ManagedVersions {
   }
 
   /**
-   * The record of a table's newest version, or of the one asked for. Its manifest is final.
+   * The record of a table's newest version, or of the one asked for. Its manifest is final, and the one that was recorded.
    * @param version Negative for one that belongs to no chain.
-   * @throws CatalogError TableVersionNotFound.
+   * @throws CatalogError TableVersionNotFound, Internal for a manifest that is another's.
    */
   async version(
     table: TableRecord,
@@ -96,10 +97,12 @@ export class ManagedVersions {
     return present;
   }
 
-  #isThere(location: string, found: FoundVersion): Promise<boolean> {
-    return this.#reading
-      ? hasManifest(location, found.content)
-      : finishVersion(this.#committer, location, found);
+  async #isThere(location: string, found: FoundVersion): Promise<boolean> {
+    const isThere = this.#reading
+      ? await hasManifest(location, found.content)
+      : await finishVersion(this.#committer, location, found);
+    if (isThere) await requireRecorded(location, found.content);
+    return isThere;
   }
 
   /** The newest is never forgotten, whatever became of its manifest; nor is one that somebody wrote meanwhile. */

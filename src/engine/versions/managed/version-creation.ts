@@ -12,10 +12,11 @@ import { branchNotFound, chainOf, type Branches } from '../lines/branches.ts';
 import { MAIN, MAIN_CHAIN, type Chain } from '../../format/chain.ts';
 import { encodeVersion } from '../../format/version-codec.ts';
 import { versionWrites, type VersionStore } from '../lines/version-store.ts';
-import { refusedBehind, refusedVersion } from './external-versions.ts';
+import { adoptsExternalWrites, refusedBehind, refusedVersion } from './external-versions.ts';
 import type { KnownManifests } from './known-manifests.ts';
 import { lanceSummary, repeatedSummary, type LanceNext } from './lance-summary.ts';
 import { exists, holdStaged, sameBytes } from './managed-manifests.ts';
+import { openDigest } from './manifest-identity.ts';
 import { managedLine, type LineParts, type ManagedLine } from './managed-line.ts';
 import { finishVersion, locationOf } from './managed-versions.ts';
 import { finalNames, stagedPlace, within, type StagedPlace } from './place.ts';
@@ -104,6 +105,7 @@ export class VersionPlan {
   ): Promise<PlannedVersion> {
     const table = stored.content;
     const target = await this.#target(table, request, place);
+    if (!isNext(request, target.next)) await this.#requireNoRefused(table, request, place, target);
     requireNext(request, target.next);
     const staged = await readStaged(locationOf(table), place, request);
     try {
@@ -129,7 +131,8 @@ export class VersionPlan {
     this.#held.add(within(locationOf(table), held));
     const names = { file: staged.file, staging: place.staging, held };
     await holdStaged(locationOf(table), names, target.base === undefined);
-    const record = this.#recordOf(request, place, staged);
+    const digest = adoptsExternalWrites(table) ? { digest: await openDigest(staged.file) } : {};
+    const record = { ...this.#recordOf(request, place, staged), ...digest };
     this.#parts.manifests?.remember(record, staged.manifest);
     const writes = target.writes(record);
     if (target.line !== undefined) {
@@ -144,6 +147,20 @@ export class VersionPlan {
       checks: [unchanged(stored), ...target.checks],
       writes: [...(claims ? [written(stored)] : []), ...writes],
     };
+  }
+
+  /** A client that counts the versions in the folder is told which of them keeps it from the next. */
+  async #requireNoRefused(
+    table: TableRecord,
+    { path, branch }: VersionRequest,
+    { folder }: StagedPlace,
+    { line }: Target,
+  ): Promise<void> {
+    const refused = await refusedVersion(this.#parts.store, table.id, line?.chain.key ?? MAIN);
+    if (refused === undefined) return;
+    for (const name of finalNames(folder, refused.version)) {
+      if (await exists(within(locationOf(table), name))) throw refusedBehind(path, branch, refused);
+    }
   }
 
   /** A manifest without a record is never overwritten: an operator accepts it or sets it aside. */
@@ -311,12 +328,17 @@ export function requireLanceTable(path: ObjectPath, { kind }: TableRecord): void
   );
 }
 
-function requireNext({ path, branch, version }: VersionRequest, next: Target['next']): void {
+function isNext({ version }: VersionRequest, next: Target['next']): boolean {
+  return version !== 0n && (next === null || next.includes(version));
+}
+
+function requireNext(request: VersionRequest, next: Target['next']): void {
+  const { path, branch, version } = request;
   if (version === 0n) {
     throw new CatalogError('InvalidInput', 'version must be at least 1, or that of a detached one');
   }
-  if (next === null || next.includes(version)) return;
-  throw lost(path, branch, `its next version is ${next.at(-1)}, not ${version}`);
+  if (isNext(request, next)) return;
+  throw lost(path, branch, `its next version is ${next?.at(-1)}, not ${version}`);
 }
 
 /** A version that was written without the catalog, where requests do not adopt. */

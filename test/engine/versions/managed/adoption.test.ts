@@ -1,4 +1,4 @@
-import { rm } from 'node:fs/promises';
+import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { connect, type Connection, type Table } from '@lancedb/lancedb';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -9,7 +9,8 @@ import type {
 import { openEngine, type EngineOptions } from '../../../../src/engine/engine.ts';
 import { refusalOf } from '../../../support/engine-table.ts';
 import { freshEngine, openOther, type TestEngine } from '../../../support/engine.ts';
-import { ManagedTable } from '../../../support/managed-table.ts';
+import { lanceVersions } from '../../../../src/engine/format/lance/versions.ts';
+import { manifestOf, ManagedTable } from '../../../support/managed-table.ts';
 import { ask } from '../../../support/request.ts';
 import { Rulebook } from '../../../support/ruled-engine.ts';
 
@@ -235,6 +236,18 @@ describe('a version that a rule refuses', () => {
   });
 });
 
+async function commitTwo(): Promise<void> {
+  await table.commit(1n);
+  await table.commit(2n);
+}
+
+/** Declares the table anew, so that each request looks for versions written without the catalog. */
+async function adoptsAll(): Promise<void> {
+  await ask(engine.backend, 'POST /v1/table/t/deregister');
+  const body = { location: table.location, properties: { external_writes: 'adopt' } };
+  await ask(engine.backend, 'POST /v1/table/t/declare', { body });
+}
+
 describe('a table whose versions the catalog commits', () => {
   it('shows no version that was written without it, and names it to the verifier', async () => {
     await table.commit(1n);
@@ -251,6 +264,14 @@ describe('a table whose versions the catalog commits', () => {
     const decision = { path: ['t'], branch: 'main', version: 2n };
     await engine.upkeep!.acceptExternal(decision);
     expect(await table.versions()).toEqual([1, 2]);
+  });
+
+  it('tells a client that counts the versions in the folder which of them was refused', async () => {
+    rules.demand('max_rows: 5');
+    await wrote(1, 9, 1);
+    expect(await table.versions()).toEqual([1]);
+    const commit = table.create(4n, await table.stage(4n));
+    expect(await refusalOf(commit)).toBe(refused(2, tooMany(9)));
   });
 
   it('adopts them where its property external_writes is adopt', async () => {
@@ -276,6 +297,63 @@ describe('a table whose versions the catalog commits', () => {
     const described = await ask(engine.backend, 'POST /v1/table/ray/describe', { body });
     expect(described.json).toMatchObject({ version: 3 });
     expect(acts.map(({ details }) => details)).toEqual([{ versions: '1' }, { versions: '2, 3' }]);
+  });
+
+  it.each([
+    ['adopted', () => wrote(1, 2)],
+    ['committed', () => commitTwo()],
+  ])('serves none whose manifest became another: one that was %s', async (_, make) => {
+    await adoptsAll();
+    await make();
+    expect(await table.versions()).toEqual([1, 2]);
+    const [path] = (await lanceVersions(table.location)).slice(-1).map(({ manifest }) => manifest);
+    const own = await readFile(path!);
+    await rename(`/${await table.stage(2n)}`, path!);
+    const other = /^18 _versions\/.* is not the manifest that the catalog recorded for version 2: /;
+    for (const ask of ['describe', 'version/list']) {
+      expect(await refusalOf(table.send(ask, { body: {} })), ask).toMatch(other);
+    }
+    expect(await refusalOf(table.create(3n, await table.stage(3n)))).toMatch(other);
+    // Nor is a version adopted that stands on it.
+    const next = await table.stage(3n, { suffix: '' });
+    expect(await refusalOf(table.send('describe', { body: {} }))).toMatch(other);
+    await rm(`/${next}`);
+    const verify = async () => {
+      const { findings } = await engine.upkeep!.verifier.verify({ table: ['t'] });
+      return findings.map(({ fault }) => fault).filter((fault) => fault.includes('recorded'));
+    };
+    expect(await verify()).toEqual(['is not the manifest that was recorded']);
+    expect(await table.post('version/describe', { version: 1 })).toMatchObject({
+      version: { version: 1 },
+    });
+    await writeFile(path!, own);
+    expect(await verify()).toEqual([]);
+    expect(await table.versions()).toEqual([1, 2]);
+    expect(await table.commit(3n)).toMatchObject({ version: { version: 3 } });
+  });
+
+  it('puts its own manifest in place once that of another writer is moved away', async () => {
+    await adoptsAll();
+    await table.commit(1n);
+    const staged = await table.stage(2n);
+    const name = `/${staged}`.replace(/-[0-9a-f-]{36}$/, '');
+    // Another writer has the number at the very moment at which the catalog records it.
+    const store = engine.store.commit.bind(engine.store);
+    engine.store.commit = async (...args) => {
+      const outcome = await store(...args);
+      await writeFile(name, manifestOf(2n, 3));
+      return outcome;
+    };
+    const taken = 'of the table is not the manifest that was committed: move it away';
+    await expect(table.create(2n, staged)).rejects.toThrow(
+      'is not the manifest that was committed',
+    );
+    engine.store.commit = store;
+    expect(await refusalOf(table.send('describe', { body: {} }))).toContain(taken);
+    const { findings } = await engine.upkeep!.verifier.verify({ table: ['t'] });
+    expect(findings.map(({ fault }) => fault)).toContain('is not the manifest that was recorded');
+    await rm(name);
+    expect(await table.versions()).toEqual([1, 2]);
   });
 
   it('adopts a branch that LanceDB made, judged against what it came from', async () => {
