@@ -1,4 +1,13 @@
+import { Command } from 'commander';
+import { addAudit } from '../src/cli/audit/audit.ts';
+import { addCatalog } from '../src/cli/catalog/catalog.ts';
+import { addCommits } from '../src/cli/catalog/commits.ts';
+import { addStartCheck } from '../src/cli/check-command.ts';
+import { addConfig } from '../src/cli/config-commands.ts';
 import { configPaths, settingOf, variablesOf } from '../src/cli/config/config-table.ts';
+import { addKeys } from '../src/cli/keys/keys.ts';
+import { addPolicy } from '../src/cli/policy/policy.ts';
+import { addServe } from '../src/cli/serve-command.ts';
 import { crossingHeaders } from '../src/gateway/backends/remote-headers.ts';
 import { buckets, metricTable } from '../src/gateway/telemetry/metric-table.ts';
 import type { TSchema } from 'typebox';
@@ -7,15 +16,18 @@ import { issuersSchema } from '../src/policy/settings/issuers-schema.ts';
 import { errorTable } from '../src/protocol/errors.ts';
 import type { Operation } from '../src/protocol/operations/operation.ts';
 import { operationNames, operations } from '../src/protocol/operations/operations.ts';
+import { functions } from '../src/sql/functions/table.ts';
 
 /** The documents that say what the tables in the code say, by their path. */
 export function referenceDocs(): Readonly<Record<string, string>> {
   return {
-    'docs/configuration.md': configurationDoc(),
-    'docs/operations.md': operationsDoc(),
-    'docs/errors.md': errorsDoc(),
-    'docs/headers.md': headersDoc(),
-    'docs/metrics.md': metricsDoc(),
+    'docs/reference/configuration.md': configurationDoc(),
+    'docs/reference/operations.md': operationsDoc(),
+    'docs/reference/errors.md': errorsDoc(),
+    'docs/reference/headers.md': headersDoc(),
+    'docs/reference/metrics.md': metricsDoc(),
+    'docs/reference/commands.md': commandsDoc(),
+    'docs/reference/sql-functions.md': functionsDoc(),
     'docs/schemas/issuers.schema.json': schemaDoc('issuers.yaml', issuersSchema),
     'docs/schemas/commits.schema.json': schemaDoc('commits.yaml', commitsSchema),
   };
@@ -124,6 +136,66 @@ routes where it expects one; its other not-found errors and final conflicts are 
 code, save on the routes that make and delete branches.`,
     ['Code', 'Name', 'Status'],
     errorTable.map(({ code, name, status }) => [String(code), name, String(status)]),
+  );
+}
+
+const commandAdders = [
+  addServe,
+  addStartCheck,
+  addKeys,
+  addPolicy,
+  addCatalog,
+  addAudit,
+  addCommits,
+  addConfig,
+];
+
+function commandsDoc(): string {
+  const program = new Command('arrowgate');
+  for (const add of commandAdders) add(program, async () => {});
+  const common = new Set(['config', 'json', ...configPaths.map((path) => settingOf(path).flag)]);
+  return doc(
+    'Commands',
+    `\`arrowgate\` is \`node dist/cli/main.js\` in a clone. Exit code 0 means yes, 1 a finding, 2 a mistake in
+the call or the configuration. Every command also takes \`--config <file>\` and the flags of the configuration keys
+that it needs, such as \`--data\`, \`--policies\` and \`--redis\` (see [Configuration](configuration.md)). All but
+\`serve\` take \`--json\`. \`--help\` lists what a command takes.`,
+    ['Command', 'Options', 'Does'],
+    leavesOf(program).map(({ name, command }) => [
+      `\`${name}\``,
+      command.options
+        .filter(({ long }) => !common.has(long?.slice(2)))
+        .map(({ flags, description }) => `\`${flags}\` ${description}`)
+        .join('<br>') || '–',
+      command.description(),
+    ]),
+  );
+}
+
+interface NamedCommand {
+  readonly name: string;
+  readonly command: Command;
+}
+
+/** The commands that run something, each with its whole name and its arguments. */
+function leavesOf(parent: Command, before = 'arrowgate'): readonly NamedCommand[] {
+  return parent.commands.flatMap((command) => {
+    const name = `${before} ${command.name()}`;
+    if (command.commands.length > 0) return leavesOf(command, name);
+    const words = command.registeredArguments.map((argument) =>
+      argument.required ? `<${argument.name()}>` : `[${argument.name()}]`,
+    );
+    return [{ name: [name, ...words].join(' '), command }];
+  });
+}
+
+function functionsDoc(): string {
+  return doc(
+    'SQL functions',
+    `The scalar functions of expressions, by the names of DataFusion 53 and LanceDB. [SQL](sql.md) describes the
+language around them.`,
+    ['Function', 'Usage'],
+    [...functions].map(([name, { usage }]) => [`\`${name}\``, `\`${usage}\``]),
   );
 }
 
