@@ -6,6 +6,7 @@ import { addStartCheck } from '../src/cli/check-command.ts';
 import { addConfig } from '../src/cli/config-commands.ts';
 import { configPaths, settingOf, variablesOf } from '../src/cli/config/config-table.ts';
 import { addKeys } from '../src/cli/keys/keys.ts';
+import { processOutput } from '../src/cli/output/output.ts';
 import { addPolicy } from '../src/cli/policy/policy.ts';
 import { addServe } from '../src/cli/serve-command.ts';
 import { crossingHeaders } from '../src/gateway/backends/remote-headers.ts';
@@ -152,7 +153,7 @@ const commandAdders = [
 
 function commandsDoc(): string {
   const program = new Command('arrowgate');
-  for (const add of commandAdders) add(program, async () => {});
+  for (const add of commandAdders) add(program, { output: processOutput, code: 0 });
   const common = new Set(['config', 'json', ...configPaths.map((path) => settingOf(path).flag)]);
   return doc(
     'Commands',
