@@ -114,7 +114,9 @@ interface Ran {
 }
 
 async function run(service: Service, { language, text }: Snippet): Promise<Ran> {
-  const here = text.replaceAll('http://127.0.0.1:2333', service.url);
+  const here = text
+    .replaceAll('http://127.0.0.1:2333', service.url)
+    .replaceAll(/^ARROWGATE_KEY=/gm, `ARROWGATE_URL=${service.url} ARROWGATE_KEY=`);
   if (!programs.includes(language))
     return shell(service, here.replaceAll(/^npm start\b.*$/gm, ':'));
   await writeFile(join(service.folder, `snippet.m${language}`), here);
@@ -129,7 +131,6 @@ async function shell(service: Service, text: string): Promise<Ran> {
     env: {
       ...process.env,
       PATH: `${join(service.folder, 'bin')}:${process.env['PATH'] ?? ''}`,
-      ARROWGATE_URL: service.url,
     },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
