@@ -1,4 +1,4 @@
-// Loads the movies and the flights of vega-datasets, as someone who may write.
+// Loads the movies and flights of vega-datasets; the key needs the right to write.
 import { connectToCatalog, NAMESPACE, show } from './catalog.ts';
 import { flights } from './flights.ts';
 import { movies } from './movies.ts';

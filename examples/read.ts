@@ -1,4 +1,4 @@
-// Asks the movies and the flights some questions, as a reader who may not write.
+// Queries the movies and flights with the key of a reader, whose write is denied.
 import { connectToCatalog, NAMESPACE, reasonOf, show } from './catalog.ts';
 
 const catalog = await connectToCatalog();

@@ -1,4 +1,4 @@
-// Makes text indices of the movies and searches them, as someone who may write.
+// Creates text indices of the movies and searches them; the key needs the right to write.
 import { Index, MatchQuery, MultiMatchQuery, PhraseQuery, rerankers } from '@lancedb/lancedb';
 import { connectToCatalog, NAMESPACE, show } from './catalog.ts';
 
