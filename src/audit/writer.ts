@@ -44,7 +44,7 @@ export interface AuditLogOptions {
 }
 
 const DIGITS = 8;
-/** How long a record that nobody waits for may be without a checkpoint (contract section 6). */
+/** How long a record that nobody waits for may be without a checkpoint. */
 const SYNC_MILLIS = 900;
 /** What the queue has handed over is written after so long. */
 const LAZY_MILLIS = 5;

@@ -157,7 +157,7 @@ function jobWorks(
 }
 
 export interface EngineOptions {
-  /** The data folder (contract section 9). */
+  /** The data folder. */
   readonly data: string;
   /** What coordinates versions and names. The engine does not close it. */
   readonly store: Store;
@@ -470,7 +470,7 @@ function rootsOf({ locations, data }: EngineOptions): TableRoots {
   return { ...locations, own: ownFolders(data) };
 }
 
-/** What of the data folder no table's location may touch (contract section 9). */
+/** What of the data folder no table's location may touch. */
 function ownFolders(data: string): readonly string[] {
   return ['tables', 'catalog', 'private'].map((name) => join(data, name));
 }

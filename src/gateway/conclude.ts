@@ -9,10 +9,10 @@ import { send, type Sent } from './http/send.ts';
 import type { Judged } from './telemetry/traces.ts';
 import { rateLimitHeaders } from './decision/rate-limit-headers.ts';
 
-/** What the server of this protocol version can do (wire-contract section 2): several vectors in one query, and full-text searches by their structure. */
+/** What the server of this protocol version can do: several vectors in one query, and full-text searches by their structure. */
 const PROTOCOL_VERSION = '0.3.0';
 
-/** The headers that every answer to a protocol request carries (contract section 3). */
+/** The headers that every answer to a protocol request carries. */
 function responseHeaders(
   outcome: Outcome,
   state: { readonly pending: boolean; readonly closing: boolean },

@@ -26,8 +26,7 @@ export function isAuthorize(path: string): boolean {
 }
 
 /**
- * Decides about a request that a proxy describes and will send to its backend itself
- * (contract section 3): 200, 401, or 403 for whatever else, since nginx makes an error
+ * Decides about a request that a proxy describes and will send to its backend itself: 200, 401, or 403 for whatever else, since nginx makes an error
  * of its own from any other status.
  */
 export async function handleDescribed(gateway: Gateway, received: Received): Promise<void> {

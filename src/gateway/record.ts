@@ -18,8 +18,7 @@ export interface RecorderOptions extends RecordOptions {
 export type OutcomeState = 'recorded' | 'pending';
 
 /**
- * Writes the attempt and the outcome of each request to the audit log
- * (contract section 6). While the log cannot be written, reads go on and
+ * Writes the attempt and the outcome of each request to the audit log. While the log cannot be written, reads go on and
  * changes do not.
  */
 export class Recorder {

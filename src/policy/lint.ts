@@ -77,7 +77,7 @@ export interface Lint {
 /** How many steps of a chain of roles casbin follows unless it is told otherwise. */
 const CASBIN_STEPS = 10;
 
-/** The one who is meant to be able to do everything (contract section 2). */
+/** The one who is meant to be able to do everything. */
 const administrator: Principal = {
   subject: 'user:admin',
   groups: [],

@@ -14,7 +14,7 @@ export interface PolicyWatch {
 }
 
 /**
- * Follows the files of a policy (contract section 5). A policy that is
+ * Follows the files of a policy. A policy that is
  * refused changes nothing: the last good one stays. One that lacks a deny line, a limit or a
  * rule of the last one is taken when its folder has been still for two seconds, or matches its
  * digest file.

@@ -33,7 +33,7 @@ interface Said {
 
 /**
  * Holds a JSON body against the route and the query: what both say must be the
- * same (the user's specification, sections 4.1 and 7). Null and an empty id count as
+ * same. Null and an empty id count as
  * absent. So does the default of a query parameter: generated clients write defaults into
  * each body, and what the query says explicitly wins.
  * A body that is a bare map says nothing of its own and is exempt.
@@ -103,7 +103,7 @@ function inOneSpelling<Value extends JsonValue | undefined>(name: string, value:
   return kindOf(name) === 'choice' ? normalMode(value) : value;
 }
 
-/** The main branch has two names (wire-contract 10.8). */
+/** The main branch has two names. */
 function mainIfEmpty(branch: string): string {
   return branch === '' ? 'main' : branch;
 }

@@ -8,7 +8,7 @@ type Body = Record<string, JsonValue>;
 
 /**
  * A JSON body in the shape of its model, with what the route and the query say where
- * the body is silent or has a default (the user's specification, section 4.1 rule 3). It is made
+ * the body is silent or has a default. It is made
  * before the model is checked and after `checkAgreement`; a bare map stays as it is.
  */
 export function completeBody(input: AgreementInput, body: Body): Body {
@@ -47,7 +47,7 @@ function withoutNulls(body: Body): Body {
   return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null));
 }
 
-/** Bodies that clients send in two shapes (contract section 3, wire-contract 5.1 and 5.3). */
+/** Bodies that clients send in two shapes. */
 const shapes: Readonly<Partial<Record<OperationName, (body: Body) => Body>>> = {
   ExplainTableQueryPlan: nestQuery,
   AnalyzeTableQueryPlan: flattenQuery,

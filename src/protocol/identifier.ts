@@ -16,7 +16,7 @@ const LONE_SURROGATE = /\p{Surrogate}/u;
 
 /**
  * The canonical spelling of a path: `/` the root, each segment percent-encoded
- * outside `A-Z a-z 0-9 _ - .` (contract section 5).
+ * outside `A-Z a-z 0-9 _ - .`.
  */
 export function canonicalPath(path: ObjectPath): string {
   return `/${path.map(encodeSegment).join('/')}`;

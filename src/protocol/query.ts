@@ -11,8 +11,7 @@ const decisive = ['delimiter', 'mode', 'branch'];
 
 /**
  * The query of a request target, without its `?`. A `+` is a space to both dialects:
- * both client families write their queries as forms, or as `%20` and `%2B`
- * (wire-contract 5 and 8), so that no client means a plus by it.
+ * both client families write their queries as forms, or as `%20` and `%2B`, so that no client means a plus by it.
  * @throws CatalogError InvalidInput for bad percent-encoding or a decisive parameter given twice.
  */
 export function parseQuery(text: string): Query {

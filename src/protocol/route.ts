@@ -91,7 +91,7 @@ function checkRaw(target: string, path: string): void {
   if (path.split('/').includes('..')) throw invalid('the path has a ".." segment');
 }
 
-/** The raw segments; a base address that ends with a slash doubles the first one (wire-contract 1.3). */
+/** The raw segments; a base address that ends with a slash doubles the first one. */
 function segmentsOf(path: string): string[] {
   const segments = path.replace(/^\/+/, '').split('/');
   if (segments.length > 1 && segments.at(-1) === '') segments.pop();

@@ -45,7 +45,7 @@ export interface RequiredColumn {
   readonly nullable?: boolean;
 }
 
-/** What a rule demands (contract section 5). An absent key demands nothing. */
+/** What a rule demands. An absent key demands nothing. */
 export interface Requirements {
   readonly append_only?: true;
   readonly schema?: 'additive' | 'locked';

@@ -59,7 +59,7 @@ const EVERYTHING: EmbeddedSetting = { name: 'embedded', type: 'embedded', namesp
 /** The default: the engine alone. */
 export const embeddedAlone: readonly BackendSetting[] = [EVERYTHING];
 
-/** The list of backends (contract section 2). */
+/** The list of backends. */
 export const backends: Kind<readonly BackendSetting[]> = {
   name: 'list',
   structured: true,

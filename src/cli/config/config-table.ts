@@ -60,7 +60,7 @@ const redacted = [
   '*cookie*',
 ];
 
-/** All keys, by their path in the file (contract section 2). */
+/** All keys, by their path in the file. */
 export const settings = {
   'listen.host': setting(text, '127.0.0.1', '127.0.0.1', 'address to listen on', {
     flag: 'host',

@@ -18,7 +18,7 @@ export interface CheckedLines {
 type Fault = (text: string) => void;
 
 /**
- * Reads the lines of `policy.csv` strictly (contract section 5). Under a
+ * Reads the lines of `policy.csv` strictly. Under a
  * foreign model only the number of columns, the effects and the roles are
  * checked: what its other columns mean is known to its matcher alone.
  */

@@ -13,7 +13,7 @@ const CONTROL = /\p{Cc}/u;
 const NAMED = /^(user|group|role):(.+)$/s;
 
 /**
- * What is wrong with a subject as a policy spells it (contract section 5):
+ * What is wrong with a subject as a policy spells it:
  * `user:`, `group:` or `role:` and a name percent-encoded like a path
  * segment, or `*`. Undefined if nothing is.
  */
@@ -89,7 +89,7 @@ export function intersect(one: Pattern, other: Pattern): Pattern | undefined {
   return { segments, below: long.below && short.below };
 }
 
-/** Reads a pattern strictly (contract section 5): only the canonical spelling of something that can exist. */
+/** Reads a pattern strictly: only the canonical spelling of something that can exist. */
 export function parsePattern(text: string): PatternResult {
   const parts = text === '/' ? [] : text.split('/').slice(1);
   const fault = shapeFault(text, parts) ?? starFault(text, parts);

@@ -23,7 +23,7 @@ const groups = {
   audit: true,
 } as const satisfies Record<AccessGroup, true>;
 
-/** The access groups, in the order of the contract (section 5). */
+/** The access groups, in the order in which documents list them. */
 export const accessGroups = Object.keys(groups) as readonly AccessGroup[];
 
 /**

@@ -38,7 +38,7 @@ export type KeySource =
   | { readonly kind: 'uri'; readonly uri: string }
   | { readonly kind: 'file'; readonly path: string };
 
-/** Somebody whose tokens are believed (contract section 5, `issuers.yaml`). */
+/** Somebody whose tokens are believed. */
 export interface Issuer {
   readonly name: string;
   /** Exactly the claim `iss` of its tokens. */

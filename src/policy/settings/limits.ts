@@ -8,7 +8,7 @@ import { partsOf, rightsOf } from '../lines/rights.ts';
 import { RightSet } from '../lines/right-set.ts';
 import { YamlReader, type YamlMapping } from './yaml-reader.ts';
 
-/** The keys of a limit, in the order of the contract. */
+/** The keys of a limit, in the order in which documents list them. */
 export const limitKeys: readonly string[] = [
   'name',
   'subjects',

@@ -113,7 +113,7 @@ function describe(value: JsonValue): string {
 const LONG_LIST = 1024;
 
 /**
- * A value as it is checked. Clients write null for what they leave out (wire-contract 5.4),
+ * A value as it is checked. Clients write null for what they leave out,
  * whatever the specification says of the field. A value without nulls and
  * long lists of numbers is not copied; of such a list few numbers are left.
  */

@@ -84,7 +84,7 @@ function parseRoute(text: string): Route {
   return { method: method === 'GET' ? 'GET' : 'POST', path };
 }
 
-/** The access groups of a policy (contract section 5). */
+/** The access groups of a policy. */
 export type AccessGroup =
   | 'list'
   | 'describe'

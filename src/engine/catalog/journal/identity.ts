@@ -10,7 +10,7 @@ import { CATALOG_KEY } from '../records/keys.ts';
 import { CatalogError } from '../../../protocol/errors.ts';
 import type { Committer, Decided } from '../records/commit-loop.ts';
 
-/** The format of data folders that this program writes (contract section 9). */
+/** The format of data folders that this program writes. */
 const DATA_FORMAT = 1;
 
 /**

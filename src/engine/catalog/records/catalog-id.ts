@@ -48,7 +48,7 @@ export function stranger(id: string | undefined, stored: string | undefined): St
   );
 }
 
-/** The store was wiped, or is another catalog's (contract section 9). */
+/** The store was wiped, or is another catalog's. */
 export class StrangeStore extends CatalogError {
   constructor(message: string) {
     super('ServiceUnavailable', message);

@@ -135,7 +135,7 @@ async function listTables(catalog: Catalog, pageLimit: number, call: Call): Prom
   return pageAnswer(call, 'tables', await catalog.tablePage(request.object, page, filter, permit));
 }
 
-/** One route, two questions: the LanceDB client asks for the root's tables, everyone else for all (contract section 3). */
+/** One route, two questions: the LanceDB client asks for the root's tables, everyone else for all. */
 async function listAllTables(catalog: Catalog, pageLimit: number, call: Call): Promise<Answer> {
   const { request, permit } = call;
   if (request.dialect === 'lancedb') return listTables(catalog, pageLimit, call);
