@@ -42,7 +42,7 @@ export interface InstanceKnowledge {
   readonly isOver: (instance: string) => Promise<boolean>;
 }
 
-const nothingKnown: InstanceKnowledge = { starts: [], isOver: async () => false };
+const noKnowledge: InstanceKnowledge = { starts: [], isOver: async () => false };
 
 /** Told how many records have been looked at. */
 export type AuditProgress = (records: bigint) => void;
@@ -56,7 +56,7 @@ export async function verifyLog(
   folder: string,
   vouchers: Vouchers,
   progress: AuditProgress = () => undefined,
-  known: InstanceKnowledge = nothingKnown,
+  known: InstanceKnowledge = noKnowledge,
 ): Promise<AuditVerified> {
   const checked: CheckedChain[] = [];
   const present = await instancesOf(folder);
@@ -334,6 +334,6 @@ export async function soundHead(
   instance: string,
   vouchers: Vouchers,
 ): Promise<ChainHead | undefined> {
-  const { finding, head, unsigned } = await checkChain(folder, instance, vouchers, nothingKnown);
+  const { finding, head, unsigned } = await checkChain(folder, instance, vouchers, noKnowledge);
   return finding === undefined && unsigned > 0n ? head : undefined;
 }

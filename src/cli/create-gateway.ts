@@ -50,7 +50,7 @@ export interface EmbeddedGateway {
   readonly middleware: (incoming: IncomingMessage, response: ServerResponse, next: Next) => void;
   /** The same for Fastify: `await app.register(gateway.fastify)`. */
   readonly fastify: (instance: FastifyHost, options: object, done: Next) => void;
-  /** Finishes what runs, flushes the audit log and closes everything; refuses what comes meanwhile. */
+  /** Finishes running requests, flushes the audit log and closes everything; refuses what comes meanwhile. */
   close(): Promise<void>;
 }
 

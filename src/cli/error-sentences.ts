@@ -12,7 +12,7 @@ import { ServiceError, UsageError } from './output/service-error.ts';
 export function sentencesOf(error: unknown): readonly string[] {
   if (error instanceof PolicyError) return error.findings;
   if (!(error instanceof Error)) return [String(error)];
-  return [saysEnough(error) ? error.message : (error.stack ?? error.message)];
+  return [isSelfExplanatory(error) ? error.message : (error.stack ?? error.message)];
 }
 
 const plainErrors = [
@@ -28,6 +28,6 @@ const plainErrors = [
 ];
 
 /** Whether the message is all that the user needs: ours, and those of the operating system. */
-function saysEnough(error: Error): boolean {
+function isSelfExplanatory(error: Error): boolean {
   return plainErrors.some((kind) => error instanceof kind) || 'syscall' in error;
 }

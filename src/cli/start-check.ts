@@ -224,7 +224,10 @@ async function lookAtEmbeddedStore({ folder, warnings }: Looking): Promise<Count
 
 async function lookAtBackends({ config, warnings }: Looking): Promise<Counts> {
   const opened = new Opened();
-  const log = pino({ level: 'warn' }, { write: (line: string) => void warnings.push(said(line)) });
+  const log = pino(
+    { level: 'warn' },
+    { write: (line: string) => void warnings.push(messageOf(line)) },
+  );
   try {
     const { gateway } = await openBackends(config.backends, {
       embedded: noBackend,
@@ -241,7 +244,7 @@ async function lookAtBackends({ config, warnings }: Looking): Promise<Counts> {
 }
 
 /** What a line of the log says, with the backend that it is about. */
-function said(line: string): string {
+function messageOf(line: string): string {
   const { msg, backend, fault, distrust } = JSON.parse(line) as Readonly<Record<string, string>>;
   if (backend === undefined) return String(msg);
   const why = [fault, distrust].filter((part) => part !== undefined);

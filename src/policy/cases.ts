@@ -15,7 +15,7 @@ export function parseCases(text: string): readonly PolicyCase[] {
   return parsePart({ text, linesBefore: 0 });
 }
 
-/** The same, a hundred cases at a time, so that other work goes on meanwhile. @throws PolicyError */
+/** The same, a hundred cases at a time, so that other work continues meanwhile. @throws PolicyError */
 export async function readCases(text: string): Promise<readonly PolicyCase[]> {
   const read: PolicyCase[] = [];
   try {

@@ -34,7 +34,7 @@ async function unreadFiles(
     const { name } = entry;
     if (entry.isDirectory()) return folderFinding(name);
     if (known.has(name)) return [];
-    const meant = meantFile(name);
+    const meant = nearestFile(name);
     if (meant === undefined && !POLICY_LIKE.test(name)) return [];
     const hint = meant === undefined ? '' : `: did you mean ${meant}?`;
     return [{ file: name, text: `nothing reads this file${hint}` }];
@@ -53,7 +53,7 @@ function folderFinding(name: string): readonly Finding[] {
 }
 
 /** The file that is read whose name comes nearest, with or without its ending. */
-function meantFile(name: string): string | undefined {
+function nearestFile(name: string): string | undefined {
   const stem = stemOf(name);
   const stems = new Map(readFileNames.toReversed().map((file) => [stemOf(file), file]));
   const near = stems.has(stem) ? stem : nearestName(stem, stems.keys());

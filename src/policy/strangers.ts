@@ -41,7 +41,11 @@ export function strangerFindings(policy: FolderPolicy, callers: Callers): readon
     const { name, outside, what, file, line } = mention;
     if (told.has(`${what} ${name}`)) return [];
     told.add(`${what} ${name}`);
-    if (held.has(name) || (outside && lines.has(name)) || mayCome(mention, policy, callers)) {
+    if (
+      held.has(name) ||
+      (outside && lines.has(name)) ||
+      mayAuthenticate(mention, policy, callers)
+    ) {
       return [];
     }
     const near = nearestName(name, alike(name, outside ? [...held, ...lines] : held));
@@ -101,7 +105,7 @@ function heldNames({ roles, cases }: FolderPolicy, { keys = [] }: Callers): Read
 }
 
 /** Whether somebody of the name may come whom nothing here names: by a key that nobody has seen, or a token. */
-function mayCome(
+function mayAuthenticate(
   { name, outside }: Mention,
   { snapshot }: FolderPolicy,
   { keys, certificates }: Callers,

@@ -60,7 +60,7 @@ export function watchPolicy(
   };
 }
 
-/** Whatever goes wrong in a reload refuses it; the gateway goes on with the policy it has. */
+/** Whatever goes wrong in a reload refuses it; the gateway continues with the policy it has. */
 export function refusalOf(error: unknown): Pick<PolicyError, 'findings' | 'passing'> {
   if (error instanceof PolicyError) return error;
   return { findings: [`policy: ${String(error)}`], passing: true };

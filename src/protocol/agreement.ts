@@ -23,7 +23,7 @@ const plans: ReadonlySet<OperationName> = new Set<OperationName>([
 ]);
 
 /** A field that a request may say twice, in one spelling each. */
-interface Said {
+interface RepeatedField {
   readonly name: string;
   readonly once: JsonValue | undefined;
   readonly again: JsonValue | undefined;
@@ -40,12 +40,12 @@ interface Said {
  * @throws CatalogError InvalidInput naming the field that differs.
  */
 export function checkAgreement(input: AgreementInput, body: Body): void {
-  if (input.operation.body === 'map' || saysNothing(body)) return;
+  if (input.operation.body === 'map' || isEmptyBody(body)) return;
   const inner = plans.has(input.operation.name) ? body['query'] : undefined;
   const parts = isJsonObject(inner) ? [body, inner] : [body];
   const all = [
-    ...parts.flatMap((part) => [...saidByRoute(input, part), ...saidByQuery(input, part)]),
-    ...saidWithin(body, parts.at(-1)!),
+    ...parts.flatMap((part) => [...repeatedByRoute(input, part), ...repeatedByQuery(input, part)]),
+    ...repeatedWithin(body, parts.at(-1)!),
   ];
   const bad = all.find((said) => !agrees(said));
   if (bad === undefined) return;
@@ -56,13 +56,13 @@ export function checkAgreement(input: AgreementInput, body: Body): void {
 }
 
 /** Most reads send an empty object, or nothing. */
-function saysNothing(body: Body): boolean {
+function isEmptyBody(body: Body): boolean {
   for (const _ in body) return false;
   return true;
 }
 
 /** A body that says the same under two names, or beside and inside a nested query. */
-function saidWithin(body: Body, inner: Body): Said[] {
+function repeatedWithin(body: Body, inner: Body): RepeatedField[] {
   return [
     { name: 'new_namespace', once: body['new_namespace_id'], again: body['new_namespace'] },
     {
@@ -73,7 +73,7 @@ function saidWithin(body: Body, inner: Body): Said[] {
   ];
 }
 
-function saidByRoute(input: AgreementInput, body: Body): Said[] {
+function repeatedByRoute(input: AgreementInput, body: Body): RepeatedField[] {
   const { operation, object, indexName } = input;
   const named = namesObject(operation) ? [...namedPath(input, object)] : undefined;
   const target = input.target && namedPath(input, input.target);
@@ -87,7 +87,7 @@ function saidByRoute(input: AgreementInput, body: Body): Said[] {
   ];
 }
 
-function saidByQuery({ operation, query }: AgreementInput, body: Body): Said[] {
+function repeatedByQuery({ operation, query }: AgreementInput, body: Body): RepeatedField[] {
   return [...query].map(([name, values]) => {
     const asked = values.map((value) => inOneSpelling(name, readParameter(name, value)));
     const given = body[name];
@@ -108,7 +108,7 @@ function mainIfEmpty(branch: string): string {
   return branch === '' ? 'main' : branch;
 }
 
-function agrees({ once, again, byDefault }: Said): boolean {
+function agrees({ once, again, byDefault }: RepeatedField): boolean {
   if ((once ?? null) === null || (again ?? null) === null) return true;
   return isDeepStrictEqual(once, again) || isDeepStrictEqual(again, byDefault);
 }

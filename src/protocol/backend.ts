@@ -35,15 +35,15 @@ export interface CatalogRequest {
   readonly traceparent?: string | undefined;
   /** The id that the client chose, by which it can repeat the request; absent when it sent none. */
   readonly clientRequestId?: string | undefined;
-  /** What is aborted when the client goes away; made when it is asked for first. */
+  /** What is aborted when the client disconnects; made when it is asked for first. */
   readonly signal: () => AbortSignal;
   /** What the request may use; whatever works for it charges it. */
   readonly budget: RequestBudget;
   /**
-   * Has a listener called once when the client goes away, soon where it has gone already;
+   * Has a listener called once when the client disconnects, soon where it has gone already;
    * the answer takes that back. For who needs no signal: one is dear to make.
    */
-  readonly whenGone?: (listener: () => void) => () => void;
+  readonly onDisconnect?: (listener: () => void) => () => void;
   /** True where a body follows whose length no header says, as over HTTP/2. */
   readonly unmeasured?: boolean;
   /** Of a change, it does not come to its end before the attempt is recorded. */

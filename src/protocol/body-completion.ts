@@ -16,7 +16,7 @@ export function completeBody(input: AgreementInput, body: Body): Body {
   if (isSilent(input, body)) return body;
   const shaped = shapes[input.operation.name]?.(body) ?? body;
   // They agree, or the body has a default: what is said explicitly wins.
-  return { ...withoutNulls(shaped), ...saidElsewhere(input) };
+  return { ...withoutNulls(shaped), ...fieldsOutsideBody(input) };
 }
 
 /** Whether nothing is said anywhere: most reads. */
@@ -25,7 +25,7 @@ function isSilent({ indexName, target, query }: AgreementInput, body: Body): boo
   return query.size === 0 && indexName === undefined && target === undefined;
 }
 
-function saidElsewhere(input: AgreementInput): Body {
+function fieldsOutsideBody(input: AgreementInput): Body {
   const { operation, indexName, query } = input;
   const target = input.target && namedPath(input, input.target);
   const said: Body = {};
@@ -62,8 +62,8 @@ function nestQuery(body: Body): Body {
   const entries = Object.entries(body);
   const others = Object.fromEntries(entries.filter(([name]) => ofRequest.has(name)));
   const query = Object.fromEntries(entries.filter(([name]) => !ofRequest.has(name)));
-  const asksNothing = Object.keys(query).every((name) => name === 'branch');
-  return asksNothing ? body : { ...others, query };
+  const isUnchanged = Object.keys(query).every((name) => name === 'branch');
+  return isUnchanged ? body : { ...others, query };
 }
 
 /** A query under `query` becomes the body itself; what stands beside it wins. */

@@ -15,13 +15,13 @@ const ROOT_LISTING = /^\/+v1\/table\/?$/;
  * root's listing belong to both, so there only the user agent tells.
  */
 export function dialectOf(path: string, userAgent: string | undefined): Dialect {
-  if (saysLanceDb(userAgent)) return 'lancedb';
+  if (isLanceDbClient(userAgent)) return 'lancedb';
   const plain = path.split('?', 1)[0]!;
   return plain.endsWith('/') && !ROOT_LISTING.test(plain) ? 'lancedb' : 'namespace';
 }
 
 /** Whether a `User-Agent` is that of a LanceDB client: all that a dialect depends on beside the path. */
-export function saysLanceDb(userAgent: string | undefined): boolean {
+export function isLanceDbClient(userAgent: string | undefined): boolean {
   return userAgent?.startsWith('LanceDB-') === true;
 }
 

@@ -10,7 +10,7 @@ export interface Scope {
   readonly pattern: string;
 }
 
-/** Who asks: the names a policy line may match, and what proved them. */
+/** The caller: the names a policy line may match, and what proved them. */
 export interface Principal {
   /** `user:<name>`, the name percent-encoded like a path segment. */
   readonly subject: string;

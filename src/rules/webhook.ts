@@ -20,7 +20,7 @@ const LONGEST_REASON = 300;
  * sent it: `sha256=` and the HMAC-SHA-256 (RFC 2104) of the timestamp, a full stop and
  * the body, in hexadecimal. Redirects are not followed. Nothing is thrown.
  */
-export async function askWebhook(
+export async function callWebhook(
   { url, timeoutMillis }: Webhook,
   secret: string | undefined,
   summary: string,

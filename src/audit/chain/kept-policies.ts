@@ -41,7 +41,7 @@ export async function keepPolicy(
 }
 
 /** Removes what crashes have left of policies that were never whole. */
-export async function sweepKept(audit: string, now: number = Date.now()): Promise<void> {
+export async function sweepIncomplete(audit: string, now: number = Date.now()): Promise<void> {
   const all = join(audit, POLICIES_FOLDER);
   for (const name of await readdir(all).catch((): string[] => [])) {
     if (!UNFINISHED.test(name)) continue;

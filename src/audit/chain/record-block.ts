@@ -9,7 +9,7 @@ const KEPT_BLOCKS = 80;
 
 /**
  * The texts of some records as bytes. Records that nobody waits for stay in memory for a while:
- * as so many strings each of them would be copied by the collector of garbage before it can be
+ * as so many strings each of them would be copied by the garbage collector before it can be
  * forgotten, as bytes of one block nothing of them is.
  */
 export class RecordBlock {

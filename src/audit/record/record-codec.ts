@@ -1,5 +1,5 @@
 import type { CommitSummary } from '../../protocol/commit-summary.ts';
-import type { AskedRights, AuditPrincipal, AuditRecord, ShadowVerdict } from './record.ts';
+import type { ExtraRights, AuditPrincipal, AuditRecord, ShadowVerdict } from './record.ts';
 
 /** How many texts are kept at most, by their keys. */
 const KEPT_TEXTS = 512;
@@ -7,7 +7,7 @@ const KEPT_TEXTS = 512;
 const KEPT_LENGTH = 4096;
 
 /** The text of some fields of a record. */
-interface Kept {
+interface EncodedFields {
   readonly record: AuditRecord;
   text: string;
   isFlat: boolean;
@@ -21,7 +21,7 @@ class RepeatedText {
   readonly #keyOf: (record: AuditRecord) => string | null;
   readonly #isSame: (one: AuditRecord, other: AuditRecord) => boolean;
   readonly #write: (record: AuditRecord) => string;
-  readonly #kept = new Map<string | null, Kept>();
+  readonly #kept = new Map<string | null, EncodedFields>();
 
   /** @param keyOf What tells most records with other texts apart; the last of each key is kept. */
   constructor(
@@ -122,7 +122,7 @@ function furtherText(record: AuditRecord): string {
   );
 }
 
-/** Who asks, and from where. */
+/** The caller, and from where. */
 const caller = new RepeatedText(
   (record) => record.credential,
   (one, other) =>
@@ -186,7 +186,7 @@ function texts(values: readonly string[]): string {
   return values.length === 0 ? '[]' : `[${values.map(text).join(',')}]`;
 }
 
-function rightsText(rights: readonly AskedRights[] | undefined): string {
+function rightsText(rights: readonly ExtraRights[] | undefined): string {
   if (rights === undefined || rights.length === 0) return '[]';
   return JSON.stringify(rights.map(({ action, branch, objects }) => ({ action, branch, objects })));
 }

@@ -37,7 +37,7 @@ export interface AuditPrincipal {
 }
 
 /** Rights that a request asked for beyond what its route, query and mode say, one after the other. */
-export interface AskedRights {
+export interface ExtraRights {
   /** An operation or an access group. */
   readonly action: string;
   /** The branch that was named; null where none was. */
@@ -88,7 +88,7 @@ export interface AuditRecord {
   /** Digest of the policy that was in force. */
   readonly policy_digest: string | null;
   /** What the backend asked for while it read the body; the last one is refused where it was. */
-  readonly rights?: readonly AskedRights[];
+  readonly rights?: readonly ExtraRights[];
   /** What the shadow policy says; null where there is none, or it says the same. */
   readonly shadow?: ShadowVerdict | null;
   /** HTTP status of the answer. */

@@ -34,7 +34,7 @@ export function isAbout(filter: RequestFilter, record: LoggedRecord): boolean {
 }
 
 /** Whether a record says what is looked for beside that. */
-export function says(filter: RequestFilter, record: LoggedRecord): boolean {
+export function matches(filter: RequestFilter, record: LoggedRecord): boolean {
   const { decision, status, text } = filter;
   if (decision !== undefined && record.decision !== decision) return false;
   if (status !== undefined && (record.status === null || !status(record.status))) return false;

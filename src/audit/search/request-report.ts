@@ -19,7 +19,7 @@ export interface Tally {
   readonly key: string | null;
   /** Requests that have an outcome. */
   requests: number;
-  /** Requests that have none: they go on, or nobody knows how they ended. */
+  /** Requests that have none: they continue, or nobody knows how they ended. */
   open: number;
   readonly decisions: Map<Decision, number>;
   bytesIn: bigint;

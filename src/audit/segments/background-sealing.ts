@@ -56,7 +56,7 @@ const PAUSE_MILLIS = 60_000;
 export interface BackgroundSealingOptions extends Omit<SealingOptions, 'write'> {
   /** Told of each run that changed something, or found what it could not seal. */
   readonly done: (sealed: Sealed) => void;
-  /** Told when a run could not be made, or passed over an instance. */
+  /** Called when a run could not be made, or passed over an instance. */
   readonly failed: (error: unknown) => void;
 }
 
@@ -74,7 +74,7 @@ export class BackgroundSealing {
     this.#schedule();
   }
 
-  /** Ends after the run that is under way. */
+  /** Ends after the run that is in progress. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     clearTimeout(this.#timer);

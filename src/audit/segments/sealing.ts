@@ -37,7 +37,7 @@ export interface Sealed {
 /**
  * Makes Arrow files of the files of lines that get no further record, and
  * removes what was kept long enough. At any moment either the lines or the
- * sealed segment are there, so that a crash loses nothing and the next run goes on.
+ * sealed segment are there, so that a crash loses nothing and the next run continues.
  */
 export async function sealFinished(options: SealingOptions): Promise<Sealed> {
   const done: Done = { sealed: 0, retired: 0, unfit: [], failures: [] };

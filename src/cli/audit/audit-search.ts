@@ -1,7 +1,7 @@
 import {
   isAbout,
   isInWindow,
-  says,
+  matches,
   type RequestFilter,
 } from '../../audit/search/request-filter.ts';
 import { searchRequests, type FoundRequest } from '../../audit/search/request-search.ts';
@@ -22,7 +22,7 @@ import { timeOf } from '../../audit/record/time.ts';
 const PAUSE_MILLIS = 250;
 
 /**
- * The requests that a filter means, as they end, until it is told to stop. Those
+ * The requests that a filter means, as they end, until it is stopped. Those
  * that ended before come first if the filter says since when.
  */
 export async function* followRequests(
@@ -40,15 +40,15 @@ export async function* followRequests(
   }
   while (!stop.aborted) {
     for await (const record of tail.take()) {
-      if (isMeant(filter, record)) yield [{ record, began: timeOf(beganOf(record)) }];
+      if (isSelected(filter, record)) yield [{ record, began: timeOf(beganOf(record)) }];
     }
     await sleep(PAUSE_MILLIS, undefined, { signal: stop }).catch(() => undefined);
   }
 }
 
-function isMeant(filter: RequestFilter, record: LoggedRecord): boolean {
+function isSelected(filter: RequestFilter, record: LoggedRecord): boolean {
   if (record.phase !== 'outcome' || !isInWindow(filter, beganOf(record))) return false;
-  return isAbout(filter, record) && says(filter, record);
+  return isAbout(filter, record) && matches(filter, record);
 }
 
 interface SearchFlags extends FilterFlags {

@@ -64,7 +64,7 @@ function ownConfig(config: Config, target: string): Config {
   return { ...config, data: target, 'coordination.redis': null, 'locations.managed': null };
 }
 
-/** The keys that clients hold go on to open the backup; the log of what was asked does not come with it. */
+/** The keys that clients hold continue to open the backup; the log of what was asked does not come with it. */
 async function copyKeys(config: Config, target: string): Promise<void> {
   const [from, to] = [dataFolderOf(config), dataFolderOf(ownConfig(config, target))];
   await makeDataFolder(to);

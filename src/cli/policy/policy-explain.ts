@@ -34,7 +34,7 @@ interface ExplainFlags extends SupposedFlags {
 }
 
 /** A credential that a request may come with. */
-interface Asking {
+interface Credential {
   readonly principal: Principal;
   /** What the credential is called, and what stands for its roles and groups. */
   readonly credential: string;
@@ -95,7 +95,7 @@ async function explainNow(flags: ExplainFlags, command: Command, run: Run): Prom
   const [action, object] = questionOf(flags);
   const loaded = await loadPolicyLines(resolve(config.policies));
   const keys = await knownKeys(config);
-  const answers = askingOf(flags, keys, loaded, config).map((asking) =>
+  const answers = credentialsOf(flags, keys, loaded, config).map((asking) =>
     answerOf(loaded, asking, action, object, flags),
   );
   const best = answers.find(({ verdict }) => verdict.allowed) ?? answers[0]!;
@@ -104,7 +104,7 @@ async function explainNow(flags: ExplainFlags, command: Command, run: Run): Prom
   if (unseen !== undefined) run.output.note(`note: ${unseen}`);
   const { verdict, nearest } = best;
   const json = { verdict, nearest, credentials: answers, keys_not_seen: unseen ?? null };
-  run.output.line(flags.json === true ? JSON.stringify(json) : told(best, answers));
+  run.output.line(flags.json === true ? JSON.stringify(json) : summaryOf(best, answers));
 }
 
 function questionOf({ subject, key, action, object }: ExplainFlags): [Action, ObjectPath] {
@@ -120,12 +120,12 @@ function isDescribed({ group, role }: ExplainFlags): boolean {
 }
 
 /** The credentials that a request of the subject may come with: keys first. */
-function askingOf(
+function credentialsOf(
   flags: ExplainFlags,
   keys: KnownKeys,
   { snapshot }: FolderPolicy,
   config: Config,
-): readonly Asking[] {
+): readonly Credential[] {
   const subject = flags.subject === undefined ? undefined : principalName('user', flags.subject);
   if (flags.key !== undefined) return [withKey(namedKey(flags, flags.key, subject, keys))];
   if (subject === undefined) throw new UsageError('give --subject or --key');
@@ -151,13 +151,13 @@ function namedKey(
   throw new UsageError(`the key ${id} is one of ${key.subject}, not of ${subject}`);
 }
 
-function withKey(key: StoredKey): Asking {
+function withKey(key: StoredKey): Credential {
   const state = keyState(key, new Date());
   const ended = state === 'active' ? {} : { ended: `the key ${key.id} is ${state}` };
   return { principal: principalOf(key), credential: `key ${key.id}`, ...ended };
 }
 
-function describedBy({ group, role }: ExplainFlags, subject: string): Asking {
+function describedBy({ group, role }: ExplainFlags, subject: string): Credential {
   const principal: Principal = {
     subject,
     groups: group.map((name) => principalName('group', name)),
@@ -169,7 +169,7 @@ function describedBy({ group, role }: ExplainFlags, subject: string): Asking {
 
 function answerOf(
   loaded: FolderPolicy,
-  { principal, credential, ended }: Asking,
+  { principal, credential, ended }: Credential,
   action: Action,
   object: ObjectPath,
   flags: SupposedFlags,
@@ -188,7 +188,7 @@ function answerOf(
   return { credential, subject, roles, scopes, verdict, nearest };
 }
 
-function told(best: CredentialAnswer, answers: readonly CredentialAnswer[]): string {
+function summaryOf(best: CredentialAnswer, answers: readonly CredentialAnswer[]): string {
   const { verdict, nearest } = best;
   return [
     `${word(verdict)}: ${verdict.reason}${placeOf(verdict)}`,

@@ -24,7 +24,7 @@ interface WhoFlags extends SupposedFlags {
 }
 
 /** `arrowgate policy who`. */
-export function addWho(policy: Command, run: Run): void {
+export function addWhoCommand(policy: Command, run: Run): void {
   const who = withConfig(policy.command('who'), ['policies', 'data'])
     .description('list the subjects and the keys that may do something')
     .option('--json', 'print JSON')
@@ -36,15 +36,17 @@ export function addWho(policy: Command, run: Run): void {
     const loaded = await loadPolicyLines(resolve(config.policies));
     const { all, unseen } = await knownKeys(config);
     const keys = activeKeys(all ?? [], new Date()).map(principalOf);
-    const found = whoMay(loaded, action, object, supposedOf(action, flags), keys).map((one) => ({
-      subject: one.principal.subject,
-      rule: one.rule,
-      key: one.key,
-      roles: roleSources(one.principal, loaded.roles, {
-        roles: `key ${one.key}`,
-        groups: `key ${one.key}`,
+    const found = principalsAllowed(loaded, action, object, supposedOf(action, flags), keys).map(
+      (one) => ({
+        subject: one.principal.subject,
+        rule: one.rule,
+        key: one.key,
+        roles: roleSources(one.principal, loaded.roles, {
+          roles: `key ${one.key}`,
+          groups: `key ${one.key}`,
+        }),
       }),
-    }));
+    );
     run.code = found.length > 0 ? 0 : 1;
     if (unseen !== undefined) run.output.note(`note: ${unseen}`);
     if (flags.json === true) run.output.line(JSON.stringify(found));
@@ -93,7 +95,7 @@ interface Permitted {
  * and every key that may, sorted by name.
  * @param keys The principals of keys.
  */
-export function whoMay(
+export function principalsAllowed(
   policy: LoadedPolicy,
   action: Action,
   object: ObjectPath,
@@ -110,9 +112,9 @@ export function whoMay(
   });
 }
 
-type Asking = Pick<Permitted, 'principal' | 'key'>;
+type Credential = Pick<Permitted, 'principal' | 'key'>;
 
-function byName(one: Asking, other: Asking): number {
+function byName(one: Credential, other: Credential): number {
   const [left, right] = [one, other].map(
     ({ principal, key }) => `${principal.subject}\n${key ?? ''}`,
   );

@@ -140,7 +140,7 @@ export class Supervisor {
   }
 
   async #pause(end: End): Promise<void> {
-    // The others go on, and the system may have room for another soon.
+    // The others continue, and the system may have room for another soon.
     if (end.unborn !== undefined) return this.#rest(LONGEST_PAUSE_MILLIS);
     if (end.servedMillis !== null && end.servedMillis >= QUICK_MILLIS) this.#quickEnds = 0;
     else this.#quickEnds++;

@@ -8,7 +8,7 @@ import { openAuditLog, type AuditLog } from '../../audit/writer.ts';
 import type { Engine } from '../../engine/engine.ts';
 import { Recorder } from '../../gateway/record.ts';
 import { redactor } from '../../gateway/decision/redact.ts';
-import { keptAt, openCheckpointPlaces, openSigningKey } from './audit-checkpoints.ts';
+import { checkpointLocation, openCheckpointPlaces, openSigningKey } from './audit-checkpoints.ts';
 import type { DataFolder } from './data-folder.ts';
 import type { Backends } from './open-backends.ts';
 import { programVersion } from '../output/version.ts';
@@ -70,7 +70,7 @@ export async function openAudit(start: Start, folder: DataFolder): Promise<Audit
       places,
       failed: (place, error) => log.error({ err: error, place }, 'a checkpoint could not be kept'),
     },
-    start: { starts: folder.auditStarts, ...keptAt(config) },
+    start: { starts: folder.auditStarts, ...checkpointLocation(config) },
   });
   opened.add(() => audit.close());
   await signBefore(start, {
@@ -162,7 +162,7 @@ function sealInBackground(
 
 /**
  * Writes the outcomes that gateways and commands which are gone left unwritten.
- * Nothing is written while the store is away: the next start sees to it.
+ * Nothing is written while the store is unavailable: the next start sees to it.
  * @returns how many.
  */
 async function resolveUnanswered(

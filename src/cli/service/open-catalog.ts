@@ -15,7 +15,7 @@ import type { Opened } from './opened.ts';
 export interface CatalogWatch {
   readonly rules?: RulesOptions;
   readonly recordAdoption?: RecordAdoption;
-  /** Told when Redis becomes unavailable, and when it is available again. */
+  /** Called when Redis becomes unavailable, and when it is available again. */
   readonly onAvailability?: OnAvailability;
 }
 

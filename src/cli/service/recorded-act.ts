@@ -2,7 +2,7 @@ import { userInfo } from 'node:os';
 import { ActRecords, type Act } from '../../audit/record/administrative.ts';
 import { openAuditLog, type AuditLog } from '../../audit/writer.ts';
 import { encodeSegment } from '../../protocol/identifier.ts';
-import { keptAt, openCheckpointPlaces, openSigningKey } from './audit-checkpoints.ts';
+import { checkpointLocation, openCheckpointPlaces, openSigningKey } from './audit-checkpoints.ts';
 import type { Config } from '../config/config-table.ts';
 import { dataFolderOf, makeDataFolder } from './data-folder.ts';
 import { Opened } from './opened.ts';
@@ -67,7 +67,7 @@ async function openLog(config: Config, opened: Opened): Promise<AuditLog> {
     rotateBytes: config['audit.rotate_bytes'],
     // A checkpoint that is not kept now is not kept at all: the command ends.
     checkpoints: { key, places, failed: () => undefined },
-    start: { starts: folder.auditStarts, ...keptAt(config) },
+    start: { starts: folder.auditStarts, ...checkpointLocation(config) },
   });
   opened.add(() => log.close());
   return log;

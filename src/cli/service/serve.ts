@@ -88,7 +88,7 @@ export interface Running {
   readonly url: string;
   /** Of the listener for metrics and health, where there is one. */
   readonly admin?: string;
-  /** Finishes what runs, flushes the audit log, closes everything. */
+  /** Finishes running requests, flushes the audit log, closes everything. */
   stop(): Promise<void>;
 }
 

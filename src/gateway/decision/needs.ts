@@ -9,8 +9,8 @@ import type { Permit } from '../../protocol/permit.ts';
 import { CatalogError } from '../../protocol/errors.ts';
 import { guard, type Guarded, type GuardedRequest } from '../backends/remote-guard.ts';
 
-/** What is known of a catalog behind a proxy that the configuration does not list: nothing. */
-const stranger: Guarded = {
+/** A catalog behind a proxy that the configuration does not list: nothing is known of it. */
+const unlistedCatalog: Guarded = {
   name: 'behind the proxy',
   prefix: [],
   trust: new Set(),
@@ -19,7 +19,7 @@ const stranger: Guarded = {
 
 /** A request that a proxy describes, and will send to its catalog itself. */
 interface Described {
-  readonly route: Asking;
+  readonly route: RightsInput;
   readonly permit: Permit;
   readonly method: string;
   readonly headers: GuardedRequest['headers'];
@@ -28,10 +28,10 @@ interface Described {
 /**
  * Refuses what a remote backend would be refused, and answers that must be filtered: neither
  * the body nor the answer of a described request is seen. Every request but GET may have a body.
- * @param backend What is known of the catalog behind the proxy.
+ * @param backend The properties of the catalog behind the proxy.
  * @throws CatalogError PermissionDenied
  */
-export function refuseUnseen(described: Described, backend: Guarded = stranger): void {
+export function refuseUnseen(described: Described, backend: Guarded = unlistedCatalog): void {
   const { route, permit, method, headers } = described;
   const { operation } = route;
   if (operation.access === 'list') {
@@ -56,20 +56,20 @@ function denied(what: string): CatalogError {
   return new CatalogError('PermissionDenied', what);
 }
 
-/** What of a route says which rights a request needs. */
-export type Asking = Pick<Route, 'operation' | 'object' | 'query' | 'target'>;
+/** The part of a route that determines the rights of a request. */
+export type RightsInput = Pick<Route, 'operation' | 'object' | 'query' | 'target'>;
 
 /** @throws CatalogError InvalidInput for a mode that the operation does not have. */
-export function needsOf(route: Asking): readonly Need[] {
+export function needsOf(route: RightsInput): readonly Need[] {
   if (route instanceof KnownRoute) return (route.needs ??= foundNeeds(route));
   return foundNeeds(route);
 }
 
-function foundNeeds(route: Asking): readonly Need[] {
+function foundNeeds(route: RightsInput): readonly Need[] {
   return [...ownNeeds(route, modeOf(route)), ...targetNeeds(route)];
 }
 
-function ownNeeds(route: Asking, mode: string | undefined): readonly Need[] {
+function ownNeeds(route: RightsInput, mode: string | undefined): readonly Need[] {
   const { operation } = route;
   const branch = branchOfRoute(operation, route.query);
   if (isOfBody(operation)) {
@@ -97,18 +97,18 @@ function isOfBody(operation: Operation): boolean {
   return object === 'transaction' || (object === 'table' && !namesObject(operation));
 }
 
-/** What concerns no object is a right on everything. */
-function judgedObject(route: Asking): ObjectPath {
+/** Operations without an object need a right on everything. */
+function judgedObject(route: RightsInput): ObjectPath {
   return route.operation.object === 'none' ? [] : route.object;
 }
 
-function targetNeeds(route: Asking): readonly Need[] {
+function targetNeeds(route: RightsInput): readonly Need[] {
   return route.target === undefined
     ? []
     : [{ action: 'CreateTable', object: route.target, branch: undefined, judged: 'allowed' }];
 }
 
-function modeOf({ operation, query }: Asking): string | undefined {
+function modeOf({ operation, query }: RightsInput): string | undefined {
   if (operation.modeIn !== 'query') return undefined;
   return choiceOf(operation, 'mode', query.get('mode')?.[0]);
 }

@@ -67,7 +67,7 @@ export interface LoadedEnforcer {
   /** The number of the line that a policy of casbin's came from. */
   readonly lineOf: (values: readonly string[]) => number | undefined;
   /** Sets whose names `g` resolves for the subject that is asked about, and what conditions are judged by. */
-  readonly askFor: (
+  readonly enforce: (
     subject: string,
     names: ReadonlySet<string>,
     circumstances: Circumstances,
@@ -100,9 +100,9 @@ export async function loadEnforcer(
   return {
     enforcer,
     lineOf: (values) => origins.get(values),
-    askFor: (subject, names, asked) => {
+    enforce: (subject, names, asked) => {
       circumstances = asked;
-      manager.askFor(subject, names);
+      manager.enforce(subject, names);
     },
   };
 }
@@ -172,7 +172,7 @@ class ClosureRoles {
     this.#graph = new RoleGraph(roles);
   }
 
-  askFor(subject: string, names: ReadonlySet<string>): void {
+  enforce(subject: string, names: ReadonlySet<string>): void {
     this.#subject = subject;
     this.#names = names;
   }

@@ -136,8 +136,8 @@ export class ForeignSnapshot implements PolicySnapshot {
     circumstances: Circumstances,
   ): TracedGrants {
     const path = canonicalPath(object);
-    const grants = new AskedGrants();
-    this.#loaded.askFor(subject, names, circumstances);
+    const grants = new EnforcedGrants();
+    this.#loaded.enforce(subject, names, circumstances);
     for (const right of rights) {
       const [allowed, values] = this.#loaded.enforcer.enforceExSync(subject, path, right);
       const line = this.#loaded.lineOf(values);
@@ -155,7 +155,7 @@ function neededGrants(right: Action, object: ObjectPath): readonly Action[] {
 }
 
 /** What casbin answered, right by right. */
-class AskedGrants implements TracedGrants {
+class EnforcedGrants implements TracedGrants {
   allow = RightSet.none;
   deny = RightSet.none;
   readonly #lines: { rights: RightSet; effect: Effect; line: number }[] = [];

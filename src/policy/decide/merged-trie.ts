@@ -8,7 +8,7 @@ import type { Verdict } from './snapshot.ts';
 const KEPT_PLACES = 256;
 
 /** What has been kept so far. */
-interface Kept {
+interface MergedLines {
   places: number;
 }
 
@@ -59,7 +59,7 @@ export class MergedTrie {
 
 class Place {
   readonly #nodes: readonly TrieNode[];
-  readonly #kept: Kept;
+  readonly #kept: MergedLines;
   readonly #named = new Map<string, Place>();
   #other: Place | undefined;
   /** The entries for everything from here on. */
@@ -67,7 +67,7 @@ class Place {
   /** Those, and the entries for exactly this. */
   readonly here: Matching;
 
-  constructor(nodes: readonly TrieNode[], above: Matching, kept: Kept) {
+  constructor(nodes: readonly TrieNode[], above: Matching, kept: MergedLines) {
     this.#nodes = nodes;
     this.#kept = kept;
     this.below = joined(above, nodes, 'below');

@@ -66,12 +66,12 @@ function readLimit(reader: YamlReader, map: YamlMapping): Limit {
     budget: fields.budget(),
     onStoreFailure: fields.onStoreFailure(),
   };
-  if (reader.findings.length === before) checkActs(fields, limit, named, patterns, costs);
+  if (reader.findings.length === before) requireEffective(fields, limit, named, patterns, costs);
   return limit;
 }
 
 /** Refuses what could never act, or could never let anything through. */
-function checkActs(
+function requireEffective(
   fields: LimitFields,
   limit: Limit,
   named: readonly string[] | null,

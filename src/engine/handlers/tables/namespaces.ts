@@ -1,7 +1,7 @@
 import { isDatabaseRoot } from '../../../protocol/database.ts';
 import { CatalogError } from '../../../protocol/errors.ts';
 import type { Answer } from '../../../protocol/backend.ts';
-import { askForMode, emptyAnswer, jsonAnswer, pageAnswer } from '../call/answers.ts';
+import { requireMode, emptyAnswer, jsonAnswer, pageAnswer } from '../call/answers.ts';
 import type { Catalog } from '../../catalog/catalog.ts';
 import type { CreateMode } from '../../catalog/namespace-create.ts';
 import type { DroppedNamespace } from '../../catalog/namespace-drop.ts';
@@ -39,7 +39,7 @@ export function namespaceHandlers(
 async function create(catalog: Catalog, call: Call): Promise<Answer> {
   const mode = choiceField(call, 'mode');
   if (mode === 'overwrite') requireNoRoot(call);
-  askForMode(call, mode);
+  requireMode(call, mode);
   const given = call.body['properties'] === undefined ? undefined : propertiesField(call);
   const answer = ({ properties }: NamespaceRecord): Answer =>
     jsonAnswer(call, { properties, ...propertiesWarning(given, properties) }, { mode });
@@ -103,11 +103,11 @@ function requireNoRoot({ request }: Call): void {
 /** The namespace of a request, of which the answer is made alone. */
 async function required(
   catalog: Catalog,
-  { request: { object }, rests }: Call,
+  { request: { object }, reportBasis }: Call,
 ): Promise<NamespaceRecord> {
   const stored = await catalog.storedNamespace(object);
   if (stored === undefined) return catalog.requireNamespace(object);
-  rests?.({ records: [unchanged(stored)], newest: null });
+  reportBasis?.({ records: [unchanged(stored)], newest: null });
   return stored.content;
 }
 

@@ -91,7 +91,7 @@ interface NewBranch {
 }
 
 /** What was known of a branch of the same name that is gone. */
-interface Gone {
+interface RemovedBranch {
   readonly stored: Stored<BranchRecord>;
   readonly line: ManagedLine;
 }
@@ -105,7 +105,7 @@ async function newLine(
   { branches, versions }: LineParts,
   table: TableRecord,
   { branch, ref }: NewBranch,
-  gone?: Gone,
+  gone?: RemovedBranch,
 ): Promise<ManagedLine> {
   const id = randomUUID();
   const key = branchKey(table.id, branch);
@@ -129,7 +129,7 @@ async function newLine(
 async function remnants(
   versions: VersionStore,
   { id }: TableRecord,
-  { stored }: Gone,
+  { stored }: RemovedBranch,
 ): Promise<readonly Write[]> {
   const chain = stored.content.id;
   const records = await versions.madeOn(id, chain);
