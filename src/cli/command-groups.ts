@@ -7,7 +7,7 @@ type Add = (program: Command, run: Run) => void;
 /** Commands under one word, which are loaded when it is typed: all of them together take long to load. */
 export interface CommandGroup {
   readonly name: string;
-  /** What the program's help says of it. */
+  /** Description in the program's help. */
   readonly about: string;
   /** Whether the word is a command by itself, with options. */
   readonly alone: boolean;
@@ -65,7 +65,7 @@ export const commandGroups: readonly CommandGroup[] = [
   },
 ];
 
-/** The word of a command line that says which commands are meant; that behind `help` as well. */
+/** The first word of a command line, which selects a group of commands; after `help` the second one. */
 function groupWord(words: readonly string[]): string | undefined {
   const [first, second] = words.filter((word) => !word.startsWith('-'));
   return first === 'help' ? second : first;

@@ -8,7 +8,7 @@ import { StoreError } from '../store/errors.ts';
 import { ConfigError } from './config/config-source.ts';
 import { ServiceError, UsageError } from './output/service-error.ts';
 
-/** What a command says of an error, without its own name; with the stack where it is none of ours. */
+/** The message of an error for a command, without the error's name; unexpected errors with their stack. */
 export function sentencesOf(error: unknown): readonly string[] {
   if (error instanceof PolicyError) return error.findings;
   if (!(error instanceof Error)) return [String(error)];

@@ -35,7 +35,7 @@ export function addServe(program: Command, run: Run): void {
 }
 
 async function serveAlone(config: Config, log: Logger, output: Run['output']): Promise<void> {
-  // Asked for before the start: whoever reads that it listens may stop it at once.
+  // Registered before the start: a reader of the log may send a signal as soon as the service listens.
   const stop = stopSignal();
   const running = await startGateway(config, log, output);
   announce(running, output);

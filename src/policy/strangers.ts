@@ -7,9 +7,9 @@ import type { Finding } from './lines/policy-error.ts';
 import { POLICY_FILE } from './lines/policy-line.ts';
 import { EVERYONE } from './lines/pattern.ts';
 
-/** Who may come beside those that the policy itself names. */
+/** Principals that may come besides those that the policy names. */
 export interface Callers {
-  /** The keys that may be used; undefined where nobody has looked. */
+  /** The usable keys; undefined if unknown. */
   readonly keys:
     | readonly { readonly subject: string; readonly roles: readonly string[] }[]
     | undefined;
@@ -17,14 +17,14 @@ export interface Callers {
   readonly certificates: boolean;
 }
 
-/** A place of a policy that names somebody. */
+/** A place of a policy that names a principal. */
 interface Mention {
   readonly name: string;
   readonly file: string;
   readonly line: number;
-  /** What of the policy it is, for the sentence. */
+  /** The kind of place, for messages. */
   readonly what: string;
-  /** Whether what it names has to be named by a line, too. */
+  /** Whether the name must be used by a line, too. */
   readonly outside: boolean;
 }
 

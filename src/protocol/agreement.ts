@@ -8,7 +8,7 @@ import type { OperationName } from './operations/operation-name.ts';
 import { namesObject } from './operations/operations.ts';
 import { kindOf, queryParameters, readParameter } from './query-parameter.ts';
 
-/** What the route and the query of a request say. */
+/** The fields of the route and the query of a request. */
 export type AgreementInput = Pick<
   CatalogRequest,
   'operation' | 'object' | 'indexName' | 'target' | 'root' | 'query'
@@ -27,7 +27,7 @@ interface RepeatedField {
   readonly name: string;
   readonly once: JsonValue | undefined;
   readonly again: JsonValue | undefined;
-  /** What the body says by default, in the one spelling; absent for a field without a default. */
+  /** The body's default in canonical spelling; absent for a field without a default. */
   readonly byDefault?: JsonValue | undefined;
 }
 
@@ -61,7 +61,7 @@ function isEmptyBody(body: Body): boolean {
   return true;
 }
 
-/** A body that says the same under two names, or beside and inside a nested query. */
+/** Fields that a body has under two names, or both beside and inside a nested query. */
 function repeatedWithin(body: Body, inner: Body): RepeatedField[] {
   return [
     { name: 'new_namespace', once: body['new_namespace_id'], again: body['new_namespace'] },

@@ -15,11 +15,11 @@ export function completeBody(input: AgreementInput, body: Body): Body {
   if (input.operation.body === 'map') return body;
   if (isSilent(input, body)) return body;
   const shaped = shapes[input.operation.name]?.(body) ?? body;
-  // They agree, or the body has a default: what is said explicitly wins.
+  // They agree, or the body has a default: the explicit value wins.
   return { ...withoutNulls(shaped), ...fieldsOutsideBody(input) };
 }
 
-/** Whether nothing is said anywhere: most reads. */
+/** Whether neither route nor query sets a field, as in most reads. */
 function isSilent({ indexName, target, query }: AgreementInput, body: Body): boolean {
   for (const _ in body) return false;
   return query.size === 0 && indexName === undefined && target === undefined;
@@ -42,7 +42,7 @@ function fieldsOutsideBody(input: AgreementInput): Body {
   return said;
 }
 
-/** A null in the body is silence: it must not hide what the route says. */
+/** Null in the body counts as absent: it must not hide the value of the route. */
 function withoutNulls(body: Body): Body {
   return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null));
 }
@@ -66,7 +66,7 @@ function nestQuery(body: Body): Body {
   return isUnchanged ? body : { ...others, query };
 }
 
-/** A query under `query` becomes the body itself; what stands beside it wins. */
+/** Replaces the body by its member `query`; members beside it win. */
 function flattenQuery(body: Body): Body {
   const { query, ...others } = body;
   return isJsonObject(query) ? { ...query, ...others } : body;

@@ -1,6 +1,6 @@
 import { CatalogError } from './errors.ts';
 
-/** What bounds one request. Null is no bound. */
+/** Resource limits of one request. Null means unlimited. */
 export interface BudgetLimits {
   /** Processor time, in ms. */
   readonly time: number;
@@ -88,10 +88,10 @@ function shownBytes(bytes: number): string {
 /** Bytes of work between two looks at the clock. */
 const WORK_BYTES = 2 ** 16;
 
-/** What another thread needs to continue with a budget. */
+/** State of a budget for another thread. */
 export interface BudgetMessage {
   readonly limits: BudgetLimits;
-  /** What was spent and is held here when the message was made. */
+  /** Spent and held resources at the time of the message. */
   readonly spent: number;
   readonly held: number;
   /** Its first number is 1 once the work is to end; all threads see it at once. */
@@ -180,7 +180,7 @@ export class RequestBudget {
     this.check();
   }
 
-  /** @throws OverBudget `time` once it is spent; ClientDisconnected once nobody waits for the answer */
+  /** @throws OverBudget `time` once it is spent; ClientDisconnected once the client has disconnected */
   check(): void {
     if (this.#ended !== undefined && Atomics.load(this.#ended, 0) === 1)
       throw new ClientDisconnected();
@@ -210,7 +210,7 @@ export class RequestBudget {
     Atomics.store((this.#ended ??= endedFlag()), 0, 1);
   }
 
-  /** What another thread needs to continue with it. */
+  /** The state for another thread. */
   message(): BudgetMessage {
     this.#watch();
     this.#ended ??= endedFlag();
@@ -230,7 +230,7 @@ export class RequestBudget {
   }
 }
 
-/** Nobody waits for the answer any more. */
+/** The client has disconnected. */
 export class ClientDisconnected extends Error {
   constructor() {
     super('the client has gone: the work on its request has ended');

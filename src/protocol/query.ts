@@ -6,7 +6,7 @@ import { kindOf, readParameter } from './query-parameter.ts';
 /** The parameters of a query by their names, decoded, in the order in which they came. */
 export type Query = ReadonlyMap<string, readonly string[]>;
 
-/** Parameters that decide what is asked for: twice is ambiguous even where they mean nothing. */
+/** Parameters that select the object or the operation: a repetition is ambiguous even if it has no effect. */
 const decisive = ['delimiter', 'mode', 'branch'];
 
 /**

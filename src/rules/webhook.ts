@@ -1,16 +1,16 @@
 import { createHmac } from 'node:crypto';
 import type { Webhook } from './commit-rule.ts';
 
-/** What a webhook said of a commit. */
+/** The verdict of a webhook on a commit. */
 export type WebhookVerdict =
   | { readonly kind: 'allowed' }
   | { readonly kind: 'refused'; readonly reason: string }
-  /** It gave no verdict; says why. */
+  /** Why there is no verdict. */
   | { readonly kind: 'failed'; readonly why: string };
 
 /** No answer is longer, in bytes. */
 const LONGEST_ANSWER = 16 * 1024;
-/** No reason is told that is longer, in characters. */
+/** Longest reason that is passed on, in characters. */
 const LONGEST_REASON = 300;
 
 /**

@@ -1,4 +1,4 @@
-/** So many bytes of records are handed to the log together. */
+/** Size of a block of records, in bytes. */
 const BLOCK_BYTES = 2 ** 16;
 /** Each record stands behind its length. */
 const LENGTH_BYTES = 4;
@@ -69,7 +69,7 @@ export class BlockMemory {
     );
   }
 
-  /** Takes back the memory of a block, of which nobody needs the records any more. */
+  /** Reclaims the memory of a block whose records are no longer needed. */
   free(block: Uint8Array): void {
     if (this.#free.length < KEPT_BLOCKS) this.#free.push(block.buffer);
   }

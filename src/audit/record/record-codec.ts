@@ -23,7 +23,7 @@ class RepeatedText {
   readonly #write: (record: AuditRecord) => string;
   readonly #kept = new Map<string | null, EncodedFields>();
 
-  /** @param keyOf What tells most records with other texts apart; the last of each key is kept. */
+  /** @param keyOf A key that distinguishes most texts; the last text of each key is cached. */
   constructor(
     keyOf: (record: AuditRecord) => string | null,
     isSame: (one: AuditRecord, other: AuditRecord) => boolean,
@@ -82,7 +82,7 @@ export function recordText(record: AuditRecord): string {
   );
 }
 
-/** Whether a record says nothing of rights, a shadow, a context and a commit, as most do. */
+/** Whether a record has no rights, shadow verdict, context and commit, as most have none. */
 function isPlain({ rights, shadow, context, commit }: AuditRecord): boolean {
   for (const _ in context) return false;
   return (
@@ -100,7 +100,7 @@ function plainText(record: AuditRecord): string {
   );
 }
 
-/** What a plain record says that has no answer yet. */
+/** The text of a plain record without its answer. */
 const UNANSWERED =
   ',"rights":[],"shadow":null,"status":null,"code":null,"bytes_in":null,"bytes_out":null,"context":{},"commit":null';
 
@@ -137,7 +137,7 @@ const caller = new RepeatedText(
     `,"user_agent":${text(record.user_agent?.slice(0, USER_AGENT_LENGTH))}`,
 );
 
-/** What is asked, and what was decided. */
+/** The request and the decision. */
 const question = new RepeatedText(
   (record) => record.object,
   (one, other) =>
@@ -158,7 +158,7 @@ const question = new RepeatedText(
     `,"rule":${text(record.rule)},"policy_digest":${text(record.policy_digest)}`,
 );
 
-/** What JSON writes as it is. */
+/** Strings that JSON writes without escapes. */
 const PLAIN = /^[\w !#$%&'()*+,./:;<=>?@[\]^`{|}~-]*$/;
 
 function text(value: string | null | undefined): string {
@@ -208,7 +208,7 @@ function commitText(commit: CommitSummary | null | undefined): string {
   );
 }
 
-/** What the first versions of the program did not say of a commit: their records hash without it. */
+/** Commit fields that the first versions did not write: their records are hashed without them. */
 function furtherCommitText({ table, rowsChanged, columns, statement }: CommitSummary): string {
   if (rowsChanged === undefined || rowsChanged === null) return '';
   return (

@@ -196,7 +196,7 @@ function recordOf(row: RecordRow): LoggedRecord {
   };
 }
 
-/** What the first versions of the program did not say of a commit. */
+/** Commit fields that the first versions did not write. */
 function furtherOf({ table, rows_changed, columns, statement }: CommitRow): Partial<CommitSummary> {
   if (rows_changed === null) return {};
   return { table, rowsChanged: rows_changed, columns: columns ?? [], statement };

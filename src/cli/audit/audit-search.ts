@@ -18,7 +18,7 @@ import { LogTail } from '../../audit/search/log-tail.ts';
 import type { LoggedRecord } from '../../audit/record/record.ts';
 import { timeOf } from '../../audit/record/time.ts';
 
-/** The log is looked at again after so long, in milliseconds. */
+/** Polling interval of `--follow`, in milliseconds. */
 const PAUSE_MILLIS = 250;
 
 /**

@@ -72,7 +72,7 @@ async function balanceOfSegment(path: string): Promise<number> {
   }
 }
 
-/** What `audit verify` is told. */
+/** Flags of `audit verify`. */
 export interface VerifyFlags {
   readonly json?: boolean;
   readonly publicKey?: readonly string[];
@@ -94,7 +94,7 @@ interface Verification extends AuditVerified {
   readonly keys: readonly { readonly id: string; readonly why: string }[];
   /** Places that were asked for checkpoints. */
   readonly places: readonly QueriedPlace[];
-  /** What this answer cannot know. */
+  /** Limits of this verification. */
   readonly unknown: readonly string[];
 }
 
@@ -233,7 +233,7 @@ function textOf(verified: Verification): string {
   ].join('\n');
 }
 
-/** What the answer rests on, and what it cannot know. */
+/** The evidence that the result is based on, and its limits. */
 function basisOf({ from, to, heads, keys, places, unknown }: Verification): readonly string[] {
   const digest = createHash('sha256');
   for (const { instance, count, hash } of heads) digest.update(`${instance} ${count} ${hash}\n`);

@@ -18,10 +18,10 @@ import { withUpkeep } from '../service/with-upkeep.ts';
 
 type Progress = (doing: string) => void;
 
-/** What was copied, and what was found out when the copy was opened. */
+/** The copied files, and the findings of opening the copy. */
 interface Backup extends BackedUp {
   readonly folder: string;
-  /** What is wrong with it, a sentence each. */
+  /** Faults of the copy, a sentence each. */
   readonly findings: readonly string[];
 }
 
@@ -64,7 +64,7 @@ function ownConfig(config: Config, target: string): Config {
   return { ...config, data: target, 'coordination.redis': null, 'locations.managed': null };
 }
 
-/** The keys that clients hold continue to open the backup; the log of what was asked does not come with it. */
+/** The keys of clients are valid in the backup too; the audit log is not copied. */
 async function copyKeys(config: Config, target: string): Promise<void> {
   const [from, to] = [dataFolderOf(config), dataFolderOf(ownConfig(config, target))];
   await makeDataFolder(to);

@@ -8,7 +8,7 @@ import type { Period } from '../../audit/search/request-reader.ts';
 import { timeOf } from '../../audit/record/time.ts';
 import { parseMoment } from '../../policy/conditions/supposed.ts';
 
-/** What the flags say of a period. */
+/** Parses a period flag. */
 export interface PeriodFlags {
   readonly since?: string;
   readonly until?: string;
@@ -75,7 +75,7 @@ export function scopeOf(typed: string): Scope {
   return scope;
 }
 
-/** Longer than anything lasts, and no moment that far away is beyond what a date can say. */
+/** Longest accepted period, in days: dates that far away are still valid. */
 const LONGEST_DAYS = 365_250;
 
 /** Milliseconds of a duration that a flag gives. @throws UsageError */

@@ -36,13 +36,13 @@ interface ExplainFlags extends SupposedFlags {
 /** A credential that a request may come with. */
 interface Credential {
   readonly principal: Principal;
-  /** What the credential is called, and what stands for its roles and groups. */
+  /** Description of the credential, and the source of its roles and groups. */
   readonly credential: string;
   /** Why it proves nothing any more. */
   readonly ended?: string;
 }
 
-/** What the policy says of a request with one credential. */
+/** The decision for one credential. */
 interface CredentialAnswer extends Explanation {
   readonly credential: string;
   readonly subject: string;
@@ -218,7 +218,7 @@ function placeOf({ rule }: Explanation['verdict']): string {
   return rule === null ? '' : ` (${rule})`;
 }
 
-/** What the log and the kept policy say of an old decision. @throws UsageError when the log does not have it */
+/** An old decision, from the log and the stored policy. @throws UsageError when the log does not have it */
 async function decisionOf(config: Config, id: string): Promise<RecordedExplanation> {
   const { audit } = await openedForReading(config);
   const policies = new PoliciesBefore(audit);
@@ -235,7 +235,7 @@ async function find(audit: string, id: string): Promise<DecidedRequest | undefin
   return undefined;
 }
 
-/** A decision as it is told, line by line. */
+/** Prints a decision line by line. */
 function decisionText(explained: RecordedExplanation): string {
   const { time, subject, operation, object, decision, rule, line, policy_digest } = explained;
   const by = rule === null ? '' : ` (${rule})`;

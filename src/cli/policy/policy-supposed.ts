@@ -4,7 +4,7 @@ import type { Circumstances } from '../../policy/conditions/circumstances.ts';
 import { supposedCircumstances, supposedFaults } from '../../policy/conditions/supposed.ts';
 import { UsageError } from '../output/service-error.ts';
 
-/** What the flags of a question suppose of the request. */
+/** Properties of the hypothetical request, from flags. */
 export interface SupposedFlags {
   readonly ip?: string;
   readonly time?: string;

@@ -4,7 +4,7 @@ import { withPeriod } from '../config/key-details.ts';
 import type { Run } from '../output/output.ts';
 import type { UnusedFlags } from './unused-report.ts';
 
-/** `arrowgate policy unused`, also as `arrowgate audit unused`. What it needs is loaded when it runs. */
+/** `arrowgate policy unused`, also as `arrowgate audit unused`. Its modules are loaded when it runs. */
 export function addUnused(parent: Command, run: Run): void {
   withPeriod(withConfig(parent.command('unused'), ['policies', 'data']))
     .description('what of the policy and the keys no request of the audit log used')

@@ -82,17 +82,17 @@ export function objectOf(object: string): ObjectPath {
   throw new UsageError(`${JSON.stringify(object)} is not a canonical path such as /prod/sales`);
 }
 
-/** Somebody who may do what was asked about, and the line that allows it. */
+/** A principal that is allowed the action, and the line that allows it. */
 interface Permitted {
   readonly principal: Principal;
-  /** The id of the key that it needs; null for a name of the policy, whatever proves it. */
+  /** The id of the key; null for a name of the policy, whatever its credential. */
   readonly key: string | null;
   readonly rule: string | null;
 }
 
 /**
- * Every user, group and role that the policy names (and `*`) which may do this to the object,
- * and every key that may, sorted by name.
+ * Every user, group and role of the policy (and `*`) that is allowed the action on the object,
+ * and every key that is, sorted by name.
  * @param keys The principals of keys.
  */
 export function principalsAllowed(

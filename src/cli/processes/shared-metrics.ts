@@ -4,7 +4,7 @@ import type { Metrics, MetricValues } from '../../gateway/telemetry/metrics.ts';
 /** How long a process may take to tell its metrics; one that is busy for longer is left out. */
 const PATIENCE_MILLIS = 2000;
 
-/** What the processes and their supervisor say to each other about metrics. */
+/** Messages about metrics between the processes and their supervisor. */
 type Message =
   | { readonly metrics: 'ask'; readonly asked: number }
   | { readonly metrics: 'tell'; readonly round: number }

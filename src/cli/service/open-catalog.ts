@@ -11,7 +11,7 @@ import type { OnAvailability } from '../../store/redis/redis-client.ts';
 import type { DataFolder } from './data-folder.ts';
 import type { Opened } from './opened.ts';
 
-/** What a gateway adds to the catalog that commands open. */
+/** Additions of a gateway to the catalog that commands open. */
 export interface CatalogWatch {
   readonly rules?: RulesOptions;
   readonly recordAdoption?: RecordAdoption;
@@ -19,7 +19,7 @@ export interface CatalogWatch {
   readonly onAvailability?: OnAvailability;
 }
 
-/** Opens the store and the engine of a data folder; whoever opened them closes them with the rest. */
+/** Opens the store and the engine of a data folder; the caller closes them. */
 export async function openCatalog(
   config: Config,
   folder: DataFolder,

@@ -62,8 +62,8 @@ export function digestOf(text: string): string {
 }
 
 /**
- * Names a request that may be repeated: caller, operation and
- * which object, and the id that the client gave it.
+ * Names a request that may be repeated: caller,
+ * operation, object, and the id that the client gave it.
  */
 export function requestName(request: CatalogRequest, subject: string, id: string): string {
   const { operation, object } = request;

@@ -96,7 +96,7 @@ function bodyIn(
     : undefined;
 }
 
-/** Body of exactly this length, with no bytes after it. */
+/** The body, if it has exactly this length; its end while bytes are missing; undefined if more follow. */
 function exactly(bytes: Buffer, start: number, length: number): Buffer | number | undefined {
   const end = start + length;
   if (length > MOST_BYTES || bytes.length > end) return undefined;

@@ -18,7 +18,7 @@ function maskedFour(address: string, bits: number): string {
   return kept.join('.');
 }
 
-/** A byte of a netmask with this many bits set. */
+/** A byte whose first `bits` bits are set. */
 function byteMask(bits: number): number {
   return (0xff << (8 - Math.max(0, Math.min(8, bits)))) & 0xff;
 }

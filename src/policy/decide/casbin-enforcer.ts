@@ -29,7 +29,7 @@ export function within(object: string, pattern: string): boolean {
   return patternMatches(compiled, path);
 }
 
-/** `covers(p.act, r.act)`: whether a line's action stands for what is asked, or for all of it. */
+/** `covers(p.act, r.act)`: whether a line's action includes the requested one, or all of it. */
 export function covers(lineAction: string, action: string): boolean {
   const given = partsOf(lineAction);
   const asked = partsOf(action);
@@ -66,7 +66,7 @@ export interface LoadedEnforcer {
   readonly enforcer: Enforcer;
   /** The number of the line that a policy of casbin's came from. */
   readonly lineOf: (values: readonly string[]) => number | undefined;
-  /** Sets whose names `g` resolves for the subject that is asked about, and what conditions are judged by. */
+  /** Sets the roles that `g` resolves for the subject, and the circumstances of conditions. */
   readonly enforce: (
     subject: string,
     names: ReadonlySet<string>,
@@ -77,7 +77,7 @@ export interface LoadedEnforcer {
 /**
  * Loads a model and its lines into casbin, with `within`, `covers` and `holds`
  * registered and roles of any depth.
- * @throws what casbin throws when it refuses them.
+ * @throws casbin's error when it refuses them.
  */
 export async function loadEnforcer(
   model: PolicyModel,

@@ -109,7 +109,7 @@ export class ForeignSnapshot implements PolicySnapshot {
     );
   }
 
-  /** What casbin makes of names that nobody knows yet cannot be asked. */
+  /** A foreign model cannot be evaluated for names that do not exist yet. */
   holdsBelow(): boolean {
     return false;
   }
@@ -154,7 +154,7 @@ function neededGrants(right: Action, object: ObjectPath): readonly Action[] {
   return rightsOf(right)!.meets(describeRights) ? rightNames : [right];
 }
 
-/** What casbin answered, right by right. */
+/** Casbin's answers, right by right. */
 class EnforcedGrants implements TracedGrants {
   allow = RightSet.none;
   deny = RightSet.none;

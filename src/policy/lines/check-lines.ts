@@ -87,7 +87,7 @@ function readCondition(
   return 'wrong';
 }
 
-/** Reads equal conditions once, so that lines share what they come to. */
+/** Parses equal conditions once, so that lines share their results. */
 function conditionReader(): (text: string) => ConditionResult {
   const known = new Map<string, ConditionResult>();
   return (text) => {

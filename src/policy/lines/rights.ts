@@ -68,7 +68,7 @@ export const everyRight = rightsOf('*')!;
 /** The rights that an allow of any other brings along. */
 export const describeRights = rightsOf('describe')!;
 
-/** The rights that are held unless denied: a listing always answers, and shows what may be seen. */
+/** Rights that are held unless denied: a listing always succeeds, and shows visible names only. */
 export const listRights = rightsOf('list')!;
 
 /** The right that opens the reserved namespace `system`. */

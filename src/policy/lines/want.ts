@@ -10,7 +10,7 @@ export function isReserved(path: ObjectPath): boolean {
   return path[0] === RESERVED;
 }
 
-/** What the lines that match an object add up to. */
+/** The sum of the lines that match an object. */
 export interface Grants {
   readonly allow: RightSet;
   readonly deny: RightSet;

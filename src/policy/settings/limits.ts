@@ -70,7 +70,7 @@ function readLimit(reader: YamlReader, map: YamlMapping): Limit {
   return limit;
 }
 
-/** Refuses what could never act, or could never let anything through. */
+/** Refuses a limit that could never take effect, or would block everything. */
 function requireEffective(
   fields: LimitFields,
   limit: Limit,

@@ -100,7 +100,7 @@ function join(path: string, name: string): string {
   return path === '' ? name : `${path}.${name}`;
 }
 
-/** What a value is, without the text of a string: it may hold a secret. */
+/** Describes a value without the text of a string, which may be secret. */
 function describe(value: JsonValue): string {
   if (value === null) return 'null';
   if (Array.isArray(value)) return 'a list';

@@ -87,7 +87,7 @@ const fullTextQuery = () =>
     model('StructuredFtsQuery'),
   ]);
 
-/** What LanceDB adds to a query. */
+/** Additional fields of LanceDB queries. */
 const extras = () => ({
   minimum_nprobes: optional(integer()),
   maximum_nprobes: optional(integer()),
