@@ -28,8 +28,8 @@ interface Backup extends BackedUp {
 /** `arrowgate catalog backup`. */
 export function addBackup(catalog: Command, run: Run): void {
   withConfig(catalog.command('backup'), ['data', 'coordination.redis'])
-    .argument('<dir>', 'a folder that is empty, or is not there yet')
-    .description('copy the catalog as it is at one moment, beside a running gateway')
+    .argument('<dir>', 'an empty or new folder')
+    .description('copy a consistent state of the catalog, also while a gateway runs')
     .option('--json', 'print JSON')
     .action(async (dir: string, flags: { readonly json?: boolean }, command: Command) => {
       const done = await backedUp(command, resolve(dir), run);

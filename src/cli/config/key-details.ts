@@ -20,8 +20,8 @@ const HOW = 'a moment such as 2026-01-31T18:30:00Z or 2026-01-31, or an age such
 /** Adds the flags of a period. */
 export function withPeriod(command: Command): Command {
   return command
-    .option('--since <moment>', `only what came then or later: ${HOW}`)
-    .option('--until <moment>', 'only what came before');
+    .option('--since <moment>', `requests at or after this time: ${HOW}`)
+    .option('--until <moment>', 'requests before this time');
 }
 
 /** The period that the flags give. @throws UsageError */

@@ -43,7 +43,7 @@ const collect = (value: string, before: readonly string[]): readonly string[] =>
 
 /** `arrowgate keys create|list|revoke|rotate`. */
 export function addKeys(program: Command, run: Run): void {
-  const keys = program.command('keys').description('API keys; works beside a running gateway');
+  const keys = program.command('keys').description('manage API keys, also while a gateway runs');
   addCreate(keys, run);
   addList(keys, run);
   addRevoke(keys, run);
@@ -63,8 +63,8 @@ function addCreate(keys: Command, run: Run): void {
   subcommand(keys, 'create', 'make a key and print it once', ['data', 'policies'])
     .requiredOption('--subject <name>', 'whom the key stands for')
     .option('--role <role>', 'a role of this key alone; may be repeated', collect, [])
-    .option('--scope <action:pattern>', 'narrows the key; may be repeated', collect, [])
-    .option('--expires <duration>', 'how long it is valid, such as 90d; for ever without')
+    .option('--scope <action:pattern>', 'restricts the key; may be repeated', collect, [])
+    .option('--expires <duration>', 'validity, such as 90d; default: unlimited')
     .action(async (flags: CreateFlags, command: Command) => {
       const made = madeFrom(flags, new Date());
       const folder = await folderOf(command);

@@ -33,7 +33,7 @@ export interface PolicyReport {
 /** `arrowgate policy check`. */
 export function addCheck(policy: Command, run: Run): void {
   withConfig(policy.command('check'), ['policies', 'data', 'coordination.redis'])
-    .description('load the policy, run its cases and read it as a whole')
+    .description('load the policy, run its cases and check it as a whole')
     .option('--json', 'print JSON')
     .action(async (flags: JsonFlag, command: Command) => {
       const config = configOf(command);

@@ -55,23 +55,18 @@ const collect = (value: string, before: readonly string[]): readonly string[] =>
 /** `arrowgate policy explain`. */
 export function addExplain(policy: Command, run: Run): void {
   const explained = withConfig(policy.command('explain'), ['policies', 'data'])
-    .description('say who may do what, by which line, and where each role comes from')
+    .description('explain a decision: the deciding line, and the source of each role')
     .option('--json', 'print JSON')
     .option('--action <action>', 'an operation or an access group')
     .option('--object <path>', 'a canonical path, such as /prod/sales')
-    .option('--subject <name>', 'who asks, with any of the keys of the subject')
-    .option('--key <id>', 'instead of --subject: who asks with this key')
+    .option('--subject <name>', 'the caller, with any key of the subject')
+    .option('--key <id>', 'instead of --subject: the caller with this key')
     .option(
       '--decision-id <id>',
-      'instead: an old decision of the audit log, by the policy of then',
+      'instead: an old decision of the audit log, by the policy of that time',
     );
   supposing(explained)
-    .option(
-      '--group <group>',
-      'a group of a token; keys do not count then; may be repeated',
-      collect,
-      [],
-    )
+    .option('--group <group>', 'a group of a token; excludes keys; may be repeated', collect, [])
     .option('--role <role>', 'a role of a key that need not exist; may be repeated', collect, [])
     .action(async (flags: ExplainFlags, command: Command) => {
       if (flags.decisionId !== undefined) await explainOld(flags.decisionId, flags, command, run);

@@ -26,7 +26,7 @@ interface WhoFlags extends SupposedFlags {
 /** `arrowgate policy who`. */
 export function addWhoCommand(policy: Command, run: Run): void {
   const who = withConfig(policy.command('who'), ['policies', 'data'])
-    .description('list the subjects and the keys that may do something')
+    .description('list the subjects and the keys that are allowed an action')
     .option('--json', 'print JSON')
     .requiredOption('--action <action>', 'an operation or an access group')
     .requiredOption('--object <path>', 'a canonical path, such as /prod/sales');

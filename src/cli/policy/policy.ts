@@ -8,7 +8,7 @@ import type { Run } from '../output/output.ts';
 
 /** `arrowgate policy check|explain|who|seal|replay|unused`. */
 export function addPolicy(program: Command, run: Run): void {
-  const policy = program.command('policy').description('what the policy files say');
+  const policy = program.command('policy').description('check and explain the policy files');
   addCheck(policy, run);
   addExplain(policy, run);
   addWhoCommand(policy, run);
