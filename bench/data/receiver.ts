@@ -14,7 +14,7 @@ interface Received {
 export class Receiver {
   #worker: Worker | undefined;
 
-  /** @throws Error for every answer but one of success. One may be under way at a time. */
+  /** @throws Error for every answer but one of success. One may be in progress at a time. */
   async ask(url: string, key: string, body: object): Promise<Uint8Array> {
     this.#worker ??= new Worker(new URL('./receiving-thread.mjs', import.meta.url), {
       execArgv: [],

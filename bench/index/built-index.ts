@@ -2,7 +2,7 @@ import type { RawSide } from '../data/raw-side.ts';
 
 const POLL_MILLIS = 20;
 
-/** Has the only index of a table built anew, and waits until it is. */
+/** Has the only index of a table built again, and waits until it is. */
 export async function builtIndex(raw: RawSide, table: string, body: object): Promise<void> {
   for (const name of await namesOf(raw, table)) await raw.ask(table, `index/${name}/drop`, {});
   await raw.ask(table, 'create_index', body);

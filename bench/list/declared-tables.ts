@@ -5,7 +5,7 @@ import type * as JournalModule from '../../src/engine/catalog/journal/journal.ts
 import type * as Embedded from '../../src/store/embedded/embedded.ts';
 import { built } from '../harness/built.ts';
 
-/** So many commits are under way at once; they share flushes of the disk. */
+/** So many commits are in progress at once; they share flushes of the disk. */
 const AT_ONCE = 500;
 
 /**

@@ -13,7 +13,7 @@ import { gather, copyRun } from './gather.ts';
 import { layoutOf, inlineCapacity, type Layout } from './layout.ts';
 import { ArrowError } from './errors.ts';
 
-/** Bytes of one data buffer that is written anew. */
+/** Bytes of one data buffer that is rewritten. */
 const bufferBytes = 67_108_864;
 
 /** Views and the data buffers they lead into. */

@@ -9,7 +9,7 @@ const MAX_WAITING = 8192;
 const BATCH_RECORDS = 512;
 const DELAY_MILLIS = 1000;
 const TIMEOUT_MILLIS = 10_000;
-/** The end of the process waits so long for what is still to be sent. */
+/** Flush timeout at shutdown, in ms. */
 const LAST_MILLIS = 3000;
 
 export interface CollectorOptions {
@@ -17,7 +17,7 @@ export interface CollectorOptions {
   readonly endpoint: string;
   /** Version of this program. */
   readonly version: string;
-  /** Told why records could not be sent, once until some are sent again. */
+  /** Called with the reason when sending starts to fail. */
   readonly failed: (error: Error | undefined) => void;
 }
 
@@ -111,7 +111,7 @@ function bodyOf(instance: string, record: AuditRecord): string {
   return `${begun}${recordText(record)}}`;
 }
 
-/** Looks at what came of each sending. */
+/** Handles the result of each transmission. */
 function watch(failed: CollectorOptions['failed']): (done: Callback) => Callback {
   let fails = false;
   return (done) => (result) => {

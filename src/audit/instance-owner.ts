@@ -5,10 +5,10 @@ import { isAlive, ownMark, type ProcessMark } from '../store/process-mark.ts';
 import { filesOf } from './chain/log-folder.ts';
 import { isAbsent } from './segments/log-part.ts';
 
-/** A process of which nothing can be seen counts as gone after so long without a record, in milliseconds. */
+/** A process that cannot be observed counts as gone after this time without a record, in milliseconds. */
 const SILENT_MILLIS = 24 * 3_600_000;
 
-/** Where the log of some instances lies, and beside it what is known of the processes that write them. */
+/** The folder of the log, and the folder of process marks beside it. */
 export interface LogPlaces {
   /** `<data>/private/audit`. */
   readonly folder: string;

@@ -21,7 +21,7 @@ const NAMED = 64;
 const SUFFIX = '.json';
 
 /** Where an instance keeps its checkpoints. */
-export interface KeptAt {
+export interface CheckpointLocation {
   /** `embedded`, or `redis:` and the catalog's name. */
   readonly store: string;
   /** Absolute path of the anchor file; empty without one. */
@@ -32,7 +32,7 @@ export interface KeptAt {
  * Signed when an instance begins: which instances there were before it, and where its
  * checkpoints are kept. Each of its checkpoints names the digest of this.
  */
-export interface InstanceStart extends KeptAt {
+export interface InstanceStart extends CheckpointLocation {
   readonly instance: string;
   /** RFC 3339, in UTC. */
   readonly time: string;
@@ -44,7 +44,7 @@ export interface InstanceStart extends KeptAt {
   readonly digest: string;
 }
 
-export interface StartOptions extends KeptAt {
+export interface StartOptions extends CheckpointLocation {
   /** `<data>/private/audit-starts`. */
   readonly starts: string;
   /** `<data>/private/audit`. */

@@ -69,7 +69,7 @@ async function signSurvivor(
   return true;
 }
 
-/** The head of a chain behind what is signed; undefined where all is signed, or the chain does not hold. */
+/** The last head of a chain with unsigned records; undefined if all are signed, or the chain is broken. */
 async function survivingHead(
   folder: string,
   instance: string,

@@ -10,17 +10,17 @@ import { microsOf, timeOf } from './record/time.ts';
 import { answeredIn, unansweredAttempts } from './unanswered.ts';
 import type { AuditLog } from './writer.ts';
 
-/** What became of a request whose process ended before its outcome was written. */
+/** The result of a request whose process ended before its outcome was written. */
 export type Fate = 'committed' | 'not committed' | 'unknown';
 
 export interface ResolutionOptions extends LogPlaces {
   /** The log of this process, which takes the outcomes. */
   readonly log: AuditLog;
-  /** What can be known of a request. */
+  /** Finds the result of a request. */
   readonly fateOf: (attempt: LoggedRecord) => Promise<Fate>;
 }
 
-/** The context of an outcome that was written for another process says so under these keys. */
+/** Context keys that mark an outcome as written on behalf of another process. */
 export const RESOLVED = 'audit.resolved';
 const RESOLVED_FROM = 'audit.resolved_from';
 

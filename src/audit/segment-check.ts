@@ -15,7 +15,7 @@ import { follow, hashOfRecord, openSegment } from './segments/segment-file.ts';
 import type { PublicKey } from './chain/signing-key.ts';
 import { StatementFault } from './chain/statement.ts';
 
-/** What a check of a segment is given beside its file. */
+/** The inputs of a segment check besides its file. */
 export interface SegmentPlace {
   readonly instance: string;
   readonly file: LogFile;
@@ -63,7 +63,7 @@ async function goodSeal({ instance, file, from, keys }: SegmentPlace): Promise<S
   }
 }
 
-/** Nobody can say any more what the hashes within it were. */
+/** The hashes within the segment are lost. */
 function retired({ marks, file, from }: SegmentPlace, seal: Seal): CheckedSegment {
   for (const count of marks.keys()) {
     if (count > from.count && count < seal.after.count) marks.delete(count);
@@ -153,7 +153,7 @@ async function cutOff(
 interface FirstBad {
   /** How far the chain holds. */
   readonly head: ChainHead;
-  /** What was done to the record behind it; undefined when there is none. */
+  /** The manipulation of the record behind it; undefined if there is none. */
   readonly bad?: Judged;
 }
 

@@ -13,7 +13,7 @@ import { openSegment } from './segments/segment-file.ts';
 const PLACE = /^(\{"instance":"[^"]*","sequence":)(\d{1,19}),/;
 const PLACE_LENGTH = 200;
 
-/** What was done to a record, in a sentence. */
+/** A manipulation of a record, as a sentence. */
 export interface Judged {
   readonly kind: Tampering;
   readonly text: string;
@@ -33,7 +33,7 @@ export interface BrokenRecord {
   readonly next: () => Promise<bigint | undefined>;
 }
 
-/** Says what was done to the first line that does not follow from the one before it. */
+/** Explains the first line that does not follow from its predecessor. */
 export async function describeBreak(
   instance: string,
   files: readonly LogFile[],
@@ -107,7 +107,7 @@ async function segmentHolds(path: string, sequence: bigint): Promise<boolean> {
   try {
     return (await numbersOfSegment(path)).includes(sequence);
   } catch (error) {
-    // What cannot be read does not say that the record is there.
+    // An unreadable file does not prove that the record exists.
     if (isDamage(error)) return false;
     throw error;
   }
@@ -135,7 +135,7 @@ export async function numbersOfSegment(path: string): Promise<readonly (bigint |
   }
 }
 
-/** Whether an error says that a segment is damaged, or not there. */
+/** Whether an error means that a segment is damaged or missing. */
 export function isDamage(error: unknown): boolean {
   if (error instanceof ArrowError || error instanceof RecordFault) return true;
   return error instanceof RangeError || error instanceof TypeError || isAbsent(error);

@@ -74,7 +74,7 @@ const OUTCOME = 'o'.charCodeAt(0);
 const PHASE = Buffer.from('"phase":"');
 const DECISION = Buffer.from('"decision_id":"');
 
-/** What stands before these fields of a line cannot look like them: names and numbers that the service made. */
+/** The fields before these cannot look like them: they contain names and numbers of the service. */
 async function* halvesOfLines(path: string): AsyncGenerator<Half> {
   for await (const { bytes, torn } of linePieces(path)) {
     if (torn) return;

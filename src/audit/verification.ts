@@ -9,14 +9,14 @@ import { checkSegment } from './segment-check.ts';
 import type { PublicKey } from './chain/signing-key.ts';
 import type { Vouchers } from './chain/vouchers.ts';
 
-/** What a verification looked at and found. */
+/** The scope and the findings of a verification. */
 export interface AuditVerified {
   readonly instances: number;
   readonly records: bigint;
-  /** Records after the last signed head: chained, but nobody has signed for them yet. */
+  /** Records after the last signed head: chained, but not signed yet. */
   readonly unsigned: bigint;
   readonly findings: readonly AuditFinding[];
-  /** What is no fault: what a crash left behind, for example. */
+  /** Notes that are not faults, for example remains of a crash. */
   readonly notes: readonly string[];
   /** Where each chain ends, and up to where a signature vouches for it. */
   readonly heads: readonly SignedHead[];
@@ -34,17 +34,17 @@ export interface SignedHead {
   readonly key: string | null;
 }
 
-/** What is known of instances beside their records. */
+/** Information on instances besides their records. */
 export interface InstanceKnowledge {
-  /** What they stated when they began. */
+  /** Their start records. */
   readonly starts: readonly InstanceStart[];
   /** Whether the process that wrote an instance is gone for certain. */
   readonly isOver: (instance: string) => Promise<boolean>;
 }
 
-const nothingKnown: InstanceKnowledge = { starts: [], isOver: async () => false };
+const noKnowledge: InstanceKnowledge = { starts: [], isOver: async () => false };
 
-/** Told how many records have been looked at. */
+/** Called with the number of verified records. */
 export type AuditProgress = (records: bigint) => void;
 
 /**
@@ -56,7 +56,7 @@ export async function verifyLog(
   folder: string,
   vouchers: Vouchers,
   progress: AuditProgress = () => undefined,
-  known: InstanceKnowledge = nothingKnown,
+  known: InstanceKnowledge = noKnowledge,
 ): Promise<AuditVerified> {
   const checked: CheckedChain[] = [];
   const present = await instancesOf(folder);
@@ -126,7 +126,7 @@ function missingChain(
   return { instance, head: beginning(instance), unsigned: 0n, notes: [], finding };
 }
 
-/** What is wrong with the statements that instances made when they began. */
+/** Faults of the start records of instances. */
 function startFindings(
   starts: readonly InstanceStart[],
   vouchers: Vouchers,
@@ -175,7 +175,7 @@ async function checkChain(
   return { instance, head: walked.head, unsigned, notes, ...(finding && { finding }) };
 }
 
-/** A chain whose process is gone, and whose last records nobody signed. */
+/** A chain whose process has ended and whose last records are not signed. */
 function unended(instance: string, unsigned: bigint, signed: bigint): AuditFinding {
   const records = unsigned === 1n ? 'its last record has' : `its last ${unsigned} records have`;
   const text =
@@ -290,7 +290,7 @@ function againstCheckpoints(
   let good = 0n;
   for (const { count, hash, time } of checkpoints) {
     if (!marks.has(count)) continue;
-    // Past what is bad nobody looked.
+    // Records after a fault were not verified.
     if (marks.get(count) === undefined && finding !== undefined) return undefined;
     if (count > head.count) {
       if (broken !== undefined || finding !== undefined) return undefined;
@@ -334,6 +334,6 @@ export async function soundHead(
   instance: string,
   vouchers: Vouchers,
 ): Promise<ChainHead | undefined> {
-  const { finding, head, unsigned } = await checkChain(folder, instance, vouchers, nothingKnown);
+  const { finding, head, unsigned } = await checkChain(folder, instance, vouchers, noKnowledge);
   return finding === undefined && unsigned > 0n ? head : undefined;
 }

@@ -37,20 +37,20 @@ export interface AuditLogOptions {
   readonly processes?: string;
   /** A file that is as large gets no further record. */
   readonly rotateBytes: number;
-  /** Who signs checkpoints and where they are kept; there are none when absent. */
+  /** Signs and stores checkpoints; if absent, there are none. */
   readonly checkpoints?: Omit<CheckpointsOptions, 'instance' | 'start'>;
   /** Where the instance states which were before it, with the same key; it does not when absent. */
   readonly start?: Pick<StartOptions, 'starts' | 'store' | 'anchor'>;
 }
 
 const DIGITS = 8;
-/** How long a record that nobody waits for may be without a checkpoint (contract section 6). */
+/** Longest time without a checkpoint for a record that no caller awaits. */
 const SYNC_MILLIS = 900;
-/** What the queue has handed over is written after so long. */
+/** Delay of a write after the queue has handed over records. */
 const LAZY_MILLIS = 5;
-/** So many bytes of them are synced at once, where they come faster than `SYNC_MILLIS` pass. */
+/** Bytes that are synced at once if they arrive faster than `SYNC_MILLIS` passes. */
 const UNSYNCED_BYTES = 4 * 2 ** 20;
-/** A file that got no record for so long gets none any more, so that others may seal it. */
+/** Idle time after which a file gets no more records, so that other processes may seal it. */
 const IDLE_MILLIS = 12 * 3_600_000;
 
 /**

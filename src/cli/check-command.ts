@@ -12,7 +12,7 @@ interface CheckFlags {
 /** `arrowgate check`: 0 when `serve` would start, 1 for warnings with `--strict`, 2 when it would refuse. */
 export function addStartCheck(program: Command, run: Run): void {
   withConfig(program.command('check'), flaggedPaths)
-    .description('say whether serve would start; writes nothing')
+    .description('check whether serve would start; writes nothing')
     .option('--json', 'print JSON')
     .option('--strict', 'exit 1 when there are warnings')
     .action(async (flags: CheckFlags, command: Command) => {

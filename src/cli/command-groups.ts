@@ -7,7 +7,7 @@ type Add = (program: Command, run: Run) => void;
 /** Commands under one word, which are loaded when it is typed: all of them together take long to load. */
 export interface CommandGroup {
   readonly name: string;
-  /** What the program's help says of it. */
+  /** Description in the program's help. */
   readonly about: string;
   /** Whether the word is a command by itself, with options. */
   readonly alone: boolean;
@@ -23,31 +23,31 @@ export const commandGroups: readonly CommandGroup[] = [
   },
   {
     name: 'check',
-    about: 'say whether serve would start; writes nothing',
+    about: 'check whether serve would start; writes nothing',
     alone: true,
     load: async () => (await import('./check-command.ts')).addStartCheck,
   },
   {
     name: 'keys',
-    about: 'API keys; works beside a running gateway',
+    about: 'manage API keys, also while a gateway runs',
     alone: false,
     load: async () => (await import('./keys/keys.ts')).addKeys,
   },
   {
     name: 'policy',
-    about: 'what the policy files say',
+    about: 'check and explain the policy files',
     alone: false,
     load: async () => (await import('./policy/policy.ts')).addPolicy,
   },
   {
     name: 'catalog',
-    about: 'upkeep of the tables; works beside a running gateway',
+    about: 'maintain the tables, also while a gateway runs',
     alone: false,
     load: async () => (await import('./catalog/catalog.ts')).addCatalog,
   },
   {
     name: 'audit',
-    about: 'the audit log; works beside a running gateway',
+    about: 'search and verify the audit log, also while a gateway runs',
     alone: false,
     load: async () => (await import('./audit/audit.ts')).addAudit,
   },
@@ -65,7 +65,7 @@ export const commandGroups: readonly CommandGroup[] = [
   },
 ];
 
-/** The word of a command line that says which commands are meant; that behind `help` as well. */
+/** The first word of a command line, which selects a group of commands; after `help` the second one. */
 function groupWord(words: readonly string[]): string | undefined {
   const [first, second] = words.filter((word) => !word.startsWith('-'));
   return first === 'help' ? second : first;

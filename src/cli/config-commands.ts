@@ -14,7 +14,7 @@ interface JsonFlag {
 export function addConfig(program: Command, run: Run): void {
   const config = program.command('config').description('the configuration');
   withConfig(config.command('check'), flaggedPaths)
-    .description('say whether the configuration can be used, and what it comes to')
+    .description('check the configuration and print the effective one')
     .option('--json', 'print JSON')
     .action(async (flags: JsonFlag, command: Command) => {
       const loaded = configOf(command, true);

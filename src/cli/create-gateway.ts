@@ -27,7 +27,7 @@ export interface GatewayOptions {
   readonly log?: Logger;
 }
 
-/** What a framework hands on to when a request is not the gateway's. */
+/** The `next` function of a framework, for requests that are not the gateway's. */
 export type Next = (error?: Error) => void;
 
 /** As much of a Fastify instance as the plugin needs. */
@@ -42,22 +42,22 @@ export interface FastifyHost {
   ): unknown;
 }
 
-/** A gateway that is served by somebody else. */
+/** A gateway inside another server. */
 export interface EmbeddedGateway {
   /** Answers every request: for `http.createServer`. */
   readonly listener: (incoming: IncomingMessage, response: ServerResponse) => void;
-  /** Answers what is under `/v1`, `/authorize` and the pages beside them, and hands on the rest: for Express. */
+  /** Middleware for Express: answers paths under `/v1`, `/authorize` and the service pages, and passes on all others. */
   readonly middleware: (incoming: IncomingMessage, response: ServerResponse, next: Next) => void;
   /** The same for Fastify: `await app.register(gateway.fastify)`. */
   readonly fastify: (instance: FastifyHost, options: object, done: Next) => void;
-  /** Finishes what runs, flushes the audit log and closes everything; refuses what comes meanwhile. */
+  /** Finishes requests in flight, flushes the audit log and closes everything; new requests are refused meanwhile. */
   close(): Promise<void>;
 }
 
 /**
  * Opens a gateway, its catalog engine and all else that `arrowgate serve` would, and
  * leaves it to the caller to listen.
- * @throws ConfigError, PolicyError, KeyFileError or UsageError with what keeps it from starting
+ * @throws ConfigError, PolicyError, KeyFileError or UsageError with the reason why it cannot start
  */
 export async function createGateway(options: GatewayOptions = {}): Promise<EmbeddedGateway> {
   const config = configOf(options);

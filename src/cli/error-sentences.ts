@@ -8,11 +8,11 @@ import { StoreError } from '../store/errors.ts';
 import { ConfigError } from './config/config-source.ts';
 import { ServiceError, UsageError } from './output/service-error.ts';
 
-/** What a command says of an error, without its own name; with the stack where it is none of ours. */
+/** The message of an error for a command, without the error's name; unexpected errors with their stack. */
 export function sentencesOf(error: unknown): readonly string[] {
   if (error instanceof PolicyError) return error.findings;
   if (!(error instanceof Error)) return [String(error)];
-  return [saysEnough(error) ? error.message : (error.stack ?? error.message)];
+  return [isSelfExplanatory(error) ? error.message : (error.stack ?? error.message)];
 }
 
 const plainErrors = [
@@ -28,6 +28,6 @@ const plainErrors = [
 ];
 
 /** Whether the message is all that the user needs: ours, and those of the operating system. */
-function saysEnough(error: Error): boolean {
+function isSelfExplanatory(error: Error): boolean {
   return plainErrors.some((kind) => error instanceof kind) || 'syscall' in error;
 }

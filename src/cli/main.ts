@@ -9,7 +9,7 @@ import { programVersion } from './output/version.ts';
 
 restrictUmask();
 
-// Whoever reads what is printed may stop reading; that must not stop a gateway.
+// A reader of the output may close the pipe; that must not stop a gateway.
 process.stdout.on('error', () => undefined);
 process.stderr.on('error', () => undefined);
 
@@ -41,7 +41,7 @@ async function programFor(run: Run, words: readonly string[]): Promise<Command> 
 }
 
 function exitCodeOf(error: unknown, output: Output): number {
-  // Commander has said what was wrong, or shown the help that was asked for.
+  // Commander has already printed the error or the help.
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
   const isOurs = error instanceof PolicyError;
   for (const line of sentencesOf(error)) output.note(isOurs ? line : `arrowgate: ${line}`);

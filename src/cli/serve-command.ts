@@ -13,7 +13,7 @@ import cluster from 'node:cluster';
 import { availableParallelism } from 'node:os';
 import type { Serving } from './processes/process-life.ts';
 
-/** `arrowgate serve`: runs until it is told to stop. */
+/** `arrowgate serve`: runs until it is stopped. */
 export function addServe(program: Command, run: Run): void {
   withConfig(program.command('serve'), flaggedPaths)
     .description('start the gateway; stops on SIGTERM or SIGINT')
@@ -35,7 +35,7 @@ export function addServe(program: Command, run: Run): void {
 }
 
 async function serveAlone(config: Config, log: Logger, output: Run['output']): Promise<void> {
-  // Asked for before the start: whoever reads that it listens may stop it at once.
+  // Registered before the start: a reader of the log may send a signal as soon as the service listens.
   const stop = stopSignal();
   const running = await startGateway(config, log, output);
   announce(running, output);
@@ -72,7 +72,7 @@ export function isServedProcess(): boolean {
 }
 
 /**
- * One of several processes that serve: runs until it is told to stop. When the
+ * One of several processes that serve: runs until it is stopped. When the
  * supervisor dies, the channel to it closes, and this process ends with it.
  */
 export async function serveTogether(config: Config, log: Logger, output: Output): Promise<void> {

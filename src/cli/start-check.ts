@@ -32,9 +32,9 @@ export interface StartReport {
   readonly refusals: readonly string[];
   /** What `serve` warns of, and what is odd about the policy. */
   readonly warnings: readonly string[];
-  /** What could not be looked at, and what a start makes. */
+  /** Parts that could not be checked, and files that a start creates. */
   readonly notes: readonly string[];
-  /** What was looked at, and how much of it there is. */
+  /** Checked parts, each with its count. */
   readonly loaded: Readonly<Record<string, Readonly<Record<string, number | string>>>>;
 }
 
@@ -50,7 +50,7 @@ interface Looking {
 
 type Counts = Readonly<Record<string, number | string>>;
 
-/** Looks at one part: throws what `serve` would throw, and answers how much there is. */
+/** Checks one part: throws what `serve` would throw, and returns a count. */
 type Look = (looking: Looking) => Promise<Counts>;
 
 /** The parts of a start, in its order. Each is judged by the function that the start itself calls. */
@@ -187,7 +187,7 @@ async function lookAtAudit({ config, folder, warnings }: Looking): Promise<Count
   return { signing_key: isMade ? path : 'new' };
 }
 
-/** A store that does not answer keeps nobody from starting: everything is 503 until it is there. */
+/** An unavailable store does not prevent a start: requests get 503 until it is available. */
 async function lookAtStore(looking: Looking): Promise<Counts> {
   const { config, warnings } = looking;
   if (config['coordination.redis'] === null) return lookAtEmbeddedStore(looking);
@@ -224,7 +224,10 @@ async function lookAtEmbeddedStore({ folder, warnings }: Looking): Promise<Count
 
 async function lookAtBackends({ config, warnings }: Looking): Promise<Counts> {
   const opened = new Opened();
-  const log = pino({ level: 'warn' }, { write: (line: string) => void warnings.push(said(line)) });
+  const log = pino(
+    { level: 'warn' },
+    { write: (line: string) => void warnings.push(messageOf(line)) },
+  );
   try {
     const { gateway } = await openBackends(config.backends, {
       embedded: noBackend,
@@ -240,8 +243,8 @@ async function lookAtBackends({ config, warnings }: Looking): Promise<Counts> {
   }
 }
 
-/** What a line of the log says, with the backend that it is about. */
-function said(line: string): string {
+/** The message of a log line, with the backend that it concerns. */
+function messageOf(line: string): string {
   const { msg, backend, fault, distrust } = JSON.parse(line) as Readonly<Record<string, string>>;
   if (backend === undefined) return String(msg);
   const why = [fault, distrust].filter((part) => part !== undefined);

@@ -12,7 +12,7 @@ export interface Coordination {
   readonly journal: Journal;
   readonly committer: SettlingCommitter;
   readonly store: NotedStore;
-  /** What was read or written lately, for reads while the store is away. */
+  /** What was read or written lately, for reads while the store is unavailable. */
   readonly recent: RecentRecords;
 }
 

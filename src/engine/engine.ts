@@ -157,7 +157,7 @@ function jobWorks(
 }
 
 export interface EngineOptions {
-  /** The data folder (contract section 9). */
+  /** The data folder. */
   readonly data: string;
   /** What coordinates versions and names. The engine does not close it. */
   readonly store: Store;
@@ -191,11 +191,11 @@ const REPEAT_MILLIS = 900_000;
 /** The catalog engine, open on a data folder. */
 export interface Engine {
   readonly backend: Backend;
-  /** Null while the store is away or not this folder's: then nothing may be changed. */
+  /** Null while the store is unavailable or not this folder's: then nothing may be changed. */
   readonly upkeep: Upkeep | null;
   /**
    * Begins the work that no request waits for: jobs, and merging of small files. It
-   * goes on until the engine is closed; faults in it are told to `onFault`.
+   * continues until the engine is closed; faults in it are told to `onFault`.
    */
   startWork(onFault: OnFault): void;
   /** What it holds and has done; null while it is not open. */
@@ -205,7 +205,7 @@ export interface Engine {
 
 /**
  * Opens the engine on a data folder and finishes what a crash left undone. With
- * a store that is away, or not this folder's, it opens as well, refuses
+ * a store that is unavailable, or not this folder's, it opens as well, refuses
  * everything, and serves as soon as the store is there.
  */
 export async function openEngine(options: EngineOptions): Promise<Engine> {
@@ -471,7 +471,7 @@ function rootsOf({ locations, data }: EngineOptions): TableRoots {
   return { ...locations, own: ownFolders(data) };
 }
 
-/** What of the data folder no table's location may touch (contract section 9). */
+/** What of the data folder no table's location may touch. */
 function ownFolders(data: string): readonly string[] {
   return ['tables', 'catalog', 'private'].map((name) => join(data, name));
 }

@@ -39,7 +39,7 @@ export interface OpenBackend {
 export type Opening = () => Promise<OpenBackend | string>;
 
 /**
- * A backend whose store was away, or was not its own, when it was opened. It
+ * A backend whose store was unavailable, or was not its own, when it was opened. It
  * refuses everything and tries again each second, so that it needs no restart.
  */
 export class LateBackend implements Backend {

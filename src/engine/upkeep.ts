@@ -84,7 +84,7 @@ export class Upkeep {
 
   /**
    * Merges the small fragments of a table, as one more version of it, and likewise
-   * on each branch that was written to; writers go on meanwhile. Answers nothing
+   * on each branch that was written to; writers continue meanwhile. Answers nothing
    * when there was nothing to merge.
    * @throws CatalogError TableNotFound, and why the table's rows are not here.
    */

@@ -1,7 +1,7 @@
 import { CatalogError } from '../protocol/errors.ts';
 import { RequestBody } from './http/body.ts';
 import { checkFraming } from './http/framing.ts';
-import { isGone, isHttp2, isWhole, type Incoming, type Outgoing } from './http/message.ts';
+import { isDisconnected, isHttp2, isWhole, type Incoming, type Outgoing } from './http/message.ts';
 import type { Networks } from './http/networks.ts';
 import { Passage } from './passage.ts';
 import type { Received } from './decision/steps.ts';
@@ -41,7 +41,7 @@ export function newId(): string {
 
 const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/;
 
-/** Gives a request its ids and where it comes from. Refuses nothing, so that even a refusal has them. */
+/** Assigns a request its ids and its source address. Refuses nothing, so that refusals have them too. */
 export function receive(
   incoming: Incoming,
   response: Outgoing,
@@ -60,7 +60,7 @@ export function receive(
     sourceIp: sourceAddress(incoming, trustedProxies),
     arrivedMicros: Math.round((performance.timeOrigin + arrivedMillis) * 1000),
     arrivedMillis,
-    signal: goneSignal(response),
+    signal: disconnectSignal(response),
   });
 }
 
@@ -90,7 +90,7 @@ function givenId(incoming: Incoming): string | undefined {
 }
 
 /** Most requests are over before anybody asks, and a signal is dear to make. */
-function goneSignal(response: Outgoing): () => AbortSignal {
+function disconnectSignal(response: Outgoing): () => AbortSignal {
   let controller: AbortController | undefined;
   return () => (controller ??= abortedWithout(response)).signal;
 }
@@ -100,7 +100,7 @@ function abortedWithout(response: Outgoing): AbortController {
   const end = (): void => {
     if (!isWhole(response)) controller.abort();
   };
-  if (isGone(response)) end();
+  if (isDisconnected(response)) end();
   else response.once('close', end);
   return controller;
 }

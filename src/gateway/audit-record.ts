@@ -1,13 +1,13 @@
 import { hash } from 'node:crypto';
 import type { CommitSummary } from '../protocol/commit-summary.ts';
-import type { AskedRights, AuditPrincipal, AuditRecord } from '../audit/record/record.ts';
+import type { ExtraRights, AuditPrincipal, AuditRecord } from '../audit/record/record.ts';
 import { timeOf } from '../audit/record/time.ts';
 import { canonicalPath } from '../protocol/identifier.ts';
 import { queryMode } from '../protocol/mode.ts';
 import type { Credential, Principal } from '../protocol/principal.ts';
 import { objectPath } from './decision/known-route.ts';
 import type { Outcome } from './outcome.ts';
-import type { Known } from './decision/steps.ts';
+import type { RefusedRequest } from './decision/steps.ts';
 
 /** In a millisecond. */
 const MICROS = 1000;
@@ -18,12 +18,12 @@ export interface RecordOptions {
   /** How predicates and expressions of changes are recorded; as text unless it is given. */
   readonly statements?: StatementForm;
   /** Name of the backend, or of that which a route is for. */
-  readonly backend: string | ((route: Known['route']) => string);
+  readonly backend: string | ((route: RefusedRequest['route']) => string);
 }
 
 /** The record of a request that begins, or that was refused before it could. */
 export function attemptRecord(
-  known: Known,
+  known: RefusedRequest,
   options: RecordOptions,
   refused?: Outcome,
 ): AuditRecord {
@@ -58,8 +58,8 @@ export function outcomeRecord(
   );
 }
 
-/** What both records of a request say, each in its way. */
-interface Said extends Pick<Outcome, 'decision' | 'rule' | 'policyDigest' | 'shadow'> {
+/** Fields that the attempt and the outcome of a request share. */
+interface RecordFields extends Pick<Outcome, 'decision' | 'rule' | 'policyDigest' | 'shadow'> {
   readonly phase: AuditRecord['phase'];
   /** Microseconds since it came; null for the record of its beginning. */
   readonly micros: number | null;
@@ -68,7 +68,12 @@ interface Said extends Pick<Outcome, 'decision' | 'rule' | 'policyDigest' | 'sha
 }
 
 /** One literal without copies of others: two are made for each request. */
-function recordOf(known: Known, options: RecordOptions, said: Said, ended?: Outcome): AuditRecord {
+function recordOf(
+  known: RefusedRequest,
+  options: RecordOptions,
+  said: RecordFields,
+  ended?: Outcome,
+): AuditRecord {
   const { principal, route } = known;
   const { micros } = said;
   const answer = ended?.answer;
@@ -103,7 +108,7 @@ function recordOf(known: Known, options: RecordOptions, said: Said, ended?: Outc
   };
 }
 
-/** How the log has what a change was asked: as it was, as its digest, or not at all. */
+/** How the log stores the statement of a change: its text, its digest, or not at all. */
 export type StatementForm = 'text' | 'digest' | 'off';
 
 /** A longer statement is cut, in bytes of UTF-8. */
@@ -126,23 +131,26 @@ function formed(statement: string, form: StatementForm): string | null {
   return bytes.toString('utf8', 0, end) + CUT;
 }
 
-function modeOf(route: Known['route']): string | null {
+function modeOf(route: RefusedRequest['route']): string | null {
   return route === undefined ? null : (queryMode(route.operation, route.query) ?? null);
 }
 
-/** What is only described goes to a backend that is not known here. */
-export function backendOf({ described, route }: Known, { backend }: RecordOptions): string | null {
+/** Described requests go to a backend that this gateway does not know. */
+export function backendOf(
+  { described, route }: RefusedRequest,
+  { backend }: RecordOptions,
+): string | null {
   if (described === true) return null;
   return typeof backend === 'string' ? backend : backend(route);
 }
 
 const nothing: AuditRecord['context'] = {};
 
-/** What stands before the keys of a body's context. No header can have such a key: a colon is no part of a name. */
+/** Prefix of the keys of a body's context. No header has such a key: a header name cannot contain a colon. */
 const BODY_KEY = 'body:';
 
 /** The context of the headers under its keys, and that of the body under keys that begin with `body:`. */
-function contextOf({ context, bodyContext }: Known, { redact }: RecordOptions) {
+function contextOf({ context, bodyContext }: RefusedRequest, { redact }: RecordOptions) {
   const sent = context === undefined || context.size === 0 ? nothing : redact(context);
   if (bodyContext === undefined) return sent;
   const own = Object.entries(redact(bodyContext));
@@ -162,27 +170,27 @@ function namesOf({ subject, groups, roles, scopes }: Principal): AuditPrincipal 
   return { subject, groups, roles, ...(scopes === undefined ? {} : { scopes }) };
 }
 
-/** What names a credential in the log; never what proves it. */
+/** Identifies a credential in the log; never contains a secret. */
 function credentialName(credential: Credential): string {
   if (credential.kind === 'key') return credential.id;
   return credential.kind === 'token' ? credential.issuer : credential.subject;
 }
 
-/** What was asked for beyond the operation on its object and branch: the target of the route first. */
-function rightsOf({ route, permit }: Known): readonly AskedRights[] {
-  const asked = permit === undefined || permit.asksNothing ? noRights : permit.rights;
+/** Rights needed besides the operation on its object and branch: the target of the route first. */
+function rightsOf({ route, permit }: RefusedRequest): readonly ExtraRights[] {
+  const asked = permit === undefined || permit.isEmpty ? noRights : permit.rights;
   const target = route?.target;
   if (target === undefined) return asked;
   return [{ action: 'CreateTable', branch: null, objects: [canonicalPath(target)] }, ...asked];
 }
 
 const none: readonly string[] = [];
-const noRights: readonly AskedRights[] = [];
+const noRights: readonly ExtraRights[] = [];
 
 /** The objects that stand beside the one of the route: in it, or in the body. */
 function objectsOf({ known, answer }: Outcome): readonly string[] {
   const target = known.route?.target;
-  if (target === undefined && known.permit?.asksNothing !== false && answer.objects === undefined) {
+  if (target === undefined && known.permit?.isEmpty !== false && answer.objects === undefined) {
     return none;
   }
   const asked = [...(known.permit?.asked ?? []), ...(answer.objects ?? [])];

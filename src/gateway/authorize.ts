@@ -1,7 +1,7 @@
 import type { PolicySnapshot } from '../policy/decide/snapshot.ts';
 import { isEnough, verdictOn, SnapshotPermit } from './decision/permit.ts';
 import { needsOf } from './decision/needs.ts';
-import { grown } from './passage.ts';
+import { advance } from './passage.ts';
 import type { Shadow } from './shadow.ts';
 import type { Authorized, Limited, Received } from './decision/steps.ts';
 import type { Circumstances } from '../policy/conditions/circumstances.ts';
@@ -24,10 +24,10 @@ export function authorize(limited: Limited, policy: PolicySnapshot, shadow?: Sha
     if (!isEnough(need, verdict)) permit.refuse(need.action, need.object, verdict);
     if (rule === undefined) ({ rule } = verdict);
   }
-  return grown(limited, { permit, rule: rule ?? null });
+  return advance(limited, { permit, rule: rule ?? null });
 }
 
-/** What the conditions of the policy are judged by, as far as the request has been read. */
+/** The circumstances that conditions of the policy use, as far as the request has been read. */
 export function circumstancesOf(
   received: Pick<Received, 'sourceIp' | 'arrivedMicros'> & Partial<Pick<Circumstances, 'context'>>,
 ): Circumstances {

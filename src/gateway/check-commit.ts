@@ -5,7 +5,7 @@ import { isGzip } from './http/content-coding.ts';
 import type { Authorized } from './decision/steps.ts';
 
 /**
- * Judges a commit by what its route and headers tell.
+ * Judges a commit by its route and headers.
  * @param isRemote Whether it is for a backend elsewhere.
  * @throws RuleRefusal
  */

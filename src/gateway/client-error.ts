@@ -21,7 +21,7 @@ const noTunnel: Refusal = { status: 400, sentence: 'the target of a request must
 /**
  * Answers bytes that are no HTTP request, as far as that can still be done: not
  * when an answer is already on its way on this connection.
- * @param last The last answer that was begun on it, if there was one.
+ * @param last The last response that was started on the connection, if there was one.
  */
 export function refuseBytes(error: Error, socket: Duplex, last: ServerResponse | undefined): void {
   if (!socket.writable || codeOf(error) === 'ECONNRESET' || isUnderWay(last)) {
@@ -31,13 +31,13 @@ export function refuseBytes(error: Error, socket: Duplex, last: ServerResponse |
   refuse(socket, refusals[codeOf(error)] ?? notHttp);
 }
 
-/** Answers a `CONNECT`: its target names another host, and nothing here leads there. */
+/** Answers a `CONNECT`: tunnels to other hosts are not supported. */
 export function refuseTunnel(socket: Duplex): void {
   refuse(socket, noTunnel);
 }
 
 function refuse(socket: Duplex, refusal: Refusal): void {
-  // Nobody else listens any more, and a client that leaves meanwhile would end the process.
+  // Nothing else listens any more: without this, a client that disconnects would end the process.
   socket.on('error', () => socket.destroy());
   socket.write(rawAnswer(refusal));
   socket.end(() => socket.destroy());

@@ -5,15 +5,15 @@ import { encoded } from './http/content-coding.ts';
 import type { Gateway } from './gateway.ts';
 import { objectPath } from './decision/known-route.ts';
 import { linger } from './http/linger.ts';
-import { CLIENT_GONE, type Outcome } from './outcome.ts';
+import { CLIENT_DISCONNECTED, type Outcome } from './outcome.ts';
 import { send, type Sent } from './http/send.ts';
 import type { Judged } from './telemetry/traces.ts';
 import { rateLimitHeaders } from './decision/rate-limit-headers.ts';
 
-/** What the server of this protocol version can do (wire-contract section 2): several vectors in one query, and full-text searches by their structure. */
+/** Protocol version of the server. Its features: several vectors in one query, and structured full-text searches. */
 const PROTOCOL_VERSION = '0.3.0';
 
-/** The headers that every answer to a protocol request carries (contract section 3). */
+/** The headers that every answer to a protocol request carries. */
 function responseHeaders(
   outcome: Outcome,
   state: { readonly pending: boolean; readonly closing: boolean },
@@ -81,7 +81,7 @@ function count({ metrics, recorder }: Gateway, outcome: Outcome, sent: Sent): vo
     operation: known.route?.operation.name ?? null,
     decision,
     backend: recorder.backendOf(known),
-    status: sent.end === 'client-gone' ? CLIENT_GONE : answer.status,
+    status: sent.end === 'client-gone' ? CLIENT_DISCONNECTED : answer.status,
     seconds: (performance.now() - known.arrivedMillis) / MILLIS,
     bytesIn: known.body.bytes,
     bytesOut: Number(sent.bytes),
@@ -106,7 +106,7 @@ function isClosing(gateway: Gateway, outcome: Outcome): boolean {
 function ended(outcome: Outcome, sent: Sent): Outcome {
   if (sent.end === 'complete') return outcome;
   if (sent.end === 'source-failed') return { ...outcome, code: errorRow('Internal').code };
-  return { ...outcome, answer: { ...outcome.answer, status: CLIENT_GONE } };
+  return { ...outcome, answer: { ...outcome.answer, status: CLIENT_DISCONNECTED } };
 }
 
 function report(gateway: Gateway, outcome: Outcome, sent: Sent): void {

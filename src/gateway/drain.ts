@@ -1,7 +1,7 @@
-/** How far a shutdown has come, and what still runs. */
+/** The state of a shutdown, and the requests in flight. */
 export class Drain {
   #running = 0;
-  /** Who waits until nothing runs any more. */
+  /** Called when no request is in flight any more. */
   #waiting: (() => void)[] = [];
   #stopping = false;
   #refusing = false;

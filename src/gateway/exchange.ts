@@ -3,10 +3,10 @@ import type { Gateway } from './gateway.ts';
 import { cut, type Incoming, type Outgoing } from './http/message.ts';
 import { handleDescribed, isAuthorize } from './forward-auth.ts';
 import { isProtocol } from './own-paths.ts';
-import { grown } from './passage.ts';
+import { advance } from './passage.ts';
 import { handlePlain, type Site } from './plain.ts';
 import { pathOf, route } from './route.ts';
-import type { Received, Known } from './decision/steps.ts';
+import type { Received, RefusedRequest } from './decision/steps.ts';
 import type { Traces } from './telemetry/traces.ts';
 import { authorize } from './authorize.ts';
 import { checkCommit } from './check-commit.ts';
@@ -17,12 +17,12 @@ import { limit } from './limit.ts';
 import { refusal, success, type Outcome } from './outcome.ts';
 
 export interface ExchangeOptions {
-  /** Whether the client waits to be told to send its body. */
+  /** Whether the client waits for `100 Continue`. */
   readonly waiting: boolean;
   readonly site: Site;
 }
 
-/** One request and its answer. Never rejects: what nobody foresaw is logged and breaks the answer off. */
+/** One request and its response. Never rejects: an unexpected error is logged and breaks the response off. */
 export function exchange(
   gateway: Gateway,
   incoming: Incoming,
@@ -55,7 +55,7 @@ function followed(gateway: Gateway, received: Received): Promise<void> {
 async function traced(gateway: Gateway, traces: Traces, received: Received): Promise<void> {
   const trace = traces.begin(received.incoming, received);
   try {
-    await handle(gateway, grown(received, { trace }));
+    await handle(gateway, advance(received, { trace }));
   } finally {
     trace.end();
   }
@@ -76,7 +76,7 @@ async function handle(gateway: Gateway, received: Received): Promise<void> {
 }
 
 async function pass(gateway: Gateway, received: Received): Promise<Outcome> {
-  let known: Known = received;
+  let known: RefusedRequest = received;
   const { trace } = received;
   try {
     trace?.step('decide');

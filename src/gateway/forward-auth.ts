@@ -1,4 +1,4 @@
-import { grown } from './passage.ts';
+import { advance } from './passage.ts';
 import { DATABASE_HEADER } from '../protocol/database.ts';
 import { CatalogError } from '../protocol/errors.ts';
 import { admit } from './admit.ts';
@@ -13,10 +13,10 @@ import type { Incoming } from './http/message.ts';
 import { errorBody, refusal, success, type Outcome } from './outcome.ts';
 import { route } from './route.ts';
 import { send } from './http/send.ts';
-import type { Authorized, Known, Received } from './decision/steps.ts';
+import type { Authorized, RefusedRequest, Received } from './decision/steps.ts';
 import { refuseUnseen, unlistedCatalog } from './decision/needs.ts';
 
-/** Where proxies ask, and what stands before a path that they ask about. */
+/** The path that proxies call, and the prefix of a path in question. */
 const PREFIX = '/authorize';
 const METHOD = /^[A-Z]{1,32}$/;
 
@@ -26,22 +26,21 @@ export function isAuthorize(path: string): boolean {
 }
 
 /**
- * Decides about a request that a proxy describes and will send to its backend itself
- * (contract section 3): 200, 401, or 403 for whatever else, since nginx makes an error
+ * Decides about a request that a proxy describes and will send to its backend itself: 200, 401, or 403 for whatever else, since nginx makes an error
  * of its own from any other status.
  */
 export async function handleDescribed(gateway: Gateway, received: Received): Promise<void> {
   if (!isTrusted(gateway, received.incoming)) return refuseStranger(gateway, received);
   const outcome = await pass(gateway, { ...received, described: true });
   try {
-    await conclude(gateway, told(outcome));
+    await conclude(gateway, forwardedOutcome(outcome));
   } finally {
     outcome.known.release?.();
   }
 }
 
 async function pass(gateway: Gateway, received: Received): Promise<Outcome> {
-  let known: Known = received;
+  let known: RefusedRequest = received;
   try {
     describe(received.incoming);
     const routed = (known = route(admit(received, gateway.drain.refusing), gateway.databases));
@@ -57,10 +56,10 @@ async function pass(gateway: Gateway, received: Received): Promise<Outcome> {
     refuseUnseen({ route: asked, permit, method, headers }, catalog);
     checkCommit(authorized, policy, () => true);
     const recorded = (known = await gateway.recorder.attempt(authorized));
-    // An attempt at a change is on disk before the proxy is told to go on.
+    // The attempt of a change is on disk before the proxy may continue.
     await recorded.body.released;
     return success(
-      grown(recorded, { answer: { status: 200, headers: named(authorized), body: null } }),
+      advance(recorded, { answer: { status: 200, headers: named(authorized), body: null } }),
     );
   } catch (error) {
     return refusal(known, error);
@@ -76,7 +75,7 @@ function refuseDatabase({ root = [] }: Authorized['route']): void {
   );
 }
 
-/** Whom the backend behind the proxy may take the caller for. */
+/** The identity that the backend behind the proxy may use for the caller. */
 function named({ principal }: Authorized): Readonly<Record<string, string>> {
   return { 'x-arrowgate-subject': principal.subject };
 }
@@ -110,7 +109,7 @@ function forwarded({ rawHeaders, headers }: Incoming, name: string): string {
   );
 }
 
-function told(outcome: Outcome): Outcome {
+function forwardedOutcome(outcome: Outcome): Outcome {
   const { answer } = outcome;
   const status = answer.status === 200 || answer.status === 401 ? answer.status : 403;
   return { ...outcome, answer: { ...answer, status } };

@@ -11,8 +11,8 @@ import type { ObjectPath } from '../protocol/identifier.ts';
 import type { Permit } from '../protocol/permit.ts';
 import { RoutedPermit } from './backends/routed-permit.ts';
 import { decoded, isGzip } from './http/content-coding.ts';
-import { isUnmeasured, whenGone } from './http/message.ts';
-import { grown } from './passage.ts';
+import { isUnmeasured, onDisconnect } from './http/message.ts';
+import { advance } from './passage.ts';
 import type { Answered, Recorded } from './decision/steps.ts';
 
 /**
@@ -37,9 +37,9 @@ export async function forward(recorded: Recorded, backend: Backend): Promise<Ans
   const length = lengthOf(body);
   if (length !== undefined) budget.answer(length);
   if (body === null || typeof body === 'string' || body.whole !== undefined) {
-    return grown(recorded, { answer });
+    return advance(recorded, { answer });
   }
-  return grown(recorded, {
+  return advance(recorded, {
     answer: { ...answer, body: await primed(length === undefined ? counted(body, budget) : body) },
   });
 }
@@ -74,7 +74,7 @@ function arrival(): Promise<void> {
 
 function requestOf(recorded: Recorded): CatalogRequest {
   const { route, clientRequestId, trace } = recorded;
-  const gone = (listener: () => void) => whenGone(recorded.response, listener);
+  const gone = (listener: () => void) => onDisconnect(recorded.response, listener);
   const budget = new RequestBudget(recorded.budget, gone);
   const request: CatalogRequest = {
     operation: route.operation,
@@ -89,13 +89,13 @@ function requestOf(recorded: Recorded): CatalogRequest {
     query: route.query,
     headers: recorded.incoming.headers,
     context: recorded.context,
-    noteBodyContext: (bodyContext) => void grown(recorded, { bodyContext }),
+    noteBodyContext: (bodyContext) => void advance(recorded, { bodyContext }),
     requestId: recorded.requestId,
     clientRequestId,
     traceparent: trace?.traceparent,
     signal: recorded.signal,
     budget,
-    whenGone: gone,
+    onDisconnect: gone,
     unmeasured: isUnmeasured(recorded.incoming),
     body: recorded.body,
     ahead: route.operation.staged === true ? recorded.body.ahead() : undefined,
@@ -110,7 +110,7 @@ function lengthOf(body: AnswerBody): number | undefined {
   return body.whole?.byteLength ?? body.length;
 }
 
-/** A body whose pieces are counted as they come. */
+/** Counts the bytes of a body as they arrive. */
 function counted(body: ByteStream, budget: RequestBudget): ByteStream {
   if (budget.limits.result === null) return body;
   return {

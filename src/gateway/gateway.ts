@@ -20,7 +20,7 @@ import type { Shadow } from './shadow.ts';
 import type { Tokens } from './identity/tokens.ts';
 import type { Traces } from './telemetry/traces.ts';
 
-/** Where the policy in force comes from. */
+/** The source of the policy in force. */
 export interface PolicySource {
   current(): PolicySnapshot;
   /** Why a newer state of the files was refused. */
@@ -34,22 +34,22 @@ export interface Gateway {
   readonly keys: KeyRing;
   readonly tokens: Tokens;
   readonly identification: Identification;
-  /** The networks of proxies whose `X-Forwarded-*` are believed. */
+  /** Networks of trusted proxies, whose `X-Forwarded-*` headers are used. */
   readonly trustedProxies: Networks;
   readonly policy: PolicySource;
-  /** The databases that a header may name; none without, and the header is ignored. */
+  /** Databases that a header may name; if absent, the header is ignored. */
   readonly databases?: Databases;
   /** A policy that is tried out beside it. */
   readonly shadow?: Shadow;
-  /** What the limits of the policy count with. */
+  /** Counters of the limits of the policy. */
   readonly quota: Quota;
-  /** What one request may use, where no limit of the policy says otherwise. */
+  /** Default budget of a request, if no limit of the policy sets one. */
   readonly budget: BudgetLimits;
   /** The scans that run. */
   readonly scans: Scans;
   readonly recorder: Recorder;
   readonly backend: Backend;
-  /** The remote ones among what `backend` chooses from. */
+  /** The remote backends among those of `backend`. */
   readonly remotes?: readonly RemoteBackend[];
   /** The one of them that a route is for; undefined where it is another backend. */
   readonly remoteFor?: (aim: Aim) => Guarded | undefined;
@@ -64,17 +64,17 @@ export interface Gateway {
   readonly metrics?: Metrics;
   /** Follows requests; nothing is followed without. */
   readonly traces?: Traces;
-  /** What `/readyz` looks at beside the parts that every gateway has. */
+  /** Checks of `/readyz` besides those of every gateway. */
   readonly parts?: readonly ReadinessPart[];
 }
 
 /** One thing the gateway cannot do without, or can do without for a while. */
 export interface ReadinessPart {
   readonly part: string;
-  /** What the gateway is without it. */
+  /** State of the gateway when this part fails. */
   readonly without: 'degraded' | 'unavailable';
-  /** What is wrong with it; undefined when nothing is. */
+  /** The fault of the part; undefined if it has none. */
   readonly fault: () => string | undefined | Promise<string | undefined>;
-  /** What those who manage may want to know of it, though it is no fault. */
+  /** A note for administrators that is not a fault. */
   readonly remark?: () => string | undefined;
 }

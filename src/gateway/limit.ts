@@ -8,7 +8,7 @@ import type { Quota, QuotaAnswer, QuotaAsk } from '../store/quota.ts';
 import type { Gateway } from './gateway.ts';
 import { objectPath } from './decision/known-route.ts';
 import { networkOf } from './http/networks.ts';
-import { grown } from './passage.ts';
+import { advance } from './passage.ts';
 import type { Identified, Limited } from './decision/steps.ts';
 import { Throttled, type LimitState } from './decision/throttled.ts';
 
@@ -38,13 +38,13 @@ export function limit(
   const own = counted.budget === undefined ? budget : { ...budget, ...counted.budget };
   return counted.asks.length === 0
     ? unlimited(identified, own)
-    : within(grown(identified, { budget: own }), counted, quota);
+    : within(advance(identified, { budget: own }), counted, quota);
 }
 
 const none: readonly LimitState[] = [];
 
 function unlimited(identified: Identified, budget: BudgetLimits): Limited {
-  return grown(identified, { limits: none, budget, release: nothing });
+  return advance(identified, { limits: none, budget, release: nothing });
 }
 
 /** A request whose budget is chosen. */
@@ -71,7 +71,7 @@ async function awaited(
 function judged(identified: Budgeted, { limits }: Counted, answer: QuotaAnswer): Limited {
   const states = answer.readings.map((reading, index) => ({ limit: limits[index]!, reading }));
   if (!answer.granted) throw new Throttled(states);
-  return grown(identified, { limits: states, release: answer.release });
+  return advance(identified, { limits: states, release: answer.release });
 }
 
 /** Undefined when nothing can be counted, and every limit is open then. */

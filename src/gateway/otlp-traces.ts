@@ -29,7 +29,7 @@ import type {
   Traces,
 } from './telemetry/traces.ts';
 
-/** Where a trace goes on. */
+/** Where a trace continues. */
 export interface TraceParent {
   /** 32 and 16 hexadecimal digits in lower case, not all zero. */
   readonly traceId: string;
@@ -108,7 +108,7 @@ export interface OtlpOptions {
   readonly counted: (result: 'exported' | 'lost', spans: number) => void;
 }
 
-/** Sends traces to a collector over OTLP. A collector that is away slows nothing. */
+/** Sends traces to a collector over OTLP. A collector that is unavailable slows nothing. */
 export function otlpTraces(options: OtlpOptions): Traces {
   const exporter = new OTLPTraceExporter({
     url: urlOf(options.endpoint),

@@ -5,17 +5,17 @@ import { dialectOf, statusOf } from '../protocol/dialect.ts';
 import { OverBudget } from '../protocol/budget.ts';
 import { RuleRefusal } from '../rules/commit-rule.ts';
 import { CatalogError, TryAgain } from '../protocol/errors.ts';
-import { isGone } from './http/message.ts';
+import { isDisconnected } from './http/message.ts';
 import { Denied, type SnapshotPermit } from './decision/permit.ts';
 import { rateLimitHeaders } from './decision/rate-limit-headers.ts';
 import { MethodRefused, pathOf } from './route.ts';
-import type { Answered, Known } from './decision/steps.ts';
+import type { Answered, RefusedRequest } from './decision/steps.ts';
 import { TooManyFailures } from './identity/failure-limit.ts';
 import { Throttled } from './decision/throttled.ts';
 
 /** How a request ends: what is answered, and what the audit log says of it. */
 export interface Outcome {
-  readonly known: Known;
+  readonly known: RefusedRequest;
   readonly decision: Decision;
   /** The policy line behind the decision; of a commit that a rule refused, the rule. */
   readonly rule: string | null;
@@ -31,8 +31,8 @@ export interface Outcome {
   readonly failure?: unknown;
 }
 
-/** The status, in the audit log, of a client that went away before its answer; nobody receives it. */
-export const CLIENT_GONE = 499;
+/** The status, in the audit log, of a client that disconnected before its answer; nobody receives it. */
+export const CLIENT_DISCONNECTED = 499;
 
 /** The outcome of a request that the backend answered. */
 export function success(answered: Answered): Outcome {
@@ -55,7 +55,7 @@ function inNames({ answer, route }: Answered): Answer {
 }
 
 /** The outcome of a request that was refused, or that failed, when `known` was known of it. */
-export function refusal(known: Known, error: unknown): Outcome {
+export function refusal(known: RefusedRequest, error: unknown): Outcome {
   const refused = asCatalogError(error);
   const denied = refused instanceof Denied ? refused : undefined;
   const decision = decisionOf(known, refused);
@@ -97,7 +97,7 @@ function ruleOf(refused: CatalogError): string | null {
   return refused instanceof Denied ? refused.verdict.rule : null;
 }
 
-function decisionOf(known: Known, refused: CatalogError): Decision {
+function decisionOf(known: RefusedRequest, refused: CatalogError): Decision {
   const { row } = refused;
   if (row.name === 'PermissionDenied') return 'deny';
   if (refused instanceof OverBudget) return 'over budget';
@@ -121,25 +121,25 @@ function verdictReason({ verdict, permit }: Denied): string {
 }
 
 function answerOf(
-  known: Known,
+  known: RefusedRequest,
   refused: CatalogError,
   error: unknown,
 ): Pick<Outcome, 'answer' | 'code' | 'failure'> {
   const told = { answer: refusalAnswer(known, refused), code: refused.row.code };
   if (error instanceof CatalogError) return told;
-  return isGone(known.response)
-    ? { answer: { status: CLIENT_GONE, body: null }, code: null }
+  return isDisconnected(known.response)
+    ? { answer: { status: CLIENT_DISCONNECTED, body: null }, code: null }
     : { ...told, failure: error };
 }
 
 /** The answer, with what the log says of a commit that a rule refused. */
-function refusalAnswer(known: Known, refused: CatalogError): Answer {
+function refusalAnswer(known: RefusedRequest, refused: CatalogError): Answer {
   const answer = errorAnswer(known, refused);
   const commit = refused instanceof RuleRefusal ? refused.commit : undefined;
   return commit === undefined ? answer : { ...answer, commit };
 }
 
-function errorAnswer(known: Known, error: CatalogError): Answer {
+function errorAnswer(known: RefusedRequest, error: CatalogError): Answer {
   return {
     status: statusFor(known, error),
     contentType: 'application/json',
@@ -149,7 +149,7 @@ function errorAnswer(known: Known, error: CatalogError): Answer {
 }
 
 /** Where the names of a request begin. */
-function rootedBy({ route }: Known): Rooted {
+function rootedBy({ route }: RefusedRequest): Rooted {
   return route ?? {};
 }
 
@@ -163,7 +163,7 @@ export function errorBody(error: CatalogError, requestId: string, names: Rooted 
   });
 }
 
-function statusFor(known: Known, error: CatalogError): number {
+function statusFor(known: RefusedRequest, error: CatalogError): number {
   if (error instanceof MethodRefused) return 405;
   const { url = '', headers } = known.incoming;
   const dialect = known.route?.dialect ?? dialectOf(pathOf(url), headers['user-agent']);

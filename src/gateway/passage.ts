@@ -56,7 +56,7 @@ export class Passage implements Beginning {
 }
 
 /** The same request, of which a step has found out more. */
-export function grown<Before extends Received, Found extends Partial<Answered>>(
+export function advance<Before extends Received, Found extends Partial<Answered>>(
   before: Before,
   found: Found,
 ): Before & Found {

@@ -14,7 +14,7 @@ import type { Received } from './decision/steps.ts';
 
 type Page = (gateway: Gateway, received: Received) => Promise<Answer> | Answer;
 
-/** What is served beside the protocol (contract section 3). */
+/** What is served beside the protocol. */
 const pages: ReadonlyMap<string, Page> = new Map<string, Page>([
   ['/healthz', () => json(200, { status: 'ok' })],
   ['/readyz', readiness],

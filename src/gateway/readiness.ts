@@ -79,7 +79,7 @@ function shadowPart(shadow: Shadow): ReadinessPart {
   return { part: 'shadow', without: 'degraded', fault: () => shadow.fault() };
 }
 
-/** A remote backend that is away takes its tables with it, and nothing else. That it is not trusted with everything is no fault. */
+/** A remote backend that is unavailable takes its tables with it, and nothing else. That it is not trusted with everything is no fault. */
 function remotePart(remote: RemoteBackend): ReadinessPart {
   return {
     part: remote.name,

@@ -2,10 +2,10 @@ import type { Logger } from 'pino';
 import type { AuditRecord } from '../audit/record/record.ts';
 import type { AuditLog } from '../audit/writer.ts';
 import { CatalogError } from '../protocol/errors.ts';
-import { Attempt, type Authorized, type Known, type Recorded } from './decision/steps.ts';
+import { Attempt, type Authorized, type RefusedRequest, type Recorded } from './decision/steps.ts';
 import { attemptRecord, backendOf, outcomeRecord, type RecordOptions } from './audit-record.ts';
 import type { Outcome } from './outcome.ts';
-import { grown } from './passage.ts';
+import { advance } from './passage.ts';
 
 export interface RecorderOptions extends RecordOptions {
   readonly audit: AuditLog;
@@ -18,8 +18,7 @@ export interface RecorderOptions extends RecordOptions {
 export type OutcomeState = 'recorded' | 'pending';
 
 /**
- * Writes the attempt and the outcome of each request to the audit log
- * (contract section 6). While the log cannot be written, reads go on and
+ * Writes the attempt and the outcome of each request to the audit log. While the log cannot be written, reads continue and
  * changes do not.
  */
 export class Recorder {
@@ -33,7 +32,7 @@ export class Recorder {
   }
 
   /** Name of the backend of a request. */
-  backendOf(known: Known): string {
+  backendOf(known: RefusedRequest): string {
     return backendOf(known, this.#options) ?? 'none';
   }
 
@@ -105,7 +104,7 @@ export class Recorder {
   }
 
   /** Changes, and attempts at them by somebody who is known; a stranger cannot force a write to disk. */
-  #isDurable(known: Known): boolean {
+  #isDurable(known: RefusedRequest): boolean {
     if (this.#options.durable === 'all') return true;
     return known.principal !== undefined && known.route?.operation.mutates === true;
   }
@@ -168,5 +167,5 @@ export class Recorder {
 }
 
 function attempted(authorized: Authorized, written?: Promise<void>): Recorded {
-  return grown(authorized, { attempt: new Attempt(authorized.decisionId, written) });
+  return advance(authorized, { attempt: new Attempt(authorized.decisionId, written) });
 }

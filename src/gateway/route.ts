@@ -1,12 +1,12 @@
 import { BoundedCache } from '../policy/lines/bounded-cache.ts';
 import { contextOf } from '../protocol/context.ts';
 import { rootOf, type Databases } from '../protocol/database.ts';
-import { saysLanceDb } from '../protocol/dialect.ts';
+import { isLanceDbClient } from '../protocol/dialect.ts';
 import { CatalogError } from '../protocol/errors.ts';
 import { canonicalPath, type ObjectPath } from '../protocol/identifier.ts';
 import { matchRoute, withRoot, type RouteMatch } from '../protocol/route.ts';
 import { KnownRoute } from './decision/known-route.ts';
-import { grown } from './passage.ts';
+import { advance } from './passage.ts';
 import type { Received, Routed } from './decision/steps.ts';
 
 /** Routes that clients of LanceDB call and that no operation here serves, by what they are about. */
@@ -58,7 +58,7 @@ export function route(received: Received, databases?: Databases): Routed {
   const match = matched(method, url, headers['user-agent'], root);
   if (match.kind === 'operation') {
     const unknownDatabase = 'unknown' in database ? database.unknown : undefined;
-    return grown(received, { route: match, context: contextOf(headers), unknownDatabase });
+    return advance(received, { route: match, context: contextOf(headers), unknownDatabase });
   }
   if (match.kind === 'method') throw new MethodRefused(method, match.allow);
   const path = pathOf(url);
@@ -96,7 +96,7 @@ function matched(
   if (url.length > KNOWN_LENGTH || url.includes('?')) {
     return rooted(matchRoute(method, url, userAgent), root);
   }
-  const isLanceDb = saysLanceDb(userAgent);
+  const isLanceDb = isLanceDbClient(userAgent);
   // No target holds a space.
   const key = root.length === 0 ? url : `${url} ${canonicalPath(root)}`;
   const before = known.find(key);

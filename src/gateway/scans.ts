@@ -1,6 +1,6 @@
 import type { OperationName } from '../protocol/operations/operation-name.ts';
 import { Throttled, type NamedLimit } from './decision/throttled.ts';
-import { grown } from './passage.ts';
+import { advance } from './passage.ts';
 import type { Limited } from './decision/steps.ts';
 
 /** The operations that read rows for as long as there are some. */
@@ -32,7 +32,7 @@ export class Scans {
     this.#running.set(subject, running + 1);
     const { release } = limited;
     let held = true;
-    return grown(limited, {
+    return advance(limited, {
       release: () => {
         release();
         if (held) this.#end(subject);

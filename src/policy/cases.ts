@@ -15,7 +15,7 @@ export function parseCases(text: string): readonly PolicyCase[] {
   return parsePart({ text, linesBefore: 0 });
 }
 
-/** The same, a hundred cases at a time, so that other work goes on meanwhile. @throws PolicyError */
+/** The same in steps of a hundred cases, so that other work can run between them. @throws PolicyError */
 export async function readCases(text: string): Promise<readonly PolicyCase[]> {
   const read: PolicyCase[] = [];
   try {
@@ -25,7 +25,7 @@ export async function readCases(text: string): Promise<readonly PolicyCase[]> {
     }
     return read;
   } catch (error) {
-    // What is wrong with a part may be an alias of another: the whole text has the last word.
+    // A fault in a part may be an alias of another part: only the whole text decides.
     if (error instanceof PolicyError) return parseCases(text);
     throw error;
   }
@@ -46,7 +46,7 @@ function parsePart({ text, linesBefore }: Part): readonly PolicyCase[] {
   return cases;
 }
 
-/** What may stand before a list that is read in parts. */
+/** Text that may precede a list that is read in parts. */
 const HEAD = /^(?:[ \t]*(?:#.*)?\r?\n)*cases:[ \t]*(?:#.*)?\r?\n(?:[ \t]*(?:#.*)?\r?\n)*(?= *- )/;
 
 /**

@@ -1,6 +1,6 @@
 import type { LoadedPolicy } from './load.ts';
 
-/** What the conditions of a policy look at. */
+/** The variables of the conditions of a policy. */
 export interface ConditionVariables {
   readonly ip: boolean;
   readonly time: boolean;
@@ -8,7 +8,7 @@ export interface ConditionVariables {
   readonly context: ReadonlySet<string> | null;
 }
 
-/** What may decide beside principal, action, object and branch. Under a foreign model that may be anything. */
+/** Inputs of a decision besides principal, action, object and branch. A foreign model may use any. */
 export function variablesOf({ snapshot, policies }: LoadedPolicy): ConditionVariables {
   if (snapshot.slow) return { ip: true, time: true, context: null };
   const terms = policies.flatMap(({ condition }) => condition?.terms ?? []);

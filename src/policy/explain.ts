@@ -10,10 +10,10 @@ import { rightsOf } from './lines/rights.ts';
 import { RoleGraph } from './lines/role-graph.ts';
 import type { Verdict } from './decide/snapshot.ts';
 
-/** A verdict, and what would have to be different for another one. */
+/** A verdict, and the changes that would reverse it. */
 export interface Explanation {
   readonly verdict: Verdict;
-  /** For a refusal: the allow that comes nearest, and what it lacks. Null for an allow, and where no line is near. */
+  /** For a refusal: the nearest allow line, and which condition fails. Null for an allow, and if no line is near. */
   readonly nearest: NearMiss | null;
 }
 
@@ -23,7 +23,7 @@ export interface NearMiss {
   readonly text: string;
 }
 
-/** Decides as the snapshot does, and names the line that comes nearest to allowing what is refused. */
+/** Decides as the snapshot does, and names the nearest allow line of a refusal. */
 export function explain(
   policy: LoadedPolicy,
   principal: Principal,

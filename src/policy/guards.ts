@@ -27,7 +27,7 @@ interface GuardingFile {
   readonly part: keyof PolicyTexts;
   /** The key of the list that the file holds. */
   readonly list: string;
-  /** Whether an entry that is gone lets more through; otherwise only what an entry has lost does. */
+  /** Whether the loss of the whole entry lets more through; otherwise only a loss inside the entry does. */
   readonly whole: boolean;
 }
 
@@ -41,7 +41,7 @@ const guardingFiles: readonly GuardingFile[] = [
 /** Keys whose loss restricts more, not less. */
 const WIDENING_KEYS: ReadonlySet<string> = new Set(['except']);
 
-/** Collects what of a policy keeps something out. The texts were read without a fault. */
+/** Collects the restricting entries of a policy. Its texts are valid. */
 export function guardsOf(
   lines: readonly CsvLine[],
   roles: readonly RoleLine[],

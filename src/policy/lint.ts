@@ -34,7 +34,7 @@ async function unreadFiles(
     const { name } = entry;
     if (entry.isDirectory()) return folderFinding(name);
     if (known.has(name)) return [];
-    const meant = meantFile(name);
+    const meant = nearestFile(name);
     if (meant === undefined && !POLICY_LIKE.test(name)) return [];
     const hint = meant === undefined ? '' : `: did you mean ${meant}?`;
     return [{ file: name, text: `nothing reads this file${hint}` }];
@@ -53,7 +53,7 @@ function folderFinding(name: string): readonly Finding[] {
 }
 
 /** The file that is read whose name comes nearest, with or without its ending. */
-function meantFile(name: string): string | undefined {
+function nearestFile(name: string): string | undefined {
   const stem = stemOf(name);
   const stems = new Map(readFileNames.toReversed().map((file) => [stemOf(file), file]));
   const near = stems.has(stem) ? stem : nearestName(stem, stems.keys());
@@ -66,7 +66,7 @@ function stemOf(file: string): string {
   return at === -1 ? file.toLowerCase() : file.slice(0, at).toLowerCase();
 }
 
-/** What is wrong with a policy that can be loaded, and what is merely odd about it. */
+/** Faults of a policy that can be loaded, and warnings about it. */
 export interface Lint {
   /** Lines that can never decide anything. */
   readonly findings: readonly Finding[];
@@ -74,10 +74,10 @@ export interface Lint {
   readonly warnings: readonly Finding[];
 }
 
-/** How many steps of a chain of roles casbin follows unless it is told otherwise. */
+/** Number of steps of a role chain that casbin follows by default. */
 const CASBIN_STEPS = 10;
 
-/** The one who is meant to be able to do everything (contract section 2). */
+/** The administrator, who should have all rights. */
 const administrator: Principal = {
   subject: 'user:admin',
   groups: [],
@@ -99,10 +99,10 @@ export function lintPolicy(policy: LoadedPolicy): Lint {
   return { findings: inertLines(policies), warnings: warnings.sort(byLine) };
 }
 
-/** What a folder is compared with. */
+/** The objects that a folder is compared with. */
 export interface Surroundings {
   readonly callers: Callers;
-  /** What exists; undefined where nobody has looked. */
+  /** Existing objects; undefined if unknown. */
   readonly objects: KnownObjects | undefined;
 }
 
@@ -194,7 +194,7 @@ function isFirst(other: PolicyLine, line: PolicyLine): boolean {
   return !alike || other.line < line.line;
 }
 
-/** Memberships in what no line is about. */
+/** Memberships in a role that no line names. */
 function emptyRoles(
   { policies, roles, snapshot }: LoadedPolicy,
   graph: RoleGraph,

@@ -27,26 +27,26 @@ import { MODEL_FILE, POLICY_FILE, type PolicyLine, type RoleLine } from './lines
 import { sealFindings } from './seal.ts';
 import type { PolicySnapshot } from './decide/snapshot.ts';
 
-/** A policy with the lines it was made of, for those who explain it. */
+/** A policy with the lines it was compiled from, for explanations. */
 export interface LoadedPolicy {
   readonly snapshot: PolicySnapshot;
   /** Empty under a foreign model. */
   readonly policies: readonly PolicyLine[];
   readonly roles: readonly RoleLine[];
-  /** What it was made of. */
+  /** The source lines. */
   readonly texts: PolicyTexts;
-  /** What of it keeps something out. */
+  /** The restricting entries. */
   readonly guards: Guards;
 }
 
-/** A policy of a folder, with what else the folder says of it. */
+/** A policy of a folder, with the folder's other results. */
 export interface FolderPolicy extends LoadedPolicy {
   readonly cases: readonly PolicyCase[];
   /** Everything that was read. */
   readonly folder: PolicyFolder;
 }
 
-/** What is wrong with commit rules where they are to be in force: in a gateway with its backends and its secrets. */
+/** Checks commit rules where they will be in force: in a gateway with its backends and secrets. */
 export type RulesCheck = (rules: readonly WrittenRule[]) => readonly Finding[];
 
 const anyRules: RulesCheck = () => [];
@@ -55,7 +55,7 @@ export type KeepTexts = (texts: PolicyTexts) => Promise<void>;
 
 const keepNothing: KeepTexts = async () => {};
 
-/** What is done with a policy that is good in itself. */
+/** Hooks for a valid policy. */
 export interface LoadOptions {
   readonly keep?: KeepTexts | undefined;
   readonly check?: RulesCheck;
@@ -83,7 +83,7 @@ export async function loadForService(
   return loaded;
 }
 
-/** Loads a policy for those who explain it: it may be one that a gateway refuses. @throws PolicyError */
+/** Loads a policy for explanation, even one that a gateway refuses. @throws PolicyError */
 export async function loadPolicyLines(folder: string): Promise<FolderPolicy> {
   return loadRead(await readPolicyFolder(folder), folder);
 }
@@ -106,9 +106,9 @@ export function refuseRules({ commits }: PolicySnapshot, check: RulesCheck): voi
   if (findings.length > 0) throw new PolicyError(findings);
 }
 
-/** What a folder comes to beside policies that are known. */
+/** The policies of a folder, compared with known ones. */
 export interface Reloaded {
-  /** The very one of the known ones that says the same, or a new one. */
+  /** A known policy with the same content, or the new one. */
   readonly policy: LoadedPolicy;
   /** Whether the folder matches its digest file, and so is certainly complete. */
   readonly sealed: boolean;
@@ -166,7 +166,7 @@ export async function buildPolicy(
 ): Promise<LoadedPolicy> {
   const { model, findings } = parseModel(texts.model);
   if (model === undefined) throw new PolicyError(findings);
-  // Each step of a long policy takes a while; what waits may run in between.
+  // Each step of a long policy takes time; other work runs between steps.
   const csv = parseCsv(texts.policy);
   await nextTurn();
   const checked = checkLines(csv.lines, model);

@@ -38,7 +38,7 @@ export const readFileNames: readonly string[] = [
 
 /** Everything that is read of a policy folder, all as it stood at one moment. */
 export interface PolicyFolder {
-  /** What decides. */
+  /** The policy in force. */
   readonly texts: PolicyTexts;
   /** `cases.yaml`; undefined when there is no such file. */
   readonly cases: string | undefined;

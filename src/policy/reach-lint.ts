@@ -10,7 +10,7 @@ import { POLICY_FILE, ruleName, type PolicyLine } from './lines/policy-line.ts';
 import { rightsOf } from './lines/rights.ts';
 import { RoleGraph } from './lines/role-graph.ts';
 
-/** What exists, for checks that compare a policy with it. */
+/** Existing objects, for checks that compare a policy with them. */
 export interface KnownObjects {
   readonly namespaces: readonly ObjectPath[];
   readonly tables: readonly {
@@ -57,7 +57,7 @@ function isShallow({ pattern, rights }: PolicyLine): boolean {
   return tableRights.some((right) => right.within(rights));
 }
 
-/** What lies below the objects of a pattern, where none of them is a table. */
+/** Objects below those of a pattern, if none of them is a table. */
 type Below = (pattern: Pattern) => string | undefined;
 
 function existingBelow({ namespaces, tables }: KnownObjects): Below {
@@ -71,7 +71,7 @@ function existingBelow({ namespaces, tables }: KnownObjects): Below {
   };
 }
 
-/** Without a catalog: what another line is about below one of the objects. */
+/** Without a catalog: objects of other lines below one of the objects. */
 function namedBelow(policies: readonly PolicyLine[]): Below {
   const deep = policies.filter(({ pattern }) => pattern.below || pattern.segments.length > 1);
   return (pattern) => {

@@ -8,13 +8,13 @@ export interface RoleSource {
   readonly from: readonly string[];
 }
 
-/** What gives a principal the roles and the groups that come with its credential. */
+/** A source of roles and groups of a principal's credential. */
 export interface CredentialNames {
   readonly roles: string;
   readonly groups: string;
 }
 
-/** Every role and group of a principal, those of its credential first, each with what gives it. */
+/** Every role and group of a principal, each with its source; those of the credential first. */
 export function roleSources(
   { subject, roles, groups }: Principal,
   lines: readonly RoleLine[],

@@ -13,7 +13,7 @@ export const SHADOW_FOLDER = 'shadow';
 export interface ShadowSource {
   /** The last good one; undefined where there is none. */
   current(): PolicySnapshot | undefined;
-  /** What is wrong with its files as they are now. */
+  /** Faults of its files in their current state. */
   refused(): string | undefined;
 }
 

@@ -7,7 +7,7 @@ const POLL = 100;
 const STILL = 300;
 
 /** How long a state that was not done with is left alone, in milliseconds. */
-const AGAIN = 1000;
+const RETRY_MILLIS = 1000;
 
 /** Something that is going on until it is closed. */
 export interface Watch {
@@ -45,7 +45,7 @@ export function watchStill(
     } else if (now !== handled && performance.now() >= due) {
       const answer = await onStill(performance.now() - changed);
       if (answer === true) handled = now;
-      else due = answer === false ? performance.now() + AGAIN : changed + answer;
+      else due = answer === false ? performance.now() + RETRY_MILLIS : changed + answer;
     }
   };
   const next = (): void => {

@@ -7,9 +7,9 @@ import type { Finding } from './lines/policy-error.ts';
 import { POLICY_FILE } from './lines/policy-line.ts';
 import { EVERYONE } from './lines/pattern.ts';
 
-/** Who may come beside those that the policy itself names. */
+/** Principals that may come besides those that the policy names. */
 export interface Callers {
-  /** The keys that may be used; undefined where nobody has looked. */
+  /** The usable keys; undefined if unknown. */
   readonly keys:
     | readonly { readonly subject: string; readonly roles: readonly string[] }[]
     | undefined;
@@ -17,14 +17,14 @@ export interface Callers {
   readonly certificates: boolean;
 }
 
-/** A place of a policy that names somebody. */
+/** A place of a policy that names a principal. */
 interface Mention {
   readonly name: string;
   readonly file: string;
   readonly line: number;
-  /** What of the policy it is, for the sentence. */
+  /** The kind of place, for messages. */
   readonly what: string;
-  /** Whether what it names has to be named by a line, too. */
+  /** Whether the name must be used by a line, too. */
   readonly outside: boolean;
 }
 
@@ -41,7 +41,11 @@ export function strangerFindings(policy: FolderPolicy, callers: Callers): readon
     const { name, outside, what, file, line } = mention;
     if (told.has(`${what} ${name}`)) return [];
     told.add(`${what} ${name}`);
-    if (held.has(name) || (outside && lines.has(name)) || mayCome(mention, policy, callers)) {
+    if (
+      held.has(name) ||
+      (outside && lines.has(name)) ||
+      mayAuthenticate(mention, policy, callers)
+    ) {
       return [];
     }
     const near = nearestName(name, alike(name, outside ? [...held, ...lines] : held));
@@ -101,7 +105,7 @@ function heldNames({ roles, cases }: FolderPolicy, { keys = [] }: Callers): Read
 }
 
 /** Whether somebody of the name may come whom nothing here names: by a key that nobody has seen, or a token. */
-function mayCome(
+function mayAuthenticate(
   { name, outside }: Mention,
   { snapshot }: FolderPolicy,
   { keys, certificates }: Callers,

@@ -14,7 +14,7 @@ export interface PolicyWatch {
 }
 
 /**
- * Follows the files of a policy (contract section 5). A policy that is
+ * Follows the files of a policy. A policy that is
  * refused changes nothing: the last good one stays. One that lacks a deny line, a limit or a
  * rule of the last one is taken when its folder has been still for two seconds, or matches its
  * digest file.
@@ -60,7 +60,7 @@ export function watchPolicy(
   };
 }
 
-/** Whatever goes wrong in a reload refuses it; the gateway goes on with the policy it has. */
+/** Whatever goes wrong in a reload refuses it; the gateway continues with the policy it has. */
 export function refusalOf(error: unknown): Pick<PolicyError, 'findings' | 'passing'> {
   if (error instanceof PolicyError) return error;
   return { findings: [`policy: ${String(error)}`], passing: true };

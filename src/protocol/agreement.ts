@@ -8,7 +8,7 @@ import type { OperationName } from './operations/operation-name.ts';
 import { namesObject } from './operations/operations.ts';
 import { kindOf, queryParameters, readParameter } from './query-parameter.ts';
 
-/** What the route and the query of a request say. */
+/** The fields of the route and the query of a request. */
 export type AgreementInput = Pick<
   CatalogRequest,
   'operation' | 'object' | 'indexName' | 'target' | 'root' | 'query'
@@ -23,29 +23,29 @@ const plans: ReadonlySet<OperationName> = new Set<OperationName>([
 ]);
 
 /** A field that a request may say twice, in one spelling each. */
-interface Said {
+interface RepeatedField {
   readonly name: string;
   readonly once: JsonValue | undefined;
   readonly again: JsonValue | undefined;
-  /** What the body says by default, in the one spelling; absent for a field without a default. */
+  /** The body's default in canonical spelling; absent for a field without a default. */
   readonly byDefault?: JsonValue | undefined;
 }
 
 /**
  * Holds a JSON body against the route and the query: what both say must be the
- * same (the user's specification, sections 4.1 and 7). Null and an empty id count as
+ * same. Null and an empty id count as
  * absent. So does the default of a query parameter: generated clients write defaults into
  * each body, and what the query says explicitly wins.
  * A body that is a bare map says nothing of its own and is exempt.
  * @throws CatalogError InvalidInput naming the field that differs.
  */
 export function checkAgreement(input: AgreementInput, body: Body): void {
-  if (input.operation.body === 'map' || saysNothing(body)) return;
+  if (input.operation.body === 'map' || isEmptyBody(body)) return;
   const inner = plans.has(input.operation.name) ? body['query'] : undefined;
   const parts = isJsonObject(inner) ? [body, inner] : [body];
   const all = [
-    ...parts.flatMap((part) => [...saidByRoute(input, part), ...saidByQuery(input, part)]),
-    ...saidWithin(body, parts.at(-1)!),
+    ...parts.flatMap((part) => [...repeatedByRoute(input, part), ...repeatedByQuery(input, part)]),
+    ...repeatedWithin(body, parts.at(-1)!),
   ];
   const bad = all.find((said) => !agrees(said));
   if (bad === undefined) return;
@@ -56,13 +56,13 @@ export function checkAgreement(input: AgreementInput, body: Body): void {
 }
 
 /** Most reads send an empty object, or nothing. */
-function saysNothing(body: Body): boolean {
+function isEmptyBody(body: Body): boolean {
   for (const _ in body) return false;
   return true;
 }
 
-/** A body that says the same under two names, or beside and inside a nested query. */
-function saidWithin(body: Body, inner: Body): Said[] {
+/** Fields that a body has under two names, or both beside and inside a nested query. */
+function repeatedWithin(body: Body, inner: Body): RepeatedField[] {
   return [
     { name: 'new_namespace', once: body['new_namespace_id'], again: body['new_namespace'] },
     {
@@ -73,7 +73,7 @@ function saidWithin(body: Body, inner: Body): Said[] {
   ];
 }
 
-function saidByRoute(input: AgreementInput, body: Body): Said[] {
+function repeatedByRoute(input: AgreementInput, body: Body): RepeatedField[] {
   const { operation, object, indexName } = input;
   const named = namesObject(operation) ? [...namedPath(input, object)] : undefined;
   const target = input.target && namedPath(input, input.target);
@@ -87,7 +87,7 @@ function saidByRoute(input: AgreementInput, body: Body): Said[] {
   ];
 }
 
-function saidByQuery({ operation, query }: AgreementInput, body: Body): Said[] {
+function repeatedByQuery({ operation, query }: AgreementInput, body: Body): RepeatedField[] {
   return [...query].map(([name, values]) => {
     const asked = values.map((value) => inOneSpelling(name, readParameter(name, value)));
     const given = body[name];
@@ -103,12 +103,12 @@ function inOneSpelling<Value extends JsonValue | undefined>(name: string, value:
   return kindOf(name) === 'choice' ? normalMode(value) : value;
 }
 
-/** The main branch has two names (wire-contract 10.8). */
+/** The main branch has two names. */
 function mainIfEmpty(branch: string): string {
   return branch === '' ? 'main' : branch;
 }
 
-function agrees({ once, again, byDefault }: Said): boolean {
+function agrees({ once, again, byDefault }: RepeatedField): boolean {
   if ((once ?? null) === null || (again ?? null) === null) return true;
   return isDeepStrictEqual(once, again) || isDeepStrictEqual(again, byDefault);
 }

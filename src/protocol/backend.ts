@@ -10,7 +10,7 @@ import type { Permit } from './permit.ts';
 export interface CatalogRequest {
   readonly operation: Operation;
   readonly dialect: Dialect;
-  /** What the route names; `[]` for the root and for operations without an object. */
+  /** The object of the route; `[]` for the root and for operations without an object. */
   readonly object: ObjectPath;
   /** The index named by the route, where there is one. */
   readonly indexName?: string | undefined;
@@ -21,7 +21,7 @@ export interface CatalogRequest {
   readonly delimiter: string;
   /** The verb of the request, where it came over the network. */
   readonly method?: string;
-  /** What the route names beside identifiers. */
+  /** Parameters of the route besides identifiers. */
   readonly parameters?: ReadonlyMap<string, string>;
   /** Query parameters, decoded; each may repeat only where the operation allows it. */
   readonly query: ReadonlyMap<string, readonly string[]>;
@@ -31,20 +31,20 @@ export interface CatalogRequest {
   /** Called once with the context of the body, keys in lower case, by the backend that reads it. */
   readonly noteBodyContext?: (context: ReadonlyMap<string, string>) => void;
   readonly requestId: string;
-  /** What another hop is to continue (W3C Trace Context); absent where no trace is kept here. */
+  /** Trace context for the next hop (W3C Trace Context); absent if tracing is disabled. */
   readonly traceparent?: string | undefined;
   /** The id that the client chose, by which it can repeat the request; absent when it sent none. */
   readonly clientRequestId?: string | undefined;
-  /** What is aborted when the client goes away; made when it is asked for first. */
+  /** Aborted when the client disconnects; created on first use. */
   readonly signal: () => AbortSignal;
-  /** What the request may use; whatever works for it charges it. */
+  /** The budget of the request; all work for it is charged here. */
   readonly budget: RequestBudget;
   /**
-   * Has a listener called once when the client goes away, soon where it has gone already;
+   * Has a listener called once when the client disconnects, soon where it has gone already;
    * the answer takes that back. For who needs no signal: one is dear to make.
    */
-  readonly whenGone?: (listener: () => void) => () => void;
-  /** True where a body follows whose length no header says, as over HTTP/2. */
+  readonly onDisconnect?: (listener: () => void) => () => void;
+  /** True for a body whose length no header announces, as over HTTP/2. */
   readonly unmeasured?: boolean;
   /** Of a change, it does not come to its end before the attempt is recorded. */
   readonly body: BodyBytes;
@@ -54,7 +54,7 @@ export interface CatalogRequest {
 
 /** The body of a request, as it comes. */
 export interface BodyBytes extends AsyncIterable<Uint8Array> {
-  /** All of it, where it is there already and nobody has to be waited for; it counts as read then. */
+  /** The whole body, if it is already complete; it counts as read then. */
   atHand?(): Uint8Array | undefined;
 }
 
@@ -99,7 +99,7 @@ export interface Answer {
   readonly commit?: CommitSummary;
   /** Code of the error table, where a backend refused in its own words. */
   readonly code?: number;
-  /** What only the body named, for the audit record. */
+  /** Objects that only the body named, for the audit record. */
   readonly objects?: readonly ObjectPath[];
   readonly mode?: string;
   readonly branch?: string;
@@ -112,6 +112,6 @@ export interface Backend {
   handle(request: CatalogRequest, permit: Permit): Promise<Answer>;
   /** Whether it can serve now; a sentence when it cannot. */
   health(): Promise<string | undefined>;
-  /** Whether it may lose what it acknowledged; a sentence when it may. */
+  /** Whether acknowledged changes may be lost; a sentence if so. */
   weakness(): Promise<string | undefined>;
 }

@@ -8,24 +8,24 @@ type Body = Record<string, JsonValue>;
 
 /**
  * A JSON body in the shape of its model, with what the route and the query say where
- * the body is silent or has a default (the user's specification, section 4.1 rule 3). It is made
+ * the body is silent or has a default. It is made
  * before the model is checked and after `checkAgreement`; a bare map stays as it is.
  */
 export function completeBody(input: AgreementInput, body: Body): Body {
   if (input.operation.body === 'map') return body;
   if (isSilent(input, body)) return body;
   const shaped = shapes[input.operation.name]?.(body) ?? body;
-  // They agree, or the body has a default: what is said explicitly wins.
-  return { ...withoutNulls(shaped), ...saidElsewhere(input) };
+  // They agree, or the body has a default: the explicit value wins.
+  return { ...withoutNulls(shaped), ...fieldsOutsideBody(input) };
 }
 
-/** Whether nothing is said anywhere: most reads. */
+/** Whether neither route nor query sets a field, as in most reads. */
 function isSilent({ indexName, target, query }: AgreementInput, body: Body): boolean {
   for (const _ in body) return false;
   return query.size === 0 && indexName === undefined && target === undefined;
 }
 
-function saidElsewhere(input: AgreementInput): Body {
+function fieldsOutsideBody(input: AgreementInput): Body {
   const { operation, indexName, query } = input;
   const target = input.target && namedPath(input, input.target);
   const said: Body = {};
@@ -42,12 +42,12 @@ function saidElsewhere(input: AgreementInput): Body {
   return said;
 }
 
-/** A null in the body is silence: it must not hide what the route says. */
+/** Null in the body counts as absent: it must not hide the value of the route. */
 function withoutNulls(body: Body): Body {
   return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null));
 }
 
-/** Bodies that clients send in two shapes (contract section 3, wire-contract 5.1 and 5.3). */
+/** Bodies that clients send in two shapes. */
 const shapes: Readonly<Partial<Record<OperationName, (body: Body) => Body>>> = {
   ExplainTableQueryPlan: nestQuery,
   AnalyzeTableQueryPlan: flattenQuery,
@@ -62,11 +62,11 @@ function nestQuery(body: Body): Body {
   const entries = Object.entries(body);
   const others = Object.fromEntries(entries.filter(([name]) => ofRequest.has(name)));
   const query = Object.fromEntries(entries.filter(([name]) => !ofRequest.has(name)));
-  const asksNothing = Object.keys(query).every((name) => name === 'branch');
-  return asksNothing ? body : { ...others, query };
+  const isUnchanged = Object.keys(query).every((name) => name === 'branch');
+  return isUnchanged ? body : { ...others, query };
 }
 
-/** A query under `query` becomes the body itself; what stands beside it wins. */
+/** Replaces the body by its member `query`; members beside it win. */
 function flattenQuery(body: Body): Body {
   const { query, ...others } = body;
   return isJsonObject(query) ? { ...query, ...others } : body;

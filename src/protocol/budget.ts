@@ -1,6 +1,6 @@
 import { CatalogError } from './errors.ts';
 
-/** What bounds one request. Null is no bound. */
+/** Resource limits of one request. Null means unlimited. */
 export interface BudgetLimits {
   /** Processor time, in ms. */
   readonly time: number;
@@ -88,10 +88,10 @@ function shownBytes(bytes: number): string {
 /** Bytes of work between two looks at the clock. */
 const WORK_BYTES = 2 ** 16;
 
-/** What another thread needs to go on with a budget. */
+/** State of a budget for another thread. */
 export interface BudgetMessage {
   readonly limits: BudgetLimits;
-  /** What was spent and is held here when the message was made. */
+  /** Spent and held resources at the time of the message. */
   readonly spent: number;
   readonly held: number;
   /** Its first number is 1 once the work is to end; all threads see it at once. */
@@ -101,11 +101,11 @@ export interface BudgetMessage {
 /**
  * What one request may still use. Work charges it before it takes memory and at intervals
  * of its loops; it throws `OverBudget` where a limit is passed, and an error of its own kind
- * once the client has gone. Time is counted within `run` only, so that waiting is free.
+ * once the client has disconnected. Time is counted within `run` only, so that waiting is free.
  */
 export class RequestBudget {
   readonly limits: BudgetLimits;
-  #whenGone: ((listener: () => void) => () => void) | undefined;
+  #onDisconnect: ((listener: () => void) => () => void) | undefined;
   #ended: Int32Array | undefined;
   /** Milliseconds of finished stretches of work. */
   #spent = 0;
@@ -117,10 +117,10 @@ export class RequestBudget {
   #answered = 0;
   #rows = 0;
 
-  /** @param whenGone Has a listener called once when the client goes away. */
-  constructor(limits: BudgetLimits, whenGone?: (listener: () => void) => () => void) {
+  /** @param onDisconnect Has a listener called once when the client disconnects. */
+  constructor(limits: BudgetLimits, onDisconnect?: (listener: () => void) => () => void) {
     this.limits = limits;
-    this.#whenGone = whenGone;
+    this.#onDisconnect = onDisconnect;
   }
 
   /** The rest of a budget that another thread began. */
@@ -135,7 +135,7 @@ export class RequestBudget {
   /** A budget of less time, in ms, for the only work of the request. */
   ofTime(most: number): RequestBudget {
     const time = Math.min(most, this.limits.time);
-    return new RequestBudget({ ...this.limits, time }, this.#whenGone);
+    return new RequestBudget({ ...this.limits, time }, this.#onDisconnect);
   }
 
   /** Processor time spent so far, in ms. */
@@ -186,9 +186,10 @@ export class RequestBudget {
     this.check();
   }
 
-  /** @throws OverBudget `time` once it is spent; ClientGone once nobody waits for the answer */
+  /** @throws OverBudget `time` once it is spent; ClientDisconnected once the client has disconnected */
   check(): void {
-    if (this.#ended !== undefined && Atomics.load(this.#ended, 0) === 1) throw new ClientGone();
+    if (this.#ended !== undefined && Atomics.load(this.#ended, 0) === 1)
+      throw new ClientDisconnected();
     if (this.spent > this.limits.time) throw this.#over('time');
   }
 
@@ -210,12 +211,12 @@ export class RequestBudget {
     if (this.#rows > (this.limits.rows ?? Infinity)) throw this.#over('rows');
   }
 
-  /** Ends all work that is done on it, in every thread: the client has gone. */
+  /** Ends all work that is done on it, in every thread: the client has disconnected. */
   end(): void {
     Atomics.store((this.#ended ??= endedFlag()), 0, 1);
   }
 
-  /** What another thread needs to go on with it. */
+  /** The state for another thread. */
   message(): BudgetMessage {
     this.#watch();
     this.#ended ??= endedFlag();
@@ -225,8 +226,8 @@ export class RequestBudget {
 
   /** Listens for the client's leaving from the first work on: most requests have none. */
   #watch(): void {
-    const watch = this.#whenGone;
-    this.#whenGone = undefined;
+    const watch = this.#onDisconnect;
+    this.#onDisconnect = undefined;
     watch?.(() => this.end());
   }
 
@@ -235,11 +236,11 @@ export class RequestBudget {
   }
 }
 
-/** Nobody waits for the answer any more. */
-export class ClientGone extends Error {
+/** The client has disconnected. */
+export class ClientDisconnected extends Error {
   constructor() {
     super('the client has gone: the work on its request has ended');
-    this.name = 'ClientGone';
+    this.name = 'ClientDisconnected';
   }
 }
 

@@ -1,6 +1,6 @@
-/** What a commit did, for the audit record and for commit rules. Rows are counts; versions never lose precision. */
+/** Summary of a commit for the audit record and for commit rules. Rows are counts; versions never lose precision. */
 export interface CommitSummary {
-  /** What kind of change it is, named by what it did to the rows: append, overwrite, create, drop … */
+  /** Kind of change, named by its effect on rows: append, overwrite, create, drop … */
   readonly kind: string;
   readonly baseVersion: bigint | null;
   readonly version: bigint | null;

@@ -13,7 +13,7 @@ export type Databases = ReadonlyMap<string, ObjectPath>;
 /** The namespace of the gateway itself: no database moves it. */
 export const SYSTEM = 'system';
 
-/** Says which database was asked for, and that there is none. */
+/** The error for an unknown database, with its name. */
 export interface UnknownDatabase {
   readonly unknown: string;
 }
@@ -66,7 +66,7 @@ export function rootedPath({ root }: Rooted, path: ObjectPath): ObjectPath {
   return whole;
 }
 
-/** What a request calls an object: the inverse of `rootedPath`. */
+/** The client's name of an object: the inverse of `rootedPath`. */
 export function namedPath({ root }: Rooted, path: ObjectPath): ObjectPath {
   if (root === undefined || root.length === 0 || !isWithin(path, root)) return path;
   return path.slice(root.length);

@@ -3,7 +3,7 @@ import type { OperationName } from './operations/operation-name.ts';
 
 /**
  * Who is speaking: the LanceDB remote client, or a client of the namespace
- * specification. They disagree on a few answers (wire-contract section 9).
+ * specification. They disagree on a few answers.
  */
 export type Dialect = 'lancedb' | 'namespace';
 
@@ -12,16 +12,16 @@ const ROOT_LISTING = /^\/+v1\/table\/?$/;
 /**
  * The dialect of a request, by the path of its target (a query may follow) and its
  * `User-Agent`: LanceDB says so, or ends its path with a slash. Both forms of the
- * root's listing belong to both, so there only the user agent tells (contract section 3).
+ * root's listing belong to both, so there only the user agent tells.
  */
 export function dialectOf(path: string, userAgent: string | undefined): Dialect {
-  if (saysLanceDb(userAgent)) return 'lancedb';
+  if (isLanceDbClient(userAgent)) return 'lancedb';
   const plain = path.split('?', 1)[0]!;
   return plain.endsWith('/') && !ROOT_LISTING.test(plain) ? 'lancedb' : 'namespace';
 }
 
 /** Whether a `User-Agent` is that of a LanceDB client: all that a dialect depends on beside the path. */
-export function saysLanceDb(userAgent: string | undefined): boolean {
+export function isLanceDbClient(userAgent: string | undefined): boolean {
   return userAgent?.startsWith('LanceDB-') === true;
 }
 
@@ -32,7 +32,7 @@ const indexRoutes: ReadonlySet<OperationName> = new Set<OperationName>([
   'PrewarmTableIndex',
 ]);
 
-/** Where LanceDB reads 404 as "no such job" (wire-contract section 4). */
+/** Where LanceDB reads 404 as "no such job". */
 const jobRoutes: ReadonlySet<OperationName> = new Set<OperationName>([
   'DescribeJob',
   'CancelJob',
@@ -43,7 +43,7 @@ const jobRoutes: ReadonlySet<OperationName> = new Set<OperationName>([
  * The HTTP status of an error to a dialect. LanceDB reads every 404 as a missing
  * table and sends every 409 again, so to it 404 is that alone (and a missing index
  * or job where it looks for one), and of the conflicts only code 14, which trying again
- * can mend, stays 409; the others are 400 (contract section 3). The code is the same
+ * can mend, stays 409; the others are 400. The code is the same
  * for both.
  */
 export function statusOf(

@@ -1,6 +1,6 @@
 /**
  * The error table of the protocol: one row per code, with the HTTP status of
- * wire-contract section 8.6. Everything that answers an error looks it up here.
+ * the namespace dialect. Everything that answers an error looks it up here.
  */
 const rows = {
   Unsupported: { code: 0, status: 406 },

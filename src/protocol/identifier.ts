@@ -9,14 +9,14 @@ export type ObjectPath = readonly string[];
 /** The longest path that is accepted, in UTF-8 bytes of its canonical form. */
 export const MAX_PATH_BYTES = 1024;
 
-/** What stands for itself in the canonical spelling; most names are nothing else. */
+/** Characters that are not encoded in the canonical spelling; most names consist of them. */
 const PLAIN = /^[\w.-]*$/;
 const CONTROL = /\p{Cc}/u;
 const LONE_SURROGATE = /\p{Surrogate}/u;
 
 /**
  * The canonical spelling of a path: `/` the root, each segment percent-encoded
- * outside `A-Z a-z 0-9 _ - .` (contract section 5).
+ * outside `A-Z a-z 0-9 _ - .`.
  */
 export function canonicalPath(path: ObjectPath): string {
   return `/${path.map(encodeSegment).join('/')}`;
@@ -41,7 +41,7 @@ export function joinIdentifier(path: ObjectPath, delimiter: string): string {
   return path.length === 0 ? delimiter : path.join(delimiter);
 }
 
-/** Refuses a path with a segment that could be read in two ways; says which. */
+/** Refuses a path with an ambiguous segment, and names it. */
 export function checkPath(path: ObjectPath): void {
   for (const segment of path) checkSegment(segment);
   if (Buffer.byteLength(canonicalPath(path)) > MAX_PATH_BYTES) {

@@ -8,7 +8,7 @@ const QUOTED = /^"(.*)"$/s;
 
 /**
  * The one spelling of a mode or behavior: lower case, `exist_ok` for all its forms.
- * Quotes around it go: LanceDB sends some modes with literal ones (wire-contract 5.1).
+ * Quotes around it go: LanceDB sends some modes with literal ones.
  */
 export function normalMode(text: string): string {
   const plain = (QUOTED.exec(text)?.[1] ?? text).toLowerCase();

@@ -34,7 +34,7 @@ export interface Permit {
   require(action: Action, object: ObjectPath, branch?: string): void;
   /** Whether the right is held; nothing is thrown or refused. */
   holds(action: Action, object: ObjectPath, branch?: string): boolean;
-  /** Whether the right is held on whatever branch of the object, for who cannot tell which is meant. */
+  /** Whether the right is held on every branch of the object, for callers that do not know the branch. */
   holdsOnBranches(action: Action, object: ObjectPath): boolean;
   /** Whether a listing may show the object. For a namespace also if something below it may be seen. */
   sees(object: ObjectPath, kind: 'namespace' | 'table'): boolean;

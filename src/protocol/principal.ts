@@ -1,4 +1,4 @@
-/** What identified the caller. Never the secret itself. */
+/** The credential of the caller, without its secret. */
 export type Credential =
   | { readonly kind: 'key'; readonly id: string }
   | { readonly kind: 'token'; readonly issuer: string }
@@ -10,7 +10,7 @@ export interface Scope {
   readonly pattern: string;
 }
 
-/** Who asks: the names a policy line may match, and what proved them. */
+/** The caller: the names that policy lines may match, and the credential. */
 export interface Principal {
   /** `user:<name>`, the name percent-encoded like a path segment. */
   readonly subject: string;

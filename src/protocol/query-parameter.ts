@@ -4,7 +4,7 @@ import { isJsonObject, parseJson, type JsonValue } from './json.ts';
 /** A longer delimiter would only serve to blow listings up, in which it stands between all names. */
 export const MAX_DELIMITER_BYTES = 64;
 
-/** What the text of a query parameter stands for. */
+/** Type of the value of a query parameter. */
 export type ParameterKind = 'text' | 'choice' | 'flag' | 'count' | 'version' | 'map';
 
 /** A query parameter of the protocol. */
@@ -16,7 +16,7 @@ export interface QueryParameter {
    * mode have none: a body that names one means it.
    */
   readonly default?: boolean;
-  /** What a document of the protocol says of its length. */
+  /** Description of its length in documents of the protocol. */
   readonly bounds?: { readonly minLength: number; readonly maxLength: number };
 }
 

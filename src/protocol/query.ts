@@ -6,13 +6,12 @@ import { kindOf, readParameter } from './query-parameter.ts';
 /** The parameters of a query by their names, decoded, in the order in which they came. */
 export type Query = ReadonlyMap<string, readonly string[]>;
 
-/** Parameters that decide what is asked for: twice is ambiguous even where they mean nothing. */
+/** Parameters that select the object or the operation: a repetition is ambiguous even if it has no effect. */
 const decisive = ['delimiter', 'mode', 'branch'];
 
 /**
  * The query of a request target, without its `?`. A `+` is a space to both dialects:
- * both client families write their queries as forms, or as `%20` and `%2B`
- * (wire-contract 5 and 8), so that no client means a plus by it.
+ * both client families write their queries as forms, or as `%20` and `%2B`, so that no client means a plus by it.
  * @throws CatalogError InvalidInput for bad percent-encoding or a decisive parameter given twice.
  */
 export function parseQuery(text: string): Query {

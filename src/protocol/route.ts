@@ -16,7 +16,7 @@ export interface OperationMatch {
   readonly kind: 'operation';
   readonly operation: Operation;
   readonly dialect: Dialect;
-  /** What the route names; `[]` for the root and where it names nothing. */
+  /** The object of the route; `[]` for the root and for routes without an object. */
   readonly object: ObjectPath;
   readonly indexName?: string | undefined;
   /** The new name, for `/rename/to/{target}`. */
@@ -26,11 +26,11 @@ export interface OperationMatch {
   readonly delimiter: string;
   /** The parameters that the operation knows, checked. */
   readonly query: Query;
-  /** What the route names beside identifiers: `index_name`, `column`, `row_id`. */
+  /** Parameters of the route besides identifiers: `index_name`, `column`, `row_id`. */
   readonly parameters: ReadonlyMap<string, string>;
 }
 
-/** What a request target is; for a known path with another verb, the verbs it takes. */
+/** The route of a request target; for a known path with another verb, its verbs. */
 export type RouteMatch =
   | OperationMatch
   | { readonly kind: 'unknown' }
@@ -81,7 +81,7 @@ export function withRoot(match: OperationMatch, root: ObjectPath): OperationMatc
 
 const VISIBLE = /^[\u0021-\u007e]*$/;
 
-/** Refuses what parsers of addresses read in different ways. */
+/** Refuses characters that URL parsers treat differently. */
 function checkRaw(target: string, path: string): void {
   if (!VISIBLE.test(target)) {
     throw invalid('the request target has a character that must be percent-encoded');
@@ -91,7 +91,7 @@ function checkRaw(target: string, path: string): void {
   if (path.split('/').includes('..')) throw invalid('the path has a ".." segment');
 }
 
-/** The raw segments; a base address that ends with a slash doubles the first one (wire-contract 1.3). */
+/** The raw segments; a base address that ends with a slash doubles the first one. */
 function segmentsOf(path: string): string[] {
   const segments = path.replace(/^\/+/, '').split('/');
   if (segments.length > 1 && segments.at(-1) === '') segments.pop();

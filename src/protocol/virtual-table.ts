@@ -17,7 +17,7 @@ export interface VirtualPart {
   open(): Promise<OpenPart>;
 }
 
-/** A part that is read; whoever opened it closes it. */
+/** An opened part; the caller closes it. */
 export interface OpenPart {
   /** How many rows each batch has. */
   readonly batchRows: readonly number[];

@@ -6,7 +6,7 @@ import type { PlainType, CommitRule } from './commit-rule.ts';
 /** A column of a table. */
 export interface ColumnFacts {
   readonly name: string;
-  /** Exactly what type it is, as a text that no other type has. */
+  /** The exact type, as a unique text. */
   readonly exact: string;
   /** The type in the namespace vocabulary. */
   readonly plain: PlainType;
@@ -24,22 +24,22 @@ export interface FileFacts {
 
 /** Some rows of a table. */
 export interface FragmentFacts {
-  /** What names it for good. */
+  /** Permanent identity of the file. */
   readonly key: string;
   /** Rows that are not deleted. */
   readonly rows: bigint;
   readonly files: readonly FileFacts[];
-  /** What names the list of its deleted rows; null without one. */
+  /** Identity of the list of its deleted rows; null without one. */
   readonly deletions: string | null;
 }
 
-/** A table at one version, as far as its manifest says. */
+/** A table at one version, as described by its manifest. */
 export interface TableState {
   readonly columns: readonly ColumnFacts[];
   readonly fragments: readonly FragmentFacts[];
 }
 
-/** What a version does to the one before. */
+/** The changes of a version against its predecessor. */
 export interface VersionChange {
   /** Null for the first version of a table. */
   readonly before: TableState | null;
@@ -54,7 +54,7 @@ export interface VersionChange {
   readonly bytesAdded: bigint;
 }
 
-/** What is done to a table. */
+/** The operation on a table. */
 export type CommitAction =
   | 'append'
   | 'overwrite'
@@ -93,7 +93,7 @@ export interface CommitFacts {
   readonly keeper: RowKeeper;
   /** The new version; null where none is made. */
   readonly change: VersionChange | null;
-  /** Why nobody can tell what a version does to the one before; the change is null then. */
+  /** Why the changes against the predecessor are unknown; the change is null then. */
   readonly unknown?: string;
   /** Rows that go without a new version. */
   readonly removal?: Pick<VersionChange, 'rowsBefore' | 'rowsRemoved'>;
@@ -104,11 +104,11 @@ export interface CommitFacts {
   readonly location?: string;
   /** Milliseconds since 1970. */
   readonly now: number;
-  /** Keys of the request's context, in lower case; null where nobody knows any more. */
+  /** Keys of the request's context, in lower case; null if they are unknown. */
   readonly context: ReadonlyMap<string, string> | null;
 }
 
-/** What says which rules a commit is judged by. */
+/** Selects the rules of a commit. */
 type Scope = Pick<CommitFacts, 'table' | 'operation' | 'classes'>;
 
 /**

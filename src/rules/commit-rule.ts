@@ -36,7 +36,7 @@ export class RuleRefusal extends CatalogError {
 /** The file of the commit rules. */
 export const COMMITS_FILE = 'commits.yaml';
 
-/** A type as the namespace vocabulary writes it: its name, and what belongs to it. */
+/** A type of the namespace vocabulary: its name and parameters. */
 export interface PlainType {
   readonly type: string;
   readonly fields?: readonly PlainField[];
@@ -58,7 +58,7 @@ export interface RequiredColumn {
   readonly nullable?: boolean;
 }
 
-/** What a rule demands (contract section 5). An absent key demands nothing. */
+/** The demands of a rule. An absent key demands nothing. */
 export interface Requirements {
   readonly append_only?: true;
   readonly schema?: 'additive' | 'locked';
@@ -86,7 +86,7 @@ export type RequirementName = keyof Requirements;
 export interface Webhook {
   readonly url: string;
   readonly timeoutMillis: number;
-  /** What counts when it gives no verdict. */
+  /** The verdict when the webhook gives none. */
   readonly onFailure: 'open' | 'closed';
   /** Name of the variable that holds the key of the signatures; never the key. */
   readonly secretEnv: string;
@@ -102,7 +102,7 @@ export interface CommitRule {
   readonly covers: (table: ObjectPath) => boolean;
   /** The operations that it is about, and the access groups that it names; null for every mutation. */
   readonly actions: ReadonlySet<Action> | null;
-  /** False when what breaks it is noted and not refused. */
+  /** False if violations are recorded but not refused. */
   readonly enforced: boolean;
   readonly require: Requirements;
   readonly webhook: Webhook | null;
@@ -115,7 +115,7 @@ export interface RuleSet {
   readonly rules: readonly CommitRule[];
 }
 
-/** What is wrong with the SQL of a check, whatever table it will be about; undefined if nothing is. */
+/** The fault in the SQL of a check that any table would show; undefined if there is none. */
 export function checkFault(text: string): string | undefined {
   try {
     parseExpression(text);

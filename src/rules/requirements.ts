@@ -5,7 +5,7 @@ import { isFrozen } from './zone-clock.ts';
 import { columnsFault, schemaJudges } from './schema-requirement.ts';
 import { touchedFragments } from './table-change.ts';
 
-/** What breaks a demand, as the end of a sentence; undefined if nothing does. */
+/** Describes a violation, as the end of a sentence; undefined if there is none. */
 type Judge<Name extends RequirementName> = (
   demand: NonNullable<Requirements[Name]>,
   facts: CommitFacts,
@@ -63,7 +63,7 @@ const judges: Judges = {
 /** The keys that a rule may demand, in the order in which they are judged. */
 export const requirementNames = Object.keys(judges) as readonly RequirementName[];
 
-/** What of a rule a commit breaks, as far as its rows need not be read; undefined if nothing. */
+/** The violations that are found without reading rows; undefined if there are none. */
 export function brokenBy(rule: CommitRule, facts: CommitFacts): string | undefined {
   for (const name of requirementNames) {
     const fault = judged(name, rule, facts);
@@ -81,7 +81,7 @@ function judged(name: RequirementName, rule: CommitRule, facts: CommitFacts): st
   return judgeOf(name)(demand, facts, rule);
 }
 
-/** The keys that look at what a version does to the one before. */
+/** Keys that compare a version with its predecessor. */
 const comparing: ReadonlySet<RequirementName> = new Set<RequirementName>([
   'append_only',
   'schema',
@@ -93,7 +93,7 @@ const comparing: ReadonlySet<RequirementName> = new Set<RequirementName>([
   'max_removed_share',
 ]);
 
-/** The judge of a key takes what the key demands. */
+/** The judge of each key; it receives the key's demand. */
 function judgeOf(name: RequirementName): Judge<RequirementName> {
   return judges[name] as Judge<RequirementName>;
 }

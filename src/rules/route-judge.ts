@@ -4,7 +4,7 @@ import { rulesOn, type CommitAction, type CommitFacts } from './commit-facts.ts'
 import { RuleRefusal, type CommitRule, type RequirementName, type RuleSet } from './commit-rule.ts';
 import { brokenBy } from './requirements.ts';
 
-/** What route and headers tell of a commit. */
+/** Facts of a commit that route and headers contain. */
 export interface CommitRoute {
   readonly operation: Operation;
   readonly object: ObjectPath;
@@ -12,10 +12,10 @@ export interface CommitRoute {
   readonly target?: ObjectPath;
   /** The mode of the query, `null` where there is none. */
   readonly mode: string | null;
-  /** The length of the body as its header says it; null where it does not. */
+  /** The declared length of the body; null if there is none. */
   readonly contentLength: bigint | null;
   readonly context: ReadonlyMap<string, string>;
-  /** Whether a backend elsewhere keeps the table: nobody judges it later. */
+  /** Whether a remote backend stores the table: no later check follows. */
   readonly isRemote: () => boolean;
   /** Milliseconds since 1970. */
   readonly now: number;
@@ -60,7 +60,7 @@ function factsOf(route: CommitRoute): CommitFacts {
     change: null,
     ...(target !== undefined && { target }),
     now,
-    // A body may bring what the headers lack.
+    // The body may contain keys that the headers lack.
     context: operation.body === 'json' || operation.body === 'map' ? null : context,
   };
 }

@@ -4,7 +4,7 @@ import { sameColumns } from './table-change.ts';
 
 type Judge = (change: VersionChange) => string | undefined;
 
-/** What is wrong with a change of the columns; undefined if nothing is. */
+/** The fault of a schema change; undefined if there is none. */
 export const schemaJudges: Readonly<Record<'additive' | 'locked', Judge>> = {
   additive: ({ before, after }) => {
     if (before === null) return undefined;
@@ -72,7 +72,7 @@ export function columnsFault(
   return undefined;
 }
 
-/** What a rule does not say of a nested type may be anything. */
+/** Parameters of a nested type that a rule does not give may have any value. */
 function sameType(found: PlainType, wanted: PlainType): boolean {
   if (found.type !== wanted.type) return false;
   if (wanted.length !== undefined && wanted.length !== found.length) return false;

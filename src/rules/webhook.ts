@@ -1,16 +1,16 @@
 import { createHmac } from 'node:crypto';
 import type { Webhook } from './commit-rule.ts';
 
-/** What a webhook said of a commit. */
+/** The verdict of a webhook on a commit. */
 export type WebhookVerdict =
   | { readonly kind: 'allowed' }
   | { readonly kind: 'refused'; readonly reason: string }
-  /** It gave no verdict; says why. */
+  /** Why there is no verdict. */
   | { readonly kind: 'failed'; readonly why: string };
 
 /** No answer is longer, in bytes. */
 const LONGEST_ANSWER = 16 * 1024;
-/** No reason is told that is longer, in characters. */
+/** Longest reason that is passed on, in characters. */
 const LONGEST_REASON = 300;
 
 /**
@@ -20,7 +20,7 @@ const LONGEST_REASON = 300;
  * sent it: `sha256=` and the HMAC-SHA-256 (RFC 2104) of the timestamp, a full stop and
  * the body, in hexadecimal. Redirects are not followed. Nothing is thrown.
  */
-export async function askWebhook(
+export async function callWebhook(
   { url, timeoutMillis }: Webhook,
   secret: string | undefined,
   summary: string,

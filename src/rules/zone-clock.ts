@@ -48,7 +48,7 @@ export function daysOf(text: string): readonly Weekday[] | undefined {
   return Array.from({ length: count }, (_, at) => weekdays[(from + at) % 7]!);
 }
 
-/** What a clock on a wall shows. */
+/** Local date and time. */
 export interface WallTime {
   readonly day: Weekday;
   /** Minutes since midnight. */

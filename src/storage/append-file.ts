@@ -63,7 +63,7 @@ export class AppendFile {
     try {
       this.#file.close();
     } catch {
-      // Nobody needs it any more.
+      // No longer needed.
     }
   }
 }

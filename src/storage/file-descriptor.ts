@@ -14,7 +14,7 @@ import {
 import { promisify } from 'node:util';
 import { isRefusedLink, LinkedPath, requirePlainPath } from './plain-path.ts';
 
-/** What is on its way to stable storage while other work goes on. */
+/** What is on its way to stable storage while other work continues. */
 export class Flushes {
   readonly #under = new Set<Promise<void>>();
   #failed: { readonly error: unknown } | undefined;
@@ -34,7 +34,7 @@ export class Flushes {
 
   /**
    * Resolves when everything that was added is on stable storage.
-   * @throws what the first that failed threw, whenever it is asked; nothing is under way any more then.
+   * @throws what the first that failed threw, whenever it is asked; nothing is in progress any more then.
    */
   async settled(): Promise<void> {
     while (this.#under.size > 0) await Promise.all(this.#under);
@@ -56,7 +56,7 @@ const SMALL_BYTES = 2 ** 16;
 /**
  * A file that is open for writing. Calls that only touch what the system holds
  * in memory, opening, closing and small writes, are made at once; what moves
- * many bytes or waits for the disk goes on beside other work and is awaited.
+ * many bytes or waits for the disk continues beside other work and is awaited.
  */
 export class FileDescriptor {
   readonly #descriptor: number;
@@ -143,7 +143,7 @@ export class FileDescriptor {
     await truncate(this.#descriptor, size);
   }
 
-  /** May only be called when nothing else is under way. A second time it does nothing: the number may be another file's by then. */
+  /** May only be called when nothing else is in progress. A second time it does nothing: the number may be another file's by then. */
   close(): void {
     if (this.#closed) return;
     this.#closed = true;

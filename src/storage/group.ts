@@ -10,7 +10,7 @@ interface Waiting<Item, Outcome> {
 }
 
 /**
- * Does one thing for many at once: items that come while a batch is under way
+ * Does one thing for many at once: items that come while a batch is in progress
  * wait, and go together in the next. So a flush of the disk is shared by all
  * who wait for one.
  */
@@ -41,7 +41,7 @@ export class Group<Item, Outcome> {
     return outcome;
   }
 
-  /** Resolves when nothing is under way or waits. */
+  /** Resolves when nothing is in progress or waits. */
   async idle(): Promise<void> {
     while (this.#working !== undefined) await this.#working;
   }

@@ -65,7 +65,7 @@ const PROBE_BYTES = 2 ** 16;
 
 /**
  * An append-only log of lines in files that rotate. Lines that come while a
- * write is under way share the next write and flush.
+ * write is in progress share the next write and flush.
  *
  * After a failure the file is left as it was at its last flush. Lines that
  * somebody waited for are refused and not in the log; the others go into a new
@@ -178,7 +178,7 @@ export class LineLog {
           if (this.#isSyncDue()) await this.#sync();
         }
         if (this.#closed || this.#syncDue) await this.#sync();
-        // Whoever came during the sync found work under way and counts on it.
+        // Whoever came during the sync found work in progress and counts on it.
       } while (this.#written < this.#lines.length);
       this.#failure = undefined;
     } catch (error) {

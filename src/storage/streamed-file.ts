@@ -7,7 +7,7 @@ const EARLY_BYTES = 32 * 2 ** 20;
 
 /**
  * A new file that is written from its start to its end while its bytes are still
- * being made: a write goes on beside whatever makes the next bytes.
+ * being made: a write continues beside whatever makes the next bytes.
  */
 export class StreamedFile {
   readonly #file: FileDescriptor;

@@ -31,8 +31,8 @@ export interface ProcessMark {
 
 /** The mark of this process. */
 export async function ownMark(): Promise<ProcessMark> {
-  const boot = await said(readFile('/proc/sys/kernel/random/boot_id', 'utf8'));
-  const space = await said(readlink('/proc/self/ns/pid'));
+  const boot = await textOrEmpty(readFile('/proc/sys/kernel/random/boot_id', 'utf8'));
+  const space = await textOrEmpty(readlink('/proc/self/ns/pid'));
   const host = [hostname(), boot, space].join(' ');
   return { pid: process.pid, born: await birth(process.pid), host };
 }
@@ -57,11 +57,11 @@ function exists(pid: number): boolean {
 
 /** Field 22 of `/proc/<pid>/stat`; the name before it is in brackets and may hold anything. */
 async function birth(pid: number): Promise<string> {
-  const text = await said(readFile(`/proc/${pid}/stat`, 'utf8'));
+  const text = await textOrEmpty(readFile(`/proc/${pid}/stat`, 'utf8'));
   return text.slice(text.lastIndexOf(')') + 2).split(' ')[19] ?? '';
 }
 
-async function said(reading: Promise<string>): Promise<string> {
+async function textOrEmpty(reading: Promise<string>): Promise<string> {
   return reading.then(
     (text) => text.trim(),
     () => '',

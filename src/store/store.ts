@@ -53,7 +53,7 @@ export type Check =
   | { readonly kind: 'sequence'; readonly atLeast: bigint };
 
 /** Something that was read: what a key has, or how many there are. */
-export type Seen = Exclude<Check, { readonly kind: 'sequence' }>;
+export type ReadCheck = Exclude<Check, { readonly kind: 'sequence' }>;
 
 /** A key set to a value, or removed when the value is null. */
 export interface Write {
@@ -112,7 +112,7 @@ export interface Store {
    * Keeps an eye on what was read, which costs a fraction of reading it: for a store that
    * answers without waiting. Absent, or undefined, where it cannot.
    */
-  watch?(seen: readonly Seen[]): Watch | undefined;
+  watch?(seen: readonly ReadCheck[]): Watch | undefined;
   commit(checks: readonly Check[], writes: readonly Write[]): Promise<CommitResult>;
   /** Changes that are not yet forgotten, oldest first: what the catalog journal has still to write down. */
   changes(limit: number): Promise<readonly Change[]>;

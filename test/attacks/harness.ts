@@ -58,7 +58,7 @@ async function p99During({ url }: Service, act: () => Promise<unknown>): Promise
   }
 }
 
-/** Has Linux count the most memory of a process anew. */
+/** Has Linux count the most memory of a process again. */
 async function forgetPeak({ pid }: Service): Promise<void> {
   await writeFile(`/proc/${pid}/clear_refs`, '5');
 }

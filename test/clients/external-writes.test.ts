@@ -5,7 +5,7 @@ import { ADMIN_KEY, Service } from '../support/service.ts';
 import { send } from './http.ts';
 import { lancedb } from './lancedb.ts';
 
-/** Clients that write to a table's folder first, and go on through the catalog, as Spark does. */
+/** Clients that write to a table's folder first, and continue through the catalog, as Spark does. */
 
 let service: Service;
 let client: Connection;

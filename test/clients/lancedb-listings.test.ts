@@ -6,7 +6,7 @@ import { connectTo } from './lancedb.ts';
 let service: Service;
 let db: Connection;
 
-/** Bytewise order, which is how pages go on. */
+/** Bytewise order, which is how pages continue. */
 const NAMES = ['10', '9', 'B', 'a', 'a b', 'a.b', 'aa', 'z', 'é', '表', '𝒳'];
 
 beforeAll(async () => {

@@ -205,7 +205,7 @@ describe.each(['embedded', 'redis'] as const)('writers on the %s store', (store)
         await sleep(Math.random() * 60);
         await service.end('SIGKILL');
       } finally {
-        // The client would go on trying for minutes.
+        // The client would continue trying for minutes.
         await Promise.all(children.map((child) => child.kill()));
       }
       account(appended, appending, round * WRITERS);

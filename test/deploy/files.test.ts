@@ -192,7 +192,7 @@ describe('the unit', () => {
   });
 });
 
-/** The headers that a decision is made of (contract sections 3 and 4), and those that a client may be told. */
+/** The headers that a decision is made of, and those that a client may be told. */
 const NEEDED = ['authorization', 'x-api-key', 'user-agent', 'x-service-ctx-', 'x-lance-ctx-'];
 
 interface Matcher {

@@ -17,7 +17,7 @@ beforeEach(async () => {
     b: none(),
   });
   await table.send('create', { body });
-  // A clock that goes on by a day each time it is asked.
+  // A clock that continues by a day each time it is asked.
   let days = 20_000;
   vi.spyOn(Date, 'now').mockImplementation(() => ++days * 86_400_000);
 });

@@ -9,7 +9,7 @@ interface Group {
   state: State;
   /** What it is instead if a change without answer took effect. */
   perhaps: State | undefined;
-  /** Whether such a change is under way. */
+  /** Whether such a change is in progress. */
   busy: boolean;
 }
 

@@ -57,7 +57,7 @@ describe('a disk without room', () => {
           await sleep(200 + random(400));
           await disk.free(service);
         }
-        // The same writers go on, and nobody has started anything again.
+        // The same writers continue, and nobody has started anything again.
         await Promise.race([goOn(writers, stop.signal), working]);
       } finally {
         stop.abort();

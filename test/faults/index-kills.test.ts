@@ -20,7 +20,7 @@ import { flagsOf, type KillPlan } from './kill-plan.ts';
 const ROWS = 9000;
 const FILTERS = ['id = 77', 'id >= 8990', "kind = 'kind 3' and id < 40", 'id is null', 'id > 8998'];
 
-/** What is under way when the service is killed, and at which step of it. */
+/** What is in progress when the service is killed, and at which step of it. */
 interface Kill extends Pick<KillPlan, 'step' | 'when' | 'count'> {
   readonly work: keyof typeof builds | 'append';
 }

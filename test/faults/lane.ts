@@ -77,7 +77,7 @@ export class Lane {
     const stop = new AbortController();
     const working = this.#work(stop.signal);
     await this.#kill(victim);
-    // Those of the other gateways go on while nobody tidies up after the dead one.
+    // Those of the other gateways continue while nobody tidies up after the dead one.
     if (this.#gateways.length > 1) await sleep(this.#options.random(100));
     stop.abort();
     await working;

@@ -35,7 +35,7 @@ class History {
     this.#random = random;
   }
 
-  /** One client: it goes on with the next gateway when one is gone. */
+  /** One client: it continues with the next gateway when one is gone. */
   async client(urls: readonly string[], first: number): Promise<void> {
     let turn = first;
     let appends = 0;

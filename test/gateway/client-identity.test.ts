@@ -42,7 +42,7 @@ beforeAll(async () => {
 
 afterAll(() => rm(folder, { recursive: true }));
 
-/** A server that says who asks, or why nobody does. */
+/** A server that names the caller, or says why there is none. */
 async function serve(clientSubject: ClientSubject | undefined): Promise<Server> {
   const tokens = new Tokens([], { log: pino({ level: 'silent' }) });
   const failures = new FailureLimit(null);

@@ -41,7 +41,7 @@ export function predicateOf(scope: Scope, depth = 3): string {
 function simplePredicate(scope: Scope): string {
   const { random, columns } = scope;
   const column = oneOf(random, columns);
-  // A null struct that LanceDB has written anew may be a struct of nulls to it.
+  // A null struct that LanceDB has rewritten may be a struct of nulls to it.
   const tellsNull = familyOf(column) !== 'struct';
   if (oneIn(random, 8) && tellsNull)
     return `${column.name} is ${oneIn(random, 2) ? '' : 'not '}null`;

@@ -3,7 +3,7 @@ import type { Circumstances } from '../../src/policy/conditions/circumstances.ts
 import type { Effect } from '../../src/policy/conditions/condition.ts';
 import { shippedModel } from './support.ts';
 
-/** The shipped model with the condition column (contract section 5). */
+/** The shipped model with the condition column. */
 export const conditionalModel = shippedModel
   .replace('act, eft', 'act, eft, cond')
   .replace('covers(p.act, r.act)', 'covers(p.act, r.act) && holds(p.cond)');

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { explain } from '../../src/policy/explain.ts';
-import { whoMay } from '../../src/cli/policy/policy-who.ts';
+import { principalsAllowed } from '../../src/cli/policy/policy-who.ts';
 import { conditionalModel } from './conditions.ts';
 import { policyOf, principal } from './support.ts';
 
@@ -100,13 +100,13 @@ describe('under conditions', () => {
   it('those who may are those who may then', async () => {
     const policy = await policyOf(conditional, conditionalModel);
     const who = (hour: string) =>
-      whoMay(policy, 'QueryTable', ['prod', 'x'], {
+      principalsAllowed(policy, 'QueryTable', ['prod', 'x'], {
         ip: '10.0.0.1',
         time: Date.parse(`2026-03-02T${hour}:00:00Z`),
         context: new Map(),
       }).map((one) => one.principal.subject);
     expect(who('09')).toEqual(['role:analyst', 'user:alice']);
     expect(who('20')).toEqual(['role:night']);
-    expect(whoMay(policy, 'QueryTable', ['prod', 'x'])).toEqual([]);
+    expect(principalsAllowed(policy, 'QueryTable', ['prod', 'x'])).toEqual([]);
   });
 });

@@ -17,7 +17,7 @@ type Rights = ReadonlySet<Action>;
 const everyRight: Rights = new Set<Action>([...operationNames, 'audit']);
 
 /**
- * The semantics of the contract's section 5, written down line by line and
+ * The semantics of policies, written down line by line and
  * without any index: what the compiled policy has to agree with.
  */
 export class Oracle {

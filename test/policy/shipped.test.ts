@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { runCases } from '../../src/policy/cases.ts';
 import { covers, within } from '../../src/policy/decide/casbin-enforcer.ts';
 import { loadPolicyLines } from '../../src/policy/load.ts';
-import { whoMay } from '../../src/cli/policy/policy-who.ts';
+import { principalsAllowed } from '../../src/cli/policy/policy-who.ts';
 import { principal, shippedFolder, shippedModel } from './support.ts';
 
 describe('the shipped policies', () => {
@@ -34,7 +34,7 @@ describe('the shipped policies', () => {
       expect(policy.snapshot.mayAnywhere(admin, action)).toBe(true);
       expect(policy.snapshot.mayAnywhere(reader, action)).toBe(action === 'read');
     }
-    const found = whoMay(policy, 'QueryTable', ['system', 'audit']);
+    const found = principalsAllowed(policy, 'QueryTable', ['system', 'audit']);
     expect(found.map((one) => [one.principal.subject, one.key, one.rule])).toEqual([
       ['role:admin', null, 'policy.csv:11'],
       ['role:auditor', null, expect.stringMatching(/^policy\.csv:\d+$/)],

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import {
-  ClientGone,
+  ClientDisconnected,
   OverBudget,
   RequestBudget,
   defaultBudget,
@@ -83,8 +83,8 @@ describe('a budget', () => {
     const other = RequestBudget.of(structuredClone(own.message()));
     other.check();
     gone();
-    expect(() => other.check()).toThrow(ClientGone);
-    expect(() => own.run(() => undefined)).toThrow(ClientGone);
+    expect(() => other.check()).toThrow(ClientDisconnected);
+    expect(() => own.run(() => undefined)).toThrow(ClientDisconnected);
   });
 
   it('goes on in another thread with what is left', () => {

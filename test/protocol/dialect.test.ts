@@ -4,7 +4,7 @@ import { CatalogError, errorRow, errorTable, type ErrorName } from '../../src/pr
 import { operationNames } from '../../src/protocol/operations/operations.ts';
 import type { OperationName } from '../../src/protocol/operations/operation-name.ts';
 
-/** Code, status to the namespace dialect (wire-contract 8.6), status to LanceDB (contract section 3). */
+/** Code, status to the namespace dialect, status to LanceDB. */
 const statuses: readonly (readonly [ErrorName, number, number, number])[] = [
   ['Unsupported', 0, 406, 406],
   ['NamespaceNotFound', 1, 404, 400],

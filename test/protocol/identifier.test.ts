@@ -46,7 +46,7 @@ function percent(text: string): string {
   return encodeURIComponent(text).replaceAll('.', '%2E');
 }
 
-/** As the Rust client of the namespace specification writes it (wire-contract 8.1). */
+/** As the Rust client of the namespace specification writes it. */
 function form(text: string): string {
   return percent(text).replaceAll('%20', '+');
 }

@@ -1,6 +1,6 @@
 import { CatalogError } from '../../src/protocol/errors.ts';
 
-/** The refusal that a function throws, as `name: sentence`; anything else it throws goes on. */
+/** The refusal that a function throws, as `name: sentence`; anything else it throws continues. */
 export function refusalOf(act: () => unknown): string {
   try {
     act();

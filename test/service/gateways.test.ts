@@ -87,7 +87,7 @@ describe.each(sharedStores)('two gateways on one data folder with %s', (store) =
     expect(await rows('ns$y')).toBe('3');
     await done('POST /v1/table/ns$y/drop');
     expect((await seen('POST /v1/table/ns$y/count_rows')).json['code']).toBe(4);
-    // Another table of the same name begins anew with its versions.
+    // Another table of the same name begins again with its versions.
     await done('POST /v1/table/ns$y/create', noVector);
     expect((await seen('POST /v1/table/ns$y/describe')).json['version']).toBe(1);
     await done('POST /v1/table/ns$y/drop');

@@ -157,7 +157,7 @@ export class OverwriteLedger {
     this.#known = [id];
   }
 
-  /** The rows are all of the last acknowledged overwrite, or all of the one that was under way. */
+  /** The rows are all of the last acknowledged overwrite, or all of the one that was in progress. */
   async check(url: string): Promise<void> {
     const body = { k: Number.MAX_SAFE_INTEGER, vector: [] };
     const reply = await send(url, `POST /v1/table/${this.table}/query`, { body });

@@ -98,7 +98,7 @@ async function state(): Promise<unknown> {
   return { answers, files };
 }
 
-/** What every refusal of the protocol looks like (contract section 3). */
+/** What every refusal of the protocol looks like. */
 function expectRefusal(reply: Reply, told: string, error: string, isLanceDb: boolean): void {
   const [statuses = '', decision, code] = told.split(' ');
   const [status, other = status] = statuses.split('/');

@@ -39,7 +39,7 @@ export class RedisServer {
     return this.#folder;
   }
 
-  /** Copies what it has on disk now; it goes on. */
+  /** Copies what it has on disk now; it continues. */
   async copy(): Promise<string> {
     const folder = await mkdtemp(join(tmpdir(), 'arrowgate-redis-copy-'));
     await cp(this.#folder, folder, { recursive: true });

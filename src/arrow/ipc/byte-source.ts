@@ -23,7 +23,7 @@ export class ByteSource {
   /**
    * The next `length` bytes in a buffer of their own, or `undefined` if the
    * input ends exactly here. Throws `corrupt` if it ends in between.
-   * @param came Told of bytes before they are kept; waited for.
+   * @param came Called with bytes before they are kept; waited for.
    */
   async read(length: number, what: string, came?: Came): Promise<Uint8Array | undefined> {
     if (length > 0 && !(await this.#fill())) return undefined;

@@ -16,7 +16,7 @@ import { narrow, type NarrowedBatch, type RowRange } from './row-range.ts';
 const requestsAtOnce = 32;
 
 /** What is wanted of a batch. */
-export interface Wanted {
+export interface BatchSelection {
   /** Top-level columns, by their positions among all fields of the file. */
   readonly columns: readonly number[];
   /** All rows unless given. */
@@ -48,7 +48,7 @@ export class FileMessages {
     block: Block,
     header: BatchHeader,
     fields: readonly Field[],
-    wanted: Wanted,
+    wanted: BatchSelection,
     dictionaries: ReadonlyMap<number, Vector>,
   ): Promise<Data[]> {
     if (header.codec === 'zstd') await zstdReady;
@@ -64,7 +64,7 @@ export class FileMessages {
     block: Block,
     header: BatchHeader,
     fields: readonly Field[],
-    wanted: Wanted,
+    wanted: BatchSelection,
   ): Data[] | undefined {
     if (header.codec !== undefined) return undefined;
     const access = wanted.access ?? this.#access;
@@ -98,7 +98,7 @@ function* columnSteps(
   block: Block,
   header: BatchHeader,
   fields: readonly Field[],
-  wanted: Wanted,
+  wanted: BatchSelection,
   dictionaries: ReadonlyMap<number, Vector>,
 ): Reading<Data[]> {
   checkRegions(block, header);

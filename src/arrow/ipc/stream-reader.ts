@@ -141,7 +141,7 @@ class StreamReader implements ArrowStream {
   async *batches(): AsyncGenerator<RecordBatch> {
     try {
       while (await this.#advance()) yield this.#handOver();
-      // A file goes on with its footer, which repeats what was read.
+      // A file continues with its footer, which repeats what was read.
       if (this.#isFile) await this.#source.drain();
       if (!(await this.#source.atEnd())) throw corrupt('Bytes follow the end of the stream.');
     } finally {

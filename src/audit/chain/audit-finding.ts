@@ -1,4 +1,4 @@
-/** What was done to a chain, or what it cannot be checked by. */
+/** A manipulation of a chain, or the reason why it cannot be verified. */
 export type Tampering =
   | 'edited'
   | 'removed'

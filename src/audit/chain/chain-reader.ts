@@ -24,7 +24,7 @@ export interface ReadChain {
   readonly torn: boolean;
 }
 
-/** The heads of a chain that somebody wants to know, by count. */
+/** The requested heads of a chain, by record count. */
 export type Marks = Map<bigint, string | undefined>;
 
 /**
@@ -81,7 +81,7 @@ class Walk {
     return undefined;
   }
 
-  /** What the hash of the line from `start` to `end` must be. */
+  /** Expected hash of the line from `start` to `end`. */
   #next(bytes: Buffer, start: number, end: number): string {
     const fields = Math.max(start, end - TAIL_LENGTH);
     // The hash before it and the line stand in a row, but for the first line of a piece.

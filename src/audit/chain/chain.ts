@@ -3,13 +3,13 @@ import type { Framing, Line } from '../../storage/line-log.ts';
 import { placeBegin } from '../record/record-codec.ts';
 import { textsOf } from './record-block.ts';
 
-/** SHA-256 in base64url is so long. */
+/** Length of a base64url SHA-256 digest. */
 export const HASH_LENGTH = 43;
 const HASH_BEGIN = ',"hash":"';
 const HASH_END = '"}';
-/** How long what stands after the fields of a record is. */
+/** Length of the tail of a record, in bytes. */
 export const TAIL_LENGTH = HASH_BEGIN.length + HASH_LENGTH + HASH_END.length;
-/** What stands between a record's hash and the next record. */
+/** Text between the hash of a record and the next record. */
 const BETWEEN = `${HASH_END}\n`;
 /** No record's number and the comma after it are longer. */
 const NUMBER_LENGTH = 20;
@@ -18,12 +18,12 @@ const KEPT_BYTES = 2 ** 20;
 /** Bytes of UTF-8 that a character of a text takes at most. */
 const WIDEST = 3;
 
-/** What stands after the fields of a record: its hash, and the end of the line without its newline. */
+/** The tail of a record: its hash and the end of the line, without the newline. */
 export function tailOf(hash: string): string {
   return HASH_BEGIN + hash + HASH_END;
 }
 
-/** A place of a chain: after so many records it has this hash. */
+/** A head of a chain: record count and hash. */
 export interface ChainHead {
   readonly count: bigint;
   readonly hash: string;
@@ -100,7 +100,7 @@ export class Chain implements Framing {
     return framed;
   }
 
-  /** The same memory again and again, where little of it is asked for: fresh memory costs more than what is done in it. */
+  /** Small texts reuse one buffer: allocating costs more than the hash. */
   #roomOf(bytes: number): Buffer {
     if (bytes > KEPT_BYTES) return Buffer.allocUnsafeSlow(bytes);
     if (bytes > this.#room.length)
@@ -181,7 +181,7 @@ class Linker {
     this.#number += 1;
   }
 
-  /** Makes room for so many more bytes. */
+  /** Reserves room for this many more bytes. */
   #make(bytes: number): void {
     if (this.#room.length - this.#at >= bytes) return;
     this.#room = Buffer.concat([this.#room], 2 * this.#room.length + bytes);

@@ -4,9 +4,9 @@ import type { Notes, ReadNotes } from '../../store/notes.ts';
 
 /** Where checkpoints are kept, apart from the log that they vouch for; only to be read. */
 export interface ReadCheckpoints {
-  /** What it is called in a message. */
+  /** Name of the place in messages. */
   readonly name: string;
-  /** The checkpoints that are kept: texts that nobody has looked at yet. */
+  /** The stored checkpoints, as unparsed texts. */
   all(): Promise<readonly string[]>;
 }
 

@@ -24,7 +24,7 @@ export interface Checkpoint {
   readonly signature: string;
 }
 
-/** What a checkpoint says beside the head. */
+/** The fields of a checkpoint besides the head. */
 export type CheckpointDetails = Pick<Checkpoint, 'start' | 'recovered'>;
 
 const noDetails: CheckpointDetails = { start: '', recovered: '' };

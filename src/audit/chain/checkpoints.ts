@@ -4,9 +4,9 @@ import { checkpointText } from './checkpoint.ts';
 import type { CheckpointPlace } from './checkpoint-place.ts';
 import type { SigningKey } from './signing-key.ts';
 
-/** Heads that come within so long share a checkpoint, in milliseconds. */
+/** Heads within this interval share a checkpoint, in milliseconds. */
 const PAUSE_MILLIS = 50;
-/** A place that refused is tried again after so long, in milliseconds. */
+/** Retry interval of a failed place, in milliseconds. */
 const RETRY_MILLIS = 1000;
 
 export interface CheckpointsOptions {
@@ -15,7 +15,7 @@ export interface CheckpointsOptions {
   readonly places: readonly CheckpointPlace[];
   /** Digest of the statement that the instance made at its start; none when absent. */
   readonly start?: string;
-  /** Told why a place did not take a checkpoint, each time that begins. */
+  /** Called with the reason when a place starts to fail. */
   readonly failed: (place: string, error: unknown) => void;
 }
 

@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { exists, makeFolder, syncFolder } from '../../storage/folder.ts';
 import { POLICIES_FOLDER } from './log-folder.ts';
 
-/** What is not a policy of this folder yet: it is being written, or a crash left it. */
+/** Name of an incomplete folder: it is being written, or a crash left it. */
 const UNFINISHED = /^\..*\.tmp$/;
-/** Nobody writes so long at one. */
+/** Age of an incomplete folder that no process still writes, in milliseconds. */
 const STALE_MILLIS = 3_600_000;
 
 /** A file of a policy. */
@@ -40,8 +40,8 @@ export async function keepPolicy(
   await syncFolder(all);
 }
 
-/** Removes what crashes have left of policies that were never whole. */
-export async function sweepKept(audit: string, now: number = Date.now()): Promise<void> {
+/** Removes incomplete policies that crashes left. */
+export async function sweepIncomplete(audit: string, now: number = Date.now()): Promise<void> {
   const all = join(audit, POLICIES_FOLDER);
   for (const name of await readdir(all).catch((): string[] => [])) {
     if (!UNFINISHED.test(name)) continue;

@@ -1,4 +1,4 @@
-/** So many bytes of records are handed to the log together. */
+/** Size of a block of records, in bytes. */
 const BLOCK_BYTES = 2 ** 16;
 /** Each record stands behind its length. */
 const LENGTH_BYTES = 4;
@@ -9,7 +9,7 @@ const KEPT_BLOCKS = 80;
 
 /**
  * The texts of some records as bytes. Records that nobody waits for stay in memory for a while:
- * as so many strings each of them would be copied by the collector of garbage before it can be
+ * as so many strings each of them would be copied by the garbage collector before it can be
  * forgotten, as bytes of one block nothing of them is.
  */
 export class RecordBlock {
@@ -69,7 +69,7 @@ export class BlockMemory {
     );
   }
 
-  /** Takes back the memory of a block, of which nobody needs the records any more. */
+  /** Reclaims the memory of a block whose records are no longer needed. */
   free(block: Uint8Array): void {
     if (this.#free.length < KEPT_BLOCKS) this.#free.push(block.buffer);
   }

@@ -1,7 +1,7 @@
 import type { LineLog } from '../../storage/line-log.ts';
 import type { BlockMemory, RecordBlock } from './record-block.ts';
 
-/** How long a record that nobody waits for stays here before the log gets it. */
+/** Longest delay of a record that no caller awaits, before the log gets it. */
 const HAND_MILLIS = 20;
 
 /**
@@ -61,7 +61,7 @@ export class RecordQueue {
     const written = this.#lines.append(line, false);
     if (written === undefined) return;
     const room = (this.#room = this.#written(line, written));
-    // It may be that nobody asks.
+    // There may be no caller.
     room.catch(() => undefined);
   }
 

@@ -22,7 +22,7 @@ export class SigningKeyError extends Error {
   }
 }
 
-/** Checks what was signed (Ed25519, RFC 8032). */
+/** Verifies a signature (Ed25519, RFC 8032). */
 export class PublicKey {
   /** The beginning of the SHA-256 of the key in DER, by which a signature names it. */
   readonly id: string;

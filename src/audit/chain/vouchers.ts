@@ -5,7 +5,7 @@ import type { PublicKey } from './signing-key.ts';
 import { StatementFault } from './statement.ts';
 
 /** A place that was asked for checkpoints. */
-export interface AskedPlace {
+export interface QueriedPlace {
   readonly name: string;
   readonly checkpoints: number;
 }
@@ -18,13 +18,13 @@ export class Vouchers {
   /** Checkpoints that do not count, and why: none of the keys signed them, or they cannot be read. */
   readonly findings: readonly AuditFinding[];
   /** How many checkpoints each place has that count. */
-  readonly places: readonly AskedPlace[];
+  readonly places: readonly QueriedPlace[];
 
   constructor(
     checkpoints: readonly Checkpoint[],
     keys: readonly PublicKey[],
     findings: readonly AuditFinding[],
-    places: readonly AskedPlace[],
+    places: readonly QueriedPlace[],
   ) {
     this.#byInstance = grouped(checkpoints.toSorted(byCount));
     this.keys = keys;
@@ -50,7 +50,7 @@ export async function readVouchers(
 ): Promise<Vouchers> {
   const good: Checkpoint[] = [];
   const findings: AuditFinding[] = [];
-  const asked: AskedPlace[] = [];
+  const asked: QueriedPlace[] = [];
   for (const place of places) {
     const before = good.length;
     const strange: Checkpoint[] = [];

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { AuditRecord } from './record.ts';
 import { timeOf } from './time.ts';
 
-/** What is done to a catalog by commands, and by the service itself, beside the operations of the protocol. */
+/** Operations of commands and of the service itself, besides those of the protocol. */
 export const administrativeOperations = [
   'KeysCreate',
   'KeysRevoke',
@@ -22,11 +22,11 @@ export type AdministrativeOperation = (typeof administrativeOperations)[number];
 /** An act that is recorded like a request: when it begins, and how it ends. */
 export interface Act {
   readonly operation: AdministrativeOperation;
-  /** Who did it: `user:<name of the operating system>`, `system:<part>` for a part of the service, or null. */
+  /** The actor: `user:<name of the operating system>`, `system:<part>` for a part of the service, or null. */
   readonly subject: string | null;
   /** Canonical path of the one table that it is about. */
   readonly object?: string | undefined;
-  /** Names and numbers that say what it was about; never a secret. */
+  /** Names and numbers of the operation's subject; never a secret. */
   readonly details: Readonly<Record<string, string>>;
   readonly policyDigest?: string | undefined;
 }
@@ -49,7 +49,7 @@ export class ActRecords {
     return { ...this.#shared(), phase: 'attempt', time: timeOf(this.#beganMicros) };
   }
 
-  /** @param details What is known only at its end. */
+  /** @param details Details that are known at the end only. */
   outcome(end: ActEnd, details: Readonly<Record<string, string>> = {}): AuditRecord {
     const shared = this.#shared();
     const micros = (process.hrtime.bigint() - this.#beganNanos) / 1000n;

@@ -1,5 +1,5 @@
 import type { CommitSummary } from '../../protocol/commit-summary.ts';
-import type { AskedRights, AuditPrincipal, AuditRecord, ShadowVerdict } from './record.ts';
+import type { ExtraRights, AuditPrincipal, AuditRecord, ShadowVerdict } from './record.ts';
 
 /** How many texts are kept at most, by their keys. */
 const KEPT_TEXTS = 512;
@@ -7,7 +7,7 @@ const KEPT_TEXTS = 512;
 const KEPT_LENGTH = 4096;
 
 /** The text of some fields of a record. */
-interface Kept {
+interface EncodedFields {
   readonly record: AuditRecord;
   text: string;
   isFlat: boolean;
@@ -21,9 +21,9 @@ class RepeatedText {
   readonly #keyOf: (record: AuditRecord) => string | null;
   readonly #isSame: (one: AuditRecord, other: AuditRecord) => boolean;
   readonly #write: (record: AuditRecord) => string;
-  readonly #kept = new Map<string | null, Kept>();
+  readonly #kept = new Map<string | null, EncodedFields>();
 
-  /** @param keyOf What tells most records with other texts apart; the last of each key is kept. */
+  /** @param keyOf A key that distinguishes most texts; the last text of each key is cached. */
   constructor(
     keyOf: (record: AuditRecord) => string | null,
     isSame: (one: AuditRecord, other: AuditRecord) => boolean,
@@ -82,7 +82,7 @@ export function recordText(record: AuditRecord): string {
   );
 }
 
-/** Whether a record says nothing of rights, a shadow, a context and a commit, as most do. */
+/** Whether a record has no rights, shadow verdict, context and commit, as most have none. */
 function isPlain({ rights, shadow, context, commit }: AuditRecord): boolean {
   for (const _ in context) return false;
   return (
@@ -100,7 +100,7 @@ function plainText(record: AuditRecord): string {
   );
 }
 
-/** What a plain record says that has no answer yet. */
+/** The text of a plain record without its answer. */
 const UNANSWERED =
   ',"rights":[],"shadow":null,"status":null,"code":null,"bytes_in":null,"bytes_out":null,"context":{},"commit":null';
 
@@ -122,7 +122,7 @@ function furtherText(record: AuditRecord): string {
   );
 }
 
-/** Who asks, and from where. */
+/** The caller, and from where. */
 const caller = new RepeatedText(
   (record) => record.credential,
   (one, other) =>
@@ -137,7 +137,7 @@ const caller = new RepeatedText(
     `,"user_agent":${text(record.user_agent?.slice(0, USER_AGENT_LENGTH))}`,
 );
 
-/** What is asked, and what was decided. */
+/** The request and the decision. */
 const question = new RepeatedText(
   (record) => record.object,
   (one, other) =>
@@ -158,7 +158,7 @@ const question = new RepeatedText(
     `,"rule":${text(record.rule)},"policy_digest":${text(record.policy_digest)}`,
 );
 
-/** What JSON writes as it is. */
+/** Strings that JSON writes without escapes. */
 const PLAIN = /^[\w !#$%&'()*+,./:;<=>?@[\]^`{|}~-]*$/;
 
 function text(value: string | null | undefined): string {
@@ -186,7 +186,7 @@ function texts(values: readonly string[]): string {
   return values.length === 0 ? '[]' : `[${values.map(text).join(',')}]`;
 }
 
-function rightsText(rights: readonly AskedRights[] | undefined): string {
+function rightsText(rights: readonly ExtraRights[] | undefined): string {
   if (rights === undefined || rights.length === 0) return '[]';
   return JSON.stringify(rights.map(({ action, branch, objects }) => ({ action, branch, objects })));
 }
@@ -208,7 +208,7 @@ function commitText(commit: CommitSummary | null | undefined): string {
   );
 }
 
-/** What the first versions of the program did not say of a commit: their records hash without it. */
+/** Commit fields that the first versions did not write: their records are hashed without them. */
 function furtherCommitText({ table, rowsChanged, columns, statement }: CommitSummary): string {
   if (rowsChanged === undefined || rowsChanged === null) return '';
   return (

@@ -15,7 +15,7 @@ import {
 import type { CommitSummary } from '../../protocol/commit-summary.ts';
 import type { Scope } from '../../protocol/principal.ts';
 import { decisionOf, phaseOf, verdictOf } from './record-decoding.ts';
-import type { AskedRights, LoggedRecord } from './record.ts';
+import type { ExtraRights, LoggedRecord } from './record.ts';
 import { microsOf, timeOf } from './time.ts';
 
 /* The log as a table: a column for each field, of the same name. */
@@ -95,7 +95,7 @@ export const recordKinds = {
   decision: word,
   rule: word,
   policy_digest: word,
-  rights: list(struct<AskedRights>({ action: word, branch: word, objects: list(word) })),
+  rights: list(struct<ExtraRights>({ action: word, branch: word, objects: list(word) })),
   shadow: struct<ShadowRow>({ decision: word, rule: word, policy_digest: word }),
   status: int32,
   code: int32,
@@ -196,7 +196,7 @@ function recordOf(row: RecordRow): LoggedRecord {
   };
 }
 
-/** What the first versions of the program did not say of a commit. */
+/** Commit fields that the first versions did not write. */
 function furtherOf({ table, rows_changed, columns, statement }: CommitRow): Partial<CommitSummary> {
   if (rows_changed === null) return {};
   return { table, rowsChanged: rows_changed, columns: columns ?? [], statement };

@@ -4,7 +4,7 @@ import type { Scope } from '../../protocol/principal.ts';
 import { plainRecord } from './plain-line.ts';
 import {
   decisions,
-  type AskedRights,
+  type ExtraRights,
   type AuditPrincipal,
   type Decision,
   type LoggedRecord,
@@ -78,7 +78,7 @@ function objectOf(line: string): JsonObject {
   return value;
 }
 
-/** What another version of the program wrote, and this one cannot read. */
+/** A record of another version of the program that this one cannot read. */
 export function otherVersion(what: string): RecordFault {
   return new RecordFault(
     `${what}: another version of the program wrote it, and this one cannot read it`,
@@ -93,7 +93,7 @@ function jsonOf(line: string): JsonValue {
   }
 }
 
-/** Who asked last, as its JSON said: mostly the next who asks. */
+/** The last principal, with its JSON: mostly the next record has the same. */
 let asked: { readonly json: string; readonly principal: AuditPrincipal | null } = {
   json: 'null',
   principal: null,
@@ -124,7 +124,7 @@ function scopesOf(value: JsonValue | undefined): readonly Scope[] | null {
   });
 }
 
-function rightsOf(value: JsonValue | undefined): readonly AskedRights[] {
+function rightsOf(value: JsonValue | undefined): readonly ExtraRights[] {
   if (!Array.isArray(value)) throw fault('rights', 'a list');
   return value.map((right) => {
     const fields = inner(right, 'rights');

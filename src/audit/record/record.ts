@@ -18,10 +18,10 @@ export const decisions = [
   'refused',
 ] as const;
 
-/** What was decided about a request. */
+/** The decision on a request. */
 export type Decision = (typeof decisions)[number];
 
-/** Whether the policy allowed what was asked, whatever came of it then. */
+/** Whether the policy allowed the request, whatever its result. */
 export function allowedByPolicy(decision: Decision): boolean {
   return decision === 'allow' || decision === 'refused' || decision === 'over budget';
 }
@@ -36,8 +36,8 @@ export interface AuditPrincipal {
   readonly scopes?: readonly Scope[] | null;
 }
 
-/** Rights that a request asked for beyond what its route, query and mode say, one after the other. */
-export interface AskedRights {
+/** Rights that a request needed beyond its route, query and mode, in order. */
+export interface ExtraRights {
   /** An operation or an access group. */
   readonly action: string;
   /** The branch that was named; null where none was. */
@@ -46,7 +46,7 @@ export interface AskedRights {
   readonly objects: readonly string[];
 }
 
-/** What a policy that is only tried out says of a request, where that is not what was decided. */
+/** The verdict of a shadow policy, if it differs from the decision. */
 export interface ShadowVerdict {
   readonly decision: 'allow' | 'deny';
   /** The line of its own that decides: `file:line`. */
@@ -75,9 +75,9 @@ export interface AuditRecord {
   /** Cut after 256 characters when it is written. */
   readonly user_agent: string | null;
   readonly operation: string | null;
-  /** Canonical path of what the route names. */
+  /** Canonical path of the object of the route. */
   readonly object: string | null;
-  /** Canonical paths of what else the request named, in its body above all. */
+  /** Canonical paths of further objects that the request named, mostly in its body. */
   readonly objects?: readonly string[];
   readonly mode: string | null;
   readonly branch: string | null;
@@ -87,9 +87,9 @@ export interface AuditRecord {
   readonly rule: string | null;
   /** Digest of the policy that was in force. */
   readonly policy_digest: string | null;
-  /** What the backend asked for while it read the body; the last one is refused where it was. */
-  readonly rights?: readonly AskedRights[];
-  /** What the shadow policy says; null where there is none, or it says the same. */
+  /** Rights that the backend requested while it read the body; the last one is the refused one, if any was. */
+  readonly rights?: readonly ExtraRights[];
+  /** The shadow policy's verdict; null if there is none, or it agrees. */
   readonly shadow?: ShadowVerdict | null;
   /** HTTP status of the answer. */
   readonly status?: number | null;
@@ -101,7 +101,7 @@ export interface AuditRecord {
   readonly bytes_out?: bigint | number | null;
   /** The request's context, redacted. */
   readonly context: Readonly<Record<string, string>>;
-  /** What the request changed in a table. */
+  /** The request's changes to a table. */
   readonly commit?: CommitSummary | null;
 }
 

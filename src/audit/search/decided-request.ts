@@ -1,6 +1,6 @@
 import type { LoggedRecord, Phase } from '../record/record.ts';
 
-/** What of a record says how its request was decided, and from what. */
+/** The fields of a record that determine how its request was decided. */
 export type DecidedRecord = Pick<
   LoggedRecord,
   | 'phase'
@@ -22,7 +22,7 @@ export type DecidedRecord = Pick<
   | 'context'
 >;
 
-/** What the conditions of a policy are judged by. */
+/** The inputs of the conditions of a policy. */
 export interface Surroundings {
   readonly ip: string | null;
   readonly context: Readonly<Record<string, string>>;

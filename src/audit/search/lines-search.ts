@@ -78,7 +78,7 @@ export function beganOf({ time, duration_us: duration }: LoggedRecord): bigint {
   return microsOf(time) - (duration ?? 0n);
 }
 
-/** What the line of each such record has in it. */
+/** Text that occurs in the line of each such record. */
 function needleOf({ subject, operations }: RequestFilter): Buffer | undefined {
   if (subject !== undefined) return Buffer.from(`"subject":${JSON.stringify(subject)}`);
   const [operation, ...others] = operations ?? [];

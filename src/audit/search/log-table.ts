@@ -36,7 +36,7 @@ async function virtualPart(part: LogPart): Promise<VirtualPart> {
   }
 }
 
-/** Its seal says how many records it has, and of which times. */
+/** The record count and the time range, from its seal. */
 function segmentPart({ file, seal }: LogPart): VirtualPart {
   const { before, after, from, to } = seal!;
   const time = { least: microsOf(from), greatest: microsOf(to) };
@@ -57,7 +57,7 @@ async function openedSegment(path: string): Promise<OpenPart> {
   };
 }
 
-/** A file of lines grows: what is there now counts. */
+/** A file of lines grows: its current content counts. */
 async function linesPart(part: LogPart): Promise<VirtualPart> {
   const { path } = part.file;
   const lines = await LineIndex.of(path, (await stat(path)).size);

@@ -7,7 +7,7 @@ import { recordsOfSegment } from '../segments/segment-file.ts';
 
 const NEWLINE = 0x0a;
 
-/** Reads what is added to the log of a folder, by any process. */
+/** Reads records that any process appends to the log of a folder. */
 export class LogTail {
   readonly #folder: string;
   /** How much of each file of lines was taken, up to the end of a line. */

@@ -11,7 +11,7 @@ interface Open<Item> {
   at: number;
 }
 
-/** Batches of so many items, unless fewer are left. */
+/** Groups items in batches of this size; the last one may be smaller. */
 const BATCH_ITEMS = 1024;
 
 /** The items of several streams, in order as far as each is in order. A stream is begun when its turn may have come. */

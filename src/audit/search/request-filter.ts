@@ -1,6 +1,6 @@
 import type { Decision, LoggedRecord } from '../record/record.ts';
 
-/** Which requests of the log are meant. What is absent does not matter. */
+/** Selects requests of the log. Absent criteria match everything. */
 export interface RequestFilter {
   /** Requests that came at this moment or later, in microseconds since 1970. */
   readonly since?: bigint;
@@ -33,8 +33,8 @@ export function isAbout(filter: RequestFilter, record: LoggedRecord): boolean {
   return own || record.objects.some(object);
 }
 
-/** Whether a record says what is looked for beside that. */
-export function says(filter: RequestFilter, record: LoggedRecord): boolean {
+/** Whether a record meets the other criteria of a filter. */
+export function matches(filter: RequestFilter, record: LoggedRecord): boolean {
   const { decision, status, text } = filter;
   if (decision !== undefined && record.decision !== decision) return false;
   if (status !== undefined && (record.status === null || !status(record.status))) return false;

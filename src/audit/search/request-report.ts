@@ -8,7 +8,7 @@ import { isInWindow, type RequestFilter } from './request-filter.ts';
 import { openSegment } from '../segments/segment-file.ts';
 import { microsOf } from '../record/time.ts';
 
-/** What requests are counted by. */
+/** The grouping of a report. */
 export const reportKeys = ['subject', 'object', 'operation', 'rule'] as const;
 
 export type ReportKey = (typeof reportKeys)[number];
@@ -19,7 +19,7 @@ export interface Tally {
   readonly key: string | null;
   /** Requests that have an outcome. */
   requests: number;
-  /** Requests that have none: they go on, or nobody knows how they ended. */
+  /** Requests without an outcome: they still run, or their result is unknown. */
   open: number;
   readonly decisions: Map<Decision, number>;
   bytesIn: bigint;
@@ -29,7 +29,7 @@ export interface Tally {
   last: bigint;
 }
 
-/** What a tally takes of a record. */
+/** The fields of a record that a tally uses. */
 interface Line {
   readonly key: string | null;
   readonly isOutcome: boolean;

@@ -3,7 +3,7 @@ import { struct } from '../../arrow/value-column.ts';
 import type { DecidedRecord, DecidedRequest, Surroundings } from './decided-request.ts';
 import { recordKinds as kinds } from '../record/record-columns.ts';
 import { decisionOf, phaseOf } from '../record/record-decoding.ts';
-import type { AskedRights, Phase } from '../record/record.ts';
+import type { ExtraRights, Phase } from '../record/record.ts';
 import { timeOf } from '../record/time.ts';
 
 interface Row {
@@ -22,7 +22,7 @@ interface Row {
   readonly decision: string;
   readonly rule: string | null;
   readonly policy_digest: string | null;
-  readonly rights: readonly AskedRights[];
+  readonly rights: readonly ExtraRights[];
   readonly context: readonly { readonly key: string; readonly value: string }[];
 }
 

@@ -2,7 +2,7 @@ import { LinesSearch, type Candidate } from './lines-search.ts';
 import { isAbsent, partsOf, sealedPart, type LogPart } from '../segments/log-part.ts';
 import { merged } from './merged.ts';
 import type { LoggedRecord } from '../record/record.ts';
-import { findsAttempts, says, type RequestFilter } from './request-filter.ts';
+import { findsAttempts, matches, type RequestFilter } from './request-filter.ts';
 import { openSegment } from '../segments/segment-file.ts';
 import { SegmentSearch } from './segment-search.ts';
 import { microsOf, timeOf } from '../record/time.ts';
@@ -140,7 +140,7 @@ class RequestSearch {
 
   async #found(candidate: Candidate): Promise<readonly FoundRequest[]> {
     const record = await candidate.load();
-    return says(this.#filter, record) ? [{ record, began: timeOf(candidate.began) }] : [];
+    return matches(this.#filter, record) ? [{ record, began: timeOf(candidate.began) }] : [];
   }
 
   /** Whether an outcome that is looked for may lie in the part. */

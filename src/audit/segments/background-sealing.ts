@@ -20,7 +20,7 @@ export class Calm {
   readonly #lookMillis: number;
   readonly #mostMillis: number;
 
-  /** @param utilization For what part of the time the loop had work since it was last asked. */
+  /** @param utilization Returns the fraction of time that the event loop was busy since the last call. */
   constructor(
     utilization: () => number = loopUtilization(),
     lookMillis = LOOK_MILLIS,
@@ -31,7 +31,7 @@ export class Calm {
     this.#mostMillis = mostMillis;
   }
 
-  /** Resolves at once when the loop has not been busy since the last look, and when it was told to wait for nothing. */
+  /** Resolves at once if the loop was idle since the last check, or if waiting is disabled. */
   async come(signal: AbortSignal): Promise<void> {
     const end = performance.now() + this.#mostMillis;
     while (!signal.aborted && this.#utilization() > BUSY && performance.now() < end) {
@@ -54,9 +54,9 @@ const THREAD = new URL('../../../dist/audit/segments/sealing-thread.js', import.
 const PAUSE_MILLIS = 60_000;
 
 export interface BackgroundSealingOptions extends Omit<SealingOptions, 'write'> {
-  /** Told of each run that changed something, or found what it could not seal. */
+  /** Called after each run that sealed something, or failed to. */
   readonly done: (sealed: Sealed) => void;
-  /** Told when a run could not be made, or passed over an instance. */
+  /** Called when a run could not be made, or passed over an instance. */
   readonly failed: (error: unknown) => void;
 }
 
@@ -74,7 +74,7 @@ export class BackgroundSealing {
     this.#schedule();
   }
 
-  /** Ends after the run that is under way. */
+  /** Ends after the run that is in progress. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     clearTimeout(this.#timer);

@@ -2,7 +2,7 @@ import { readFile, stat } from 'node:fs/promises';
 import { filesOf, instancesOf, segmentOf, type LogFile } from '../chain/log-folder.ts';
 import { parseSeal, type Seal } from './seal.ts';
 
-/** A file of the log, with what is known of it without reading its records. */
+/** A file of the log, with its properties that are known without reading records. */
 export interface LogPart {
   readonly instance: string;
   readonly file: LogFile;
@@ -43,7 +43,7 @@ export async function sealedPart({ instance, file }: LogPart): Promise<LogPart |
   return { instance, seal, file: { ...file, kind: 'segment', path: segmentOf(file.path) } };
 }
 
-/** Whether an error says that a file is not there. */
+/** Whether an error means that a file does not exist. */
 export function isAbsent(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'ENOENT';
 }

@@ -11,7 +11,7 @@ import type { PublicKey, SigningKey } from '../chain/signing-key.ts';
 
 const PURPOSE = 'arrowgate audit seal 1';
 
-/** What a sealed segment holds: a file of the log that gets no further record. */
+/** Metadata of a sealed segment: a file of the log that gets no further records. */
 export interface Segment {
   readonly instance: string;
   /** Name of the file, `00000001.arrow`. */

@@ -3,14 +3,14 @@ import { giveWay } from '../../store/process-mark.ts';
 import type { ChainHead } from '../chain/chain.ts';
 import { UnfitSegment, writeSegment, type WrittenSegment } from './segment-file.ts';
 
-/** What the thread is given. */
+/** Input of the thread. */
 export interface SealingTask {
   readonly lines: string;
   readonly path: string;
   readonly before: ChainHead;
 }
 
-/** What it answers: a segment, or why there is none. */
+/** Output of the thread: a segment, or the reason why there is none. */
 export type SealingResult =
   | { readonly kind: 'written'; readonly segment: WrittenSegment }
   | { readonly kind: 'unfit'; readonly why: string };

@@ -14,7 +14,7 @@ export interface SealingOptions {
   /** The instance of this process, whose last file is still written. */
   readonly own: string;
   readonly key: SigningKey;
-  /** A file of another instance that nobody wrote to for so long is finished, in milliseconds. */
+  /** Age after which another instance's file counts as finished, in milliseconds without a write. */
   readonly staleMillis: number;
   /** Segments whose records are all older are removed, in milliseconds. */
   readonly retainMillis: number;
@@ -22,22 +22,22 @@ export interface SealingOptions {
   readonly write: typeof writeSegment;
 }
 
-/** What a run of sealing did. */
+/** The result of a sealing run. */
 export interface Sealed {
   /** Files of lines that became segments. */
   readonly sealed: number;
   /** Segments that were removed since they were kept long enough. */
   readonly retired: number;
-  /** Files that cannot be sealed, since their chain does not hold: `audit verify` says more. */
+  /** Files that cannot be sealed because their chain is broken: see `audit verify`. */
   readonly unfit: readonly string[];
-  /** What kept whole instances from being looked at, which others do not suffer for. */
+  /** Errors that prevented the check of whole instances; other instances are not affected. */
   readonly failures: readonly unknown[];
 }
 
 /**
  * Makes Arrow files of the files of lines that get no further record, and
  * removes what was kept long enough. At any moment either the lines or the
- * sealed segment are there, so that a crash loses nothing and the next run goes on.
+ * sealed segment are there, so that a crash loses nothing and the next run continues.
  */
 export async function sealFinished(options: SealingOptions): Promise<Sealed> {
   const done: Done = { sealed: 0, retired: 0, unfit: [], failures: [] };

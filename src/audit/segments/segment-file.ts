@@ -40,7 +40,7 @@ class ScratchReads implements RandomAccess {
     this.size = size;
   }
 
-  /** What was read may be overwritten now. */
+  /** The buffer may be reused. */
   reset(): void {
     if (this.#wanted > this.#memory.length) this.#memory = Buffer.allocUnsafeSlow(this.#wanted);
     this.#used = 0;
@@ -68,7 +68,7 @@ class ScratchReads implements RandomAccess {
 /** Rows of a batch. */
 const BATCH_ROWS = 16_384;
 
-/** What a file of lines became. */
+/** The result of sealing a file of lines. */
 export interface WrittenSegment {
   readonly after: ChainHead;
   readonly from: string;
@@ -77,7 +77,7 @@ export interface WrittenSegment {
   readonly sha256: string;
 }
 
-/** The chain does not hold in the file, or its records cannot be told from columns again. */
+/** The chain is broken in the file, or its records cannot be restored from columns. */
 export class UnfitSegment extends Error {}
 
 /**
@@ -186,7 +186,7 @@ export function hashOfRecord({ hash }: ChainHead, record: LoggedRecord): string 
 /** An open segment; its caller closes it. */
 export interface OpenSegment {
   readonly file: ArrowFile;
-  /** For who looks at batches one after the other, and may block: what batches are read through. */
+  /** Reads batches synchronously, for sequential readers. */
   readonly scratch: ScratchReads;
   close(): Promise<void>;
 }

@@ -18,7 +18,7 @@ export interface WindowFlags {
   readonly until?: string;
 }
 
-/** What `audit search` looks for, as it is typed. */
+/** Flags of `audit search`, as strings. */
 export interface FilterFlags extends WindowFlags {
   readonly subject?: string;
   readonly object?: string;
@@ -91,7 +91,7 @@ function objectTest(typed: string): (path: string) => boolean {
   };
 }
 
-/** Objects are judged once each, up to so many. */
+/** Number of objects whose verdict is cached. */
 const MAX_KNOWN = 100_000;
 
 const groups: readonly AccessGroup[] = [

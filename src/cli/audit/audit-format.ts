@@ -48,7 +48,7 @@ function jsonLine({ record, began }: FoundRequest): string {
 
 const HEADING = ['TIME', 'SUBJECT', 'OPERATION', 'OBJECT', 'DECISION', 'STATUS', 'RULE', 'REQUEST'];
 
-/** Columns as wide as what was printed so far needs. */
+/** Columns that grow to the widest cell printed so far. */
 class TableFormat implements RequestFormat {
   #widths: readonly number[] = HEADING.map(() => 0);
   #begun = false;

@@ -1,7 +1,7 @@
 import {
   isAbout,
   isInWindow,
-  says,
+  matches,
   type RequestFilter,
 } from '../../audit/search/request-filter.ts';
 import { searchRequests, type FoundRequest } from '../../audit/search/request-search.ts';
@@ -18,11 +18,11 @@ import { LogTail } from '../../audit/search/log-tail.ts';
 import type { LoggedRecord } from '../../audit/record/record.ts';
 import { timeOf } from '../../audit/record/time.ts';
 
-/** The log is looked at again after so long, in milliseconds. */
+/** Polling interval of `--follow`, in milliseconds. */
 const PAUSE_MILLIS = 250;
 
 /**
- * The requests that a filter means, as they end, until it is told to stop. Those
+ * The requests that a filter means, as they end, until it is stopped. Those
  * that ended before come first if the filter says since when.
  */
 export async function* followRequests(
@@ -40,15 +40,15 @@ export async function* followRequests(
   }
   while (!stop.aborted) {
     for await (const record of tail.take()) {
-      if (isMeant(filter, record)) yield [{ record, began: timeOf(beganOf(record)) }];
+      if (isSelected(filter, record)) yield [{ record, began: timeOf(beganOf(record)) }];
     }
     await sleep(PAUSE_MILLIS, undefined, { signal: stop }).catch(() => undefined);
   }
 }
 
-function isMeant(filter: RequestFilter, record: LoggedRecord): boolean {
+function isSelected(filter: RequestFilter, record: LoggedRecord): boolean {
   if (record.phase !== 'outcome' || !isInWindow(filter, beganOf(record))) return false;
-  return isAbout(filter, record) && says(filter, record);
+  return isAbout(filter, record) && matches(filter, record);
 }
 
 interface SearchFlags extends FilterFlags {

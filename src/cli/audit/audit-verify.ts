@@ -7,8 +7,8 @@ import { readStarts, type InstanceStart } from '../../audit/instance-start.ts';
 import { readKeyLinks, withLinked } from '../../audit/key-links.ts';
 import { readPublicKey, type PublicKey } from '../../audit/chain/signing-key.ts';
 import { verifyLog, type AuditVerified } from '../../audit/verification.ts';
-import { readVouchers, type AskedPlace } from '../../audit/chain/vouchers.ts';
-import { keptAt, readCheckpointPlaces } from '../service/audit-checkpoints.ts';
+import { readVouchers, type QueriedPlace } from '../../audit/chain/vouchers.ts';
+import { checkpointLocation, readCheckpointPlaces } from '../service/audit-checkpoints.ts';
 import type { Config } from '../config/config-table.ts';
 import { openedForReading, type ReadDataFolder } from '../service/data-folder.ts';
 import { Opened } from '../service/opened.ts';
@@ -72,7 +72,7 @@ async function balanceOfSegment(path: string): Promise<number> {
   }
 }
 
-/** What `audit verify` is told. */
+/** Flags of `audit verify`. */
 export interface VerifyFlags {
   readonly json?: boolean;
   readonly publicKey?: readonly string[];
@@ -93,8 +93,8 @@ interface Verification extends AuditVerified {
   /** Fingerprints of the keys whose signatures count, and where the trust in each comes from. */
   readonly keys: readonly { readonly id: string; readonly why: string }[];
   /** Places that were asked for checkpoints. */
-  readonly places: readonly AskedPlace[];
-  /** What this answer cannot know. */
+  readonly places: readonly QueriedPlace[];
+  /** Limits of this verification. */
   readonly unknown: readonly string[];
 }
 
@@ -116,7 +116,7 @@ async function verify(config: Config, flags: VerifyFlags, { output }: Run): Prom
       (records) => progress?.(`${records} records`),
       { starts, isOver: (instance) => isOver(log, instance) },
     );
-    const missing = notAsked(starts, config, anchors.length > 0);
+    const missing = unqueriedPlaces(starts, config, anchors.length > 0);
     return {
       ...verified,
       findings: [...missing, ...verified.findings],
@@ -132,13 +132,13 @@ async function verify(config: Config, flags: VerifyFlags, { output }: Run): Prom
 }
 
 /** Places where instances say that they kept checkpoints, and that were not asked. */
-function notAsked(
+function unqueriedPlaces(
   starts: readonly InstanceStart[],
   config: Config,
   hasAnchor: boolean,
 ): readonly AuditFinding[] {
   const trusted = starts.filter((start) => start.trusted);
-  const asked = [keptAt(config).store, 'embedded'];
+  const asked = [checkpointLocation(config).store, 'embedded'];
   const stores = new Map(trusted.map((start) => [start.store, start]));
   const findings = [...stores.values()]
     .filter(({ store }) => !asked.includes(store))
@@ -233,7 +233,7 @@ function textOf(verified: Verification): string {
   ].join('\n');
 }
 
-/** What the answer rests on, and what it cannot know. */
+/** The evidence that the result is based on, and its limits. */
 function basisOf({ from, to, heads, keys, places, unknown }: Verification): readonly string[] {
   const digest = createHash('sha256');
   for (const { instance, count, hash } of heads) digest.update(`${instance} ${count} ${hash}\n`);

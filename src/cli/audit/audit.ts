@@ -19,13 +19,13 @@ interface ReportFlags extends WindowFlags {
   readonly json?: boolean;
 }
 
-const SINCE = 'came then or later: a time (RFC 3339) or a duration back, such as 24h';
+const SINCE = 'requests at or after this time: a time (RFC 3339) or a duration back, such as 24h';
 
 /** `arrowgate audit verify|search|report|unused|rotate-key`. */
 export function addAudit(program: Command, run: Run): void {
   const audit = program
     .command('audit')
-    .description('the audit log; works beside a running gateway');
+    .description('search and verify the audit log, also while a gateway runs');
   addVerify(audit, run);
   addSearch(audit, run);
   addReport(audit, run);
@@ -36,8 +36,8 @@ export function addAudit(program: Command, run: Run): void {
 function addVerify(audit: Command, run: Run): void {
   withConfig(audit.command('verify'), ['data', 'coordination.redis'])
     .description('check every chain against itself and against its checkpoints')
-    .option('--public-key <file...>', 'keys that may have signed (PEM); the key in use without')
-    .option('--anchor <file...>', 'more files of checkpoints')
+    .option('--public-key <file...>', 'accepted signing keys (PEM); default: the key in use')
+    .option('--anchor <file...>', 'additional checkpoint files')
     .option('--json', 'print JSON')
     .action(async (flags: VerifyFlags, command: Command) => {
       const { verifyAudit } = await import('./audit-verify.ts');
@@ -47,18 +47,18 @@ function addVerify(audit: Command, run: Run): void {
 
 function addSearch(audit: Command, run: Run): void {
   withConfig(audit.command('search'), ['data'])
-    .description('requests of the log, attempt and outcome as one')
+    .description('search requests of the log; attempt and outcome form one row')
     .option('--since <time>', SINCE)
-    .option('--until <time>', 'came before then')
-    .option('--subject <name>', 'who asked')
+    .option('--until <time>', 'requests before this time')
+    .option('--subject <name>', 'subject of the request')
     .option('--object <pattern>', 'a pattern as in a policy: /prod/orders, /prod/*, /prod/**')
     .option('--operation <name>', 'an operation, or a group of them such as read')
     .option('--decision <decision>', 'allow, deny, unauthenticated, limited, invalid, unavailable')
-    .option('--status <status>', 'of the answer: a status such as 403, or a class such as 4xx')
-    .option('--text <text>', 'stands in some text of the record')
+    .option('--status <status>', 'status of the answer, such as 403, or a class such as 4xx')
+    .option('--text <text>', 'text that occurs in a field of the record')
     .option('--format <format>', 'table, json (an object a line) or arrow (an IPC stream)')
     .option('--json', 'the same as --format json')
-    .option('--follow', 'go on with requests as they end; those before only with --since')
+    .option('--follow', 'print further requests as they end; earlier ones only with --since')
     .action(async (flags: SearchFlags, command: Command) => {
       const { searchAudit } = await import('./audit-search.ts');
       await searchAudit(configOf(command), flags, run);
@@ -67,10 +67,10 @@ function addSearch(audit: Command, run: Run): void {
 
 function addReport(audit: Command, run: Run): void {
   withConfig(audit.command('report'), ['data'])
-    .description('who did what: requests, decisions and bytes')
+    .description('aggregate requests, decisions and bytes')
     .requiredOption('--by <what>', 'subject, object, operation or rule')
     .option('--since <time>', SINCE)
-    .option('--until <time>', 'came before then')
+    .option('--until <time>', 'requests before this time')
     .option('--json', 'print JSON')
     .action(async (flags: ReportFlags, command: Command) => {
       const { reportAudit } = await import('./audit-report.ts');
@@ -80,9 +80,9 @@ function addReport(audit: Command, run: Run): void {
 
 function addRotateKey(audit: Command, run: Run): void {
   withConfig(audit.command('rotate-key'), ['data', 'coordination.redis'])
-    .description('let a new key sign checkpoints; the old one signs for it')
-    .option('--from <file>', 'the old private key (PEM), where it is not the one in use')
-    .option('--to <file>', 'the new private key (PEM); without, one is made in the data folder')
+    .description('replace the signing key of checkpoints; the old key signs the new one')
+    .option('--from <file>', 'the old private key (PEM); default: the key in use')
+    .option('--to <file>', 'the new private key (PEM); default: one is created in the data folder')
     .option('--json', 'print JSON')
     .action(async (flags: RotateKeyFlags, command: Command) => {
       const { rotateAuditKey } = await import('./audit-rotate-key.ts');

@@ -18,18 +18,18 @@ import { withUpkeep } from '../service/with-upkeep.ts';
 
 type Progress = (doing: string) => void;
 
-/** What was copied, and what was found out when the copy was opened. */
+/** The copied files, and the findings of opening the copy. */
 interface Backup extends BackedUp {
   readonly folder: string;
-  /** What is wrong with it, a sentence each. */
+  /** Faults of the copy, a sentence each. */
   readonly findings: readonly string[];
 }
 
 /** `arrowgate catalog backup`. */
 export function addBackup(catalog: Command, run: Run): void {
   withConfig(catalog.command('backup'), ['data', 'coordination.redis'])
-    .argument('<dir>', 'a folder that is empty, or is not there yet')
-    .description('copy the catalog as it is at one moment, beside a running gateway')
+    .argument('<dir>', 'an empty or new folder')
+    .description('copy a consistent state of the catalog, also while a gateway runs')
     .option('--json', 'print JSON')
     .action(async (dir: string, flags: { readonly json?: boolean }, command: Command) => {
       const done = await backedUp(command, resolve(dir), run);
@@ -64,7 +64,7 @@ function ownConfig(config: Config, target: string): Config {
   return { ...config, data: target, 'coordination.redis': null, 'locations.managed': null };
 }
 
-/** The keys that clients hold go on to open the backup; the log of what was asked does not come with it. */
+/** The keys of clients are valid in the backup too; the audit log is not copied. */
 async function copyKeys(config: Config, target: string): Promise<void> {
   const [from, to] = [dataFolderOf(config), dataFolderOf(ownConfig(config, target))];
   await makeDataFolder(to);

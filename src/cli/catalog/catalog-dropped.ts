@@ -28,7 +28,7 @@ interface Shown {
 /** `arrowgate catalog dropped`. */
 export function addDropped(catalog: Command, run: Run): void {
   withConfig(catalog.command('dropped'), ['data', 'coordination.redis'])
-    .description('list the dropped tables that can be brought back, and until when')
+    .description('list the dropped tables that can be restored, and until when')
     .option('--json', 'print JSON')
     .action(async (flags: JsonFlag, command: Command) => {
       const retention = configOf(command)['drop.retention'];
@@ -42,9 +42,9 @@ export function addDropped(catalog: Command, run: Run): void {
 export function addUndrop(catalog: Command, run: Run): void {
   withConfig(catalog.command('undrop'), ['data', 'coordination.redis'])
     .argument('<table>', 'the canonical path that the table had, such as /prod/sales')
-    .option('--id <table-id>', 'which of several; the one that was dropped last without')
-    .option('--as <path>', 'the canonical path that it gets; the one that it had without')
-    .description('bring a dropped table back, with its versions, tags and properties')
+    .option('--id <table-id>', 'id of the table; default: the one that was dropped last')
+    .option('--as <path>', 'new canonical path; default: the old one')
+    .description('restore a dropped table, with its versions, tags and properties')
     .option('--json', 'print JSON')
     .action(async (table: string, flags: UndropFlags, command: Command) => {
       const from = pathOf(table);

@@ -16,10 +16,10 @@ interface GcFlags {
 export function addGc(catalog: Command, run: Run): void {
   withConfig(catalog.command('gc'), ['data', 'coordination.redis'])
     .description(
-      'remove dropped tables past drop.retention, and files that nothing needs, staged manifests of Lance clients among them',
+      'remove dropped tables past drop.retention, and unused files, including staged manifests of Lance clients',
     )
     .option('--older-than <duration>', 'age of files that no version names', '24h')
-    .option('--dry-run', 'only say what would be removed')
+    .option('--dry-run', 'print what would be removed, and remove nothing')
     .option('--json', 'print JSON')
     .action(async (flags: GcFlags, command: Command) => {
       const olderThanMillis = durationOf('--older-than', flags.olderThan);

@@ -19,9 +19,9 @@ interface RebuildFlags {
 /** `arrowgate catalog rebuild`. */
 export function addRebuild(catalog: Command, run: Run): void {
   withConfig(catalog.command('rebuild'), ['data', 'coordination.redis'])
-    .description('restore a store that was wiped, deleted or went back, from the journal on disk')
-    .option('--dry-run', 'say what would be restored, and change nothing')
-    .option('--force', 'go on without changes that the journal lacks')
+    .description('restore a lost or outdated store from the journal on disk')
+    .option('--dry-run', 'print what would be restored, and change nothing')
+    .option('--force', 'continue without changes that the journal lacks')
     .option('--json', 'print JSON')
     .action(async (flags: RebuildFlags, command: Command) => {
       const done = await rebuilt(command, flags, run);

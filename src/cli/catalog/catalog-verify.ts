@@ -12,8 +12,8 @@ interface JsonFlag {
 /** `arrowgate catalog verify`. */
 export function addVerify(catalog: Command, run: Run): void {
   withConfig(catalog.command('verify'), ['data', 'coordination.redis'])
-    .argument('[table]', 'a canonical path, such as /prod/sales; everything without')
-    .description('account for every version, manifest and file, and for the journal')
+    .argument('[table]', 'canonical path, such as /prod/sales; default: everything')
+    .description('verify every version, manifest and file, and the journal')
     .option('--json', 'print JSON')
     .action(async (table: string | undefined, flags: JsonFlag, command: Command) => {
       const options = {

@@ -27,9 +27,9 @@ interface CompactedTable {
 export function addCatalog(program: Command, run: Run): void {
   const catalog = program
     .command('catalog')
-    .description('upkeep of the tables; works beside a running gateway');
+    .description('maintain the tables, also while a gateway runs');
   withConfig(catalog.command('compact'), ['data', 'coordination.redis'])
-    .argument('[table]', 'a canonical path, such as /prod/sales; every table without')
+    .argument('[table]', 'canonical path, such as /prod/sales; default: every table')
     .description('merge the small files of a table, or of all')
     .option('--json', 'print JSON')
     .action(async (table: string | undefined, flags: JsonFlag, command: Command) => {

@@ -17,8 +17,8 @@ interface JsonFlag {
 export function addCommits(program: Command, run: Run): void {
   const commits = program.command('commits').description('the rules of commits.yaml');
   withConfig(commits.command('check'), ['data', 'policies', 'coordination.redis'])
-    .argument('[table]', 'a canonical path, such as /prod/sales; every table without')
-    .description('say which commits of the past the rules of a policy folder would have refused')
+    .argument('[table]', 'canonical path, such as /prod/sales; default: every table')
+    .description('list past commits that the rules of a policy folder would have refused')
     .option('--json', 'print JSON')
     .addHelpText('after', LIMITS)
     .action(async (table: string | undefined, flags: JsonFlag, command: Command) => {

@@ -32,7 +32,7 @@ function optionOf(path: ConfigPath): Option {
 
 /**
  * The configuration that a command was given.
- * @param serving Whether requests are to be served with it, as opposed to looking after what is stored.
+ * @param serving Whether the command serves requests, as opposed to maintaining stored data.
  * @throws ConfigError
  */
 export function configOf(command: Command, serving = false): Config {

@@ -10,7 +10,7 @@ import { COMMITS_FILE } from '../../rules/commit-rule.ts';
 import type { Environment } from './config-environment.ts';
 import type { Config } from './config-table.ts';
 
-/** What is wrong with commit rules in a gateway of this configuration and environment. */
+/** Faults of commit rules in a gateway of this configuration and environment. */
 export function rulesCheck(config: Config, environment: Environment): RulesCheck {
   const backends = servedBy(config.backends);
   return (rules) => [
@@ -28,7 +28,7 @@ function secretFindings(
   return [{ file: COMMITS_FILE, line, text }];
 }
 
-/** What `config check` says of the commit rules: what keeps them from being in force, and what they cannot judge. */
+/** Findings of `config check` on commit rules: why they are not in force, and what they cannot judge. */
 export interface RulesReport {
   readonly findings: readonly string[];
   readonly notes: readonly string[];

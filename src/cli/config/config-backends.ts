@@ -44,7 +44,7 @@ export type BackendSetting = EmbeddedSetting | HttpSetting;
 type Place = readonly (string | number)[];
 type Members = Readonly<Record<string, unknown>>;
 
-/** Thrown inside of this file alone, with what `Reading` says of it. */
+/** Thrown and caught in this file only, with the message of `Reading`. */
 class Fault extends Error {
   readonly reading: Exclude<Reading<never>, { kind: 'value' }>;
 
@@ -59,7 +59,7 @@ const EVERYTHING: EmbeddedSetting = { name: 'embedded', type: 'embedded', namesp
 /** The default: the engine alone. */
 export const embeddedAlone: readonly BackendSetting[] = [EVERYTHING];
 
-/** The list of backends (contract section 2). */
+/** The list of backends. */
 export const backends: Kind<readonly BackendSetting[]> = {
   name: 'list',
   structured: true,
@@ -153,7 +153,7 @@ function readName(members: Members, at: number): string {
 function readUrl(value: unknown, place: Place): string {
   const url = take(text, value, place);
   const must = urlFault(url);
-  // What is there is not repeated: it may hold a password.
+  // The value is not repeated: it may contain a password.
   if (must !== undefined) throw new Fault({ kind: 'wrong', must, at: place, hidden: true });
   return url;
 }
@@ -232,7 +232,7 @@ function wrong(at: Place, found: unknown, must: string): Fault {
   return new Fault({ kind: 'wrong', must, at, found });
 }
 
-/** What a backend's address must be, if this is none. */
+/** The expected form of a backend's address, if the value is invalid. */
 function urlFault(url: string): string | undefined {
   const parsed = URL.canParse(url) ? new URL(url) : undefined;
   if (parsed === undefined || !/^https?:$/.test(parsed.protocol)) {
@@ -246,7 +246,7 @@ function urlFault(url: string): string | undefined {
     : 'an address without query and fragment';
 }
 
-/** What a backend's patterns must be, if they are not. */
+/** The expected form of a backend's patterns, if the value is invalid. */
 function patternsFault(patterns: readonly string[], strip: boolean): string | undefined {
   if (patterns.length === 0) return 'a list of at least one pattern';
   for (const text of patterns) {
@@ -263,7 +263,7 @@ function isFixed(patterns: readonly string[]): boolean {
   return others.length === 0 && /^(\/[^*/]+)+\/\*\*$/.test(pattern);
 }
 
-/** What an entry of `trust` must be, if it is not. */
+/** The expected form of an entry of `trust`, if the value is invalid. */
 function trustFault(action: string): string | undefined {
   return partsOf(action) === undefined || action === 'audit'
     ? 'the name of an operation or of an access group, or *'

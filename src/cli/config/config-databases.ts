@@ -8,7 +8,7 @@ type DatabaseSettings = Readonly<Record<string, string>>;
 
 const NAME = /^[\x21-\x7e]{1,256}$/;
 
-/** The databases by their names: what `x-lancedb-database` may be, and the namespace that is its root. */
+/** Values of `x-lancedb-database`, each with the namespace that is the root of that database. */
 export const databases: Kind<DatabaseSettings> = { name: 'map', structured: true, read };
 
 /** The namespaces of a configuration, parsed. */

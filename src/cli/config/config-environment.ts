@@ -13,7 +13,7 @@ export function processEnvironment(): Environment {
 
 export const CONFIG_VARIABLE = 'ARROWGATE_CONFIG';
 
-/** What the variables say. @throws ConfigError when two names of one key differ */
+/** The keys set by variables. @throws ConfigError when two names of one key differ */
 export function environmentSource(environment: Environment): Source {
   const found = new Map<ConfigPath, Given>();
   for (const path of configPaths) {
@@ -61,7 +61,7 @@ export function credentialOf(setting: HttpSetting, environment: Environment): st
   return setting.credential_env === null ? undefined : environment[setting.credential_env];
 }
 
-/** Why the credential of a backend cannot be used; says nothing of its value. */
+/** Why the credential of a backend is unusable; never contains its value. */
 export function credentialFault(
   { credential_env: name }: HttpSetting,
   environment: Environment,

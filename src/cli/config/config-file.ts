@@ -24,7 +24,7 @@ export function readConfigFile(path: string): string | undefined {
   }
 }
 
-/** What the text of a configuration file says. @throws ConfigError naming file, line and key */
+/** The keys of a configuration file. @throws ConfigError naming file, line and key */
 export function fileSource(path: string, text: string): Source {
   const lines = new LineCounter();
   const document = parseDocument(text, { lineCounter: lines });

@@ -5,14 +5,14 @@ import { parseDuration, parseSize } from '../../protocol/units.ts';
 interface Wrong {
   readonly kind: 'wrong';
   readonly must: string;
-  /** Where inside of the value, and what stands there; the value itself without. */
+  /** Path and found value of a fault inside the value; if absent, the fault is the value itself. */
   readonly at?: readonly (string | number)[];
   readonly found?: unknown;
-  /** True when what stands there must not be repeated. */
+  /** Whether the found value is secret and must not be repeated. */
   readonly hidden?: boolean;
 }
 
-/** What reading a value gave: the value, or what it has to be instead. */
+/** The result of reading a value: the value, or the expected form. */
 export type Reading<Value> =
   | { readonly kind: 'value'; readonly value: Value }
   | Wrong

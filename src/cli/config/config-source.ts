@@ -17,7 +17,7 @@ export interface Given {
   readonly inside?: (place: readonly (string | number)[]) => string;
 }
 
-/** What one source says. */
+/** The keys of one source. */
 export type Source = ReadonlyMap<ConfigPath, Given>;
 
 /** A place inside of a value as it is written: `[1].timeouts.idle`. */

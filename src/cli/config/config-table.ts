@@ -60,7 +60,7 @@ const redacted = [
   '*cookie*',
 ];
 
-/** All keys, by their path in the file (contract section 2). */
+/** All keys, by their path in the file. */
 export const settings = {
   'listen.host': setting(text, '127.0.0.1', '127.0.0.1', 'address to listen on', {
     flag: 'host',
@@ -80,20 +80,25 @@ export const settings = {
     optional(text),
     null,
     'null',
-    'file of the certificate, with those between it and its authority; plain HTTP without',
+    'file of the certificate chain; without it, plain HTTP',
   ),
-  'listen.tls.key': setting(optional(text), null, 'null', 'file of the key of the certificate'),
+  'listen.tls.key': setting(
+    optional(text),
+    null,
+    'null',
+    'file of the private key of the certificate',
+  ),
   'listen.tls.client_ca': setting(
     optional(text),
     null,
     'null',
-    'file of the authorities whose certificates prove a client',
+    'file of the authorities that issue client certificates',
   ),
   'listen.tls.client_subject': setting(
     choice('cn', 'san_uri'),
     'cn',
     'cn',
-    'what of a certificate of a client names its subject',
+    'field of a client certificate that names the subject',
   ),
   'listen.admin.host': setting(
     text,
@@ -105,12 +110,12 @@ export const settings = {
     optional(whole(0, 65_535)),
     null,
     'null',
-    'port of a listener for metrics and health alone, without keys; none without',
+    'port of a separate listener for metrics and health, without authentication; null for none',
   ),
-  processes: setting(whole(1, 64), 1, '1', 'processes that serve together behind the port', {
+  processes: setting(whole(1, 64), 1, '1', 'number of processes that share the port', {
     flag: 'processes',
   }),
-  data: setting(text, './data', './data', 'folder of everything that is stored', { flag: 'data' }),
+  data: setting(text, './data', './data', 'data folder', { flag: 'data' }),
   policies: setting(text, './policies', './policies', 'folder of the policy files', {
     flag: 'policies',
   }),
@@ -122,7 +127,7 @@ export const settings = {
     optional(redisUrl),
     null,
     'null',
-    'the shared store; the embedded one without',
+    'URL of the shared store; without it, the embedded store',
     { flag: 'redis', variable: 'ARROWGATE_REDIS_URL', hidden: true },
   ),
   'coordination.catalog': setting(
@@ -131,38 +136,48 @@ export const settings = {
     'default',
     'name of the catalog in the shared store',
   ),
-  trusted_proxies: setting(networks, [], '[]', 'networks whose X-Forwarded-* are believed'),
+  trusted_proxies: setting(
+    networks,
+    [],
+    '[]',
+    'networks of proxies whose X-Forwarded-* headers are used',
+  ),
   'authorize.body_ids': setting(
     choice('checked', 'unchecked'),
     'checked',
     'checked',
-    'whether a catalog that a proxy asks /authorize for, and that is no backend, refuses ids in bodies that differ from the route',
+    'whether a catalog behind /authorize that is not listed as a backend refuses ids in bodies that differ from the route',
   ),
-  'locations.managed': setting(optional(text), null, '<data>/lance', 'where Lance clients write'),
+  'locations.managed': setting(
+    optional(text),
+    null,
+    '<data>/lance',
+    'folder of the tables that Lance clients write',
+  ),
   'locations.permissions': setting(
     choice('umask', 'owner', 'group', 'all'),
     'umask',
     'umask',
-    'who may use folders that the gateway makes where Lance clients write: as the umask at its start says, its owner, its group, or all users',
+    'who may use the folders that the gateway creates for Lance clients: as the umask at start permits, its owner, its group, or all users',
   ),
-  'locations.allowed': setting(texts, [], '[]', 'where tables may be registered'),
+  'locations.allowed': setting(texts, [], '[]', 'folders in which tables may be registered'),
   backends: setting(
     backends,
     embeddedAlone,
     'one embedded backend for everything',
-    'where each namespace is served; the first match wins',
+    'the backend of each namespace; the first match wins',
   ),
   databases: setting(
     databases,
     {},
     '{}',
-    'namespaces that the header x-lancedb-database makes the root of a request, by its values',
+    'root namespaces of requests, by the value of the header x-lancedb-database',
   ),
   'audit.durable': setting(
     choice('mutations', 'all'),
     'mutations',
     'mutations',
-    'whose records are on disk before the answer',
+    'requests whose records are on disk before the answer',
   ),
   'audit.rotate_bytes': setting(size, 64 * MIB, '64MiB', 'size at which an audit file is closed'),
   'audit.retain': setting(duration, 400 * 86_400_000, '400d', 'how long audit files are kept'),
@@ -170,13 +185,13 @@ export const settings = {
     optional(text),
     null,
     '<data>/private',
-    'Ed25519 key in PEM that signs checkpoints; one is made without',
+    'Ed25519 key (PEM) that signs checkpoints; without it, one is created',
   ),
   'audit.anchor_file': setting(
     optional(text),
     null,
     'null',
-    'file to which every checkpoint is added, besides the store',
+    'file to which every checkpoint is appended, in addition to the store',
   ),
   'audit.redact': setting(
     texts,
@@ -188,13 +203,13 @@ export const settings = {
     choice('text', 'digest', 'off'),
     'text',
     'text',
-    'how predicates and expressions of changes are recorded: as asked, as their SHA-256, or not at all',
+    'how predicates and expressions of changes are recorded: as text, as SHA-256 digest, or not at all',
   ),
   'cache.bytes': setting(
     size,
     256 * MIB,
     '256MiB',
-    'memory for what is read often, of all processes together',
+    'size of the read cache, of all processes together',
   ),
   'limits.json_body': setting(
     sizeBetween([1024, '1KiB'], [1024 * MIB, '1GiB']),
@@ -202,7 +217,12 @@ export const settings = {
     '8MiB',
     'largest JSON body',
   ),
-  'limits.arrow_body': setting(optional(size), null, 'null', 'largest Arrow body; null for any'),
+  'limits.arrow_body': setting(
+    optional(size),
+    null,
+    'null',
+    'largest Arrow body; null for no limit',
+  ),
   'limits.page': setting(
     whole(1, 1_000_000),
     1000,
@@ -215,23 +235,18 @@ export const settings = {
     '16KiB',
     'largest headers of a request',
   ),
-  'limits.request_timeout': setting(
-    timeout,
-    300_000,
-    '300s',
-    'how long nothing may move on a connection',
-  ),
+  'limits.request_timeout': setting(timeout, 300_000, '300s', 'idle timeout of a connection'),
   'limits.failed_identifications': setting(
     optional(whole(1, 1_000_000)),
     60,
     '60',
-    'wrong credentials that an address may send in a minute, its network four times as many; null for any number',
+    'failed authentications per minute and address, four times as many per network; null for no limit',
   ),
   'limits.scans': setting(
     optional(whole(1, 1_000_000)),
     16,
     '16',
-    'queries and counts that one subject may run at once in a process; null for any number',
+    'concurrent queries and counts of one subject in a process; null for no limit',
   ),
   'budget.time': setting(
     duration,
@@ -249,25 +264,25 @@ export const settings = {
     optional(size),
     defaultBudget.result,
     'null',
-    'bytes of the answer to one request; null for any number',
+    'largest answer to one request; null for no limit',
   ),
   'budget.decompressed': setting(
     size,
     defaultBudget.decompressed,
     '4GiB',
-    'bytes that the body of one request may have once decompressed',
+    'largest decompressed body of one request',
   ),
   'budget.rows': setting(
     optional(whole(1, Number.MAX_SAFE_INTEGER)),
     defaultBudget.rows,
     'null',
-    'rows that one request may add to a table; null for any number',
+    'rows that one request may add to a table; null for no limit',
   ),
   'drop.retention': setting(
     duration,
     86_400_000,
     '24h',
-    'how long a dropped table can be brought back',
+    'retention of a dropped table, which can be restored meanwhile',
   ),
   'idempotence.window': setting(
     duration,
@@ -279,7 +294,7 @@ export const settings = {
     numberOrAuto(whole(0, 64)),
     'auto',
     'auto',
-    'threads for heavy work: auto for all processors but one',
+    'worker threads for expensive operations: auto for all processors but one',
   ),
   'log.level': setting(
     choice('trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'),
@@ -309,7 +324,7 @@ export const settings = {
     optional(httpUrl),
     null,
     'null',
-    'collector that traces and copies of the audit records are sent to (OTLP over HTTP); none without',
+    'OTLP/HTTP collector of traces and of copies of the audit records; null for none',
     { hidden: true },
   ),
 };

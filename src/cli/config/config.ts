@@ -39,7 +39,7 @@ export function loadConfig(flags: Flags, environment: Environment): Config {
 
 /**
  * The configuration of a text alone, as a file would have it; nothing else is read.
- * @param name What stands for the file in sentences.
+ * @param name Name of the file in messages.
  * @throws ConfigError with one sentence
  */
 export function parseConfig(name: string, text: string): Config {
@@ -94,7 +94,7 @@ function valueOf(path: ConfigPath, sources: readonly Source[]): unknown {
   return values.length === 0 ? setting.default : values[0];
 }
 
-/** What the source says that wins, if any says anything. */
+/** The value from the source with the highest precedence, if any source has one. */
 function givenFirst(path: ConfigPath, sources: readonly Source[]): Given | undefined {
   return sources.map((source) => source.get(path)).find((each) => each !== undefined);
 }
@@ -111,7 +111,7 @@ function checked(path: ConfigPath, given: Given): unknown {
 
 type Inside = Extract<Reading<never>, { readonly kind: 'wrong' | 'unknown' }>;
 
-/** What is wrong inside of a value that has parts: the place and what is there. */
+/** A fault inside a structured value: its path and the found value. */
 function insideFault(given: Given, reading: Inside): ConfigError {
   const place = reading.at ?? [];
   const where = given.inside?.(place) ?? `${given.where}${placeText(place)}`;
@@ -124,7 +124,7 @@ function insideFault(given: Given, reading: Inside): ConfigError {
 }
 
 /**
- * Checks what no value shows alone.
+ * Checks rules that involve several keys.
  * @param where Where a key was given, for the sentence.
  * @throws ConfigError
  */

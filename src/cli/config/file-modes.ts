@@ -14,7 +14,7 @@ export function restrictUmask(): void {
   given ??= process.umask(UMASK);
 }
 
-/** Does what another process inherits: with the umask that this one was started with. */
+/** Runs a function with the umask that this process was started with, for files that other processes inherit. */
 export function withGivenUmask<Result>(work: () => Result): Result {
   if (given === undefined) return work();
   process.umask(given);

@@ -8,7 +8,7 @@ import type { Period } from '../../audit/search/request-reader.ts';
 import { timeOf } from '../../audit/record/time.ts';
 import { parseMoment } from '../../policy/conditions/supposed.ts';
 
-/** What the flags say of a period. */
+/** Parses a period flag. */
 export interface PeriodFlags {
   readonly since?: string;
   readonly until?: string;
@@ -20,8 +20,8 @@ const HOW = 'a moment such as 2026-01-31T18:30:00Z or 2026-01-31, or an age such
 /** Adds the flags of a period. */
 export function withPeriod(command: Command): Command {
   return command
-    .option('--since <moment>', `only what came then or later: ${HOW}`)
-    .option('--until <moment>', 'only what came before');
+    .option('--since <moment>', `requests at or after this time: ${HOW}`)
+    .option('--until <moment>', 'requests before this time');
 }
 
 /** The period that the flags give. @throws UsageError */
@@ -75,7 +75,7 @@ export function scopeOf(typed: string): Scope {
   return scope;
 }
 
-/** Longer than anything lasts, and no moment that far away is beyond what a date can say. */
+/** Longest accepted period, in days: dates that far away are still valid. */
 const LONGEST_DAYS = 365_250;
 
 /** Milliseconds of a duration that a flag gives. @throws UsageError */

@@ -4,7 +4,7 @@ import type { Config } from './config-table.ts';
 import { openCertificate } from './listeners.ts';
 import { UsageError } from '../output/service-error.ts';
 
-/** What is wrong with the certificate and the signing key of a configuration, as far as it names them. */
+/** Faults of the certificate and the signing key that a configuration names. */
 export async function keyFindings(config: Config): Promise<readonly string[]> {
   const path = config['audit.signing_key'];
   const found = [

@@ -31,7 +31,7 @@ export function openCertificate(config: Config): Certificate | undefined {
   }
 }
 
-/** Listens wherever the configuration says. @throws UsageError when it cannot. */
+/** Listens on the configured addresses. @throws UsageError when it cannot. */
 export async function openListeners(
   gateway: Gateway,
   config: Config,
@@ -79,7 +79,7 @@ async function open(gateway: Gateway, options: ServerOptions): Promise<Listening
 
 type Place = Pick<ServerOptions, 'host' | 'port'>;
 
-/** Why nobody can listen at a place, from the error of the system. */
+/** Explains an error of the operating system on listening. */
 export function listenFault(error: unknown, { host, port }: Place): string {
   const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
   return code === 'EADDRINUSE'

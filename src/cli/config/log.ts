@@ -11,7 +11,7 @@ const names: Readonly<Record<number, string>> = {
   60: 'FATAL',
 };
 
-/** What stands in every entry and tells a reader at a terminal nothing. */
+/** Fields of every entry that are noise on a terminal. */
 const left: ReadonlySet<string> = new Set(['level', 'time', 'pid', 'hostname', 'msg']);
 
 /** Entries of the log as lines for readers: `2026-11-20T12:00:00.000Z WARN the sentence backend="west"`. */
@@ -32,13 +32,13 @@ function textOf(entry: string): string {
 }
 
 const STDERR = 2;
-/** Entries wait in memory up to so many bytes while they cannot be written; further ones are lost. */
+/** Buffer size of log entries that cannot be written yet, in bytes; further entries are dropped. */
 const WAITING_BYTES = 2 ** 20;
 
 /** The log of the process on standard error, one entry a line: JSON objects, or text for readers. */
 export function openLog(config: Pick<Config, 'log.level' | 'log.format'>): Logger {
   const lines = destination({ dest: STDERR, sync: true, maxLength: WAITING_BYTES });
-  // A log on a disk that is full would otherwise throw in the midst of whatever says something: that ends a gateway.
+  // Without a listener, a log on a full disk would throw in any caller and end the gateway.
   lines.on('error', () => undefined);
   const level = config['log.level'];
   return pino({ level }, config['log.format'] === 'text' ? textLines(lines) : lines);

@@ -43,7 +43,7 @@ const collect = (value: string, before: readonly string[]): readonly string[] =>
 
 /** `arrowgate keys create|list|revoke|rotate`. */
 export function addKeys(program: Command, run: Run): void {
-  const keys = program.command('keys').description('API keys; works beside a running gateway');
+  const keys = program.command('keys').description('manage API keys, also while a gateway runs');
   addCreate(keys, run);
   addList(keys, run);
   addRevoke(keys, run);
@@ -63,8 +63,8 @@ function addCreate(keys: Command, run: Run): void {
   subcommand(keys, 'create', 'make a key and print it once', ['data', 'policies'])
     .requiredOption('--subject <name>', 'whom the key stands for')
     .option('--role <role>', 'a role of this key alone; may be repeated', collect, [])
-    .option('--scope <action:pattern>', 'narrows the key; may be repeated', collect, [])
-    .option('--expires <duration>', 'how long it is valid, such as 90d; for ever without')
+    .option('--scope <action:pattern>', 'restricts the key; may be repeated', collect, [])
+    .option('--expires <duration>', 'validity, such as 90d; default: unlimited')
     .action(async (flags: CreateFlags, command: Command) => {
       const made = madeFrom(flags, new Date());
       const folder = await folderOf(command);
@@ -77,7 +77,7 @@ function addCreate(keys: Command, run: Run): void {
     });
 }
 
-/** Says which roles of a key no line of the policy names. A key may be made before its policy. */
+/** Warns about roles of a key that no line of the policy names. A key may be created before its policy. */
 async function warnOfRoles({ stored }: MadeKey, config: Config, { output }: Run): Promise<void> {
   const folder = resolve(config.policies);
   if (stored.roles.length === 0 || !existsSync(folder)) return;
@@ -85,7 +85,7 @@ async function warnOfRoles({ stored }: MadeKey, config: Config, { output }: Run)
   for (const warning of await unknownRoles(stored, folder)) output.note(`warning: ${warning}`);
 }
 
-/** What the log says of a key that is made. */
+/** The audit record of a new key. */
 function createAct({ id, subject, roles, scopes, expires }: StoredKey): CommandAct {
   const details = {
     id,
@@ -196,7 +196,7 @@ function printMade(made: MadeKey, flags: JsonFlag, run: Run): void {
   );
 }
 
-/** What may be shown of a key: everything but its hash. */
+/** The public fields of a key: everything but its hash. */
 function shown(key: StoredKey, uses: LastUses, now: Date): object {
   const { hash: _hash, ...rest } = key;
   return { ...rest, last_used: uses.get(key.id) ?? null, state: keyState(key, now) };

@@ -1,7 +1,7 @@
-/** A watcher is told at most so often, in milliseconds. */
+/** Minimum interval between two lines of progress, in milliseconds. */
 const PAUSE_MILLIS = 500;
 
-/** What long work is given to tell what it is doing: nothing where nobody watches. */
+/** Progress reporter of long work; does nothing if nobody watches. */
 export function progressOf(output: Output): { progress?: (doing: string) => void } {
   if (!output.watched) return {};
   let last = 0;
@@ -15,13 +15,13 @@ export function progressOf(output: Output): { progress?: (doing: string) => void
   };
 }
 
-/** Where a command writes; a terminal is told more. */
+/** Output of a command; a terminal gets more. */
 export interface Output {
   /** A line of the answer, on standard output. */
   line(text: string): void;
   /** Bytes of a long answer, on standard output; resolves when they are taken, with whether anybody still reads. */
   bytes(piece: Uint8Array): Promise<boolean>;
-  /** A line for whoever watches, on standard error. */
+  /** Prints a note for the user to standard error. */
   note(text: string): void;
   /** Whether standard error is a terminal. */
   readonly watched: boolean;

@@ -1,4 +1,4 @@
-/** Resolves with the first signal to stop. A second one ends the process as if nobody listened. */
+/** Resolves with the first stop signal. A second signal ends the process by default handling. */
 export function stopSignal(): Promise<string> {
   return new Promise((resolve) => {
     const stop = (signal: string): void => {

@@ -19,12 +19,12 @@ interface JsonFlag {
   readonly json?: boolean;
 }
 
-/** What a policy folder comes to, beside the keys and the tables of a data folder. */
+/** The findings of a policy folder alone, without keys and tables of a data folder. */
 export interface PolicyReport {
-  /** What a gateway refuses, and lines that can never decide anything. */
+  /** Faults that a gateway refuses, and lines that can never take effect. */
   readonly findings: readonly string[];
   readonly warnings: readonly string[];
-  /** What could not be compared. */
+  /** Comparisons that were not possible. */
   readonly notes: readonly string[];
   /** How many cases there are. */
   readonly cases: number;
@@ -33,7 +33,7 @@ export interface PolicyReport {
 /** `arrowgate policy check`. */
 export function addCheck(policy: Command, run: Run): void {
   withConfig(policy.command('check'), ['policies', 'data', 'coordination.redis'])
-    .description('load the policy, run its cases and read it as a whole')
+    .description('load the policy, run its cases and check it as a whole')
     .option('--json', 'print JSON')
     .action(async (flags: JsonFlag, command: Command) => {
       const config = configOf(command);
@@ -76,7 +76,7 @@ export async function policyReport(config: Config, keys: KnownKeys): Promise<Pol
   }
 }
 
-/** What exists, from the journal of the data folder: the store need not be there. */
+/** Existing objects, from the journal of the data folder; the store is not needed. */
 async function knownObjects(
   config: Config,
   isThere: boolean,
@@ -118,7 +118,7 @@ async function sealFolder(folder: string): Promise<ReturnType<typeof sealedFiles
   const files = sealedFiles(loaded.folder);
   const temporary = join(folder, `.${SEAL_FILE}.${process.pid}`);
   try {
-    // Whoever may read the policy may read its digests; nobody sees half of them.
+    // Digests are as readable as the policy; they are replaced atomically.
     await writeFile(temporary, sealOf(files), { mode: 0o644 });
     await rename(temporary, join(folder, SEAL_FILE));
   } finally {

@@ -34,15 +34,15 @@ interface ExplainFlags extends SupposedFlags {
 }
 
 /** A credential that a request may come with. */
-interface Asking {
+interface Credential {
   readonly principal: Principal;
-  /** What the credential is called, and what stands for its roles and groups. */
+  /** Description of the credential, and the source of its roles and groups. */
   readonly credential: string;
   /** Why it proves nothing any more. */
   readonly ended?: string;
 }
 
-/** What the policy says of a request with one credential. */
+/** The decision for one credential. */
 interface CredentialAnswer extends Explanation {
   readonly credential: string;
   readonly subject: string;
@@ -55,23 +55,18 @@ const collect = (value: string, before: readonly string[]): readonly string[] =>
 /** `arrowgate policy explain`. */
 export function addExplain(policy: Command, run: Run): void {
   const explained = withConfig(policy.command('explain'), ['policies', 'data'])
-    .description('say who may do what, by which line, and where each role comes from')
+    .description('explain a decision: the deciding line, and the source of each role')
     .option('--json', 'print JSON')
     .option('--action <action>', 'an operation or an access group')
     .option('--object <path>', 'a canonical path, such as /prod/sales')
-    .option('--subject <name>', 'who asks, with any of the keys of the subject')
-    .option('--key <id>', 'instead of --subject: who asks with this key')
+    .option('--subject <name>', 'the caller, with any key of the subject')
+    .option('--key <id>', 'instead of --subject: the caller with this key')
     .option(
       '--decision-id <id>',
-      'instead: an old decision of the audit log, by the policy of then',
+      'instead: an old decision of the audit log, by the policy of that time',
     );
   supposing(explained)
-    .option(
-      '--group <group>',
-      'a group of a token; keys do not count then; may be repeated',
-      collect,
-      [],
-    )
+    .option('--group <group>', 'a group of a token; excludes keys; may be repeated', collect, [])
     .option('--role <role>', 'a role of a key that need not exist; may be repeated', collect, [])
     .action(async (flags: ExplainFlags, command: Command) => {
       if (flags.decisionId !== undefined) await explainOld(flags.decisionId, flags, command, run);
@@ -95,7 +90,7 @@ async function explainNow(flags: ExplainFlags, command: Command, run: Run): Prom
   const [action, object] = questionOf(flags);
   const loaded = await loadPolicyLines(resolve(config.policies));
   const keys = await knownKeys(config);
-  const answers = askingOf(flags, keys, loaded, config).map((asking) =>
+  const answers = credentialsOf(flags, keys, loaded, config).map((asking) =>
     answerOf(loaded, asking, action, object, flags),
   );
   const best = answers.find(({ verdict }) => verdict.allowed) ?? answers[0]!;
@@ -104,7 +99,7 @@ async function explainNow(flags: ExplainFlags, command: Command, run: Run): Prom
   if (unseen !== undefined) run.output.note(`note: ${unseen}`);
   const { verdict, nearest } = best;
   const json = { verdict, nearest, credentials: answers, keys_not_seen: unseen ?? null };
-  run.output.line(flags.json === true ? JSON.stringify(json) : told(best, answers));
+  run.output.line(flags.json === true ? JSON.stringify(json) : summaryOf(best, answers));
 }
 
 function questionOf({ subject, key, action, object }: ExplainFlags): [Action, ObjectPath] {
@@ -120,12 +115,12 @@ function isDescribed({ group, role }: ExplainFlags): boolean {
 }
 
 /** The credentials that a request of the subject may come with: keys first. */
-function askingOf(
+function credentialsOf(
   flags: ExplainFlags,
   keys: KnownKeys,
   { snapshot }: FolderPolicy,
   config: Config,
-): readonly Asking[] {
+): readonly Credential[] {
   const subject = flags.subject === undefined ? undefined : principalName('user', flags.subject);
   if (flags.key !== undefined) return [withKey(namedKey(flags, flags.key, subject, keys))];
   if (subject === undefined) throw new UsageError('give --subject or --key');
@@ -151,13 +146,13 @@ function namedKey(
   throw new UsageError(`the key ${id} is one of ${key.subject}, not of ${subject}`);
 }
 
-function withKey(key: StoredKey): Asking {
+function withKey(key: StoredKey): Credential {
   const state = keyState(key, new Date());
   const ended = state === 'active' ? {} : { ended: `the key ${key.id} is ${state}` };
   return { principal: principalOf(key), credential: `key ${key.id}`, ...ended };
 }
 
-function describedBy({ group, role }: ExplainFlags, subject: string): Asking {
+function describedBy({ group, role }: ExplainFlags, subject: string): Credential {
   const principal: Principal = {
     subject,
     groups: group.map((name) => principalName('group', name)),
@@ -169,7 +164,7 @@ function describedBy({ group, role }: ExplainFlags, subject: string): Asking {
 
 function answerOf(
   loaded: FolderPolicy,
-  { principal, credential, ended }: Asking,
+  { principal, credential, ended }: Credential,
   action: Action,
   object: ObjectPath,
   flags: SupposedFlags,
@@ -188,7 +183,7 @@ function answerOf(
   return { credential, subject, roles, scopes, verdict, nearest };
 }
 
-function told(best: CredentialAnswer, answers: readonly CredentialAnswer[]): string {
+function summaryOf(best: CredentialAnswer, answers: readonly CredentialAnswer[]): string {
   const { verdict, nearest } = best;
   return [
     `${word(verdict)}: ${verdict.reason}${placeOf(verdict)}`,
@@ -218,7 +213,7 @@ function placeOf({ rule }: Explanation['verdict']): string {
   return rule === null ? '' : ` (${rule})`;
 }
 
-/** What the log and the kept policy say of an old decision. @throws UsageError when the log does not have it */
+/** An old decision, from the log and the stored policy. @throws UsageError when the log does not have it */
 async function decisionOf(config: Config, id: string): Promise<RecordedExplanation> {
   const { audit } = await openedForReading(config);
   const policies = new PoliciesBefore(audit);
@@ -235,7 +230,7 @@ async function find(audit: string, id: string): Promise<DecidedRequest | undefin
   return undefined;
 }
 
-/** A decision as it is told, line by line. */
+/** Prints a decision line by line. */
 function decisionText(explained: RecordedExplanation): string {
   const { time, subject, operation, object, decision, rule, line, policy_digest } = explained;
   const by = rule === null ? '' : ` (${rule})`;

@@ -17,7 +17,7 @@ interface ReplayFlags extends PeriodFlags {
 /** `arrowgate policy replay`. */
 export function addReplay(policy: Command, run: Run): void {
   withPeriod(withConfig(policy.command('replay'), ['policies', 'data']))
-    .description('decide the requests of the audit log by a proposed policy')
+    .description('replay the requests of the audit log against a proposed policy')
     .option('--json', 'print JSON')
     .action(async (flags: ReplayFlags, command: Command) => {
       const report = await replay(flags, command, run);

@@ -4,7 +4,7 @@ import type { Circumstances } from '../../policy/conditions/circumstances.ts';
 import { supposedCircumstances, supposedFaults } from '../../policy/conditions/supposed.ts';
 import { UsageError } from '../output/service-error.ts';
 
-/** What the flags of a question suppose of the request. */
+/** Properties of the hypothetical request, from flags. */
 export interface SupposedFlags {
   readonly ip?: string;
   readonly time?: string;
@@ -17,10 +17,10 @@ const collect = (value: string, before: readonly string[]): readonly string[] =>
 /** Adds the flags that conditions are judged by. */
 export function supposing(command: Command): Command {
   return command
-    .option('--ip <address>', 'where the request comes from; missing unless given')
-    .option('--time <moment>', 'when it comes, such as 2026-01-31T18:30:00Z; now unless given')
-    .option('--ctx <key=value>', 'what its context holds; may be repeated', collect, [])
-    .option('--branch <name>', 'the branch that it is about; main unless given');
+    .option('--ip <address>', 'source address of the request; default: unknown')
+    .option('--time <moment>', 'time of the request, such as 2026-01-31T18:30:00Z; default: now')
+    .option('--ctx <key=value>', 'an entry of its context; may be repeated', collect, [])
+    .option('--branch <name>', 'branch of the request; default: main');
 }
 
 /** The circumstances that the flags of a question suppose. @throws UsageError */

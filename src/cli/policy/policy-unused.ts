@@ -4,10 +4,10 @@ import { withPeriod } from '../config/key-details.ts';
 import type { Run } from '../output/output.ts';
 import type { UnusedFlags } from './unused-report.ts';
 
-/** `arrowgate policy unused`, also as `arrowgate audit unused`. What it needs is loaded when it runs. */
+/** `arrowgate policy unused`, also as `arrowgate audit unused`. Its modules are loaded when it runs. */
 export function addUnused(parent: Command, run: Run): void {
   withPeriod(withConfig(parent.command('unused'), ['policies', 'data']))
-    .description('what of the policy and the keys no request of the audit log used')
+    .description('list the policy lines and keys that no request of the audit log used')
     .option('--json', 'print JSON')
     .action(async (flags: UnusedFlags, command: Command) => {
       const { printUnused } = await import('./unused-report.ts');

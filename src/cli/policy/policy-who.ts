@@ -24,9 +24,9 @@ interface WhoFlags extends SupposedFlags {
 }
 
 /** `arrowgate policy who`. */
-export function addWho(policy: Command, run: Run): void {
+export function addWhoCommand(policy: Command, run: Run): void {
   const who = withConfig(policy.command('who'), ['policies', 'data'])
-    .description('list the subjects and the keys that may do something')
+    .description('list the subjects and the keys that are allowed an action')
     .option('--json', 'print JSON')
     .requiredOption('--action <action>', 'an operation or an access group')
     .requiredOption('--object <path>', 'a canonical path, such as /prod/sales');
@@ -36,15 +36,17 @@ export function addWho(policy: Command, run: Run): void {
     const loaded = await loadPolicyLines(resolve(config.policies));
     const { all, unseen } = await knownKeys(config);
     const keys = activeKeys(all ?? [], new Date()).map(principalOf);
-    const found = whoMay(loaded, action, object, supposedOf(action, flags), keys).map((one) => ({
-      subject: one.principal.subject,
-      rule: one.rule,
-      key: one.key,
-      roles: roleSources(one.principal, loaded.roles, {
-        roles: `key ${one.key}`,
-        groups: `key ${one.key}`,
+    const found = principalsAllowed(loaded, action, object, supposedOf(action, flags), keys).map(
+      (one) => ({
+        subject: one.principal.subject,
+        rule: one.rule,
+        key: one.key,
+        roles: roleSources(one.principal, loaded.roles, {
+          roles: `key ${one.key}`,
+          groups: `key ${one.key}`,
+        }),
       }),
-    }));
+    );
     run.code = found.length > 0 ? 0 : 1;
     if (unseen !== undefined) run.output.note(`note: ${unseen}`);
     if (flags.json === true) run.output.line(JSON.stringify(found));
@@ -80,20 +82,20 @@ export function objectOf(object: string): ObjectPath {
   throw new UsageError(`${JSON.stringify(object)} is not a canonical path such as /prod/sales`);
 }
 
-/** Somebody who may do what was asked about, and the line that allows it. */
+/** A principal that is allowed the action, and the line that allows it. */
 interface Permitted {
   readonly principal: Principal;
-  /** The id of the key that it needs; null for a name of the policy, whatever proves it. */
+  /** The id of the key; null for a name of the policy, whatever its credential. */
   readonly key: string | null;
   readonly rule: string | null;
 }
 
 /**
- * Every user, group and role that the policy names (and `*`) which may do this to the object,
- * and every key that may, sorted by name.
+ * Every user, group and role of the policy (and `*`) that is allowed the action on the object,
+ * and every key that is, sorted by name.
  * @param keys The principals of keys.
  */
-export function whoMay(
+export function principalsAllowed(
   policy: LoadedPolicy,
   action: Action,
   object: ObjectPath,
@@ -110,9 +112,9 @@ export function whoMay(
   });
 }
 
-type Asking = Pick<Permitted, 'principal' | 'key'>;
+type Credential = Pick<Permitted, 'principal' | 'key'>;
 
-function byName(one: Asking, other: Asking): number {
+function byName(one: Credential, other: Credential): number {
   const [left, right] = [one, other].map(
     ({ principal, key }) => `${principal.subject}\n${key ?? ''}`,
   );

@@ -3,15 +3,15 @@ import { addCheck, addSeal } from './policy-check.ts';
 import { addExplain } from './policy-explain.ts';
 import { addReplay } from './policy-replay.ts';
 import { addUnused } from './policy-unused.ts';
-import { addWho } from './policy-who.ts';
+import { addWhoCommand } from './policy-who.ts';
 import type { Run } from '../output/output.ts';
 
 /** `arrowgate policy check|explain|who|seal|replay|unused`. */
 export function addPolicy(program: Command, run: Run): void {
-  const policy = program.command('policy').description('what the policy files say');
+  const policy = program.command('policy').description('check and explain the policy files');
   addCheck(policy, run);
   addExplain(policy, run);
-  addWho(policy, run);
+  addWhoCommand(policy, run);
   addSeal(policy, run);
   addReplay(policy, run);
   addUnused(policy, run);

@@ -11,7 +11,7 @@ interface Handle {
   close(): void;
 }
 
-/** So many are looked through at once for those that are closed. */
+/** Number of entries that are checked for closed ones at a time. */
 const SWEEP = 64;
 
 /**
@@ -59,7 +59,7 @@ export interface End {
   readonly unborn?: string;
 }
 
-/** What a process tells the one that supervises it, once it serves: its address. */
+/** The message of a process to its supervisor once it serves: its address. */
 export interface Serving {
   readonly serving: string;
   /** That of its listener for metrics and health, where there is one. */
@@ -85,7 +85,7 @@ export class ProcessLife {
   /**
    * Starts this program again with its own arguments and some more. Where the system has no
    * room for a process, it ends at once.
-   * @param quota What it counts with together with the others.
+   * @param quota Counters shared by all processes.
    */
   constructor(flags: readonly string[], quota: Quota) {
     cluster.setupPrimary({ args: [...process.argv.slice(2), ...flags] });
@@ -134,7 +134,7 @@ export class ProcessLife {
     // One that could not be started has no channel either.
     const handed = isBegun(worker) ? new HandedConnections(worker.process) : undefined;
     return new Promise((resolve) => {
-      // What cannot be sent to one that has just died is an error, too: its end comes yet.
+      // A message to a process that has just ended fails; its exit is handled separately.
       worker.on('error', (error) => {
         if (!isBegun(worker)) resolve(unborn(error));
       });
@@ -170,7 +170,7 @@ export function endText({ code, signal, unborn }: End): string {
   return signal === null ? `with code ${code}` : `by ${signal}`;
 }
 
-/** Counts for a process, with counters that all processes of the service share, and gives back what it holds when it ends. */
+/** Serves quota requests of a process from the shared counters, and releases its slots when it ends. */
 function countFor(worker: Worker, quota: Quota): void {
   const held = new Map<number, () => void>();
   const take = async ({ id, asks }: Extract<QuotaRequest, { quota: 'take' }>): Promise<void> => {
@@ -179,7 +179,7 @@ function countFor(worker: Worker, quota: Quota): void {
     const holds = asks.some(({ concurrency }) => concurrency !== null);
     if (granted && holds) held.set(id, () => answer.release());
     const reply: QuotaReply = { quota: 'taken', id, granted, readings };
-    // One that is about to end takes no message; its exit gives back what it holds.
+    // A process that is about to end accepts no message; its exit releases its slots.
     worker.send(reply, () => undefined);
   };
   const give = (id: number): void => {
@@ -197,12 +197,12 @@ function countFor(worker: Worker, quota: Quota): void {
   });
 }
 
-/** What a process asks of the one that supervises it. */
+/** A request of a process to its supervisor. */
 export type QuotaRequest =
   | { readonly quota: 'take'; readonly id: number; readonly asks: readonly QuotaAsk[] }
   | { readonly quota: 'give'; readonly id: number };
 
-/** What it is answered. */
+/** The supervisor's answer. */
 export interface QuotaReply {
   readonly quota: 'taken';
   readonly id: number;

@@ -30,9 +30,9 @@ class ProcessQuota implements Quota {
   async take(asks: readonly QuotaAsk[]): Promise<QuotaAnswer> {
     const id = this.#requests++;
     const { granted, readings } = await new Promise<QuotaReply>((resolve, reject) => {
-      if (!process.connected) return reject(away());
+      if (!process.connected) return reject(storeUnavailable());
       this.#waiting.set(id, { resolve, reject });
-      tell({ quota: 'take', id, asks });
+      sendToSupervisor({ quota: 'take', id, asks });
     });
     return { granted, readings, release: granted ? releaseOf(id, asks) : () => undefined };
   }
@@ -54,7 +54,7 @@ class ProcessQuota implements Quota {
   };
 
   readonly #cut = (): void => {
-    for (const { reject } of this.#waiting.values()) reject(away());
+    for (const { reject } of this.#waiting.values()) reject(storeUnavailable());
     this.#waiting.clear();
   };
 }
@@ -62,15 +62,15 @@ class ProcessQuota implements Quota {
 function releaseOf(id: number, asks: readonly QuotaAsk[]): () => void {
   let held = asks.some(({ concurrency }) => concurrency !== null);
   return () => {
-    if (held) tell({ quota: 'give', id });
+    if (held) sendToSupervisor({ quota: 'give', id });
     held = false;
   };
 }
 
-function tell(request: QuotaRequest): void {
+function sendToSupervisor(request: QuotaRequest): void {
   if (process.connected) process.send?.(request);
 }
 
-function away(): StoreError {
+function storeUnavailable(): StoreError {
   return new StoreError('unavailable', 'the supervisor does not answer');
 }

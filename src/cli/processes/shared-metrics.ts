@@ -4,7 +4,7 @@ import type { Metrics, MetricValues } from '../../gateway/telemetry/metrics.ts';
 /** How long a process may take to tell its metrics; one that is busy for longer is left out. */
 const PATIENCE_MILLIS = 2000;
 
-/** What the processes and their supervisor say to each other about metrics. */
+/** Messages about metrics between the processes and their supervisor. */
 type Message =
   | { readonly metrics: 'ask'; readonly asked: number }
   | { readonly metrics: 'tell'; readonly round: number }
@@ -21,7 +21,7 @@ export function joinMetrics(metrics: Metrics): void {
   let asks = 0;
   process.on('message', (message: unknown) => {
     if (!isMessage(message)) return;
-    if (message.metrics === 'tell') void tell(metrics, message.round);
+    if (message.metrics === 'tell') void sendMetrics(metrics, message.round);
     if (message.metrics === 'all') waiting.get(message.asked)?.(message.all);
   });
   metrics.together(
@@ -38,7 +38,7 @@ export function joinMetrics(metrics: Metrics): void {
           done([]);
         }, 2 * PATIENCE_MILLIS);
         waiting.set(asked, done);
-        say({ metrics: 'ask', asked });
+        sendToSupervisor({ metrics: 'ask', asked });
       }),
   );
 }
@@ -69,11 +69,11 @@ export function relayMetrics(): void {
   });
 }
 
-async function tell(metrics: Metrics, round: number): Promise<void> {
-  say({ metrics: 'told', round, values: await metrics.values() });
+async function sendMetrics(metrics: Metrics, round: number): Promise<void> {
+  sendToSupervisor({ metrics: 'told', round, values: await metrics.values() });
 }
 
-function say(message: Message): void {
+function sendToSupervisor(message: Message): void {
   if (process.connected) process.send?.(message);
 }
 

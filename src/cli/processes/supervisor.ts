@@ -5,9 +5,9 @@ import { endText, ProcessLife, type Addresses, type End } from './process-life.t
 import { MemoryQuota } from '../../store/embedded/memory-quota.ts';
 import { ServiceError } from '../output/service-error.ts';
 
-/** A process that ends before it served for so long has ended quickly. */
+/** A process that served for less than this, in ms, counts as a quick exit. */
 const QUICK_MILLIS = 1000;
-/** At least so many quick ends in a row, and two of each process, end the service. */
+/** This many consecutive quick exits end the service, if every process has had two. */
 const QUICK_ENDS = 5;
 /** How long the next process waits after a quick end: twice as long after each. */
 const FIRST_PAUSE_MILLIS = 100;
@@ -32,7 +32,7 @@ export class Supervisor {
   readonly #options: SupervisorOptions;
   readonly #stopping = new AbortController();
   readonly #lives = new Set<ProcessLife>();
-  /** What all processes count limits with, where there is no Redis. */
+  /** Counters of limits for all processes, if Redis is not used. */
   readonly #quota = new MemoryQuota();
   #slots: readonly Promise<void>[] = [];
   #addresses: Addresses = { url: '' };
@@ -51,10 +51,10 @@ export class Supervisor {
   /**
    * Resolves with the addresses when all processes serve, or undefined when they
    * were stopped before, or the first could not serve.
-   * @throws ServiceError when a signal ended the first: otherwise it has said why itself.
+   * @throws ServiceError when a signal ended the first process; otherwise the process has logged the reason itself.
    */
   async start(): Promise<Addresses | undefined> {
-    // Alone: it makes what is missing, and a mistake is told once.
+    // The first process starts alone: it creates missing files and reports errors once.
     const first = this.#begin();
     const begun = await Promise.race([first.serving, first.end]);
     if (!('url' in begun)) return this.#notBegun(begun);
@@ -67,7 +67,7 @@ export class Supervisor {
     return this.#stopping.signal.aborted ? undefined : this.#addresses;
   }
 
-  /** Lets every process finish what runs. A second call ends them at once. */
+  /** Lets every process finish its requests. A second call ends them at once. */
   stop(): void {
     const signal = this.#stopping.signal.aborted ? 'SIGKILL' : 'SIGTERM';
     this.#stopping.abort();
@@ -133,14 +133,14 @@ export class Supervisor {
   }
 
   #last(life: ProcessLife, end: End): void {
-    // SIGTERM ends only a process that does not listen for it yet, or no more: one that was told by others, too, and has finished.
+    // SIGTERM ends only a process without a listener: one that is starting, or one that has already shut down.
     if (end.code === 0 || end.signal === 'SIGTERM' || life.abandoned) return;
     const sentence = `the process ${life.pid} did not finish: it ended ${endText(end)}`;
     this.#failure ??= new ServiceError(sentence);
   }
 
   async #pause(end: End): Promise<void> {
-    // The others go on, and the system may have room for another soon.
+    // The others continue, and the system may have room for another soon.
     if (end.unborn !== undefined) return this.#rest(LONGEST_PAUSE_MILLIS);
     if (end.servedMillis !== null && end.servedMillis >= QUICK_MILLIS) this.#quickEnds = 0;
     else this.#quickEnds++;

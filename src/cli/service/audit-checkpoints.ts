@@ -6,7 +6,7 @@ import {
   type CheckpointPlace,
   type ReadCheckpoints,
 } from '../../audit/chain/checkpoint-place.ts';
-import type { KeptAt } from '../../audit/instance-start.ts';
+import type { CheckpointLocation } from '../../audit/instance-start.ts';
 import { addKeyLink, readKeyLinks, withLinked } from '../../audit/key-links.ts';
 import {
   readOrMakeSigningKey,
@@ -55,7 +55,7 @@ function notesOf(config: Config, { store }: Pick<DataFolder, 'store'>): StoreOpt
 }
 
 /** Where an instance of this configuration keeps its checkpoints, as it states when it begins. */
-export function keptAt(config: Config): KeptAt {
+export function checkpointLocation(config: Config): CheckpointLocation {
   const anchor = config['audit.anchor_file'];
   const isShared = config['coordination.redis'] !== null;
   return {

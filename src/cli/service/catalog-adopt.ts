@@ -80,7 +80,7 @@ function sentence(verb: Verb, { versions, next }: ExternalOutcome): string {
   return next === null ? what : `${what}; version ${next} is not decided yet`;
 }
 
-/** Records in the audit log what requests adopt, as `system:adoption`. */
+/** Records adoptions of requests in the audit log, as `system:adoption`. */
 export function adoptionRecorder(audit: Pick<AuditLog, 'write'>): RecordAdoption {
   return async ({ path, branch, cause }, work) => {
     const { operation, requestId, decisionId } = cause;

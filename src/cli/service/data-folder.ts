@@ -14,13 +14,13 @@ interface DataPlaces {
   readonly initialKey: string;
   readonly store: string;
   readonly audit: string;
-  /** What is known of the processes that write the audit log. */
+  /** The processes that write the audit log. */
   readonly auditProcesses: string;
   /** The key that signs checkpoints, where none is configured. */
   readonly signingKey: string;
   /** Which signing key followed which. */
   readonly keyLinks: string;
-  /** What instances of the audit log stated when they began. */
+  /** The start records of instances in the audit log. */
   readonly auditStarts: string;
   readonly lance: string;
   /** Mode that the data folder is made with. */
@@ -44,7 +44,7 @@ export function dataFolderOf(config: Config): DataFolder {
 
 /**
  * The data folder of a configuration, for a command that only reads: it is never made.
- * @throws UsageError when there is none, saying what is missing and what to do.
+ * @throws UsageError when there is none, with what is missing and what to do.
  */
 export async function openedForReading(config: Config): Promise<ReadDataFolder> {
   const places = placesOf(config);

@@ -28,7 +28,7 @@ export function roleWarnings(
     });
 }
 
-/** The same for the policy of a folder, which may be one that nobody can load. */
+/** The same for the policy of a folder, which may be invalid. */
 export async function unknownRoles(
   key: Pick<StoredKey, 'id' | 'roles'>,
   folder: string,

@@ -33,7 +33,7 @@ export async function knownKeys(config: Config): Promise<KnownKeys> {
   return { all: undefined, unseen: `${text}: ${fault}, name one with --data` };
 }
 
-/** Whether a folder was made by this program; whatever is wrong with its format is told later. */
+/** Whether this program created a folder; faults of its format are reported later. */
 export async function isDataFolder(root: string): Promise<boolean> {
   if (await requireFormat(root)) return true;
   const inner = await stat(join(root, 'private')).catch(() => undefined);
@@ -45,7 +45,7 @@ export function activeKeys(keys: readonly StoredKey[], now: Date): readonly Stor
   return keys.filter((key) => keyState(key, now) === 'active');
 }
 
-/** Whom a policy may meet under a configuration. Before the first key is made, any may be. */
+/** The principals that a policy may meet under a configuration. Before the first key exists, any may come. */
 export function callersOf(config: Config, { all }: KnownKeys): Callers {
   return {
     keys: all === undefined || all.length === 0 ? undefined : activeKeys(all, new Date()),

@@ -8,7 +8,7 @@ import { openAuditLog, type AuditLog } from '../../audit/writer.ts';
 import type { Engine } from '../../engine/engine.ts';
 import { Recorder } from '../../gateway/record.ts';
 import { redactor } from '../../gateway/decision/redact.ts';
-import { keptAt, openCheckpointPlaces, openSigningKey } from './audit-checkpoints.ts';
+import { checkpointLocation, openCheckpointPlaces, openSigningKey } from './audit-checkpoints.ts';
 import type { DataFolder } from './data-folder.ts';
 import type { Backends } from './open-backends.ts';
 import { programVersion } from '../output/version.ts';
@@ -50,7 +50,7 @@ function measuredAudit(audit: AuditLog, metrics: Metrics): AuditLog {
   };
 }
 
-/** The audit log of this process, sealed and copied as the configuration says. @throws SigningKeyError */
+/** The audit log of this process, with its sealing and copies as configured. @throws SigningKeyError */
 export async function openAudit(start: Start, folder: DataFolder): Promise<AuditLog> {
   const { config, log, opened } = start;
   const { key, trusted, unlinked } = await openSigningKey(config, folder);
@@ -70,7 +70,7 @@ export async function openAudit(start: Start, folder: DataFolder): Promise<Audit
       places,
       failed: (place, error) => log.error({ err: error, place }, 'a checkpoint could not be kept'),
     },
-    start: { starts: folder.auditStarts, ...keptAt(config) },
+    start: { starts: folder.auditStarts, ...checkpointLocation(config) },
   });
   opened.add(() => audit.close());
   await signBefore(start, {
@@ -85,7 +85,7 @@ export async function openAudit(start: Start, folder: DataFolder): Promise<Audit
   return copied(start, audit);
 }
 
-/** Signs what survived of processes that were killed. */
+/** Signs the remaining segments of processes that were killed. */
 async function signBefore({ log }: Start, options: RecoveryOptions): Promise<void> {
   try {
     const instances = await signSurvivors(options);
@@ -108,7 +108,7 @@ async function copied({ config, log, opened }: Start, audit: AuditLog): Promise<
   return withCollector(audit, collector);
 }
 
-/** Says what became of requests whose process ended before their outcome was written. */
+/** Records the outcome of requests whose process ended before it could. */
 export async function resolveBefore(
   { log }: Start,
   folder: DataFolder,
@@ -123,7 +123,7 @@ export async function resolveBefore(
   }
 }
 
-/** What writes down each request. */
+/** The recorder of requests. */
 export function recorderOf(
   { config, log, metrics }: Start,
   audit: AuditLog,
@@ -162,7 +162,7 @@ function sealInBackground(
 
 /**
  * Writes the outcomes that gateways and commands which are gone left unwritten.
- * Nothing is written while the store is away: the next start sees to it.
+ * Nothing is written while the store is unavailable: the next start sees to it.
  * @returns how many.
  */
 async function resolveUnanswered(
@@ -176,7 +176,7 @@ async function resolveUnanswered(
 
 /**
  * A read changes nothing. A change was made if its answer is kept, and was not if
- * nothing of the catalog changed since; else nobody knows.
+ * nothing of the catalog changed since; otherwise the outcome is unknown.
  */
 async function fateOf(attempt: LoggedRecord, upkeep: Upkeep): Promise<Fate> {
   const { operation, decision, subject, object, request_id: requestId } = attempt;

@@ -20,14 +20,14 @@ import type { Opened } from './opened.ts';
 /** How long a start waits for the first look at the remote backends. */
 const FIRST_LOOK_MILLIS = 3_000;
 
-/** What a gateway with these backends has of them. */
+/** The opened backends of a gateway. */
 export interface Backends {
   readonly gateway: Pick<Gateway, 'backend' | 'remotes' | 'remoteFor'>;
   /** Name of the backend that a route is for, for the audit log. */
   readonly nameFor: (route: Aim | undefined) => string;
 }
 
-/** What backends are opened with. */
+/** Dependencies of backends. */
 export interface BackendParts {
   readonly embedded: Backend;
   readonly environment: Environment;
@@ -133,7 +133,7 @@ function patternOf(text: string): Pattern {
   return result.pattern;
 }
 
-/** Whether what is sent there can be read on its way, other than on this machine. */
+/** Whether requests to the address are unencrypted and leave this machine. */
 function isOpen({ protocol, hostname }: URL): boolean {
   return protocol === 'http:' && !/^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(hostname);
 }

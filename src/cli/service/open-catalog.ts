@@ -11,15 +11,15 @@ import type { OnAvailability } from '../../store/redis/redis-client.ts';
 import type { DataFolder } from './data-folder.ts';
 import type { Opened } from './opened.ts';
 
-/** What a gateway adds to the catalog that commands open. */
+/** Additions of a gateway to the catalog that commands open. */
 export interface CatalogWatch {
   readonly rules?: RulesOptions;
   readonly recordAdoption?: RecordAdoption;
-  /** Told when Redis becomes unavailable, and when it is available again. */
+  /** Called when Redis becomes unavailable, and when it is available again. */
   readonly onAvailability?: OnAvailability;
 }
 
-/** Opens the store and the engine of a data folder; whoever opened them closes them with the rest. */
+/** Opens the store and the engine of a data folder; the caller closes them. */
 export async function openCatalog(
   config: Config,
   folder: DataFolder,

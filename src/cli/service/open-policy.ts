@@ -106,7 +106,7 @@ export interface PolicyWarning {
   readonly lines?: readonly string[];
 }
 
-/** What a gateway warns of when a policy comes into force. */
+/** Warnings of a gateway when a policy comes into force. */
 export function policyWarnings(policy: PolicySnapshot): readonly PolicyWarning[] {
   const found: PolicyWarning[] = [];
   if (!policy.sees(administrator, [], 'namespace')) {

@@ -4,7 +4,7 @@ import type { Metrics } from '../../gateway/telemetry/metrics.ts';
 import type { Config } from '../config/config-table.ts';
 import type { Output } from '../output/output.ts';
 
-/** What has been opened so far, so that it is closed again: in reverse order, each once. */
+/** Opened resources, which are closed in reverse order, each once. */
 export class Opened {
   readonly #closers: (() => Promise<void> | void)[] = [];
 
@@ -27,7 +27,7 @@ export class Opened {
   }
 }
 
-/** What a gateway is put together from. */
+/** The parts of a gateway. */
 export interface Start {
   readonly config: Config;
   readonly log: Logger;

@@ -2,7 +2,7 @@ import { ActRecords } from '../../audit/record/administrative.ts';
 import type { AuditLog } from '../../audit/writer.ts';
 import { digestOf, filesOfPolicy, type PolicyTexts } from '../../policy/policy-folder.ts';
 
-/** A record names so many of the findings that a policy was refused for. */
+/** Number of findings that the record of a refused policy names. */
 const MAX_FINDINGS = 5;
 
 /** Records that a changed policy came into force, or was refused. */
@@ -18,12 +18,12 @@ export class PolicyReloads {
     this.#read = first;
   }
 
-  /** Says which texts were read: those that a policy that comes into force next is of. */
+  /** Sets the texts of the policy that comes into force next. */
   read(texts: PolicyTexts): void {
     this.#read = texts;
   }
 
-  /** Says where; before that nothing changes yet. */
+  /** Sets the recorder; nothing changes before that. */
   record(log: AuditLog): void {
     this.#log = log;
   }
@@ -53,7 +53,7 @@ export class PolicyReloads {
   ): void {
     const operation = 'PolicyReload';
     const records = new ActRecords({ operation, subject: null, details, policyDigest });
-    // Who looks after the log is told of its failures by `healthy`.
+    // `healthy` reports failures of the log.
     for (const record of [records.attempt(), records.outcome(end)]) {
       this.#log?.write(record, false)?.catch(() => undefined);
     }

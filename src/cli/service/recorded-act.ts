@@ -2,16 +2,16 @@ import { userInfo } from 'node:os';
 import { ActRecords, type Act } from '../../audit/record/administrative.ts';
 import { openAuditLog, type AuditLog } from '../../audit/writer.ts';
 import { encodeSegment } from '../../protocol/identifier.ts';
-import { keptAt, openCheckpointPlaces, openSigningKey } from './audit-checkpoints.ts';
+import { checkpointLocation, openCheckpointPlaces, openSigningKey } from './audit-checkpoints.ts';
 import type { Config } from '../config/config-table.ts';
 import { dataFolderOf, makeDataFolder } from './data-folder.ts';
 import { Opened } from './opened.ts';
 import { ServiceError } from '../output/service-error.ts';
 
-/** What a command does, as it is recorded. */
+/** A command's action, as the audit log records it. */
 export type CommandAct = Pick<Act, 'operation' | 'object' | 'details'>;
 
-/** What came of it. */
+/** The result of the action. */
 export interface Done<Result> {
   readonly result: Result;
   /** Names and numbers that are known only now; never a secret. */
@@ -23,7 +23,7 @@ export interface Done<Result> {
 /**
  * Does something that belongs into the audit log: its attempt is on disk before
  * it begins, its outcome before it returns. Each command is an instance of the log.
- * @throws ServiceError when the log cannot be written: then nothing is done, or it says that it was.
+ * @throws ServiceError when the log cannot be written: then nothing was done, or the message says that it was.
  */
 export async function recorded<Result>(
   config: Config,
@@ -39,7 +39,7 @@ export async function recorded<Result>(
   }
 }
 
-/** The same in a log that is open. What was done is never recorded as something that failed. */
+/** The same in an open log. A completed action is never recorded as failed. */
 export async function recordedIn<Result>(
   log: Pick<AuditLog, 'write'>,
   records: ActRecords,
@@ -67,7 +67,7 @@ async function openLog(config: Config, opened: Opened): Promise<AuditLog> {
     rotateBytes: config['audit.rotate_bytes'],
     // A checkpoint that is not kept now is not kept at all: the command ends.
     checkpoints: { key, places, failed: () => undefined },
-    start: { starts: folder.auditStarts, ...keptAt(config) },
+    start: { starts: folder.auditStarts, ...checkpointLocation(config) },
   });
   opened.add(() => log.close());
   return log;
@@ -83,7 +83,7 @@ function lost(error: unknown): never {
   throw new ServiceError(`it was done, but the audit log could not be written to say so: ${why}`);
 }
 
-/** Who runs the command, for the operating system. */
+/** The operating system's user of the command. */
 function userName(): string {
   try {
     return encodeSegment(userInfo().username);

@@ -47,7 +47,7 @@ const readings: Readonly<Partial<Record<MetricName, keyof EngineReadings>>> = {
   workerTasks: 'tasks',
 };
 
-/** Has everything read that is only read when somebody asks for the metrics. */
+/** Registers the metrics that are read on request. */
 function readInstruments(metrics: Metrics, gateway: Gateway, engine: Engine): void {
   metrics.source('inFlight', () => [{ value: gateway.drain.size }]);
   metrics.source('policyInfo', () => [
@@ -62,7 +62,7 @@ function readInstruments(metrics: Metrics, gateway: Gateway, engine: Engine): vo
   }
 }
 
-/** Traces to the collector of the configuration; what sends them is loaded for nobody else. */
+/** Sends traces to the configured collector; the exporter is loaded only if there is one. */
 async function openTraces(
   config: Config,
   metrics: Metrics,
@@ -88,13 +88,13 @@ export interface Running {
   readonly url: string;
   /** Of the listener for metrics and health, where there is one. */
   readonly admin?: string;
-  /** Finishes what runs, flushes the audit log, closes everything. */
+  /** Finishes requests in flight, flushes the audit log and closes everything. */
   stop(): Promise<void>;
 }
 
 /**
  * Puts everything together and listens.
- * @throws PolicyError, KeyFileError, UsageError with what keeps it from starting
+ * @throws PolicyError, KeyFileError, UsageError with the reason why it cannot start
  */
 export async function startGateway(config: Config, log: Logger, output: Output): Promise<Running> {
   const opened = new Opened();
@@ -201,7 +201,7 @@ export async function compose(start: Start): Promise<Gateway> {
   return gateway;
 }
 
-/** What one request may use. */
+/** The default budget of a request. */
 function budgetOf(config: Config): BudgetLimits {
   return {
     time: config['budget.time'],
@@ -212,13 +212,13 @@ function budgetOf(config: Config): BudgetLimits {
   };
 }
 
-/** What only this configuration has, and `/readyz` looks at. */
+/** Checks of `/readyz` that depend on this configuration. */
 function furtherParts({ certificate }: Start): readonly ReadinessPart[] {
   if (certificate === undefined) return [];
   return [{ part: 'certificate', without: 'degraded', fault: () => certificate.fault }];
 }
 
-/** Removes dropped tables past their time, and what crashes left behind. */
+/** Removes dropped tables after their retention, and files that crashes left. */
 function collectInBackground({ config, log, opened }: Start, engine: Engine): void {
   const collection = new BackgroundCollection(() => engine.upkeep?.collector ?? null, {
     retentionMillis: config['drop.retention'],
@@ -231,7 +231,7 @@ function collectInBackground({ config, log, opened }: Start, engine: Engine): vo
   opened.add(() => collection.stop());
 }
 
-/** What the limits of the policy count with. */
+/** Counters of the limits of the policy. */
 async function openLimits({ config, opened }: Start): Promise<Quota> {
   const quota = await openCounters(config);
   opened.add(() => quota.close());

@@ -1,7 +1,7 @@
 import type { RequestBudget } from '../../protocol/budget.ts';
 import { setImmediate } from 'node:timers/promises';
 
-/** How long work may go on before others get a turn, in milliseconds. */
+/** How long work may continue before others get a turn, in milliseconds. */
 const TURN = 8;
 
 /** Lets other requests be served while a long one runs. */

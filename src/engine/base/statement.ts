@@ -37,7 +37,7 @@ export interface Statement {
   readonly threads: FormulaThreads | null;
   /** Whom the threads work for: nobody gets all of them. */
   readonly owner: string;
-  /** Aborted when the client goes away. */
+  /** Aborted when the client disconnects. */
   readonly signal: () => AbortSignal;
 }
 

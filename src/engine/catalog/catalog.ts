@@ -29,7 +29,7 @@ import { walkTables } from './records/table-walk.ts';
 import { compareBytewise } from './records/bytewise.ts';
 
 /**
- * The names of the tables that the service answers for itself. Only who asks for
+ * The names of the tables that the service answers for itself. Only a caller that asks for
  * their namespace is told them: clients that copy or count what a catalog lists
  * would take them for its own.
  */

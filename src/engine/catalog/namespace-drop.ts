@@ -81,7 +81,7 @@ async function removeAll(
   { permit, judge }: { readonly permit: Permit; readonly judge: DropOptions['judge'] },
 ): Promise<Removal> {
   const subtree = await readSubtree(parts.store, path);
-  askForAll(path, subtree, permit);
+  requireAll(path, subtree, permit);
   for (const table of subtree.tables) await judge?.(table);
   const droppedMillis = Date.now();
   const writes = [
@@ -105,14 +105,14 @@ export function tableRemoval(
   ];
 }
 
-function askForAll(path: ObjectPath, subtree: Subtree, permit: Permit): void {
+function requireAll(path: ObjectPath, subtree: Subtree, permit: Permit): void {
   for (const inner of subtree.namespaces)
-    ask(path, 'DropNamespace', inner.path, 'namespace', permit);
-  for (const inner of subtree.tables) ask(path, 'DropTable', inner.path, 'table', permit);
+    requireDrop(path, 'DropNamespace', inner.path, 'namespace', permit);
+  for (const inner of subtree.tables) requireDrop(path, 'DropTable', inner.path, 'table', permit);
 }
 
 /** Asks for one drop. What the caller cannot see is not named in the refusal. */
-function ask(
+function requireDrop(
   path: ObjectPath,
   action: OperationName,
   inner: ObjectPath,

@@ -15,7 +15,7 @@ import { CatalogError } from '../../protocol/errors.ts';
 import { columnPath } from '../request/column-path.ts';
 import { ROW_ID, ROW_OFFSET, withComputed } from '../request/computed-columns.ts';
 import type { Statement } from '../base/statement.ts';
-import { bindAssigned, valuesAway, type Formula } from '../request/formula.ts';
+import { bindAssigned, valuesInThread, type Formula } from '../request/formula.ts';
 
 /** A column and the SQL expression that its new values come from. */
 export type Update = readonly [column: string, expression: string];
@@ -63,7 +63,7 @@ export async function assignedData(
   { field, formula }: Assignment,
   batch: RecordBatch,
 ): Promise<Data> {
-  const [data] = (await valuesAway(formula, batch)).data;
+  const [data] = (await valuesInThread(formula, batch)).data;
   if (data === undefined || DataType.isNull(data.type)) return nullsOf(field.type, batch.numRows);
   return asStored(data, field);
 }

@@ -64,7 +64,7 @@ function runsOf(fragments: readonly Fragment[]): readonly (readonly Fragment[])[
   return runs;
 }
 
-/** One small fragment is written anew only to be rid of deleted rows, or of columns in files of their own. */
+/** One small fragment is rewritten only to be rid of deleted rows, or of columns in files of their own. */
 function isWorthIt(run: readonly Fragment[]): boolean {
   const [first] = run;
   if (first === undefined || !isSmall(first)) return false;

@@ -34,7 +34,7 @@ export function keptFragment(
 }
 
 /**
- * Waits for two pieces of work that go on at the same time. When one fails, the other
+ * Waits for two pieces of work that continue at the same time. When one fails, the other
  * is still waited for: only then is it known what it wrote.
  */
 export async function both<Left, Right>(

@@ -5,7 +5,7 @@ import { fieldIndex } from '../../arrow/select.ts';
 import { fieldsUsed } from '../../sql/evaluate/columns.ts';
 import { ROW_ID, ROW_OFFSET, withComputed } from '../request/computed-columns.ts';
 import type { Statement } from '../base/statement.ts';
-import { bindPredicate, rowsAway, type Formula } from '../request/formula.ts';
+import { bindPredicate, rowsInThread, type Formula } from '../request/formula.ts';
 
 /** The rows whose columns a condition calls by the name of their side, as `source.a`. */
 export type Side = 'source' | 'target';
@@ -133,7 +133,7 @@ export async function rowsMeeting(
   }
   const schema = schemaOf(columns.map(([field]) => field));
   const data = columns.map(([, column]) => column);
-  return rowsAway(formula, batchOfData(schema, data, target.numRows));
+  return rowsInThread(formula, batchOfData(schema, data, target.numRows));
 }
 
 function columnOf(batch: RecordBatch, name: string): [Field, Data] {

@@ -1,5 +1,5 @@
 import { needOf, NO_COLUMNS, ROW_OFFSET, type ColumnNeed } from '../request/computed-columns.ts';
-import { rowsAway, type Formula } from '../request/formula.ts';
+import { rowsInThread, type Formula } from '../request/formula.ts';
 import { Pace } from '../base/pace.ts';
 import { allFiles } from '../query/plan/plan.ts';
 import { prunedFiles } from '../query/scan/pruning.ts';
@@ -49,7 +49,7 @@ export class RowFinder {
       const rows =
         predicate === null || certain === true
           ? stretch(0, place.rows)
-          : listed(await rowsAway(predicate, batch), place.rows);
+          : listed(await rowsInThread(predicate, batch), place.rows);
       release?.();
       if (countOf(rows) > 0) this.#memo.add({ place, rows });
       await pace.turn();

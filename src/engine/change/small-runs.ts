@@ -27,7 +27,7 @@ function rowsOf(run: readonly Fragment[]): number {
 const FEWEST = 32;
 /**
  * What a merge makes has so many times the rows of each fragment that goes into it,
- * or is of full size: so a row is written anew a few times, however many small appends follow.
+ * or is of full size: so a row is rewritten a few times, however many small appends follow.
  */
 const GROWTH = 8;
 

@@ -25,7 +25,7 @@ export interface UpdateRequest {
 
 /**
  * Gives columns of some rows new values. The rows keep their ids; they are written
- * anew, behind all others.
+ * again, behind all others.
  * @returns How many rows it updated.
  * @throws CatalogError TableColumnNotFound, InvalidInput or TableSchemaValidationError
  * for what is wrong with the request, and for a value that a column cannot hold.

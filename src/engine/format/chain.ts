@@ -1,4 +1,4 @@
-import type { Seen } from '../../store/store.ts';
+import type { ReadCheck } from '../../store/store.ts';
 
 /** The line of versions that a table begins with, as requests call it. */
 export const MAIN = 'main';
@@ -20,7 +20,7 @@ export interface Chain {
   /** What it came from, the nearest first. Up to the version that both have, its versions are those of the other. */
   readonly lineage: readonly Ancestor[];
   /** That it is still there. */
-  readonly checks: readonly Seen[];
+  readonly checks: readonly ReadCheck[];
 }
 
 export const MAIN_CHAIN: Chain = { branch: MAIN, key: MAIN, lineage: [], checks: [] };

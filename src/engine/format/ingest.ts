@@ -10,7 +10,7 @@ import { FragmentWriter, type WrittenFile } from './fragment-writer.ts';
 import { DATA } from './layout.ts';
 import { batchBytes, SmallBatches } from './small-batches.ts';
 
-/** A data file stays below 1 GiB (contract section 9). */
+/** A data file stays below 1 GiB. */
 const MAX_FILE_BYTES = 2 ** 30;
 
 /** Batches are stored in pieces of about this size, so that a scan needs memory for one piece, not for a client's batch. */

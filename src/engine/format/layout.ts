@@ -5,7 +5,7 @@ import { makeFolder } from '../base/disk.ts';
 import { removeIfEmpty } from '../base/tree.ts';
 
 /**
- * Names inside a table's folder (contract section 9): `data/` holds the data
+ * Names inside a table's folder: `data/` holds the data
  * files, `deletions/` the lists of deleted rows, `indices/` a folder for each index and `versions/` one manifest per
  * version. The manifests of a branch lie in `tree/<branch id>/versions/`; its
  * other files lie with those of the table.

@@ -7,7 +7,7 @@ export interface NamespaceRecord {
   readonly createdMillis: number;
 }
 
-/** Who writes a table: nobody yet, this engine, or Lance clients themselves (contract section 8). */
+/** Who writes a table: nobody yet, this engine, or Lance clients themselves. */
 export type TableKind = 'declared' | 'engine' | 'lance';
 
 /** What the store keeps of a table. Its data lies under its id, so a rename moves nothing. */

@@ -14,7 +14,7 @@ export interface BatchSize {
   readonly bodyBytes: number;
 }
 
-/** Layouts whose buffers are as long when they are written again: views and dictionaries are made anew. */
+/** Layouts whose buffers are as long when they are written again: views and dictionaries are made again. */
 const kept: ReadonlySet<Layout> = new Set<Layout>([
   'bool',
   'fixed',

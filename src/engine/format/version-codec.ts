@@ -21,5 +21,5 @@ export interface ProposedVersion {
   readonly manifest: Manifest;
 }
 
-/** Judges a version before it is committed, again whenever it was built anew. @throws CatalogError for one that may not be. */
+/** Judges a version before it is committed, again whenever it was built again. @throws CatalogError for one that may not be. */
 export type JudgeVersion = (proposed: ProposedVersion) => Promise<void>;

@@ -154,7 +154,7 @@ export function tableObjectHandlers(managed: ManagedParts): HandlerTable {
 
 type WorkParts = BackfillColumnsParts & TransactionParts & AbsentParts & WarmingParts;
 
-/** The operations of work that goes on after its request, or before another, and of what this service cannot run. */
+/** The operations of work that continues after its request, or before another, and of what this service cannot run. */
 export function workHandlers(parts: WorkParts & { readonly page: number }): HandlerTable {
   return {
     AlterTableBackfillColumns: backfillColumns(parts),

@@ -67,7 +67,7 @@ async function writePortions(
 /**
  * Passes over the vectors of all rows of the fragment, deleted ones included.
  * @param counts Whether the rows count as progress.
- * @param each Told of a row of the vectors, and where it lies in the fragment.
+ * @param each Called with a row of the vectors, and where it lies in the fragment.
  */
 async function eachRow(
   work: VectorWork,

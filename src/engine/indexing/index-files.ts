@@ -54,7 +54,7 @@ export class IndexFiles {
 
   /**
    * Writes a file for each fragment of a version that has none.
-   * @param onRows Told of how many rows were read since; what it throws ends the work.
+   * @param onRows Called with how many rows were read since; what it throws ends the work.
    */
   async cover(snapshot: Snapshot, onRows: (rows: number) => void): Promise<void> {
     for (const fragment of uncovered(snapshot, this.index)) {

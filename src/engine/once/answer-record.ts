@@ -1,7 +1,7 @@
 import type { Answer } from '../../protocol/backend.ts';
 import type { ObjectPath } from '../../protocol/identifier.ts';
 import { placeSummary } from './commit-summary.ts';
-import type { AskedRight } from './asked-rights.ts';
+import type { RequestedRight } from './recording-permit.ts';
 import type { BodyDigest } from './request-digest.ts';
 
 /** The largest answer that is kept, with the rights that it took, in bytes. */
@@ -19,10 +19,10 @@ export interface AnswerRecord {
   readonly expires: number;
   readonly answer: KeptAnswer;
   /** The rights that it took beyond those that the route shows. */
-  readonly rights: readonly AskedRight[];
+  readonly rights: readonly RequestedRight[];
 }
 
-/** An answer without what is made anew for each request. */
+/** An answer without what is made again for each request. */
 interface KeptAnswer {
   readonly status: number;
   readonly contentType: string | null;
@@ -36,7 +36,7 @@ interface KeptAnswer {
 /** What is kept of an answer, and of the rights that it took: without those it is not told again. */
 export function kept(
   { status, contentType, body, mode, branch, objects }: Answer,
-  rights: readonly AskedRight[],
+  rights: readonly RequestedRight[],
 ): Pick<AnswerRecord, 'answer' | 'rights'> {
   const text = textOf(body);
   const bytes =

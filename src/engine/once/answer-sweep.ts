@@ -75,7 +75,7 @@ export class AnswerSweep {
     this.#timer.unref();
   }
 
-  /** While the store is away nothing is removed, and nobody is kept from anything by that. */
+  /** While the store is unavailable nothing is removed, and nobody is kept from anything by that. */
   async #work(): Promise<void> {
     const { ended } = await this.step().catch(() => ({ ended: true }));
     this.#later(ended ? this.#pause() : STEP_MILLIS);

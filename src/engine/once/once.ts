@@ -6,7 +6,7 @@ import { commitLoop, type Committer } from '../catalog/records/commit-loop.ts';
 import { unchanged } from '../catalog/records/reader.ts';
 import { AlreadyDone, type Seal } from '../catalog/records/seal.ts';
 import { decodeAnswer, encodeAnswer, kept, replayed, type AnswerRecord } from './answer-record.ts';
-import { requireAgain, type AskedRights } from './asked-rights.ts';
+import { requireAgain, type RecordingPermit } from './recording-permit.ts';
 import type { HashedBody } from './request-digest.ts';
 
 /** How a change of a request is made once, however often the request comes. */
@@ -38,7 +38,7 @@ export interface RepeatableRequest {
   /** Its Arrow body, if it has one. */
   readonly body: HashedBody | null;
   /** What it has been granted so far; asked for again when it is answered from what is kept. */
-  readonly rights: AskedRights;
+  readonly rights: RecordingPermit;
 }
 
 /** Where answers are kept, and for how long. */

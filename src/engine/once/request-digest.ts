@@ -62,8 +62,8 @@ export function digestOf(text: string): string {
 }
 
 /**
- * What names a request that may be repeated: who asks for which operation on
- * which object, and the id that the client gave it.
+ * Names a request that may be repeated: caller,
+ * operation, object, and the id that the client gave it.
  */
 export function requestName(request: CatalogRequest, subject: string, id: string): string {
   const { operation, object } = request;
@@ -78,10 +78,10 @@ export function requestName(request: CatalogRequest, subject: string, id: string
 /**
  * What a request asks, except for an Arrow body: its route, its query, the headers
  * that the operation reads, and its JSON body whatever the order of its keys.
- * What only proves who asks may be another the second time.
+ * What only proves the caller may be another the second time.
  * @param bodyDigest Stands for a body that is too long to be put in order.
  */
-export function askedDigest(
+export function requestDigest(
   request: CatalogRequest,
   body: Readonly<Record<string, JsonValue>>,
   bodyDigest?: string,
@@ -120,7 +120,7 @@ export interface PastRequest {
   readonly requestId: string;
 }
 
-/** The name of a request that may come again: who asks for which operation on which object, and its id. */
+/** The name of a repeatable request: its caller, operation, object and id. */
 function nameOfRequest({ subject, operation, object, requestId }: PastRequest): string {
   const text = JSON.stringify([subject, operation, object, requestId]);
   return createHash('sha256').update(text).digest('hex');

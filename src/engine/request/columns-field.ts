@@ -9,8 +9,7 @@ export type Selection =
 /**
  * The field `columns` in every form that clients send: absent, null or an empty
  * object for all columns; an array of names; an object of expressions by alias;
- * and both of them wrapped as `column_names` and `column_aliases`
- * (wire-contract sections 5.4 and 8.4).
+ * and both of them wrapped as `column_names` and `column_aliases`.
  */
 export function columnsField(fields: Fields): readonly Selection[] | null {
   const value = fields['columns'];

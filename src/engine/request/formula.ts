@@ -229,7 +229,7 @@ export function countWhere(predicate: Formula, batch: RecordBatch): number {
 }
 
 /** The value of each row, from another thread where that takes long. */
-export function valuesAway(formula: Formula, batch: RecordBatch): Vector | Promise<Vector> {
+export function valuesInThread(formula: Formula, batch: RecordBatch): Vector | Promise<Vector> {
   const { threads } = formula.statement;
   return threads?.isLong(formula, batch) === true
     ? threads.valuesOf(formula, batch)
@@ -237,7 +237,7 @@ export function valuesAway(formula: Formula, batch: RecordBatch): Vector | Promi
 }
 
 /** The rows of which a predicate is true, ascending, from another thread where that takes long. */
-export function rowsAway(
+export function rowsInThread(
   predicate: Formula,
   batch: RecordBatch,
 ): Uint32Array | Promise<Uint32Array> {

@@ -18,7 +18,7 @@ const MOST_EXPANSIONS = 1000;
 /**
  * The field `full_text_query` in every form that clients send: a text with the columns to
  * search, or a structure of queries; and both of them wrapped as `string_query` and
- * `structured_query` (wire-contract sections 5.4 and 8.4).
+ * `structured_query`.
  * @throws CatalogError InvalidInput naming the field, what was expected and what was found.
  */
 export function fullTextField(body: Fields): TextQuery | null {

@@ -10,7 +10,7 @@ export interface QueryVectors {
 /**
  * The field `vector` in every form that clients send: absent, null or empty for
  * no search; one flat array; an array of arrays; and both of them wrapped as
- * `single_vector` and `multi_vector` (wire-contract sections 5.4 and 8.4).
+ * `single_vector` and `multi_vector`.
  */
 export function vectorField(fields: Fields): QueryVectors | null {
   const value = fields['vector'];

@@ -5,7 +5,7 @@ import { SqlError } from '../../sql/values/errors.ts';
 import { parseExpression } from '../../sql/parse.ts';
 import type { VersionChange } from '../../rules/commit-facts.ts';
 import { touchedFragments } from '../../rules/table-change.ts';
-import { rowsAway, type Formula } from '../request/formula.ts';
+import { rowsInThread, type Formula } from '../request/formula.ts';
 import type { Statement } from '../base/statement.ts';
 import { OverBudget } from '../../protocol/budget.ts';
 import { CatalogError } from '../../protocol/errors.ts';
@@ -62,7 +62,7 @@ function boundCheck(
 async function batchFault(formula: Formula, batch: RecordBatch): Promise<string | undefined> {
   const { text } = formula;
   try {
-    const passing = await rowsAway(formula, batch);
+    const passing = await rowsInThread(formula, batch);
     if (passing.length === batch.numRows) return undefined;
     // Rows are ascending: the first that is missing fails.
     const gap = passing.findIndex((row, at) => row !== at);

@@ -10,7 +10,7 @@ import {
   type Webhook,
 } from '../../rules/commit-rule.ts';
 import { brokenBy } from '../../rules/requirements.ts';
-import { askWebhook, type WebhookVerdict } from '../../rules/webhook.ts';
+import { callWebhook, type WebhookVerdict } from '../../rules/webhook.ts';
 import type { Notes } from '../../store/notes.ts';
 import { ownStatement, type FormulaThreads, type Statement } from '../base/statement.ts';
 import { FragmentReader } from '../query/scan/fragment-reader.ts';
@@ -79,7 +79,7 @@ class VerdictMemory<Verdict> {
 
 /** Where rules come from: the policy in force. */
 export interface RuleSource {
-  /** The rules that bind whoever asks. */
+  /** The rules that bind every caller. */
   binding(principal: Permit['principal']): RuleSet;
   /** Every rule. */
   readonly all: RuleSet;
@@ -165,7 +165,7 @@ export class CommitJudge {
   readonly #faults: KnownFaults = new Map();
   #asked: VerdictMemory<WebhookVerdict> | undefined;
 
-  /** @param rules Those that bind who asks, unless they are given: of a change, those that do so now. */
+  /** @param rules Those that bind the caller, unless they are given: of a change, those that do so now. */
   constructor(
     parts: Judging,
     request: CommitRequest,
@@ -288,7 +288,7 @@ export class CommitJudge {
     const { subject } = principal;
     const summary = webhookSummary(rule.name, facts, { subject, requestId, decisionId });
     const ask = () =>
-      askWebhook(webhook, this.#judging.secret(webhook.secretEnv), summary, facts.now);
+      callWebhook(webhook, this.#judging.secret(webhook.secretEnv), summary, facts.now);
     const place = [facts.table, facts.target ?? []].map(canonicalPath).join(' ');
     const own = [rule.name, place, facts.branch, transaction ?? ''].join(' ');
     const again = clientRequestId && `${subject} ${clientRequestId} ${facts.operation}`;

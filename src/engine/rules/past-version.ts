@@ -50,7 +50,7 @@ export function enginePast(snapshot: Snapshot): PastVersion {
 
 /**
  * How rows came and went, as far as manifests tell: rows that are new got new ids. Rows
- * that were written anew under the ids they had were updated; where whole fragments went, nothing of others,
+ * that were rewritten under the ids they had were updated; where whole fragments went, nothing of others,
  * and as many rows came, files were merged.
  */
 function engineRows(before: Snapshot | undefined, after: Snapshot): CountedRows | Moves {

@@ -9,7 +9,7 @@ const PAUSE_MILLIS = 20;
 const SLACK_MILLIS = 2000;
 
 /** What is written down of a commit that a webhook is asked about. */
-interface Asked {
+interface VerdictNote {
   /** When, in milliseconds since 1970. */
   readonly at: number;
   /** Null until it is there; `none` where nobody is to ask any more under this name. */
@@ -23,7 +23,7 @@ interface Asked {
  * again, since nobody knows whether the webhook was asked.
  *
  * Each stretch of as long as a verdict counts has a name of its own for a commit, and a
- * name is claimed once and for all: who asks in one first closes the name of the stretch
+ * name is claimed once and for all: the first caller in one closes the name of the stretch
  * before, or finds there that somebody has asked. So nothing that is over is taken
  * away from under those who still look at it. Clocks may differ, by less than a verdict counts.
  */
@@ -78,22 +78,22 @@ export class SharedVerdicts {
   }
 
   /** Undefined when the name was free and now is this process's. */
-  async #claim(name: string, verdict: Asked['verdict']): Promise<Asked | undefined> {
+  async #claim(name: string, verdict: VerdictNote['verdict']): Promise<VerdictNote | undefined> {
     for (;;) {
       if (await this.#notes.claim(name, this.#text(verdict))) {
         void this.#removeLater(name);
         return undefined;
       }
       const text = await this.#notes.get(name);
-      if (text !== undefined) return JSON.parse(text) as Asked;
+      if (text !== undefined) return JSON.parse(text) as VerdictNote;
     }
   }
 
-  #counts({ at }: Asked): boolean {
+  #counts({ at }: VerdictNote): boolean {
     return this.#clock() - at < this.#keepMillis;
   }
 
-  async #verdictIn(name: string, first: Asked, patience: number): Promise<WebhookVerdict> {
+  async #verdictIn(name: string, first: VerdictNote, patience: number): Promise<WebhookVerdict> {
     for (let asked = first; ;) {
       const { at, verdict } = asked;
       if (verdict !== null && verdict !== 'none') return verdict;
@@ -102,12 +102,12 @@ export class SharedVerdicts {
       }
       await sleep(PAUSE_MILLIS);
       const text = await this.#notes.get(name);
-      if (text !== undefined) asked = JSON.parse(text) as Asked;
+      if (text !== undefined) asked = JSON.parse(text) as VerdictNote;
     }
   }
 
-  #text(verdict: Asked['verdict']): string {
-    return JSON.stringify({ at: this.#clock(), verdict } satisfies Asked);
+  #text(verdict: VerdictNote['verdict']): string {
+    return JSON.stringify({ at: this.#clock(), verdict } satisfies VerdictNote);
   }
 
   /** Nobody looks at a name two stretches later; one more is for clocks that differ. */
@@ -118,7 +118,7 @@ export class SharedVerdicts {
   /** Removes what processes have left that ended before they could. */
   async #sweep(): Promise<void> {
     for (const { name, text } of await this.#notes.all()) {
-      const { at } = JSON.parse(text) as Asked;
+      const { at } = JSON.parse(text) as VerdictNote;
       if (this.#clock() - at >= this.#forgottenMillis) await this.#notes.remove(name);
     }
   }

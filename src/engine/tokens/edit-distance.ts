@@ -5,7 +5,7 @@ export interface EditsFound {
   readonly next: string;
 }
 
-/** Behind all words that begin with what stands before it, but for those that go on with it. */
+/** Behind all words that begin with what stands before it, but for those that continue with it. */
 const LAST_UNIT = '\uffff';
 
 /**

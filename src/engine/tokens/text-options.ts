@@ -54,7 +54,7 @@ const MOST_STOP_WORDS = 5000;
 const MOST_STOP_LETTERS = 50_000;
 
 /**
- * The options of a text index as a request says them (wire-contract section 5.7).
+ * The options of a text index as a request says them.
  * @throws CatalogError InvalidInput naming the option; Unsupported for what only others build.
  */
 export function textOptions(body: Fields): TextOptions {

@@ -36,7 +36,7 @@ interface Removed {
 
 /**
  * Removes a branch: its records in one commit, and then the files that nothing
- * else needs, once nothing that is under way can be reading them.
+ * else needs, once nothing that is in progress can be reading them.
  * @throws CatalogError TableBranchNotFound, InvalidInput for the main one,
  * InvalidTableState for one that another came from or of which a tag names a version.
  */

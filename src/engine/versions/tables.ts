@@ -414,11 +414,11 @@ interface TablesOptions {
   readonly manifests?: ManifestStore;
   /** Told of each version that a table got, once it is settled. It must not throw. */
   readonly onCommit?: OnCommit;
-  /** What is under way in all processes; without it nothing is, and this process is alone. */
+  /** What is in progress in all processes; without it nothing is, and this process is alone. */
   readonly horizon?: Horizon;
   /** Whether versions are only read: what a crash left undone of them stays so. */
   readonly reading?: boolean;
-  /** Told when files were removed, so that they do not stay open. */
+  /** Called when files were removed, so that they do not stay open. */
   readonly removed?: () => Promise<void>;
 }
 

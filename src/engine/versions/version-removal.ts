@@ -52,7 +52,7 @@ export interface PlannedRemoval extends Removed {
 /**
  * Removes versions that were asked for, but never the newest nor one that is
  * kept, and then the files that no other version needs, once nothing that is
- * under way can be reading them. Of a Lance table the manifests go: its data is for
+ * in progress can be reading them. Of a Lance table the manifests go: its data is for
  * its clients to clean up.
  * @returns The versions that were removed.
  */

@@ -1,7 +1,7 @@
 /** What is known of a result: pieces that came, then perhaps how it ended. */
 type Ending = { readonly kind: 'complete' } | { readonly kind: 'failed'; readonly error: Error };
 
-/** How many pieces may be under way, so that a thread works while the one before is sent. */
+/** How many pieces may be in progress, so that a thread works while the one before is sent. */
 const AHEAD = 2;
 
 /** The result of a task while it comes: bytes in pieces, as fast as they are taken. */

@@ -38,7 +38,7 @@ export class ThreadPool {
 
   /**
    * Does a task on the thread that has the least to do. Resolves once the first
-   * of its bytes are there; the task goes on as they are taken, until the signal.
+   * of its bytes are there; the task continues as they are taken, until the signal.
    * @throws CatalogError for a refusal, ServiceUnavailable when the thread ended.
    */
   async run(

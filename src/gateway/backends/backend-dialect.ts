@@ -7,7 +7,7 @@ import { canonicalPath } from '../../protocol/identifier.ts';
 import { isJsonObject, parseJson, stringifyJson, type JsonValue } from '../../protocol/json.ts';
 import { normalMode } from '../../protocol/mode.ts';
 import type { OperationName } from '../../protocol/operations/operation-name.ts';
-import { BackendAway } from './backend-away.ts';
+import { BackendUnavailable } from './backend-unavailable.ts';
 import type { BackendDialect } from './backend-options.ts';
 import { jsonIn, type BodyLimits } from './bounded-body.ts';
 import { inLanceDb, inNamespace, type Fields, type Rendered } from './query-dialect.ts';
@@ -16,7 +16,7 @@ import { jsonOf } from './remote-answer.ts';
 /** Maximum size of an answer that is translated, in bytes. */
 const ANSWER_BYTES = 8 * 1024 * 1024;
 
-/** How one operation is said in a dialect. Members that are not named pass unchanged. */
+/** How a dialect spells one operation. Members without a name here pass unchanged. */
 interface Rendering {
   /** Parameters that the query gets. */
   readonly query?: Readonly<Record<string, string>>;
@@ -25,7 +25,7 @@ interface Rendering {
   readonly answer?: (answer: Fields) => Rendered;
 }
 
-/** What makes a request of one dialect one of the other. */
+/** Translates a request from one dialect to the other. */
 export interface Translation {
   /** The dialect that the backend understands. */
   readonly to: Dialect;
@@ -94,7 +94,7 @@ function withBody(request: CatalogRequest, bytes: Buffer): CatalogRequest {
 
 /**
  * The answer of a backend in the dialect of the client: members, and the status of a refusal.
- * @throws BackendAway for an answer that cannot be read
+ * @throws BackendUnavailable for an answer that cannot be read
  */
 export async function renderedAnswer(
   answer: Answer,
@@ -107,7 +107,7 @@ export async function renderedAnswer(
   if (answer.status !== 200 || rendering?.answer === undefined) return answer;
   const value = await jsonOf(answer, ANSWER_BYTES);
   if (!isJsonObject(value)) {
-    throw new BackendAway(
+    throw new BackendUnavailable(
       `the backend ${backend} answered ${request.operation.name} with something that cannot be read`,
     );
   }

@@ -7,13 +7,13 @@ import type { BodyLimits } from './bounded-body.ts';
 /** The dialects of the protocol that a backend understands. */
 export type BackendDialect = 'both' | Dialect;
 
-/** What a remote catalog is and how it is spoken to. Times in milliseconds. */
+/** Address and settings of a remote catalog. Times in milliseconds. */
 export interface RemoteOptions {
   readonly name: string;
   /** Where it is; a path of it stands before all others. */
   readonly url: URL;
   readonly namespaces: readonly Pattern[];
-  /** What its own names lack of ours: `[]` where they are the same. */
+  /** Prefix that the backend's own names do not have: `[]` if the names are equal. */
   readonly prefix: ObjectPath;
   /** Sent in `x-api-key`, or as `Authorization` when it begins with `Bearer `. */
   readonly credential: string | undefined;
@@ -29,6 +29,6 @@ export interface RemoteOptions {
   readonly page: number;
   /** Most connections to it at a time. */
   readonly connections: number;
-  /** After so many failures in a row nothing is sent for a while. */
+  /** Number of consecutive failures that opens the circuit breaker. */
   readonly breaker: { readonly failures: number; readonly open: number };
 }

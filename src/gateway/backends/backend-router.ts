@@ -39,7 +39,7 @@ export interface BackendRoute {
   readonly namespaces: readonly Pattern[];
 }
 
-/** What of a request decides which backend it is for. */
+/** The part of a request that selects its backend. */
 export type Aim = Pick<CatalogRequest, 'operation' | 'object'>;
 
 /** The namespace that belongs to the gateway itself. */
@@ -55,9 +55,9 @@ export class BackendRouter implements Backend {
   readonly remotes: readonly RemoteBackend[];
   readonly #routes: readonly BackendRoute[];
   readonly #embedded: BackendRoute | undefined;
-  /** What each backend serves; none where one serves everything. */
+  /** The patterns that each backend serves; empty if one serves everything. */
   readonly #territories: ReadonlyMap<BackendRoute, Territory>;
-  /** Where the fixed segments of each pattern lead: what a listing of the namespaces above can show. */
+  /** Namespaces on the fixed segments of each pattern: listings of the namespaces above show them. */
   readonly #mounts: readonly ObjectPath[];
 
   constructor(routes: readonly BackendRoute[], remotes: readonly RemoteBackend[]) {
@@ -72,25 +72,25 @@ export class BackendRouter implements Backend {
 
   handle(request: CatalogRequest, permit: Permit): Promise<Answer> {
     const route = this.#routeOf(request);
-    // What one backend alone answers, as most requests, is left to it.
+    // Most requests concern one backend, which answers them alone.
     const isIts = request.target === undefined && mountPointAnswer(request.operation) === undefined;
     return route !== undefined && isIts
       ? route.backend.handle(request, this.#permitFor(route, request, permit))
       : this.#answerBeside(request, permit, route);
   }
 
-  /** Name of the backend that a request is for; undefined when there is none. */
+  /** Name of the backend of a request; undefined if there is none. */
   nameFor(aim: Aim): string | undefined {
     return this.#routeOf(aim)?.backend.name;
   }
 
-  /** The remote backend that a request is for; undefined when it is for none. */
+  /** The remote backend of a request; undefined if another backend serves it. */
   remoteFor(aim: Aim): RemoteBackend | undefined {
     const backend = this.#routeOf(aim)?.backend;
     return this.remotes.find((remote) => remote === backend);
   }
 
-  /** What keeps all of it from serving: a remote backend that is away does not, while another answers. */
+  /** Why no backend can serve. A remote backend that is unavailable does not count while another answers. */
   async health(): Promise<string | undefined> {
     if (this.#embedded !== undefined) return this.#embedded.backend.health();
     const faults = await Promise.all(this.#routes.map(({ backend }) => backend.health()));
@@ -101,7 +101,7 @@ export class BackendRouter implements Backend {
     return this.#embedded?.backend.weakness();
   }
 
-  /** What more than one backend may have a part in. */
+  /** Answers requests that concern more than one backend. */
   async #answerBeside(
     request: CatalogRequest,
     permit: Permit,
@@ -129,7 +129,7 @@ export class BackendRouter implements Backend {
     }
   }
 
-  /** A remote backend asks a permit for what it lists alone. */
+  /** A remote backend uses the permit for listings only. */
   #permitFor(route: BackendRoute, { operation }: CatalogRequest, permit: Permit): Permit {
     const territory = this.#territories.get(route);
     const asks = route === this.#embedded || operation.access === 'list';

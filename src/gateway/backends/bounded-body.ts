@@ -9,13 +9,16 @@ export interface BodyLimits {
   readonly arrow: number | null;
 }
 
-type Asked = Pick<CatalogRequest, 'operation' | 'method' | 'headers' | 'unmeasured' | 'body'>;
+type MeasuredRequest = Pick<
+  CatalogRequest,
+  'operation' | 'method' | 'headers' | 'unmeasured' | 'body'
+>;
 
 /**
  * Refuses a body whose declared length is more than bodies of its kind may have.
  * @throws CatalogError InvalidInput
  */
-export function checkLength(request: Asked, limits: BodyLimits): void {
+export function checkLength(request: MeasuredRequest, limits: BodyLimits): void {
   const most = mostOf(request, limits);
   const length = Number(request.headers['content-length'] ?? 0);
   if (most !== null && length > most) throw refusalOf(request, most);
@@ -25,7 +28,10 @@ export function checkLength(request: Asked, limits: BodyLimits): void {
  * The body of a request, as long as it is not longer than bodies of its kind may be.
  * @throws CatalogError InvalidInput while it is read
  */
-export function boundedBody(request: Asked, limits: BodyLimits): AsyncIterable<Uint8Array> {
+export function boundedBody(
+  request: MeasuredRequest,
+  limits: BodyLimits,
+): AsyncIterable<Uint8Array> {
   const most = mostOf(request, limits);
   return most === null ? request.body : upTo(request, most);
 }
@@ -41,7 +47,10 @@ export async function collected(body: AsyncIterable<Uint8Array>): Promise<Uint8A
  * The JSON of a body; undefined where there is none.
  * @throws CatalogError InvalidInput for a body that is too long, or no JSON
  */
-export async function jsonIn(request: Asked, limits: BodyLimits): Promise<JsonValue | undefined> {
+export async function jsonIn(
+  request: MeasuredRequest,
+  limits: BodyLimits,
+): Promise<JsonValue | undefined> {
   if (!hasBody(request)) return undefined;
   checkLength(request, limits);
   const bytes = request.body.atHand?.() ?? (await collected(boundedBody(request, limits)));
@@ -55,18 +64,18 @@ export function hasBody({
   headers,
   method,
   unmeasured,
-}: Omit<Asked, 'operation' | 'body'>): boolean {
+}: Omit<MeasuredRequest, 'operation' | 'body'>): boolean {
   if (method === 'GET') return false;
   if (unmeasured === true) return true;
   const length = headers['content-length'];
   return headers['transfer-encoding'] !== undefined || (length !== undefined && Number(length) > 0);
 }
 
-function mostOf({ operation }: Asked, limits: BodyLimits): number | null {
+function mostOf({ operation }: MeasuredRequest, limits: BodyLimits): number | null {
   return operation.body === 'arrow' ? limits.arrow : limits.json;
 }
 
-function refusalOf({ operation }: Asked, most: number): CatalogError {
+function refusalOf({ operation }: MeasuredRequest, most: number): CatalogError {
   return new CatalogError(
     'InvalidInput',
     operation.body === 'arrow'
@@ -75,7 +84,7 @@ function refusalOf({ operation }: Asked, most: number): CatalogError {
   );
 }
 
-async function* upTo(request: Asked, most: number): AsyncGenerator<Uint8Array> {
+async function* upTo(request: MeasuredRequest, most: number): AsyncGenerator<Uint8Array> {
   let bytes = 0;
   for await (const chunk of request.body) {
     bytes += chunk.byteLength;

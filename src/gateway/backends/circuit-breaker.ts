@@ -1,10 +1,10 @@
-import { BackendAway } from './backend-away.ts';
+import { BackendUnavailable } from './backend-unavailable.ts';
 
-/** A request that a breaker let through, until it is told how that went. */
+/** A request that the breaker let through and whose result is not known yet. */
 export interface Trial {
   succeeded(): void;
   failed(): void;
-  /** The backend is not to blame: the client went away, say. */
+  /** The backend is not at fault, for example because the client disconnected. */
   undecided(): void;
 }
 
@@ -14,7 +14,7 @@ export interface BreakerOptions {
   readonly failures: number;
   /** Milliseconds. */
   readonly open: number;
-  /** Milliseconds on a clock that never goes back. */
+  /** A monotonic clock, in milliseconds. */
   readonly now?: () => number;
 }
 
@@ -44,14 +44,17 @@ export class CircuitBreaker {
     return this.#until !== undefined;
   }
 
-  /** Lets a request through. @throws BackendAway when the backend is given a rest */
+  /** Lets a request through. @throws BackendUnavailable when the backend is given a rest */
   enter(): Trial {
     if (this.#until === undefined) return new OneTrial(this.#heard);
     const left = this.#until - this.#now();
     if (left > 0 || this.#trying) {
       const seconds = Math.max(1, Math.ceil(left / 1000));
       const { name } = this.#options;
-      throw new BackendAway(`the backend ${name} failed and is tried again later`, String(seconds));
+      throw new BackendUnavailable(
+        `the backend ${name} failed and is tried again later`,
+        String(seconds),
+      );
     }
     this.#trying = true;
     return new OneTrial((well) => {
@@ -60,7 +63,7 @@ export class CircuitBreaker {
     });
   }
 
-  /** What a check beside the requests found. */
+  /** Result of a health check that runs beside the requests. */
   note(well: boolean): void {
     if (well) this.#close();
     else this.#fail();
@@ -82,7 +85,7 @@ export class CircuitBreaker {
 class OneTrial implements Trial {
   #hear: ((well: boolean | undefined) => void) | undefined;
 
-  /** @param hear Told whether the backend did well; undefined where it is not known. */
+  /** @param hear Called with whether the backend succeeded; undefined if that is not known. */
   constructor(hear: (well: boolean | undefined) => void) {
     this.#hear = hear;
   }

@@ -5,10 +5,10 @@ import type { Duplex } from 'node:stream';
 import type { RemoteOptions } from './backend-options.ts';
 import type { ConnectionLimit } from './connection-limit.ts';
 
-/** A connection that was not used for so long is closed: many servers close them after five seconds. */
+/** Idle timeout of a connection, in ms. Many servers close connections after five seconds. */
 export const UNUSED_MILLIS = 4_000;
 
-/** Connections for what `http-proxy` sends to a backend, that are used again. */
+/** Keep-alive connections for requests that `http-proxy` sends to a backend. */
 export function agentFor(
   { url, connections, timeouts }: RemoteOptions,
   limit: ConnectionLimit,
@@ -29,7 +29,7 @@ export function agentFor(
   };
   agent.reuseSocket = (socket, request) => {
     reuse(socket, request);
-    // What was for the time without use must not hold for the request.
+    // The idle timeout must not apply to the request.
     if (socket instanceof Socket) socket.setTimeout(timeouts.idle);
   };
   limitConnections(agent, limit);

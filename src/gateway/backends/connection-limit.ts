@@ -1,10 +1,10 @@
-/** Who wants to send something to a backend. */
+/** A request that waits for a connection to a backend. */
 export interface Seated {
   /** It may now. */
   seated(): void;
 }
 
-/** Lets only so many requests at a time go to a backend; the others wait in the order in which they came. */
+/** Limits the number of concurrent requests to a backend; further requests wait in order of arrival. */
 export class Seats {
   readonly #waiting = new Set<Seated>();
   #free: number;
@@ -23,7 +23,7 @@ export class Seats {
     who.seated();
   }
 
-  /** Gives back what was taken, to be called once; or waits for it no more. */
+  /** Releases the slot, or leaves the queue. Call it once. */
   leave(who: Seated): void {
     if (this.#waiting.delete(who)) return;
     const [next] = this.#waiting;
@@ -36,17 +36,17 @@ export class Seats {
   }
 }
 
-/** Somebody who keeps connections to a backend. */
+/** A pool of connections to a backend. */
 export interface ConnectionKeeper {
   /** How many it has, in use or not. */
   open(): number;
-  /** Closes one that is not in use, if there is one. */
+  /** Closes an idle connection, if there is one. */
   dropOne(): boolean;
 }
 
 /**
  * So many connections may a backend have at a time, whoever keeps them. As there are no more
- * requests under way than that, who has to make one finds one that is not in use in its place.
+ * requests in flight than that, who has to make one finds one that is not in use in its place.
  */
 export class ConnectionLimit {
   readonly #most: number;
@@ -56,7 +56,7 @@ export class ConnectionLimit {
     this.#most = most;
   }
 
-  /** Counts what somebody keeps, too. */
+  /** Adds a pool whose connections count. */
   add(keeper: ConnectionKeeper): void {
     this.#keepers.push(keeper);
   }
@@ -66,7 +66,7 @@ export class ConnectionLimit {
     while (this.#open() >= this.#most && this.#keepers.some((each) => each.dropOne()));
   }
 
-  /** Whether there are too many, so that one that is not needed any more should not be kept. */
+  /** Whether there are more connections than allowed, so that an idle one should be closed. */
   get isExceeded(): boolean {
     return this.#open() > this.#most;
   }

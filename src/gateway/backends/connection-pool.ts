@@ -5,7 +5,7 @@ import { Connection } from './connection.ts';
 import { UNUSED_MILLIS } from './connection-agent.ts';
 import type { ConnectionKeeper, ConnectionLimit } from './connection-limit.ts';
 
-/** How often connections that nobody used for too long are looked for. */
+/** How often idle connections are checked, in milliseconds. */
 const SWEEP_MILLIS = 1_000;
 
 /** Where connections of a pool lead to. */
@@ -29,12 +29,12 @@ export class ConnectionPool implements ConnectionKeeper {
     options.limit.add(this);
   }
 
-  /** How many connections there are, in use or not. */
+  /** Number of open connections, busy or idle. */
   open(): number {
     return this.#open;
   }
 
-  /** A connection for one request; one that is still to be made where none is free. */
+  /** A connection for one request: an idle one, or a new one. */
   take(): Connection {
     const now = performance.now();
     for (let last = this.#free.pop(); last !== undefined; last = this.#free.pop()) {
@@ -65,7 +65,7 @@ export class ConnectionPool implements ConnectionKeeper {
     this.#sweeping ??= setTimeout(() => this.#sweep(), SWEEP_MILLIS).unref();
   }
 
-  /** Closes a connection that is not in use, if there is one. */
+  /** Closes an idle connection, if there is one. */
   dropOne(): boolean {
     const oldest = this.#free.shift();
     oldest?.destroy();

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 
-/** Who uses a connection, and is told what happens on it. */
+/** The user of a connection, which receives its events. */
 export interface ConnectionUser {
   /** It is made, where it was not yet. */
   connected(): void;
@@ -26,7 +26,7 @@ export class Connection {
   /** Until when it may be used again; on the clock of `performance.now`. */
   #goodUntil = 0;
 
-  /** @param closed Told once, when it is gone. */
+  /** @param closed Called once, when the connection is closed. */
   constructor(socket: Socket, idleMillis: number, closed: (connection: Connection) => void) {
     this.#socket = socket;
     this.#idleMillis = idleMillis;
@@ -72,7 +72,7 @@ export class Connection {
     this.#socket.write(text, 'latin1');
   }
 
-  /** Has no user any more; the next may come within so many milliseconds. */
+  /** Detaches the user; the connection closes unless another request uses it within this time, in ms. */
   rest(now: number, millis: number): void {
     this.#user = undefined;
     this.#used = true;
@@ -98,7 +98,7 @@ export class Connection {
     this.#close();
   }
 
-  /** What comes without a request belongs to none: nothing on such a connection can be believed. */
+  /** Bytes that arrive without a request belong to none: such a connection cannot be trusted. */
   #came(bytes: Buffer): void {
     if (this.#user === undefined) this.#close();
     else this.#user.came(bytes);

@@ -7,41 +7,41 @@ import { StreamedResponse, WholeResponse, type RemoteResponse } from './remote-r
 
 type Timeouts = RemoteOptions['timeouts'];
 
-/** Has a listener called once when the client goes away; the answer takes that back. */
-export type WhenGone = (listener: () => void) => () => void;
+/** Registers a listener that is called once when the client disconnects; calling the result removes it. */
+export type OnDisconnect = (listener: () => void) => () => void;
 
 /** A request on its way to a backend, as its exchange sees it. */
 export interface SentRequest {
-  /** Whether there is a connection for it, or one on its way. */
+  /** Whether a connection is assigned or being opened. */
   readonly isBegun: boolean;
-  /** Whether its connection was used before, and nothing has come back on it since. */
+  /** Whether its connection was used before and has received nothing since. */
   readonly isStale: boolean;
   /** Whether it waits for the client to send more. */
   readonly waitsForClient: boolean;
-  /** What reading its body failed with. */
+  /** The error of reading its body. */
   readonly fault: unknown;
   /** Tells the exchange how it fares. */
   watchedBy(exchange: Exchange): void;
   /** Waits as long again for something to move. */
   waitOn(): void;
-  /** What of it is not sent yet is not wanted. */
+  /** Drops the part of the request that was not sent yet. */
   stop(): void;
   /** Ends it, wherever it is. */
   abandon(): void;
 }
 
-/** What an exchange needs beside its request. */
+/** Dependencies of an exchange besides its request. */
 export interface ExchangeOptions {
   readonly timeouts: Timeouts;
-  readonly whenGone: WhenGone;
-  /** Told once, when the exchange is over. */
+  readonly onDisconnect: OnDisconnect;
+  /** Called once, when the exchange has ended. */
   readonly over: () => void;
 }
 
 /**
  * One request to a backend and its answer, with an end in any case: when no
  * connection is made in time, when nothing moves for too long although it is
- * the backend's turn, when all takes too long, when either side goes away.
+ * the backend's turn, when all takes too long, when either side disconnects.
  */
 export class Exchange {
   /** Resolves with the head of the answer. Rejects with an `ExchangeFault`, or whatever reading the request's body failed with. */
@@ -58,7 +58,7 @@ export class Exchange {
   #isConnected = false;
   #isOver = false;
 
-  constructor(request: SentRequest, { timeouts, whenGone, over }: ExchangeOptions) {
+  constructor(request: SentRequest, { timeouts, onDisconnect, over }: ExchangeOptions) {
     this.#request = request;
     this.#timeouts = timeouts;
     this.#over = over;
@@ -68,7 +68,7 @@ export class Exchange {
     });
     request.watchedBy(this);
     if (timeouts.total > 0) this.#total = setTimeout(() => this.#overdue(), timeouts.total);
-    this.#stay = whenGone(() => this.#fail(new ExchangeFault('client', 'lost its client')));
+    this.#stay = onDisconnect(() => this.#fail(new ExchangeFault('client', 'lost its client')));
   }
 
   /** From now on it waits for its connection, unless it has it already. */
@@ -82,7 +82,7 @@ export class Exchange {
     clearTimeout(this.#connecting);
   }
 
-  /** A connection for what Node's client sends is there, or on its way. */
+  /** Node's client has a connection for the request, or is opening one. */
   begun(outgoing: ClientRequest): void {
     outgoing.on('timeout', () => this.idle());
     this.#refuseUpgrade(outgoing);
@@ -95,7 +95,7 @@ export class Exchange {
     socket.once(event, () => this.connected());
   }
 
-  /** Node's client reads the answer to what was sent without it. */
+  /** Node's client reads the response to a request that it did not send. */
   follow(outgoing: ClientRequest): void {
     this.#refuseUpgrade(outgoing);
     outgoing.on('response', (message) => this.answered(message));
@@ -125,7 +125,7 @@ export class Exchange {
     this.#fail(new ExchangeFault('broken', 'broke off its answer'));
   }
 
-  /** Nothing moved on the connection. That may be the client's doing, who sends or takes slowly. */
+  /** The connection was idle. The cause may be a client that sends or reads slowly. */
   idle(): void {
     const turn = this.#response?.waitsForBackend ?? !this.#request.waitsForClient;
     const { idle } = this.#timeouts;
@@ -139,7 +139,7 @@ export class Exchange {
     this.#resolve = undefined;
   }
 
-  /** Nobody asked for it, and without a listener Node says nothing of it at all. */
+  /** An unexpected upgrade; without a listener Node does not report it. */
   #refuseUpgrade(outgoing: ClientRequest): void {
     outgoing.on('upgrade', (_, socket) => {
       socket.destroy();

@@ -5,7 +5,7 @@ import type { Exchange, SentRequest } from './exchange.ts';
 /** Stands where a proxied request would have its client's socket; it is never connected. */
 const nowhere = new Socket();
 
-/** What is sent to a backend. */
+/** A request for a backend. */
 export interface Forwarded {
   readonly method: string;
   readonly path: string;
@@ -32,7 +32,7 @@ export class ForwardedRequest extends IncomingMessage implements SentRequest {
     this.method = method;
     this.url = path;
     this.headers = headers;
-    // There is no parser that would say so, and an end without it is taken for an abort.
+    // No parser sets this, and `http-proxy` takes an end without it for an abort.
     this.complete = true;
     const streams = body !== null && !(body instanceof Uint8Array);
     this.#whole = streams ? null : body;
@@ -79,7 +79,7 @@ export class ForwardedRequest extends IncomingMessage implements SentRequest {
     return this.#waiting;
   }
 
-  /** What reading its body failed with. */
+  /** The error of reading its body. */
   get fault(): unknown {
     return this.#fault;
   }
@@ -120,7 +120,7 @@ export class ForwardedRequest extends IncomingMessage implements SentRequest {
     this.push(null);
   }
 
-  /** There is no socket of its own to destroy. */
+  /** The request has no socket of its own. */
   override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
     done(error);
   }
@@ -136,7 +136,7 @@ export class ForwardedRequest extends IncomingMessage implements SentRequest {
     } catch (error) {
       this.#waiting = false;
       this.#fault = error;
-      // `http-proxy` listens, and tells whoever waits for the answer.
+      // `http-proxy` listens and reports the error to the exchange.
       this.emit('error', error);
     }
   }

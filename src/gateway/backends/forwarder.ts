@@ -4,7 +4,7 @@ import type { RemoteOptions } from './backend-options.ts';
 import { agentFor } from './connection-agent.ts';
 import { ConnectionLimit, Seats, type Seated } from './connection-limit.ts';
 import { ConnectionPool } from './connection-pool.ts';
-import { Exchange, type SentRequest, type WhenGone } from './exchange.ts';
+import { Exchange, type SentRequest, type OnDisconnect } from './exchange.ts';
 import { ForwardedRequest, type Forwarded } from './forwarded-request.ts';
 import type { RemoteResponse } from './remote-response.ts';
 import { WholeRequest } from './whole-request.ts';
@@ -21,13 +21,13 @@ export class Forwarder {
   readonly #seats: Seats;
   readonly #pool: ConnectionPool;
   readonly #agent: Agent;
-  /** Where answers would go that nobody handles; nothing is ever written to it. */
+  /** Placeholder response for `http-proxy`; nothing is ever written to it. */
   readonly #sink: ServerResponse;
   readonly #host: string;
   readonly #base: string;
   readonly #proxiesAll: boolean;
 
-  /** @param proxiesAll Whether everything goes through `http-proxy`. */
+  /** @param proxiesAll Whether every request goes through `http-proxy`. */
   constructor(options: RemoteOptions, proxiesAll = false) {
     const { url, timeouts, connections } = options;
     const { host } = url;
@@ -59,21 +59,21 @@ export class Forwarder {
    * Sends a request and waits for the head of its answer.
    * @throws ExchangeFault
    */
-  send(forwarded: Forwarded, whenGone: WhenGone): Promise<RemoteResponse> {
+  send(forwarded: Forwarded, onDisconnect: OnDisconnect): Promise<RemoteResponse> {
     const { method, headers, body } = forwarded;
     const path = this.#base + forwarded.path;
     const host = this.#host;
     if (this.#proxiesAll || !(body === null || body instanceof Uint8Array)) {
       return this.#proxied(
         { method, path, headers: Object.assign({ host }, headers), body },
-        whenGone,
+        onDisconnect,
       );
     }
     const request = new WholeRequest({ method, path, host, headers, body }, this.#pool);
-    return this.#exchanged(request, request, whenGone);
+    return this.#exchanged(request, request, onDisconnect);
   }
 
-  #proxied(forwarded: Forwarded, whenGone: WhenGone): Promise<RemoteResponse> {
+  #proxied(forwarded: Forwarded, onDisconnect: OnDisconnect): Promise<RemoteResponse> {
     const request = new ForwardedRequest(forwarded);
     const failed = (error: Error): void => request.failed(error);
     const seated = (): void => {
@@ -84,14 +84,18 @@ export class Forwarder {
         request.refused(error);
       }
     };
-    return this.#exchanged(request, { seated }, whenGone);
+    return this.#exchanged(request, { seated }, onDisconnect);
   }
 
   /** Begins a request as soon as it has a seat. */
-  #exchanged(request: SentRequest, seated: Seated, whenGone: WhenGone): Promise<RemoteResponse> {
+  #exchanged(
+    request: SentRequest,
+    seated: Seated,
+    onDisconnect: OnDisconnect,
+  ): Promise<RemoteResponse> {
     const { timeouts } = this.#options;
     const over = (): void => this.#seats.leave(seated);
-    const exchange = new Exchange(request, { timeouts, whenGone, over });
+    const exchange = new Exchange(request, { timeouts, onDisconnect, over });
     this.#seats.take(seated);
     exchange.waitForConnection();
     return exchange.head;

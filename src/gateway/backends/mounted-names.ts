@@ -73,7 +73,7 @@ function compare(one: string, other: string): number {
   return Buffer.compare(Buffer.from(one), Buffer.from(other));
 }
 
-/** The names under which what a pattern's fixed segments lead to is found in a namespace. */
+/** The child names of a namespace that the fixed segments of a pattern lead to. */
 export function namesIn(namespace: ObjectPath, mounts: readonly ObjectPath[]): readonly string[] {
   const names = mounts
     .filter((mount) => mount.length > namespace.length)

@@ -1,7 +1,7 @@
-/** What no line of a head may hold (RFC 9110 section 5.5), a lone CR or LF included. */
+/** Characters that no line of a head may contain (RFC 9110 section 5.5), including a lone CR or LF. */
 export const FORBIDDEN = /[^\t\x20-\x7e\x80-\xff]/;
 
-/** An answer that was there whole, in the one shape that needs no parser of all of HTTP. */
+/** A complete response in the one shape that needs no full HTTP parser. */
 export interface PlainAnswer {
   readonly status: number;
   /** Names in lower case, each once. */
@@ -11,7 +11,7 @@ export interface PlainAnswer {
   readonly keeps: number;
 }
 
-/** The headers that say how long a connection is kept. */
+/** The headers that limit how long a connection is kept open. */
 export interface KeepHeaders {
   readonly connection?: string | undefined;
   readonly 'keep-alive'?: string | readonly string[] | undefined;
@@ -96,14 +96,14 @@ function bodyIn(
     : undefined;
 }
 
-/** So many bytes and none after them. */
+/** The body, if it has exactly this length; its end while bytes are missing; undefined if more follow. */
 function exactly(bytes: Buffer, start: number, length: number): Buffer | number | undefined {
   const end = start + length;
   if (length > MOST_BYTES || bytes.length > end) return undefined;
   return bytes.length === end ? bytes.subarray(start) : end;
 }
 
-/** The content of chunks without extensions or trailers that are all there (RFC 9112 section 7.1). */
+/** Content of chunks without extensions or trailers, all of them complete (RFC 9112 section 7.1). */
 function chunksIn(bytes: Buffer, start: number): Buffer | undefined {
   const contents: Buffer[] = [];
   for (let at = start; ;) {
@@ -123,7 +123,7 @@ function joined(contents: readonly Buffer[]): Buffer {
   return contents.length === 1 ? contents[0]! : Buffer.concat(contents);
 }
 
-/** A connection is asked for again a second before its backend closes it. */
+/** Connections are reused until one second before their backend closes them. */
 const SPARE_MILLIS = 1_000;
 
 /** Milliseconds for which a backend keeps the connection of an answer with these headers. */

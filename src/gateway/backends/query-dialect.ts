@@ -7,7 +7,7 @@ export type Fields = Readonly<Record<string, JsonValue>>;
 /** Members of a body that is sent, or of an answer. */
 export type Rendered = Readonly<Record<string, unknown>>;
 
-/** The largest `k` of the namespace specification, whose `k` has 32 bits. */
+/** The largest `k` of the namespace specification: a 32-bit integer. */
 const MOST_ROWS = 2 ** 31 - 1;
 
 /**
@@ -69,7 +69,7 @@ function namespaceSearch(search: JsonValue | undefined): JsonValue | undefined {
   return { string_query: named ? { query, columns } : { query } };
 }
 
-/** The first of these members that an object has; the value itself where it has none. */
+/** The first of these members that an object has; the value itself if it has none of them. */
 function oneOf(value: JsonValue | undefined, names: readonly string[]): JsonValue | undefined {
   if (!isJsonObject(value)) return value;
   const name = names.find((each) => value[each] !== undefined && value[each] !== null);

@@ -2,18 +2,18 @@ import { isAscii, isUtf8 } from 'node:buffer';
 import type { Answer, ByteStream, CatalogRequest } from '../../protocol/backend.ts';
 import { CatalogError } from '../../protocol/errors.ts';
 import { parseJson, type JsonValue } from '../../protocol/json.ts';
-import { BackendAway } from './backend-away.ts';
+import { BackendUnavailable } from './backend-unavailable.ts';
 import { protocolCode, remoteError } from './remote-error.ts';
 import { headersBack } from './remote-headers.ts';
 import type { RemoteResponse } from './remote-response.ts';
 
-/** An answer up to this size is taken whole, so that its outcome says all before it is sent. */
+/** Largest response that is buffered, so that its outcome is complete before it is sent. */
 const WHOLE_BYTES = 64 * 1024;
 
 /**
  * What a backend's response is to the caller. An error in the protocol's own
  * form passes as it is; any other becomes one.
- * @throws BackendAway, CatalogError for a refusal; ExchangeFault and others where the backend breaks off
+ * @throws BackendUnavailable, CatalogError for a refusal; ExchangeFault and others where the backend breaks off
  */
 export function answerOf(
   response: RemoteResponse,
@@ -32,9 +32,11 @@ async function unusable(response: RemoteResponse, backend: string): Promise<neve
   const { status } = response;
   await response.whole(WHOLE_BYTES);
   if (status === 401 || status === 407) {
-    throw new BackendAway(`the backend ${backend} does not accept the gateway's own credential`);
+    throw new BackendUnavailable(
+      `the backend ${backend} does not accept the gateway's own credential`,
+    );
   }
-  throw new BackendAway(`the backend ${backend} answered ${status}, which is not followed`);
+  throw new BackendUnavailable(`the backend ${backend} answered ${status}, which is not followed`);
 }
 
 async function refusalOf(
@@ -47,7 +49,7 @@ async function refusalOf(
   const text = textOf(bytes);
   const code = text === undefined ? undefined : protocolCode(text);
   if (text !== undefined && code !== undefined) return { ...headOf(response), body: text, code };
-  // How a blob says that there is nothing in the range asked for.
+  // A blob store answers so when the range is empty.
   if (status === 416 && operation.response === 'bytes') return { ...headOf(response), body: null };
   throw remoteError(backend, operation, status, oneOf(headers['retry-after']));
 }

@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import type { Answer, Backend, ByteStream, CatalogRequest } from '../../protocol/backend.ts';
 import { CatalogError } from '../../protocol/errors.ts';
 import type { Permit } from '../../protocol/permit.ts';
-import { BackendAway } from './backend-away.ts';
+import { BackendUnavailable } from './backend-unavailable.ts';
 import {
   renderedAnswer,
   renderedRequest,
@@ -20,14 +20,14 @@ import {
 } from './bounded-body.ts';
 import type { RemoteOptions } from './backend-options.ts';
 import { CircuitBreaker, type Trial } from './circuit-breaker.ts';
-import type { WhenGone } from './exchange.ts';
+import type { OnDisconnect } from './exchange.ts';
 import { ExchangeFault } from './remote-error.ts';
 import type { Forwarded } from './forwarded-request.ts';
 import { Forwarder } from './forwarder.ts';
 import { answerOf } from './remote-answer.ts';
 import { guard, type Guarded } from './remote-guard.ts';
 import { credentialHeader, databaseHeader, headersOut } from './remote-headers.ts';
-import { meantListing, visibleListing, withoutBody, type PageTokens } from './remote-listing.ts';
+import { rootListing, visibleListing, withoutBody, type PageTokens } from './remote-listing.ts';
 import { RemoteMonitor } from './remote-monitor.ts';
 import { remotePath } from './remote-path.ts';
 import type { RemoteResponse } from './remote-response.ts';
@@ -42,14 +42,14 @@ const own = `arrowgate-${randomBytes(6).toString('hex')}`;
 
 /**
  * The `Via` of a request for its next hop.
- * @throws BackendAway when the request has been here already, or went through too many gateways
+ * @throws BackendUnavailable when the request has been here already, or went through too many gateways
  */
 function nextVia(via: string | undefined): string {
   const hop = `1.1 ${own}`;
   if (via === undefined) return hop;
   const hops = via.split(',').filter((each) => /\sarrowgate-/.test(each));
   if (via.includes(own) || hops.length >= MOST_HOPS) {
-    throw new BackendAway('the request goes round in a circle of gateways');
+    throw new BackendUnavailable('the request goes round in a circle of gateways');
   }
   return `${via}, ${hop}`;
 }
@@ -57,7 +57,7 @@ function nextVia(via: string | undefined): string {
 const TRACE_PARENT =
   /^(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?:-.*)?$/;
 
-/** What of a request says where its trace stands. */
+/** The trace context of a request. */
 export interface Traced {
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
   /** The span of this gateway, where it keeps a trace. */
@@ -85,7 +85,7 @@ export function addTraceContext(
   }
 }
 
-/** A trace that begins here: a UUID without its hyphens, and the half of it as the id of its first span. */
+/** A new trace context: a UUID without hyphens, and half of it as the id of the first span. */
 function begun(id: string): string {
   const last = id.slice(19, 23) + id.slice(24);
   return `00-${id.slice(0, 8)}${id.slice(9, 13)}${id.slice(14, 18)}${last}-${last}-00`;
@@ -145,7 +145,7 @@ export class RemoteBackend implements Backend, Guarded {
     return this.#monitor.distrust === undefined;
   }
 
-  /** Why it gets only what needs no trust, beside what the configuration trusts it with. */
+  /** Why the backend receives only requests that need no trust beyond its configured `trust`. */
   get distrust(): string | undefined {
     return this.#monitor.distrust;
   }
@@ -163,13 +163,13 @@ export class RemoteBackend implements Backend, Guarded {
       : this.#ask(request, permit, via);
   }
 
-  /** Lists what the caller may see. Whoever may see everything gets the pages of the backend as they are. */
+  /** Lists the visible names. A caller that may see everything gets the backend's pages unchanged. */
   async #list(request: CatalogRequest, permit: Permit, via: string): Promise<Answer> {
     const { name, dialect, page, bodies } = this.options;
     const listing = withoutBody(request, await jsonIn(request, bodies));
     const ask = (asked: CatalogRequest): Promise<Answer> => this.#ask(asked, permit, via);
     if (permit.holdsBelow('see', request.object)) {
-      return ask(dialect === 'both' ? listing : meantListing(listing));
+      return ask(dialect === 'both' ? listing : rootListing(listing));
     }
     return visibleListing(listing, permit, { name, page, tokens: this.#pageTokens, ask });
   }
@@ -246,19 +246,21 @@ export class RemoteBackend implements Backend, Guarded {
     return headers;
   }
 
-  /** A read whose connection failed is sent again, as long as that takes no longer than one connection may. */
+  /** Retries a read whose connection failed, if the retry fits into one connection timeout. */
   #send(sent: Forwarded, request: CatalogRequest): Promise<RemoteResponse> {
-    const whenGone = request.whenGone ?? aborts(request.signal());
+    const onDisconnect = request.onDisconnect ?? aborts(request.signal());
     const again =
       !request.operation.mutates && (sent.body === null || sent.body instanceof Uint8Array);
-    return again ? this.#sendRepeatedly(sent, whenGone) : this.#forwarder.send(sent, whenGone);
+    return again
+      ? this.#sendRepeatedly(sent, onDisconnect)
+      : this.#forwarder.send(sent, onDisconnect);
   }
 
-  async #sendRepeatedly(sent: Forwarded, whenGone: WhenGone): Promise<RemoteResponse> {
+  async #sendRepeatedly(sent: Forwarded, onDisconnect: OnDisconnect): Promise<RemoteResponse> {
     const until = performance.now() + this.options.timeouts.connect;
     for (let count = 1; ; count += 1) {
       try {
-        return await this.#forwarder.send(sent, whenGone);
+        return await this.#forwarder.send(sent, onDisconnect);
       } catch (error) {
         const unsent = error instanceof ExchangeFault && isUnsent(error);
         if (!unsent || count === MOST_SENDINGS || performance.now() > until) throw error;
@@ -274,7 +276,7 @@ export class RemoteBackend implements Backend, Guarded {
       trial.succeeded();
       return known;
     } catch (error) {
-      // Something before the backend says that it has no backend.
+      // A proxy in front of the backend reports that no backend answers.
       const failed = response.status === 502 || response.status === 504;
       if (!(error instanceof CatalogError)) throw error;
       if (failed) trial.failed();
@@ -283,7 +285,7 @@ export class RemoteBackend implements Backend, Guarded {
     }
   }
 
-  /** An answer whose body comes yet: a failure of that is one of the backend. */
+  /** A response whose body still streams: a failure of the body is a failure of the backend. */
   #watched(answer: Answer, request: CatalogRequest): Answer {
     const { body } = answer;
     if (body === null || typeof body === 'string') return answer;
@@ -294,16 +296,16 @@ export class RemoteBackend implements Backend, Guarded {
     return { ...answer, body: watchedStream(body, failed) };
   }
 
-  /** What the caller is told of a failure. */
+  /** The error that the caller gets for a failure. */
   #told(error: unknown, { operation }: CatalogRequest): unknown {
     if (!(error instanceof ExchangeFault) || error.kind === 'client') return error;
     const unsure = operation.mutates && error.kind !== 'unreached' && error.kind !== 'busy';
     const doubt = unsure ? '; whether the change took effect is not known' : '';
-    return new BackendAway(`the backend ${this.name} ${error.message}${doubt}`, '1');
+    return new BackendUnavailable(`the backend ${this.name} ${error.message}${doubt}`, '1');
   }
 }
 
-/** A body as it comes; what it fails with is made into something else. */
+/** Passes a body through and translates its errors. */
 function watchedStream(body: ByteStream, failed: (error: unknown) => unknown): ByteStream {
   return {
     async *[Symbol.asyncIterator]() {
@@ -316,8 +318,8 @@ function watchedStream(body: ByteStream, failed: (error: unknown) => unknown): B
   };
 }
 
-/** The same of a client whose going away aborts a signal. */
-function aborts(signal: AbortSignal): WhenGone {
+/** The same for a client whose disconnect aborts a signal. */
+function aborts(signal: AbortSignal): OnDisconnect {
   return (listener) => {
     if (signal.aborted) queueMicrotask(listener);
     else signal.addEventListener('abort', listener, { once: true });
@@ -335,7 +337,7 @@ function isUnsent({ kind }: ExchangeFault): boolean {
   return kind === 'unreached' || kind === 'stale';
 }
 
-/** What is sent as a body: a small one of JSON is taken whole, any other passes as it comes. */
+/** The body to send: a small JSON body is buffered, any other is streamed. */
 function bodyOf(
   request: CatalogRequest,
   limits: BodyLimits,
@@ -354,7 +356,7 @@ function jsonType({ 'content-type': type }: Readonly<Record<string, string>>): s
   return type !== undefined && /^application\/json\s*(;|$)/i.test(type) ? type : JSON_TYPE;
 }
 
-/** Whether the model of an operation is sent though the client sent none: some servers of the protocol demand a body. */
+/** Whether an operation needs a body although the client sent none: some servers require one. */
 function needsJson(request: CatalogRequest): boolean {
   return request.operation.body === 'json' && request.method !== 'GET';
 }

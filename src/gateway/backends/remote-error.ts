@@ -1,17 +1,17 @@
 import { CatalogError, errorTable, type ErrorName } from '../../protocol/errors.ts';
 import { isJsonObject, parseJson } from '../../protocol/json.ts';
 import type { ObjectKind, Operation } from '../../protocol/operations/operation.ts';
-import { BackendAway } from './backend-away.ts';
+import { BackendUnavailable } from './backend-unavailable.ts';
 
 /**
  * Why an exchange with a backend failed. `unreached`: no connection, so nothing was
  * sent. `busy`: all its connections are in use. `stale`: a connection that was used before turned out to be closed.
  * `silent`: nothing came for too long. `broken`: it broke off. `client`: the
- * client went away.
+ * client disconnected.
  */
 type FaultKind = 'unreached' | 'busy' | 'stale' | 'silent' | 'broken' | 'client';
 
-/** An exchange that failed. Its message goes on after the backend's name. */
+/** An exchange that failed. Its message continues after the backend's name. */
 export class ExchangeFault extends Error {
   readonly kind: FaultKind;
 
@@ -61,7 +61,7 @@ const names: Readonly<Record<number, ErrorName>> = {
   504: 'ServiceUnavailable',
 };
 
-/** What a refusal in other words than the protocol's is to the caller. */
+/** Translates a refusal that does not follow the protocol's error format. */
 export function remoteError(
   backend: string,
   operation: Operation,
@@ -71,7 +71,7 @@ export function remoteError(
   const name = nameOf(operation, status);
   const message = `the backend ${backend} answered ${status}, without an error of the protocol`;
   return name === 'ServiceUnavailable' || name === 'Throttling'
-    ? new BackendAway(message, retryAfter, name)
+    ? new BackendUnavailable(message, retryAfter, name)
     : new CatalogError(name, message);
 }
 

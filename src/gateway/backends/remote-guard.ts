@@ -9,7 +9,7 @@ import { namesObject } from '../../protocol/operations/operations.ts';
 import type { Permit } from '../../protocol/permit.ts';
 import { hasBody } from './bounded-body.ts';
 
-/** What is known of a backend that cannot be given a permit. */
+/** A backend that cannot use a permit. */
 export interface Guarded {
   readonly name: string;
   readonly prefix: ObjectPath;
@@ -18,7 +18,7 @@ export interface Guarded {
   readonly checksBodies: boolean;
 }
 
-/** What of a request it is judged by. */
+/** The part of a request that the guard judges. */
 export type GuardedRequest = Pick<
   CatalogRequest,
   'operation' | 'object' | 'root' | 'query' | 'headers' | 'method' | 'unmeasured'

@@ -7,7 +7,7 @@ import { isJsonObject, stringifyJson, type JsonValue } from '../../protocol/json
 import { operations } from '../../protocol/operations/operations.ts';
 import type { Permit, VisibleNames } from '../../protocol/permit.ts';
 import { readParameter } from '../../protocol/query-parameter.ts';
-import { BackendAway } from './backend-away.ts';
+import { BackendUnavailable } from './backend-unavailable.ts';
 import { jsonOf } from './remote-answer.ts';
 
 /** Names that a backend is asked for at a time, at least and at most. */
@@ -62,7 +62,7 @@ export function withoutBody(request: CatalogRequest, body: JsonValue | undefined
  * The listing that a LanceDB client means by `GET /v1/table/`: the tables of the root. All
  * other servers read that route as the listing of all tables.
  */
-export function meantListing(request: CatalogRequest): CatalogRequest {
+export function rootListing(request: CatalogRequest): CatalogRequest {
   const isRoot = request.operation.name === 'ListAllTables' && request.dialect === 'lancedb';
   return isRoot ? { ...request, operation: operations.ListTables } : request;
 }
@@ -71,7 +71,7 @@ export function meantListing(request: CatalogRequest): CatalogRequest {
  * A page of a backend's names that the caller may see, in the order of their bytes and
  * filled from further pages of the backend, as the embedded engine lists. Its token is the
  * last name on it. Refusals of the backend pass unchanged.
- * @throws BackendAway when the backend answers no listing; CatalogError Unsupported when it
+ * @throws BackendUnavailable when the backend answers no listing; CatalogError Unsupported when it
  * has too many pages.
  */
 export async function visibleListing(
@@ -79,7 +79,7 @@ export async function visibleListing(
   permit: Permit,
   backend: ListedBackend,
 ): Promise<Answer> {
-  const listing = new Listing(meantListing(request), permit, backend);
+  const listing = new Listing(rootListing(request), permit, backend);
   if (!permit.sees(request.object, 'namespace')) return listing.answer([], undefined);
   try {
     return await listing.page();
@@ -196,7 +196,7 @@ class Listing {
     }
   }
 
-  /** Where the backend goes on; undefined after its last page. Some servers answer a full page without a token. */
+  /** Where the backend continues; undefined after its last page. Some servers answer a full page without a token. */
   #nextCursor({ names, token }: BackendPage): string | undefined {
     return token ?? (names.length < this.#batch ? undefined : names.at(-1));
   }
@@ -246,11 +246,11 @@ class Listing {
     if (answer.status !== 200) throw new Refused(answer);
     const page = pageOf(await jsonOf(answer, PAGE_BYTES), this.#member);
     if (page === undefined) {
-      throw new BackendAway(
+      throw new BackendUnavailable(
         `the backend ${name} answered a listing that cannot be read, so it cannot be filtered`,
       );
     }
-    this.#headers = keptHeaders(answer.headers);
+    this.#headers = forwardedHeaders(answer.headers);
     return page;
   }
 }
@@ -274,7 +274,7 @@ function isOrdered({ names, token }: BackendPage, fresh: readonly string[]): boo
   return names.every((name, at) => at === 0 || compare(names[at - 1]!, name) < 0);
 }
 
-function keptHeaders(headers: Answer['headers']): Answer['headers'] {
+function forwardedHeaders(headers: Answer['headers']): Answer['headers'] {
   const kept = KEPT_HEADERS.flatMap((name) => {
     const value = headers?.[name];
     return value === undefined ? [] : [[name, value] as const];

@@ -9,7 +9,7 @@ const DELIMITER = '$';
 const listsIdentifiers = 'ListAllTables';
 
 /**
- * The target of a request as a backend gets it: made anew from what was
+ * The target of a request as a backend gets it: made again from what was
  * understood, so that both read the same. Identifiers are joined with `$`; of
  * the query only what the operation knows is left, in the order of its row.
  * @param prefix Segments that the backend's own names lack.

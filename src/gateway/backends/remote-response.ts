@@ -60,7 +60,7 @@ export class StreamedResponse implements RemoteResponse {
   #waiting = false;
   readonly atHand = undefined;
 
-  /** @param ended Told once, when the body has come to its end or failed. */
+  /** @param ended Called once, when the body has come to its end or failed. */
   constructor(message: IncomingMessage, ended: () => void) {
     this.#message = message;
     this.#ended = ended;

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { RemoteOptions } from './backend-options.ts';
-import type { WhenGone } from './exchange.ts';
+import type { OnDisconnect } from './exchange.ts';
 import { ExchangeFault } from './remote-error.ts';
 import type { Forwarder } from './forwarder.ts';
 import { credentialHeader, databaseHeader } from './remote-headers.ts';
@@ -13,7 +13,7 @@ export interface Probe {
 
 const ANSWER_BYTES = 64 * 1024;
 /** Nobody waits for the answer who could go away. */
-const always: WhenGone = () => () => undefined;
+const always: OnDisconnect = () => () => undefined;
 
 /**
  * Asks a backend harmless questions that it should refuse, all about tables

@@ -8,7 +8,7 @@ import type { OperationMatch } from '../../protocol/route.ts';
 export interface Need {
   readonly action: Action;
   readonly object: ObjectPath;
-  /** Null while the body, which is not read yet, may name it; undefined where the right is about none. */
+  /** Null while only the unread body may name it; undefined if the right concerns none. */
   readonly branch: string | null | undefined;
   /**
    * How it is judged: allowed on the object; allowed on something, where only
@@ -20,7 +20,7 @@ export interface Need {
 
 /**
  * A route that was asked for before, with what was made of it then. All of that follows from
- * the request line and the kind of client alone, so that it is the same for whoever asks.
+ * the request line and the kind of client alone, so that it is the same for every caller.
  */
 export class KnownRoute implements OperationMatch {
   readonly kind = 'operation';
@@ -35,7 +35,7 @@ export class KnownRoute implements OperationMatch {
   readonly parameters: ReadonlyMap<string, string>;
   /** The canonical path of its object. */
   readonly path: string;
-  /** What is needed for it, once somebody has asked. */
+  /** The rights that the route needs, once they were computed. */
   needs: readonly Need[] | undefined;
 
   constructor(match: OperationMatch) {
@@ -52,7 +52,7 @@ export class KnownRoute implements OperationMatch {
   }
 }
 
-/** The canonical path of what a route names. */
+/** The canonical path of the object that a route names. */
 export function objectPath(route: OperationMatch): string {
   return route instanceof KnownRoute ? route.path : canonicalPath(route.object);
 }

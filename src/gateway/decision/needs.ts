@@ -17,14 +17,15 @@ export function unlistedCatalog(bodyIds: BodyIds): Guarded {
   return {
     name: 'behind the proxy',
     prefix: [],
-    trust: new Set(),
+    // The body of a description can ask for credentials: `refuseUnseen` demands the right to read.
+    trust: new Set(bodyIds === 'checked' ? ['DescribeTable'] : []),
     checksBodies: bodyIds === 'checked',
   };
 }
 
 /** A request that a proxy describes, and will send to its catalog itself. */
 interface Described {
-  readonly route: Asking;
+  readonly route: RightsInput;
   readonly permit: Permit;
   readonly method: string;
   readonly headers: GuardedRequest['headers'];
@@ -33,7 +34,7 @@ interface Described {
 /**
  * Refuses what a remote backend would be refused, and answers that must be filtered: neither
  * the body nor the answer of a described request is seen. Every request but GET may have a body.
- * @param backend What is known of the catalog behind the proxy.
+ * @param backend The properties of the catalog behind the proxy.
  * @throws CatalogError PermissionDenied
  */
 export function refuseUnseen(described: Described, backend: Guarded): void {
@@ -43,6 +44,12 @@ export function refuseUnseen(described: Described, backend: Guarded): void {
     throw denied(`the answer of ${operation.name} has to be filtered, and is not seen here`);
   }
   const { name, trust, checksBodies } = backend;
+  const mayAskForCredentials = operation.modeIn === 'body' && !operation.mutates;
+  if (mayAskForCredentials && !permit.holdsOnBranches('read', route.object)) {
+    throw denied(
+      `the body of ${operation.name} may ask for credentials, which needs the right to read`,
+    );
+  }
   try {
     // The proxy forwards names as they are, whatever the gateway would strip.
     guard({ ...route, method, headers, unmeasured: true }, permit, {
@@ -61,20 +68,20 @@ function denied(what: string): CatalogError {
   return new CatalogError('PermissionDenied', what);
 }
 
-/** What of a route says which rights a request needs. */
-export type Asking = Pick<Route, 'operation' | 'object' | 'query' | 'target'>;
+/** The part of a route that determines the rights of a request. */
+export type RightsInput = Pick<Route, 'operation' | 'object' | 'query' | 'target'>;
 
 /** @throws CatalogError InvalidInput for a mode that the operation does not have. */
-export function needsOf(route: Asking): readonly Need[] {
+export function needsOf(route: RightsInput): readonly Need[] {
   if (route instanceof KnownRoute) return (route.needs ??= foundNeeds(route));
   return foundNeeds(route);
 }
 
-function foundNeeds(route: Asking): readonly Need[] {
+function foundNeeds(route: RightsInput): readonly Need[] {
   return [...ownNeeds(route, modeOf(route)), ...targetNeeds(route)];
 }
 
-function ownNeeds(route: Asking, mode: string | undefined): readonly Need[] {
+function ownNeeds(route: RightsInput, mode: string | undefined): readonly Need[] {
   const { operation } = route;
   const branch = branchOfRoute(operation, route.query);
   if (isOfBody(operation)) {
@@ -102,18 +109,18 @@ function isOfBody(operation: Operation): boolean {
   return object === 'transaction' || (object === 'table' && !namesObject(operation));
 }
 
-/** What concerns no object is a right on everything. */
-function judgedObject(route: Asking): ObjectPath {
+/** Operations without an object need a right on everything. */
+function judgedObject(route: RightsInput): ObjectPath {
   return route.operation.object === 'none' ? [] : route.object;
 }
 
-function targetNeeds(route: Asking): readonly Need[] {
+function targetNeeds(route: RightsInput): readonly Need[] {
   return route.target === undefined
     ? []
     : [{ action: 'CreateTable', object: route.target, branch: undefined, judged: 'allowed' }];
 }
 
-function modeOf({ operation, query }: Asking): string | undefined {
+function modeOf({ operation, query }: RightsInput): string | undefined {
   if (operation.modeIn !== 'query') return undefined;
   return choiceOf(operation, 'mode', query.get('mode')?.[0]);
 }

@@ -1,4 +1,4 @@
-import type { AskedRights, Decision, ShadowVerdict } from '../../audit/record/record.ts';
+import type { ExtraRights, Decision, ShadowVerdict } from '../../audit/record/record.ts';
 import { canonicalPath, type ObjectPath } from '../../protocol/identifier.ts';
 import { MAIN_BRANCH, isAboutBranch } from '../../protocol/branch.ts';
 import { CatalogError } from '../../protocol/errors.ts';
@@ -9,8 +9,8 @@ import type { Circumstances } from '../../policy/conditions/circumstances.ts';
 import type { PolicySnapshot, Verdict } from '../../policy/decide/snapshot.ts';
 import type { Need } from './known-route.ts';
 
-/** The rights that were asked for, in their order; those on many objects one after the other stand together. */
-class AskedRightsList {
+/** The requested rights, in order; consecutive rights on several objects form one entry. */
+class RequestedRightsList {
   readonly #rights: {
     readonly action: Action;
     readonly branch: string | null;
@@ -27,12 +27,12 @@ class AskedRightsList {
     }
   }
 
-  get all(): readonly AskedRights[] {
+  get all(): readonly ExtraRights[] {
     return this.#rights;
   }
 }
 
-/** A denial: what the caller is told, and the verdict that only some may see. */
+/** A denial: its sentence for the caller, and the verdict that only administrators may see. */
 export class Denied extends CatalogError {
   readonly verdict: Verdict;
   readonly permit: SnapshotPermit;
@@ -44,11 +44,11 @@ export class Denied extends CatalogError {
   }
 }
 
-/** A policy that is only tried out on a request: it is asked the same, without effect. */
+/** A shadow policy: it gets the same questions, without effect. */
 export interface PolicyTrial {
   /** Judges a right that the backend asks for. Throws nothing. */
   ask(action: Action, object: ObjectPath, branch?: string): void;
-  /** Its verdict, where it differs from what was decided. */
+  /** Its verdict, if it differs from the decision. */
   difference(decided: Decision): ShadowVerdict | null;
 }
 
@@ -62,7 +62,7 @@ export class SnapshotPermit implements Permit {
   readonly decisionId: string;
   readonly #policy: PolicySnapshot;
   #asked: Map<string, ObjectPath> | undefined;
-  #rights: AskedRightsList | undefined;
+  #rights: RequestedRightsList | undefined;
   readonly trial: PolicyTrial | undefined;
   #refused: Verdict | undefined;
   readonly #circumstances: Circumstances;
@@ -89,24 +89,24 @@ export class SnapshotPermit implements Permit {
     return this.#policy.digest;
   }
 
-  /** The objects that rights were asked for, each once, in order. */
+  /** The objects of all requested rights, without duplicates, in order. */
   get asked(): readonly ObjectPath[] {
     return this.#asked === undefined ? [] : [...this.#asked.values()];
   }
 
-  /** Whether no right was asked for. */
-  get asksNothing(): boolean {
+  /** Whether no right was requested. */
+  get isEmpty(): boolean {
     return this.#asked === undefined;
   }
 
-  /** The verdict that refused the request last; undefined while none did. */
+  /** The last verdict that refused the request; undefined if none did. */
   get refused(): Verdict | undefined {
     return this.#refused;
   }
 
-  /** The rights that were asked for, in order. */
-  get rights(): readonly AskedRights[] {
-    return (this.#rights ??= new AskedRightsList()).all;
+  /** The requested rights, in order. */
+  get rights(): readonly ExtraRights[] {
+    return (this.#rights ??= new RequestedRightsList()).all;
   }
 
   /**
@@ -122,7 +122,7 @@ export class SnapshotPermit implements Permit {
     const path = canonicalPath(object);
     this.#asked ??= new Map();
     this.#asked.set(path, object);
-    this.#rights ??= new AskedRightsList();
+    this.#rights ??= new RequestedRightsList();
     this.#rights.add(action, branch ?? null, path);
     this.trial?.ask(action, object, branch);
     const verdict = this.verdict(action, object, branch);
@@ -140,7 +140,7 @@ export class SnapshotPermit implements Permit {
     return this.verdict(action, object, branch).allowed;
   }
 
-  /** A branch that is missing fails what is allowed on some alone, and satisfies what is denied on some. */
+  /** If the branch is unknown, allow lines for some branches fail and deny lines for some branches hold. */
   holdsOnBranches(action: Action, object: ObjectPath): boolean {
     const anywhere = { ...this.#circumstances, branch: undefined };
     return this.#policy.decide(this.principal, action, object, anywhere).allowed;
@@ -159,7 +159,7 @@ export class SnapshotPermit implements Permit {
     return this.#policy.mayAnywhere(this.principal, action, this.#on(null));
   }
 
-  /** The circumstances on a branch, always the same for one, so that what they come to is kept. */
+  /** The circumstances on a branch. One object per branch, so that results can be cached by it. */
   #on(branch: string | null | undefined): Circumstances {
     if (branch === undefined) return this.#circumstances;
     if (branch === null) return (this.#open ??= onBranch(this.#circumstances, null));
@@ -190,7 +190,7 @@ function onBranch(
   return { ip, time, context, openContext, branch };
 }
 
-/** What a policy says of a right that a request needs, and whether that is enough for the request. */
+/** The policy's answers for a right, and whether they suffice for the request. */
 interface NeedVerdict extends Verdict {
   readonly enough: boolean;
 }
@@ -202,7 +202,7 @@ export function judgeNeed(need: Need, permit: SnapshotPermit): NeedVerdict {
   return { allowed, rule, reason, enough: isEnough(need, verdict) };
 }
 
-/** What a policy says of a right that a request needs. */
+/** The policy's answers for a right. */
 export function verdictOn(need: Need, permit: SnapshotPermit): Verdict {
   if (need.judged !== 'anywhere') {
     return permit.verdict(need.action, need.object, need.branch);

@@ -1,7 +1,7 @@
-import { keepPolicy, sweepKept } from '../../audit/chain/kept-policies.ts';
+import { keepPolicy, sweepIncomplete } from '../../audit/chain/kept-policies.ts';
 import { digestOf, filesOfPolicy, type PolicyTexts } from '../../policy/policy-folder.ts';
 
-/** What could not be kept is tried again after so long. */
+/** Retry interval after a failed write, in milliseconds. */
 const RETRY_MILLIS = 5_000;
 
 /**
@@ -18,16 +18,16 @@ export class PolicyArchive {
 
   /**
    * @param audit `<data>/private/audit`.
-   * @param failed Told of each text that could not be kept, once.
+   * @param failed Called once for each text that could not be stored.
    */
   constructor(audit: string, failed: (error: unknown) => void) {
     this.#audit = audit;
     this.#failed = failed;
   }
 
-  /** Removes what crashes left behind. */
+  /** Removes incomplete files that crashes left. */
   async sweep(): Promise<void> {
-    await sweepKept(this.#audit).catch(this.#failed);
+    await sweepIncomplete(this.#audit).catch(this.#failed);
   }
 
   /** A sentence while the text of a policy is not kept. */
@@ -36,7 +36,7 @@ export class PolicyArchive {
     return digest === undefined ? undefined : `the text of the policy ${digest} could not be kept`;
   }
 
-  /** Resolves when the texts are on stable storage, or could not be put there. */
+  /** Resolves when the texts are on stable storage, or could not be written. */
   async keep(texts: PolicyTexts): Promise<void> {
     const digest = digestOf(texts);
     try {

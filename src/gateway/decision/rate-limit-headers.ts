@@ -48,7 +48,7 @@ function leftOf({ limit, reading }: LimitState): string {
 
 const policies = new WeakMap<NamedLimit, string>();
 
-/** What stays the same as long as the limit does. */
+/** The part of the headers that depends on the limit alone. */
 function policyOf(limit: NamedLimit): string {
   let policy = policies.get(limit);
   if (policy === undefined) policies.set(limit, (policy = policyText(limit)));

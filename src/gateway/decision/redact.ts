@@ -1,7 +1,7 @@
 /** Stands for a value that must not be recorded. */
 export const HIDDEN = '[redacted]';
 
-/** Hides the values whose keys match one of some patterns, in which `*` is any text; letter case does not matter. */
+/** Hides the values whose keys match one of the patterns. `*` matches any text; case is ignored. */
 export function redactor(
   patterns: readonly string[],
 ): (entries: ReadonlyMap<string, string>) => Readonly<Record<string, string>> {

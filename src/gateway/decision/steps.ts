@@ -55,16 +55,16 @@ export interface Received {
   readonly arrivedMillis: number;
   /** True for a request that a proxy describes and will send elsewhere itself. */
   readonly described?: boolean;
-  /** What is aborted when the client goes away; made when it is asked for first. */
+  /** Aborted when the client disconnects; created on first use. */
   readonly signal: () => AbortSignal;
-  /** Where its trace stands; absent where none is kept. */
+  /** The trace context of the request; absent if tracing is disabled. */
   readonly trace?: RequestTrace | undefined;
 }
 
 /** Its operation and object are known. */
 export interface Routed extends Received {
   readonly route: Route;
-  /** The database that its headers name, if there is none of that name. */
+  /** The database that its headers name, if no database has that name. */
   readonly unknownDatabase?: string | undefined;
   /** The context of the headers. */
   readonly context: ReadonlyMap<string, string>;
@@ -81,9 +81,9 @@ export interface Identified extends Routed {
 export interface Limited extends Identified {
   /** How the limits on it stand. */
   readonly limits: readonly LimitState[];
-  /** What it may use. */
+  /** The resource budget of the request. */
   readonly budget: BudgetLimits;
-  /** Gives back what it holds as long as it runs; the second call does nothing. */
+  /** Releases the concurrency slots of the request; a second call does nothing. */
   readonly release: () => void;
 }
 
@@ -104,5 +104,5 @@ export interface Answered extends Recorded {
   readonly answer: Answer;
 }
 
-/** What is known of a request that was refused on its way. */
-export type Known = Received & Partial<Omit<Recorded, keyof Received>>;
+/** The known fields of a request that was refused before its answer. */
+export type RefusedRequest = Received & Partial<Omit<Recorded, keyof Received>>;

@@ -2,7 +2,7 @@ import { LIMITS_FILE, type Limit } from '../../policy/settings/limit.ts';
 import { CatalogError } from '../../protocol/errors.ts';
 import type { QuotaReading } from '../../store/quota.ts';
 
-/** What a caller is told of a limit. */
+/** Details of a limit for the caller. */
 export type NamedLimit = Pick<Limit, 'name' | 'per' | 'rate' | 'concurrency'>;
 
 /** How a limit stands for a caller. */
@@ -16,7 +16,7 @@ function isRefusing({ reading }: LimitState): boolean {
   return reading.busy || reading.waitMicros > 0;
 }
 
-/** Times are sums of fractions that were rounded up: so many microseconds are none. */
+/** Tolerance for sums of rounded fractions, in microseconds. */
 const NOTHING_MICROS = 2;
 
 /** Microseconds as seconds, rounded up. */
@@ -24,7 +24,7 @@ export function wholeSeconds(micros: number): number {
   return Math.ceil(Math.max(0, micros - NOTHING_MICROS) / 1_000_000);
 }
 
-/** Nobody knows when one of those that run will end; a client may ask again so soon. */
+/** `Retry-After` of a concurrency limit, in microseconds: nobody knows when a running request will end. */
 const BUSY_MICROS = 1_000_000;
 
 /** A request beyond a limit (RFC 6585 section 4). */

@@ -5,7 +5,7 @@ import type { BodyAhead, BodyBytes } from '../../protocol/backend.ts';
 /**
  * The body of a request, passed on as it comes and counted. Nothing is read
  * before somebody iterates, and a client that waits for `100 Continue`
- * (RFC 9110 section 10.1.1) is told to go on only then.
+ * (RFC 9110 section 10.1.1) is told to continue only then.
  */
 export class RequestBody implements BodyBytes {
   readonly #incoming: Incoming;
@@ -25,15 +25,15 @@ export class RequestBody implements BodyBytes {
     return this.#bytes;
   }
 
-  /** Whether the client still waits to be told to send. */
+  /** Whether the client still waits for `100 Continue`. */
   get waiting(): boolean {
     return this.#waiting;
   }
 
-  /** From now on nobody gets to the end of the body before this resolves; when it rejects, reading fails with it. */
+  /** Holds back the end of the body until this resolves; if it rejects, reading fails with its error. */
   holdEnd(until: Promise<void>): void {
     this.#held = until;
-    // Told to whoever reads on, or asks; it may be nobody.
+    // A reader gets the error; there may be none.
     until.catch(() => undefined);
   }
 
@@ -53,7 +53,7 @@ export class RequestBody implements BodyBytes {
     return whole;
   }
 
-  /** The same body for somebody who waits for what it is held back for before anything takes effect. */
+  /** The same body for a reader that itself waits for the attempt before any effect. */
   ahead(): BodyAhead {
     return {
       bytes: { [Symbol.asyncIterator]: () => this.#read() },
@@ -104,7 +104,7 @@ function wholeOf(incoming: Incoming): Uint8Array | undefined {
   const length = incoming.readableLength;
   const bytes: unknown = length === 0 ? NOTHING : incoming.read(length);
   if (!Buffer.isBuffer(bytes)) return undefined;
-  // Says that it ended, so that the connection can forget it.
+  // Reports the end, so that the connection can release the request.
   incoming.read();
   return bytes;
 }

@@ -7,7 +7,7 @@ import { errorCode, fileMark } from './file-mark.ts';
 export interface CertificateFiles {
   readonly cert: string;
   readonly key: string;
-  /** Authorities whose certificates prove a client; null to ask for none. */
+  /** Authorities of client certificates; null to request none. */
   readonly clientCa: string | null;
 }
 
@@ -35,7 +35,7 @@ export class Certificate {
   readonly #timer: NodeJS.Timeout;
   #texts: CertificateTexts;
   #expires: Date;
-  /** What the files were like when they were read; undefined where one could not be. */
+  /** State of the files when they were read; undefined for a file that could not be read. */
   #mark: string | undefined;
   #refused: string | undefined;
   #onChange: (texts: CertificateTexts) => void = () => undefined;
@@ -54,7 +54,7 @@ export class Certificate {
     return this.#texts;
   }
 
-  /** What is wrong with the files as they are, or with the certificate in force. */
+  /** The fault of the files, or of the certificate in force. */
   get fault(): string | undefined {
     return this.#refused ?? ended(this.#files, this.#expires);
   }
@@ -82,7 +82,7 @@ export class Certificate {
     }
   }
 
-  /** A file that cannot be read is tried at each look; that is told once. */
+  /** An unreadable file is tried at each check, and reported once. */
   #refuse(error: CertificateError): void {
     const isUnread = error instanceof UnreadableFile;
     if (isUnread) this.#mark = undefined;
@@ -117,10 +117,10 @@ function textOf(path: string): string {
   }
 }
 
-/** When it ends. @throws CertificateError when certificate and key do not belong together, or are none. */
+/** Its expiry. @throws CertificateError for an invalid certificate, or one that does not match the key. */
 function checked(files: CertificateFiles, texts: CertificateTexts): Date {
   const otherwise = `${files.cert} and ${files.key} are no certificate with its key`;
-  // A context takes an empty text for none given, as a file is for a moment while it is written.
+  // Node takes an empty text for an absent one. A file is empty for a moment while it is written.
   attempt(otherwise, () => createPrivateKey(texts.key));
   attempt(otherwise, () => createSecureContext({ cert: texts.cert, key: texts.key }));
   const { ca } = texts;

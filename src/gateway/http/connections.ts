@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { constants, type Http2ServerResponse, type ServerHttp2Session } from 'node:http2';
 import type { Duplex } from 'node:stream';
 
-/** What is known of a connection of HTTP/1. */
+/** State of an HTTP/1 connection. */
 interface Connection {
   /** The response to its latest request; earlier ones end before it. */
   latest: ServerResponse | undefined;
@@ -11,9 +11,9 @@ interface Connection {
   moved: number;
 }
 
-/** What is known of a connection of HTTP/2. */
+/** State of an HTTP/2 connection. */
 interface Session {
-  /** The responses to its requests that are under way. */
+  /** The responses to its requests that are in progress. */
   readonly streams: Set<Http2ServerResponse>;
   /** Those that waited for the client at the last look, and the bytes moved on the whole until then. */
   looked: ReadonlySet<Http2ServerResponse>;
@@ -54,14 +54,14 @@ export class Connections {
     session.once('close', () => this.#sessions.delete(session));
     // One that begins during a shutdown gets an answer to its first request.
     session.once('stream', () => {
-      if (this.#announced) sayGoodbye(session);
+      if (this.#announced) announceClose(session);
     });
   }
 
-  /** Tells every client of HTTP/2 to begin no further stream; those under way, and those on their way, are served. */
+  /** Tells every client of HTTP/2 to begin no further stream; those in progress, and those on their way, are served. */
   announce(): void {
     this.#announced = true;
-    for (const session of this.#sessions.keys()) sayGoodbye(session);
+    for (const session of this.#sessions.keys()) announceClose(session);
   }
 
   /** Notes the response to the latest request of a connection of HTTP/1. */
@@ -114,7 +114,7 @@ export class Connections {
   }
 }
 
-function sayGoodbye(session: ServerHttp2Session): void {
+function announceClose(session: ServerHttp2Session): void {
   if (!session.closed && !session.destroyed)
     session.goaway(constants.NGHTTP2_NO_ERROR, LAST_STREAM);
 }
@@ -136,7 +136,7 @@ function isIdle(response: ServerResponse | undefined): boolean {
   return response === undefined || (response.writableFinished && response.req.complete);
 }
 
-/** Whether it is the client that has to send, or to take what waits for it. */
+/** Whether the connection waits for the client: to send, or to read. */
 function isAwaited(response: ServerResponse | undefined): boolean {
   if (response === undefined) return false;
   const { req } = response;

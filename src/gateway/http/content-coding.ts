@@ -54,7 +54,7 @@ class DecodedBody implements BodyBytes {
     const gunzip = createGunzip({ chunkSize: PIECE_BYTES });
     let sent = 0;
     const counted = Readable.from(counting(this.#source, (bytes) => (sent += bytes)));
-    // What fails, the reader is told.
+    // The reader gets the error.
     pipeline(counted, gunzip, () => undefined);
     try {
       for await (const piece of gunzip as AsyncIterable<Uint8Array>) {
@@ -64,7 +64,7 @@ class DecodedBody implements BodyBytes {
     } catch (error) {
       throw isDamage(error) ? notGzip() : error;
     }
-    // Node ignores what follows the last member.
+    // Node ignores bytes after the last member.
     if (gunzip.bytesWritten !== sent) throw notGzip();
   }
 }
@@ -105,7 +105,7 @@ export function encoded(answer: Answer, incoming: Incoming): Answer | Promise<An
   }));
 }
 
-/** Whether an `Accept-Encoding` allows gzip (RFC 9110 section 12.5.3); what it does not name, `*` decides. */
+/** Whether an `Accept-Encoding` allows gzip (RFC 9110 section 12.5.3); `*` decides if gzip is not named. */
 export function acceptsGzip(field: string | string[] | undefined): boolean {
   let any = false;
   for (const item of [field ?? []].flat().join(',').split(',')) {

@@ -20,7 +20,7 @@ const LOOK_MILLIS = 250;
 interface Traffic {
   readonly session: ServerHttp2Session;
   readonly socket: Socket;
-  /** Bytes of requests that were received, and what they allow beside them. */
+  /** Bytes of received requests, and the bytes of control frames that they justify. */
   due: number;
   /** `due` and bytes moved at the last look. */
   seen: number;
@@ -62,7 +62,7 @@ export class ControlTraffic {
     this.#looked = now;
     for (const session of this.#sessions) {
       const noted = traffic.get(session);
-      // The socket of a session that was destroyed cannot be asked.
+      // A destroyed session has no socket to read.
       if (noted === undefined || session.destroyed) continue;
       const seen = movedOn(noted.socket) - noted.due;
       noted.level = Math.max(0, noted.level - forgotten + seen - noted.seen);
@@ -92,7 +92,7 @@ export function noteBody(incoming: Incoming, bytes: number): void {
   if (noted !== undefined) noted.due += bytes * (1 + BODY_SHARE);
 }
 
-/** Bytes received, less what the answers allow. */
+/** Received bytes minus those that the answers justify. */
 function movedOn({ bytesRead, bytesWritten }: Socket): number {
   return (bytesRead ?? 0) - (bytesWritten ?? 0) * ANSWER_SHARE;
 }

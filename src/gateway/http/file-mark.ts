@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs';
 
-/** The mark of a name under which there is no file. */
+/** The mark of a missing file. */
 export const NO_FILE = 'ENOENT';
 
 /**

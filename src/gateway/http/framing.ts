@@ -57,7 +57,7 @@ function checkNames({ rawHeaders: raw, headers }: Incoming): void {
   if (raw.length > 2 * MOST_HEADERS) {
     throw new CatalogError('InvalidInput', `more than ${MOST_HEADERS} headers are too many`);
   }
-  // As many names as there are headers: none is given twice.
+  // As many names as headers: no name is repeated.
   let names = 0;
   for (const _ in headers) names += 1;
   if (2 * names === raw.length) return;
@@ -89,7 +89,7 @@ function checkAuthority({ httpVersion, headers }: Incoming): void {
   }
 }
 
-/** A header named here is dropped by proxies, so none may be named that says what the request is. */
+/** Proxies drop headers that are named here, so headers that define the request must not be named. */
 function checkConnection(connection: string | undefined): void {
   if (connection === undefined || connection === 'keep-alive' || connection === 'close') return;
   for (const named of connection.split(',')) {

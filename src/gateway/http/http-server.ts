@@ -8,16 +8,16 @@ const HEADERS_MILLIS = 60_000;
 const HANDSHAKE_MILLIS = 10_000;
 /** Longer than the minute for which load balancers in front commonly keep a connection. */
 const KEEP_ALIVE_MILLIS = 65_000;
-/** How many requests one connection of HTTP/2 may have under way. */
+/** How many requests one connection of HTTP/2 may have in progress. */
 const STREAMS = 128;
-/** Beyond the limit of a request's headers, so that too large ones are answered and not cut off. */
+/** Above the limit of a request's headers, so that larger ones get an answer instead of a reset. */
 const HEADER_SLACK = 64 * 1024;
 const MOST_PAIRS = 1024;
 const LEAST_TLS = 'TLSv1.2';
 
 export interface Limits {
   readonly headerBytes: number;
-  /** A connection on which nothing moves for so long is cut. */
+  /** Idle timeout of a connection, in ms. */
   readonly idleMillis: number;
   /** How long the headers of a request may take; a minute when absent. */
   readonly headersMillis?: number;
@@ -48,7 +48,7 @@ function plainServer(limits: Limits): Server {
     // Checked by `admit`, which answers in JSON.
     requireHostHeader: false,
   });
-  // Node drops headers beyond a count without a word; `admit` counts them.
+  // Node silently drops headers above a count; `admit` checks the count.
   server.maxHeadersCount = 0;
   server.timeout = limits.idleMillis;
   return server;
@@ -61,7 +61,7 @@ function secureServer(limits: Limits, certificate: Certificate): Http2SecureServ
     allowHTTP1: true,
     minVersion: LEAST_TLS,
     handshakeTimeout: HANDSHAKE_MILLIS,
-    // Who has no certificate, or none that counts, can still have a key: `identify` looks.
+    // Clients without a valid certificate can use a key: `identify` checks.
     requestCert: certificate.texts.ca !== undefined,
     rejectUnauthorized: false,
     maxHeaderListPairs: MOST_PAIRS,
@@ -70,7 +70,7 @@ function secureServer(limits: Limits, certificate: Certificate): Http2SecureServ
       maxHeaderListSize: limits.headerBytes + HEADER_SLACK,
     },
   });
-  // What Node reads from a server of HTTP/1, and gives no option for here.
+  // Node reads these from an HTTP/1 server but has no option for them here.
   Object.assign(server, {
     maxHeaderSize: limits.headerBytes,
     maxHeadersCount: 0,

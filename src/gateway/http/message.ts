@@ -7,26 +7,26 @@ export type Incoming = IncomingMessage | Http2ServerRequest;
 /** The answer to a request of either version of HTTP. */
 export type Outgoing = ServerResponse | Http2ServerResponse;
 
-/** Whether an answer goes out over HTTP/2, where it is one stream among many of its connection. */
+/** Whether an answer goes out over HTTP/2, as one of many streams of its connection. */
 export function isHttp2(outgoing: Outgoing): outgoing is Http2ServerResponse {
   return 'stream' in outgoing;
 }
 
-/** Whether nobody can be told anything any more. */
-export function isGone(outgoing: Outgoing): boolean {
+/** Whether the client can no longer receive anything. */
+export function isDisconnected(outgoing: Outgoing): boolean {
   if (!isHttp2(outgoing)) return outgoing.destroyed;
   return outgoing.stream.destroyed || outgoing.stream.closed;
 }
 
 /**
- * Has a listener called once when the client goes away before it has its answer, soon where it
+ * Has a listener called once when the client disconnects before it has its answer, soon where it
  * has gone already. The answer takes that back.
  */
-export function whenGone(outgoing: Outgoing, listener: () => void): () => void {
+export function onDisconnect(outgoing: Outgoing, listener: () => void): () => void {
   const end = (): void => {
     if (!isWhole(outgoing)) listener();
   };
-  if (isGone(outgoing)) queueMicrotask(end);
+  if (isDisconnected(outgoing)) queueMicrotask(end);
   else outgoing.on('close', end);
   return () => outgoing.off('close', end);
 }
@@ -37,13 +37,13 @@ export function isWhole(outgoing: Outgoing): boolean {
   return outgoing.writableEnded && outgoing.stream.rstCode === constants.NGHTTP2_NO_ERROR;
 }
 
-/** Whether a request ended before all of its body was there. */
+/** Whether a request ended before its body was complete. */
 export function isBrokenOff(incoming: Incoming): boolean {
   if (!('stream' in incoming)) return !incoming.complete;
   return incoming.aborted || incoming.stream.rstCode !== constants.NGHTTP2_NO_ERROR;
 }
 
-/** Whether a body follows the head though no header says so: over HTTP/2 neither a length nor a coding has to. */
+/** Whether a body may follow without a header that announces it: HTTP/2 needs neither a length nor a coding. */
 export function isUnmeasured(incoming: Incoming): boolean {
   if (!('stream' in incoming) || incoming.headers['content-length'] !== undefined) return false;
   return !incoming.stream.endAfterHeaders;

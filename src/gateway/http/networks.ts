@@ -1,6 +1,6 @@
 import { BlockList, isIP, isIPv4 } from 'node:net';
 
-/** The network that an address lies in, such as `10.1.2.0/24`; the address itself where it is none. */
+/** The network of an address, such as `10.1.2.0/24`; the address itself if it has none. */
 export function networkOf(
   address: string,
   bits: { readonly 4: number; readonly 6: number },
@@ -18,7 +18,7 @@ function maskedFour(address: string, bits: number): string {
   return kept.join('.');
 }
 
-/** The eight bits of which so many count. */
+/** A byte whose first `bits` bits are set. */
 function byteMask(bits: number): number {
   return (0xff << (8 - Math.max(0, Math.min(8, bits)))) & 0xff;
 }

@@ -1,8 +1,8 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Answer, ByteStream } from '../../protocol/backend.ts';
-import { cut, isGone, isHttp2, type Outgoing } from './message.ts';
+import { cut, isDisconnected, isHttp2, type Outgoing } from './message.ts';
 
-/** What became of an answer on its way. */
+/** The result of sending an answer. */
 export interface Sent {
   /** Bytes of the body that were handed to the connection. */
   readonly bytes: bigint | number;
@@ -10,7 +10,7 @@ export interface Sent {
   readonly error?: unknown;
 }
 
-/** So many bytes wait for the client before the next chunk is asked for: a system call each for less is dear. */
+/** Bytes that are collected before a write: one system call per small chunk is expensive. */
 const ENOUGH = 2 ** 18;
 
 /**
@@ -27,7 +27,7 @@ const TURN = 2 ** 19;
  */
 const SHARED_TURN = 2 ** 15;
 
-/** Others count as being answered until a stream has sent so many bytes without seeing an answer of theirs. */
+/** Other requests count as being answered until a stream has sent this many bytes without one of their answers. */
 const ALONE = 2 ** 24;
 
 /** How many answers that do not stream were sent by this process. */
@@ -37,7 +37,7 @@ type Headers = Readonly<Record<string, string>>;
 
 /** Writes an answer with these headers beside its own; at once where it does not stream. Never rejects. */
 export function send(response: Outgoing, answer: Answer, headers: Headers): Sent | Promise<Sent> {
-  if (isGone(response)) return abandon(answer);
+  if (isDisconnected(response)) return abandon(answer);
   const { body } = answer;
   if (body === null || typeof body === 'string') return sendText(response, answer, body, headers);
   if (body.whole !== undefined) return sendBytes(response, answer, body.whole, headers);
@@ -120,25 +120,25 @@ async function sendStream(response: Outgoing, body: ByteStream): Promise<Sent> {
   let bytes = 0n;
   try {
     for await (const chunk of body) {
-      if (isGone(response)) return { bytes, end: 'client-gone' };
+      if (isDisconnected(response)) return { bytes, end: 'client-gone' };
       bytes += BigInt(chunk.byteLength);
       checkLength(body, bytes, false);
       await writer.write(chunk, (error) => {
         if (error === undefined || error === null) body.sent?.(chunk);
       });
     }
-    if (isGone(response)) return { bytes, end: 'client-gone' };
+    if (isDisconnected(response)) return { bytes, end: 'client-gone' };
     checkLength(body, bytes, true);
     response.end();
     return { bytes, end: 'complete' };
   } catch (error) {
-    const gone = isGone(response);
+    const gone = isDisconnected(response);
     cut(response);
     return gone ? { bytes, end: 'client-gone' } : { bytes, end: 'source-failed', error };
   }
 }
 
-/** A length that was announced holds to the byte: what came after it would pass for the next answer. */
+/** An announced length must be exact: further bytes would be read as the next answer. */
 function checkLength({ length }: ByteStream, bytes: bigint, ended: boolean): void {
   if (length === undefined || (ended ? bytes === BigInt(length) : bytes <= BigInt(length))) return;
   throw new Error(
@@ -163,11 +163,11 @@ class TurnWriter {
     this.#response = response;
   }
 
-  /** @param taken Told when all of the chunk is on its way, or that it never will be. */
+  /** @param taken Called when the whole chunk was written, or never will be. */
   async write(chunk: Uint8Array, taken: Taken): Promise<void> {
     let rest = chunk;
     for (let turn = this.#share.turn(); turn < rest.byteLength; turn = this.#share.turn()) {
-      if (isGone(this.#response)) return;
+      if (isDisconnected(this.#response)) return;
       await this.#write(rest.subarray(0, turn));
       rest = rest.subarray(turn);
     }
@@ -191,7 +191,7 @@ class Share {
   #answered = answered;
   #alone = ALONE;
 
-  /** At most so many bytes. */
+  /** Maximum, in bytes. */
   turn(): number {
     if (answered !== this.#answered) {
       this.#answered = answered;
@@ -205,7 +205,7 @@ class Share {
   }
 }
 
-/** Resolves when the client has taken what was written, or is gone. */
+/** Resolves when the client has read the written bytes, or has disconnected. */
 function drained(response: Outgoing): Promise<void> {
   return new Promise((resolve) => {
     const settle = (): void => {
@@ -218,7 +218,7 @@ function drained(response: Outgoing): Promise<void> {
   });
 }
 
-/** Lets the source of an answer that nobody will read close what it holds open; says what that failed with. */
+/** Closes the source of an answer that nobody will read; returns the error of closing it. */
 async function abandon({ body }: Answer): Promise<Sent> {
   const gone: Sent = { bytes: 0n, end: 'client-gone' };
   if (body === null || typeof body === 'string') return gone;

@@ -4,7 +4,7 @@ import { CatalogError } from '../../protocol/errors.ts';
 import { encodeSegment } from '../../protocol/identifier.ts';
 import type { Principal } from '../../protocol/principal.ts';
 
-/** What of a client's certificate names it: the common name of its subject, or the URI of its alternative names. */
+/** The name in a client certificate: the common name of its subject, or the URI of its alternative names. */
 export type ClientSubject = 'cn' | 'san_uri';
 
 /**

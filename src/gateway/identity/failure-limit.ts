@@ -4,7 +4,7 @@ import { CatalogError } from '../../protocol/errors.ts';
 
 /** A request from where too many wrong credentials came (code 21). */
 export class TooManyFailures extends CatalogError {
-  /** After so many seconds the same request may be let through; at least 1. */
+  /** Seconds until the same request may succeed; at least 1. */
   readonly retryAfter: number;
 
   constructor(retryAfterMillis: number) {
@@ -90,7 +90,7 @@ export class FailureLimit {
     const sources = this.#sources(address);
     if (this.#shared === undefined || sources.length === 0) return;
     try {
-      const { readings } = await this.#shared.take(sources.map(askOf));
+      const { readings } = await this.#shared.take(sources.map(quotaAskOf));
       const now = this.#now();
       for (const [at, [source]] of sources.entries()) {
         const until = now + readings[at]!.fullMicros / 1000;
@@ -127,7 +127,7 @@ export class FailureLimit {
 }
 
 /** The same failure, as counters ask for it; no limit has such a name. */
-function askOf([source, each]: readonly [source: string, each: number]): QuotaAsk {
+function quotaAskOf([source, each]: readonly [source: string, each: number]): QuotaAsk {
   const rate = { intervalMicros: each * 1000, burst: Math.round(MINUTE_MILLIS / each) };
   return { key: `(failed):${source}`, rate, cost: 1, concurrency: null };
 }

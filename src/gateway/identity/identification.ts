@@ -23,14 +23,14 @@ export interface IdentificationOptions {
   readonly clientSubject?: ClientSubject;
 }
 
-/** What of a request tells who asks: never its body. */
-export interface Asking {
+/** The credentials of a request; never its body. */
+export interface CredentialInput {
   readonly incoming: Pick<Incoming, 'headers' | 'socket'>;
   readonly sourceIp: string;
 }
 
 /**
- * Finds out who asks, by a key, a token or a client certificate. All that a
+ * Identifies the caller by a key, a token or a client certificate. All that a
  * request carries must stand for the same principal.
  */
 export class Identification {
@@ -41,13 +41,13 @@ export class Identification {
   }
 
   /**
-   * Who asks. At once for keys, certificates and tokens that were verified
+   * The caller. At once for keys, certificates and tokens that were verified
    * before; a token that comes for the first time takes a moment.
    * @throws CatalogError Unauthenticated when nobody is proven, or two principals
    * are, also by the promise; ServiceUnavailable when the keys of an issuer cannot be
    * had; TooManyFailures after too many failures
    */
-  principalOf({ incoming, sourceIp }: Asking): Principal | Promise<Principal> {
+  principalOf({ incoming, sourceIp }: CredentialInput): Principal | Promise<Principal> {
     const { failures } = this.#options;
     failures.check(sourceIp);
     if (!this.#offersAny(incoming)) throw new CatalogError('Unauthenticated', NOTHING);
@@ -78,12 +78,12 @@ export class Identification {
     }
   }
 
-  #offersAny({ headers, socket }: Asking['incoming']): boolean {
+  #offersAny({ headers, socket }: CredentialInput['incoming']): boolean {
     if (headers.authorization !== undefined || keyHeader(headers) !== undefined) return true;
     return this.#options.clientSubject !== undefined && clientCertificate(socket) !== undefined;
   }
 
-  #provenBy(incoming: Asking['incoming']): Principal | Promise<Principal> {
+  #provenBy(incoming: CredentialInput['incoming']): Principal | Promise<Principal> {
     const { headers, socket } = incoming;
     const onlyKey =
       this.#options.clientSubject === undefined && headers.authorization === undefined;

@@ -10,9 +10,9 @@ import {
 
 /** How a remote key set is kept up to date. All in milliseconds. */
 export interface RemoteTimes {
-  /** Keys that are older are fetched anew, beside the requests. */
+  /** Keys that are older are fetched again, beside the requests. */
   readonly refresh: number;
-  /** Keys that cannot be fetched anew are believed until they are so old. */
+  /** Keys that cannot be fetched again are believed until they are so old. */
   readonly grace: number;
   /** The pause after a failed fetch: it doubles from the first to the longest. */
   readonly retry: readonly [first: number, longest: number];
@@ -43,7 +43,7 @@ export interface RemoteOptions {
  * minutes, so that requests do not wait for it and a withdrawn key ends soon.
  * A token that names an unknown key brings a fetch forward, but not often:
  * whoever makes names up must not reach the issuer through the gateway. While
- * the issuer is away its last keys hold for a while.
+ * the issuer is unavailable its last keys hold for a while.
  */
 export class RemoteKeySet implements KeySet {
   readonly uri: string;

@@ -244,7 +244,7 @@ export class Tokens {
     if (token.length > MAX_TOKEN) {
       throw refused(`the token has more than ${MAX_TOKEN} characters`);
     }
-    const said = issuerSaid(token);
+    const said = claimedIssuer(token);
     const trusted = said === undefined ? undefined : this.#trusted.get(said);
     if (trusted !== undefined) return trusted;
     throw refused(
@@ -256,7 +256,7 @@ export class Tokens {
 }
 
 /** The issuer that a token names; not yet to be believed. */
-function issuerSaid(token: string): string | undefined {
+function claimedIssuer(token: string): string | undefined {
   try {
     const { iss } = decodeJwt(token);
     return typeof iss === 'string' ? iss : undefined;

@@ -6,7 +6,7 @@ import { parseCanonicalPath, type ObjectPath } from '../../protocol/identifier.t
 import type { Action } from '../../protocol/operations/operation.ts';
 import { isOperationName, operations } from '../../protocol/operations/operations.ts';
 import type { Principal } from '../../protocol/principal.ts';
-import type { Asking } from '../decision/needs.ts';
+import type { RightsInput } from '../decision/needs.ts';
 
 /** A right that the backend asked for. */
 export interface RecordedRight {
@@ -18,7 +18,7 @@ export interface RecordedRight {
 /** What was asked of the policy, as far as a record says it. */
 export interface RecordedQuestion {
   readonly principal: Principal;
-  readonly asking: Asking;
+  readonly asking: RightsInput;
   readonly rights: readonly RecordedRight[];
   /** Whether a proxy only described the request, and sent it to its backend itself. */
   readonly described: boolean;

@@ -29,7 +29,7 @@ export function within(object: string, pattern: string): boolean {
   return patternMatches(compiled, path);
 }
 
-/** `covers(p.act, r.act)`: whether a line's action stands for what is asked, or for all of it. */
+/** `covers(p.act, r.act)`: whether a line's action includes the requested one, or all of it. */
 export function covers(lineAction: string, action: string): boolean {
   const given = partsOf(lineAction);
   const asked = partsOf(action);
@@ -66,8 +66,8 @@ export interface LoadedEnforcer {
   readonly enforcer: Enforcer;
   /** The number of the line that a policy of casbin's came from. */
   readonly lineOf: (values: readonly string[]) => number | undefined;
-  /** Sets whose names `g` resolves for the subject that is asked about, and what conditions are judged by. */
-  readonly askFor: (
+  /** Sets the roles that `g` resolves for the subject, and the circumstances of conditions. */
+  readonly enforce: (
     subject: string,
     names: ReadonlySet<string>,
     circumstances: Circumstances,
@@ -77,7 +77,7 @@ export interface LoadedEnforcer {
 /**
  * Loads a model and its lines into casbin, with `within`, `covers` and `holds`
  * registered and roles of any depth.
- * @throws what casbin throws when it refuses them.
+ * @throws casbin's error when it refuses them.
  */
 export async function loadEnforcer(
   model: PolicyModel,
@@ -100,9 +100,9 @@ export async function loadEnforcer(
   return {
     enforcer,
     lineOf: (values) => origins.get(values),
-    askFor: (subject, names, asked) => {
+    enforce: (subject, names, asked) => {
       circumstances = asked;
-      manager.askFor(subject, names);
+      manager.enforce(subject, names);
     },
   };
 }
@@ -172,7 +172,7 @@ class ClosureRoles {
     this.#graph = new RoleGraph(roles);
   }
 
-  askFor(subject: string, names: ReadonlySet<string>): void {
+  enforce(subject: string, names: ReadonlySet<string>): void {
     this.#subject = subject;
     this.#names = names;
   }

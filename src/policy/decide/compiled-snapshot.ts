@@ -29,7 +29,7 @@ import {
 } from './verdict.ts';
 import { holds, isReserved, narrow, wantAnything, type Grants, type Want } from '../lines/want.ts';
 
-/** The trees of a principal's lines, and what it may do somewhere, once asked. */
+/** The trees of a principal's lines; and, once computed, its rights anywhere. */
 interface Lines {
   readonly roots: readonly TrieNode[];
   readonly merged: MergedTrie;
@@ -144,7 +144,7 @@ export class CompiledSnapshot implements PolicySnapshot {
   }
 }
 
-/** What the lines of a principal come to. */
+/** The combined lines of a principal. */
 function decided(
   view: PrincipalView<Lines>,
   action: Action,

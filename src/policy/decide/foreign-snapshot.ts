@@ -109,7 +109,7 @@ export class ForeignSnapshot implements PolicySnapshot {
     );
   }
 
-  /** What casbin makes of names that nobody knows yet cannot be asked. */
+  /** A foreign model cannot be evaluated for names that do not exist yet. */
   holdsBelow(): boolean {
     return false;
   }
@@ -136,8 +136,8 @@ export class ForeignSnapshot implements PolicySnapshot {
     circumstances: Circumstances,
   ): TracedGrants {
     const path = canonicalPath(object);
-    const grants = new AskedGrants();
-    this.#loaded.askFor(subject, names, circumstances);
+    const grants = new EnforcedGrants();
+    this.#loaded.enforce(subject, names, circumstances);
     for (const right of rights) {
       const [allowed, values] = this.#loaded.enforcer.enforceExSync(subject, path, right);
       const line = this.#loaded.lineOf(values);
@@ -154,8 +154,8 @@ function neededGrants(right: Action, object: ObjectPath): readonly Action[] {
   return rightsOf(right)!.meets(describeRights) ? rightNames : [right];
 }
 
-/** What casbin answered, right by right. */
-class AskedGrants implements TracedGrants {
+/** Casbin's answers, right by right. */
+class EnforcedGrants implements TracedGrants {
   allow = RightSet.none;
   deny = RightSet.none;
   readonly #lines: { rights: RightSet; effect: Effect; line: number }[] = [];

@@ -7,17 +7,17 @@ import type { Verdict } from './snapshot.ts';
 /** How many places a principal's lines are kept merged for; the others are merged each time. */
 const KEPT_PLACES = 256;
 
-/** What has been kept so far. */
-interface Kept {
+/** The cached result so far. */
+interface MergedLines {
   places: number;
 }
 
 /** The entries that match an object: the same for all objects that no line tells apart. */
 export class Matching {
   readonly entries: readonly Entry[];
-  /** Whether some of them add to what they say under circumstances. */
+  /** Whether some lines have conditions. */
   readonly isConditional: boolean;
-  /** What they come to for who has no scopes, outside of `system` and without a condition. */
+  /** The result for a principal without scopes, outside of `system` and without conditions. */
   #verdicts: Map<Action, Verdict> | undefined;
 
   constructor(entries: readonly Entry[]) {
@@ -59,7 +59,7 @@ export class MergedTrie {
 
 class Place {
   readonly #nodes: readonly TrieNode[];
-  readonly #kept: Kept;
+  readonly #kept: MergedLines;
   readonly #named = new Map<string, Place>();
   #other: Place | undefined;
   /** The entries for everything from here on. */
@@ -67,14 +67,14 @@ class Place {
   /** Those, and the entries for exactly this. */
   readonly here: Matching;
 
-  constructor(nodes: readonly TrieNode[], above: Matching, kept: Kept) {
+  constructor(nodes: readonly TrieNode[], above: Matching, kept: MergedLines) {
     this.#nodes = nodes;
     this.#kept = kept;
     this.below = joined(above, nodes, 'below');
     this.here = joined(this.below, nodes, 'exact');
   }
 
-  /** Whether no line tells apart what lies further down. */
+  /** Whether no line distinguishes objects further down. */
   get isEnd(): boolean {
     return this.#nodes.length === 0;
   }

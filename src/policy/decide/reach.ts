@@ -19,7 +19,7 @@ export class SummedGrants implements Grants {
     for (const root of roots) this.#visit(root, 0);
   }
 
-  /** Adds what stands at a node, to which so many segments lead, and further on the way. */
+  /** Adds the lines at a node of this depth, and on the way below it. */
   #visit({ below, exact, literals, any }: TrieNode, depth: number): void {
     if (below !== undefined) this.#add(below);
     if (depth === this.#path.length) {
@@ -45,9 +45,9 @@ interface Place {
   readonly nodes: readonly TrieNode[];
   /** Those of them whose patterns are spelt like the path so far, `*` for each unnamed segment. */
   readonly followed: readonly TrieNode[];
-  /** What the `/**` lines on the way say. */
+  /** The result of the `/**` lines on the way. */
   readonly sofar: Grants;
-  /** What the conditions of lines are judged by. */
+  /** The circumstances of conditions. */
   readonly circumstances: Circumstances;
 }
 
@@ -92,13 +92,13 @@ function search(from: Place, region: Pattern, want: Want): boolean {
   return false;
 }
 
-/** Goes on by a segment of the region. */
+/** Descends by one segment of the region. */
 function step(from: Place, segment: string): Place {
   const nodes = nextNodes(from.nodes, segment);
   return place(from, segment, nodes, nodes);
 }
 
-/** Goes on to a new name, and to each name that leads to a line that allows something. */
+/** Descends to an unknown name, and to each name that leads to an allow line. */
 function* branches(from: Place): Generator<Place> {
   yield place(from, ANY, nextNodes(from.nodes, ANY), nextNodes(from.followed, ANY));
   if (from.depth === 0) yield step(from, RESERVED);

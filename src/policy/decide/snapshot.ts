@@ -6,12 +6,12 @@ import type { Circumstances } from '../conditions/circumstances.ts';
 import type { Issuer } from '../settings/issuer.ts';
 import type { LimitBook } from '../settings/limit-book.ts';
 
-/** What was decided, and why. */
+/** A decision and its reason. */
 export interface Verdict {
   readonly allowed: boolean;
   /** The deciding line, as `policy.csv:12`; null where no line decided. */
   readonly rule: string | null;
-  /** One phrase for the caller; names no line and says nothing of what exists. */
+  /** One phrase for the caller; names no line and reveals nothing of what exists. */
   readonly reason: string;
 }
 
@@ -22,11 +22,11 @@ export interface Verdict {
 export interface PolicySnapshot {
   /** SHA-256 of the policy's texts, in hexadecimal. */
   readonly digest: string;
-  /** `file:line: what is odd` about lines that can never decide anything. */
+  /** `file:line: finding` for lines that can never take effect. */
   readonly remarks: readonly string[];
   /** Whose tokens are believed. */
   readonly issuers: readonly Issuer[];
-  /** What no commit may do. */
+  /** The commit rules. */
   readonly commits: CommitBook;
   /** Whether casbin itself decides, line by line, since the model is not the shipped one. */
   readonly slow: boolean;

@@ -4,7 +4,7 @@ import { ANY, type Pattern, type PatternSegment } from '../lines/pattern.ts';
 import type { PolicyLine } from '../lines/policy-line.ts';
 import { RightSet } from '../lines/right-set.ts';
 
-/** What the lines of one subject say about one pattern. */
+/** The lines of one subject for one pattern. */
 export class Entry {
   allow = RightSet.none;
   deny = RightSet.none;
@@ -23,7 +23,7 @@ export class Entry {
     this.lines.push(line);
   }
 
-  /** What is allowed, or denied, under the circumstances. */
+  /** Rights that are allowed, or denied, under the circumstances. */
   under(effect: Effect, circumstances: Circumstances): RightSet {
     let rights = this[effect];
     if (this.conditional === undefined) return rights;
@@ -35,7 +35,7 @@ export class Entry {
     return rights;
   }
 
-  /** What is denied under some circumstances. */
+  /** Rights that are denied under some circumstances. */
   get everDenied(): RightSet {
     const denials = this.conditional?.filter(({ effect }) => effect === 'deny') ?? [];
     return denials.reduce((rights, line) => rights.union(line.rights), this.deny);
@@ -60,9 +60,9 @@ function applies({ condition, effect }: PolicyLine, circumstances: Circumstances
 export class TrieNode {
   literals: Map<string, TrieNode> | undefined;
   any: TrieNode | undefined;
-  /** What is said about exactly what ends here. */
+  /** Lines for exactly the object of this node. */
   exact: Entry | undefined;
-  /** What is said about what ends here and everything below. */
+  /** Lines for the object of this node and everything below it. */
   below: Entry | undefined;
   /** Every right that is allowed, or denied, by some line at this node or under it, whatever its condition. */
   allowSomewhere = RightSet.none;

@@ -25,7 +25,7 @@ const wants = new Map<string, Want>(rightNames.map((name) => [name, wantRight(ri
 
 const actions = new Set<string>([...rightNames, ...accessGroups]);
 
-/** The single rights that have to be held for an action; undefined for what is no action. */
+/** The single rights that an action needs; undefined for an unknown action. */
 export function neededFor(action: Action): readonly Action[] | undefined {
   return actions.has(action) ? partsOf(action) : undefined;
 }

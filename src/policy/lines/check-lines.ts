@@ -18,7 +18,7 @@ export interface CheckedLines {
 type Fault = (text: string) => void;
 
 /**
- * Reads the lines of `policy.csv` strictly (contract section 5). Under a
+ * Reads the lines of `policy.csv` strictly. Under a
  * foreign model only the number of columns, the effects and the roles are
  * checked: what its other columns mean is known to its matcher alone.
  */
@@ -87,7 +87,7 @@ function readCondition(
   return 'wrong';
 }
 
-/** Reads equal conditions once, so that lines share what they come to. */
+/** Parses equal conditions once, so that lines share their results. */
 function conditionReader(): (text: string) => ConditionResult {
   const known = new Map<string, ConditionResult>();
   return (text) => {

@@ -57,7 +57,7 @@ function someOperation(action: string, test: (operation: Operation) => boolean):
   );
 }
 
-/** Only what concerns the whole service is judged at the root whatever the request says. */
+/** Only operations on the whole service are always judged at the root. */
 function isAboutObject({ object, objectsInBody }: Operation): boolean {
   return object !== 'none' || objectsInBody !== undefined;
 }

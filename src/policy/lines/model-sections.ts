@@ -1,7 +1,7 @@
 import { MODEL_FILE } from './policy-line.ts';
 import type { Finding } from './policy-error.ts';
 
-/** Where the definitions of a model stand, and what casbin would pass over in it. */
+/** The places of a model's definitions, and parts that casbin would ignore. */
 export interface ModelSections {
   /** The line of each definition, by its key. */
   readonly places: ReadonlyMap<string, number>;

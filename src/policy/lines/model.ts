@@ -56,7 +56,7 @@ const EFFECTS = new Set([
   'subjectPriority(p_eft) || deny',
 ]);
 
-/** Reads `model.conf`: casbin parses it, and what casbin would ignore is a finding. */
+/** Reads `model.conf` with casbin's parser; parts that casbin would ignore are findings. */
 export function parseModel(text: string): ModelResult {
   const { places, findings } = readSections(text);
   if (findings.length > 0) return { findings };

@@ -13,7 +13,7 @@ const CONTROL = /\p{Cc}/u;
 const NAMED = /^(user|group|role):(.+)$/s;
 
 /**
- * What is wrong with a subject as a policy spells it (contract section 5):
+ * What is wrong with a subject as a policy spells it:
  * `user:`, `group:` or `role:` and a name percent-encoded like a path
  * segment, or `*`. Undefined if nothing is.
  */
@@ -38,18 +38,18 @@ export const ANY = null;
 /** A segment as it is called, or any one segment. */
 export type PatternSegment = string | typeof ANY;
 
-/** Half of a character: what no UTF-8 text can hold. */
+/** A lone surrogate, which no UTF-8 text can contain. */
 export const LONE_SURROGATE = /\p{Surrogate}/u;
 
 /** Which objects a line is about. */
 export interface Pattern {
   /** Outermost first, decoded. */
   readonly segments: readonly PatternSegment[];
-  /** `/**` at the end: what the segments name itself, and everything below. */
+  /** `/**` at the end: the object of the segments, and everything below it. */
   readonly below: boolean;
 }
 
-/** Either the pattern, or one sentence that says what is wrong and how it is spelt right. */
+/** The pattern, or one sentence with the fault and the correct spelling. */
 export type PatternResult = { readonly pattern: Pattern } | { readonly fault: string };
 
 /** The canonical spelling of a pattern. */
@@ -76,7 +76,7 @@ export function subtreeOf(path: ObjectPath): Pattern {
   return { segments: path, below: true };
 }
 
-/** What two patterns have in common; undefined if that is nothing. */
+/** The intersection of two patterns; undefined if it is empty. */
 export function intersect(one: Pattern, other: Pattern): Pattern | undefined {
   const [short, long] = one.segments.length <= other.segments.length ? [one, other] : [other, one];
   if (short.segments.length < long.segments.length && !short.below) return undefined;
@@ -89,7 +89,7 @@ export function intersect(one: Pattern, other: Pattern): Pattern | undefined {
   return { segments, below: long.below && short.below };
 }
 
-/** Reads a pattern strictly (contract section 5): only the canonical spelling of something that can exist. */
+/** Reads a pattern strictly: only the canonical spelling of something that can exist. */
 export function parsePattern(text: string): PatternResult {
   const parts = text === '/' ? [] : text.split('/').slice(1);
   const fault = shapeFault(text, parts) ?? starFault(text, parts);
@@ -147,7 +147,7 @@ function respell(parts: readonly string[]): string {
   return `/${spelt.join('/')}`;
 }
 
-/** The canonical spelling of what somebody may have meant by a path; of what is none it is none either. */
+/** The probable canonical spelling of a mistyped path; undefined if there is none. */
 export function canonicalSpelling(text: string): string {
   return respell(text.split('/'));
 }
@@ -161,7 +161,7 @@ export function decodePart(part: string): string {
   }
 }
 
-/** Reads the canonical path of an object; undefined for any other spelling and for what cannot exist. */
+/** Parses the canonical path of an object; undefined for any other spelling and for impossible objects. */
 export function parseObject(text: string): ObjectPath | undefined {
   const result = parsePattern(text);
   if ('fault' in result || result.pattern.below) return undefined;

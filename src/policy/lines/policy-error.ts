@@ -3,19 +3,19 @@ export interface Finding {
   readonly file: string;
   /** Counted from 1; absent when it is about the file as a whole. */
   readonly line?: number;
-  /** What is wrong, without the place. */
+  /** The fault, without its place. */
   readonly text: string;
 }
 
-/** The finding as it is shown: `policy.csv:12: what is wrong`. */
+/** Formats a finding: `policy.csv:12: fault`. */
 export function formatFinding(finding: Finding): string {
   const place = finding.line === undefined ? finding.file : `${finding.file}:${finding.line}`;
   return `${place}: ${finding.text}`;
 }
 
-/** A policy that is refused whole; says everything that is wrong with it. */
+/** A policy that is refused as a whole, with all of its faults. */
 export class PolicyError extends Error {
-  /** `file:line: what is wrong`, in the order of the lines. */
+  /** `file:line: fault`, in the order of the lines. */
   readonly findings: readonly string[];
   /** Whether it may be good the next time, though its folder stays as it is. */
   readonly passing: boolean;

@@ -7,7 +7,7 @@ import { EVERYONE } from './pattern.ts';
 /** How many different principals are kept. */
 const CACHED_PRINCIPALS = 4096;
 
-/** What a policy makes of a principal. */
+/** The policy's view of a principal. */
 export interface PrincipalView<Extra> {
   /** Every name that a line may be about for it to apply: its own, everyone, and their roles to any depth. */
   readonly names: ReadonlySet<string>;

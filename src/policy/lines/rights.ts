@@ -23,7 +23,7 @@ const groups = {
   audit: true,
 } as const satisfies Record<AccessGroup, true>;
 
-/** The access groups, in the order of the contract (section 5). */
+/** The access groups, in the order in which documents list them. */
 export const accessGroups = Object.keys(groups) as readonly AccessGroup[];
 
 /**
@@ -68,7 +68,7 @@ export const everyRight = rightsOf('*')!;
 /** The rights that an allow of any other brings along. */
 export const describeRights = rightsOf('describe')!;
 
-/** The rights that are held unless denied: a listing always answers, and shows what may be seen. */
+/** Rights that are held unless denied: a listing always succeeds, and shows visible names only. */
 export const listRights = rightsOf('list')!;
 
 /** The right that opens the reserved namespace `system`. */

@@ -1,6 +1,6 @@
 import type { RoleLine } from './policy-line.ts';
 
-/** Who is a member of what, to any depth. */
+/** Memberships of roles and groups, to any depth. */
 export class RoleGraph {
   readonly #roles = new Map<string, Set<string>>();
 
@@ -14,7 +14,7 @@ export class RoleGraph {
 
   /** The names themselves and everything that can be reached from them. */
   closure(names: Iterable<string>): ReadonlySet<string> {
-    // A set is walked in the order of insertion, also of what is inserted meanwhile.
+    // A set is iterated in order of insertion, including entries that are added during the iteration.
     const reached = new Set(names);
     for (const name of reached) {
       for (const role of this.#roles.get(name) ?? []) reached.add(role);
@@ -38,7 +38,7 @@ export class RoleGraph {
     return longest;
   }
 
-  /** Depth first, with its own stack; what was measured before is known. */
+  /** Depth first, with an explicit stack; earlier results are reused. */
   #measure(start: string, steps: Map<string, number>): number {
     const pending = [start];
     while (pending.length > 0) {

@@ -11,7 +11,7 @@ export interface CompiledScope {
   readonly rights: RightSet;
 }
 
-/** What is wrong with a scope as it is written; undefined if nothing is. */
+/** The fault of a scope; undefined if it is valid. */
 export function scopeFault(scope: Scope): string | undefined {
   const result = parsePattern(scope.pattern);
   if ('fault' in result) return result.fault;
@@ -46,7 +46,7 @@ export function wantsUnder(
   return [onlyGiven(want), ...narrowed];
 }
 
-/** What a scope cannot take away. */
+/** Rights that a scope cannot remove. */
 export function onlyGiven({ given }: Want): Want {
   return { direct: RightSet.none, implied: RightSet.none, given, reserved: RightSet.none };
 }

@@ -10,7 +10,7 @@ export function isReserved(path: ObjectPath): boolean {
   return path[0] === RESERVED;
 }
 
-/** What the lines that match an object add up to. */
+/** The sum of the lines that match an object. */
 export interface Grants {
   readonly allow: RightSet;
   readonly deny: RightSet;
@@ -24,7 +24,7 @@ export interface Grants {
  * - Any right that is held on an object brings along those of the group
  *   `describe`, unless a line denies that very one.
  * - Those of the group `list` are always held: a listing answers everyone, with
- *   what may be seen (contract section 5, Listings).
+ *   what may be seen.
  * - In the namespace `system` nothing of this counts: a right is held there
  *   if the right `audit` is allowed and not denied, and itself not denied.
  */

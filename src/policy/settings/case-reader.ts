@@ -48,7 +48,7 @@ const KEYS = [
 
 const ACTIONS: ReadonlySet<string> = new Set([...rightNames, ...accessGroups]);
 
-/** Reads the nodes of the file, and keeps what is wrong with them. */
+/** Reads the nodes of the file and collects faults. */
 export class CaseReader {
   readonly findings: Finding[] = [];
   readonly #lines: LineCounter;

@@ -5,7 +5,7 @@ import type { RoleLine } from '../lines/policy-line.ts';
 import { PrincipalViews } from '../lines/principal-views.ts';
 import { RoleGraph } from '../lines/role-graph.ts';
 
-/** The commit rules of a policy, found by who commits. */
+/** The commit rules of a policy, by principal. */
 export class CommitBook {
   static readonly empty = new CommitBook([], [], '');
 
@@ -28,7 +28,7 @@ export class CommitBook {
     return this.rules.length === 0 ? NONE : this.#views.of(principal).extra;
   }
 
-  /** Every rule: what binds work that no request waits for. */
+  /** Every rule; background work is subject to all. */
   get all(): RuleSet {
     return { digest: this.digest, rules: this.rules };
   }

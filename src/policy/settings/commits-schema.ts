@@ -163,7 +163,7 @@ const rule = Type.Object(
   { additionalProperties: false, expects: 'a mapping' },
 );
 
-/** What `commits.yaml` may hold. */
+/** The schema of `commits.yaml`. */
 export const commitsSchema = Type.Object(
   { rules: Type.Array(rule, { maxItems: 1000, expects: 'a list of at most 1000 rules' }) },
   { additionalProperties: false, expects: 'a mapping with the key rules' },

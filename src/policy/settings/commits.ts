@@ -25,7 +25,7 @@ type Entry = Static<typeof commitsSchema>['rules'][number];
 /** A rule as the policy folder has it. */
 export interface WrittenRule extends CommitRule {
   readonly patterns: readonly Pattern[];
-  /** Names of those whom it does not bind. */
+  /** Names of exempt principals. */
   readonly except: readonly string[];
 }
 
@@ -52,7 +52,7 @@ export function parseCommits(text: string): readonly WrittenRule[] {
 
 type Path = readonly (string | number)[];
 
-/** Reads one rule, and keeps what is wrong with it. */
+/** Reads one rule and collects its faults. */
 class RuleReader {
   readonly #entry: Entry;
   readonly #findings: Finding[];
@@ -111,7 +111,7 @@ class RuleReader {
     if (mutating.length === 0) {
       this.#fault(['operations', at], `${name} changes nothing: the rule could never act`);
     }
-    // A group is kept by its name too: what a Lance commit is, only its manifest tells.
+    // A group is kept by its name too: only the manifest tells the operation of a Lance commit.
     return [...mutating, ...(mutating.some((part) => part === name) ? [] : [name as Action])];
   }
 

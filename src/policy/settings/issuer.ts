@@ -14,7 +14,7 @@ export function keySetFault(text: string): string | undefined {
     : undefined;
 }
 
-/** The same of a key set that somebody put into a file: an empty one would be a mistake. */
+/** The same for a key set in a file: an empty one is a fault. */
 export function keyFileFault(text: string): string | undefined {
   return keySetFault(text) ?? (keysOf(text)?.length === 0 ? 'holds no key' : undefined);
 }
@@ -38,7 +38,7 @@ export type KeySource =
   | { readonly kind: 'uri'; readonly uri: string }
   | { readonly kind: 'file'; readonly path: string };
 
-/** Somebody whose tokens are believed (contract section 5, `issuers.yaml`). */
+/** A trusted issuer of tokens. */
 export interface Issuer {
   readonly name: string;
   /** Exactly the claim `iss` of its tokens. */
@@ -50,7 +50,7 @@ export interface Issuer {
   readonly algorithms: readonly string[];
   readonly subjectClaim: string;
   readonly groupsClaim: string;
-  /** What stands before a subject in the name of the principal, before it is percent-encoded. */
+  /** Prefix of a subject in the name of the principal, before percent-encoding. */
   readonly subjectPrefix: string;
   readonly groupPrefix: string;
   /** By how much the clocks may differ, in seconds. */

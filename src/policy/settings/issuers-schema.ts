@@ -75,7 +75,7 @@ const issuer = Type.Object(
   { additionalProperties: false, expects: 'a mapping' },
 );
 
-/** What `issuers.yaml` may hold. */
+/** The schema of `issuers.yaml`. */
 export const issuersSchema = Type.Object(
   { issuers: Type.Array(issuer, { maxItems: 100, expects: 'a list of at most 100 issuers' }) },
   { additionalProperties: false, expects: 'a mapping with the key issuers' },

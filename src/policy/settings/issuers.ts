@@ -13,7 +13,7 @@ const MAX_TOLERANCE_SECONDS = 300;
 
 type Entry = Static<typeof issuersSchema>['issuers'][number];
 
-/** An issuer as the file has it, with what a finding about it needs. */
+/** An issuer of the file, with the places that findings need. */
 interface Placed {
   readonly entry: Entry;
   readonly lineOf: (key: string) => number;
@@ -38,7 +38,7 @@ export function parseIssuers(text: string, folder: string): readonly Issuer[] {
 export async function loadIssuers(text: string, folder: string): Promise<readonly Issuer[]> {
   const issuers = parseIssuers(text, folder);
   const findings = await Promise.all(issuers.map(keyFileFindings));
-  // Key sets may lie in other folders, and come later than what names them.
+  // Key sets may lie in other folders, and be read after the entry that names them.
   if (findings.some((found) => found.length > 0)) throw new PolicyError(findings.flat(), true);
   return issuers;
 }
@@ -119,7 +119,7 @@ function addressFault(text: string): string | undefined {
   return 'jwks_uri must begin https:// unless it is on this machine: whoever stands between could change the keys';
 }
 
-/** Each pair of issuers that could be taken for one another, told of the later one. */
+/** Each pair of issuers that could be confused, reported at the later one. */
 function clashesOf(later: Placed, index: number, all: readonly Placed[]): readonly Finding[] {
   return all.slice(0, index).flatMap((earlier) => clashes(earlier, later));
 }

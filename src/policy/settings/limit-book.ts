@@ -20,7 +20,7 @@ export interface LimitsOn {
 interface View {
   readonly limits: readonly Limit[];
   readonly groups: readonly string[];
-  /** What is found for operations where no object is told apart. */
+  /** Results for operations where no object is distinguished. */
   readonly found: Map<OperationName, LimitsOn>;
 }
 
@@ -42,7 +42,7 @@ export class LimitBook {
     }));
   }
 
-  /** The limits on what a caller does to an object: the same answer again where no object is told apart. */
+  /** The limits of a caller on an object; cached if no object is distinguished. */
   on(principal: Principal, operation: OperationName, object: ObjectPath): LimitsOn {
     if (this.limits.length === 0) return NONE;
     const { limits, groups, found } = this.#views.of(principal).extra;

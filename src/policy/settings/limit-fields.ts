@@ -12,12 +12,12 @@ const PREFIX = /^\/(\d{1,3})$/;
 const MOST = 1_000_000;
 const MICROS = { s: 1_000_000, m: 60_000_000, h: 3_600_000_000 } as const;
 const YEAR_MICROS = 365 * 24 * MICROS.h;
-/** What one customer of a provider commonly has of IPv6. */
+/** The IPv6 prefix that one customer of a provider commonly has. */
 const NETWORK_6 = 64;
 
 const aSize = [parseSize, 'a size such as 64MiB'] as const;
 
-/** How each limit of a budget is read, and what it must be. */
+/** Reader and expected form of each limit of a budget. */
 const budgetKinds: Readonly<
   Record<BudgetKey, readonly [(text: string) => number | undefined, string]>
 > = {
@@ -31,7 +31,7 @@ const budgetKinds: Readonly<
   ],
 };
 
-/** Reads the values of one limit; what is wrong with one goes to the reader. */
+/** Reads the values of one limit; faults go to the reader. */
 export class LimitFields {
   readonly #reader: YamlReader;
   readonly #map: YamlMapping;

@@ -8,7 +8,7 @@ import { operations } from '../../protocol/operations/operations.ts';
 /** Stands for every operation that no other entry names. */
 const OTHERS = '*';
 
-/** What a request costs, by operation, access group or `*`; the nearest entry counts, and 1 where there is none. */
+/** Cost of a request, by operation, access group or `*`; the most specific entry counts; 1 by default. */
 export function costOf(entries: ReadonlyMap<string, number>): (operation: OperationName) => number {
   return (operation) => {
     const group: AccessGroup = operations[operation].access;
@@ -19,7 +19,7 @@ export function costOf(entries: ReadonlyMap<string, number>): (operation: Operat
 /** The file of the limits. */
 export const LIMITS_FILE = 'limits.yaml';
 
-/** Whom a limit counts apart. */
+/** The grouping of requests that share one counter. */
 export const limitScopes = [
   'subject',
   'group',
@@ -54,9 +54,9 @@ export interface Limit {
   readonly network: { readonly 4: number; readonly 6: number };
   readonly rate: Rate | null;
   readonly concurrency: number | null;
-  /** What one request of the subjects may use; null where the limit says nothing of it. */
+  /** Budget of one request of the subjects; null for a limit that is not set. */
   readonly budget: Partial<BudgetLimits> | null;
   readonly cost: (operation: OperationName) => number;
-  /** What becomes of a request while nothing can be counted. */
+  /** What happens to a request while the counters are unavailable. */
   readonly onStoreFailure: 'open' | 'closed';
 }

@@ -8,7 +8,7 @@ import { partsOf, rightsOf } from '../lines/rights.ts';
 import { RightSet } from '../lines/right-set.ts';
 import { YamlReader, type YamlMapping } from './yaml-reader.ts';
 
-/** The keys of a limit, in the order of the contract. */
+/** The keys of a limit, in the order in which documents list them. */
 export const limitKeys: readonly string[] = [
   'name',
   'subjects',
@@ -66,12 +66,12 @@ function readLimit(reader: YamlReader, map: YamlMapping): Limit {
     budget: fields.budget(),
     onStoreFailure: fields.onStoreFailure(),
   };
-  if (reader.findings.length === before) checkActs(fields, limit, named, patterns, costs);
+  if (reader.findings.length === before) requireEffective(fields, limit, named, patterns, costs);
   return limit;
 }
 
-/** Refuses what could never act, or could never let anything through. */
-function checkActs(
+/** Refuses a limit that could never take effect, or would block everything. */
+function requireEffective(
   fields: LimitFields,
   limit: Limit,
   named: readonly string[] | null,

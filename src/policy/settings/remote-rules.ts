@@ -6,7 +6,7 @@ import type { WrittenRule } from './commits.ts';
 import { formatPattern, intersect, type Pattern } from '../lines/pattern.ts';
 import type { Finding } from '../lines/policy-error.ts';
 
-/** What is known of a commit to a remote table: its route and its headers. */
+/** The known facts of a commit to a remote table: its route and headers. */
 const judged: ReadonlySet<RequirementName> = new Set<RequirementName>([
   'max_bytes',
   'no_drop',
@@ -30,7 +30,7 @@ const bodies: Partial<Record<OperationName, readonly RequirementName[] | null>> 
   DropNamespace: null,
 };
 
-/** What is wrong with rules that could meet a remote table and cannot be judged there. */
+/** Faults of rules that could apply to a remote table and cannot be checked there. */
 export function remoteFindings(
   rules: readonly WrittenRule[],
   backends: readonly ServedNamespaces[],
@@ -49,7 +49,7 @@ export function remoteFindings(
   });
 }
 
-/** What such a backend may be asked to do to tables that only its bodies name. */
+/** Operations of such a backend on tables that only request bodies name. */
 function trustFindings(rule: WrittenRule, { name, pattern, trust }: Met): readonly Finding[] {
   const unjudged = Object.entries(bodies).filter(
     ([operation, demands]) =>

@@ -24,7 +24,7 @@ export interface YamlValue {
   readonly node: unknown;
 }
 
-/** Reads a policy file in YAML strictly, and keeps what is wrong with it. */
+/** Reads a YAML policy file strictly and collects faults. */
 export class YamlReader {
   readonly findings: Finding[] = [];
   readonly #file: string;

@@ -105,7 +105,7 @@ function join(path: string, name: string): string {
   return path === '' ? name : `${path}.${name}`;
 }
 
-/** What a value is, without the text of a string: it may hold a secret. */
+/** Describes a value without the text of a string, which may be secret. */
 function describe(value: JsonValue): string {
   if (value === null) return 'null';
   if (Array.isArray(value)) return 'a list';
@@ -118,7 +118,7 @@ function describe(value: JsonValue): string {
 const LONG_LIST = 1024;
 
 /**
- * A value as it is checked. Clients write null for what they leave out (wire-contract 5.4),
+ * A value as it is checked. Clients write null for what they leave out,
  * whatever the specification says of the field. A value without nulls and
  * long lists of numbers is not copied; of such a list few numbers are left.
  */

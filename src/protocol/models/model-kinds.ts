@@ -91,20 +91,20 @@ export const oneOf = <Shapes extends TSchema[]>(expects: string, shapes: [...Sha
 export const record = <Fields extends Type.TProperties>(fields: Fields) =>
   Type.Object(fields, { expects: 'an object' });
 
-/** What every request may carry. */
+/** Fields of every request. */
 export const common = () => ({
   identity: optional(model('Identity')),
   context: optional(model('Context')),
 });
 
-/** What a request about one object carries. */
+/** Fields of a request about one object. */
 export const named = () => ({ ...common(), id: optional(textList()) });
 
-/** What a request about a table, on one of its branches, carries. */
+/** Fields of a request about a table, on one of its branches. */
 export const branched = () => ({ ...named(), branch: optional(text()) });
 
 /** A page of a listing, as a request asks for it. */
 export const paged = () => ({ page_token: maybe(text()), limit: maybe(pageLimit()) });
 
-/** What every answer may carry. */
+/** Fields of every answer. */
 export const answered = () => ({ context: optional(model('Context')) });

@@ -14,7 +14,7 @@ import {
   textList,
 } from './model-kinds.ts';
 
-/** Models of the routes beside the specification (wire-contract 5), and of what LanceDB nests. */
+/** Models of the routes beside the specification, and of what LanceDB nests. */
 export const extensionModels = {
   OrderByEntry: record({
     column_name: text(),

@@ -15,7 +15,7 @@ import {
   textList,
 } from './model-kinds.ts';
 
-/** What LanceDB sends beside them (wire-contract 5.7); the metric is `metric_type` there. */
+/** Additional fields that LanceDB sends; it names the metric `metric_type`. */
 const extras = () => ({
   metric_type: optional(text()),
   lance_tokenizer: optional(text()),

@@ -42,7 +42,7 @@ export const ftsModels = {
     negative: model('FtsQuery'),
     negative_boost: optional(float()),
   }),
-  // Lance's own serialiser writes the flat form, the specification the list (wire-contract 5.4).
+  // Lance's own serialiser writes the flat form, the specification the list.
   MultiMatchQuery: oneOf('an object with match_queries, or with query and columns', [
     record({ match_queries: listOf(model('MatchQuery')) }),
     record({ query: text(), columns: textList(), boost: optional(listOf(float())) }),
@@ -55,7 +55,7 @@ export const ftsModels = {
   Operator: text(),
 };
 
-/* Both client families' shapes of a query (wire-contract 5.4 and 8.4). */
+/* Both client families' shapes of a query. */
 
 const vector = () =>
   oneOf(
@@ -87,7 +87,7 @@ const fullTextQuery = () =>
     model('StructuredFtsQuery'),
   ]);
 
-/** What LanceDB adds to a query. */
+/** Additional fields of LanceDB queries. */
 const extras = () => ({
   minimum_nprobes: optional(integer()),
   maximum_nprobes: optional(integer()),

@@ -32,7 +32,7 @@ export const models = {
 
 export type ModelName = keyof typeof models;
 
-/** What a checked value of a model holds. Integers are numbers or bigints. */
+/** The type of a checked value of a model. Integers are numbers or bigints. */
 export type Model<Name extends ModelName> = Static<(typeof models)[Name], typeof models>;
 
 /** Whether there is a model of this name. */
@@ -86,7 +86,7 @@ export async function prepareCheck(
   await pause();
 }
 
-/** The models that were seen to take an object without members: what most reads send. */
+/** Models that accept an object without members, as most reads send it. */
 const needless = new Set<ModelName>();
 
 function isEmpty(value: JsonValue): boolean {

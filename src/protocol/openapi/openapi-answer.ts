@@ -5,7 +5,7 @@ const JSON_TYPE = 'application/json';
 const ARROW_STREAM = 'application/vnd.apache.arrow.stream';
 const map = { type: 'object', additionalProperties: { type: 'string' } };
 
-/** The body of a success by its kind; what has no entry sends none. */
+/** The body of a success by its kind; kinds without an entry have none. */
 const contents: Readonly<Partial<Record<ResponseKind, object>>> = {
   map: { [JSON_TYPE]: { schema: map } },
   integer: { [JSON_TYPE]: { schema: { type: 'integer', format: 'int64' } } },
@@ -18,7 +18,7 @@ const contents: Readonly<Partial<Record<ResponseKind, object>>> = {
   bytes: { 'application/octet-stream': {} },
 };
 
-/** What each refusal means, by its status. */
+/** The meaning of each refusal, by status. */
 const refusals: Readonly<Record<number, string>> = {
   400: 'The request is not valid, or a commit rule refused it.',
   401: 'The caller is not identified.',

@@ -1,7 +1,7 @@
 import type { Operation } from '../operations/operation.ts';
 import { queryParameters, type ParameterKind } from '../query-parameter.ts';
 
-/** What the names in braces of a route stand for. */
+/** Meaning of the parameters of routes. */
 const pathParameters: Readonly<Record<string, string>> = {
   id: 'The identifier: its parts joined by the delimiter, the root the delimiter alone.',
   index_name: 'The name of the index.',

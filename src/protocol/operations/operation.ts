@@ -1,6 +1,6 @@
 import type { OperationName } from './operation-name.ts';
 
-/** What a row has to say; the rest follows from it. */
+/** The given fields of a row; the others are derived. */
 interface RowSpec extends Pick<Operation, 'access' | 'object' | 'mutates' | 'staged'> {
   /** `POST /v1/…`, the documented one first. */
   readonly routes: readonly string[];
@@ -8,17 +8,17 @@ interface RowSpec extends Pick<Operation, 'access' | 'object' | 'mutates' | 'sta
   readonly query?: readonly string[];
   readonly repeatable?: readonly string[];
   readonly headers?: readonly string[];
-  /** JSON unless said otherwise. */
+  /** Default: JSON. */
   readonly body?: Operation['body'];
   readonly schemaBody?: true;
-  /** `<name>Request` unless said otherwise. */
+  /** Default: `<name>Request`. */
   readonly request?: string;
-  /** JSON, a `<name>Response`, unless said otherwise. */
+  /** Default: JSON, a `<name>Response`. */
   readonly response?: ResponseKind;
   readonly responseModel?: string;
-  /** 200 unless said otherwise. */
+  /** Default: 200. */
   readonly success?: Operation['success'];
-  /** By `mutates` unless said otherwise. */
+  /** Default: derived from `mutates`. */
   readonly refusals?: readonly number[];
   readonly modes?: Operation['modes'];
   readonly modeIn?: Operation['modeIn'];
@@ -84,7 +84,7 @@ function parseRoute(text: string): Route {
   return { method: method === 'GET' ? 'GET' : 'POST', path };
 }
 
-/** The access groups of a policy (contract section 5). */
+/** The access groups of a policy. */
 export type AccessGroup =
   | 'list'
   | 'describe'
@@ -101,13 +101,13 @@ export type AccessGroup =
   | 'manage'
   | 'audit';
 
-/** What the route names. */
+/** The kind of object that the route names. */
 export type ObjectKind = 'namespace' | 'table' | 'root' | 'transaction' | 'none';
 
-/** What travels in the request's body. */
+/** Content of the request's body. */
 export type BodyKind = 'none' | 'json' | 'map' | 'arrow';
 
-/** What travels in the answer's body. */
+/** Content of the answer's body. */
 export type ResponseKind =
   | 'none'
   | 'json'
@@ -124,7 +124,7 @@ export interface ModeNeed {
   readonly instead: boolean;
 }
 
-/** What a policy decides about: an operation, or a whole access group (every operation of it). */
+/** The subject of a policy decision: an operation, or a whole access group (every operation of it). */
 export type Action = OperationName | AccessGroup;
 
 /** A verb and a path template. */

@@ -4,7 +4,7 @@ const onTable = { object: 'table', extension: true } as const;
 const onBranch = { ...onTable, query: ['branch'] } as const;
 const onNothing = { object: 'none', extension: true } as const;
 
-/** Rows of the table routes that LanceDB calls beside the specification (wire-contract 5). */
+/** Rows of the table routes that LanceDB calls beside the specification. */
 export const tableExtensions = {
   CloneTable: row('CloneTable', {
     ...onTable,

@@ -2,7 +2,7 @@ import { rootRefusals, row } from './operation.ts';
 
 const page = ['page_token', 'limit'];
 
-/** Rows of namespaces, and of what lies in them. */
+/** Rows of namespaces, and of the objects in them. */
 export const namespaceOperations = {
   CreateNamespace: row('CreateNamespace', {
     access: 'create',

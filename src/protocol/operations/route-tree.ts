@@ -6,7 +6,7 @@ interface RouteNode {
   readonly literals: Map<string, RouteNode>;
   /** The child of a segment that may be anything. */
   parameter?: RouteNode;
-  /** What the routes that end here are, by verb. */
+  /** The routes that end here, by verb. */
   readonly ends: Map<string, RouteEnd>;
 }
 
@@ -16,7 +16,7 @@ export interface RouteEnd {
   readonly parameters: readonly string[];
 }
 
-/** A path that some route has: what it is by verb, and the segments that its parameters stand for. */
+/** A known path: its routes by verb, and the segments of its parameters. */
 export interface RoutePlace {
   readonly ends: ReadonlyMap<string, RouteEnd>;
   readonly values: readonly string[];

@@ -231,7 +231,12 @@ const aggregates: ReadonlySet<string> = new Set([
 ]);
 
 /** Known so that the refusal can say why: a value is computed again after a conflict, and must be the same. */
-const chances: ReadonlySet<string> = new Set(['gen_random_uuid', 'rand', 'random', 'uuid']);
+const nonDeterministic: ReadonlySet<string> = new Set([
+  'gen_random_uuid',
+  'rand',
+  'random',
+  'uuid',
+]);
 
 /** Binds a call. Throws SqlError `unknown-function`, and what the function says of its arguments. */
 export function bindCall(made: FunctionCall): Bound {
@@ -243,7 +248,7 @@ export function bindCall(made: FunctionCall): Bound {
     const message = `expected a function of one row, found the aggregate ${made.name}`;
     throw new SqlError('unknown-function', message, made.position);
   }
-  if (chances.has(made.name)) {
+  if (nonDeterministic.has(made.name)) {
     const message = `expected a function that gives the same for the same row, found ${made.name}, which gives chance`;
     throw new SqlError('unknown-function', message, made.position);
   }

@@ -2,7 +2,7 @@ import { SqlError } from '../values/errors.ts';
 import { maxPatternSteps } from '../values/limits.ts';
 import type { CharacterSet, Assertion, RegexpNode } from './regexp-set.ts';
 
-/** One step of a program; all but `match` go on to the steps they name. */
+/** One step of a program; all but `match` continue to the steps they name. */
 export type Step =
   | { readonly kind: 'take'; readonly set: number; readonly next: number }
   | { readonly kind: 'assert'; readonly assertion: Assertion; readonly next: number }
@@ -27,7 +27,7 @@ type Emitters = {
   ) => number;
 };
 
-/** Writes steps from the end to the start: each part is told where to go on. */
+/** Writes steps from the end to the start: each part is told where to continue. */
 class Compiler {
   readonly steps: Step[] = [{ kind: 'match' }];
   readonly sets: CharacterSet[] = [];

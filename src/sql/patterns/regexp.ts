@@ -15,7 +15,7 @@ interface State {
   readonly next: (State | null | undefined)[];
 }
 
-/** The most steps of all states that are remembered; beyond it the states are made anew. */
+/** The most steps of all states that are remembered; beyond it the states are made again. */
 const maxRememberedSteps = 100_000;
 
 /** Work of one step of a program for one character. */

@@ -98,7 +98,7 @@ function joinBytes(left: Uint8Array, right: Uint8Array): Uint8Array {
   return bytes;
 }
 
-/** Columns that are rows of the same one share its bytes and go on doing so. */
+/** Columns that are rows of the same one share its bytes and continue doing so. */
 function appendBytes(
   first: BytesColumn,
   second: BytesColumn,

@@ -156,7 +156,7 @@ export function formatReader(format: string): ((text: string) => bigint | undefi
   };
 }
 
-/** Where the text goes on behind a part; beyond its end when the part is not there. */
+/** Where the text continues behind a part; beyond its end when the part is not there. */
 function readPart(part: FormatPart, text: string, at: number, fields: Fields): number {
   const nowhere = text.length + 1;
   if ('text' in part) {

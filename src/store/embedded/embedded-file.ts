@@ -72,7 +72,7 @@ export class OpenFile {
     await this.close();
   }
 
-  /** Resolves when what is under way has ended and the file is closed. */
+  /** Resolves when what is in progress has ended and the file is closed. */
   close(): Promise<void> {
     return (this.#closed ??= this.#root.close());
   }

@@ -4,7 +4,7 @@ import {
   type Check,
   type CommitResult,
   type Range,
-  type Seen,
+  type ReadCheck,
   type Store,
   type StoreEntry,
   type StoreGuard,
@@ -38,7 +38,7 @@ class EmbeddedWatch implements Watch {
   readonly #tests: readonly Test[];
 
   /** @param newest The tables as every commit so far has left them; undefined where they have to be awaited. */
-  constructor(newest: () => Tables | undefined, seen: readonly Seen[]) {
+  constructor(newest: () => Tables | undefined, seen: readonly ReadCheck[]) {
     this.#newest = newest;
     this.#tests = seen.map(testOf);
   }
@@ -56,7 +56,7 @@ class EmbeddedWatch implements Watch {
   }
 }
 
-function testOf(seen: Seen): Test {
+function testOf(seen: ReadCheck): Test {
   return seen.kind === 'value' ? valueTest(keyBytes(seen.key), seen.value) : countTest(seen);
 }
 
@@ -70,7 +70,7 @@ function valueTest(key: Buffer, value: Uint8Array | null): Test {
   };
 }
 
-function countTest({ start, end, count }: Extract<Seen, { kind: 'count' }>): Test {
+function countTest({ start, end, count }: Extract<ReadCheck, { kind: 'count' }>): Test {
   const range = { start: boundBytes(start), end: boundBytes(end) };
   return (values) => values.getKeysCount(range) === count;
 }
@@ -192,7 +192,7 @@ class EmbeddedStore implements Store {
     return this.#read(({ values }) => keys.map((key) => this.#reads.read(values, key)));
   }
 
-  watch(seen: readonly Seen[]): Watch {
+  watch(seen: readonly ReadCheck[]): Watch {
     return new EmbeddedWatch(() => this.#atOnce(), seen);
   }
 

@@ -17,7 +17,7 @@ export interface StoreOptions {
   readonly catalog: string;
   /** The folder of the embedded store. */
   readonly folder: string;
-  /** Told when Redis becomes unavailable, and when it is available again. */
+  /** Called when Redis becomes unavailable, and when it is available again. */
   readonly onAvailability?: OnAvailability;
 }
 

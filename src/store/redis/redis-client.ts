@@ -16,10 +16,10 @@ const DISCONNECT_MILLIS = 100;
 const LONGEST_PAUSE = 1000;
 
 /**
- * Connects, and goes on doing so whenever the connection is lost. Nothing is
+ * Connects, and continues doing so whenever the connection is lost. Nothing is
  * queued while there is none: a command then fails at once. No command is sent
  * twice by the client, since only the store knows which may be.
- * @param onAvailability Told when Redis becomes unavailable, and when it is available again.
+ * @param onAvailability Called when Redis becomes unavailable, and when it is available again.
  * @throws StoreError address when the file of certificates cannot be read.
  */
 export async function connectRedis(

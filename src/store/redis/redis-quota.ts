@@ -6,7 +6,7 @@ import { codeOf, connectRedis, isAnswered, type RedisLink } from './redis-client
 import type { Argument } from './redis-commit.ts';
 import { QUOTA_SCRIPT } from './redis-quota-script.ts';
 
-/** Whoever waits for its limits longer than this, in milliseconds, goes on without them. */
+/** Whoever waits for its limits longer than this, in milliseconds, continues without them. */
 const ANSWER_MILLIS = 1_000;
 /** A slot comes back so long after its gateway has died. */
 const LEASE_MILLIS = 6_000;
@@ -115,7 +115,7 @@ class RedisQuota implements Quota {
   }
 
   async #run(names: readonly string[], sent: readonly Argument[]): Promise<unknown> {
-    if (!this.#link.ready) throw away();
+    if (!this.#link.ready) throw storeUnavailable();
     const keys = names.flatMap((name) => this.#keysOf(name));
     try {
       return await inTime(this.#call([keys.length, ...keys, ...sent]));
@@ -124,7 +124,7 @@ class RedisQuota implements Quota {
         throw new StoreError('unavailable', `Redis refused to count: ${codeOf(error)}`);
       }
       this.#link.leave();
-      throw away();
+      throw storeUnavailable();
     }
   }
 
@@ -148,7 +148,7 @@ class RedisQuota implements Quota {
 async function inTime(work: Promise<unknown>): Promise<unknown> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(away()), ANSWER_MILLIS);
+    timer = setTimeout(() => reject(storeUnavailable()), ANSWER_MILLIS);
   });
   try {
     return await Promise.race([work, late]);
@@ -183,6 +183,6 @@ function readingOf(ask: QuotaAsk, values: readonly number[], index: number): Quo
   };
 }
 
-function away(): StoreError {
+function storeUnavailable(): StoreError {
   return new StoreError('unavailable', 'Redis does not answer');
 }

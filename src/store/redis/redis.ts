@@ -105,7 +105,7 @@ export interface RedisStoreOptions {
   readonly url: string;
   /** The catalog's name: several may share a Redis. */
   readonly catalog: string;
-  /** Told when Redis becomes unavailable, and when it is available again. */
+  /** Called when Redis becomes unavailable, and when it is available again. */
   readonly onAvailability?: OnAvailability;
 }
 
@@ -242,7 +242,7 @@ class RedisStore implements Store {
       } catch (error) {
         if (!isLost(error)) throw failed(error);
         this.#link.leave();
-        throw away();
+        throw storeUnavailable();
       }
     });
   }
@@ -267,7 +267,7 @@ class RedisStore implements Store {
   }
 
   #requireReady(): void {
-    if (!this.#link.ready) throw away();
+    if (!this.#link.ready) throw storeUnavailable();
   }
 }
 
@@ -335,7 +335,7 @@ function isLost(error: unknown): boolean {
   return !isAnswered(error) || PASSING.has(codeOf(error));
 }
 
-function away(): StoreError {
+function storeUnavailable(): StoreError {
   return new StoreError('unavailable', 'Redis does not answer');
 }
 

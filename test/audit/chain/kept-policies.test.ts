@@ -4,7 +4,7 @@ import { chmod, mkdir, readdir, readFile, stat, utimes, writeFile } from 'node:f
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { keepPolicy, keptPolicy, sweepKept } from '../../../src/audit/chain/kept-policies.ts';
+import { keepPolicy, keptPolicy, sweepIncomplete } from '../../../src/audit/chain/kept-policies.ts';
 import { openAuditLog } from '../../../src/audit/writer.ts';
 import { testFolders } from '../../support/folder.ts';
 import { readAll, record } from '../records.ts';
@@ -73,9 +73,9 @@ describe('the texts of policies beside the audit log', () => {
     }
     await utimes(join(audit, 'policies', '.old.tmp'), 1, 1);
     await utimes(join(audit, 'policies', 'abc'), 1, 1);
-    await sweepKept(audit);
+    await sweepIncomplete(audit);
     expect((await readdir(join(audit, 'policies'))).sort()).toEqual(['.new.tmp', 'abc']);
-    await sweepKept(join(audit, 'is not there'));
+    await sweepIncomplete(join(audit, 'is not there'));
     await chmod(join(audit, 'policies'), 0o700);
   });
 

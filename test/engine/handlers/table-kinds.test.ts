@@ -14,7 +14,7 @@ import { lanceTable } from '../../support/lance-table.ts';
 import { ask, type Sent } from '../../support/request.ts';
 
 /**
- * Which operation works on which kind of table: contract section 8, whole. Each
+ * Which operation works on which kind of table: all pairs. Each
  * is asked of a fresh table of each kind.
  */
 

@@ -106,7 +106,7 @@ it('passes over tokens that are not wanted, within a page and over pages, and gi
     return next[visited.length - 1] ?? null;
   };
   await reader.visitTokens(folder, path, '', { visit, turn });
-  // Of each part in turn: the second one goes on where the first has ended.
+  // Of each part in turn: the second one continues where the first has ended.
   expect(visited).toEqual(['cat', 'dog', 'red', 'dog', 'word5', 'word9']);
   expect(turns).toBeGreaterThan(1);
 });

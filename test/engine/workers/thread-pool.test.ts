@@ -90,7 +90,7 @@ function asked(query: Query, statement: Statement = ownStatement()): [QueryReque
   return [request, planQuery(request, stored.snapshot, statement)];
 }
 
-/** The statement of a request whose client goes away with the signal. */
+/** The statement of a request whose client disconnects with the signal. */
 function until(signal: AbortSignal): Statement {
   return { ...ownStatement(), signal: () => signal };
 }
@@ -256,11 +256,11 @@ describe('a formula on a thread', () => {
   it('ends when the client leaves, in the middle of its work', async () => {
     const heavy = heavyWork();
     let gone: () => void = () => undefined;
-    const whenGone = (listener: () => void) => {
+    const onDisconnect = (listener: () => void) => {
       gone = listener;
       return () => undefined;
     };
-    const budget = new RequestBudget({ ...defaultBudget, time: 3_600_000 }, whenGone);
+    const budget = new RequestBudget({ ...defaultBudget, time: 3_600_000 }, onDisconnect);
     const leaving = new AbortController();
     const statement = { ...ownStatement(budget), signal: () => leaving.signal };
     const endless = Array.from({ length: 90 }).reduce<string>(

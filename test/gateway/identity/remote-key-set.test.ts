@@ -51,7 +51,7 @@ async function verifies(key: SigningKey, kid = key.kid): Promise<string> {
   }
 }
 
-/** Lets what is under way end, and does what is due so much later. */
+/** Lets what is in progress end, and does what is due so much later. */
 async function pass(milliseconds: number): Promise<void> {
   clock += milliseconds;
   const before = provider.asked;

@@ -56,7 +56,7 @@ async function both(written: readonly PlainLine[], scoped: Parameters<typeof pri
 }
 
 describe('decisions on every object of a small world', () => {
-  it('are those of the contract, with scopes and without', async () => {
+  it('are those of the reference implementation, with scopes and without', async () => {
     await fc.assert(
       fc.asyncProperty(lines, scopes, async (written, scoped) => {
         const { snapshot, oracle, ann } = await both(written, scoped);

@@ -53,7 +53,7 @@ describe('limits.yaml', () => {
     expect(parseLimits(text)).toEqual([]);
   });
 
-  it('is understood as the contract has it', () => {
+  it('is understood in its documented form', () => {
     const [limit] = parseLimits(example);
     expect(limit).toMatchObject({
       name: 'analysts',

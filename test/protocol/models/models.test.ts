@@ -57,7 +57,7 @@ function expectedField(text: string): [string, string] {
   return [name, expectedKind(kind)];
 }
 
-/** Shapes that the specification has in one form and clients in several (wire-contract 5.4). */
+/** Shapes that the specification has in one form and clients in several. */
 const severalShapes = /^\{(?:single_vector|column_names|string_query):/;
 
 function expectedKind(kind: string): string {
@@ -77,7 +77,7 @@ function fieldsOf(schema: Shape): Map<string, string> {
   return new Map(fields);
 }
 
-/** Fields that LanceDB alone sends or reads (wire-contract 5); the specification does not have them. */
+/** Fields that LanceDB alone sends or reads; the specification does not have them. */
 const lancedbFields: Readonly<Record<string, readonly string[]>> = {
   CreateTableIndexRequest: [
     'metric_type',

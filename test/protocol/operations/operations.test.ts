@@ -23,7 +23,7 @@ const furtherQuery: Readonly<Record<string, readonly string[]>> = {
   AnalyzeTableQueryPlan: ['branch', 'distributed_metrics'],
 };
 
-/** The body of an answer that clients need although the specification has none (wire-contract 8.5). */
+/** The body of an answer that clients need although the specification has none. */
 const furtherResponse: Readonly<Record<string, string>> = {
   CreateMaterializedView: 'application/json CreateMaterializedViewResponse',
 };

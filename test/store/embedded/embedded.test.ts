@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { openEmbeddedStore } from '../../../src/store/embedded/embedded.ts';
-import type { Seen } from '../../../src/store/store.ts';
+import type { ReadCheck } from '../../../src/store/store.ts';
 import { storeSuite, type StoreUnderTest } from '../../conformance/store.ts';
 import { Child, outputOnSmallDisk } from '../../support/child.ts';
 import { testFolders } from '../../support/folder.ts';
@@ -145,7 +145,7 @@ describe('what is read of the embedded store', () => {
 
 describe('a watch over the embedded store', () => {
   const newFolder = testFolders();
-  const value = (key: string, text: string | null): Seen => {
+  const value = (key: string, text: string | null): ReadCheck => {
     return { kind: 'value', key, value: text === null ? null : Buffer.from(text) };
   };
   const set = (key: string, text: string | null) => {
@@ -153,7 +153,7 @@ describe('a watch over the embedded store', () => {
   };
   const large = 'x'.repeat(100_000);
   /** What is watched of a store that has `a`, `b` and `big`; what is written; whether it holds after that. */
-  const cases: readonly (readonly [string, Seen, ReturnType<typeof set>, boolean])[] = [
+  const cases: readonly (readonly [string, ReadCheck, ReturnType<typeof set>, boolean])[] = [
     ['another key changes', value('a', '1'), set('b', '9'), true],
     ['the value changes', value('a', '1'), set('a', '2'), false],
     ['the value grows', value('a', '1'), set('a', '12'), false],

@@ -4,13 +4,13 @@ import { join } from 'node:path';
 import { makeFolder } from '../../../storage/folder.ts';
 import type { Check, Store, CommitResult, Write } from '../../../store/store.ts';
 import { createDurable, syncFolder, readIfPresent } from '../../base/disk.ts';
-import { idPaths, readId, storedId, stranger } from '../records/catalog-id.ts';
+import { idPaths, readId, storedId, foreignStore } from '../records/catalog-id.ts';
 import type { Journal } from './journal.ts';
 import { CATALOG_KEY } from '../records/keys.ts';
 import { CatalogError } from '../../../protocol/errors.ts';
 import type { Committer, Decided } from '../records/commit-loop.ts';
 
-/** The format of data folders that this program writes (contract section 9). */
+/** The format of data folders that this program writes. */
 const DATA_FORMAT = 1;
 
 /**
@@ -59,7 +59,7 @@ export class OwnCommitter implements Committer {
   /** The highest change of this process: a store that has not as many has lost some. */
   #last = 0n;
 
-  /** @param onBehind Told when the store lacks changes that this process made. */
+  /** @param onBehind Called when the store lacks changes that this process made. */
   constructor(journal: Journal, identity: Identity, onBehind: () => void = () => undefined) {
     this.#journal = journal;
     this.#identity = identity;
@@ -117,14 +117,14 @@ export async function openIdentity(
   await makeFolder(folder);
   const id = (await readId(idPaths(folder).final)) ?? (await found(folder, store, journal));
   const stored = await storedId(store);
-  if (stored !== id) throw stranger(id, stored);
+  if (stored !== id) throw foreignStore(id, stored);
   return { id, check: { kind: 'value', key: CATALOG_KEY, value: Buffer.from(id) } };
 }
 
 /**
  * Founds the catalog: an id is proposed on disk, then put into the store, then
  * made final on disk. A crash, or another process that does the same, leaves
- * the proposal, and whoever comes next goes on with it.
+ * the proposal, and whoever comes next continues with it.
  */
 async function found(folder: string, store: Store, journal: Journal): Promise<string> {
   const { final, proposal } = idPaths(folder);
@@ -132,7 +132,7 @@ async function found(folder: string, store: Store, journal: Journal): Promise<st
   const taken = await storedId(store);
   if (taken === undefined) await createDurable(proposal, Buffer.from(randomUUID()));
   const id = (await readId(proposal)) ?? (await readId(final));
-  if (id === undefined) throw stranger(undefined, taken);
+  if (id === undefined) throw foreignStore(undefined, taken);
   const value = Buffer.from(id);
   await journal.commit(
     [{ kind: 'value', key: CATALOG_KEY, value: null }],
@@ -151,7 +151,7 @@ async function found(folder: string, store: Store, journal: Journal): Promise<st
 async function overtaken(folder: string, store: Store, id: string): Promise<string> {
   const { final, proposal } = idPaths(folder);
   const known = await readId(final);
-  if (known === undefined) throw stranger(id, await storedId(store));
+  if (known === undefined) throw foreignStore(id, await storedId(store));
   await rm(proposal, { force: true });
   return known;
 }

@@ -26,7 +26,7 @@ export function journalFileName(first: bigint, instance: string, number: number)
  * Every change of a journal, in the order of their sequence numbers, each once,
  * from the files of all processes. A file whose changes all come later is not
  * opened yet.
- * @param onDamage Told of each line that cannot be read; it is passed over.
+ * @param onDamage Called with each line that cannot be read; it is passed over.
  */
 export async function* readJournal(folder: string, onDamage: OnDamage): AsyncGenerator<Change> {
   let sequence = -1n;

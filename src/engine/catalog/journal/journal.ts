@@ -31,7 +31,7 @@ export interface Journal {
   catchUp(): Promise<void>;
   /** Why the journal cannot be written now; undefined while it can. */
   readonly fault: string | undefined;
-  /** Finishes what is under way. The store stays open. */
+  /** Finishes what is in progress. The store stays open. */
   close(): Promise<void>;
 }
 

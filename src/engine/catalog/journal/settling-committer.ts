@@ -1,7 +1,7 @@
 import type { Check, CommitResult, Write } from '../../../store/store.ts';
 import type { Committer, Decided } from '../records/commit-loop.ts';
 
-/** A commit under way, as far as it is about one key. */
+/** A commit in progress, as far as it is about one key. */
 interface UnderWay {
   readonly made: Promise<boolean>;
   readonly value: Uint8Array | null;
@@ -14,7 +14,7 @@ interface UnderWay {
  */
 export class SettlingCommitter implements Required<Committer> {
   readonly #committer: Committer;
-  /** The commits under way that write a key. */
+  /** The commits in progress that write a key. */
   readonly #underWay = new Map<string, Set<UnderWay>>();
   #running: Promise<void> = Promise.resolve();
   #waiting: Promise<void> | undefined;
@@ -53,7 +53,7 @@ export class SettlingCommitter implements Required<Committer> {
     return this.#catchUpOnce();
   }
 
-  /** Those who ask while one is under way share the next: it may have begun before what they saw. */
+  /** Those who ask while one is in progress share the next: it may have begun before what they saw. */
   #catchUpOnce(): Promise<void> {
     this.#waiting ??= this.#running
       .catch(() => undefined)

@@ -93,13 +93,13 @@ export async function isSound(folder: string, { name, sequence }: SnapshotFile):
     const content = line.ended ? decodeLine(line.bytes) : undefined;
     if (!(content instanceof Object) || isLast) return false;
     number = line.number;
-    if (number === 1 && !saysSequence(content, sequence)) return false;
+    if (number === 1 && !hasSequence(content, sequence)) return false;
     isLast = 'entries' in content && content.entries === number - 2;
   }
   return isLast;
 }
 
-function saysSequence(content: object, sequence: bigint): boolean {
+function hasSequence(content: object, sequence: bigint): boolean {
   return 'sequence' in content && content.sequence === sequence.toString();
 }
 

@@ -37,18 +37,18 @@ export async function requireOwnStore(folder: string, store: Store): Promise<voi
   if (proposed !== undefined && proposed === stored) return;
   // Another process may have finished between the two reads.
   if (known === undefined && stored !== undefined && (await readId(final)) === stored) return;
-  throw stranger(known ?? proposed, stored);
+  throw foreignStore(known ?? proposed, stored);
 }
 
 /** The refusal of a store that is not this catalog's. */
-export function stranger(id: string | undefined, stored: string | undefined): StrangeStore {
+export function foreignStore(id: string | undefined, stored: string | undefined): StrangeStore {
   const expected = id === undefined ? 'the data folder carries none' : `which is ${id}`;
   return new StrangeStore(
     `the store does not carry this catalog's id, ${expected}; it carries ${stored ?? 'none'}`,
   );
 }
 
-/** The store was wiped, or is another catalog's (contract section 9). */
+/** The store was wiped, or is another catalog's. */
 export class StrangeStore extends CatalogError {
   constructor(message: string) {
     super('ServiceUnavailable', message);

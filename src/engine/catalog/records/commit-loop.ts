@@ -4,7 +4,7 @@ import { isFullDisk } from '../../base/disk.ts';
 import { NotDurable, AlreadyDone, type Seal } from './seal.ts';
 import type { Check, CommitResult, Write } from '../../../store/store.ts';
 
-/** How often a change is planned anew before its caller is told to retry. */
+/** How often a change is planned again before its caller is told to retry. */
 const ATTEMPTS = 24;
 /** The longest pause between two attempts, in milliseconds. */
 const LONGEST_PAUSE = 64;
@@ -52,7 +52,7 @@ export interface Sealed<Result> {
 
 /**
  * Makes a change: reads and plans, commits under the condition that what was
- * read still holds, and plans anew when it does not.
+ * read still holds, and plans again when it does not.
  * @param by What commits; with a seal, that is committed with the change, or by itself
  * where nothing has to be changed.
  * @param plan Reads what is there. `doubt` says that an earlier attempt may have

@@ -1,4 +1,4 @@
-import type { Check, CommitResult, Seen, Store, Watch, Write } from '../../../store/store.ts';
+import type { Check, CommitResult, ReadCheck, Store, Watch, Write } from '../../../store/store.ts';
 import type { Committer, Decided } from './commit-loop.ts';
 import { OwnStore } from './own-store.ts';
 import { isNoted, type RecentRecords } from './recent-records.ts';
@@ -9,7 +9,7 @@ export class NotedStore extends OwnStore {
 
   /**
    * @param id What the store carries while it is this catalog's.
-   * @param onStrange Told whenever it carries something else.
+   * @param onStrange Called whenever it carries something else.
    */
   constructor(store: Store, id: string, recent: RecentRecords, onStrange?: () => void) {
     super(store, id, onStrange);
@@ -24,7 +24,7 @@ export class NotedStore extends OwnStore {
   }
 
   /** What is looked at is not forgotten before what is not. */
-  override watch(seen: readonly Seen[]): Watch | undefined {
+  override watch(seen: readonly ReadCheck[]): Watch | undefined {
     const watch = super.watch(seen);
     if (watch === undefined) return undefined;
     const kept = seen.flatMap((one) => (one.kind === 'value' && isNoted(one.key) ? [one.key] : []));

@@ -3,14 +3,14 @@ import type {
   Check,
   CommitResult,
   Range,
-  Seen,
+  ReadCheck,
   Store,
   StoreEntry,
   StoreGuard,
   Watch,
   Write,
 } from '../../../store/store.ts';
-import { stranger } from './catalog-id.ts';
+import { foreignStore } from './catalog-id.ts';
 import { CATALOG_KEY } from './keys.ts';
 
 /**
@@ -27,7 +27,7 @@ export class OwnStore implements Store {
 
   /**
    * @param id What the store carries while it is this catalog's.
-   * @param onStrange Told whenever it carries something else.
+   * @param onStrange Called whenever it carries something else.
    */
   constructor(store: Store, id: string, onStrange: () => void = () => undefined) {
     this.#store = store;
@@ -55,7 +55,7 @@ export class OwnStore implements Store {
   }
 
   /** The id is watched beside the rest. */
-  watch(seen: readonly Seen[]): Watch | undefined {
+  watch(seen: readonly ReadCheck[]): Watch | undefined {
     const id = this.#seen;
     if (id === undefined) return undefined;
     return this.#store.watch?.([{ kind: 'value', key: CATALOG_KEY, value: id }, ...seen]);
@@ -107,6 +107,6 @@ export class OwnStore implements Store {
       return;
     }
     this.#onStrange();
-    throw stranger(this.#id, found);
+    throw foreignStore(this.#id, found);
   }
 }

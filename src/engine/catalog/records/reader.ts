@@ -1,5 +1,5 @@
 import type { ObjectPath } from '../../../protocol/identifier.ts';
-import type { Check, Seen, Store } from '../../../store/store.ts';
+import type { Check, ReadCheck, Store } from '../../../store/store.ts';
 import { DecodedRecords } from './decoded-records.ts';
 import { namespaceKey, tableKey } from './keys.ts';
 import { decodeNamespace, decodeTable } from './records-codec.ts';
@@ -56,12 +56,12 @@ export class RecordReader {
 }
 
 /** The check that a record is still what was read. */
-export function unchanged(record: { readonly key: string; readonly value: Uint8Array }): Seen {
+export function unchanged(record: { readonly key: string; readonly value: Uint8Array }): ReadCheck {
   return { kind: 'value', key: record.key, value: record.value };
 }
 
 /** The check that nothing has a key. */
-export function absent(key: string): Seen {
+export function absent(key: string): ReadCheck {
   return { kind: 'value', key, value: null };
 }
 

@@ -27,7 +27,7 @@ interface Entry {
 /**
  * The records of tables, versions, branches and tags that this process read
  * last. They answer for a version that is asked for by its number or a tag while
- * the store is away: such a version never changes. Nothing else may be answered
+ * the store is unavailable: such a version never changes. Nothing else may be answered
  * from here, since other processes change what is newest.
  */
 export class RecentRecords {
@@ -80,7 +80,7 @@ export class RecentRecords {
   #recall(key: string): Uint8Array | undefined {
     if (key.startsWith(NAMESPACE)) return undefined;
     const value = this.#entries.get(key)?.value ?? undefined;
-    if (value === undefined) throw away();
+    if (value === undefined) throw storeUnavailable();
     return value;
   }
 
@@ -97,7 +97,7 @@ function isSame(left: Uint8Array | null, right: Uint8Array | null): boolean {
 }
 
 function recalling(recall: (key: string) => Uint8Array | undefined): Store {
-  const refuse = () => Promise.reject(away());
+  const refuse = () => Promise.reject(storeUnavailable());
   return {
     get: async (key) => recall(key),
     getMany: async (keys) => keys.map(recall),
@@ -114,6 +114,6 @@ function recalling(recall: (key: string) => Uint8Array | undefined): Store {
   };
 }
 
-function away(): StoreError {
+function storeUnavailable(): StoreError {
   return new StoreError('unavailable', 'the store does not answer, and this was not read before');
 }

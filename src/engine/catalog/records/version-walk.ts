@@ -94,13 +94,13 @@ export async function spareNamed(
       manifests.delete(record.manifest);
       manifests.delete(record.staging);
       if (files.size === 0) continue;
-      const paths = await unlessGone(store, key, named(folder, record));
+      const paths = await unlessRemoved(store, key, named(folder, record));
       for (const path of paths) files.delete(path);
     }
   }
 }
 
-async function unlessGone(
+async function unlessRemoved(
   store: Store,
   key: string,
   reading: Promise<readonly string[]>,

@@ -78,7 +78,7 @@ export function numberField(pbf: PbfReader): bigint {
   return varint(pbf);
 }
 
-/** A number that goes on for more bytes than 64 bits need is none: to read it would take ever longer. */
+/** A number that continues for more bytes than 64 bits need is none: to read it would take ever longer. */
 function varint(pbf: PbfReader): bigint {
   let value = 0n;
   for (let index = 0; index < VARINT_BYTES; index++) {

@@ -77,8 +77,8 @@ export class Lease {
 
 /**
  * The result of some work on each item, in the order of the items. Work on so
- * many items goes on while an earlier result is being used; none is begun ahead
- * when `ahead` is 0. Who leaves early waits until no work is under way.
+ * many items continues while an earlier result is being used; none is begun ahead
+ * when `ahead` is 0. Who leaves early waits until no work is in progress.
  */
 export async function* workAhead<Item, Result>(
   items: Iterable<Item> | AsyncIterable<Item>,

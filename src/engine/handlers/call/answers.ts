@@ -42,10 +42,10 @@ export function restOn(
   { checks }: Pick<Chain, 'checks'>,
   version?: Stored<VersionRecord>,
 ): void {
-  if (call.rests === undefined || textField(call.body, 'tag') !== null) return;
+  if (call.reportBasis === undefined || textField(call.body, 'tag') !== null) return;
   const own = [unchanged(table), ...checks];
   const records = version === undefined ? own : [...own, unchanged(version)];
-  call.rests({ records, newest: newestOf(call, version) });
+  call.reportBasis({ records, newest: newestOf(call, version) });
 }
 
 /** What is asked of a version by its number is of no other. */
@@ -58,7 +58,7 @@ function newestOf(call: Call, version: Stored<VersionRecord> | undefined): Basis
  * operation table lists them.
  * @throws CatalogError PermissionDenied.
  */
-export function askForMode(call: Call, mode: string): void {
+export function requireMode(call: Call, mode: string): void {
   const { operation, object } = call.request;
   for (const action of operation.modes?.[mode]?.actions ?? []) call.permit.require(action, object);
 }

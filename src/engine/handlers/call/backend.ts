@@ -36,19 +36,19 @@ import { BodyMeter, RequestMemory } from '../../format/memory/request-memory.ts'
 export interface EmbeddedBackendOptions {
   /** The operations that are built. */
   readonly handlers: HandlerTable;
-  /** Where long expressions are evaluated; all are here when absent. */
+  /** Worker threads for long expressions; if absent, this thread evaluates all. */
   readonly threads?: FormulaThreads;
-  /** What recognises requests that come again; without it none is. */
+  /** Recognises repeated requests; if absent, none is recognised. */
   readonly repeats?: Repeats;
-  /** Answers that may be given again; without it every one is made anew. */
+  /** Cached answers; if absent, nothing is cached. */
   readonly known?: KnownAnswers;
-  /** What commits are judged with; without it there are no rules. */
+  /** Dependencies of commit rules; if absent, there are no rules. */
   readonly judging?: Judging;
-  /** What adopts versions that were written without the catalog; without it none is. */
+  /** Adopts versions that were written without the catalog; if absent, none is adopted. */
   readonly adoption?: Adoption;
   /** The largest JSON body, in bytes. */
   readonly jsonBody: number;
-  /** What the bodies of all requests hold; any number of bytes unless given. */
+  /** Shared memory limit of request bodies; unlimited if absent. */
   readonly memory?: RequestMemory;
   /** Whether the engine can serve now; a sentence when it cannot. */
   readonly health: () => Promise<string | undefined>;
@@ -84,7 +84,7 @@ export class EmbeddedBackend implements Backend {
     return this.answer(request, permit);
   }
 
-  /** The same, at once where nothing has to be waited for. */
+  /** The same, synchronously if possible. */
   answer(request: CatalogRequest, permit: Permit): Answer | Promise<Answer> {
     try {
       const answer = this.#begin(request, permit);
@@ -105,80 +105,94 @@ export class EmbeddedBackend implements Backend {
   }
 
   #begin(asked: CatalogRequest, permit: Permit): Answer | Promise<Answer> {
-    const told = readAhead(asked, permit);
-    const { request } = told;
+    const pending = readAhead(asked, permit);
+    const { request } = pending;
     if (request.operation.body === 'arrow') {
       requireArrowType(request);
-      return this.#made({ ...told, body: {} });
+      return this.#made({ ...pending, body: {} });
     }
     const { jsonBody } = this.#options;
-    if (sendsSchema(request)) return this.#answeredSchema(told);
+    if (sendsSchema(request)) return this.#answeredSchema(pending);
     const text = textAtHand(request, jsonBody);
     return text === undefined
-      ? this.#answeredLate(told, new BodyMeter(this.#memory, request.budget))
-      : this.#answered(told, text);
+      ? this.#answeredLate(pending, new BodyMeter(this.#memory, request.budget))
+      : this.#answered(pending, text);
   }
 
   /** The answer to a request that sends the schema of an Arrow stream in place of JSON. */
-  async #answeredSchema(told: Told): Promise<Answer> {
+  async #answeredSchema(pending: PendingCall): Promise<Answer> {
     const limits = { maxArrowBytes: this.#options.jsonBody, memory: this.#memory };
-    return this.#answered(told, await schemaBody(told.request, limits));
+    return this.#answered(pending, await schemaBody(pending.request, limits));
   }
 
   /** The answer to a request whose body is still to come. */
-  async #answeredLate(told: Told, meter: BodyMeter): Promise<Answer> {
+  async #answeredLate(pending: PendingCall, meter: BodyMeter): Promise<Answer> {
     try {
-      const text = await readText(told.request.body, this.#options.jsonBody, meter);
-      return await this.#answered(told, text);
+      const text = await readText(pending.request.body, this.#options.jsonBody, meter);
+      return await this.#answered(pending, text);
     } finally {
       meter.close();
     }
   }
 
-  #answered(told: Told, text: string): Answer | Promise<Answer> {
+  #answered(pending: PendingCall, text: string): Answer | Promise<Answer> {
     const { known } = this.#options;
-    const question = known && questionOf(told.request, text);
-    if (known === undefined || question === undefined) return this.#read(told, text);
-    const found = known.find(question, told.request);
+    const question = known && questionOf(pending.request, text);
+    if (known === undefined || question === undefined) return this.#read(pending, text);
+    const found = known.find(question, pending.request);
     if (found instanceof Promise) {
-      return found.then((late) => again(told, late) ?? this.#kept(known, told, text, question));
+      return found.then(
+        (late) => replayCached(pending, late) ?? this.#kept(known, pending, text, question),
+      );
     }
-    return again(told, found) ?? this.#kept(known, told, text, question);
+    return replayCached(pending, found) ?? this.#kept(known, pending, text, question);
   }
 
-  async #kept(known: KnownAnswers, told: Told, text: string, question: string): Promise<Answer> {
+  async #kept(
+    known: KnownAnswers,
+    pending: PendingCall,
+    text: string,
+    question: string,
+  ): Promise<Answer> {
     let basis: Basis | undefined;
-    const rests = (told: Basis) => {
-      basis = told;
+    const reportBasis = (given: Basis) => {
+      basis = given;
     };
-    const answer = await this.#read({ ...told, rests }, text);
+    const answer = await this.#read({ ...pending, reportBasis }, text);
     if (basis !== undefined) known.keep(question, answer, basis);
     return answer;
   }
 
-  async #read(told: Told, text: string): Promise<Answer> {
-    const { request, permit } = told;
+  async #read(pending: PendingCall, text: string): Promise<Answer> {
+    const { request, permit } = pending;
     const reading = bodyOf(request, text);
     const sent = reading instanceof Promise ? await reading : reading;
     this.#requireBuilt(request.operation.name);
     const isLong = text.length > LONG_JSON;
     const body = isLong ? await checkedLongBody(request, sent) : checkedBody(request, sent);
-    const { recorded, rests } = told;
+    const { recorded, reportBasis } = pending;
     const bodyDigest = isLong ? digestOf(text) : undefined;
     const asked = withBodyContext(request, body);
-    const call = { request: asked, permit, body, bodyDigest, recorded, rests };
+    const call = { request: asked, permit, body, bodyDigest, recorded, reportBasis };
     if (!isBranchOfBody(request)) return this.#made(call);
     const branch = namedBranch(call);
-    askForBranch(request, permit, branch);
+    requireBranch(request, permit, branch);
     const answer = await this.#made(call);
     return branch === null ? answer : { branch, ...answer };
   }
 
-  async #made({ request, permit, body, bodyDigest, recorded, rests }: Asked): Promise<Answer> {
+  async #made({
+    request,
+    permit,
+    body,
+    bodyDigest,
+    recorded,
+    reportBasis,
+  }: ParsedCall): Promise<Answer> {
     const { repeats, threads, adoption } = this.#options;
     const handler = this.#requireBuilt(request.operation.name);
     const rules = new CommitJudge(this.#judging, request, permit);
-    const asked = { request, permit, body, bodyDigest, recorded, rests };
+    const asked = { request, permit, body, bodyDigest, recorded, reportBasis };
     const call = { ...asked, rules, threads, adoption, once: unrepeatable };
     try {
       return described(call, await (repeats?.run(call, handler) ?? handler(call)));
@@ -195,21 +209,24 @@ export class EmbeddedBackend implements Backend {
 }
 
 /** A request whose body is read. */
-type Asked = Omit<Call, 'once' | 'rules' | 'threads' | 'adoption'>;
+type ParsedCall = Omit<Call, 'once' | 'rules' | 'threads' | 'adoption'>;
 
 /** A request before its body is read. */
-type Told = Omit<Asked, 'body'>;
+type PendingCall = Omit<ParsedCall, 'body'>;
 
-/** An answer that was given before, for whoever may have it. */
-function again({ request, permit }: Told, answer: Answer | undefined): Answer | undefined {
+/** A cached answer, after the check that the caller may have it. */
+function replayCached(
+  { request, permit }: PendingCall,
+  answer: Answer | undefined,
+): Answer | undefined {
   if (answer !== undefined && isBranchOfBody(request)) {
-    askForBranch(request, permit, answer.branch ?? null);
+    requireBranch(request, permit, answer.branch ?? null);
   }
   return answer;
 }
 
-/** Asks for the branch that only the body names; whoever decided by the route took it for `main`, if that was of any help. */
-function askForBranch(
+/** Requires the right on a branch that only the body names: the check of the route assumed `main`. */
+function requireBranch(
   { operation: { name }, object }: CatalogRequest,
   permit: Permit,
   branch: string | null,
@@ -225,7 +242,7 @@ function refusedSummary({ rules, request, body }: Call): CommitSummary {
   return { ...placeSummary('refused'), rules: rules.names, statement };
 }
 
-/** The answer with the names of the rules that judged its commit, and with what was asked. */
+/** The answer with the names of the rules that judged its commit, and with the statement of the request. */
 function described({ rules, request, body }: Call, answer: Answer): Answer {
   if (answer.commit === undefined) return answer;
   const statement = statementOf(request.operation.name, { body, query: request.query });
@@ -235,8 +252,8 @@ function described({ rules, request, body }: Call, answer: Answer): Answer {
   return { ...answer, commit: { ...answer.commit, rules: judged, statement } };
 }
 
-/** A request whose body need not wait for its attempt, with what its commit waits for instead. */
-function readAhead(request: CatalogRequest, permit: Permit): Told {
+/** A request whose body is complete; its commit waits for the record of the attempt instead. */
+function readAhead(request: CatalogRequest, permit: Permit): PendingCall {
   const { ahead } = request;
   if (ahead === undefined) return { request, permit };
   return {
@@ -246,19 +263,19 @@ function readAhead(request: CatalogRequest, permit: Permit): Told {
   };
 }
 
-/** What no caller has to understand is put in words that one can. */
+/** Rejects with an error that a client can understand. */
 async function refuse(error: unknown, request: CatalogRequest): Promise<never> {
-  throw told(error, request);
+  throw clientError(error, request);
 }
 
-/** What a caller is told of a failure that is nobody's bad input. */
-function told(error: unknown, { object }: CatalogRequest): unknown {
+/** The error that the client gets for a failure of the service. */
+function clientError(error: unknown, { object }: CatalogRequest): unknown {
   if (error instanceof LinkedPath) return linkedFile(error, object);
-  if (isAway(error)) return storeAway();
+  if (isStoreFailure(error)) return storeUnavailable();
   return isFullDisk(error) ? fullDisk() : error;
 }
 
-/** Folders in a table's folder, with which a path in it begins. */
+/** A path inside a table, from one of the table's folders on. */
 const IN_TABLE = /\/((?:data|deletions|indices|versions|tree|_[a-z]+)\/.*)$/;
 
 /** Says which file of a table is not read because a symbolic link leads to it. */
@@ -270,15 +287,15 @@ function linkedFile({ path }: LinkedPath, object: ObjectPath): CatalogError {
   );
 }
 
-function isAway(error: unknown): boolean {
+function isStoreFailure(error: unknown): boolean {
   return error instanceof StoreError && error.kind !== 'key';
 }
 
-function storeAway(): CatalogError {
+function storeUnavailable(): CatalogError {
   return new CatalogError('ServiceUnavailable', 'the store of the catalog does not answer');
 }
 
-/** Whether nothing but the body names the branch of a table: whoever decided by the route did not see it. */
+/** Whether only the body names the branch, so that the check of the route did not see it. */
 function isBranchOfBody({ operation, query }: CatalogRequest): boolean {
   return operation.object === 'table' && operation.query.includes('branch') && !query.has('branch');
 }

@@ -77,7 +77,7 @@ function checked(request: CatalogRequest, body: Body): Body {
 const CONTEXT_BYTES = 16 * 1024;
 
 /**
- * A request whose context also holds the body's entries, where no header says otherwise (contract section 4).
+ * A request whose context also holds the body's entries, where no header says otherwise.
  * @throws CatalogError InvalidInput for a context of more than 16 KiB.
  */
 export function withBodyContext(request: CatalogRequest, body: Body): CatalogRequest {

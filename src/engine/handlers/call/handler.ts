@@ -5,7 +5,7 @@ import type { Permit } from '../../../protocol/permit.ts';
 import type { FormulaThreads } from '../../base/statement.ts';
 import type { Adoption } from '../../versions/managed/adoption.ts';
 import type { Once } from '../../once/once.ts';
-import type { Seen } from '../../../store/store.ts';
+import type { ReadCheck } from '../../../store/store.ts';
 import type { CommitJudge } from '../../rules/commit-judge.ts';
 
 /** A request whose JSON body is read and checked. An Arrow body is still in the request, untouched. */
@@ -23,7 +23,7 @@ export interface Call<Body = Record<string, JsonValue>> {
    */
   readonly recorded?: (() => Promise<void>) | undefined;
   /** Of a read whose answer may be kept: to be told what it was made of. */
-  readonly rests?: ((basis: Basis) => void) | undefined;
+  readonly reportBasis?: ((basis: Basis) => void) | undefined;
   /** How its change is made once: whatever commits takes its seal along. */
   readonly once: Once;
   /** Where long expressions are evaluated; all are here when absent. */
@@ -39,7 +39,7 @@ export interface Call<Body = Record<string, JsonValue>> {
  * and what never changes.
  */
 export interface Basis {
-  readonly records: readonly Seen[];
+  readonly records: readonly ReadCheck[];
   /**
    * The newest version that it knows of, for clients that say which they have seen; null where
    * that makes no difference, undefined where it has to be found out.

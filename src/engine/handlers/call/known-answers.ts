@@ -1,6 +1,6 @@
 import type { Answer, CatalogRequest } from '../../../protocol/backend.ts';
 import type { OperationName } from '../../../protocol/operations/operation-name.ts';
-import type { Seen, Store, Watch } from '../../../store/store.ts';
+import type { ReadCheck, Store, Watch } from '../../../store/store.ts';
 import type { Basis, Handler, HandlerTable } from './handler.ts';
 import { seenIn } from './freshness.ts';
 import { LruCache } from '../../base/lru-cache.ts';
@@ -8,11 +8,11 @@ import { CatalogError, type ErrorName } from '../../../protocol/errors.ts';
 import { StoreError } from '../../../store/errors.ts';
 import { namesVersion } from './parameters.ts';
 
-type SeenValue = Extract<Seen, { kind: 'value' }>;
+type SeenValue = Extract<ReadCheck, { kind: 'value' }>;
 
 /**
  * Looks at records by reading all of them again, for a store that has to be waited for: once,
- * where making an answer anew takes several reads, one after the other.
+ * where making an answer again takes several reads, one after the other.
  */
 class ReadWatch implements Watch {
   readonly #store: Pick<Store, 'getMany'>;
@@ -32,7 +32,7 @@ class ReadWatch implements Watch {
 }
 
 /** What was seen as values alone; undefined where more than values was. */
-function valuesOf(seen: readonly Seen[]): readonly SeenValue[] | undefined {
+function valuesOf(seen: readonly ReadCheck[]): readonly SeenValue[] | undefined {
   const values = seen.filter((one) => one.kind === 'value');
   return values.length === seen.length ? values : undefined;
 }
@@ -43,7 +43,7 @@ function isSame(seen: Uint8Array | null, value: Uint8Array | undefined): boolean
 }
 
 /**
- * Answers from what was read before when the store is away and a version is
+ * Answers from what was read before when the store is unavailable and a version is
  * asked for by its number or a tag; everything else stays refused.
  * @param past The operations that can; they may refuse what they do not know as the store does.
  */
@@ -62,7 +62,7 @@ function recalling(handler: Handler, recall: Handler): Handler {
     } catch (error) {
       if (!isAway(error) || !namesVersion(call)) throw error;
       return recall(call).catch((refusal: unknown) => {
-        throw saysMissing(refusal) ? error : refusal;
+        throw reportsMissing(refusal) ? error : refusal;
       });
     }
   };
@@ -73,7 +73,7 @@ function isAway(error: unknown): boolean {
 }
 
 /** What is not known here may be there all the same. */
-function saysMissing(refusal: unknown): boolean {
+function reportsMissing(refusal: unknown): boolean {
   return refusal instanceof CatalogError && missing.has(refusal.row.name);
 }
 
@@ -119,7 +119,7 @@ interface Kept {
  * Answers of small reads with the records that they were made of. Other processes change
  * what is newest, so nothing is believed: each time the store is asked, at one moment,
  * whether every one of those records is there with the same bytes. If so the answer
- * would be the same again, and nothing has to be made anew.
+ * would be the same again, and nothing has to be made again.
  */
 export class KnownAnswers {
   readonly #store: Pick<Store, 'watch' | 'getMany'>;
@@ -155,7 +155,7 @@ export class KnownAnswers {
     this.#kept.set(question, { answer, newest, watch, lasts }, bytes);
   }
 
-  #readAgain(records: readonly Seen[]): Watch | undefined {
+  #readAgain(records: readonly ReadCheck[]): Watch | undefined {
     const values = valuesOf(records);
     return values && new ReadWatch(this.#store, values);
   }
@@ -197,7 +197,7 @@ export function questionOf(request: CatalogRequest, text: string): string | unde
   return `${operation.name} ${dialect} ${root.length} ${name}\u0001${text}`;
 }
 
-function bytesOf(question: string, { body }: Answer, records: readonly Seen[]): number {
+function bytesOf(question: string, { body }: Answer, records: readonly ReadCheck[]): number {
   const said = typeof body === 'string' ? body.length : 0;
   let bytes = ENTRY_BYTES + 2 * (question.length + said);
   for (const seen of records) {

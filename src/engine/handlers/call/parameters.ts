@@ -50,16 +50,16 @@ function innerQuery(operation: OperationName, body: Call['body']): JsonValue | u
  * @param most The most that are ever answered, and what counts when nothing is asked.
  */
 export function limitParameter(call: Call, most: number): number {
-  const limit = askedLimit(call);
+  const limit = requestedLimit(call);
   return limit === null || limit > BigInt(most) ? most : Number(limit);
 }
 
 /** Whether a listing is asked for in pages. */
-export function asksForPages(call: Call): boolean {
-  return askedLimit(call) !== null;
+export function isPaginated(call: Call): boolean {
+  return requestedLimit(call) !== null;
 }
 
-function askedLimit({ body }: Call): bigint | null {
+function requestedLimit({ body }: Call): bigint | null {
   const limit = integerField(body, 'limit');
   return limit === null || limit < 0n ? null : limit;
 }

@@ -4,8 +4,8 @@ import { AlreadyDone } from '../../catalog/records/seal.ts';
 import { answerKey } from '../../catalog/records/keys.ts';
 import type { Call, Handler } from './handler.ts';
 import { KeyedMutex } from '../../format/memory/keyed-mutex.ts';
-import { AskedRights } from '../../once/asked-rights.ts';
-import { HashedBody, askedDigest, requestName } from '../../once/request-digest.ts';
+import { RecordingPermit } from '../../once/recording-permit.ts';
+import { HashedBody, requestDigest, requestName } from '../../once/request-digest.ts';
 import { RepeatableOnce, type AnswerStore } from '../../once/once.ts';
 
 /**
@@ -30,8 +30,8 @@ export class Repeats {
     if (id === undefined || !operation.mutates) return handler(call);
     const key = answerKey(requestName(request, permit.principal.subject, id));
     const body = operation.body === 'arrow' ? new HashedBody(request.body) : null;
-    const asked = askedDigest(request, call.body, call.bodyDigest);
-    const rights = new AskedRights(permit);
+    const asked = requestDigest(request, call.body, call.bodyDigest);
+    const rights = new RecordingPermit(permit);
     const once = new RepeatableOnce({ key, id, asked, body, rights }, this.#answers);
     const passed = {
       ...call,

@@ -4,15 +4,15 @@ import type { OperationName } from '../../../protocol/operations/operation-name.
 import type { Fields } from '../../base/fields.ts';
 
 /** What a request asked for, as far as it is about expressions. */
-interface Asked {
+interface StatementInput {
   readonly body: Fields;
   readonly query: CatalogRequest['query'];
 }
 
-type Say = (asked: Asked) => string | null;
+type StatementFormatter = (asked: StatementInput) => string | null;
 
 /** What each operation that takes predicates or expressions was asked, in words like those of SQL. */
-const sentences: Partial<Record<OperationName, Say>> = {
+const sentences: Partial<Record<OperationName, StatementFormatter>> = {
   UpdateTable: ({ body }) => {
     const set = listIn(body, 'updates').map((one) =>
       Array.isArray(one) ? `${plain(one[0])} = ${plain(one[1])}` : plain(one),
@@ -35,7 +35,7 @@ const sentences: Partial<Record<OperationName, Say>> = {
 };
 
 /** The predicate and the expressions of a request, as they were asked; null where it has none. */
-export function statementOf(name: OperationName, asked: Asked): string | null {
+export function statementOf(name: OperationName, asked: StatementInput): string | null {
   return sentences[name]?.(asked) ?? null;
 }
 

@@ -19,7 +19,7 @@ export interface TableParts extends IncomingLimits {
 }
 
 /**
- * Refuses a table whose rows this engine does not hold (contract section 8).
+ * Refuses a table whose rows this engine does not hold.
  * @param instead What to do with one that Lance clients write.
  * @throws CatalogError InvalidTableState for a declared table, Unsupported for one that Lance clients write.
  */

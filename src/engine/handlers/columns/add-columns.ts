@@ -2,7 +2,7 @@ import { Field, type Vector } from 'apache-arrow';
 import { CatalogError } from '../../../protocol/errors.ts';
 import type { Handler } from '../call/handler.ts';
 import { statementOf, type Statement } from '../../base/statement.ts';
-import { bindFormula, valuesAway, type Formula } from '../../request/formula.ts';
+import { bindFormula, valuesInThread, type Formula } from '../../request/formula.ts';
 import { storedFields, computedFrom } from '../../change/computed-values.ts';
 import type { Contents } from '../../format/change.ts';
 import { columnsOf, withColumns, type TableColumn } from '../../format/table-columns.ts';
@@ -57,7 +57,7 @@ async function extended(
     reads: [...new Set([...formulas.values()].flatMap(({ columns }) => columns))],
     values: async (rows) => {
       const values: Vector[] = [];
-      for (const formula of formulas.values()) values.push(await valuesAway(formula, rows));
+      for (const formula of formulas.values()) values.push(await valuesInThread(formula, rows));
       return values;
     },
   });

@@ -23,7 +23,7 @@ import {
 
 /**
  * AlterTableDropColumns. The values of whole columns stay where they are, for the versions
- * before; of a column that loses fields inside it the others are written anew.
+ * before; of a column that loses fields inside it the others are rewritten.
  */
 export function dropColumns(parts: SchemaParts): Handler {
   return async (call) => {

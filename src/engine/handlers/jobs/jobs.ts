@@ -18,7 +18,7 @@ import {
   type TransactionParts,
 } from './transaction-actions.ts';
 
-/** The states of jobs in LanceDB's words (wire-contract 5.1). */
+/** The states of jobs in LanceDB's words. */
 const states: Readonly<Record<TransactionStatus, string>> = {
   QUEUED: 'IN_PROGRESS',
   RUNNING: 'IN_PROGRESS',

@@ -13,7 +13,7 @@ import {
   type TransactionParts,
 } from './transaction-actions.ts';
 
-/** The operations of transactions: work on tables that goes on after its request. */
+/** The operations of transactions: work on tables that continues after its request. */
 export function transactionHandlers(parts: TransactionParts): HandlerTable {
   return {
     DescribeTransaction: (call) => describeTransaction(parts, call),

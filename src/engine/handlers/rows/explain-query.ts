@@ -44,7 +44,7 @@ async function planOf(
 
 /**
  * A text as a JSON string, which every client reads, or bare to one that takes
- * nothing but plain text (contract section 3).
+ * nothing but plain text.
  */
 function textAnswer(call: Call, text: string): Answer {
   const status = call.request.operation.success;

@@ -77,7 +77,7 @@ export function queryTable(reads: TableReads): Handler {
       version: snapshot.version,
       signal: call.request.signal,
       sizes: announces ? await answerSizes(plan, reads.reader) : null,
-      // Whatever the reason, who asks again gets the rows.
+      // Whatever the reason, a retry gets the rows.
       misjudged: () => {
         announces = false;
       },

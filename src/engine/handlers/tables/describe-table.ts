@@ -24,7 +24,8 @@ interface Described {
   readonly withUri: boolean;
 }
 
-interface Said extends Pick<Described, 'table' | 'withUri'>, Pick<CatalogRequest, 'dialect'> {
+interface CachedDescription
+  extends Pick<Described, 'table' | 'withUri'>, Pick<CatalogRequest, 'dialect'> {
   readonly name: string;
   readonly answer: Answer;
 }
@@ -34,9 +35,9 @@ interface Said extends Pick<Described, 'table' | 'withUri'>, Pick<CatalogRequest
  * and both are read for each request: as long as they are the same objects, so is
  * what is said of them. Of each snapshot the last description is kept, as long as it is itself.
  */
-class SaidAnswers {
+class DescriptionCache {
   readonly #make: (call: Call, described: Described) => Answer;
-  readonly #last = new WeakMap<Snapshot, Said>();
+  readonly #last = new WeakMap<Snapshot, CachedDescription>();
 
   constructor(make: (call: Call, described: Described) => Answer) {
     this.#make = make;
@@ -68,7 +69,7 @@ export async function describeTable(
   call: Call,
 ): Promise<Answer> {
   const vends = flagField(call.body, 'vend_credentials', false);
-  if (vends) askForCredentials(call);
+  if (vends) requireCredentials(call);
   const withUri = flagField(call.body, 'with_table_uri', false);
   const found = await catalog.requireTable(call.request.object);
   const { branch, version } = await placeOf(tags, found.content, call);
@@ -83,7 +84,7 @@ export async function describeTable(
   return said.of(call, { table, snapshot, withUri });
 }
 
-const said = new SaidAnswers(answerOf);
+const said = new DescriptionCache(answerOf);
 
 function answerOf(call: Call, { table, snapshot, withUri }: Described): Answer {
   return jsonAnswer(call, {
@@ -98,7 +99,7 @@ function answerOf(call: Call, { table, snapshot, withUri }: Described): Answer {
  * Credentials to read come with the right to read, those to write with the right
  * to commit; local files need neither, so none are given.
  */
-function askForCredentials(call: Call): void {
+function requireCredentials(call: Call): void {
   const { permit, request } = call;
   const branch = branchParameter(call);
   const { object } = request;

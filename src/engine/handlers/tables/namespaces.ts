@@ -1,7 +1,7 @@
 import { isDatabaseRoot } from '../../../protocol/database.ts';
 import { CatalogError } from '../../../protocol/errors.ts';
 import type { Answer } from '../../../protocol/backend.ts';
-import { askForMode, emptyAnswer, jsonAnswer, pageAnswer } from '../call/answers.ts';
+import { requireMode, emptyAnswer, jsonAnswer, pageAnswer } from '../call/answers.ts';
 import type { Catalog } from '../../catalog/catalog.ts';
 import type { CreateMode } from '../../catalog/namespace-create.ts';
 import type { DroppedNamespace } from '../../catalog/namespace-drop.ts';
@@ -39,7 +39,7 @@ export function namespaceHandlers(
 async function create(catalog: Catalog, call: Call): Promise<Answer> {
   const mode = choiceField(call, 'mode');
   if (mode === 'overwrite') requireNoRoot(call);
-  askForMode(call, mode);
+  requireMode(call, mode);
   const given = call.body['properties'] === undefined ? undefined : propertiesField(call);
   const answer = ({ properties }: NamespaceRecord): Answer =>
     jsonAnswer(call, { properties, ...propertiesWarning(given, properties) }, { mode });
@@ -103,11 +103,11 @@ function requireNoRoot({ request }: Call): void {
 /** The namespace of a request, of which the answer is made alone. */
 async function required(
   catalog: Catalog,
-  { request: { object }, rests }: Call,
+  { request: { object }, reportBasis }: Call,
 ): Promise<NamespaceRecord> {
   const stored = await catalog.storedNamespace(object);
   if (stored === undefined) return catalog.requireNamespace(object);
-  rests?.({ records: [unchanged(stored)], newest: null });
+  reportBasis?.({ records: [unchanged(stored)], newest: null });
   return stored.content;
 }
 
@@ -135,7 +135,7 @@ async function listTables(catalog: Catalog, pageLimit: number, call: Call): Prom
   return pageAnswer(call, 'tables', await catalog.tablePage(request.object, page, filter, permit));
 }
 
-/** One route, two questions: the LanceDB client asks for the root's tables, everyone else for all (contract section 3). */
+/** One route, two questions: the LanceDB client asks for the root's tables, everyone else for all. */
 async function listAllTables(catalog: Catalog, pageLimit: number, call: Call): Promise<Answer> {
   const { request, permit } = call;
   if (request.dialect === 'lancedb') return listTables(catalog, pageLimit, call);

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Answer } from '../../../protocol/backend.ts';
-import { askForMode, jsonAnswer } from '../call/answers.ts';
+import { requireMode, jsonAnswer } from '../call/answers.ts';
 import type { Stored, TableRecord } from '../../format/records.ts';
 import { tableExists } from '../../catalog/records/refusals.ts';
 import type { Call, Handler } from '../call/handler.ts';
@@ -27,7 +27,7 @@ export function registerTable(parts: RegisterParts): Handler {
   return async (call) => {
     const { object } = call.request;
     const mode = choiceField(call, 'mode');
-    askForMode(call, mode);
+    requireMode(call, mode);
     const properties = propertiesField(call);
     const existing = await parts.catalog.tablePlace(object);
     if (existing !== undefined && mode === 'create') throw tableExists(object);

@@ -2,7 +2,7 @@ import type { Answer } from '../../../protocol/backend.ts';
 import { jsonAnswer } from '../call/answers.ts';
 import type { Call, HandlerTable } from '../call/handler.ts';
 import { countField, textField } from '../../base/fields.ts';
-import { asksForPages, pageParameters } from '../call/parameters.ts';
+import { isPaginated, pageParameters } from '../call/parameters.ts';
 import { removeBranch } from '../../versions/branch-removal.ts';
 import type { BranchOrigin, NamedBranch } from '../../versions/lines/branches.ts';
 import { MAIN } from '../../format/chain.ts';
@@ -105,7 +105,7 @@ async function listBranches(parts: TagParts, call: Call): Promise<Answer> {
     const chain = await parts.tables.chain(table, name);
     return (await parts.tables.versions(table, newest, chain)).length > 0;
   };
-  if (call.request.dialect === 'lancedb' && !asksForPages(call)) {
+  if (call.request.dialect === 'lancedb' && !isPaginated(call)) {
     const all = await withRefs(table, (await branches.all(id)).branches, isLeft);
     return jsonAnswer(call, { branches: entriesOf(all) });
   }

@@ -4,7 +4,7 @@ import { jsonAnswer, restOn } from '../call/answers.ts';
 import type { Catalog } from '../../catalog/catalog.ts';
 import type { TableRecord, VersionRecord } from '../../format/records.ts';
 import type { Call, Handler } from '../call/handler.ts';
-import { asksForPages, branchParameter, limitParameter } from '../call/parameters.ts';
+import { isPaginated, branchParameter, limitParameter } from '../call/parameters.ts';
 import { flagField, textField, countField, integerField } from '../../base/fields.ts';
 import type { Chain } from '../../format/chain.ts';
 import { locationOf } from '../../versions/managed/managed-versions.ts';
@@ -49,7 +49,7 @@ export async function listTableVersions(
 
 /** The LanceDB client takes what it gets for all there is. */
 function pagesAreUnknown(call: Call): boolean {
-  return call.request.dialect === 'lancedb' && !asksForPages(call);
+  return call.request.dialect === 'lancedb' && !isPaginated(call);
 }
 
 async function everyVersion(

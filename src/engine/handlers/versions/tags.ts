@@ -4,7 +4,7 @@ import type { Catalog } from '../../catalog/catalog.ts';
 import type { JudgeTable } from '../../catalog/records/seal.ts';
 import type { Stored, TableRecord, TagRecord } from '../../format/records.ts';
 import type { Call, Handler, HandlerTable } from '../call/handler.ts';
-import { branchParameter, asksForPages, pageParameters } from '../call/parameters.ts';
+import { branchParameter, isPaginated, pageParameters } from '../call/parameters.ts';
 import { countField, textField } from '../../base/fields.ts';
 import { judgeAside } from '../../rules/place-judge.ts';
 import type { Branches } from '../../versions/lines/branches.ts';
@@ -166,7 +166,7 @@ export async function listTags(parts: TagListing, call: Call): Promise<Answer> {
   const table = await parts.catalog.requireTable(object);
   const { content } = table;
   requireWrittenTable(object, content);
-  if (dialect === 'lancedb' && !asksForPages(call)) {
+  if (dialect === 'lancedb' && !isPaginated(call)) {
     const all = await parts.tags.all(content.id);
     restOn(call, table, all);
     return jsonAnswer(call, entriesOf(all.tags));

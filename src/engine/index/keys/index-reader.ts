@@ -65,7 +65,7 @@ export class IndexReader {
   async rowsOf(folder: string, leaf: LeafLookup, of: number): Promise<Uint32Array | null> {
     const path = join(folder, leaf.file.path);
     const directory = this.#directories.get(path) ?? (await this.#directory(path, leaf));
-    const asked = leaf.type === 'LABEL_LIST' ? undefined : valuesAsked(leaf.test);
+    const asked = leaf.type === 'LABEL_LIST' ? undefined : requestedValues(leaf.test);
     const pages =
       (asked && stretchesWith(directory.orderedEnds, asked)) ?? pagesOf(directory, leaf);
     const isMany = pages.length > MANY_PAGES && pages.length > PAGES_SHARE * directory.pages;
@@ -85,7 +85,7 @@ export class IndexReader {
     return rowsOfAll(lists);
   }
 
-  /** Reads what a file holds, so that the next who asks finds it in memory. */
+  /** Reads what a file holds, so that the next caller finds it in memory. */
   async prewarm(path: string): Promise<void> {
     const pages = await this.#files.use(path, async ({ file }) => file.batchRows.length);
     for (let page = 0; page < pages; page++) {
@@ -224,7 +224,7 @@ export function indexColumns(
  * The values of which a column must have one where a predicate is true, as `a = 1` and
  * `a IN (1, 2)` ask for; undefined for any other predicate. They are in the column's own step.
  */
-function valuesAsked({ root }: BoundExpression): readonly RangeValue[] | undefined {
+function requestedValues({ root }: BoundExpression): readonly RangeValue[] | undefined {
   if (root.kind === 'in' && !root.negated && root.operand.kind === 'column') {
     return rangeValues(root.members.values);
   }

@@ -8,7 +8,7 @@ import {
 
 /**
  * A version with those of its indices whose columns it still has. A column whose
- * values were written anew keeps its index by its name, which then covers nothing.
+ * values were rewritten keeps its index by its name, which then covers nothing.
  * @param before The version that it was made of.
  */
 export function withLiveIndices(contents: Contents, before: Contents): Contents {

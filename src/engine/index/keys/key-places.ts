@@ -49,7 +49,7 @@ export function stretchesWith(
   if (compare === undefined || values.some(Number.isNaN)) return undefined;
   const found = new Set<number>();
   for (const value of values) {
-    // Behind an even number of ends that are less begins a stretch, behind an odd one it goes on.
+    // Behind an even number of ends that are less begins a stretch, behind an odd one it continues.
     for (let at = firstOf(value, ends.length, compare) >> 1; 2 * at < ends.length; at++) {
       if (compare(2 * at, value) > 0) break;
       found.add(at);

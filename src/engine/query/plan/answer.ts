@@ -60,10 +60,10 @@ function isSentApart(sizes: readonly BatchSize[]): boolean {
   );
 }
 
-/** The Arrow IPC file format: the only one that every client reads (wire-contract section 6). */
+/** The Arrow IPC file format: the only one that every client reads. */
 const ARROW_FILE = 'application/vnd.apache.arrow.file';
 
-/** The header by which a client learns which version it read (wire-contract section 1.8). */
+/** The header by which a client learns which version it read. */
 const VERSION_HEADER = 'x-lancedb-version';
 
 /** The headers of an answer that was read from a version of a table. */

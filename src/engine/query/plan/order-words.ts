@@ -6,7 +6,7 @@ export interface WordSource {
   /** Values are longer than the words, which are those of a part of them. */
   readonly parts: boolean;
   fill(rows: Uint32Array, words: { high: Uint32Array; low: Uint32Array }, part: number): void;
-  /** Whether the value of some row goes on behind the part. */
+  /** Whether the value of some row continues behind the part. */
   goesOn(rows: Uint32Array, part: number): boolean;
 }
 

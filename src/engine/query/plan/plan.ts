@@ -85,7 +85,7 @@ export function planQuery(
   const rowFields = rowFieldsOf(schema);
   const request = withColumn(asksFor, rowFields);
   const fields = resultFields(schema, request);
-  checkKept(request, snapshot);
+  requireRetained(request, snapshot);
   const {
     filter: asked,
     nearest,
@@ -229,7 +229,7 @@ function keptBy({ limit, offset }: QueryRequest): number | null {
 /** A batch of searches holds the rows that it keeps for all its vectors at once. */
 const MAX_KEPT_ROWS = 2 ** 24;
 
-function checkKept(request: QueryRequest, { rows }: Snapshot): void {
+function requireRetained(request: QueryRequest, { rows }: Snapshot): void {
   if (request.nearest?.batch !== true) return;
   const kept = Math.min(keptBy(request) ?? Infinity, Number(rows)) * request.nearest.vectors.length;
   if (kept <= MAX_KEPT_ROWS) return;

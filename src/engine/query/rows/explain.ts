@@ -136,7 +136,7 @@ function readNeed(plan: QueryPlan): readonly string[] {
   const searched = nearest === null ? [] : [nearest.column.column];
   const keys = needOf(snapshot.schema, [...searched, ...(sort?.columns ?? [])]);
   const late = needBeyond(keys, first).stored;
-  // Rows that were searched or sorted are fetched anew.
+  // Rows that were searched or sorted are fetched again.
   const rows =
     nearest === null && text === null && sort === null
       ? needBeyond(need, first).stored

@@ -30,7 +30,7 @@ const kept = new WeakMap<Schema, Map<string, Kept>>();
 
 /**
  * The columns of an answer, as `planProjections` finds them. Columns that are asked for by name
- * depend on the table's schema alone: who asks for the same again gets the same schema, which is
+ * depend on the table's schema alone: a repeated request gets the same schema, which is
  * encoded already.
  * @throws CatalogError as `planProjections` does.
  */

@@ -42,10 +42,10 @@ async function* untilAborted(
   }
 }
 
-function whileWaited<Asked extends readonly unknown[], Result>(
-  read: (...asked: Asked) => Promise<Result>,
+function whileWaited<Arguments extends readonly unknown[], Result>(
+  read: (...asked: Arguments) => Promise<Result>,
   signal: Attention,
-): (...asked: Asked) => Promise<Result> {
+): (...asked: Arguments) => Promise<Result> {
   return async (...asked) => {
     signal.throwIfAborted();
     return read(...asked);

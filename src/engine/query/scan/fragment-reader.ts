@@ -276,7 +276,7 @@ export class FragmentReader implements BatchSource {
     await this.#files.close();
   }
 
-  /** Reads what a file of an index holds, so that the next who asks finds it in memory. */
+  /** Reads what a file of an index holds, so that the next caller finds it in memory. */
   async prewarm(path: string): Promise<void> {
     const isCodes = await this.#files.use(path, async (file) => holdsCodes(file));
     if (isCodes) await this.#codes.codes(path);

@@ -11,7 +11,7 @@ import { tableNotFound } from '../../catalog/records/refusals.ts';
 import { searchTable, type PlacedTable } from '../../catalog/table-search.ts';
 import type { Assignment } from '../../change/assignment.ts';
 import { computedAssignment, computedData } from '../../change/computed-values.ts';
-import { bindPredicate, rowsAway, type Formula } from '../../request/formula.ts';
+import { bindPredicate, rowsInThread, type Formula } from '../../request/formula.ts';
 import { ownStatement, type FormulaThreads, type Statement } from '../../base/statement.ts';
 import type { Chain } from '../../format/chain.ts';
 import type { Contents } from '../../format/change.ts';
@@ -131,7 +131,7 @@ interface Commit extends Line {
   readonly judge: JudgeVersion | undefined;
 }
 
-/** Fills the rows while others go on writing, and then those that came meanwhile. */
+/** Fills the rows while others continue writing, and then those that came meanwhile. */
 async function prepare(
   tables: Tables,
   { table: { content }, chain }: Line,
@@ -270,7 +270,7 @@ async function valuesOf(
   rows: RecordBatch,
 ): Promise<Data> {
   if (where === null) return computedData(assignment, rows);
-  const chosen = await rowsAway(where, rows);
+  const chosen = await rowsInThread(where, rows);
   const old = rows.getChild(field.name)!.data[0]!;
   if (chosen.length === 0) return old;
   const fresh = await computedData(assignment, take(rows, chosen));

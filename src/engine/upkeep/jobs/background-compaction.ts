@@ -28,12 +28,12 @@ export interface Line {
   readonly chain: Chain;
 }
 
-/** So often a merge is tried again that others have made useless; the next commit asks for it anew. */
+/** So often a merge is tried again that others have made useless; the next commit asks for it again. */
 const TRIES = 3;
 
 /**
  * Merges small fragments of tables in the background, one table at a time. Rows are
- * written while others go on reading and writing, and the merge takes effect only if
+ * written while others continue reading and writing, and the merge takes effect only if
  * the fragments are still as they were: no writer ever waits for the rows.
  */
 export class BackgroundCompaction {
@@ -191,7 +191,7 @@ function isSame(one: Fragment, other: Fragment | undefined): boolean {
   );
 }
 
-/** Work in the background that is of no use any more: the next version asks for it anew. */
+/** Work in the background that is of no use any more: the next version asks for it again. */
 export function givenUp(why: string): CatalogError {
   return new CatalogError('ConcurrentModification', `work in the background was given up: ${why}`);
 }

@@ -24,7 +24,7 @@ export interface IndexingParts {
 }
 
 const DELAY_MILLIS = 1000;
-/** So often a commit is tried again that others have made useless; the next one asks for it anew. */
+/** So often a commit is tried again that others have made useless; the next one asks for it again. */
 const TRIES = 3;
 
 /**
@@ -157,7 +157,7 @@ function lastingFragments({ fragments }: Pick<Contents, 'fragments'>): readonly 
   return run.size === 0 ? fragments : fragments.filter((fragment) => !run.has(fragment));
 }
 
-/** A version whose indices cover what was written; those that were dropped or made anew meanwhile do not. */
+/** A version whose indices cover what was written; those that were dropped or made again meanwhile do not. */
 function covered(base: Contents, all: readonly IndexFiles[]): Contents {
   const live = all.filter(({ index }) =>
     (base.indices ?? []).some(({ uuid, field }) => uuid === index.uuid && field === index.field),

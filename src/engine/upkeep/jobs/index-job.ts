@@ -24,7 +24,7 @@ export interface IndexJobParts {
 const PASSES = 4;
 
 /**
- * Builds an index while others go on reading and writing, and makes the version that has
+ * Builds an index while others continue reading and writing, and makes the version that has
  * it. Files are on stable storage before; until then nothing of the table has changed.
  */
 export function buildIndex(parts: IndexJobParts): JobWork {
@@ -115,7 +115,7 @@ async function commit(work: Work): Promise<void> {
   await tables.discard(line.table.content, files.unnamedBy(manifest));
 }
 
-/** @throws CatalogError TableIndexAlreadyExists; ConcurrentModification when the column was written anew. */
+/** @throws CatalogError TableIndexAlreadyExists; ConcurrentModification when the column was rewritten. */
 function checkStill(base: Contents, index: IndexDefinition, spec: IndexSpec): void {
   checkName(base, spec);
   if (base.fieldIds.includes(index.field)) return;

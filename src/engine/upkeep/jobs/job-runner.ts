@@ -95,7 +95,7 @@ export class JobRunner {
       });
   }
 
-  /** Stops what runs, soon; it goes on where a runner starts next. */
+  /** Stops what runs, soon; it continues where a runner starts next. */
   async stop(): Promise<void> {
     this.#stopping = true;
     clearInterval(this.#timer);
@@ -158,7 +158,7 @@ export class JobRunner {
     }
   }
 
-  /** A store that is away is told of where the service says whether it is ready. */
+  /** A store that is unavailable is told of where the service says whether it is ready. */
   #tell(error: unknown): void {
     if (!mayPass(error)) this.#onFault(error);
   }
@@ -201,7 +201,7 @@ function failed(record: TransactionRecord, error: unknown): TransactionRecord {
   return moved(record, { status: 'FAILED', lease: null, failure }, failure.message);
 }
 
-/** What may be otherwise later: a store that is away, or too many other writers. */
+/** What may be otherwise later: a store that is unavailable, or too many other writers. */
 function mayPass(error: unknown): error is Error {
   if (error instanceof StoreError) return error.kind !== 'key';
   if (!(error instanceof CatalogError)) return false;

@@ -64,7 +64,7 @@ export interface JobEvent {
   readonly progress: JobProgress;
 }
 
-/** What the store keeps of a transaction: work on a table that goes on after its request. */
+/** What the store keeps of a transaction: work on a table that continues after its request. */
 export interface TransactionRecord {
   readonly id: string;
   readonly table: { readonly id: string; readonly path: ObjectPath };

@@ -23,7 +23,7 @@ async function look(view: Store, folder: string): Promise<void> {
   const known = await readId(idPaths(folder).final);
   // Whoever reads a store that is not this catalog's is told so; there is nothing to bring back.
   if (known === undefined || (await storedId(view)) !== known) return;
-  // In this order: others go on, and each change is in the store before it is in the journal.
+  // In this order: others continue, and each change is in the store before it is in the journal.
   const last = await lastInJournal(folder);
   const sequence = await view.sequence();
   if (sequence < last) await rollForward(view, folder, { sequence, last });

@@ -48,7 +48,7 @@ export async function versionsAhead(state: JournalState, root: string): Promise<
     const found =
       kind === 'engine'
         ? await ownVersions(head, unsound)
-        : await versionsBeyond(folder, branch, head.version);
+        : await versionsAfter(folder, branch, head.version);
     for (const record of found) {
       const { version } = record;
       versions.push({ tableId, chain, version, writes: versionWrites(tableId, record, chain) });
@@ -64,7 +64,7 @@ async function firstVersions({
   record,
   folder,
 }: DeclaredTable): Promise<readonly VersionAhead[]> {
-  const found = await versionsBeyond(folder, MAIN, 0n);
+  const found = await versionsAfter(folder, MAIN, 0n);
   return found.map((one, index) => {
     const claim = { key, value: encodeTable({ ...record, kind: 'lance' }) };
     const writes = [...(index === 0 ? [claim] : []), ...versionWrites(record.id, one, MAIN)];
@@ -123,7 +123,7 @@ async function sizeOf(path: string): Promise<number | undefined> {
  * a manifest under its final name, which is theirs and can be read.
  * @param head The version that they follow.
  */
-async function versionsBeyond(
+async function versionsAfter(
   location: string,
   branch: string,
   head: bigint,

@@ -8,7 +8,7 @@ export interface BackgroundOptions {
   readonly retentionMillis: number;
   /** Told of each run that ended. */
   readonly done: (collected: Collected) => void;
-  /** Told when a run could not be made. */
+  /** Called when a run could not be made. */
   readonly failed: (error: unknown) => void;
 }
 

@@ -43,7 +43,7 @@ export interface Collected {
   readonly folders: number;
   readonly files: number;
   readonly bytes: number;
-  /** What is still needed by something under way: dropped tables, and records of removed versions. */
+  /** What is still needed by something in progress: dropped tables, and records of removed versions. */
   readonly waiting: number;
   /** What could not be removed, a sentence each. */
   readonly failures: readonly string[];

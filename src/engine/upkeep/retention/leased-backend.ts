@@ -7,7 +7,7 @@ export interface PromptBackend extends Backend {
   answer(request: CatalogRequest, permit: Permit): Answer | Promise<Answer>;
 }
 
-/** A backend whose requests count as under way until their answers are sent, or nobody wants them any more. */
+/** A backend whose requests count as in progress until their answers are sent, or nobody wants them any more. */
 export class LeasedBackend implements Backend {
   readonly #backend: PromptBackend;
   readonly #running: Running;

@@ -19,7 +19,7 @@ export interface RetentionParts extends CatalogParts, WalkParts {
   readonly folder: (table: TableRecord) => string;
   readonly waste: Waste;
   readonly horizon: Horizon;
-  /** Told when files were removed, so that they do not stay open. */
+  /** Called when files were removed, so that they do not stay open. */
   readonly removed: () => Promise<void>;
   /** What this process calls itself. */
   readonly process: string;

@@ -10,7 +10,7 @@ import { spareNamed, type Candidates } from '../../catalog/records/version-walk.
  * The manifests in a Lance table's folder that were staged long ago and are no version:
  * those of writers that lost or died. One that a crash kept from its final name is
  * named by its version. A file that a client wrote long ago may be part of a commit
- * under way, which then gave it one more name: so it counts too when that was.
+ * in progress, which then gave it one more name: so it counts too when that was.
  * @param isOld Whether a client wrote a file long enough ago.
  */
 export async function stagedOrphansOf(

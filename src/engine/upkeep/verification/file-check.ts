@@ -8,7 +8,7 @@ import type { DataFile, Fragment, IndexDefinition } from '../../format/snapshot.
 import { TextReader } from '../../index/text/text-reader.ts';
 import { unlessMissing } from '../../base/opened-folder.ts';
 import { checkCodes, holdsCodes } from '../../index/vectors/code-file.ts';
-import { saidBy } from './finding.ts';
+import { findingOf } from './finding.ts';
 
 /** What a file is, as far as a manifest says anything of it; a text says why it is not known. */
 type Facts<Known> = Known | string;
@@ -26,7 +26,7 @@ interface DeletionFacts {
   readonly ascending: boolean;
 }
 
-/** A fault of a file, in words that go on after its name. */
+/** A fault of a file, in words that continue after its name. */
 export interface FileFault {
   readonly file: string;
   readonly fault: string;
@@ -106,7 +106,7 @@ export class FileCheck {
       this.#bytes += facts.bytes;
       return facts;
     } catch (error) {
-      return `cannot be read: ${saidBy(error)}`;
+      return `cannot be read: ${findingOf(error)}`;
     }
   }
 
@@ -118,7 +118,7 @@ export class FileCheck {
       );
       return undefined;
     } catch (error) {
-      return `cannot be used: ${saidBy(error)}`;
+      return `cannot be used: ${findingOf(error)}`;
     }
   }
 
@@ -135,7 +135,7 @@ export class FileCheck {
       const ascending = rows.every((row, at) => at === 0 || row > rows[at - 1]!);
       return { rows: rows.length, last: rows.at(-1) ?? -1, ascending };
     } catch (error) {
-      return `cannot be read: ${saidBy(error)}`;
+      return `cannot be read: ${findingOf(error)}`;
     }
   }
 }

@@ -8,11 +8,11 @@ export interface Finding {
   readonly table: string | null;
   /** Path in the table's folder, or name of a journal file. */
   readonly file: string | null;
-  /** What is wrong, in words that go on after the file's name. */
+  /** What is wrong, in words that continue after the file's name. */
   readonly fault: string;
 }
 
 /** What a failure says of itself. */
-export function saidBy(error: unknown): string {
+export function findingOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

@@ -32,7 +32,7 @@ interface Replay {
 const CHUNK = 1000;
 /** Changes that the store still holds, at most so many: each has its line a moment later. */
 const PENDING = 100_000;
-/** How often the journal is read again before what it and the store differ in counts: others go on writing. */
+/** How often the journal is read again before what it and the store differ in counts: others continue writing. */
 const READINGS = 3;
 /** Beyond every key. */
 const END = '\u{10ffff}';

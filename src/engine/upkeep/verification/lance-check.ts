@@ -9,7 +9,7 @@ import { manifestDigest } from '../../versions/managed/manifest-identity.ts';
 import { ownership } from '../../versions/managed/place.ts';
 import { unlessMissing } from '../../base/opened-folder.ts';
 import type { FileFault } from './file-check.ts';
-import { saidBy } from './finding.ts';
+import { findingOf } from './finding.ts';
 
 /** What is wrong with a version. */
 export interface LanceFaults {
@@ -73,7 +73,7 @@ export class LanceCheck {
       const isGone = files.length > 0 && (await this.#placeOf(record)) === 'absent';
       return isGone ? await this.faultsOf(record, isNeeded) : { manifest: [], files };
     } catch (error) {
-      return faulty(name, `cannot be read: ${saidBy(error)}`);
+      return faulty(name, `cannot be read: ${findingOf(error)}`);
     }
   }
 
@@ -91,7 +91,7 @@ export class LanceCheck {
       : [];
   }
 
-  /** Where the manifest is: a crash, or a commit under way, may keep it from its final name. */
+  /** Where the manifest is: a crash, or a commit in progress, may keep it from its final name. */
   async #placeOf({ manifest, staging }: VersionRecord) {
     for (const name of [manifest, staging, manifest]) {
       const whose = await ownership(this.#folder, name);
@@ -147,14 +147,14 @@ function manifestFaults(
   ];
 }
 
-interface SaidFile {
+interface ListedFile {
   readonly file: string;
   /** Null where nothing is said of it. */
   readonly bytes: bigint | null;
 }
 
 /** The files of a fragment that lie in the folder of its own branch. */
-function filesOf(line: string, { id, files, deletions }: LanceFragment): readonly SaidFile[] {
+function filesOf(line: string, { id, files, deletions }: LanceFragment): readonly ListedFile[] {
   const data = files
     .filter(({ base }) => base === undefined)
     .map(({ path, bytes }) => ({ file: join(line, LANCE_DATA, path), bytes }));

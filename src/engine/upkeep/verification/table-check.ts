@@ -15,7 +15,7 @@ import { decodeManifest, type Manifest } from '../../format/manifest.ts';
 import { decodeVersion } from '../../format/version-codec.ts';
 import { MAIN, MAIN_CHAIN, type Chain } from '../../format/chain.ts';
 import { FileCheck, type FileFault } from './file-check.ts';
-import { saidBy, type Finding, type FindingKind } from './finding.ts';
+import { findingOf, type Finding, type FindingKind } from './finding.ts';
 import { LanceCheck } from './lance-check.ts';
 import {
   adoptsExternalWrites,
@@ -188,7 +188,7 @@ class TableCheck {
       }
       return manifest;
     } catch (error) {
-      wrong(`cannot be read: ${saidBy(error)}`);
+      wrong(`cannot be read: ${findingOf(error)}`);
       return undefined;
     }
   }

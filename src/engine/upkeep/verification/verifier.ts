@@ -7,7 +7,7 @@ import { severalAtOnce } from '../retention/entries.ts';
 import type { Outlook } from '../../versions/leases/horizon.ts';
 import { lostFolders, removeLost } from '../retention/orphans.ts';
 import type { RetentionParts } from '../retention/parts.ts';
-import { saidBy, type Finding } from './finding.ts';
+import { findingOf, type Finding } from './finding.ts';
 import { checkJournal } from './journal-check.ts';
 import { checkTable, type Subject } from './table-check.ts';
 
@@ -121,7 +121,7 @@ class Sum {
       this.found(report.findings);
       for (const orphan of report.orphans) this.orphans.push({ table: name, ...orphan });
     } catch (error) {
-      const fault = `the table cannot be looked at: ${saidBy(error)}`;
+      const fault = `the table cannot be looked at: ${findingOf(error)}`;
       this.findings.push({ kind: 'file', table: name, file: null, fault });
     }
   }

@@ -6,7 +6,7 @@ const COARSE_MILLIS = 100;
 /** A time in a record is that of its making; its commit may have taken so long. */
 const LATE_MILLIS = 60_000;
 
-/** When what is under way has begun, in all processes of a data folder. */
+/** When what is in progress has begun, in all processes of a data folder. */
 export class Horizon {
   readonly running: Running;
   readonly #processes: Processes | undefined;
@@ -41,14 +41,14 @@ export class Outlook {
   }
 
   /**
-   * Whether nothing that is under way can know of something that was given up at
+   * Whether nothing that is in progress can know of something that was given up at
    * a time, in milliseconds. The record of it must have been found before the look.
    */
   isForgotten(sinceMillis: number): boolean {
     return sinceMillis < this.#seen && sinceMillis + LATE_MILLIS < this.#oldest;
   }
 
-  /** Whether nothing that is under way can have written a file of this age, in milliseconds. */
+  /** Whether nothing that is in progress can have written a file of this age, in milliseconds. */
   isLeft(writtenMillis: number): boolean {
     return writtenMillis + COARSE_MILLIS < Math.min(this.#seen, this.#oldest);
   }

@@ -7,13 +7,13 @@ import { isAlive, ownMark, type ProcessMark } from '../../../store/process-mark.
 import type { Running } from './running.ts';
 import { unlessMissing } from '../../base/opened-folder.ts';
 
-/** What a process says of itself: it lived then, and nothing that was under way in it began before. */
+/** What a process says of itself: it lived then, and nothing that was in progress in it began before. */
 interface Sign extends ProcessMark {
   readonly atMillis: number;
   readonly oldestMillis: number | null;
 }
 
-/** What is known of a process: when it was looked at, and when the oldest began of what was under way then. */
+/** What is known of a process: when it was looked at, and when the oldest began of what was in progress then. */
 export interface View {
   readonly seenMillis: number;
   /** Infinity when nothing was. */
@@ -199,8 +199,8 @@ function signOf(text: string): Sign | undefined {
 
 /**
  * A file whose bytes a machine lost when its power went: signs are too frequent to be brought to
- * stable storage. A process that lives writes its own anew; until it has been silent for
- * long this one may be of another machine, and nothing is known of what is under way there.
+ * stable storage. A process that lives writes its own again; until it has been silent for
+ * long this one may be of another machine, and nothing is known of what is in progress there.
  */
 async function unreadable(path: string): Promise<Sign | undefined> {
   const stats = await unlessMissing(stat(path));

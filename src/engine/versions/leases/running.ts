@@ -1,4 +1,4 @@
-/** Something under way that may look at any file that was needed when it began. */
+/** Something in progress that may look at any file that was needed when it began. */
 export interface Lease {
   readonly sinceMillis: number;
   /** To be called when it is over. Resolves when the work that waited for it alone is done; undefined where none did. */
@@ -12,15 +12,15 @@ interface OwnLease extends Lease {
   sinceMillis: number;
 }
 
-/** Work that waits for what was under way when it was given. */
+/** Work that waits for what was in progress when it was given. */
 interface Waiting {
   readonly leases: Set<Lease>;
   readonly work: () => Promise<void>;
 }
 
 /**
- * What is under way in this process: requests until their answers are sent, and
- * upkeep. A file is removed when everything that was under way while it was
+ * What is in progress in this process: requests until their answers are sent, and
+ * upkeep. A file is removed when everything that was in progress while it was
  * still needed has ended: so no read loses a file, and no writer one that it
  * has just written.
  */
@@ -48,7 +48,7 @@ export class Running {
   }
 
   /**
-   * When the oldest of what is under way began, in milliseconds; undefined when nothing is. By
+   * When the oldest of what is in progress began, in milliseconds; undefined when nothing is. By
    * the clock as it is now: what is given up after it was set back is younger all the same.
    */
   oldest(): number | undefined {
@@ -66,7 +66,7 @@ export class Running {
   }
 
   /**
-   * Does work once all that is under way now has ended. Resolves when it is done,
+   * Does work once all that is in progress now has ended. Resolves when it is done,
    * or at once when it has to wait. Work that fails is dropped: whoever gives it
    * keeps a record of it.
    */

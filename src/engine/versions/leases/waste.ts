@@ -23,10 +23,10 @@ import { decodeWaste, type WasteRecord } from './waste-record.ts';
 export interface WasteParts extends WalkParts {
   readonly store: Store;
   readonly committer: Committer;
-  /** What is under way; without it nothing is, and this process is alone. */
+  /** What is in progress; without it nothing is, and this process is alone. */
   readonly horizon?: Horizon;
   readonly folder: (table: TableRecord) => string;
-  /** Told when files were removed, so that they do not stay open. */
+  /** Called when files were removed, so that they do not stay open. */
   readonly removed?: () => Promise<void>;
 }
 
@@ -38,7 +38,7 @@ export interface FoundWaste {
 
 /**
  * The files of versions that were removed. They stay until everything has ended
- * that was under way when the versions went, for it may be reading them: here
+ * that was in progress when the versions went, for it may be reading them: here
  * that is waited for; in other processes the next collection sees to it.
  */
 export class Waste {
@@ -62,7 +62,7 @@ export class Waste {
 
   /**
    * Removes files as soon as nothing here can be reading them any more: before
-   * this resolves when nothing else is under way, else later. What fails is left
+   * this resolves when nothing else is in progress, else later. What fails is left
    * to a collection.
    */
   async removeSoon(table: TableRecord, keys: readonly string[]): Promise<void> {

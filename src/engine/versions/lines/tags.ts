@@ -1,5 +1,5 @@
 import { CatalogError } from '../../../protocol/errors.ts';
-import type { Seen, Store } from '../../../store/store.ts';
+import type { ReadCheck, Store } from '../../../store/store.ts';
 import { children } from '../../catalog/records/children.ts';
 import { commitLoop, type Committer, type Plan } from '../../catalog/records/commit-loop.ts';
 import type { JudgeTable, Seal } from '../../catalog/records/seal.ts';
@@ -40,13 +40,13 @@ export interface NamedTag {
   readonly name: string;
   readonly tag: TagRecord;
   /** That it is still the same. */
-  readonly seen: Seen;
+  readonly seen: ReadCheck;
 }
 
 /** The tags of a table, and the checks that they are still the same. */
 export interface AllTags {
   readonly tags: readonly NamedTag[];
-  readonly checks: readonly Seen[];
+  readonly checks: readonly ReadCheck[];
 }
 
 /** What a change of a tag is about; each is read again before each attempt. */
@@ -172,7 +172,7 @@ export class Tags {
 }
 
 /** The checks that a table has these tags and no others. */
-export function areAll(tableId: string, tags: readonly NamedTag[]): readonly Seen[] {
+export function areAll(tableId: string, tags: readonly NamedTag[]): readonly ReadCheck[] {
   const count = { kind: 'count', ...prefixRange(tagsOf(tableId)), count: tags.length } as const;
   return [...tags.map(({ seen }) => seen), count];
 }

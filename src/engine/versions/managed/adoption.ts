@@ -75,7 +75,7 @@ export interface AdoptionParts extends LineReads {
  */
 export class Adoption {
   readonly #parts: AdoptionParts;
-  /** The adoptions under way, by table and branch. */
+  /** The adoptions in progress, by table and branch. */
   readonly #running = new Map<string, Promise<RefusedVersion | undefined>>();
 
   constructor(parts: AdoptionParts) {

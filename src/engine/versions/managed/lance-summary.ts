@@ -69,7 +69,7 @@ interface Moved {
 
 const NOTHING_MOVED: Moved = { moved: 0n, changed: 0n };
 
-/** An update writes rows anew, and a compaction puts them elsewhere: its transaction says which it was. */
+/** An update writes rows again, and a compaction puts them elsewhere: its transaction says which it was. */
 async function movedRows(
   file: string,
   manifest: LanceManifest,

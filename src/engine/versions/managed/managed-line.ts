@@ -93,7 +93,7 @@ interface NewBranch {
 }
 
 /** What was known of a branch of the same name that is gone. */
-interface Gone {
+interface RemovedBranch {
   readonly stored: Stored<BranchRecord>;
   readonly line: ManagedLine;
 }
@@ -107,7 +107,7 @@ async function newLine(
   { branches, versions }: LineParts,
   table: TableRecord,
   { branch, ref }: NewBranch,
-  gone?: Gone,
+  gone?: RemovedBranch,
 ): Promise<ManagedLine> {
   const id = randomUUID();
   const key = branchKey(table.id, branch);
@@ -131,7 +131,7 @@ async function newLine(
 async function remnants(
   versions: VersionStore,
   { id }: TableRecord,
-  { stored }: Gone,
+  { stored }: RemovedBranch,
 ): Promise<readonly Write[]> {
   const chain = stored.content.id;
   const records = await versions.madeOn(id, chain);

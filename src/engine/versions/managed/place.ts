@@ -54,7 +54,7 @@ export function stagedPlace(location: string, claim: StagedClaim): StagedPlace {
   const path = `/${manifestPath.replace(/^\//, '')}`;
   const folder = path.startsWith(`${location}/`) ? dirname(path).slice(location.length + 1) : '';
   if (path.includes('\u0000') || folder !== versionsFolder(branch)) {
-    throw refused(manifestPath, `does not lie in ${whose(branch)}`);
+    throw refused(manifestPath, `does not lie in ${folderPhrase(branch)}`);
   }
   const file = parseVersionFile(basename(path));
   if (file === undefined || file.staging === '') {
@@ -131,7 +131,7 @@ export function versionsFolder(branch: string): string {
   return branch === MAIN ? LANCE_VERSIONS : join(LANCE_TREE, branch, LANCE_VERSIONS);
 }
 
-function whose(branch: string): string {
+function folderPhrase(branch: string): string {
   return branch === MAIN
     ? `the folder ${LANCE_VERSIONS} of the table`
     : `the folder ${LANCE_VERSIONS} of the branch ${JSON.stringify(branch)} of the table`;

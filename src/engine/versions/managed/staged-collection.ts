@@ -17,7 +17,7 @@ export interface StagedFile {
 }
 
 /**
- * All files under names of staged manifests: of commits under way, of ones that a crash
+ * All files under names of staged manifests: of commits in progress, of ones that a crash
  * left unfinished, and of writers that lost or died.
  * @param location The folder of a table that Lance clients write.
  */

@@ -319,7 +319,7 @@ export function letGo(held: ReadonlySet<string>): void {
   for (const path of held) removeIfPresent(path);
 }
 
-/** @throws CatalogError InvalidTableState: the versions of a table that this engine writes come from its own operations alone (contract section 8). */
+/** @throws CatalogError InvalidTableState: the versions of a table that this engine writes come from its own operations alone. */
 export function requireLanceTable(path: ObjectPath, { kind }: TableRecord): void {
   if (kind !== 'engine') return;
   throw new CatalogError(

@@ -5,7 +5,7 @@ import { OwnStore } from '../../../../src/engine/catalog/records/own-store.ts';
 import type { Basis, Call } from '../../../../src/engine/handlers/call/handler.ts';
 import { KnownAnswers } from '../../../../src/engine/handlers/call/known-answers.ts';
 import { openEmbeddedStore } from '../../../../src/store/embedded/embedded.ts';
-import type { Seen, Store } from '../../../../src/store/store.ts';
+import type { ReadCheck, Store } from '../../../../src/store/store.ts';
 import { refusalOf } from '../../../support/catalog.ts';
 import { freshEngine, openOther, type TestEngine } from '../../../support/engine.ts';
 import { testFolders } from '../../../support/folder.ts';
@@ -21,12 +21,12 @@ describe('an answer that is given again', () => {
   let store: Store;
   let made: number;
   let newest: Basis['newest'];
-  let basis: (call: Call) => readonly Seen[];
+  let basis: (call: Call) => readonly ReadCheck[];
   let backend: EmbeddedBackend;
 
   const write = (key: string, text: string | null) =>
     store.commit([], [{ key, value: text === null ? null : Buffer.from(text) }]);
-  const value = (key: string, text: string): Seen => {
+  const value = (key: string, text: string): ReadCheck => {
     return { kind: 'value', key, value: Buffer.from(text) };
   };
 
@@ -41,7 +41,7 @@ describe('an answer that is given again', () => {
     const answer = async (call: Call) => {
       await own.get('T');
       made += 1;
-      call.rests?.({ records: basis(call), newest });
+      call.reportBasis?.({ records: basis(call), newest });
       return { status: 200, body: `${made}` };
     };
     backend = new EmbeddedBackend({
@@ -193,11 +193,11 @@ describe('an answer of a store that has to be waited for', () => {
           const [again] = await counted.getMany(['T']);
           made += 1;
           expect([again, absent]).toEqual([table, undefined]);
-          const records: readonly Seen[] = [
+          const records: readonly ReadCheck[] = [
             { kind: 'value', key: 'T', value: table! },
             { kind: 'value', key: 'N', value: null },
           ];
-          call.rests?.({ records, newest: null });
+          call.reportBasis?.({ records, newest: null });
           return { status: 200, body: String(table) };
         },
       },

@@ -47,7 +47,7 @@ async function end(job: Job): Promise<void> {
   if (kind !== 'committed') throw new CatalogError('ConcurrentModification', 'lost');
 }
 
-/** Works until it is told to stop. */
+/** Works until it is stopped. */
 const endless: JobWork = async (job) => {
   for (;;) {
     job.checkRunning();

@@ -41,7 +41,7 @@ async function post(engine: Engine, action: string, body: object): Promise<void>
   expect((await ask(engine.backend, `POST /v1/${action}`, { body })).status).toBe(200);
 }
 
-/** Makes a table, keeps what the store is then, and goes on. Answers the number of the last change. */
+/** Makes a table, keeps what the store is then, and continues. Answers the number of the last change. */
 async function historyWithPast(): Promise<bigint> {
   await during((engine) => post(engine, 'table/t/create', goodRows));
   await cp(join(data, 'store'), join(data, 'past'), { recursive: true });

@@ -1,4 +1,4 @@
 import { TryAgain } from '../../protocol/errors.ts';
 
 /** A remote backend that cannot answer. */
-export class BackendAway extends TryAgain {}
+export class BackendUnavailable extends TryAgain {}

@@ -4,18 +4,18 @@ import type { Action } from '../../protocol/operations/operation.ts';
 import type { Permit, VisibleNames } from '../../protocol/permit.ts';
 
 /** A right that a change needed beyond what the route shows: of an object or a branch that only the body names, or of what lies below. */
-export interface AskedRight {
+export interface RequestedRight {
   readonly action: Action;
   readonly object: ObjectPath;
   readonly branch: string | null;
-  /** Whether the object may be named to who asks. */
+  /** Whether the object may be named to the caller. */
   readonly named: boolean;
 }
 
 /** A permit that remembers the rights that it was asked for and granted. */
-export class AskedRights implements Permit {
+export class RecordingPermit implements Permit {
   readonly #permit: Permit;
-  readonly #asked = new Map<string, AskedRight>();
+  readonly #asked = new Map<string, RequestedRight>();
 
   constructor(permit: Permit) {
     this.#permit = permit;
@@ -30,7 +30,7 @@ export class AskedRights implements Permit {
   }
 
   /** What was granted so far. */
-  get granted(): readonly AskedRight[] {
+  get granted(): readonly RequestedRight[] {
     return [...this.#asked.values()];
   }
 
@@ -66,7 +66,7 @@ export class AskedRights implements Permit {
     return this.#permit.show(entries, object, kind, name);
   }
 
-  #note(right: AskedRight): void {
+  #note(right: RequestedRight): void {
     const { action, object, branch } = right;
     this.#asked.set(JSON.stringify([action, object, branch]), right);
   }
@@ -76,7 +76,7 @@ export class AskedRights implements Permit {
  * Asks again for rights that were granted once.
  * @throws CatalogError PermissionDenied for one that was withdrawn since.
  */
-export function requireAgain(permit: Permit, rights: readonly AskedRight[]): void {
+export function requireAgain(permit: Permit, rights: readonly RequestedRight[]): void {
   for (const { action, object, branch, named } of rights) {
     const place = [action, object, ...(branch === null ? [] : [branch])] as const;
     if (named) permit.require(...place);
