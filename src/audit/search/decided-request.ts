@@ -30,6 +30,8 @@ export interface Surroundings {
   readonly time: string;
   /** From the request's arrival to that time. */
   readonly durationMicros: bigint;
+  /** Cut after 256 characters. */
+  userAgent(): string | null;
 }
 
 /** A request of the log; its parts are read when they are asked for. */
