@@ -1,6 +1,5 @@
 import type { Action } from '../../protocol/operations/operation.ts';
 import { valueSources, type Judged, type RequestFacts, type Supposed } from './kinds.ts';
-import type { ValueSource } from './kinds.ts';
 
 /** What the conditions of a request are judged by: a row of `kinds.ts` says where each value comes from. */
 export type Circumstances = Judged;
@@ -8,9 +7,32 @@ export type Circumstances = Judged;
 /** Nothing is known: every condition of an allow fails, every one of a deny is satisfied. */
 export const noCircumstances: Circumstances = { context: new Map() };
 
+/** Circumstances that are taken from the facts when a condition asks for them: most requests meet none. */
+class LiveCircumstances implements Circumstances {
+  declare readonly context: Circumstances['context'];
+  readonly facts: RequestFacts;
+  readonly branch: string | null | undefined;
+  readonly open: ReadonlySet<string> | undefined;
+
+  constructor(facts: RequestFacts, branch?: string | null, open?: ReadonlySet<string>) {
+    this.facts = facts;
+    this.branch = branch;
+    this.open = open;
+  }
+}
+
+for (const { field, live } of valueSources) {
+  if (live === undefined) continue;
+  Object.defineProperty(LiveCircumstances.prototype, field, {
+    get(this: LiveCircumstances) {
+      return live(this.facts);
+    },
+  });
+}
+
 /** The circumstances of a request, as far as it has been read. Its branch is missing: see `onBranch`. */
 export function circumstancesOf(facts: RequestFacts): Circumstances {
-  return filled((source) => source.live(facts));
+  return new LiveCircumstances(facts);
 }
 
 /** The same circumstances on a branch: null while it is open, undefined where there is none. */
@@ -18,7 +40,8 @@ export function onBranch(
   circumstances: Circumstances,
   branch: string | null | undefined,
 ): Circumstances {
-  return { ...circumstances, branch };
+  if (!(circumstances instanceof LiveCircumstances)) return { ...circumstances, branch };
+  return new LiveCircumstances(circumstances.facts, branch, circumstances.open);
 }
 
 /** What is wrong with what is supposed of a request, sentence by sentence. */
@@ -28,12 +51,8 @@ export function supposedFaults(supposed: Supposed): readonly string[] {
 
 /** The circumstances of an action that are supposed. As in a request, the branch is main where none is named. */
 export function supposedCircumstances(action: Action, supposed: Supposed): Circumstances {
-  return filled((source) => source.suppose(supposed, action));
-}
-
-function filled(valueOf: (source: ValueSource) => unknown): Circumstances {
   const values: Partial<Record<keyof Circumstances, unknown>> = {};
-  for (const source of valueSources) values[source.field] = valueOf(source);
+  for (const source of valueSources) values[source.field] = source.suppose(supposed, action);
   return values as Circumstances;
 }
 
@@ -57,7 +76,8 @@ export function recordedCircumstances(
 ): RecordedCircumstances {
   const worst = circumstancesOf(facts);
   const hidden = hiddenNames(facts, lookedAt);
-  const best = hidden.length === 0 ? undefined : { ...worst, open: new Set(hidden) };
+  const open = new Set(hidden);
+  const best = open.size === 0 ? undefined : new LiveCircumstances(facts, undefined, open);
   return { worst, best, hidden };
 }
 

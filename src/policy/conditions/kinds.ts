@@ -56,8 +56,8 @@ export interface ValueSource<Of extends Field = Field> {
   readonly flagAbout: string;
   /** The text of the flag unless it is given. */
   readonly flagDefault?: () => string;
-  /** From a request, and from its record. */
-  readonly live: (facts: RequestFacts) => ConditionValues[Of];
+  /** From a request, and from its record; absent if the question itself has the value. */
+  readonly live?: (facts: RequestFacts) => ConditionValues[Of];
   /** Names of values that a record hides. */
   readonly hidden?: (facts: RequestFacts) => readonly string[];
   /** The same for values that no condition tells apart; absent if the question itself has the value. */
@@ -140,8 +140,6 @@ const branch: ValueSource<'branch'> = {
   keyed: false,
   placeholder: '<name>',
   flagAbout: 'the branch that it is about; main unless given',
-  // A permit is asked about a branch, so a request by itself has none.
-  live: () => undefined,
   suppose: (supposed, action) => {
     const named = supposed.get('branch');
     if (named === '') return MAIN_BRANCH;
