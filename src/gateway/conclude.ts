@@ -1,3 +1,4 @@
+import { allowedByPolicy } from '../audit/record/record.ts';
 import type { AnswerBody } from '../protocol/backend.ts';
 import { errorRow } from '../protocol/errors.ts';
 import { encoded } from './http/content-coding.ts';
@@ -20,7 +21,7 @@ function responseHeaders(
   const { known, decision, reason } = outcome;
   const headers: Record<string, string> = {
     'x-request-id': known.requestId,
-    'x-arrowgate-decision': decision,
+    'x-arrowgate-decision': allowedByPolicy(decision) ? 'allow' : decision,
     'x-arrowgate-decision-id': known.decisionId,
     'phalanx-version': outcome.answer.headers?.['phalanx-version'] ?? PROTOCOL_VERSION,
   };

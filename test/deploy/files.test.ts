@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { parseConfig } from '../../src/cli/config/config.ts';
@@ -65,7 +65,8 @@ describe('the image', () => {
     const [program, ...args] = JSON.parse(entry!) as string[];
     expect(program).toBe('node');
     const healthy = (url: string) => {
-      const [, ...flags] = JSON.parse(check!) as string[];
+      const [, script] = JSON.parse(check!) as string[];
+      const flags = [join(root, 'deploy', basename(script!))];
       const env = { ...process.env, ARROWGATE_PORT: new URL(url).port };
       return spawnSync(process.execPath, flags, { env }).status;
     };

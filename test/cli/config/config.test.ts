@@ -53,7 +53,7 @@ describe('the configuration', () => {
       backends:
         - { name: embedded, type: embedded, namespaces: ["/**"] }
       audit: { durable: mutations, rotate_bytes: 64MiB, retain: 400d, signing_key: null,
-               anchor_file: null, redact: ["*token*", "*secret*", "*password*", "*key*"] }
+               anchor_file: null, redact: ["*token*", "*secret*", "*passw*", "*key*", "*authorization*", "*credential*", "*cookie*"] }
       cache: { bytes: 256MiB }
       limits: { json_body: 8MiB, arrow_body: null, page: 1000, header: 16KiB, request_timeout: 300s }
       drop: { retention: 24h }

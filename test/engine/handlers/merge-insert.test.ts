@@ -73,6 +73,11 @@ describe('MergeInsertIntoTable', () => {
       rowsAdded: 1n,
       rowsRemoved: 4n,
       schemaChanged: false,
+      table: expect.stringMatching(/^[0-9a-f-]{36}$/),
+      rowsChanged: 1n,
+      columns: ['id', 's', 'n'],
+      statement:
+        'merge on id, when_matched_update_all true, when_not_matched_insert_all true, when_not_matched_by_source_delete true',
       rules: [],
     });
   });

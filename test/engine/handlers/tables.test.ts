@@ -202,6 +202,10 @@ describe('DropTable', () => {
       rowsAdded: 0n,
       rowsRemoved: 34n,
       schemaChanged: false,
+      table: expect.stringMatching(/^[0-9a-f-]{36}$/),
+      rowsChanged: 0n,
+      columns: [],
+      statement: null,
       rules: [],
     });
   });

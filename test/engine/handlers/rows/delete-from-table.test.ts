@@ -32,6 +32,10 @@ describe('DeleteFromTable', () => {
       rowsAdded: 0n,
       rowsRemoved: 1n,
       schemaChanged: false,
+      table: expect.stringMatching(/^[0-9a-f-]{36}$/),
+      rowsChanged: 0n,
+      columns: [],
+      statement: "delete where s = 'a'",
       rules: [],
     });
   });

@@ -100,6 +100,10 @@ describe('UpdateTable', () => {
       rowsAdded: 0n,
       rowsRemoved: 0n,
       schemaChanged: false,
+      table: expect.stringMatching(/^[0-9a-f-]{36}$/),
+      rowsChanged: 4n,
+      columns: ['n'],
+      statement: 'update set n = 0',
       rules: [],
     });
   });

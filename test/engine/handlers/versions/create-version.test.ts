@@ -63,6 +63,10 @@ describe('CreateTableVersion', () => {
       rowsAdded: 5n,
       rowsRemoved: 0n,
       schemaChanged: true,
+      table: expect.stringMatching(/^[0-9a-f-]{36}$/),
+      rowsChanged: 0n,
+      columns: [],
+      statement: null,
       rules: [],
     });
     expect(await table.files()).toEqual([final(1n)]);
