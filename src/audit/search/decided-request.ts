@@ -30,8 +30,6 @@ export interface Surroundings {
   readonly time: string;
   /** From the request's arrival to that time. */
   readonly durationMicros: bigint;
-  /** Cut after 256 characters. */
-  userAgent(): string | null;
 }
 
 /** A request of the log; its parts are read when they are asked for. */
@@ -43,5 +41,7 @@ export interface DecidedRequest {
   /** The same for all requests that have the same principal, ask for the same, and were decided in the same way. */
   readonly key: string;
   surroundings(): Surroundings;
+  /** Cut after 256 characters. */
+  userAgent(): string | null;
   record(): DecidedRecord;
 }

@@ -45,8 +45,11 @@ export class RequestLine implements DecidedRequest {
       context,
       time: this.time,
       durationMicros: Number.isNaN(duration) ? 0n : BigInt(duration),
-      userAgent: () => textIn(this.#between(',"user_agent":', ',"operation":')),
     };
+  }
+
+  userAgent(): string | null {
+    return textIn(this.#between(',"user_agent":', ',"operation":'));
   }
 
   record(): DecidedRecord {

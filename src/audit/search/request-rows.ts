@@ -112,8 +112,11 @@ class RequestRow implements DecidedRequest {
       context: Object.fromEntries(context.map(({ key, value }) => [key, value])),
       time: this.time,
       durationMicros: duration_us ?? 0n,
-      userAgent: () => kinds.user_agent.read(this.#data.children[agentAt!]!, this.#at),
     };
+  }
+
+  userAgent(): string | null {
+    return kinds.user_agent.read(this.#data.children[agentAt!]!, this.#at);
   }
 
   record(): DecidedRecord {

@@ -1,4 +1,4 @@
-import type { DecidedRequest, Surroundings } from '../../audit/search/decided-request.ts';
+import type { DecidedRequest } from '../../audit/search/decided-request.ts';
 import { microsOf } from '../../audit/record/time.ts';
 import {
   circumstancesKey,
@@ -14,18 +14,18 @@ export function circumstancesOfRecord(
   request: DecidedRequest,
   lookedAt: LookedAt,
 ): RecordedCircumstances {
-  return recordedCircumstances(factsOf(request.surroundings()), lookedAt);
+  return recordedCircumstances(factsOf(request), lookedAt);
 }
 
 /** A text that is the same for all requests of the same key for which a policy cannot differ. */
 export function kindOfRequest(request: DecidedRequest, lookedAt: LookedAt): string {
   if (lookedAt?.size === 0) return request.key;
-  return request.key + circumstancesKey(factsOf(request.surroundings()), lookedAt);
+  return request.key + circumstancesKey(factsOf(request), lookedAt);
 }
 
 /** The facts of the request as the gateway had them. */
-function factsOf(surroundings: Surroundings): RequestFacts {
-  const { ip, context, time, durationMicros } = surroundings;
+function factsOf(request: DecidedRequest): RequestFacts {
+  const { ip, context, time, durationMicros } = request.surroundings();
   const entries = Object.entries(context);
   return {
     sourceIp: ip ?? undefined,
@@ -35,7 +35,7 @@ function factsOf(surroundings: Surroundings): RequestFacts {
     incoming: {
       headers: {
         get 'user-agent'() {
-          return surroundings.userAgent() ?? undefined;
+          return request.userAgent() ?? undefined;
         },
       },
     },
