@@ -3,8 +3,8 @@ import { isEnough, verdictOn, SnapshotPermit } from './decision/permit.ts';
 import { needsOf } from './decision/needs.ts';
 import { advance } from './passage.ts';
 import type { Shadow } from './shadow.ts';
-import type { Authorized, Limited, Received } from './decision/steps.ts';
-import type { Circumstances } from '../policy/conditions/circumstances.ts';
+import type { Authorized, Limited } from './decision/steps.ts';
+import { circumstancesOf } from '../policy/conditions/circumstances.ts';
 
 /**
  * Decides a request by its route and query, and gives it the permit that the
@@ -25,12 +25,4 @@ export function authorize(limited: Limited, policy: PolicySnapshot, shadow?: Sha
     if (rule === undefined) ({ rule } = verdict);
   }
   return advance(limited, { permit, rule: rule ?? null });
-}
-
-/** The circumstances that conditions of the policy use, as far as the request has been read. */
-export function circumstancesOf(
-  received: Pick<Received, 'sourceIp' | 'arrivedMicros'> & Partial<Pick<Circumstances, 'context'>>,
-): Circumstances {
-  const { sourceIp, arrivedMicros, context = new Map<string, string>() } = received;
-  return { ip: sourceIp, time: Math.floor(arrivedMicros / 1000), context };
 }

@@ -7,7 +7,7 @@ import type { Received } from './decision/steps.ts';
 import { CatalogError } from '../protocol/errors.ts';
 import type { Principal } from '../protocol/principal.ts';
 import { SnapshotPermit } from './decision/permit.ts';
-import { circumstancesOf } from './authorize.ts';
+import { circumstancesOf } from '../policy/conditions/circumstances.ts';
 
 type State = 'ok' | 'degraded' | 'unavailable';
 

@@ -41,5 +41,7 @@ export interface DecidedRequest {
   /** The same for all requests that have the same principal, ask for the same, and were decided in the same way. */
   readonly key: string;
   surroundings(): Surroundings;
+  /** Cut after 256 characters. */
+  userAgent(): string | null;
   record(): DecidedRecord;
 }

@@ -38,15 +38,18 @@ export class RequestLine implements DecidedRequest {
   }
 
   surroundings(): Surroundings {
-    const ip: unknown = JSON.parse(this.#between(',"source_ip":', ',"user_agent":'));
     const context = JSON.parse(this.#context()) as Surroundings['context'];
     const duration = Number.parseInt(this.#after(DURATION), 10);
     return {
-      ip: typeof ip === 'string' ? ip : null,
+      ip: textIn(this.#between(',"source_ip":', ',"user_agent":')),
       context,
       time: this.time,
       durationMicros: Number.isNaN(duration) ? 0n : BigInt(duration),
     };
+  }
+
+  userAgent(): string | null {
+    return textIn(this.#between(',"user_agent":', ',"operation":'));
   }
 
   record(): DecidedRecord {
@@ -75,4 +78,9 @@ export class RequestLine implements DecidedRequest {
     const start = this.#line.indexOf(name) + name.length;
     return this.#line.slice(start, this.#line.indexOf(next, start));
   }
+}
+
+function textIn(json: string): string | null {
+  const value: unknown = JSON.parse(json);
+  return typeof value === 'string' ? value : null;
 }

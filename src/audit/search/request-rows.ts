@@ -46,18 +46,19 @@ const rows = struct<Row>({
   context: kinds.context,
 });
 
-/** The columns that a batch of requests is read with, in this order. */
-export const requestColumns: readonly string[] = rows.type.children.map(
-  ({ name }: { readonly name: string }) => name,
-);
+/** The columns that a batch of requests is read with, in this order: those of a row, then what is read alone. */
+export const requestColumns: readonly string[] = [
+  ...rows.type.children.map(({ name }: { readonly name: string }) => name),
+  'user_agent',
+];
 
 /** The requests of a batch with the columns above. */
 export function requestsOfBatch({ data, numRows }: RecordBatch): readonly DecidedRequest[] {
   return Array.from({ length: numRows }, (_, row) => new RequestRow(data, row));
 }
 
-const [phaseAt, timeAt, idAt] = ['phase', 'time', 'decision_id'].map((name) =>
-  requestColumns.indexOf(name),
+const [phaseAt, timeAt, idAt, agentAt] = ['phase', 'time', 'decision_id', 'user_agent'].map(
+  (name) => requestColumns.indexOf(name),
 );
 
 class RequestRow implements DecidedRequest {
@@ -112,6 +113,10 @@ class RequestRow implements DecidedRequest {
       time: this.time,
       durationMicros: duration_us ?? 0n,
     };
+  }
+
+  userAgent(): string | null {
+    return kinds.user_agent.read(this.#data.children[agentAt!]!, this.#at);
   }
 
   record(): DecidedRecord {

@@ -6,7 +6,7 @@ import { UsageError } from '../output/service-error.ts';
 import type { Command } from 'commander';
 import type { Period } from '../../audit/search/request-reader.ts';
 import { timeOf } from '../../audit/record/time.ts';
-import { parseMoment } from '../../policy/conditions/supposed.ts';
+import { parseMoment } from '../../policy/conditions/time-window.ts';
 
 /** Parses a period flag. */
 export interface PeriodFlags {

@@ -5,7 +5,7 @@ import { CatalogError } from '../../protocol/errors.ts';
 import type { Action } from '../../protocol/operations/operation.ts';
 import type { Permit, VisibleNames } from '../../protocol/permit.ts';
 import type { Principal } from '../../protocol/principal.ts';
-import type { Circumstances } from '../../policy/conditions/circumstances.ts';
+import { onBranch, type Circumstances } from '../../policy/conditions/circumstances.ts';
 import type { PolicySnapshot, Verdict } from '../../policy/decide/snapshot.ts';
 import type { Need } from './known-route.ts';
 
@@ -142,7 +142,7 @@ export class SnapshotPermit implements Permit {
 
   /** If the branch is unknown, allow lines for some branches fail and deny lines for some branches hold. */
   holdsOnBranches(action: Action, object: ObjectPath): boolean {
-    const anywhere = { ...this.#circumstances, branch: undefined };
+    const anywhere = onBranch(this.#circumstances, undefined);
     return this.#policy.decide(this.principal, action, object, anywhere).allowed;
   }
 
@@ -181,13 +181,6 @@ export class SnapshotPermit implements Permit {
     const visible = entries.filter((entry) => this.sees(object(entry), kind)).map(name);
     return visible as readonly string[] as VisibleNames;
   }
-}
-
-function onBranch(
-  { ip, time, context, openContext }: Circumstances,
-  branch: string | null,
-): Circumstances {
-  return { ip, time, context, openContext, branch };
 }
 
 /** The policy's answers for a right, and whether they suffice for the request. */

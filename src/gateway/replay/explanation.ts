@@ -1,6 +1,6 @@
 import type { DecidedRecord, DecidedRequest } from '../../audit/search/decided-request.ts';
 import { allowedByPolicy } from '../../audit/record/record.ts';
-import { variablesOf } from '../../policy/condition-variables.ts';
+import { valuesLookedAt } from '../../policy/values-looked-at.ts';
 import { explain, type NearMiss } from '../../policy/explain.ts';
 import { lineOfRule, linesOfText } from '../../policy/lines/line-text.ts';
 import type { LoadedPolicy } from '../../policy/load.ts';
@@ -53,7 +53,7 @@ function reasonOf(
   policy: LoadedPolicy,
   request: DecidedRequest,
 ): Pick<RecordedExplanation, 'why' | 'nearest'> {
-  const { worst, best } = circumstancesOfRecord(request.surroundings(), variablesOf(policy));
+  const { worst, best } = circumstancesOfRecord(request, valuesLookedAt(policy));
   // What was redacted is taken to have been what was decided by.
   const circumstances = allowedByPolicy(decision) ? (best ?? worst) : worst;
   const found = replayedVerdict(question, policy.snapshot, circumstances);

@@ -1,51 +1,43 @@
-import type { DecidedRequest, Surroundings } from '../../audit/search/decided-request.ts';
+import type { DecidedRequest } from '../../audit/search/decided-request.ts';
 import { microsOf } from '../../audit/record/time.ts';
-import type { Circumstances } from '../../policy/conditions/circumstances.ts';
-import type { ConditionVariables } from '../../policy/condition-variables.ts';
+import {
+  circumstancesKey,
+  recordedCircumstances,
+  type LookedAt,
+  type RecordedCircumstances,
+} from '../../policy/conditions/circumstances.ts';
+import type { RequestFacts } from '../../policy/conditions/kinds.ts';
 import { HIDDEN } from '../decision/redact.ts';
 
-const MINUTE_MILLIS = 60_000;
-
-/** What a request of the log was surrounded by. */
-export interface RecordedCircumstances {
-  /** Where what was redacted is missing: as bad for the caller as it can be. */
-  readonly worst: Circumstances;
-  /** Where it may be anything: as good as it can be. Undefined where nothing that counts was redacted. */
-  readonly best: Circumstances | undefined;
-  /** The keys that were redacted and that the policy looks at. */
-  readonly hidden: readonly string[];
-}
-
-/** The circumstances of a record, as far as a policy looks at them. */
+/** The circumstances of a request of the log, as far as a policy looks at them. */
 export function circumstancesOfRecord(
-  surroundings: Surroundings,
-  variables: ConditionVariables,
+  request: DecidedRequest,
+  lookedAt: LookedAt,
 ): RecordedCircumstances {
-  const { ip, context } = surroundings;
+  return recordedCircumstances(factsOf(request), lookedAt);
+}
+
+/** A text that is the same for all requests of the same key for which a policy cannot differ. */
+export function kindOfRequest(request: DecidedRequest, lookedAt: LookedAt): string {
+  if (lookedAt?.size === 0) return request.key;
+  return request.key + circumstancesKey(factsOf(request), lookedAt);
+}
+
+/** The facts of the request as the gateway had them. */
+function factsOf(request: DecidedRequest): RequestFacts {
+  const { ip, context, time, durationMicros } = request.surroundings();
   const entries = Object.entries(context);
-  const counts = ([key]: [string, string]): boolean => variables.context?.has(key) ?? true;
-  const hidden = entries
-    .filter(([, value]) => value === HIDDEN)
-    .filter(counts)
-    .map(([key]) => key);
-  const known = entries.filter(([, value]) => value !== HIDDEN);
-  const worst = { ip: ip ?? undefined, time: millisOf(surroundings), context: new Map(known) };
-  const best = hidden.length === 0 ? undefined : { ...worst, openContext: new Set(hidden) };
-  return { worst, best, hidden };
-}
-
-/** The same for all requests of the same key for which a policy cannot differ. */
-export function circumstancesKey(request: DecidedRequest, variables: ConditionVariables): string {
-  const { ip, time, context } = variables;
-  if (!ip && !time && context?.size === 0) return '';
-  const surroundings = request.surroundings();
-  const entries = Object.entries(surroundings.context).filter(([key]) => context?.has(key) ?? true);
-  // Conditions tell minutes apart, no seconds.
-  const minute = time ? Math.floor(millisOf(surroundings) / MINUTE_MILLIS) : null;
-  return JSON.stringify([ip ? surroundings.ip : null, minute, entries]);
-}
-
-/** When the request came, in milliseconds since 1970. */
-function millisOf({ time, durationMicros }: Surroundings): number {
-  return Number((microsOf(time) - durationMicros) / 1000n);
+  return {
+    sourceIp: ip ?? undefined,
+    arrivedMicros: Number(microsOf(time) - durationMicros),
+    context: new Map(entries.filter(([, value]) => value !== HIDDEN)),
+    hiddenKeys: entries.flatMap(([key, value]) => (value === HIDDEN ? [key] : [])),
+    incoming: {
+      headers: {
+        get 'user-agent'() {
+          return request.userAgent() ?? undefined;
+        },
+      },
+    },
+  };
 }

@@ -1,10 +1,11 @@
 import type { DecidedRecord, DecidedRequest } from '../../audit/search/decided-request.ts';
 import { allowedByPolicy } from '../../audit/record/record.ts';
-import { variablesOf, type ConditionVariables } from '../../policy/condition-variables.ts';
+import type { LookedAt } from '../../policy/conditions/circumstances.ts';
+import { valuesLookedAt } from '../../policy/values-looked-at.ts';
 import type { LoadedPolicy } from '../../policy/load.ts';
 import type { PolicySnapshot } from '../../policy/decide/snapshot.ts';
 import { branchOfRoute } from '../../protocol/branch.ts';
-import { circumstancesKey, circumstancesOfRecord } from './recorded-circumstances.ts';
+import { circumstancesOfRecord, kindOfRequest } from './recorded-circumstances.ts';
 import { questionOf, type RecordedQuestion } from './recorded-question.ts';
 import { replayedVerdict, type ReplayedVerdict } from './replayed-verdict.ts';
 import { ReplayReport, type Replayed } from './replay-report.ts';
@@ -29,18 +30,18 @@ export interface ReplayOptions {
 export class Replay {
   readonly report = new ReplayReport();
   readonly #options: ReplayOptions;
-  readonly #variables: ConditionVariables;
+  readonly #lookedAt: LookedAt;
   readonly #kinds = new Map<string, Found>();
 
   constructor(options: ReplayOptions) {
     this.#options = options;
-    this.#variables = variablesOf(options.proposed);
+    this.#lookedAt = valuesLookedAt(options.proposed);
   }
 
   /** @throws RecordFault for a record that cannot be read */
   async add(requests: readonly DecidedRequest[]): Promise<void> {
     for (const request of requests) {
-      const key = request.key + circumstancesKey(request, this.#variables);
+      const key = kindOfRequest(request, this.#lookedAt);
       const known = this.#kinds.get(key) ?? (await this.#decide(key, request));
       if (known !== 'act') this.report.add(known, request);
     }
@@ -58,7 +59,7 @@ export class Replay {
     const question = questionOf(record);
     if ('why' in question) return { kind: 'skipped', why: question.why };
     const { snapshot } = this.#options.proposed;
-    const found = verdictUnder(question, snapshot, request, this.#variables);
+    const found = verdictUnder(question, snapshot, request, this.#lookedAt);
     if ('why' in found) return { kind: 'skipped', why: found.why };
     if (found.allowed === allowedByPolicy(record.decision)) return { kind: 'same' };
     if (found.allowed && !(await this.#wasOfPolicy(record, question, request))) {
@@ -75,7 +76,7 @@ export class Replay {
   ): Promise<boolean> {
     const before = policy_digest === null ? undefined : await this.#options.before(policy_digest);
     if (before === undefined) return true;
-    const found = verdictUnder(question, before.snapshot, request, variablesOf(before));
+    const found = verdictUnder(question, before.snapshot, request, valuesLookedAt(before));
     return 'why' in found || !found.allowed;
   }
 }
@@ -85,15 +86,14 @@ function verdictUnder(
   question: RecordedQuestion,
   snapshot: PolicySnapshot,
   request: DecidedRequest,
-  variables: ConditionVariables,
+  lookedAt: LookedAt,
 ): ReplayedVerdict | { readonly why: string } {
-  const { worst, best, hidden } = circumstancesOfRecord(request.surroundings(), variables);
+  const { worst, best, hidden } = circumstancesOfRecord(request, lookedAt);
   const found = replayedVerdict(question, snapshot, worst);
   if (best === undefined || replayedVerdict(question, snapshot, best).allowed === found.allowed) {
     return found;
   }
-  const keys = hidden.map((key) => `ctx.${key}`).join(' and ');
-  return { why: `a condition looks at ${keys}, which is redacted in the log` };
+  return { why: `a condition looks at ${hidden.join(' and ')}, which is redacted in the log` };
 }
 
 function changeOf(

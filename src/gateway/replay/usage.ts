@@ -1,12 +1,13 @@
 import type { DecidedRecord, DecidedRequest } from '../../audit/search/decided-request.ts';
-import { variablesOf, type ConditionVariables } from '../../policy/condition-variables.ts';
+import type { LookedAt } from '../../policy/conditions/circumstances.ts';
+import { valuesLookedAt } from '../../policy/values-looked-at.ts';
 import { linesOfText, lineOfRule } from '../../policy/lines/line-text.ts';
 import type { LoadedPolicy } from '../../policy/load.ts';
 import { RoleGraph } from '../../policy/lines/role-graph.ts';
 import { EVERYONE } from '../../policy/lines/pattern.ts';
 import { judgeNeed, SnapshotPermit } from '../decision/permit.ts';
 import { needsOf } from '../decision/needs.ts';
-import { circumstancesKey, circumstancesOfRecord } from './recorded-circumstances.ts';
+import { circumstancesOfRecord, kindOfRequest } from './recorded-circumstances.ts';
 import { questionOf, type RecordedQuestion } from './recorded-question.ts';
 
 /** So many kinds of requests are remembered as looked at. */
@@ -22,7 +23,7 @@ export interface UsageOptions {
 /** Notes which lines of a policy the requests of the audit log used. */
 export class Usage {
   readonly #options: UsageOptions;
-  readonly #variables: ConditionVariables;
+  readonly #lookedAt: LookedAt;
   readonly #graph: RoleGraph;
   readonly #numbers = new Map<string, number[]>();
   readonly #subjects: ReadonlyMap<number, string>;
@@ -40,7 +41,7 @@ export class Usage {
   constructor(options: UsageOptions) {
     const { policy } = options;
     this.#options = options;
-    this.#variables = variablesOf(policy);
+    this.#lookedAt = valuesLookedAt(policy);
     this.#graph = new RoleGraph(policy.roles);
     this.#subjects = new Map(policy.policies.map(({ line, subject }) => [line, subject]));
     for (const [at, text] of linesOfText(policy.texts.policy).entries()) {
@@ -58,7 +59,7 @@ export class Usage {
   async add(requests: readonly DecidedRequest[]): Promise<void> {
     for (const request of requests) {
       this.#requests += 1;
-      const key = request.key + circumstancesKey(request, this.#variables);
+      const key = kindOfRequest(request, this.#lookedAt);
       if (this.#kinds.has(key)) continue;
       if (this.#kinds.size >= KEPT_KINDS) this.#kinds.clear();
       this.#kinds.add(key);
@@ -99,7 +100,7 @@ export class Usage {
   /** The lines that decide what was asked for beside the operation itself: a record names one alone. */
   #further(question: RecordedQuestion, request: DecidedRequest): readonly number[] {
     const { principal, asking, rights } = question;
-    const { worst } = circumstancesOfRecord(request.surroundings(), this.#variables);
+    const { worst } = circumstancesOfRecord(request, this.#lookedAt);
     const permit = new SnapshotPermit(this.#options.policy.snapshot, principal, '', worst);
     const verdicts = [
       ...needsOf(asking)

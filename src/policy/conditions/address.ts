@@ -79,7 +79,18 @@ export function blockHolds({ bits, value, prefix }: AddressBlock, address: Addre
   return bits === address.bits && value >> rest === address.value >> rest;
 }
 
-/** Whether the two have an address in common. */
-export function blocksMeet(one: AddressBlock, other: AddressBlock): boolean {
+/** Whether all lists of blocks have an address in common. */
+export function haveCommonAddress(lists: readonly (readonly AddressBlock[])[]): boolean {
+  // Two blocks that meet are one inside the other, so what all have in common is one of them.
+  return lists
+    .flat()
+    .some((block) =>
+      lists.every((blocks) =>
+        blocks.some((other) => other.prefix <= block.prefix && blocksMeet(other, block)),
+      ),
+    );
+}
+
+function blocksMeet(one: AddressBlock, other: AddressBlock): boolean {
   return one.prefix <= other.prefix ? blockHolds(one, other) : blockHolds(other, one);
 }

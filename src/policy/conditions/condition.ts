@@ -1,11 +1,11 @@
 import type { Circumstances } from './circumstances.ts';
-import { outcomeOf, shownValue, type Outcome, type Term } from './term.ts';
+import type { Outcome, Term } from './kind.ts';
 
 /** The `cond` column of a line: every term of it has to be true. */
 export interface Condition {
   /** As it is written. */
   readonly text: string;
-  readonly terms: readonly Term[];
+  readonly terms: readonly Term<Circumstances>[];
 }
 
 /**
@@ -31,7 +31,7 @@ export function conditionHolds(
   let answer = answers.get(condition);
   if (answer === undefined) answers.set(condition, (answer = {}));
   return (answer[effect] ??= condition.terms.every((term) =>
-    satisfied[effect].has(outcomeOf(term, circumstances)),
+    satisfied[effect].has(term.outcome(circumstances)),
   ));
 }
 
@@ -42,9 +42,9 @@ export function failedTerms(
   circumstances: Circumstances,
 ): readonly string[] {
   return terms
-    .filter((term) => !satisfied[effect].has(outcomeOf(term, circumstances)))
+    .filter((term) => !satisfied[effect].has(term.outcome(circumstances)))
     .map((term) => {
-      const value = shownValue(term, circumstances);
+      const value = term.shown(circumstances);
       return `${term.text} (${value === undefined ? 'missing' : `it is ${value}`})`;
     });
 }

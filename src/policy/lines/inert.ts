@@ -44,7 +44,7 @@ const rules: readonly InertRule[] = [
     return `${action} concerns no object: it is asked for on / alone, never on ${formatPattern(pattern)}`;
   },
   ({ action, condition }) => {
-    const term = condition?.terms.find((one) => one.kind === 'value' && one.key === null);
+    const term = condition?.terms.find(({ looksAt }) => looksAt === 'branch');
     if (term === undefined || partsOf(action)!.some(mayBeAboutBranch)) return undefined;
     return `${action} is about no branch, so it can never be decided by ${term.text}`;
   },

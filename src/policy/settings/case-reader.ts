@@ -12,8 +12,12 @@ import type { Action } from '../../protocol/operations/operation.ts';
 import { parseObject, subjectFault } from '../lines/pattern.ts';
 import type { Finding } from '../lines/policy-error.ts';
 import { accessGroups, rightNames } from '../lines/rights.ts';
-import { supposedCircumstances, supposedFaults, type Supposed } from '../conditions/supposed.ts';
-import type { Circumstances } from '../conditions/circumstances.ts';
+import {
+  supposedCircumstances,
+  supposedFaults,
+  type Circumstances,
+} from '../conditions/circumstances.ts';
+import { valueSources, type Supposed, type ValueSource } from '../conditions/kinds.ts';
 
 /** The file of a policy's own tests. */
 export const CASES_FILE = 'cases.yaml';
@@ -38,10 +42,7 @@ const KEYS = [
   'roles',
   'action',
   'object',
-  'ip',
-  'time',
-  'ctx',
-  'branch',
+  ...valueSources.map(({ name }) => name),
   'expect',
   'because',
 ];
@@ -119,25 +120,20 @@ export class CaseReader {
   }
 
   #supposed(map: YAMLMap): Supposed {
-    const supposed = {
-      ip: this.#optional(map, 'ip'),
-      time: this.#optional(map, 'time'),
-      context: this.#context(map),
-      branch: this.#optional(map, 'branch'),
-    };
+    const supposed = new Map(valueSources.flatMap((source) => this.#textsOf(map, source)));
     for (const text of supposedFaults(supposed)) this.#fault(map, text);
     return supposed;
   }
 
-  #context(map: YAMLMap): ReadonlyMap<string, string> {
-    const context = map.get('ctx');
-    if (context === undefined) return new Map();
-    if (!isMap(context)) {
-      this.#fault(map, 'ctx is a mapping of keys to texts');
-      return new Map();
-    }
-    const keys = context.items.map(({ key }) => (isScalar(key) ? String(key.value) : ''));
-    return new Map(keys.map((key) => [key, this.#text(context, key)]));
+  /** What a case says of a value: its name and text, or those of each key. */
+  #textsOf(map: YAMLMap, { name, keyed }: ValueSource): readonly (readonly [string, string])[] {
+    if (!map.has(name)) return [];
+    if (!keyed) return [[name, this.#text(map, name)]];
+    const texts = map.get(name);
+    if (texts === undefined) return [];
+    if (!isMap(texts)) return this.#nothing(map, `${name} is a mapping of keys to texts`);
+    const keys = texts.items.map(({ key }) => (isScalar(key) ? String(key.value) : ''));
+    return keys.map((key) => [`${name}.${key}`, this.#text(texts, key)]);
   }
 
   #names(map: YAMLMap, key: string, prefix: string): readonly string[] {

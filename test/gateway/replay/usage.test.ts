@@ -31,6 +31,7 @@ function requestOf(record: DecidedRecord): DecidedRequest {
     time: record.time,
     key: JSON.stringify({ ...record, duration_us: null }),
     surroundings: () => ({ ip: null, context: {}, time: record.time, durationMicros: 0n }),
+    userAgent: () => null,
     record: () => record,
   };
 }
