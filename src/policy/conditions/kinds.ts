@@ -73,7 +73,7 @@ const address: ValueSource<'ip'> = {
   name: 'ip',
   keyed: false,
   placeholder: '<address>',
-  flagAbout: 'where the request comes from; missing unless given',
+  flagAbout: 'source address of the request; default: unknown',
   live: ({ sourceIp }) => sourceIp,
   alike: ({ ip }, looksAt) => (looksAt('ip') ? ip : null),
   fault: (supposed) => {
@@ -91,7 +91,7 @@ const clock: ValueSource<'time'> = {
   name: 'time',
   keyed: false,
   placeholder: '<moment>',
-  flagAbout: 'when it comes, such as 2026-01-31T18:30:00Z; now unless given',
+  flagAbout: 'time of the request, such as 2026-01-31T18:30:00Z; default: now',
   flagDefault: () => new Date().toISOString(),
   live: ({ arrivedMicros }) => Math.floor(arrivedMicros / 1000),
   // Conditions tell minutes apart, no seconds.
@@ -115,7 +115,7 @@ const context: ValueSource<'context'> = {
   name: 'ctx',
   keyed: true,
   placeholder: '<key=value>',
-  flagAbout: 'what its context holds; may be repeated',
+  flagAbout: 'an entry of its context; may be repeated',
   live: (facts) => facts.context ?? noContext,
   hidden: ({ hiddenKeys = [] }) => hiddenKeys.map((key) => CTX + key),
   alike: (values, looksAt) => [...values.context].filter(([key]) => looksAt(CTX + key)),
@@ -139,7 +139,7 @@ const branch: ValueSource<'branch'> = {
   name: 'branch',
   keyed: false,
   placeholder: '<name>',
-  flagAbout: 'the branch that it is about; main unless given',
+  flagAbout: 'branch of the request; default: main',
   suppose: (supposed, action) => {
     const named = supposed.get('branch');
     if (named === '') return MAIN_BRANCH;
