@@ -44,12 +44,6 @@ export function refuseUnseen(described: Described, backend: Guarded): void {
     throw denied(`the answer of ${operation.name} has to be filtered, and is not seen here`);
   }
   const { name, trust, checksBodies } = backend;
-  const mayAskForCredentials = operation.modeIn === 'body' && !operation.mutates;
-  if (mayAskForCredentials && !permit.holdsOnBranches('read', route.object)) {
-    throw denied(
-      `the body of ${operation.name} may ask for credentials, which needs the right to read`,
-    );
-  }
   try {
     // The proxy forwards names as they are, whatever the gateway would strip.
     guard({ ...route, method, headers, unmeasured: true }, permit, {
@@ -61,6 +55,12 @@ export function refuseUnseen(described: Described, backend: Guarded): void {
   } catch (error) {
     if (!(error instanceof CatalogError)) throw error;
     throw error.row.name === 'Unsupported' ? denied(error.message) : error;
+  }
+  const mayAskForCredentials = operation.modeIn === 'body' && !operation.mutates;
+  if (mayAskForCredentials && !permit.holdsOnBranches('read', route.object)) {
+    throw denied(
+      `the body of ${operation.name} may ask for credentials, which needs the right to read`,
+    );
   }
 }
 
