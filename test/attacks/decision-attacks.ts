@@ -29,6 +29,7 @@ p, role:reader, /dev/**, *, deny,
 `,
   config: `databases: { prod: /prod, dev: /dev }
 trusted_proxies: [127.0.0.1]
+authorize: { body_ids: unchecked }
 `,
 };
 

@@ -48,7 +48,7 @@ describe('an attack through expressions', () => {
       evaluationRefusal.code,
     ]);
     expect(reply.json['error']).toMatch(evaluationRefusal.sentence);
-    expect(reply.headers['x-arrowgate-decision']).toBe('over budget');
+    expect(reply.headers['x-arrowgate-decision']).toBe('allow');
     expect(await described()).toBe(before);
     const count = await sendGranted(service.url, 'POST /v1/table/attacked/count_rows', {
       body: {},
