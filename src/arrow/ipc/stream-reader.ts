@@ -25,7 +25,7 @@ export interface StreamLimits {
 
 /** What a stream asks before it takes memory. Each refuses by throwing. */
 export interface StreamMeter {
-  /** Asks whether so many bytes could be held at all. */
+  /** Checks whether this many bytes can be held at all. */
   plan(bytes: number): void;
   /** Counts bytes that are held from now on; the promise resolves when they may be. */
   hold(bytes: number): void | Promise<void>;
@@ -50,9 +50,9 @@ const unmetered: StreamMeter = {
   turn: nothing,
 };
 
-/** To decompress so many bytes keeps others waiting. */
+/** Decompressing more bytes than this delays other requests. */
 const turnBytes = 1_048_576;
-/** Decompression goes on for so long before others have a turn, in ms. */
+/** Time that decompression runs before other requests have a turn, in ms. */
 const turnMillis = 8;
 
 /** An Arrow IPC stream that is being read. */

@@ -15,7 +15,7 @@ export function isFullDisk(error: unknown): boolean {
   return ('code' in error && CODES.has(String(error.code))) || isFullDisk(error.cause);
 }
 
-/** What callers are told then: that it is not their fault, and may pass. */
+/** The sentence of the refusal: the condition is temporary and not the fault of the caller. */
 export function fullDisk(): CatalogError {
   return new CatalogError('ServiceUnavailable', 'the disk of the catalog takes no more writes');
 }
