@@ -1,5 +1,5 @@
 import { lstatSync, statSync } from 'node:fs';
-import { readdir, readFile, realpath } from 'node:fs/promises';
+import { readdir, readFile, realpath, rename, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { copyOwn, linkOrCopy } from './copied-file.ts';
 import {
@@ -131,6 +131,11 @@ export class LocalStorage implements Storage {
 
   async replace(key: string, bytes: Uint8Array): Promise<void> {
     await replaceText(checkedKey(key), bytes);
+  }
+
+  async note(key: string, bytes: Uint8Array): Promise<void> {
+    await writeFile(`${checkedKey(key)}.new`, bytes);
+    await rename(`${key}.new`, key);
   }
 
   async linkIfAbsent(from: string, to: string): Promise<Placed> {

@@ -1,18 +1,20 @@
 import { randomUUID } from 'node:crypto';
-import { KeptFolder, NOTHING, plus } from './tree.ts';
+import { KeptFolder } from './tree.ts';
 import { StorageError } from './storage-error.ts';
 import { checkedKey } from './storage-key.ts';
-import type {
-  Copied,
-  Freed,
-  NewObject,
-  ObjectStat,
-  OpenObject,
-  Ownership,
-  Placed,
-  RemoveOptions,
-  Storage,
-  StorageEntry,
+import {
+  NOTHING,
+  plus,
+  type Copied,
+  type Freed,
+  type NewObject,
+  type ObjectStat,
+  type OpenObject,
+  type Ownership,
+  type Placed,
+  type RemoveOptions,
+  type Storage,
+  type StorageEntry,
 } from './storage.ts';
 
 /** An object: its bytes never change, another object takes its key. */
@@ -101,6 +103,10 @@ export class MemoryStorage implements Storage {
 
   async replace(key: string, bytes: Uint8Array): Promise<void> {
     this.#put(checkedKey(key), bytes);
+  }
+
+  note(key: string, bytes: Uint8Array): Promise<void> {
+    return this.replace(key, bytes);
   }
 
   async linkIfAbsent(from: string, to: string): Promise<Placed> {

@@ -162,6 +162,7 @@ export function storageConformance(open: () => Promise<StorageUnderTest>): void 
           () => storage.write(key, bytes),
           () => storage.putIfAbsent(key, bytes),
           () => storage.replace(key, bytes),
+          () => storage.note(key, bytes),
           () => storage.linkIfAbsent(`${folder}/a`, key),
           () => storage.renameIfAbsent(key, `${folder}/a`),
           () => storage.copy(key, `${folder}/a`, true),

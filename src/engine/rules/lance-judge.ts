@@ -8,7 +8,7 @@ import { lanceFolders } from '../format/lance/lance-folders.ts';
 import type { LanceManifest } from '../format/lance/lance-manifest.ts';
 import { readManifestFile } from '../format/lance/manifest-file.ts';
 import { locationOf } from '../versions/managed/managed-versions.ts';
-import { isAbsent } from '../versions/managed/place.ts';
+import { isAbsent } from '../../storage/storage-error.ts';
 import type { JudgeStaged } from '../versions/managed/staged-manifest.ts';
 import type { Commit, CommitJudge } from './commit-judge.ts';
 import { anyClasses, lanceAction, lanceClasses, lanceState, movesBetween } from './lance-state.ts';

@@ -1,4 +1,5 @@
 import { FileDescriptor } from '../../../storage/file-descriptor.ts';
+import type { OpenObject } from '../../../storage/storage.ts';
 import type { LanceManifest } from './lance-manifest.ts';
 import { countIndices, decodeLanceManifest } from './lance-manifest-reader.ts';
 import { LanceManifestError } from './lance-message.ts';
@@ -37,7 +38,7 @@ export async function readManifestFile(path: string): Promise<ManifestFile> {
  * The same of a file that is open, which stays so.
  * @param size Bytes of the file.
  */
-export async function readOpenManifest(file: FileDescriptor, size: number): Promise<ManifestFile> {
+export async function readOpenManifest(file: OpenObject, size: number): Promise<ManifestFile> {
   if (size < TAIL_BYTES) throw new LanceManifestError('the file is too short');
   const start = Math.max(0, size - END_BYTES);
   const end = { start, bytes: await readRange({ file }, start, size - start) };
@@ -58,7 +59,7 @@ export async function readManifestPart(path: string, start: bigint): Promise<Buf
 }
 
 interface OpenManifest {
-  readonly file: FileDescriptor;
+  readonly file: OpenObject;
   readonly size: number;
   /** What was read of it: from a place to its end. */
   readonly end?: { readonly start: number; readonly bytes: Buffer };

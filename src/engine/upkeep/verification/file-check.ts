@@ -1,4 +1,4 @@
-import { lstat } from 'node:fs/promises';
+import type { Storage } from '../../../storage/storage.ts';
 import { join } from 'node:path';
 import { readDeletions } from '../../format/deletion-file.ts';
 import { OpenFiles } from '../../format/memory/open-files.ts';
@@ -34,13 +34,15 @@ export interface FileFault {
 
 /** Compares the files of one table's folder with what manifests say of them. Each is read once. */
 export class FileCheck {
+  readonly #storage: Storage;
   readonly #folder: string;
   readonly #open = new OpenFiles();
   readonly #data = new Map<string, Promise<Facts<DataFacts>>>();
   readonly #deletions = new Map<string, Promise<Facts<DeletionFacts>>>();
   #bytes = 0;
 
-  constructor(folder: string) {
+  constructor(storage: Storage, folder: string) {
+    this.#storage = storage;
     this.#folder = folder;
   }
 
@@ -95,7 +97,7 @@ export class FileCheck {
   }
 
   async #readData(path: string, isText: boolean): Promise<Facts<DataFacts>> {
-    const stats = await unlessMissing(lstat(path));
+    const stats = await this.#storage.stat(path);
     if (stats === undefined) return 'is missing';
     try {
       const facts = await this.#open.use(path, ({ file, size }) =>

@@ -163,7 +163,7 @@ export class Adoption {
   }
 
   async #commit(act: AdoptionAct): Promise<Judged> {
-    const { committer } = this.#parts;
+    const { storage, committer } = this.#parts;
     return commitLoop<Judged>(committer, async (): Promise<Plan<Judged>> => {
       const table = await this.#parts.catalog.requireTable(act.path);
       const { kind } = table.content;
@@ -175,11 +175,13 @@ export class Adoption {
         return { kind: 'done', result: { adopted: [], refused: line.refused } };
       }
       const { head } = line;
-      if (head !== undefined) await requireRecorded(locationOf(table.content), head.content);
+      if (head !== undefined)
+        await requireRecorded(storage, locationOf(table.content), head.content);
       const result = await this.#judged(act, table.content, line);
       // What was judged is what is recorded.
-      for (const one of result.adopted) await requireRecorded(locationOf(table.content), one);
-      await syncManifests(locationOf(table.content), result.adopted);
+      for (const one of result.adopted)
+        await requireRecorded(storage, locationOf(table.content), one);
+      await syncManifests(storage, locationOf(table.content), result.adopted);
       const writes = writesOf(table.content, line, result);
       return { kind: 'commit', checks: line.checks, writes, result };
     });
@@ -189,7 +191,7 @@ export class Adoption {
   async #judged(act: AdoptionAct, table: TableRecord, line: ExternalLine): Promise<Judged> {
     const adopted: VersionRecord[] = [];
     for (const one of line.external) {
-      const reason = await unsoundness(locationOf(table), one);
+      const reason = await unsoundness(this.#parts.storage, locationOf(table), one);
       if (reason !== undefined) return { adopted, refused: { version: one.version, reason } };
       const refused = await this.#refusal({ act, table, line, adopted }, one);
       if (typeof refused === 'string') {
@@ -207,7 +209,7 @@ export class Adoption {
   ): Promise<VersionRecord | string> {
     const { path, cause } = act;
     const { chain, head, origin } = line;
-    const version = await recordOfExternal(locationOf(table), one);
+    const version = await recordOfExternal(this.#parts.storage, locationOf(table), one);
     const own: FoundLine = {
       chain,
       head: head?.content,

@@ -1,3 +1,4 @@
+import type { Storage } from '../../../storage/storage.ts';
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import type { Check, Store, Write } from '../../../store/store.ts';
@@ -35,6 +36,7 @@ export interface FoundLine {
 }
 
 export interface BackFillParts {
+  readonly storage: Storage;
   readonly store: Pick<Store, 'getMany'>;
   readonly versions: VersionStore;
   readonly branches: Branches;
@@ -53,7 +55,7 @@ export async function backFill(
 ): Promise<BackFill> {
   const fill = new Fill(parts, tableId, location);
   await fill.add(MAIN_CHAIN, location);
-  const refs = await branchRefs(location);
+  const refs = await branchRefs(parts.storage, location);
   const ids = new Map([...refs.keys()].map((name) => [name, randomUUID()]));
   for (const ref of refs.values()) await fill.addBranch(ref, ids);
   return fill;
@@ -91,7 +93,7 @@ class Fill implements BackFill {
     for (let start = 0; start < unknown.length; start += AT_ONCE) {
       const some = unknown.slice(start, start + AT_ONCE);
       for (const record of await Promise.all(
-        some.map((one) => recordOfFile(this.#location, one)),
+        some.map((one) => recordOfFile(this.#parts.storage, this.#location, one)),
       )) {
         records.push(record);
         this.writes.push(this.#write(chain, record));

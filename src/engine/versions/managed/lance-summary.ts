@@ -10,7 +10,7 @@ import { LanceManifestError } from '../../format/lance/lance-message.ts';
 import { wasReplaced } from '../../once/commit-summary.ts';
 import { lanceTransaction } from '../../format/lance/lance-transaction.ts';
 import { readManifestFile } from '../../format/lance/manifest-file.ts';
-import { isAbsent } from './place.ts';
+import { isAbsent } from '../../../storage/storage-error.ts';
 
 const KIND = 'create_version';
 
