@@ -43,12 +43,8 @@ function assignsFields(from: DataTypeClass, to: DataTypeClass): boolean {
 
 function isAssignable(from: DataTypeClass, to: DataTypeClass): boolean {
   const [a, b] = [familyOf(from), familyOf(to)];
-  if (a === 'list' && b === 'list') {
-    return isAssignable(elementType(from), elementType(to));
-  }
-  if (a === 'struct' && b === 'struct') {
-    return assignsFields(from, to);
-  }
+  if (a === 'list' && b === 'list') return isAssignable(elementType(from), elementType(to));
+  if (a === 'struct' && b === 'struct') return assignsFields(from, to);
   if (a === 'map' && b === 'map') {
     return mapTypes(from).every((type, at) => isAssignable(type, mapTypes(to)[at]!));
   }
@@ -79,15 +75,11 @@ function refused(root: Bound, type: DataTypeClass): SqlError {
 function converted(root: Bound, type: DataTypeClass): Bound {
   const { position } = root;
   const direct = root.kind === 'literal' ? literalAs(root, type) : undefined;
-  if (direct !== undefined && !isList(type) && !DataType.isFixedSizeBinary(type)) {
-    return direct;
-  }
+  if (direct !== undefined && !isList(type) && !DataType.isFixedSizeBinary(type)) return direct;
   checkClocks(root.type, type, position);
   const parts = { name: 'assign', type, arguments: [root], kernel: assignKernel, position };
   const node = call({ ...parts, fallible: true });
-  if (root.kind === 'literal' && node.kind !== 'literal') {
-    evaluateNode(node, constantFrame(1));
-  }
+  if (root.kind === 'literal' && node.kind !== 'literal') evaluateNode(node, constantFrame(1));
   return node;
 }
 
@@ -105,9 +97,7 @@ export function bindAssignment(
 ): BoundExpression {
   const bound = bindExpression(expression, scope);
   const { root, source, budget } = bound;
-  if (familyOf(root.type) === 'null' || sameType(bound.type, target)) {
-    return bound;
-  }
+  if (familyOf(root.type) === 'null' || sameType(bound.type, target)) return bound;
   const type = plainType(target);
   const nested = isList(target) || DataType.isStruct(target) || DataType.isMap(target);
   const writable = isComputable(type) && (!nested || type === target);

@@ -48,9 +48,7 @@ type Binder<Kind extends Expression['kind']> = (
 /** A predicate. Throws SqlError `type` for anything that is not boolean. */
 function predicate(bound: Bound, where: string): Bound {
   const family = familyOf(bound.type);
-  if (family === 'null') {
-    return nullLiteral(boolType, bound.position);
-  }
+  if (family === 'null') return nullLiteral(boolType, bound.position);
   if (family !== 'boolean') {
     throw new SqlError(
       'type',
@@ -110,9 +108,7 @@ function bindIs({ operand, test, negated, position }: IsTest, scope: Statement):
 
 function textOperand(bound: Bound): Bound {
   const family = familyOf(bound.type);
-  if (family === 'null') {
-    return nullLiteral(textType, bound.position);
-  }
+  if (family === 'null') return nullLiteral(textType, bound.position);
   if (family !== 'text') {
     throw new SqlError(
       'type',
@@ -238,9 +234,7 @@ function bindNode(expression: Expression, scope: Statement): Bound {
 }
 
 function resultType(root: Bound): DataType {
-  if (isStored(root)) {
-    return storedType(root);
-  }
+  if (isStored(root)) return storedType(root);
   if (!isComputable(root.type)) {
     throw new SqlError(
       'type',
@@ -270,9 +264,7 @@ export function bindExpression(expression: Expression, scope: Scope): BoundExpre
 export function bindPredicate(expression: Expression, scope: Scope): BoundExpression {
   const now = scope.now ?? momentNow();
   const statement = { ...scope, now };
-  if (expression.kind !== 'call') {
-    return bindExpression(expression, statement);
-  }
+  if (expression.kind !== 'call') return bindExpression(expression, statement);
   const { budget } = scope;
   const root = metered(budget, () => folding(() => callOf(expression, statement, true)));
   return Object.freeze({ type: resultType(root), source: expression, root, budget });

@@ -17,13 +17,9 @@ function storedData(node: Bound, batch: RecordBatch): Data | undefined {
     const index = batch.schema.fields.findIndex((field) => field.name === node.name);
     return batch.data.children[index];
   }
-  if (node.kind !== 'field') {
-    return undefined;
-  }
+  if (node.kind !== 'field') return undefined;
   const struct = storedData(node.operand, batch);
-  if (struct !== undefined && !DataType.isStruct(struct.type)) {
-    return undefined;
-  }
+  if (struct !== undefined && !DataType.isStruct(struct.type)) return undefined;
   const field = struct?.children[node.index];
   return struct === undefined || field === undefined
     ? undefined
@@ -32,9 +28,7 @@ function storedData(node: Bound, batch: RecordBatch): Data | undefined {
 
 /** The field's data with the nulls of its struct; every other buffer is shared. */
 function underStruct(field: Data, valid: Valid): Data {
-  if (valid === null || DataType.isNull(field.type)) {
-    return field;
-  }
+  if (valid === null || DataType.isNull(field.type)) return field;
   if (DataType.isUnion(field.type)) {
     throw new TypeError('a union in a struct with nulls cannot be taken out of it');
   }
@@ -64,9 +58,7 @@ function underStruct(field: Data, valid: Valid): Data {
  */
 export function evaluate(bound: BoundExpression, batch: RecordBatch): Vector {
   const stored = storedData(bound.root, batch);
-  if (stored !== undefined) {
-    return new Vector([stored]);
-  }
+  if (stored !== undefined) return new Vector([stored]);
   return metered(bound.budget, () =>
     vectorOf(evaluateNode(bound.root, batchFrame(batch)), bound.type),
   );

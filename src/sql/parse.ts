@@ -14,9 +14,7 @@ function parsePrefix(parser: Parser): Expression {
     cursor.next();
     return parser.build({ kind: 'negate', position, operand: parser.expression(level.sign - 1) });
   }
-  if (cursor.takeSymbol('+')) {
-    return parser.expression(level.sign - 1);
-  }
+  if (cursor.takeSymbol('+')) return parser.expression(level.sign - 1);
   return parsePrimary(parser);
 }
 
@@ -24,9 +22,7 @@ function parseAbove(parser: Parser, minimum: number): Expression {
   let left = parsePrefix(parser);
   for (;;) {
     const found = infixLevel(parser.cursor);
-    if (found <= minimum) {
-      return left;
-    }
+    if (found <= minimum) return left;
     left = parseInfix(parser, left);
   }
 }
@@ -63,8 +59,6 @@ function createParser(cursor: Cursor): Parser {
 export function parseExpression(text: string): Expression {
   const cursor = new Cursor(text);
   const expression = createParser(cursor).expression(level.none);
-  if (cursor.peek().kind !== 'end') {
-    cursor.fail('an operator or the end of the text');
-  }
+  if (cursor.peek().kind !== 'end') cursor.fail('an operator or the end of the text');
   return expression;
 }

@@ -71,9 +71,7 @@ const compilers: Compilers = {
 
 function compile(node: Bound): PossibleStates {
   const compiler = compilers[node.kind];
-  if (compiler !== undefined) {
-    return compiler(node as never);
-  }
+  if (compiler !== undefined) return compiler(node as never);
   const all = states | failing(node);
   return () => all;
 }
@@ -85,12 +83,8 @@ function failing(...nodes: readonly Bound[]): number {
 /** A boolean column as a predicate. */
 function statesOfRange({ null: mayBeNull, values }: ValueRange): number {
   const unknown = mayBeNull ? may.beUnknown : 0;
-  if (values === 'none') {
-    return unknown;
-  }
-  if (values === 'any') {
-    return unknown | may.beTrue | may.beFalse;
-  }
+  if (values === 'none') return unknown;
+  if (values === 'any') return unknown | may.beTrue | may.beFalse;
   const no = values.least === 1n ? 0 : may.beFalse;
   const yes = values.greatest === 0n ? 0 : may.beTrue;
   return unknown | no | yes;
@@ -110,9 +104,7 @@ function compileJunction({ kind, operands }: BoundJunction): PossibleStates {
     let so: number = other;
     let fails = 0;
     for (const test of tests) {
-      if (so === decisive) {
-        break;
-      }
+      if (so === decisive) break;
       const next = test(ranges);
       fails |= next & may.fail;
       so = joined(so, next & states, decisive, other);
@@ -139,9 +131,7 @@ function rangeGetter(node: Bound): RangeGetter {
     const range = rangeOfLiteral(node.value);
     return () => range;
   }
-  if (node.kind === 'column') {
-    return (ranges) => ranges(node.name);
-  }
+  if (node.kind === 'column') return (ranges) => ranges(node.name);
   return node.kind === 'shared' ? rangeGetter(node.operand) : () => anyValue;
 }
 
@@ -178,12 +168,8 @@ function compileComparison(node: BoundComparison): PossibleStates {
 function statesOfNulls(operator: ComparisonOperator, left: ValueRange, right: ValueRange): number {
   const both = left.null && right.null;
   const one = (left.null && mayHaveValue(right)) || (right.null && mayHaveValue(left));
-  if (operator === 'is distinct from') {
-    return (both ? may.beFalse : 0) | (one ? may.beTrue : 0);
-  }
-  if (operator === 'is not distinct from') {
-    return (both ? may.beTrue : 0) | (one ? may.beFalse : 0);
-  }
+  if (operator === 'is distinct from') return (both ? may.beFalse : 0) | (one ? may.beTrue : 0);
+  if (operator === 'is not distinct from') return (both ? may.beTrue : 0) | (one ? may.beFalse : 0);
   return both || one ? may.beUnknown : 0;
 }
 
@@ -232,13 +218,9 @@ function compileIn({ operand, members, negated: isNegated }: BoundIn): PossibleS
 
 /** Whether a value of the range may be a member, and whether one may be none. */
 function membersIn({ nan, values }: ValueRange, members: SortedMembers | undefined) {
-  if (members === undefined || values === 'any') {
-    return { some: true, others: true };
-  }
+  if (members === undefined || values === 'any') return { some: true, others: true };
   const nanIsMember = members.nan;
-  if (values === 'none') {
-    return { some: nan && nanIsMember, others: nan && !nanIsMember };
-  }
+  if (values === 'none') return { some: nan && nanIsMember, others: nan && !nanIsMember };
   const { least, greatest } = values;
   const inside = members.hasBetween(least, greatest);
   const single = least !== null && greatest !== null && compareRangeValues(least, greatest) === 0;
@@ -265,12 +247,8 @@ function compileLikeTest(node: BoundLike): PossibleStates {
   return (ranges) => {
     const { null: mayBeNull, values } = range(ranges);
     const unknown = fails | (mayBeNull ? may.beUnknown : 0);
-    if (values === 'none') {
-      return unknown;
-    }
-    if (values === 'any') {
-      return unknown | yes | no;
-    }
+    if (values === 'none') return unknown;
+    if (values === 'any') return unknown | yes | no;
     const { some, all } = begins(values.least, values.greatest, prefix, rest === 'nothing');
     const certain = all && rest !== 'more';
     return unknown | (some ? yes : 0) | (certain ? 0 : no);
@@ -304,18 +282,14 @@ interface SortedMembers {
 /** Puts literals in order; undefined when one of them has no place in an order. */
 function sortedMembers(values: readonly Scalar[]): SortedMembers | undefined {
   const found = values.map(rangeValue);
-  if (!found.every((value) => value !== undefined)) {
-    return undefined;
-  }
+  if (!found.every((value) => value !== undefined)) return undefined;
   const isNan = (value: RangeValue) => typeof value === 'number' && Number.isNaN(value);
   const sorted = found.filter((value) => !isNan(value)).sort(compareRangeValues);
   return {
     nan: found.some(isNan),
     hasBetween(least, greatest) {
       const first = sorted[least === null ? 0 : firstFrom(sorted, least)];
-      if (first === undefined) {
-        return false;
-      }
+      if (first === undefined) return false;
       return greatest === null || compareRangeValues(first, greatest) <= 0;
     },
   };

@@ -43,9 +43,7 @@ function printType({ name, parameters, inner }: TypeName): string {
     );
     return `${name === 'list' ? 'array' : name}<${fields.join(', ')}>`;
   }
-  if (parameters.length === 0) {
-    return name;
-  }
+  if (parameters.length === 0) return name;
   const [first, ...rest] = name.split(' ');
   return [`${first}(${parameters.join(', ')})`, ...rest].join(' ');
 }

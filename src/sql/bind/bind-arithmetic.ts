@@ -63,9 +63,7 @@ function scaleOf(type: DataType): number {
 
 /** A quotient has four digits more than the dividend, as far as there is room. */
 function decimalScale(operator: ArithmeticOperator, left: number, right: number): number {
-  if (operator === '/') {
-    return Math.min(38, left + 4);
-  }
+  if (operator === '/') return Math.min(38, left + 4);
   return operator === '*' ? left + right : Math.max(left, right);
 }
 
@@ -117,9 +115,7 @@ function bindNumbers(operation: Operation): Bound {
     return bindDecimals(operation);
   }
   const type = settle(left, right);
-  if (familyOf(type) === 'float') {
-    return bindFloats(operation, type);
-  }
+  if (familyOf(type) === 'float') return bindFloats(operation, type);
   // A literal gets the form of the type; columns of two widths meet in the kernel.
   const args = [left, right].map((node) =>
     node.kind === 'literal' ? (adaptLiteral(node, type) ?? node) : node,
@@ -214,18 +210,14 @@ function difference(operation: Operation): Bound {
 /** Sums of dates, timestamps, intervals and durations; undefined for other operands. */
 function bindTemporal(operation: Operation): Bound | undefined {
   const { operator, left, right, position } = operation;
-  if (operator !== '+' && operator !== '-') {
-    return undefined;
-  }
+  if (operator !== '+' && operator !== '-') return undefined;
   if (isMoment(left) && isInterval(right)) {
     return shift(left, right.value as Interval, operator === '+' ? 1 : -1, position);
   }
   if (isInterval(left) && isMoment(right) && operator === '+') {
     return shift(right, left.value as Interval, 1, position);
   }
-  if (isMoment(left) && isMoment(right) && operator === '-') {
-    return difference(operation);
-  }
+  if (isMoment(left) && isMoment(right) && operator === '-') return difference(operation);
   const [a, b] = [familyOf(left.type), familyOf(right.type)];
   if (isMoment(left) && b === 'duration') {
     return momentPlusDuration(operation, left.type, right.type);
@@ -242,9 +234,7 @@ function bindTemporal(operation: Operation): Bound | undefined {
 function withNulls(operation: Operation): Operation {
   const { left, right } = operation;
   const [a, b] = [familyOf(left.type) === 'null', familyOf(right.type) === 'null'];
-  if (!a && !b) {
-    return operation;
-  }
+  if (!a && !b) return operation;
   const other = a ? right.type : left.type;
   const type = isNumeric(other) || familyOf(other) === 'duration' ? other : int64Type;
   const filled = (node: Bound, isNull: boolean): Bound =>
@@ -264,17 +254,13 @@ export function bindArithmetic(
     return bindNumbers(operation);
   }
   const bound = bindTemporal(operation);
-  if (bound === undefined) {
-    throw refuse(operation);
-  }
+  if (bound === undefined) throw refuse(operation);
   return bound;
 }
 
 /** The opposite of an unsigned integer needs a wider type with a sign. */
 function negatedType(type: DataType): DataType {
-  if (familyOf(type) !== 'integer') {
-    return type;
-  }
+  if (familyOf(type) !== 'integer') return type;
   const { signed, width } = integerOf(type);
   return signed ? type : integerType({ signed: true, width: Math.min(64, width * 2) });
 }

@@ -40,9 +40,7 @@ function scaleFactors(left: number, right: number): Factors {
 
 /** A number literal beside a decimal counts as it was written, not as the float nearest to it. */
 function asDecimal(node: Bound): Bound {
-  if (familyOf(node.type) !== 'float' || node.kind !== 'literal') {
-    return node;
-  }
+  if (familyOf(node.type) !== 'float' || node.kind !== 'literal') return node;
   const exact = node.value === null ? undefined : decimalOf(node);
   return exact === undefined
     ? node
@@ -110,9 +108,7 @@ function isMomentText(node: Bound, beside: Bound): node is BoundLiteral {
 /** An interval beside a duration is as long as its days and times; months are of no one length. */
 function asDuration(node: Bound, beside: DataType): Bound {
   const isLength = node.kind === 'literal' && familyOf(node.type) === 'interval';
-  if (!isLength || node.value === null || familyOf(beside) !== 'duration') {
-    return node;
-  }
+  if (!isLength || node.value === null || familyOf(beside) !== 'duration') return node;
   const { months, days, nanoseconds } = node.value as Interval;
   if (months !== 0) {
     const message = `expected an interval of days and times beside ${typeName(beside)}, found one of months`;
@@ -126,12 +122,8 @@ const plain: ReadonlySet<string> = new Set(['text', 'binary', 'boolean']);
 
 function alignFamilies(left: Bound, right: Bound): Aligned | undefined {
   const [a, b] = [familyOf(left.type), familyOf(right.type)];
-  if (isNumeric(left.type) && isNumeric(right.type)) {
-    return alignNumbers(left, right);
-  }
-  if (a === b && plain.has(a)) {
-    return { left, right, factors: one };
-  }
+  if (isNumeric(left.type) && isNumeric(right.type)) return alignNumbers(left, right);
+  if (a === b && plain.has(a)) return { left, right, factors: one };
   const calendar = (a === 'date' || a === 'timestamp') && (b === 'date' || b === 'timestamp');
   return calendar || (a === b && temporal.has(a)) ? alignSteps(left, right) : undefined;
 }
@@ -145,12 +137,8 @@ function align(first: Bound, second: Bound, position: number): Aligned {
     // Whichever way round, a null is UNKNOWN to an order and the same to IS DISTINCT FROM.
     return { left: right, right: nullLiteral(right.type, left.position), factors: one };
   }
-  if (isMomentText(right, left)) {
-    return alignText(left, right);
-  }
-  if (isMomentText(left, right)) {
-    return swapped(alignText(right, left));
-  }
+  if (isMomentText(right, left)) return alignText(left, right);
+  if (isMomentText(left, right)) return swapped(alignText(right, left));
   const aligned = alignFamilies(left, right);
   if (aligned === undefined) {
     const found = `${typeName(left.type)} and ${typeName(right.type)}`;
@@ -182,9 +170,7 @@ export function bindComparison(
   position: number,
 ): Bound {
   const nested = bindNestedComparison(operator, left, right, position);
-  if (nested !== undefined) {
-    return nested;
-  }
+  if (nested !== undefined) return nested;
   const aligned = align(left, right, position);
   const swap = aligned.left.kind === 'literal' && aligned.right.kind !== 'literal';
   const sides = swap ? swapped(aligned) : aligned;
@@ -243,9 +229,7 @@ function splitItems(operand: Bound, items: readonly Bound[], position: number): 
       continue;
     }
     const value = memberValue(operand, aligned);
-    if (value !== undefined) {
-      split.members.push(value);
-    }
+    if (value !== undefined) split.members.push(value);
   }
   return split;
 }

@@ -56,9 +56,7 @@ function commonElement(left: Bound, right: Bound): DataType | undefined {
 
 /** The type in which two lists or two structs compare; undefined when there is none. */
 export function commonNested(left: Bound, right: Bound): DataType | undefined {
-  if (!isNested(left.type) || !isNested(right.type)) {
-    return undefined;
-  }
+  if (!isNested(left.type) || !isNested(right.type)) return undefined;
   if (familyOf(left.type) === 'list' && familyOf(right.type) === 'list') {
     const element = commonElement(left, right);
     return element === undefined ? undefined : listType(element);

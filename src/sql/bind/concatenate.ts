@@ -18,9 +18,7 @@ function joinRows(
   { length, position }: KernelCall,
 ): BytesColumn {
   const size = columns.reduce((sum, column) => sum + sizeOf(column, valid), 0);
-  if (size > maxTextBytes) {
-    throw textTooLong(position);
-  }
+  if (size > maxTextBytes) throw textTooLong(position);
   hold(size + length * 8);
   const bytes = new Uint8Array(size);
   const starts = new Uint32Array(length);
@@ -53,9 +51,7 @@ function sizeOf(column: BytesColumn, valid: Valid): number {
 const SHORT = 256;
 
 function copyRow(column: BytesColumn, row: number, into: Uint8Array, end: number): number {
-  if (!hasValue(column, row)) {
-    return end;
-  }
+  if (!hasValue(column, row)) return end;
   const start = column.starts[row]!;
   const size = column.ends[row]! - start;
   spend(size);
@@ -63,9 +59,7 @@ function copyRow(column: BytesColumn, row: number, into: Uint8Array, end: number
     into.set(column.bytes.subarray(start, start + size), end);
     return end + size;
   }
-  for (let at = 0; at < size; at++) {
-    into[end + at] = column.bytes[start + at]!;
-  }
+  for (let at = 0; at < size; at++) into[end + at] = column.bytes[start + at]!;
   return end + size;
 }
 
@@ -79,12 +73,8 @@ const concatKernel: Kernel = (columns, call) => joinRows(columns.map(bytesOf), n
 /** The operand as a text. Throws SqlError `type` for one that has none, such as a binary. */
 export function asText(node: Bound, position: number): Bound {
   const family = familyOf(node.type);
-  if (family === 'text') {
-    return node;
-  }
-  if (family === 'null') {
-    return nullLiteral(textType, node.position);
-  }
+  if (family === 'text') return node;
+  if (family === 'null') return nullLiteral(textType, node.position);
   if (family === 'binary' || !canCast(node.type, textType)) {
     throw new SqlError(
       'type',

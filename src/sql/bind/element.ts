@@ -92,12 +92,8 @@ export function bindElement(operand: Bound, index: Bound, position: number): Bou
   if (family === 'struct' && index.kind === 'literal' && typeof index.value === 'string') {
     return bindField(operand, { text: index.value, quoted: false }, position);
   }
-  if (family === 'list') {
-    return bindListElement(operand, index, position);
-  }
-  if (family === 'map') {
-    return bindMapElement(operand, index, position);
-  }
+  if (family === 'list') return bindListElement(operand, index, position);
+  if (family === 'map') return bindMapElement(operand, index, position);
   const expected =
     family === 'struct' ? 'the name of a field in quotes' : 'a list, a struct or a map before [';
   throw new SqlError(
@@ -117,9 +113,7 @@ const listKernel: Kernel = (columns, call): Column => {
   for (let row = 0; row < length; row++) {
     starts[row] = row * size;
     ends[row] = (row + 1) * size;
-    for (let item = 0; item < size; item++) {
-      rows[row * size + item] = item * length + row;
-    }
+    for (let item = 0; item < size; item++) rows[row * size + item] = item * length + row;
   }
   const child: Column =
     size === 0 ? { kind: 'null', length: 0 } : takeRows(appendAll(columns), rows);

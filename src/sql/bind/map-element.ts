@@ -26,13 +26,9 @@ export function keyRows(maps: ListColumn, key: Column, type: DataType): Int32Arr
   const [keyType] = mapTypes(type);
   const order = orderOf(mapPart(maps, 'keys', keyType), key, keyType);
   return Int32Array.from({ length: maps.length }, (_, row) => {
-    if (!isValid(maps, row) || !isValid(key, row)) {
-      return -1;
-    }
+    if (!isValid(maps, row) || !isValid(key, row)) return -1;
     for (let at = maps.starts[row]!; at < maps.ends[row]!; at++) {
-      if (order(at, row) === 0) {
-        return at;
-      }
+      if (order(at, row) === 0) return at;
     }
     return -1;
   });
@@ -42,9 +38,7 @@ export function keyRows(maps: ListColumn, key: Column, type: DataType): Int32Arr
 export function valuesAt(maps: ListColumn, entries: Int32Array, type: DataType): Column {
   const [, valueType] = mapTypes(type);
   const values = mapPart(maps, 'values', valueType);
-  if (values.length === 0) {
-    return constantColumn(valueType, null, entries.length);
-  }
+  if (values.length === 0) return constantColumn(valueType, null, entries.length);
   const valid: Valid = Uint8Array.from(entries, (entry) => (entry < 0 ? 0 : 1));
   const rows = Uint32Array.from(entries, (entry) => Math.max(0, entry));
   return hideRows(takeRows(values, rows), valid);
@@ -53,9 +47,7 @@ export function valuesAt(maps: ListColumn, entries: Int32Array, type: DataType):
 /** The key as one of a map. Throws SqlError `type` for a key of another kind. */
 export function keyOf(map: Bound, key: Bound): Bound {
   const [type] = mapTypes(map.type);
-  if (familyOf(key.type) === 'null') {
-    return nullLiteral(type, key.position);
-  }
+  if (familyOf(key.type) === 'null') return nullLiteral(type, key.position);
   const exact = key.kind === 'literal' ? literalAs(key, type) : undefined;
   const common = exact === undefined ? commonOfTwo(type, key.type) : undefined;
   if (exact === undefined && (common === undefined || !sameType(common, type))) {

@@ -63,17 +63,11 @@ export function findField(
   position: number,
 ): Found {
   const index = fields.findIndex((field) => field.name === name.text);
-  if (index >= 0) {
-    return { field: fields[index]!, index };
-  }
+  if (index >= 0) return { field: fields[index]!, index };
   const lower = name.text.toLowerCase();
   const alike = name.quoted ? [] : fields.filter((field) => field.name.toLowerCase() === lower);
-  if (alike.length > 1) {
-    throw ambiguous(name, alike, position);
-  }
+  if (alike.length > 1) throw ambiguous(name, alike, position);
   const [field] = alike;
-  if (field === undefined) {
-    throw unknown(name, fields, what, position);
-  }
+  if (field === undefined) throw unknown(name, fields, what, position);
   return { field, index: fields.indexOf(field) };
 }

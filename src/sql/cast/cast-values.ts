@@ -34,9 +34,7 @@ const text = new Utf8();
 
 /** A value as a person writes it: decimals with their point, moments as dates and times. */
 function written(value: RowValue, type: DataType): string {
-  if (typeof value === 'string') {
-    return value;
-  }
+  if (typeof value === 'string') return value;
   return String(conversionOf(familyOf(type), 'text')?.(type, text)(value) ?? value);
 }
 
@@ -83,9 +81,7 @@ function floatToInteger(value: number, to: DataType): bigint | undefined {
 }
 
 function fitDecimal(decimal: DecimalValue | undefined, to: DataType): bigint | undefined {
-  if (decimal === undefined) {
-    return undefined;
-  }
+  if (decimal === undefined) return undefined;
   const { precision, scale } = to as Decimal;
   const value = rescale(decimal, scale);
   const limit = 10n ** BigInt(precision);
@@ -100,24 +96,18 @@ function asDecimal(value: bigint, from: DataType): DecimalValue {
 function shortest(value: number, single: boolean): string {
   for (let digits = single ? 1 : 9; digits < 9; digits++) {
     const text = value.toExponential(digits - 1);
-    if (Math.fround(Number(text)) === value) {
-      return text;
-    }
+    if (Math.fround(Number(text)) === value) return text;
   }
   return value.toExponential();
 }
 
 /** The shortest text of a float: whole ones keep a point, large and small ones have an exponent. */
 export function formatFloat(value: number, single = false): string {
-  if (!Number.isFinite(value)) {
-    return Number.isNaN(value) ? 'NaN' : value > 0 ? 'inf' : '-inf';
-  }
+  if (!Number.isFinite(value)) return Number.isNaN(value) ? 'NaN' : value > 0 ? 'inf' : '-inf';
   const [mantissa = '', exponent = '0'] = shortest(value, single).split('e');
   const sign = Object.is(value, -0) ? '-' : '';
   const power = Number(exponent);
-  if (power >= 16 || power < -5) {
-    return `${mantissa}e${power}`;
-  }
+  if (power >= 16 || power < -5) return `${mantissa}e${power}`;
   const text = sign + String(Number(`${mantissa}e${power}`));
   return text.includes('.') ? text : `${text}.0`;
 }

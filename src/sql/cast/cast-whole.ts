@@ -34,9 +34,7 @@ export function castWhole(column: Column, from: DataType, target: CastTarget): C
   const { length } = column;
   const storage = storageOf(to);
   const numeric = column.kind === 'number' || column.kind === 'bigint';
-  if (!numeric || storage.kind === 'wide') {
-    return undefined;
-  }
+  if (!numeric || storage.kind === 'wide') return undefined;
   if (familyOf(to) === 'float' && storage.kind === 'number') {
     const doubles = doublesOf(column);
     const values =
@@ -56,9 +54,7 @@ export function castWhole(column: Column, from: DataType, target: CastTarget): C
     const values = storage.array === BigUint64Array ? new BigUint64Array(wide.buffer) : wide;
     return { kind: 'bigint', length, values, valid: column.valid };
   }
-  if (storage.kind !== 'number') {
-    return undefined;
-  }
+  if (storage.kind !== 'number') return undefined;
   const values = new storage.array(length);
   values.set(column.values);
   return { kind: 'number', length, values, valid: column.valid };

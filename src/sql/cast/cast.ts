@@ -70,9 +70,7 @@ interface Rows extends CastTarget {
 /** Puts each row that has a value. */
 function fill(into: { [row: number]: RowValue }, { length, valid, value }: Rows): void {
   for (let row = 0; row < length; row++) {
-    if (valid === null || valid[row] === 1) {
-      into[row] = value(row);
-    }
+    if (valid === null || valid[row] === 1) into[row] = value(row);
   }
 }
 
@@ -92,12 +90,8 @@ function fillNumbers(rows: Rows, values: NumberArray): Column {
 function fillRows(rows: Rows): Column {
   const { length, valid, type, position, value } = rows;
   const storage = storageOf(type);
-  if (storage.kind === 'states') {
-    return fillStates(rows);
-  }
-  if (storage.kind === 'number') {
-    return fillNumbers(rows, new storage.array(length));
-  }
+  if (storage.kind === 'states') return fillStates(rows);
+  if (storage.kind === 'number') return fillNumbers(rows, new storage.array(length));
   if (storage.kind === 'bigint') {
     const values = new storage.array(length);
     fill(values, rows);
@@ -163,18 +157,10 @@ function castStructs(column: StructColumn, from: DataType, target: CastTarget): 
 /** The column as another type. Throws SqlError `overflow` or `value` for the first value that does not fit. */
 export function castColumn(column: Column, from: DataType, target: CastTarget): Column {
   const { type, length } = target;
-  if (sameType(from, type)) {
-    return column;
-  }
-  if (column.kind === 'null') {
-    return constantColumn(type, null, length);
-  }
-  if (column.kind === 'struct') {
-    return castStructs(column, from, target);
-  }
-  if (column.kind === 'list' && familyOf(type) === 'map') {
-    return castMaps(column, from, target);
-  }
+  if (sameType(from, type)) return column;
+  if (column.kind === 'null') return constantColumn(type, null, length);
+  if (column.kind === 'struct') return castStructs(column, from, target);
+  if (column.kind === 'list' && familyOf(type) === 'map') return castMaps(column, from, target);
   if (column.kind === 'list') {
     return familyOf(type) === 'text'
       ? listTexts(column, from, target)
@@ -200,9 +186,7 @@ function sharedFields(from: DataType, to: DataType): readonly (readonly [DataTyp
 /** Whether CAST from one type to another is defined. */
 export function canCast(from: DataType, to: DataType): boolean {
   const [a, b] = [familyOf(from), familyOf(to)];
-  if (sameType(from, to) || a === 'null') {
-    return true;
-  }
+  if (sameType(from, to) || a === 'null') return true;
   if (a === 'list' && (b === 'list' || b === 'text')) {
     const element = elementType(from);
     return b === 'list'
@@ -223,9 +207,7 @@ export function canCast(from: DataType, to: DataType): boolean {
 /** Whether no value can be refused, so that a cast is safe on rows that are not asked for. */
 export function castAlwaysFits(from: DataType, to: DataType): boolean {
   const [a, b] = [familyOf(from), familyOf(to)];
-  if (a === 'integer' && b === 'integer') {
-    return holdsAll(from, to);
-  }
+  if (a === 'integer' && b === 'integer') return holdsAll(from, to);
   if (a === 'list' && b === 'list') {
     return !DataTypeClass.isFixedSizeList(to) && castAlwaysFits(elementType(from), elementType(to));
   }
@@ -236,12 +218,8 @@ export function castAlwaysFits(from: DataType, to: DataType): boolean {
     return mapTypes(from).every((type, at) => castAlwaysFits(type, mapTypes(to)[at]!));
   }
   const calendar = (a === 'date' || a === 'timestamp') && (b === 'date' || b === 'timestamp');
-  if (calendar) {
-    return stepOf(from) === stepOf(to) && (b === 'date' || !readsClock(from, to));
-  }
-  if (a === 'float' && b === 'float') {
-    return !isSingle(to) || isSingle(from);
-  }
+  if (calendar) return stepOf(from) === stepOf(to) && (b === 'date' || !readsClock(from, to));
+  if (a === 'float' && b === 'float') return !isSingle(to) || isSingle(from);
   if (a === 'binary' || b === 'binary' || a === 'list') {
     return a === 'text' && !DataTypeClass.isFixedSizeBinary(to);
   }

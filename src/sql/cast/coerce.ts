@@ -35,9 +35,7 @@ import { checkClocks, hasClock } from '../values/zone-clock.ts';
 
 /** The node as another type: a literal directly, anything else through a cast. */
 export function coerce(node: Bound, type: DataType): Bound {
-  if (sameType(node.type, type)) {
-    return node;
-  }
+  if (sameType(node.type, type)) return node;
   const converted = node.kind === 'literal' ? literalAs(node, type) : undefined;
   return converted ?? castTo(node, type, node.position);
 }
@@ -99,9 +97,7 @@ export function commonNumber(left: DataType, right: DataType): DataType {
   if (families.every((family) => family === 'integer')) {
     return integerType(commonInteger(integerOf(left), integerOf(right)));
   }
-  if (families.includes('float')) {
-    return sameType(left, right) ? left : float64Type;
-  }
+  if (families.includes('float')) return sameType(left, right) ? left : float64Type;
   return new DecimalType(Math.max(scaleOf(left), scaleOf(right)), 38, 128);
 }
 
@@ -138,22 +134,12 @@ function commonStruct(left: DataType, right: DataType): DataType | undefined {
 /** The type that holds the values of both; undefined when there is none. */
 export function commonOfTwo(left: DataType, right: DataType): DataType | undefined {
   const [a, b] = [familyOf(left), familyOf(right)];
-  if (sameType(left, right) || b === 'null') {
-    return left;
-  }
-  if (a === 'null') {
-    return right;
-  }
-  if (isNumeric(left) && isNumeric(right)) {
-    return commonNumber(left, right);
-  }
+  if (sameType(left, right) || b === 'null') return left;
+  if (a === 'null') return right;
+  if (isNumeric(left) && isNumeric(right)) return commonNumber(left, right);
   const calendar = (a === 'date' || a === 'timestamp') && (b === 'date' || b === 'timestamp');
-  if (calendar) {
-    return commonTimestamp(left, right);
-  }
-  if (a !== b) {
-    return undefined;
-  }
+  if (calendar) return commonTimestamp(left, right);
+  if (a !== b) return undefined;
   const shared: Partial<Record<typeof a, () => DataType | undefined>> = {
     text: () => textType,
     binary: () => new Binary(),

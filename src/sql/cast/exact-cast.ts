@@ -41,9 +41,7 @@ function castsFields(from: DataType, to: DataType): boolean {
 
 function castsPlain(from: DataType, to: DataType): boolean {
   const [a, b] = [familyOf(from), familyOf(to)];
-  if (a === 'list' && b === 'list') {
-    return castsPlain(elementType(from), elementType(to));
-  }
+  if (a === 'list' && b === 'list') return castsPlain(elementType(from), elementType(to));
   return a === 'struct' && b === 'struct' ? castsFields(from, to) : castsValue(from, to);
 }
 
@@ -71,9 +69,7 @@ export function exactCast(data: Data, to: DataType): ExactCast {
     const column = castExactly(readColumn(data), plainType(data.type), target, mayRound);
     return { kind: 'values', data: vectorOf(column, to).data[0]! };
   } catch (error) {
-    if (!(error instanceof SqlError)) {
-      throw error;
-    }
+    if (!(error instanceof SqlError)) throw error;
     const value = error instanceof LostValue ? error.value : `of ${typeName(data.type)}`;
     return { kind: 'lost', value };
   }

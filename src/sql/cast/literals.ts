@@ -41,9 +41,7 @@ export const float64Type: DataType = new Float64();
 
 /** Whole numbers are int64, above that uint64, above that decimals. */
 function integerType64(value: bigint): DataType {
-  if (value >= -(1n << 63n) && value < 1n << 63n) {
-    return int64Type;
-  }
+  if (value >= -(1n << 63n) && value < 1n << 63n) return int64Type;
   return value > 0n && value < 1n << 64n ? new Uint64() : new DecimalType(0, 38, 128);
 }
 
@@ -215,9 +213,7 @@ function exactMoment(node: BoundLiteral, type: DataType): bigint | undefined {
   const given = isText ? momentOfText(node, type) : (node.value as bigint) * stepOf(node.type);
   const clock = isText ? undefined : clockOfCast(node.type, type, node.position);
   const nanoseconds = clock === undefined ? given : momentBy(clock, node, type, given);
-  if (nanoseconds === undefined) {
-    return undefined;
-  }
+  if (nanoseconds === undefined) return undefined;
   const step = stepOf(type);
   const limit = storageOf(type).kind === 'number' ? 1n << 31n : 1n << 63n;
   const steps = nanoseconds / step;
@@ -242,9 +238,7 @@ function exactValue(node: BoundLiteral, type: DataType): Scalar | undefined {
   if (numeric.has(from) && to === 'float') {
     return from === 'decimal' ? undefined : nearestFloat(node.value, type);
   }
-  if (numeric.has(from) && to === 'decimal') {
-    return exactDecimal(node, type);
-  }
+  if (numeric.has(from) && to === 'decimal') return exactDecimal(node, type);
   const calendar = to === 'date' || to === 'timestamp';
   if (
     (calendar && (from === 'text' || from === 'date' || from === 'timestamp')) ||
@@ -252,17 +246,13 @@ function exactValue(node: BoundLiteral, type: DataType): Scalar | undefined {
   ) {
     return exactMoment(node, type);
   }
-  if (from === 'binary' && to === 'binary') {
-    return fixedBytes(node.value, type);
-  }
+  if (from === 'binary' && to === 'binary') return fixedBytes(node.value, type);
   return from === to && (to === 'text' || to === 'boolean') ? node.value : undefined;
 }
 
 /** The literal as another type, if that type holds its value; undefined otherwise. */
 export function literalAs(node: BoundLiteral, type: DataType): BoundLiteral | undefined {
-  if (node.value === null) {
-    return nullLiteral(type, node.position);
-  }
+  if (node.value === null) return nullLiteral(type, node.position);
   const value = exactValue(node, type);
   return value === undefined ? undefined : literal(type, value, node.position, node.digits);
 }

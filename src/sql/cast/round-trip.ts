@@ -63,9 +63,7 @@ function checkFields(
 
 /** A timestamp that was given clocks goes back by them, and one that was taken out of a zone goes back as it is. */
 function wayBack(from: DataType, to: DataType): Convert | undefined {
-  if (isPlainStamp(to) && hasClock(from)) {
-    return localSteps(from, to);
-  }
+  if (isPlainStamp(to) && hasClock(from)) return localSteps(from, to);
   const plain = isPlainStamp(from) && hasClock(to) ? timestampOf(stepOf(to), null) : to;
   return conversionOf(familyOf(from), familyOf(to))?.(from, plain);
 }

@@ -61,9 +61,7 @@ function tryCastLists(column: ListColumn, from: DataType, call: KernelCall): Col
 
 /** Texts of lists always fit; of a struct each field is tried by itself. */
 function tryCastNested(column: Column, from: DataType, call: KernelCall): Column {
-  if (column.kind !== 'struct') {
-    return castKernel([column], { ...call, types: [from] });
-  }
+  if (column.kind !== 'struct') return castKernel([column], { ...call, types: [from] });
   const { length, valid } = column;
   const fields = call.type.children.map(({ name, type }) => {
     const at = from.children.findIndex((field) => field.name === name);
@@ -76,15 +74,11 @@ function tryCastNested(column: Column, from: DataType, call: KernelCall): Column
 
 /** A list keeps its place; only the elements that cannot be cast become null. */
 function tryCast(column: Column, from: DataType, call: KernelCall): Column {
-  if (sameType(from, call.type)) {
-    return column;
-  }
+  if (sameType(from, call.type)) return column;
   if (column.kind === 'list' && familyOf(call.type) === 'list') {
     return tryCastLists(column, from, call);
   }
-  if (column.kind === 'struct' || column.kind === 'list') {
-    return tryCastNested(column, from, call);
-  }
+  if (column.kind === 'struct' || column.kind === 'list') return tryCastNested(column, from, call);
   const kept =
     column.kind === 'null' ? column : hideRows(column, castable(column, from, call.type));
   return castKernel([kept], { ...call, types: [from] });

@@ -34,14 +34,10 @@ export function orderBytes(
 /** Whether a value of the column is the given bytes. */
 export function equalBytes(column: BytesColumn, row: number, literal: Uint8Array): boolean {
   const from = column.starts[row]!;
-  if (column.ends[row]! - from !== literal.length) {
-    return false;
-  }
+  if (column.ends[row]! - from !== literal.length) return false;
   if (literal.length > LONG) spend(literal.length);
   for (let at = 0; at < literal.length; at++) {
-    if (column.bytes[from + at] !== literal[at]) {
-      return false;
-    }
+    if (column.bytes[from + at] !== literal[at]) return false;
   }
   return true;
 }

@@ -53,9 +53,7 @@ type Bound = { readonly form: Form; readonly literal: bigint } | 'always' | 'nev
 /** `value * factor` against `literal`, without the multiplication. */
 function scaledBound(form: Form, literal: bigint, factor: bigint): Bound {
   const rest = literal % factor;
-  if (rest === 0n) {
-    return { form, literal: literal / factor };
-  }
+  if (rest === 0n) return { form, literal: literal / factor };
   return form === 'eq'
     ? 'never'
     : { form: 'le', literal: (literal - rest) / factor - (rest < 0n ? 1n : 0n) };
@@ -63,15 +61,9 @@ function scaledBound(form: Form, literal: bigint, factor: bigint): Bound {
 
 /** An integer against a float, exactly: `i < 1.5` is `i <= 1`. */
 function floatBound(form: Form, literal: number): Bound {
-  if (Number.isNaN(literal) || literal === Infinity) {
-    return form === 'eq' ? 'never' : 'always';
-  }
-  if (literal === -Infinity) {
-    return 'never';
-  }
-  if (Number.isInteger(literal)) {
-    return { form, literal: BigInt(literal) };
-  }
+  if (Number.isNaN(literal) || literal === Infinity) return form === 'eq' ? 'never' : 'always';
+  if (literal === -Infinity) return 'never';
+  if (Number.isInteger(literal)) return { form, literal: BigInt(literal) };
   return form === 'eq' ? 'never' : { form: 'le', literal: BigInt(Math.floor(literal)) };
 }
 
@@ -151,9 +143,7 @@ function compareValueTo(
 function distinctNulls(states: Uint8Array, left: Valid, right: Valid, outcome: Outcome): void {
   for (let row = 0; row < states.length; row++) {
     const [x, y] = [left === null || left[row] === 1, right === null || right[row] === 1];
-    if (!x || !y) {
-      states[row] = x === y ? outcome.no ^ outcome.flip : outcome.no;
-    }
+    if (!x || !y) states[row] = x === y ? outcome.no ^ outcome.flip : outcome.no;
   }
 }
 
@@ -182,9 +172,7 @@ export function compareToLiteral(
   if (literal === null) {
     return finish(operator, states, validOf(column), new Uint8Array(column.length));
   }
-  if (column.kind !== 'null') {
-    compareValueTo(column, literal, plans[operator], factors, states);
-  }
+  if (column.kind !== 'null') compareValueTo(column, literal, plans[operator], factors, states);
   return finish(operator, states, validOf(column), null);
 }
 
@@ -260,9 +248,7 @@ function numericValues(
   if (column.kind === 'number') {
     return isInteger(column) ? widenToBigints(column.values) : column.values;
   }
-  if (column.kind === 'bigint' || column.kind === 'wide') {
-    return column.values;
-  }
+  if (column.kind === 'bigint' || column.kind === 'wide') return column.values;
   throw new TypeError(`a ${column.kind} column does not compare with numbers`);
 }
 

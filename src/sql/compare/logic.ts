@@ -17,9 +17,7 @@ function wordsOf(states: Uint8Array): Uint32Array {
 export function andStates(left: Uint8Array, right: Uint8Array): Uint8Array {
   const states = newStates(left.length);
   const [result, a, b] = [wordsOf(states), wordsOf(left), wordsOf(right)];
-  for (let word = 0; word < result.length; word++) {
-    result[word] = a[word]! & b[word]!;
-  }
+  for (let word = 0; word < result.length; word++) result[word] = a[word]! & b[word]!;
   return states;
 }
 
@@ -27,9 +25,7 @@ export function andStates(left: Uint8Array, right: Uint8Array): Uint8Array {
 export function orStates(left: Uint8Array, right: Uint8Array): Uint8Array {
   const states = newStates(left.length);
   const [result, a, b] = [wordsOf(states), wordsOf(left), wordsOf(right)];
-  for (let word = 0; word < result.length; word++) {
-    result[word] = a[word]! | b[word]!;
-  }
+  for (let word = 0; word < result.length; word++) result[word] = a[word]! | b[word]!;
   return states;
 }
 
@@ -46,12 +42,8 @@ export function notStates(states: Uint8Array): Uint8Array {
 
 /** The states of a boolean column; nulls of no type are UNKNOWN. */
 export function statesOf(column: Column): Uint8Array {
-  if (column.kind === 'states') {
-    return column.states;
-  }
-  if (column.kind !== 'null') {
-    throw new TypeError(`a ${column.kind} column has no truth values`);
-  }
+  if (column.kind === 'states') return column.states;
+  if (column.kind !== 'null') throw new TypeError(`a ${column.kind} column has no truth values`);
   return newStates(column.length).fill(truth.unknown);
 }
 
@@ -81,9 +73,7 @@ function testNull(column: Column, whenNull: number): Uint8Array {
   const states = newStates(column.length);
   const valid = validOf(column);
   const otherwise = truth.true - whenNull;
-  if (valid === null) {
-    return states.fill(otherwise);
-  }
+  if (valid === null) return states.fill(otherwise);
   for (let row = 0; row < states.length; row++) {
     states[row] = otherwise ^ (-Number(valid[row] === 0) & truth.true);
   }
@@ -95,9 +85,7 @@ const asked = { true: truth.true, false: truth.false, unknown: truth.unknown } a
 /** `IS [NOT] NULL, TRUE, FALSE, UNKNOWN`: never UNKNOWN itself. */
 export function testIs(column: Column, test: IsTest['test'], negated: boolean): StatesColumn {
   const match = negated ? truth.false : truth.true;
-  if (test === 'null') {
-    return statesColumn(testNull(column, match));
-  }
+  if (test === 'null') return statesColumn(testNull(column, match));
   const states = newStates(column.length);
   const from = statesOf(column);
   const wanted = asked[test];
@@ -129,8 +117,6 @@ export function countTrue(states: Uint8Array): number {
 /** The number of rows that have the state. */
 export function countOf(states: Uint8Array, state: number): number {
   let count = 0;
-  for (let row = 0; row < states.length; row++) {
-    count += Number(states[row] === state);
-  }
+  for (let row = 0; row < states.length; row++) count += Number(states[row] === state);
   return count;
 }

@@ -33,9 +33,7 @@ const seed = Math.floor(Math.random() * 4_294_967_296);
 /** FNV-1a, 32 bits, from a start of our own. */
 function hashBytes(bytes: Uint8Array, start: number, end: number): number {
   let hash = seed;
-  for (let at = start; at < end; at++) {
-    hash = Math.imul(hash ^ bytes[at]!, 0x0100_0193);
-  }
+  for (let at = start; at < end; at++) hash = Math.imul(hash ^ bytes[at]!, 0x0100_0193);
   return hash;
 }
 
@@ -69,9 +67,7 @@ function markBytes(
   for (let row = 0; row < into.length; row++) {
     spend(column.ends[row]! - column.starts[row]!);
     const bucket = table.get(hashBytes(column.bytes, column.starts[row]!, column.ends[row]!));
-    if (bucket?.some((member) => equalBytes(column, row, member)) === true) {
-      into[row] = yes;
-    }
+    if (bucket?.some((member) => equalBytes(column, row, member)) === true) into[row] = yes;
   }
 }
 
@@ -82,9 +78,7 @@ function markEach(
   yes: number,
 ): void {
   for (let row = 0; row < into.length; row++) {
-    if (members.has(values[row]!)) {
-      into[row] = yes;
-    }
+    if (members.has(values[row]!)) into[row] = yes;
   }
 }
 
@@ -107,9 +101,7 @@ function markLongs(
       ? words
       : new Int32Array(values.buffer, values.byteOffset, values.length * 2);
   for (let row = 0; row < into.length; row++) {
-    if (members.has(high[row * 2 + 1]! * 4_294_967_296 + words[row * 2]!)) {
-      into[row] = yes;
-    }
+    if (members.has(high[row * 2 + 1]! * 4_294_967_296 + words[row * 2]!)) into[row] = yes;
   }
 }
 
@@ -165,9 +157,7 @@ export function nestedMembership(values: readonly Scalar[], type: DataType): Mem
   const mark = (column: Column, into: Uint8Array, yes: number): void => {
     const key: Key = keysOf(column, type);
     for (let row = 0; row < into.length; row++) {
-      if (members.has(key(row))) {
-        into[row] = yes;
-      }
+      if (members.has(key(row))) into[row] = yes;
     }
   };
   const hasNull = present.length < values.length;

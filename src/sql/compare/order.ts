@@ -8,9 +8,7 @@ export type Order = (row: number, other: number) => number;
 
 /** NaN is the greatest and like itself; -0 is 0. Numbers and bigints compare exactly (ECMA-262, IsLessThan). */
 function orderNumbers(left: number | bigint, right: number | bigint): number {
-  if (left < right || left > right) {
-    return left < right ? -1 : 1;
-  }
+  if (left < right || left > right) return left < right ? -1 : 1;
   return Number(Number.isNaN(left)) - Number(Number.isNaN(right));
 }
 
@@ -26,9 +24,7 @@ function orderLists(left: ListColumn, right: ListColumn, element: DataType): Ord
     const [size, otherSize] = [left.ends[row]! - from, right.ends[other]! - to];
     for (let at = 0; at < Math.min(size, otherSize); at++) {
       const found = order(from + at, to + at);
-      if (found !== 0) {
-        return found;
-      }
+      if (found !== 0) return found;
     }
     return size - otherSize;
   };
@@ -42,9 +38,7 @@ function orderStructs(left: StructColumn, right: StructColumn, type: DataType): 
   return (row, other) => {
     for (const order of orders) {
       const found = order(row, other);
-      if (found !== 0) {
-        return found;
-      }
+      if (found !== 0) return found;
     }
     return 0;
   };
@@ -60,9 +54,7 @@ function orderPresent(left: Column, right: Column, type: DataType): Order {
   if (left.kind === 'list' && right.kind === 'list') {
     return orderLists(left, right, type.children[0]!.type);
   }
-  if (left.kind === 'struct' && right.kind === 'struct') {
-    return orderStructs(left, right, type);
-  }
+  if (left.kind === 'struct' && right.kind === 'struct') return orderStructs(left, right, type);
   const numbers = 'values' in left && 'values' in right;
   return numbers ? orderValues(left.values, right.values) : () => 0;
 }

@@ -30,12 +30,8 @@ const encoder = new TextEncoder();
 
 /** A literal as a value in an order; undefined for lists and intervals, which have none here. */
 export function rangeValue(value: Scalar): RangeValue | undefined {
-  if (typeof value === 'boolean') {
-    return value ? 1n : 0n;
-  }
-  if (typeof value === 'string') {
-    return encoder.encode(value);
-  }
+  if (typeof value === 'boolean') return value ? 1n : 0n;
+  if (typeof value === 'string') return encoder.encode(value);
   const simple =
     typeof value === 'bigint' || typeof value === 'number' || value instanceof Uint8Array;
   return simple ? value : undefined;
@@ -43,9 +39,7 @@ export function rangeValue(value: Scalar): RangeValue | undefined {
 
 /** The range of a literal. */
 export function rangeOfLiteral(value: Scalar): ValueRange {
-  if (value === null) {
-    return onlyNull;
-  }
+  if (value === null) return onlyNull;
   if (typeof value === 'number' && Number.isNaN(value)) {
     return { null: false, nan: true, values: 'none' };
   }
@@ -92,12 +86,8 @@ function ordersBetween(
   right: ValueRange['values'],
   factors: Factors,
 ): Orders {
-  if (left === 'none' || right === 'none') {
-    return { less: false, equal: false, greater: false };
-  }
-  if (left === 'any' || right === 'any') {
-    return anyOrder;
-  }
+  if (left === 'none' || right === 'none') return { less: false, equal: false, greater: false };
+  if (left === 'any' || right === 'any') return anyOrder;
   // The least of the left against the greatest of the right, and the other way round.
   const low = endsOrder(left.least, right.greatest, factors);
   const high = endsOrder(left.greatest, right.least, factors);
@@ -114,9 +104,7 @@ function endsOrder(
   right: RangeValue | null,
   [a, b]: Factors,
 ): number | null {
-  if (left === null || right === null) {
-    return null;
-  }
+  if (left === null || right === null) return null;
   return compareRangeValues(scaled(left, a), scaled(right, b));
 }
 

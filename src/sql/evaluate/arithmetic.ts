@@ -76,17 +76,11 @@ function smallIntegers(
   const compute = onNumbers[operator];
   const division = divides(operator);
   for (let row = 0; row < call.length; row++) {
-    if (valid !== null && valid[row] === 0) {
-      continue;
-    }
+    if (valid !== null && valid[row] === 0) continue;
     const [x, y] = [left[row]!, right[row]!];
-    if (division && y === 0) {
-      throw divisionByZero([x, y], operator, call);
-    }
+    if (division && y === 0) throw divisionByZero([x, y], operator, call);
     const result = compute(x, y);
-    if (result > greatest || result < least) {
-      throw overflow([x, y], operator, call);
-    }
+    if (result > greatest || result < least) throw overflow([x, y], operator, call);
     into[row] = result;
   }
 }
@@ -104,17 +98,11 @@ function largeIntegers(
   const compute = onBigints[operator];
   const division = divides(operator);
   for (let row = 0; row < call.length; row++) {
-    if (valid !== null && valid[row] === 0) {
-      continue;
-    }
+    if (valid !== null && valid[row] === 0) continue;
     const [x, y] = [left[row]!, right[row]!];
-    if (division && y === 0n) {
-      throw divisionByZero([x, y], operator, call);
-    }
+    if (division && y === 0n) throw divisionByZero([x, y], operator, call);
     const result = compute(x, y);
-    if (result > greatest || result < least) {
-      throw overflow([x, y], operator, call);
-    }
+    if (result > greatest || result < least) throw overflow([x, y], operator, call);
     into[row] = result;
   }
 }
@@ -156,9 +144,7 @@ function floats(
   const [a, b] = [doublesOf(left), doublesOf(right)];
   const results = new Float64Array(call.length);
   const compute = onFloats[operator];
-  for (let row = 0; row < results.length; row++) {
-    results[row] = compute(a[row]!, b[row]!);
-  }
+  for (let row = 0; row < results.length; row++) results[row] = compute(a[row]!, b[row]!);
   return {
     kind: 'number',
     length: call.length,
@@ -178,9 +164,7 @@ function decimalFactors(
 ): readonly [bigint, bigint] {
   const { scale } = type as Decimal;
   const [left, right] = types.map(decimalScale) as [number, number];
-  if (operator === '*') {
-    return [1n, 1n];
-  }
+  if (operator === '*') return [1n, 1n];
   return operator === '/'
     ? [10n ** BigInt(scale - left + right), 1n]
     : [10n ** BigInt(scale - left), 10n ** BigInt(scale - right)];
@@ -218,9 +202,7 @@ function decimals(
   const values = Array.from({ length: call.length }, () => 0n);
   const factors = decimalFactors(operator, call);
   const [a, b] = [scaledValues(left, factors[0]), scaledValues(right, factors[1])];
-  if (divides(operator)) {
-    checkDivisors(operator, [left, right], valid, call);
-  }
+  if (divides(operator)) checkDivisors(operator, [left, right], valid, call);
   largeIntegers(operator, a, b, values, valid, call, [-greatest, greatest]);
   return { kind: 'wide', length: call.length, values, valid };
 }
@@ -248,9 +230,7 @@ export const negateKernel: Kernel = ([column], call) => {
       valid,
     };
   }
-  if (operand.kind === 'wide') {
-    return { ...operand, values: operand.values.map((value) => -value) };
-  }
+  if (operand.kind === 'wide') return { ...operand, values: operand.values.map((value) => -value) };
   const zero: Column = {
     kind: 'bigint',
     length: call.length,

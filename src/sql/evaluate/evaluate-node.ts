@@ -40,9 +40,7 @@ function evaluateJunction({ kind, operands }: BoundJunction, frame: Frame): Colu
   let states = statesOf(evaluateNode(first!, frame));
   for (const operand of rest) {
     const open = frame.length - countOf(states, decided);
-    if (open === 0) {
-      break;
-    }
+    if (open === 0) break;
     if (open < frame.length && (operand.fallible || open * 4 < frame.length)) {
       states = combine(states, evaluateOpen(operand, frame, states, decided));
     } else {
@@ -85,9 +83,7 @@ function evaluateCase({ branches, otherwise, type }: BoundCase, frame: Frame): C
   let open: Uint32Array = Uint32Array.from({ length: frame.length }, (_, row) => row);
   const parts: { rows: Uint32Array; column: Column }[] = [];
   for (const { when, result } of branches) {
-    if (open.length === 0) {
-      break;
-    }
+    if (open.length === 0) break;
     const states = statesOf(evaluateNode(when, inFrame(frame, open)));
     const rows = takeRows32(open, rowsThatAre(states, truth.true));
     parts.push({ rows, column: evaluateNode(result, inFrame(frame, rows)) });
@@ -101,9 +97,7 @@ function evaluateCoalesce({ operands, type }: BoundCoalesce, frame: Frame): Colu
   let open: Uint32Array = Uint32Array.from({ length: frame.length }, (_, row) => row);
   const parts: { rows: Uint32Array; column: Column }[] = [];
   for (const operand of operands) {
-    if (open.length === 0) {
-      break;
-    }
+    if (open.length === 0) break;
     const column = evaluateNode(operand, inFrame(frame, open));
     parts.push({ rows: open, column });
     open = takeRows32(open, nullRows(column));
@@ -168,9 +162,7 @@ const onlyColumns = new WeakMap<Bound, string | null>();
 
 function onlyColumn(node: Bound): string | null {
   const known = onlyColumns.get(node);
-  if (known !== undefined) {
-    return known;
-  }
+  if (known !== undefined) return known;
   const names = new Set(
     boundChildren(node)
       .filter((child) => child.kind !== 'literal')
@@ -186,14 +178,10 @@ function onlyColumn(node: Bound): string | null {
 const encodable: ReadonlySet<Bound['kind']> = new Set(['comparison', 'in', 'like', 'call', 'is']);
 
 function evaluateEncoded(node: Bound, frame: Frame): Column | undefined {
-  if (!encodable.has(node.kind) || node.fallible) {
-    return undefined;
-  }
+  if (!encodable.has(node.kind) || node.fallible) return undefined;
   const name = onlyColumn(node);
   const encoded = name === null ? undefined : frame.encoded(name);
-  if (name === null || encoded === undefined) {
-    return undefined;
-  }
+  if (name === null || encoded === undefined) return undefined;
   const perValue = evaluators[node.kind](node as never, dictionaryFrame(name, encoded.values));
   return takeRows(perValue, encoded.rows);
 }
@@ -222,13 +210,9 @@ function evaluateRows(node: Bound, frame: Frame): Column {
 const constants = new WeakMap<Bound, boolean>();
 
 function isConstant(node: Bound): boolean {
-  if (node.kind === 'literal' || node.kind === 'column') {
-    return node.kind === 'literal';
-  }
+  if (node.kind === 'literal' || node.kind === 'column') return node.kind === 'literal';
   let known = constants.get(node);
-  if (known === undefined) {
-    constants.set(node, (known = boundChildren(node).every(isConstant)));
-  }
+  if (known === undefined) constants.set(node, (known = boundChildren(node).every(isConstant)));
   return known;
 }
 
@@ -237,9 +221,7 @@ const computed = new WeakMap<Bound, { readonly column: Column; readonly bytes: n
 
 /** A constant is computed once, for one row, and stands in all of them. */
 function evaluateConstant(node: Bound, frame: Frame): Column | undefined {
-  if (frame.length <= 1 || !isConstant(node)) {
-    return undefined;
-  }
+  if (frame.length <= 1 || !isConstant(node)) return undefined;
   let made = computed.get(node);
   if (made === undefined) {
     const column = evaluateNode(node, constantFrame(1));

@@ -21,9 +21,7 @@ export interface Frame {
 
 /** The value of a map, made on the first demand. */
 function memoised<Value>(cache: Map<string, Value>, name: string, make: () => Value): Value {
-  if (!cache.has(name)) {
-    cache.set(name, make());
-  }
+  if (!cache.has(name)) cache.set(name, make());
   return cache.get(name)!;
 }
 

@@ -96,9 +96,7 @@ export function fold(node: Bound): Bound {
     return Object.freeze(node);
   }
   const value = constantOf(node);
-  if (value === undefined) {
-    return Object.freeze(node);
-  }
+  if (value === undefined) return Object.freeze(node);
   return literal(node.type, value, node.position);
 }
 
@@ -110,9 +108,7 @@ function constantOf(node: Bound): Scalar | undefined {
       return scalarAt(column, 0, familyOf(node.type) === 'text');
     });
   } catch (error) {
-    if (error instanceof SqlError) {
-      return undefined;
-    }
+    if (error instanceof SqlError) return undefined;
     throw error;
   }
 }
@@ -149,9 +145,7 @@ export function call(parts: CallParts): Bound {
 /** AND or OR of predicates; of one it is that one. */
 export function junction(kind: 'and' | 'or', operands: readonly Bound[], position: number): Bound {
   const [first] = operands;
-  if (operands.length === 1 && first !== undefined) {
-    return first;
-  }
+  if (operands.length === 1 && first !== undefined) return first;
   const fallible = anyFallible(operands);
   return fold({ kind, type: boolType, operands: Object.freeze([...operands]), position, fallible });
 }

@@ -14,9 +14,7 @@ export type StepColumn = NumberColumn | BigintColumn;
 
 /** The column as steps; nulls of no type have none. */
 export function stepsOf(column: Column): StepColumn {
-  if (column.kind === 'number' || column.kind === 'bigint') {
-    return column;
-  }
+  if (column.kind === 'number' || column.kind === 'bigint') return column;
   throw new TypeError(`a ${column.kind} column has no steps of time`);
 }
 
@@ -48,9 +46,7 @@ export function buildSteps(
   const { length, position } = call;
   const values = storage.kind === 'bigint' ? new storage.array(length) : new BigInt64Array(length);
   for (let row = 0; row < length; row++) {
-    if (valid === null || valid[row] === 1) {
-      values[row] = checkedStep(step(row), type, position);
-    }
+    if (valid === null || valid[row] === 1) values[row] = checkedStep(step(row), type, position);
   }
   return storage.kind === 'number'
     ? { kind: 'number', length, values: Int32Array.from(values, Number), valid }

@@ -47,9 +47,7 @@ const translateKernel: Kernel = (columns, made) => {
   let last: readonly [string, string, ReadonlyMap<string, string>] = ['', '', new Map()];
   const translate = (args: Arguments): string => {
     const [from, to] = [args.text(1), args.text(2)];
-    if (last[0] !== from || last[1] !== to) {
-      last = [from, to, substitutes(from, to)];
-    }
+    if (last[0] !== from || last[1] !== to) last = [from, to, substitutes(from, to)];
     room(args.text(0).length * 32);
     const text = Array.from(args.text(0), (character) => last[2].get(character) ?? character);
     return text.join('');

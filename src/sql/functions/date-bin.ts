@@ -13,9 +13,7 @@ const usage = 'date_bin(interval, value[, origin])';
 
 /** A literal, or a text that says one. */
 function intervalOf({ type, value }: BoundLiteral): Interval | undefined {
-  if (typeof value === 'string') {
-    return parseInterval(value, undefined);
-  }
+  if (typeof value === 'string') return parseInterval(value, undefined);
   return familyOf(type) === 'interval' && value !== null ? (value as Interval) : undefined;
 }
 
@@ -38,9 +36,7 @@ function strideOf(argument: Bound): bigint {
 /** A date or timestamp; a null of no type is a timestamp. */
 function momentArgument(argument: Bound, at: number): Bound {
   const family = familyOf(argument.type);
-  if (family === 'null') {
-    return nullLiteral(new TimestampNanosecond(), argument.position);
-  }
+  if (family === 'null') return nullLiteral(new TimestampNanosecond(), argument.position);
   if (family !== 'date' && family !== 'timestamp') {
     throw wrongArgument(usage, 'a date or timestamp', at, argument);
   }

@@ -119,9 +119,7 @@ export const datePartRow: FunctionRow = {
     const given = made.arguments[1]!;
     const ofDuration =
       familyOf(given.type) === 'duration' ? bindDurationPart(made, name) : undefined;
-    if (ofDuration !== undefined) {
-      return ofDuration;
-    }
+    if (ofDuration !== undefined) return ofDuration;
     const value = familyOf(given.type) === 'null' ? nullLiteral(dateType, given.position) : given;
     if (!fits(name, value.type)) {
       throw wrongArgument(usage, `a date or timestamp that has the part ${name}`, 2, given);

@@ -88,9 +88,7 @@ function readKernel(wrap: (nanoseconds: bigint) => bigint): Kernel {
       const text = textAt(texts!, row);
       for (const [at, format] of formats.entries()) {
         const found = readers[at]!(textAt(format, row))(text);
-        if (found !== undefined) {
-          return floorDivide(wrap(found), target);
-        }
+        if (found !== undefined) return floorDivide(wrap(found), target);
       }
       const last = textAt(formats.at(-1)!, row);
       const message = `expected text in the format '${excerpt(last)}' in ${made.name}, found '${excerpt(text)}'`;
@@ -122,9 +120,7 @@ export const toTimeRow: FunctionRow = {
   bind(made) {
     checkCount(timeUsage, made, 1, Infinity);
     const type = new TimeNanosecond();
-    if (made.arguments.length > 1) {
-      return bindFormatted(timeUsage, type, made);
-    }
+    if (made.arguments.length > 1) return bindFormatted(timeUsage, type, made);
     const value = made.arguments[0]!;
     if (familyOf(value.type) === 'integer' || !canCast(value.type, type)) {
       throw wrongArgument(timeUsage, 'a string, a time or a timestamp', 1, value);

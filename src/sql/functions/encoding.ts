@@ -29,9 +29,7 @@ function bufferAt({ bytes, starts, ends }: BytesColumn, row: number): Buffer {
 /** A string or a binary. */
 function bytesArgument(usage: string, argument: Bound): Bound {
   const family = familyOf(argument.type);
-  if (family === 'null') {
-    return nullLiteral(binaryType, argument.position);
-  }
+  if (family === 'null') return nullLiteral(binaryType, argument.position);
   if (family !== 'text' && family !== 'binary') {
     throw wrongArgument(usage, 'a string or a binary', 1, argument);
   }
@@ -57,9 +55,7 @@ function toBytes(convert: (bytes: Buffer, call: KernelCall) => Uint8Array): Kern
         pieces.push(piece);
         size += piece.length;
       }
-      if (size > maxTextBytes) {
-        throw textTooLong(position);
-      }
+      if (size > maxTextBytes) throw textTooLong(position);
       ends[row] = size;
     }
     hold(size);

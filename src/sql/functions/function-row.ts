@@ -86,12 +86,8 @@ export function fitArgument(
 ): Bound {
   const { families, expected, type, nullType } = parameters[parameter];
   const family = familyOf(argument.type);
-  if (family === 'null') {
-    return nullLiteral(nullType, argument.position);
-  }
-  if (!families.includes(family)) {
-    throw wrongArgument(usage, expected, at, argument);
-  }
+  if (family === 'null') return nullLiteral(nullType, argument.position);
+  if (!families.includes(family)) throw wrongArgument(usage, expected, at, argument);
   return type === undefined ? argument : coerceNumber(argument, type);
 }
 

@@ -52,17 +52,13 @@ export function buildLists(
   const rows = new ElementRows();
   const [starts, ends] = [new Uint32Array(length), new Uint32Array(length)];
   const emit: Emit = (element) => {
-    if (rows.length >= maxListElements) {
-      throw tooManyElements(call);
-    }
+    if (rows.length >= maxListElements) throw tooManyElements(call);
     spend(8);
     rows.push(element);
   };
   for (let row = 0; row < length; row++) {
     starts[row] = rows.length;
-    if (valid === null || valid[row] === 1) {
-      make(row, emit);
-    }
+    if (valid === null || valid[row] === 1) make(row, emit);
     ends[row] = rows.length;
   }
   return { kind: 'list', length, child: takeRows(elements, rows.all()), starts, ends, valid };

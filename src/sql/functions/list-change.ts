@@ -92,9 +92,7 @@ const concatKernel: Kernel = (columns, made) => {
   );
   return buildLists(appendAll(all.map(({ child }) => child)), some, made, (row, emit) => {
     for (const [at, lists] of all.entries()) {
-      if (isValid(lists, row)) {
-        emitList(lists, row, (element) => emit(offsets[at]! + element));
-      }
+      if (isValid(lists, row)) emitList(lists, row, (element) => emit(offsets[at]! + element));
     }
   });
 };
@@ -208,9 +206,7 @@ export function sizeAt(sizes: ArrayLike<bigint>, row: number, made: KernelCall):
     const message = `expected a size of 0 or more in ${made.name}, found ${size}`;
     throw new SqlError('value', message, made.position);
   }
-  if (size > maxListElements) {
-    throw tooManyElements(made);
-  }
+  if (size > maxListElements) throw tooManyElements(made);
   return Number(size);
 }
 
@@ -254,9 +250,7 @@ const repeatKernel: Kernel = ([value, counts], made) => {
   const wanted = bigintsOf(counts!);
   return buildLists(value!, validOf(counts!), made, (row, emit) => {
     const size = sizeAt([wanted[row]! < 0n ? 0n : wanted[row]!], 0, made);
-    for (let at = 0; at < size; at++) {
-      emit(row);
-    }
+    for (let at = 0; at < size; at++) emit(row);
   });
 };
 
@@ -274,9 +268,7 @@ const repeatRow: FunctionRow = {
 };
 
 const reverseKernel = ownElements((lists, row, emit) => {
-  for (let at = lists.ends[row]! - 1; at >= lists.starts[row]!; at--) {
-    emit(at);
-  }
+  for (let at = lists.ends[row]! - 1; at >= lists.starts[row]!; at--) emit(at);
 });
 
 /** The spans without the first or the last element. */

@@ -31,9 +31,7 @@ function countOf(
   const distance = step > 0n ? stop - start : start - stop;
   const size = step > 0n ? step : -step;
   const count = distance < 0n ? 0n : closed ? distance / size + 1n : (distance + size - 1n) / size;
-  if (count > BigInt(maxListElements)) {
-    throw tooManyElements(made);
-  }
+  if (count > BigInt(maxListElements)) throw tooManyElements(made);
   return Number(count);
 }
 
@@ -54,9 +52,7 @@ function rangeKernel(closed: boolean): Kernel {
         size += countOf([start!, stop!, step ?? 1n], closed, made);
         firsts[row] = [start!, step ?? 1n];
       }
-      if (size > maxListElements) {
-        throw tooManyElements(made);
-      }
+      if (size > maxListElements) throw tooManyElements(made);
       ends[row] = size;
     }
     const total = ends[length - 1] ?? 0;
@@ -129,9 +125,7 @@ const distanceRow: FunctionRow = {
     checkCount(distanceUsage, made, 2, 2);
     const type = listType(float64Type);
     const points = made.arguments.map((argument, at): Bound => {
-      if (familyOf(argument.type) === 'null') {
-        return nullLiteral(type, argument.position);
-      }
+      if (familyOf(argument.type) === 'null') return nullLiteral(type, argument.position);
       const list = listArgument(distanceUsage, made, at);
       const family = familyOf(elementType(list.type));
       if (family !== 'null' && family !== 'integer' && family !== 'float' && family !== 'decimal') {

@@ -42,9 +42,7 @@ function setKernel(belongs: Belongs, both: boolean): Kernel {
         }
       };
       emitList(left!, row, take);
-      if (both) {
-        emitList(others, row, (at) => take(offset + at));
-      }
+      if (both) emitList(others, row, (at) => take(offset + at));
     });
   };
 }
@@ -101,9 +99,7 @@ const sortKernel: Kernel = ([column, ...options], made) => {
     const values: number[] = [];
     emitList(lists, row, (at) => (isValid(lists.child, at) ? values : nulls).push(at));
     values.sort((a, b) => (descending ? order(b, a) : order(a, b)));
-    for (const at of nullsLast ? [...values, ...nulls] : [...nulls, ...values]) {
-      emit(at);
-    }
+    for (const at of nullsLast ? [...values, ...nulls] : [...nulls, ...values]) emit(at);
   });
 };
 
@@ -134,9 +130,7 @@ function best(
 ): number | undefined {
   let found: number | undefined;
   emitList(lists, row, (at) => {
-    if (isValid(lists.child, at) && (found === undefined || beats(at, found))) {
-      found = at;
-    }
+    if (isValid(lists.child, at) && (found === undefined || beats(at, found))) found = at;
   });
   return found;
 }

@@ -27,9 +27,7 @@ const countType = new Uint64();
 /** How many lists stand in one another in a type. */
 function depthOf(list: Bound): number {
   let depth = 0;
-  for (let { type } = list; familyOf(type) === 'list'; type = elementType(type)) {
-    depth++;
-  }
+  for (let { type } = list; familyOf(type) === 'list'; type = elementType(type)) depth++;
   return depth;
 }
 
@@ -78,13 +76,9 @@ const flattenRow: FunctionRow = {
 
 /** How long the lists are at a depth, as the first list on the way says; undefined where there is none. */
 function lengthAt(lists: ListColumn, row: number, dimension: number): number | undefined {
-  if (!isValid(lists, row)) {
-    return undefined;
-  }
+  if (!isValid(lists, row)) return undefined;
   const size = lists.ends[row]! - lists.starts[row]!;
-  if (dimension === 1) {
-    return size;
-  }
+  if (dimension === 1) return size;
   const inner = size === 0 || lists.child.kind !== 'list' ? undefined : lists.child;
   return inner === undefined ? undefined : lengthAt(inner, lists.starts[row]!, dimension - 1);
 }
@@ -140,9 +134,7 @@ const dimsKernel: Kernel = ([column], made) => {
     starts[row] = sizes.length;
     for (let depth = 1; ; depth++) {
       const size = lengthAt(lists, row, depth);
-      if (size === undefined || (depth === 1 && size === 0)) {
-        break;
-      }
+      if (size === undefined || (depth === 1 && size === 0)) break;
       sizes.push(BigInt(size));
     }
     ends[row] = sizes.length;
@@ -157,9 +149,7 @@ const dimsKernel: Kernel = ([column], made) => {
 const ndimsKernel: Kernel = ([column], { length, types }) => {
   const { valid } = listsOf(column!);
   let depth = 0n;
-  for (let type = types[0]!; familyOf(type) === 'list'; type = elementType(type)) {
-    depth++;
-  }
+  for (let type = types[0]!; familyOf(type) === 'list'; type = elementType(type)) depth++;
   return { kind: 'bigint', length, values: new BigUint64Array(length).fill(depth), valid };
 };
 

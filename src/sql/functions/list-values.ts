@@ -46,9 +46,7 @@ const positionKernel: Kernel = ([column, value, start], { length, position, type
     spend(8);
     const place = BigInt(children[at]! - lists.starts[row]! + 1);
     const open = values[row] === 0n && place >= (from?.[row] ?? 1n);
-    if (open && order(children[at]!, row) === 0) {
-      values[row] = place;
-    }
+    if (open && order(children[at]!, row) === 0) values[row] = place;
   }
   const valid = Uint8Array.from({ length }, (_, row) =>
     values[row]! > 0n && (open === null || open[row] === 1) ? 1 : 0,
@@ -109,9 +107,7 @@ const sliceKernel: Kernel = ([column, from, to, stride], made) => {
     const [a, b] = [fromStart(first[row]!, size), fromStart(last[row]!, size)];
     const [begin, end] =
       step > 0 ? [Math.max(1, a), Math.min(size, b)] : [Math.min(size, a), Math.max(1, b)];
-    for (let at = begin; step > 0 ? at <= end : at >= end; at += step) {
-      emit(start + at - 1);
-    }
+    for (let at = begin; step > 0 ? at <= end : at >= end; at += step) emit(start + at - 1);
   });
 };
 
@@ -154,9 +150,7 @@ function joinList(
       parts.push(part);
       size += part.length + separator.length;
     }
-    if (size > maxTextLengthen) {
-      return undefined;
-    }
+    if (size > maxTextLengthen) return undefined;
   }
   room(size * 2);
   return parts.join(separator);

@@ -29,9 +29,7 @@ const zipKernel: Kernel = (columns, made) => {
     starts[row] = size;
     size += Math.max(...all.map((lists) => sizeAt(lists, row)));
     ends[row] = size;
-    if (size > maxListElements) {
-      throw tooManyElements(made);
-    }
+    if (size > maxListElements) throw tooManyElements(made);
   }
   const fields = all.map((lists, at): Column => {
     const values = appendAll([lists.child, constantColumn(elementType(types[at]!), null, 1)]);

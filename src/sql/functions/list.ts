@@ -32,9 +32,7 @@ const hasKernel: Kernel = ([column, value], { length, types }) => {
   const { children, owners } = elementRows(lists);
   const order = orderOf(lists.child, value!, types[1]!);
   for (let at = 0; at < owners.length; at++) {
-    if (order(children[at]!, owners[at]!) === 0) {
-      states[owners[at]!] = truth.true;
-    }
+    if (order(children[at]!, owners[at]!) === 0) states[owners[at]!] = truth.true;
   }
   maskStates(states, allValid([lists, value!]));
   return statesColumn(states);
@@ -49,9 +47,7 @@ const SET_WORK = 32;
 function keySet(lists: ListColumn, row: number, key: Key): Set<string> {
   hold((lists.ends[row]! - lists.starts[row]!) * SET_BYTES);
   const keys = new Set<string>();
-  for (let at = lists.starts[row]!; at < lists.ends[row]!; at++) {
-    keys.add(key(at));
-  }
+  for (let at = lists.starts[row]!; at < lists.ends[row]!; at++) keys.add(key(at));
   return keys;
 }
 
@@ -73,9 +69,7 @@ function setsOf(lists: ListColumn, element: DataType): (row: number) => Set<stri
 function hasAny(keys: Set<string>, wanted: Set<string>): boolean {
   for (const key of keys) {
     spend(SET_WORK);
-    if (wanted.has(key)) {
-      return true;
-    }
+    if (wanted.has(key)) return true;
   }
   return false;
 }
@@ -83,9 +77,7 @@ function hasAny(keys: Set<string>, wanted: Set<string>): boolean {
 function hasAll(keys: Set<string>, wanted: Set<string>): boolean {
   for (const key of wanted) {
     spend(SET_WORK);
-    if (!keys.has(key)) {
-      return false;
-    }
+    if (!keys.has(key)) return false;
   }
   return true;
 }
@@ -137,9 +129,7 @@ export function withValue(
   at: number,
 ): readonly [Bound, Bound] {
   const type = fitted(elementType(list.type), value);
-  if (type === undefined) {
-    throw wrongArgument(usage, `a value of the list's type`, at, value);
-  }
+  if (type === undefined) throw wrongArgument(usage, `a value of the list's type`, at, value);
   return [coerce(list, sameElement(list, type)), coerce(value, type)];
 }
 

@@ -50,9 +50,7 @@ function binary(usage: string, compute: (left: number, right: number) => number)
 
 /** `abs(x)`: the least integer of a type has no positive opposite in it. */
 const absKernel: Kernel = ([column], call) => {
-  if (familyOf(call.type) === 'float') {
-    return floats(column!, call, Math.abs);
-  }
+  if (familyOf(call.type) === 'float') return floats(column!, call, Math.abs);
   if (column!.kind === 'wide') {
     return { ...column!, values: column!.values.map((value) => (value < 0n ? -value : value)) };
   }

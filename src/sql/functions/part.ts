@@ -37,9 +37,7 @@ const splitKernel: Kernel = ([column, separator, nulls], made) => {
   const pieces: string[] = [];
   const sizes = Array.from({ length: made.length }, (_, row) => {
     const own = isValid(texts, row) ? piecesOf(textAt(texts, row), textOf(between, row)) : [];
-    if (pieces.length + own.length > maxListElements) {
-      throw tooManyElements(made);
-    }
+    if (pieces.length + own.length > maxListElements) throw tooManyElements(made);
     hold(own.length * 40);
     spend(own.length * 16);
     for (const piece of own) pieces.push(piece);
@@ -74,9 +72,7 @@ const splitRow: FunctionRow = {
 /** Everything before the separator of a place, or behind it counted from the end. */
 function beforeSeparator(args: Arguments): string {
   const [text, separator, count] = [args.text(0), args.text(1), args.integer(2)];
-  if (separator === '' || count === 0n) {
-    return '';
-  }
+  if (separator === '' || count === 0n) return '';
   const step = count > 0n ? 1 : -1;
   let at = step > 0 ? -separator.length : text.length;
   for (let left = count > 0n ? count : -count; left > 0n; left--) {
@@ -85,9 +81,7 @@ function beforeSeparator(args: Arguments): string {
     at =
       step > 0 ? text.indexOf(separator, from) : from < 0 ? -1 : text.lastIndexOf(separator, from);
     spend(8);
-    if (at < 0) {
-      return text;
-    }
+    if (at < 0) return text;
   }
   return step > 0 ? text.slice(0, at) : text.slice(at + separator.length);
 }

@@ -106,9 +106,7 @@ class Searcher {
     let behind = -1;
     for (let at = from; at <= this.length;) {
       const match = this.find(at);
-      if (match === undefined) {
-        return;
-      }
+      if (match === undefined) return;
       const [start, end] = [match[0]!, match[1]!];
       if (start < end || start !== behind) {
         yield match;
@@ -204,9 +202,7 @@ function replaced(
       put(typeof piece === 'string' ? piece : groupText(searcher, match, piece.group));
     }
     end = match[1]!;
-    if (!all) {
-      break;
-    }
+    if (!all) break;
   }
   put(searcher.slice(end, searcher.length));
   return parts.join('');
@@ -219,9 +215,7 @@ function replaceKernel(pattern: Pattern, all: boolean): Kernel {
     let last: { readonly text: string; readonly pieces: readonly Piece[] } | undefined;
     return buildTexts(made.length, allValid([texts, forms, puts]), made.position, (row) => {
       const put = textAt(puts, row);
-      if (last?.text !== put) {
-        last = { text: put, pieces: piecesOf(put) };
-      }
+      if (last?.text !== put) last = { text: put, pieces: piecesOf(put) };
       return replaced(find(row), last.pieces, all, made);
     });
   };
@@ -280,16 +274,12 @@ function matchKernel(pattern: Pattern): Kernel {
           }
         }
       }
-      if (pieces.length > maxListElements) {
-        throw tooManyElements(made);
-      }
+      if (pieces.length > maxListElements) throw tooManyElements(made);
     }
     const found = buildTexts(pieces.length, null, made.position, (at) => pieces[at]!);
     let next = 0;
     return buildLists(found, valid, made, (row, emit) => {
-      for (const end = next + counts[row]!; next < end; next++) {
-        emit(next);
-      }
+      for (const end = next + counts[row]!; next < end; next++) emit(next);
     });
   };
 }
@@ -318,9 +308,7 @@ type Measure = (searcher: Searcher, start: number, wanted: bigint) => number;
 /** An empty pattern matches nothing here, as in DataFusion. */
 const countMatches: Measure = (searcher, start) => {
   let count = 0;
-  for (const match of searcher.matches(start)) {
-    count += match[0] === match[1] ? 0 : 1;
-  }
+  for (const match of searcher.matches(start)) count += match[0] === match[1] ? 0 : 1;
   return count;
 };
 
@@ -329,9 +317,7 @@ const placeOfMatch: Measure = (searcher, start, wanted) => {
   let left = wanted;
   for (const match of searcher.matches(start)) {
     left--;
-    if (left === 0n) {
-      return match[0]! + 1;
-    }
+    if (left === 0n) return match[0]! + 1;
   }
   return 0;
 };

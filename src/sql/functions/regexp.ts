@@ -39,9 +39,7 @@ function regexpKernel(
         states[row] = matcher.matches(room.codes, room.length) ? truth.true : truth.false;
       }
     }
-    if (nullState === truth.unknown) {
-      maskStates(states, valid);
-    }
+    if (nullState === truth.unknown) maskStates(states, valid);
     return statesColumn(states);
   };
 }

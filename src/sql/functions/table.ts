@@ -241,9 +241,7 @@ const nonDeterministic: ReadonlySet<string> = new Set([
 /** Binds a call. Throws SqlError `unknown-function`, and what the function says of its arguments. */
 export function bindCall(made: FunctionCall): Bound {
   const row = functions.get(made.name);
-  if (row !== undefined) {
-    return row.bind(made);
-  }
+  if (row !== undefined) return row.bind(made);
   if (aggregates.has(made.name)) {
     const message = `expected a function of one row, found the aggregate ${made.name}`;
     throw new SqlError('unknown-function', message, made.position);

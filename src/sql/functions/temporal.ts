@@ -60,9 +60,7 @@ function toTimestamp(name: string, type: DataType, step: bigint): FunctionRow {
     usage,
     bind(made): Bound {
       checkCount(usage, made, 1, Infinity);
-      if (made.arguments.length > 1) {
-        return bindFormatted(usage, type, made);
-      }
+      if (made.arguments.length > 1) return bindFormatted(usage, type, made);
       const given = made.arguments[0]!;
       const isNull = familyOf(given.type) === 'null';
       const value = isNull ? nullLiteral(int64Type, given.position) : given;
@@ -87,9 +85,7 @@ const toDateRow: FunctionRow = {
   usage: toDateUsage,
   bind(made): Bound {
     checkCount(toDateUsage, made, 1, Infinity);
-    if (made.arguments.length > 1) {
-      return bindFormatted(toDateUsage, dateType, made);
-    }
+    if (made.arguments.length > 1) return bindFormatted(toDateUsage, dateType, made);
     const value = made.arguments[0]!;
     if (!canCast(value.type, dateType)) {
       throw wrongArgument(toDateUsage, 'a string, an integer, a date or a timestamp', 1, value);

@@ -95,16 +95,10 @@ export function testBytes(test: BytesTest): Kernel {
 /** The bytes of a column's values when they are most of its buffer and all ASCII. */
 function asciiBytes({ bytes, starts, ends, length }: BytesColumn): Uint8Array | undefined {
   let used = 0;
-  for (let row = 0; row < length; row++) {
-    used += ends[row]! - starts[row]!;
-  }
-  if (used * 2 < bytes.length) {
-    return undefined;
-  }
+  for (let row = 0; row < length; row++) used += ends[row]! - starts[row]!;
+  if (used * 2 < bytes.length) return undefined;
   let bits = 0;
-  for (let at = 0; at < bytes.length; at++) {
-    bits |= bytes[at]!;
-  }
+  for (let at = 0; at < bytes.length; at++) bits |= bytes[at]!;
   return bits < 0x80 ? bytes : undefined;
 }
 
@@ -128,9 +122,7 @@ function converted(bytes: Uint8Array, table: Uint8Array): Uint8Array {
   for (let from = 0; from < bytes.length; from += CHUNK) {
     const to = Math.min(bytes.length, from + CHUNK);
     spend(to - from);
-    for (let at = from; at < to; at++) {
-      made[at] = table[bytes[at]!]!;
-    }
+    for (let at = from; at < to; at++) made[at] = table[bytes[at]!]!;
   }
   return made;
 }
@@ -142,9 +134,7 @@ function reverseInto(into: Uint8Array, bytes: Uint8Array, start: number, end: nu
   let to = end - start;
   for (let at = start; at < end;) {
     let next = at + 1;
-    while (next < end && (bytes[next]! & 0xc0) === 0x80) {
-      next++;
-    }
+    while (next < end && (bytes[next]! & 0xc0) === 0x80) next++;
     to -= next - at;
     into.set(bytes.subarray(at, next), to);
     at = next;

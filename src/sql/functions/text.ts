@@ -135,9 +135,7 @@ export function countParts(text: string, part: string): number {
 
 function replace(args: Arguments, call: KernelCall): string {
   const [text, from, to] = [args.text(0), args.text(1), args.text(2)];
-  if (from === '') {
-    return text;
-  }
+  if (from === '') return text;
   if (to.length > from.length) {
     checkLength(text.length + countParts(text, from) * (to.length - from.length), call);
   }
@@ -150,9 +148,7 @@ function partFrom(text: string, separator: string, place: bigint): string | unde
   for (let count = 1n; count < place; count++) {
     spend(PART_BYTES);
     const next = text.indexOf(separator, from);
-    if (next < 0) {
-      return undefined;
-    }
+    if (next < 0) return undefined;
     from = next + separator.length;
   }
   const end = text.indexOf(separator, from);
@@ -165,9 +161,7 @@ function splitPart(args: Arguments, { position }: KernelCall): string {
     const message = 'expected a part other than 0 in split_part, found 0';
     throw new SqlError('value', message, position);
   }
-  if (separator === '') {
-    return place === 1n || place === -1n ? text : '';
-  }
+  if (separator === '') return place === 1n || place === -1n ? text : '';
   const counted = place > 0n ? place : BigInt(countParts(text, separator)) + 2n + place;
   return counted < 1n ? '' : (partFrom(text, separator, counted) ?? '');
 }
@@ -177,9 +171,7 @@ function pad(args: Arguments, call: KernelCall, left: boolean): string {
   const [text, length] = [args.text(0), args.integer(1)];
   const filler = args.has(2) ? args.text(2) : ' ';
   const [count, width] = [BigInt(countCharacters(text)), countCharacters(filler)];
-  if (length <= count || width === 0) {
-    return sliceCharacters(text, 0, clamp(length, Number(count)));
-  }
+  if (length <= count || width === 0) return sliceCharacters(text, 0, clamp(length, Number(count)));
   checkLength(length, call);
   const missing = Number(length - count);
   const rest = sliceCharacters(filler, 0, missing % width);
@@ -189,9 +181,7 @@ function pad(args: Arguments, call: KernelCall, left: boolean): string {
 
 function repeat(args: Arguments, call: KernelCall): string {
   const [text, count] = [args.text(0), args.integer(1)];
-  if (count <= 0n || text === '') {
-    return '';
-  }
+  if (count <= 0n || text === '') return '';
   checkLength(count * BigInt(text.length), call);
   return text.repeat(Number(count));
 }
@@ -208,9 +198,7 @@ function standsAt(texts: BytesColumn, parts: BytesColumn, row: number, from: num
   const size = parts.ends[row]! - start;
   spend(size);
   for (let at = 0; at < size; at++) {
-    if (texts.bytes[from + at] !== parts.bytes[start + at]) {
-      return false;
-    }
+    if (texts.bytes[from + at] !== parts.bytes[start + at]) return false;
   }
   return true;
 }

@@ -14,9 +14,7 @@ import { checkCount, wrongArgument, type FunctionCall, type FunctionRow } from '
 function momentArgument(usage: string, { arguments: args }: FunctionCall, at: number): Bound {
   const argument = args[at]!;
   const family = familyOf(argument.type);
-  if (family === 'null') {
-    return nullLiteral(new TimestampNanosecond(), argument.position);
-  }
+  if (family === 'null') return nullLiteral(new TimestampNanosecond(), argument.position);
   if (family !== 'date' && family !== 'timestamp') {
     throw wrongArgument(usage, 'a date or timestamp', at + 1, argument);
   }

@@ -96,21 +96,13 @@ function parseCount(cursor: Cursor, least: number, most: number): number {
 
 /** The zone behind a unit: `, "UTC"`, `, Some("UTC")` or `, None`. */
 function parseZone(cursor: Cursor): string | null {
-  if (!cursor.takeSymbol(',') || cursor.takeWord('none')) {
-    return null;
-  }
+  if (!cursor.takeSymbol(',') || cursor.takeWord('none')) return null;
   const some = cursor.takeWord('some');
-  if (some) {
-    cursor.expectSymbol('(');
-  }
+  if (some) cursor.expectSymbol('(');
   const { kind, text } = cursor.peek();
-  if (kind !== 'quoted') {
-    return cursor.fail('a zone in double quotes');
-  }
+  if (kind !== 'quoted') return cursor.fail('a zone in double quotes');
   cursor.next();
-  if (some) {
-    cursor.expectSymbol(')');
-  }
+  if (some) cursor.expectSymbol(')');
   return text;
 }
 
@@ -129,9 +121,7 @@ function item(type: DataType): Field {
 /** `FixedSizeList(3 x Int32)` or `FixedSizeList(3, Int32)`. */
 function parseFixedList(cursor: Cursor, depth: number): DataType {
   const size = parseCount(cursor, 1, 1_000_000);
-  if (!cursor.takeWord('x')) {
-    cursor.expectSymbol(',');
-  }
+  if (!cursor.takeWord('x')) cursor.expectSymbol(',');
   return new FixedSizeList(size, item(parseType(cursor, depth)));
 }
 
@@ -139,9 +129,7 @@ function parseStruct(cursor: Cursor, depth: number): DataType {
   const fields: Field[] = [];
   do {
     const { kind, text } = cursor.peek();
-    if (kind !== 'quoted') {
-      return cursor.fail('the name of a field in double quotes');
-    }
+    if (kind !== 'quoted') return cursor.fail('the name of a field in double quotes');
     cursor.next();
     cursor.expectSymbol(':');
     fields.push(new Field(text, parseType(cursor, depth), true));
@@ -187,9 +175,7 @@ function parseType(cursor: Cursor, depth: number): DataType {
     return cursor.fail('the name of an Arrow type such as Int64, Utf8 or List(Int32)');
   }
   cursor.next();
-  if (make !== undefined || compose === undefined) {
-    return make!();
-  }
+  if (make !== undefined || compose === undefined) return make!();
   cursor.expectSymbol('(');
   const type = compose(cursor, depth + 1);
   cursor.expectSymbol(')');
@@ -204,8 +190,6 @@ function parseType(cursor: Cursor, depth: number): DataType {
 export function parseArrowType(text: string): DataType {
   const cursor = new Cursor(text);
   const type = parseType(cursor, 1);
-  if (cursor.peek().kind !== 'end') {
-    cursor.fail('the end of the type');
-  }
+  if (cursor.peek().kind !== 'end') cursor.fail('the end of the type');
   return type;
 }

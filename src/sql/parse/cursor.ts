@@ -50,9 +50,7 @@ export class Cursor {
 
   /** The token `ahead` of the next one; past the end it is the `end` token. */
   peek(ahead = 0): Token {
-    while (this.#ahead.length <= ahead) {
-      this.#ahead.push(this.#read());
-    }
+    while (this.#ahead.length <= ahead) this.#ahead.push(this.#read());
     return this.#ahead[ahead]!;
   }
 
@@ -79,30 +77,22 @@ export class Cursor {
 
   takeWord(word: string): boolean {
     const found = this.atWord(word);
-    if (found) {
-      this.next();
-    }
+    if (found) this.next();
     return found;
   }
 
   takeSymbol(symbol: string): boolean {
     const found = this.atSymbol(symbol);
-    if (found) {
-      this.next();
-    }
+    if (found) this.next();
     return found;
   }
 
   expectWord(word: string): void {
-    if (!this.takeWord(word)) {
-      this.fail(word.toUpperCase());
-    }
+    if (!this.takeWord(word)) this.fail(word.toUpperCase());
   }
 
   expectSymbol(symbol: string): void {
-    if (!this.takeSymbol(symbol)) {
-      this.fail(`"${symbol}"`);
-    }
+    if (!this.takeSymbol(symbol)) this.fail(`"${symbol}"`);
   }
 
   expectString(what: string): Token {

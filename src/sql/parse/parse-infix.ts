@@ -53,9 +53,7 @@ function chain(
   more: () => boolean,
 ): readonly Expression[] {
   const operands = [left, parser.expression(above)];
-  while (more()) {
-    operands.push(parser.expression(above));
-  }
+  while (more()) operands.push(parser.expression(above));
   return Object.freeze(operands);
 }
 
@@ -113,9 +111,7 @@ function parseIn(
   const { cursor } = parser;
   cursor.expectSymbol('(');
   const items = [parser.expression(level.none)];
-  while (cursor.takeSymbol(',')) {
-    items.push(parser.expression(level.none));
-  }
+  while (cursor.takeSymbol(',')) items.push(parser.expression(level.none));
   cursor.expectSymbol(')');
   return parser.build({ kind: 'in', position, operand, items: Object.freeze(items), negated });
 }
@@ -133,9 +129,7 @@ function parseBetween(
 }
 
 function parseEscape(cursor: Cursor): string {
-  if (!cursor.takeWord('escape')) {
-    return '\\';
-  }
+  if (!cursor.takeWord('escape')) return '\\';
   const token = cursor.expectString('the character of ESCAPE in quotes');
   if (Array.from(token.text).length > 1) {
     const message = `expected one character after ESCAPE, found '${excerpt(token.text)}'`;
@@ -192,9 +186,7 @@ const tests: readonly IsTest['test'][] = ['null', 'true', 'false', 'unknown'];
 
 const parseIs: Infix = (parser, operand, position) => {
   const negated = parser.cursor.takeWord('not');
-  if (parser.cursor.takeWord('distinct')) {
-    return parseDistinct(parser, operand, position, negated);
-  }
+  if (parser.cursor.takeWord('distinct')) return parseDistinct(parser, operand, position, negated);
   const test = tests.find((word) => parser.cursor.takeWord(word));
   return test === undefined
     ? parser.cursor.fail('NULL, TRUE, FALSE, UNKNOWN or DISTINCT FROM')
@@ -238,9 +230,7 @@ const words: ReadonlyMap<string, InfixRow> = new Map<string, InfixRow>([
 
 function infixRow(cursor: Cursor): InfixRow | undefined {
   const { kind, text } = cursor.peek();
-  if (kind === 'symbol') {
-    return symbols.get(text);
-  }
+  if (kind === 'symbol') return symbols.get(text);
   const row = kind === 'name' ? words.get(text.toLowerCase()) : undefined;
   const dangling =
     row !== undefined && cursor.atWord('not') && !negatable.has(cursor.peek(1).text.toLowerCase());

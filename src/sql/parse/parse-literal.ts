@@ -11,9 +11,7 @@ const maxDigits = 38;
 /** The value of a number token. A whole number stays exact at any size up to 38 digits. */
 function numberValue(token: Token, negative: boolean): LiteralValue {
   const sign = negative ? '-' : '';
-  if (!/^\d+$/.test(token.text)) {
-    return { type: 'number', text: sign + token.text };
-  }
+  if (!/^\d+$/.test(token.text)) return { type: 'number', text: sign + token.text };
   const digits = token.text.replace(/^0+(?=\d)/, '');
   if (digits.length > maxDigits) {
     const message = `expected a whole number of at most ${maxDigits} digits, found ${digits.length} digits`;
@@ -32,25 +30,19 @@ function malformed(token: Token, expected: string): SqlError {
 
 function dateValue(token: Token): LiteralValue {
   const days = parseDate(token.text);
-  if (days === undefined) {
-    throw malformed(token, 'a date such as 2024-02-29');
-  }
+  if (days === undefined) throw malformed(token, 'a date such as 2024-02-29');
   return { type: 'date', days };
 }
 
 function timeValue(token: Token): LiteralValue {
   const nanoseconds = parseTime(token.text);
-  if (nanoseconds === undefined) {
-    throw malformed(token, 'a time such as 23:59:59.5');
-  }
+  if (nanoseconds === undefined) throw malformed(token, 'a time such as 23:59:59.5');
   return { type: 'time', nanoseconds };
 }
 
 function timestampValue(token: Token): LiteralValue {
   const stamp = parseTimestamp(token.text);
-  if (stamp === undefined) {
-    throw malformed(token, 'a timestamp such as 2024-02-29 23:59:59');
-  }
+  if (stamp === undefined) throw malformed(token, 'a timestamp such as 2024-02-29 23:59:59');
   return { type: 'timestamp', ...stamp };
 }
 
@@ -71,9 +63,7 @@ function parseIntervalLiteral(cursor: Cursor): LiteralValue {
   const { kind, text } = cursor.peek();
   const unit = kind === 'name' && isIntervalUnit(text) ? cursor.next().text : undefined;
   const interval = parseInterval(token.text, unit);
-  if (interval === undefined) {
-    throw malformed(token, "an interval such as '1 day 2 hours'");
-  }
+  if (interval === undefined) throw malformed(token, "an interval such as '1 day 2 hours'");
   return { type: 'interval', interval };
 }
 
@@ -95,16 +85,12 @@ function parseWord(cursor: Cursor): LiteralValue | undefined {
     return parseIntervalLiteral(cursor);
   }
   const value = words.get(word);
-  if (value !== undefined) {
-    cursor.next();
-  }
+  if (value !== undefined) cursor.next();
   return value;
 }
 
 function parseSigned(cursor: Cursor): LiteralValue | undefined {
-  if (!cursor.atSymbol('-') || cursor.peek(1).kind !== 'number') {
-    return undefined;
-  }
+  if (!cursor.atSymbol('-') || cursor.peek(1).kind !== 'number') return undefined;
   cursor.next();
   return numberValue(cursor.next(), true);
 }

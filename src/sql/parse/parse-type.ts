@@ -12,25 +12,17 @@ function parseParameter(cursor: Cursor): number {
 }
 
 function parseParameters(cursor: Cursor): readonly number[] {
-  if (!cursor.takeSymbol('(')) {
-    return Object.freeze([]);
-  }
+  if (!cursor.takeSymbol('(')) return Object.freeze([]);
   const parameters = [parseParameter(cursor)];
-  while (cursor.takeSymbol(',')) {
-    parameters.push(parseParameter(cursor));
-  }
+  while (cursor.takeSymbol(',')) parameters.push(parseParameter(cursor));
   cursor.expectSymbol(')');
   return Object.freeze(parameters);
 }
 
 /** The words that may follow the first word of a type's name. */
 function parseSuffix(cursor: Cursor, first: string): string {
-  if (cursor.takeWord('unsigned')) {
-    return `${first} unsigned`;
-  }
-  if (first === 'double' && cursor.takeWord('precision')) {
-    return first;
-  }
+  if (cursor.takeWord('unsigned')) return `${first} unsigned`;
+  if (first === 'double' && cursor.takeWord('precision')) return first;
   for (const word of first === 'timestamp' ? (['with', 'without'] as const) : []) {
     if (cursor.takeWord(word)) {
       cursor.expectWord('time');
@@ -103,9 +95,7 @@ export function parseTypeName(cursor: Cursor): TypeName {
 /** `bigint`, `int unsigned`, `decimal(10, 2)`, `timestamp(3)`. */
 function parsePlain(cursor: Cursor): TypeName {
   const { kind, text, position } = cursor.peek();
-  if (kind !== 'name') {
-    return cursor.fail('the name of a type');
-  }
+  if (kind !== 'name') return cursor.fail('the name of a type');
   if (text.length > 64) {
     throw new SqlError(
       'syntax',

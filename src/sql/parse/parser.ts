@@ -51,12 +51,8 @@ export class DepthGuard {
     for (const child of childrenOf(node)) {
       height = Math.max(height, (this.#heights.get(child) ?? 1) + 1);
     }
-    if (height > maxDepth) {
-      throw tooDeep(node.position);
-    }
-    if (height > 1) {
-      this.#heights.set(node, height);
-    }
+    if (height > maxDepth) throw tooDeep(node.position);
+    if (height > 1) this.#heights.set(node, height);
   }
 
   #count(node: Expression): void {
@@ -69,9 +65,7 @@ export class DepthGuard {
 
   enter(position: number): void {
     this.#level++;
-    if (this.#level > maxDepth) {
-      throw tooDeep(position);
-    }
+    if (this.#level > maxDepth) throw tooDeep(position);
   }
 
   leave(): void {

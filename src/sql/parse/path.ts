@@ -8,9 +8,7 @@ import type { Name } from '../values/expression.ts';
 export function parsePath(text: string): readonly string[] {
   const cursor = new Cursor(text);
   const names = parseNames(cursor);
-  if (cursor.peek().kind !== 'end') {
-    cursor.fail('"." or the end of the path');
-  }
+  if (cursor.peek().kind !== 'end') cursor.fail('"." or the end of the path');
   return Object.freeze(names.map((name) => name.text));
 }
 

@@ -30,9 +30,7 @@ export class CodePoints {
       const first = bytes[at]!;
       const size = first < 0x80 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
       let code = size === 1 ? first : first & (0x7f >> size);
-      for (let next = 1; next < size; next++) {
-        code = (code << 6) | (bytes[at + next]! & 0x3f);
-      }
+      for (let next = 1; next < size; next++) code = (code << 6) | (bytes[at + next]! & 0x3f);
       this.codes[length] = ignoreCase ? foldCase(code) : code;
       length++;
       at += size;
@@ -59,9 +57,7 @@ function test(
   const start = column.starts[row]!;
   const end = column.ends[row]!;
   spend((end - start) * (matcher.needsCharacters ? 8 : 2));
-  if (!matcher.needsCharacters) {
-    return matcher.matches(column.bytes, start, end);
-  }
+  if (!matcher.needsCharacters) return matcher.matches(column.bytes, start, end);
   room.read(column.bytes, start, end, ignoreCase);
   return matcher.matches(room.codes, 0, room.length);
 }

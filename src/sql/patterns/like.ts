@@ -21,9 +21,7 @@ interface Run {
 function bordersOf(units: readonly number[]): readonly number[] {
   const borders = [0];
   for (let at = 1, length = 0; at < units.length; at++) {
-    while (length > 0 && units[at] !== units[length]) {
-      length = borders[length - 1]!;
-    }
+    while (length > 0 && units[at] !== units[length]) length = borders[length - 1]!;
     length += units[at] === units[length] ? 1 : 0;
     borders.push(length);
   }
@@ -58,9 +56,7 @@ function runOf(units: readonly number[], position: number): Run {
 function matchesAt(run: Run, text: Units, at: number): boolean {
   const { units } = run;
   for (let index = 0; index < units.length; index++) {
-    if (units[index] !== any && units[index] !== text[at + index]) {
-      return false;
-    }
+    if (units[index] !== any && units[index] !== text[at + index]) return false;
   }
   return true;
 }
@@ -69,13 +65,9 @@ function matchesAt(run: Run, text: Units, at: number): boolean {
 function findPlain({ units, borders }: Run, text: Units, from: number, to: number): number {
   let length = 0;
   for (let at = from; at < to; at++) {
-    while (length > 0 && text[at] !== units[length]) {
-      length = borders[length - 1]!;
-    }
+    while (length > 0 && text[at] !== units[length]) length = borders[length - 1]!;
     length += text[at] === units[length] ? 1 : 0;
-    if (length === units.length) {
-      return at + 1;
-    }
+    if (length === units.length) return at + 1;
   }
   return -1;
 }
@@ -96,9 +88,7 @@ function findWild({ units, places, other }: Run, text: Units, from: number, to: 
       carry = words[word]! >>> 31;
       words[word] = shifted & fitting[word]!;
     }
-    if ((words[last >> 5]! >>> (last & 31)) & 1) {
-      return at + 1;
-    }
+    if ((words[last >> 5]! >>> (last & 31)) & 1) return at + 1;
   }
   return -1;
 }
@@ -147,9 +137,7 @@ const folded = new Map<number, number>();
 
 /** The lower-case form of a code point, where that is one code point. */
 export function foldCase(code: number): number {
-  if (code < 128) {
-    return code >= 65 && code <= 90 ? code + 32 : code;
-  }
+  if (code < 128) return code >= 65 && code <= 90 ? code + 32 : code;
   let lower = folded.get(code);
   if (lower === undefined) {
     const characters = Array.from(String.fromCodePoint(code).toLowerCase());
@@ -170,19 +158,13 @@ function matchRuns(runs: readonly Run[], text: Units, from: number, to: number):
   const first = runs[0]!;
   const last = runs[runs.length - 1]!;
   const length = to - from;
-  if (runs.length === 1) {
-    return length === first.units.length && matchesAt(first, text, from);
-  }
+  if (runs.length === 1) return length === first.units.length && matchesAt(first, text, from);
   const end = to - last.units.length;
   let at = from + first.units.length;
-  if (at > end || !matchesAt(first, text, from) || !matchesAt(last, text, end)) {
-    return false;
-  }
+  if (at > end || !matchesAt(first, text, from) || !matchesAt(last, text, end)) return false;
   for (let index = 1; index < runs.length - 1; index++) {
     at = find(runs[index]!, text, at, end);
-    if (at < 0) {
-      return false;
-    }
+    if (at < 0) return false;
   }
   return true;
 }

@@ -64,17 +64,13 @@ export class Alphabet {
 
   classOf(code: number): CharacterClass {
     const known = code < 128 ? this.#ascii[code] : this.#others.get(code);
-    if (known !== undefined) {
-      return known;
-    }
+    if (known !== undefined) return known;
     const found = this.#find(code);
     if (code < 128) {
       this.#ascii[code] = found;
       return found;
     }
-    if (this.#others.size >= maxRememberedCharacters) {
-      this.#others.clear();
-    }
+    if (this.#others.size >= maxRememberedCharacters) this.#others.clear();
     this.#others.set(code, found);
     return found;
   }
@@ -84,9 +80,7 @@ export class Alphabet {
     const places = (this.#folds ? casesOf(code) : [code]).map((each) => this.#placeOf(each));
     const key = `${own} ${perlClassesOf(code)} ${places.join(' ')}`;
     const known = this.#classes.get(key);
-    if (known !== undefined) {
-      return known;
-    }
+    if (known !== undefined) return known;
     const inSet = this.#program.sets.map((set) => set.has(code));
     const made = { index: this.#classes.size + 1, side: own, inSet };
     this.#classes.set(key, made);

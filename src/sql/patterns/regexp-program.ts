@@ -72,9 +72,7 @@ class Compiler {
     for (let count = 0; count < optional; count++) {
       start = this.#add({ kind: 'jump', targets: ways(this.emit(body, start)) });
     }
-    for (let count = 0; count < least; count++) {
-      start = this.emit(body, start);
-    }
+    for (let count = 0; count < least; count++) start = this.emit(body, start);
     return start;
   }
 
@@ -87,9 +85,7 @@ class Compiler {
 
   #place(set: CharacterSet): number {
     const known = this.#places.get(set.key);
-    if (known !== undefined) {
-      return known;
-    }
+    if (known !== undefined) return known;
     this.#places.set(set.key, this.sets.length);
     return this.sets.push(set) - 1;
   }

@@ -37,9 +37,7 @@ export class RegexpReader {
   /** The characters up to one of `ends`, which is left standing. */
   until(ends: string): string {
     let text = '';
-    while (this.peek() !== '' && !ends.includes(this.peek())) {
-      text += this.next();
-    }
+    while (this.peek() !== '' && !ends.includes(this.peek())) text += this.next();
     return text;
   }
 

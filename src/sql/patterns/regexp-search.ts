@@ -53,9 +53,7 @@ export class RegexpSearch {
     for (let at = from; at <= length; at++) {
       this.scanned++;
       spend(STEP_BYTES * (1 + threads.length));
-      if (match === undefined) {
-        this.#begin(threads, codes, length, at);
-      }
+      if (match === undefined) this.#begin(threads, codes, length, at);
       const next: Thread[] = [];
       this.#mark++;
       const inSet = at < length ? this.#alphabet.classOf(codes[at]!).inSet : [];
@@ -70,9 +68,7 @@ export class RegexpSearch {
         }
       }
       threads = next;
-      if (threads.length === 0 && match !== undefined) {
-        break;
-      }
+      if (threads.length === 0 && match !== undefined) break;
     }
     return match;
   }
@@ -81,9 +77,7 @@ export class RegexpSearch {
   #begin(threads: Thread[], codes: Uint32Array, length: number, at: number): void {
     const slots = new Int32Array(this.#slots).fill(-1);
     slots[0] = at;
-    if (threads.length === 0) {
-      this.#mark++;
-    }
+    if (threads.length === 0) this.#mark++;
     this.#add(threads, this.#program.start, slots, { codes, length, at });
   }
 
@@ -98,17 +92,13 @@ export class RegexpSearch {
     slots: Int32Array,
     text: { readonly codes: Uint32Array; readonly length: number; readonly at: number },
   ): void {
-    if (this.#marks[step] === this.#mark) {
-      return;
-    }
+    if (this.#marks[step] === this.#mark) return;
     this.#marks[step] = this.#mark;
     spend(STEP_BYTES + this.#slots);
     const now = this.#program.steps[step]!;
     switch (now.kind) {
       case 'jump':
-        for (const target of now.targets) {
-          this.#add(threads, target, slots, text);
-        }
+        for (const target of now.targets) this.#add(threads, target, slots, text);
         break;
       case 'save':
         this.#add(threads, now.next, slots.with(now.slot, text.at), text);

@@ -27,12 +27,8 @@ function parseHex(reader: RegexpReader, place: number): number {
 function parseEscapedCode(reader: RegexpReader, place: number): number {
   const letter = reader.next();
   const control = controls.get(letter);
-  if (control !== undefined) {
-    return control;
-  }
-  if (letter === 'x') {
-    return parseHex(reader, place);
-  }
+  if (control !== undefined) return control;
+  if (letter === 'x') return parseHex(reader, place);
   return marks.test(letter) && letter !== '<' && letter !== '>'
     ? letter.codePointAt(0)!
     : reader.fail('an escape such as \\d, \\w, \\s, \\b, \\n or \\.', place);
@@ -42,9 +38,7 @@ function parseEscapedCode(reader: RegexpReader, place: number): number {
 export function parseEscape(reader: RegexpReader): SetItem {
   const place = reader.place;
   reader.next();
-  if (isPerlClass(reader.peek())) {
-    return reader.next();
-  }
+  if (isPerlClass(reader.peek())) return reader.next();
   const code = parseEscapedCode(reader, place);
   return [code, code];
 }
@@ -52,9 +46,7 @@ export function parseEscape(reader: RegexpReader): SetItem {
 /** One end of a range. */
 function parseEnd(reader: RegexpReader): number {
   const place = reader.place;
-  if (reader.take('\\')) {
-    return parseEscapedCode(reader, place);
-  }
+  if (reader.take('\\')) return parseEscapedCode(reader, place);
   const pair = reader.peek() + reader.peek(1);
   if (reader.peek() === '[' || pair === '&&' || pair === '--' || pair === '~~') {
     return reader.fail('a character of a class', place);
@@ -63,15 +55,11 @@ function parseEnd(reader: RegexpReader): number {
 }
 
 function parseItem(reader: RegexpReader): SetItem {
-  if (reader.peek() === '\\' && isPerlClass(reader.peek(1))) {
-    return parseEscape(reader);
-  }
+  if (reader.peek() === '\\' && isPerlClass(reader.peek(1))) return parseEscape(reader);
   const place = reader.place;
   const from = parseEnd(reader);
   const isRange = reader.peek() === '-' && reader.peek(1) !== ']' && reader.peek(1) !== '-';
-  if (!isRange) {
-    return [from, from];
-  }
+  if (!isRange) return [from, from];
   reader.next();
   const to = parseEnd(reader);
   return to < from ? reader.fail('a range from a lower to a higher character', place) : [from, to];
@@ -82,9 +70,7 @@ export function parseClass(reader: RegexpReader, ignoreCase: boolean): Character
   reader.next();
   const negated = reader.take('^');
   const items: SetItem[] = [];
-  while (items.length === 0 || reader.peek() !== ']') {
-    items.push(parseItem(reader));
-  }
+  while (items.length === 0 || reader.peek() !== ']') items.push(parseItem(reader));
   reader.next();
   return setOf(items, { negated, ignoreCase });
 }

@@ -54,14 +54,10 @@ class Matcher {
     spend(length);
     let state = this.#first;
     for (let at = 0; at <= length; at++) {
-      if (this.#forgotten > maxForgotten) {
-        return this.#simulate(state, codes, at, length);
-      }
+      if (this.#forgotten > maxForgotten) return this.#simulate(state, codes, at, length);
       const found = at < length ? this.#alphabet.classOf(codes[at]!) : this.#alphabet.end;
       const next = state.next[found.index] ?? this.#advance(state, found);
-      if (next === null) {
-        return true;
-      }
+      if (next === null) return true;
       state = next;
     }
     return false;
@@ -73,18 +69,14 @@ class Matcher {
     for (let at = start; at <= length; at++) {
       const found = at < length ? this.#alphabet.classOf(codes[at]!) : this.#alphabet.end;
       const steps = this.#stepsBehind(ways, found);
-      if (steps === null) {
-        return true;
-      }
+      if (steps === null) return true;
       ways = { steps, before: found.side };
     }
     return false;
   }
 
   #advance(state: State, found: CharacterClass): State | null {
-    if (state.next[found.index] === null) {
-      return null;
-    }
+    if (state.next[found.index] === null) return null;
     const steps = this.#stepsBehind(state, found);
     const next = steps === null ? null : this.#state(Uint16Array.from(steps).sort(), found.side);
     state.next[found.index] = next;
@@ -100,9 +92,7 @@ class Matcher {
     spend(64 + steps.length * STEP_BYTES);
     this.#newMark();
     for (const step of steps) {
-      if (this.#follow(step, before, found, taking)) {
-        return null;
-      }
+      if (this.#follow(step, before, found, taking)) return null;
     }
     this.#newMark();
     const behind = [this.#program.start];
@@ -131,17 +121,11 @@ class Matcher {
     while (this.#top > 0) {
       this.#top--;
       const step = this.#program.steps[this.#stack[this.#top]!]!;
-      if (step.kind === 'match') {
-        return true;
-      }
+      if (step.kind === 'match') return true;
       if (step.kind === 'take') {
-        if (found.inSet[step.set] === true) {
-          taking.push(step.next);
-        }
+        if (found.inSet[step.set] === true) taking.push(step.next);
       } else if (step.kind === 'jump') {
-        for (const target of step.targets) {
-          this.#push(target);
-        }
+        for (const target of step.targets) this.#push(target);
       } else if (step.kind === 'save' || assertions[step.assertion](before, found.side)) {
         this.#push(step.next);
       }
@@ -161,12 +145,8 @@ class Matcher {
   #state(steps: ArrayLike<number> & Iterable<number>, before: Side): State {
     const key = `${before} ${String.fromCharCode(...steps)}`;
     const known = this.#states.get(key);
-    if (known !== undefined) {
-      return known;
-    }
-    if (this.#remembered > maxRememberedSteps) {
-      this.#forget();
-    }
+    if (known !== undefined) return known;
+    if (this.#remembered > maxRememberedSteps) this.#forget();
     const made: State = { steps, before, next: [] };
     this.#remembered += steps.length + 16;
     this.#states.set(key, made);

@@ -74,9 +74,7 @@ const stampText =
 /** Days since 1970-01-01 of `YYYY-MM-DD`; undefined when the text is no date. */
 export function parseDate(text: string): number | undefined {
   const found = dateText.exec(text.trim());
-  if (found === null) {
-    return undefined;
-  }
+  if (found === null) return undefined;
   const [year, month, day] = [Number(found[1]), Number(found[2]), Number(found[3])];
   const real = month >= 1 && month <= 12 && day >= 1 && day <= monthLength(year, month);
   return real ? daysOf({ year, month, day }) : undefined;
@@ -85,13 +83,9 @@ export function parseDate(text: string): number | undefined {
 /** Nanoseconds since midnight of `HH:MM[:SS[.fraction]]`; undefined when the text is no time. */
 export function parseTime(text: string): bigint | undefined {
   const found = timeText.exec(text.trim());
-  if (found === null) {
-    return undefined;
-  }
+  if (found === null) return undefined;
   const [hour, minute, second] = [Number(found[1]), Number(found[2]), Number(found[3] ?? 0)];
-  if (hour > 23 || minute > 59 || second > 59) {
-    return undefined;
-  }
+  if (hour > 23 || minute > 59 || second > 59) return undefined;
   return (
     BigInt(hour * 3600 + minute * 60 + second) * 1_000_000_000n +
     BigInt((found[4] ?? '').padEnd(9, '0'))
@@ -100,9 +94,7 @@ export function parseTime(text: string): bigint | undefined {
 
 function zoneMinutes(zone: string | undefined): number | undefined {
   const found = /^([+-])(\d{2}):?(\d{2})?$/.exec(zone ?? '');
-  if (found === null) {
-    return 0;
-  }
+  if (found === null) return 0;
   const minutes = Number(found[2]) * 60 + Number(found[3] ?? 0);
   return minutes > 18 * 60 || Number(found[3] ?? 0) > 59
     ? undefined
@@ -119,15 +111,11 @@ export interface Stamp {
 /** `YYYY-MM-DD[ HH:MM[:SS[.fraction]]][zone]`, a T or a blank between; undefined when it is none. */
 export function parseTimestamp(text: string): Stamp | undefined {
   const found = stampText.exec(text.trim());
-  if (found === null) {
-    return undefined;
-  }
+  if (found === null) return undefined;
   const days = parseDate(found[1]!);
   const time = found[2] === undefined ? 0n : parseTime(found[2]);
   const offset = zoneMinutes(found[3]);
-  if (days === undefined || time === undefined || offset === undefined) {
-    return undefined;
-  }
+  if (days === undefined || time === undefined || offset === undefined) return undefined;
   const nanoseconds = BigInt(days) * dayNanoseconds + time - BigInt(offset) * 60_000_000_000n;
   return { nanoseconds, zoned: found[3] !== undefined };
 }
@@ -155,9 +143,7 @@ export function formatTime(nanoseconds: bigint): string {
 
 /** `+01:00`, with seconds where there are some; nothing for 0. */
 export function formatOffset(seconds: number): string {
-  if (seconds === 0) {
-    return '';
-  }
+  if (seconds === 0) return '';
   const size = Math.abs(seconds);
   const parts = [Math.floor(size / 3600), Math.floor(size / 60) % 60, size % 60];
   const shown = parts[2] === 0 ? parts.slice(0, 2) : parts;

@@ -12,9 +12,7 @@ export function scatterStates(
   rest: number,
 ): Uint8Array {
   const all = newStates(length).fill(rest);
-  for (let at = 0; at < rows.length; at++) {
-    all[rows[at]!] = states[at]!;
-  }
+  for (let at = 0; at < rows.length; at++) all[rows[at]!] = states[at]!;
   return all;
 }
 
@@ -28,18 +26,12 @@ export interface Part {
 export function choose(type: DataType, length: number, parts: readonly Part[]): Column {
   const used = parts.filter((part) => part.rows.length > 0);
   const [first, ...rest] = used;
-  if (first === undefined) {
-    return constantColumn(type, null, length);
-  }
-  if (rest.length === 0 && first.rows.length === length) {
-    return first.column;
-  }
+  if (first === undefined) return constantColumn(type, null, length);
+  if (rest.length === 0 && first.rows.length === length) return first.column;
   const sources = new Uint32Array(length);
   let offset = 0;
   for (const { rows, column } of used) {
-    for (let at = 0; at < rows.length; at++) {
-      sources[rows[at]!] = offset + at;
-    }
+    for (let at = 0; at < rows.length; at++) sources[rows[at]!] = offset + at;
     offset += column.length;
   }
   return takeRows(appendAll(used.map((part) => part.column)), sources);

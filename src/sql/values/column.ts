@@ -158,44 +158,30 @@ export function statesColumn(states: Uint8Array): StatesColumn {
 export function maskStates(states: Uint8Array, valid: Valid): void {
   if (valid !== null) {
     for (let row = 0; row < states.length; row++) {
-      if (valid[row] === 0) {
-        states[row] = truth.unknown;
-      }
+      if (valid[row] === 0) states[row] = truth.unknown;
     }
   }
 }
 
 /** The rows that have a value in both. */
 export function bothValid(left: Valid, right: Valid): Valid {
-  if (left === null || right === null) {
-    return left ?? right;
-  }
+  if (left === null || right === null) return left ?? right;
   const both = new Uint8Array(left.length);
-  for (let row = 0; row < both.length; row++) {
-    both[row] = left[row]! & right[row]!;
-  }
+  for (let row = 0; row < both.length; row++) both[row] = left[row]! & right[row]!;
   return both;
 }
 
 /** The mask of a column, whatever its kind. */
 export function validOf(column: Column): Valid {
-  if (column.kind === 'null') {
-    return new Uint8Array(column.length);
-  }
-  if (column.kind !== 'states') {
-    return column.valid;
-  }
+  if (column.kind === 'null') return new Uint8Array(column.length);
+  if (column.kind !== 'states') return column.valid;
   const { states } = column;
-  if (!states.includes(truth.unknown)) {
-    return null;
-  }
+  if (!states.includes(truth.unknown)) return null;
   return states.map((state) => (state === truth.unknown ? 0 : 1));
 }
 
 /** Whether a row has a value. */
 export function isValid(column: Column, row: number): boolean {
-  if (column.kind === 'states') {
-    return column.states[row] !== truth.unknown;
-  }
+  if (column.kind === 'states') return column.states[row] !== truth.unknown;
   return column.kind !== 'null' && (column.valid === null || column.valid[row] === 1);
 }

@@ -112,9 +112,7 @@ const readers: ReadonlyMap<string, Read> = new Map<string, Read>([
 
 /** The moment that was read; undefined for a day that its month has not. */
 function momentOf(fields: Fields): bigint | undefined {
-  if (fields.epoch !== undefined) {
-    return fields.epoch + fields.nanoseconds;
-  }
+  if (fields.epoch !== undefined) return fields.epoch + fields.nanoseconds;
   const { year, month, day, dayOfYear: ordinal } = fields;
   const days =
     ordinal === undefined ? daysOf({ year, month, day }) : daysOf({ year, month: 1, day: ordinal });
@@ -159,9 +157,7 @@ export function formatReader(format: string): ((text: string) => bigint | undefi
 /** Where the text continues behind a part; beyond its end when the part is not there. */
 function readPart(part: FormatPart, text: string, at: number, fields: Fields): number {
   const nowhere = text.length + 1;
-  if ('text' in part) {
-    return text.startsWith(part.text, at) ? at + part.text.length : nowhere;
-  }
+  if ('text' in part) return text.startsWith(part.text, at) ? at + part.text.length : nowhere;
   const [pattern, take] = readers.get(part.field)!;
   pattern.lastIndex = at;
   const found = at > text.length ? null : pattern.exec(text);

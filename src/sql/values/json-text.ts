@@ -82,9 +82,7 @@ class JsonWalk {
     const open: string[] = [];
     do {
       this.#begin(open);
-      while (open.length > 0 && !this.take(',')) {
-        this.expect(open.pop()!);
-      }
+      while (open.length > 0 && !this.take(',')) this.expect(open.pop()!);
       if (open.at(-1) === '}') this.name();
     } while (open.length > 0);
     return { start, end: this.at };
@@ -157,9 +155,7 @@ function reading<Read>(read: () => Read): Read | null {
 export function jsonPart(json: string, path: readonly JsonStep[]): string | null | undefined {
   return reading(() => {
     let span: JsonSpan | undefined = wholeOf(json);
-    for (const step of path) {
-      span = span === undefined ? undefined : partAt(json, span, step);
-    }
+    for (const step of path) span = span === undefined ? undefined : partAt(json, span, step);
     return span === undefined ? undefined : json.slice(span.start, span.end);
   });
 }

@@ -27,9 +27,7 @@ function listKey({ child, starts, ends }: ListColumn, element: DataType): Key {
   const key = keysOf(child, element);
   return (row) => {
     const keys: string[] = [];
-    for (let at = starts[row]!; at < ends[row]!; at++) {
-      keys.push(key(at));
-    }
+    for (let at = starts[row]!; at < ends[row]!; at++) keys.push(key(at));
     return `[${keys.join()}]`;
   };
 }
@@ -40,18 +38,10 @@ function structKey(column: StructColumn, type: DataType): Key {
 }
 
 function presentKey(column: Column, type: DataType): Key {
-  if (column.kind === 'bytes') {
-    return bytesKey(column);
-  }
-  if (column.kind === 'list') {
-    return listKey(column, elementType(type));
-  }
-  if (column.kind === 'struct') {
-    return structKey(column, type);
-  }
-  if (column.kind === 'states') {
-    return (row) => String(column.states[row]!);
-  }
+  if (column.kind === 'bytes') return bytesKey(column);
+  if (column.kind === 'list') return listKey(column, elementType(type));
+  if (column.kind === 'struct') return structKey(column, type);
+  if (column.kind === 'states') return (row) => String(column.states[row]!);
   // The text of -0 is that of 0, and all NaN have one.
   return 'values' in column ? (row) => String(column.values[row]!) : () => '';
 }

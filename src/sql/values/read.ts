@@ -19,9 +19,7 @@ import { isComputable, plainType } from './types.ts';
 /** The mask of a column, one byte a row, from its bitmap (Arrow columnar format, "Validity bitmaps"). */
 export function readValid(data: Data): Valid {
   const { nullBitmap, offset, length } = data;
-  if (data.nullCount === 0 || !nullBitmap || nullBitmap.length === 0) {
-    return null;
-  }
+  if (data.nullCount === 0 || !nullBitmap || nullBitmap.length === 0) return null;
   return readBits(nullBitmap, offset, new Uint8Array(length), 1);
 }
 
@@ -126,9 +124,7 @@ function readViews(data: Data): Column {
 
 function readBytes(data: Data): Column {
   const { type, length } = data;
-  if (DataType.isUtf8View(type) || DataType.isBinaryView(type)) {
-    return readViews(data);
-  }
+  if (DataType.isUtf8View(type) || DataType.isBinaryView(type)) return readViews(data);
   const valid = readValid(data);
   const bytes = data.values as Uint8Array;
   if (DataType.isFixedSizeBinary(type)) {
@@ -218,9 +214,7 @@ function hasEncodedValue(data: Data, row: number): boolean {
 }
 
 function readNested(data: Data): Valid {
-  if (!DataType.isUnion(data.type) && !DataType.isDictionary(data.type)) {
-    return readValid(data);
-  }
+  if (!DataType.isUnion(data.type) && !DataType.isDictionary(data.type)) return readValid(data);
   const has = DataType.isDictionary(data.type)
     ? (row: number) => hasEncodedValue(data, row)
     : (row: number) => data.getValid(row);
@@ -229,17 +223,13 @@ function readNested(data: Data): Valid {
 
 /** The field of a struct column. A row whose struct is null has no field. */
 export function readField(column: Column, field: number): Column {
-  if (column.kind !== 'struct') {
-    throw new TypeError(`a ${column.kind} column has no fields`);
-  }
+  if (column.kind !== 'struct') throw new TypeError(`a ${column.kind} column has no fields`);
   return hideRows(column.field(field), column.valid);
 }
 
 /** The column without the values of the rows that `valid` leaves out. */
 export function hideRows(column: Column, valid: Valid): Column {
-  if (valid === null || column.kind === 'null') {
-    return column;
-  }
+  if (valid === null || column.kind === 'null') return column;
   if (column.kind === 'states') {
     const states = newStates(column.length);
     for (let row = 0; row < states.length; row++) {

@@ -13,9 +13,7 @@ function sameFloat(left: DataTypeClass, right: DataTypeClass): boolean {
 }
 
 function sameDecimal(left: DataTypeClass, right: DataTypeClass): boolean {
-  if (!DataType.isDecimal(left) || !DataType.isDecimal(right)) {
-    return false;
-  }
+  if (!DataType.isDecimal(left) || !DataType.isDecimal(right)) return false;
   const scale = left.scale === right.scale && left.precision === right.precision;
   return scale && left.bitWidth === right.bitWidth;
 }
@@ -87,8 +85,6 @@ const comparisons: Readonly<Record<Family, Compare>> = {
 
 /** Whether two types hold the same values in the same form; metadata and nullability do not count. */
 export function sameType(left: DataTypeClass, right: DataTypeClass): boolean {
-  if (left === right) {
-    return true;
-  }
+  if (left === right) return true;
   return left.typeId === right.typeId && comparisons[familyOf(left)](left, right);
 }

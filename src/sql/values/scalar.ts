@@ -59,9 +59,7 @@ function constantState(value: Scalar): number {
 }
 
 function constantStruct({ type, value, length, valid }: Constant): Column {
-  if (value !== null && isColumn(value)) {
-    return takeRows(value, new Uint32Array(length));
-  }
+  if (value !== null && isColumn(value)) return takeRows(value, new Uint32Array(length));
   return structColumn(length, valid, (at) => constantColumn(type.children[at]!.type, null, length));
 }
 
@@ -153,9 +151,7 @@ const readers: Readers = {
 
 /** The value of a row; `isText` says how the column's bytes are to be read. */
 export function scalarAt(column: Column, row: number, isText: boolean): Scalar {
-  if (!isValid(column, row)) {
-    return null;
-  }
+  if (!isValid(column, row)) return null;
   const value = readers[column.kind](column as never, row);
   return isText && value instanceof Uint8Array ? decoder.decode(value) : value;
 }

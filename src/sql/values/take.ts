@@ -19,25 +19,19 @@ function takeValid(valid: Valid, rows: Uint32Array): Valid {
 }
 
 function takeBytes(from: Uint8Array, to: Uint8Array, rows: Uint32Array): Uint8Array {
-  for (let row = 0; row < rows.length; row++) {
-    to[row] = from[rows[row]!]!;
-  }
+  for (let row = 0; row < rows.length; row++) to[row] = from[rows[row]!]!;
   return to;
 }
 
 /** Rows of spans, or of row numbers. */
 function takeWords(from: Uint32Array | Int32Array, rows: Uint32Array): Uint32Array {
   const to = new Uint32Array(rows.length);
-  for (let row = 0; row < rows.length; row++) {
-    to[row] = from[rows[row]!]!;
-  }
+  for (let row = 0; row < rows.length; row++) to[row] = from[rows[row]!]!;
   return to;
 }
 
 function copyNumbers(from: NumberArray, to: NumberArray, rows: Uint32Array): void {
-  for (let row = 0; row < rows.length; row++) {
-    to[row] = from[rows[row]!]!;
-  }
+  for (let row = 0; row < rows.length; row++) to[row] = from[rows[row]!]!;
 }
 
 function takeNumbers(from: NumberArray, rows: Uint32Array): NumberArray {
@@ -48,9 +42,7 @@ function takeNumbers(from: NumberArray, rows: Uint32Array): NumberArray {
 
 function takeBigints(from: BigintArray, rows: Uint32Array): BigintArray {
   const to = newBigints(from, rows.length);
-  for (let row = 0; row < rows.length; row++) {
-    to[row] = from[rows[row]!]!;
-  }
+  for (let row = 0; row < rows.length; row++) to[row] = from[rows[row]!]!;
   return to;
 }
 

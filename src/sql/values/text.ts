@@ -41,21 +41,15 @@ class TextBuilder {
   set(row: number, text: string, position: number): void {
     spend(text.length + TEXT_BYTES);
     const most = text.length < EXACT_FROM ? text.length * 3 : Buffer.byteLength(text);
-    if (this.#size + most > this.#bytes.length) {
-      this.#grow(this.#size + most, position);
-    }
+    if (this.#size + most > this.#bytes.length) this.#grow(this.#size + most, position);
     this.#starts[row] = this.#size;
     this.#size += this.#bytes.write(text, this.#size, 'utf8');
     this.#ends[row] = this.#size;
-    if (this.#size > maxTextBytes) {
-      throw textTooLong(position);
-    }
+    if (this.#size > maxTextBytes) throw textTooLong(position);
   }
 
   #grow(needed: number, position: number): void {
-    if (needed > maxTextBytes + EXACT_FROM * 3) {
-      throw textTooLong(position);
-    }
+    if (needed > maxTextBytes + EXACT_FROM * 3) throw textTooLong(position);
     const size = Math.max(needed, Math.min(this.#bytes.length * 2, maxTextBytes + EXACT_FROM * 3));
     room(size);
     const larger = Buffer.allocUnsafeSlow(size);
@@ -86,21 +80,15 @@ export function buildTexts(
 ): BytesColumn {
   const builder = new TextBuilder(length);
   for (let row = 0; row < length; row++) {
-    if (valid === null || valid[row] === 1) {
-      builder.set(row, text(row), position);
-    }
+    if (valid === null || valid[row] === 1) builder.set(row, text(row), position);
   }
   return builder.column(valid);
 }
 
 /** The column as texts; nulls of no type become null texts. */
 export function bytesOf(column: Column): BytesColumn {
-  if (column.kind === 'bytes') {
-    return column;
-  }
-  if (column.kind !== 'null') {
-    throw new TypeError(`a ${column.kind} column has no texts`);
-  }
+  if (column.kind === 'bytes') return column;
+  if (column.kind !== 'null') throw new TypeError(`a ${column.kind} column has no texts`);
   const spans = new Uint32Array(column.length);
   return {
     kind: 'bytes',

@@ -40,9 +40,7 @@ const text: Make = (parameters) => (parameters.length <= 1 ? new Utf8() : undefi
 
 /** PostgreSQL's float(p): up to 24 bits are single precision. */
 const float: Make = ([bits, ...rest]) => {
-  if (rest.length > 0) {
-    return undefined;
-  }
+  if (rest.length > 0) return undefined;
   return bits === undefined || bits <= 24 ? new Float32() : new Float64();
 };
 

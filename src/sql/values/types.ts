@@ -99,23 +99,15 @@ export function plainType(type: DataType): DataType {
     const values = plainType(type.dictionary);
     return isComputable(values) ? values : type;
   }
-  if (DataType.isFloat(type) && type.precision === Precision.HALF) {
-    return new Float32();
-  }
+  if (DataType.isFloat(type) && type.precision === Precision.HALF) return new Float32();
   const isMap = DataType.isMap(type);
-  if (!isList(type) && !DataType.isStruct(type) && !isMap) {
-    return type;
-  }
+  if (!isList(type) && !DataType.isStruct(type) && !isMap) return type;
   const fields = type.children.map((field): Field => {
     const inner = plainType(field.type);
     return inner === field.type ? field : new Field(field.name, inner, field.nullable);
   });
-  if (fields.every((field, at) => field === type.children[at])) {
-    return type;
-  }
-  if (isMap) {
-    return new Map_(fields[0] as Field<MapEntries>, type.keysSorted);
-  }
+  if (fields.every((field, at) => field === type.children[at])) return type;
+  if (isMap) return new Map_(fields[0] as Field<MapEntries>, type.keysSorted);
   return isList(type) ? new ListType(fields[0]!) : new StructType(fields);
 }
 
@@ -164,9 +156,7 @@ const unitNanoseconds: Readonly<Record<TimeUnit, bigint>> = {
 
 /** The nanoseconds in one step of a date, time, timestamp or duration. */
 export function stepOf(type: DataType): bigint {
-  if (DataType.isDate(type)) {
-    return type.unit === DateUnit.DAY ? 86_400_000_000_000n : 1_000_000n;
-  }
+  if (DataType.isDate(type)) return type.unit === DateUnit.DAY ? 86_400_000_000_000n : 1_000_000n;
   return unitNanoseconds[(type as Time | Timestamp | Duration).unit];
 }
 
@@ -253,9 +243,7 @@ export function integerRange({ signed, width }: IntegerShape): readonly [bigint,
  * is int64, whose results are checked: no wider integer exists.
  */
 export function commonInteger(left: IntegerShape, right: IntegerShape): IntegerShape {
-  if (left.signed === right.signed) {
-    return left.width >= right.width ? left : right;
-  }
+  if (left.signed === right.signed) return left.width >= right.width ? left : right;
   const [signed, unsigned] = left.signed ? [left, right] : [right, left];
   return { signed: true, width: Math.min(64, Math.max(signed.width, unsigned.width * 2)) };
 }

@@ -48,9 +48,7 @@ function bitmapOf(
   valid: Valid,
   length: number,
 ): { nullBitmap: Uint8Array | null; nullCount: number } {
-  if (valid === null) {
-    return { nullBitmap: null, nullCount: 0 };
-  }
+  if (valid === null) return { nullBitmap: null, nullCount: 0 };
   const nullBitmap = new Uint8Array(Math.ceil(length / 64) * 8);
   let nullCount = length;
   for (let row = 0; row < length; row++) {
@@ -66,9 +64,7 @@ function boolData(type: DataTypeClass, column: Extract<Column, { kind: 'states' 
   const { states, length } = column;
   const data = new Uint8Array(Math.ceil(length / 64) * 8);
   for (let row = 0; row < length; row++) {
-    if (states[row] === truth.true) {
-      data[row >> 3]! |= 1 << (row & 7);
-    }
+    if (states[row] === truth.true) data[row >> 3]! |= 1 << (row & 7);
   }
   return fixedData(type, length, data, validOf(column));
 }
@@ -88,9 +84,7 @@ function wideData(type: Decimal, column: Extract<Column, { kind: 'wide' }>): Dat
 
 function isContiguous(column: BytesColumn | ListColumn): boolean {
   for (let row = 1; row < column.length; row++) {
-    if (column.starts[row] !== column.ends[row - 1]) {
-      return false;
-    }
+    if (column.starts[row] !== column.ends[row - 1]) return false;
   }
   return true;
 }
@@ -191,9 +185,7 @@ function viewData(
     const size = offsets[row + 1]! - from;
     fields.setInt32(row * 16, size, true);
     views.set(bytes.subarray(from, from + Math.min(size, size > 12 ? 4 : 12)), row * 16 + 4);
-    if (size > 12) {
-      fields.setInt32(row * 16 + 12, from, true);
-    }
+    if (size > 12) fields.setInt32(row * 16 + 12, from, true);
   }
   const shared = { length, variadicBuffers: [bytes], views, ...bitmapOf(valid, length) };
   return DataType.isUtf8View(type) ? makeData({ type, ...shared }) : makeData({ type, ...shared });
@@ -215,9 +207,7 @@ function packedChild(column: ListColumn, offsets: Int32Array): Column {
 function listData(type: DataTypeClass, column: ListColumn): Data {
   const { length, valid } = column;
   const nulls = bitmapOf(valid, length);
-  if (DataType.isFixedSizeList(type)) {
-    return fixedListData(type, column);
-  }
+  if (DataType.isFixedSizeList(type)) return fixedListData(type, column);
   const offsets = packedOffsets(column);
   const child = dataOf(packedChild(column, offsets), elementType(type));
   if (DataType.isMap(type)) {
