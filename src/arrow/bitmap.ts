@@ -56,6 +56,29 @@ export function takeBits(bits: Uint8Array, offset: number, rows: Uint32Array): U
   return result;
 }
 
+/** Writes the bits from `offset` on as one byte each: `one` for a set bit, 0 for others. */
+export function unpackBits<Bytes extends Uint8Array>(
+  bits: Uint8Array,
+  offset: number,
+  target: Bytes,
+  one: number,
+): Bytes {
+  for (let index = 0; index < target.length; index++) {
+    const bit = offset + index;
+    target[index] = (bits[bit >> 3]! >> (bit & 7)) & 1 ? one : 0;
+  }
+  return target;
+}
+
+/** A bitmap of bytes, in which those equal to `one` are set. */
+export function packBits(bytes: Uint8Array, one: number): Uint8Array {
+  const bits = new Uint8Array(bitmapBytes(bytes.length));
+  for (let index = 0; index < bytes.length; index++) {
+    if (bytes[index] === one) bits[index >> 3]! |= 1 << (index & 7);
+  }
+  return bits;
+}
+
 /** Appends bits one run after the other. */
 export class BitWriter {
   readonly bits: Uint8Array;

@@ -19,7 +19,8 @@ import { isKnown } from './layout.ts';
 import { childrenOf } from './nested-type.ts';
 import { checkNullable, nullsOf, retype } from './nullability.ts';
 
-const timeUnits = {
+/** Short names of the units of time. */
+export const timeUnits = {
   [TimeUnit.SECOND]: 's',
   [TimeUnit.MILLISECOND]: 'ms',
   [TimeUnit.MICROSECOND]: 'us',
@@ -32,7 +33,8 @@ const intervalUnits = {
   [IntervalUnit.MONTH_DAY_NANO]: 'month_day_nano',
 };
 
-const floatNames = {
+/** Names of the float types. */
+export const floatNames = {
   [Precision.HALF]: 'float16',
   [Precision.SINGLE]: 'float32',
   [Precision.DOUBLE]: 'float64',

@@ -10,7 +10,7 @@ import { metered } from './values/meter.ts';
 import { literalAs } from './cast/literals.ts';
 import { call } from './evaluate/node.ts';
 import { castExactly } from './cast/round-trip.ts';
-import { sameType } from './values/same-type.ts';
+import { sameType } from '../arrow/types.ts';
 import type { Scope } from './bind/scope.ts';
 import {
   elementType,
@@ -19,7 +19,7 @@ import {
   isList,
   mapTypes,
   plainType,
-  typeName,
+  sqlTypeName,
   type Family,
 } from './values/types.ts';
 import { checkClocks } from './values/zone-clock.ts';
@@ -66,7 +66,7 @@ const assignKernel: Kernel = ([column], target) =>
 function refused(root: Bound, type: DataTypeClass): SqlError {
   return new SqlError(
     'type',
-    `expected a value of type ${typeName(type)}, found ${typeName(root.type)}`,
+    `expected a value of type ${sqlTypeName(type)}, found ${sqlTypeName(root.type)}`,
     root.position,
   );
 }

@@ -31,7 +31,7 @@ import { bindLiteral, textType } from './cast/literals.ts';
 import { metered } from './values/meter.ts';
 import { findField, momentNow, type Scope } from './bind/scope.ts';
 import { typeOfName } from './values/type-name.ts';
-import { familyOf, isComputable, plainType, typeName } from './values/types.ts';
+import { familyOf, isComputable, plainType, sqlTypeName } from './values/types.ts';
 
 export type { Scope } from './bind/scope.ts';
 
@@ -52,7 +52,7 @@ function predicate(bound: Bound, where: string): Bound {
   if (family !== 'boolean') {
     throw new SqlError(
       'type',
-      `expected a predicate ${where}, found ${typeName(bound.type)}`,
+      `expected a predicate ${where}, found ${sqlTypeName(bound.type)}`,
       bound.position,
     );
   }
@@ -112,7 +112,7 @@ function textOperand(bound: Bound): Bound {
   if (family !== 'text') {
     throw new SqlError(
       'type',
-      `expected a string beside LIKE, found ${typeName(bound.type)}`,
+      `expected a string beside LIKE, found ${sqlTypeName(bound.type)}`,
       bound.position,
     );
   }
@@ -238,7 +238,7 @@ function resultType(root: Bound): DataType {
   if (!isComputable(root.type)) {
     throw new SqlError(
       'type',
-      `expected a result that can be computed, found ${typeName(root.type)}`,
+      `expected a result that can be computed, found ${sqlTypeName(root.type)}`,
       root.position,
     );
   }

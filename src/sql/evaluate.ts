@@ -8,7 +8,7 @@ import { batchFrame } from './evaluate/frame.ts';
 import { countTrue, rowsThatAre, statesOf } from './compare/logic.ts';
 import { metered } from './values/meter.ts';
 import { readValid } from './values/read.ts';
-import { familyOf, typeName } from './values/types.ts';
+import { familyOf, sqlTypeName } from './values/types.ts';
 import { vectorOf } from './values/write.ts';
 
 /** The data of a column or of a field in one, as the batch holds it; undefined for any other node. */
@@ -88,7 +88,7 @@ function judgedStates(bound: BoundExpression, batch: RecordBatch): Uint8Array {
   if (family !== 'boolean' && family !== 'null') {
     throw new SqlError(
       'type',
-      `expected a predicate, found ${typeName(bound.type)}`,
+      `expected a predicate, found ${sqlTypeName(bound.type)}`,
       bound.root.position,
     );
   }

@@ -31,7 +31,7 @@ import { bindExpression } from '../../src/sql/bind.ts';
 import { SqlError } from '../../src/sql/values/errors.ts';
 import { evaluate } from '../../src/sql/evaluate.ts';
 import { parseExpression } from '../../src/sql/parse.ts';
-import { sameType } from '../../src/sql/values/same-type.ts';
+import { sameType } from '../../src/arrow/types.ts';
 import { expressionTexts } from './expression-texts.ts';
 import { ask, batchOf, column, refusal, select, valuesOf } from './support.ts';
 

@@ -18,8 +18,8 @@ import type { ArithmeticOperator, Interval } from '../values/expression.ts';
 import { adaptLiteral, decimalOf, float64Type, int64Type } from '../cast/literals.ts';
 import { call, literal, nullLiteral } from '../evaluate/node.ts';
 import { dayDifferenceKernel, shiftKernel, stepSumKernel } from '../evaluate/temporal.ts';
-import { sameType } from '../values/same-type.ts';
-import { familyOf, integerOf, integerType, stepOf, typeName } from '../values/types.ts';
+import { sameType } from '../../arrow/types.ts';
+import { familyOf, integerOf, integerType, stepOf, sqlTypeName } from '../values/types.ts';
 import { clockOf } from '../values/zone-clock.ts';
 
 /** The operands of an operator that is being bound. */
@@ -31,7 +31,7 @@ interface Operation {
 }
 
 function refuse({ operator, left, right, position }: Operation, hint = ''): SqlError {
-  const found = `${typeName(left.type)} ${operator} ${typeName(right.type)}${hint}`;
+  const found = `${sqlTypeName(left.type)} ${operator} ${sqlTypeName(right.type)}${hint}`;
   return new SqlError(
     'type',
     `expected operands that ${operator} is defined for, found ${found}`,
@@ -279,7 +279,7 @@ export function bindNegation(operand: Bound, position: number): Bound {
   if (!isNumeric(typed.type)) {
     throw new SqlError(
       'type',
-      `expected a number behind -, found ${typeName(operand.type)}`,
+      `expected a number behind -, found ${sqlTypeName(operand.type)}`,
       position,
     );
   }

@@ -16,7 +16,7 @@ import type { ComparisonOperator, Interval } from '../values/expression.ts';
 import { decimalOf, float64Type, literalAs, momentOfText } from '../cast/literals.ts';
 import { fold, junction, literal, negation, nullLiteral, shared } from '../evaluate/node.ts';
 import type { Scalar } from '../values/scalar.ts';
-import { familyOf, stepOf, typeName } from '../values/types.ts';
+import { familyOf, stepOf, sqlTypeName } from '../values/types.ts';
 import { hasClock, isPlainStamp } from '../values/zone-clock.ts';
 
 /** Two operands whose values compare once they are multiplied with the factors. */
@@ -111,7 +111,7 @@ function asDuration(node: Bound, beside: DataType): Bound {
   if (!isLength || node.value === null || familyOf(beside) !== 'duration') return node;
   const { months, days, nanoseconds } = node.value as Interval;
   if (months !== 0) {
-    const message = `expected an interval of days and times beside ${typeName(beside)}, found one of months`;
+    const message = `expected an interval of days and times beside ${sqlTypeName(beside)}, found one of months`;
     throw new SqlError('type', message, node.position);
   }
   const length = BigInt(days) * dayNanoseconds + nanoseconds;
@@ -141,7 +141,7 @@ function align(first: Bound, second: Bound, position: number): Aligned {
   if (isMomentText(left, right)) return swapped(alignText(right, left));
   const aligned = alignFamilies(left, right);
   if (aligned === undefined) {
-    const found = `${typeName(left.type)} and ${typeName(right.type)}`;
+    const found = `${sqlTypeName(left.type)} and ${sqlTypeName(right.type)}`;
     throw new SqlError(
       'type',
       `expected two values that compare with each other, found ${found}`,
@@ -245,7 +245,7 @@ function nestedItems(operand: Bound, items: readonly Bound[]): Map<string, Neste
   for (const item of items) {
     const type = commonNested(operand, item);
     if (type !== undefined && item.kind === 'literal') {
-      const name = typeName(type);
+      const name = sqlTypeName(type);
       const group = groups.get(name) ?? { type, items: [] };
       group.items.push(item);
       groups.set(name, group);

@@ -9,7 +9,7 @@ import { hold, spend } from '../values/meter.ts';
 import { textType } from '../cast/literals.ts';
 import { call, nullLiteral } from '../evaluate/node.ts';
 import { allValid, bytesOf, textTooLong } from '../values/text.ts';
-import { familyOf, typeName } from '../values/types.ts';
+import { familyOf, sqlTypeName } from '../values/types.ts';
 
 /** Joins the bytes of each row; a column's nulls add nothing. */
 function joinRows(
@@ -78,7 +78,7 @@ export function asText(node: Bound, position: number): Bound {
   if (family === 'binary' || !canCast(node.type, textType)) {
     throw new SqlError(
       'type',
-      `expected values that have a text, found ${typeName(node.type)}`,
+      `expected values that have a text, found ${sqlTypeName(node.type)}`,
       position,
     );
   }

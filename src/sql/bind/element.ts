@@ -13,7 +13,7 @@ import { findField } from './scope.ts';
 import { appendAll } from '../values/append.ts';
 import { bindMapElement } from './map-element.ts';
 import { takeRows } from '../values/take.ts';
-import { elementType, familyOf, plainType, typeName } from '../values/types.ts';
+import { elementType, familyOf, plainType, sqlTypeName } from '../values/types.ts';
 import { bigintsOf } from '../values/widen.ts';
 
 /** Element `n` counted from 1, or from the end below 0; null when the list has no such element. */
@@ -47,7 +47,7 @@ export function bindField(operand: Bound, name: Name, position: number): Bound {
   if (familyOf(operand.type) !== 'struct') {
     throw new SqlError(
       'type',
-      `expected a struct before .${excerpt(name.text)}, found ${typeName(operand.type)}`,
+      `expected a struct before .${excerpt(name.text)}, found ${sqlTypeName(operand.type)}`,
       position,
     );
   }
@@ -71,7 +71,7 @@ export function bindListElement(operand: Bound, index: Bound, position: number):
   if (familyOf(at.type) !== 'integer') {
     throw new SqlError(
       'type',
-      `expected a whole number as the place in a list, found ${typeName(index.type)}`,
+      `expected a whole number as the place in a list, found ${sqlTypeName(index.type)}`,
       index.position,
     );
   }
@@ -98,7 +98,7 @@ export function bindElement(operand: Bound, index: Bound, position: number): Bou
     family === 'struct' ? 'the name of a field in quotes' : 'a list, a struct or a map before [';
   throw new SqlError(
     'type',
-    `expected ${expected}, found ${typeName(family === 'struct' ? index.type : operand.type)}`,
+    `expected ${expected}, found ${sqlTypeName(family === 'struct' ? index.type : operand.type)}`,
     position,
   );
 }

@@ -9,9 +9,9 @@ import { call, nullLiteral } from '../evaluate/node.ts';
 import { orderOf } from '../compare/order.ts';
 import { hideRows } from '../values/read.ts';
 import { constantColumn } from '../values/scalar.ts';
-import { sameType } from '../values/same-type.ts';
+import { sameType } from '../../arrow/types.ts';
 import { takeRows } from '../values/take.ts';
-import { familyOf, mapTypes, typeName } from '../values/types.ts';
+import { familyOf, mapTypes, sqlTypeName } from '../values/types.ts';
 
 /** The keys or the values of all maps of a column, map by map. */
 export function mapPart(maps: ListColumn, part: 'keys' | 'values', type: DataType): Column {
@@ -51,7 +51,7 @@ export function keyOf(map: Bound, key: Bound): Bound {
   const exact = key.kind === 'literal' ? literalAs(key, type) : undefined;
   const common = exact === undefined ? commonOfTwo(type, key.type) : undefined;
   if (exact === undefined && (common === undefined || !sameType(common, type))) {
-    const message = `expected a key of type ${typeName(type)}, found ${typeName(key.type)}`;
+    const message = `expected a key of type ${sqlTypeName(type)}, found ${sqlTypeName(key.type)}`;
     throw new SqlError('type', message, key.position);
   }
   return exact ?? coerce(key, type);

@@ -24,7 +24,7 @@ import {
   integerRange,
   stepOf,
   familyOf,
-  typeName,
+  sqlTypeName,
   type Family,
 } from '../values/types.ts';
 import { clockOf, clockOfCast } from '../values/zone-clock.ts';
@@ -47,7 +47,7 @@ export class LostValue extends SqlError {
     const isText = familyOf(from) === 'text';
     const shown = written(value, from);
     const found = isText ? `'${excerpt(shown)}'` : shown;
-    const message = `expected a value that ${typeName(to)} can hold, found ${found} of ${typeName(from)}`;
+    const message = `expected a value that ${sqlTypeName(to)} can hold, found ${found} of ${sqlTypeName(from)}`;
     super(isText ? 'value' : 'overflow', message, position);
     this.value = isText ? JSON.stringify(shown) : shown;
   }

@@ -21,7 +21,7 @@ import { constantColumn, scalarAt } from '../values/scalar.ts';
 import { isSingle, storageOf } from '../values/storage.ts';
 import { buildTexts, bytesOf, textAt } from '../values/text.ts';
 import { elementType, familyOf, mapTypes, stepOf, type Family } from '../values/types.ts';
-import { sameType } from '../values/same-type.ts';
+import { sameType } from '../../arrow/types.ts';
 import { readsClock } from '../values/zone-clock.ts';
 
 /** The steps that the type's array holds; beyond it there is no value. */

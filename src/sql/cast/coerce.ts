@@ -17,7 +17,7 @@ import { castAlwaysFits, castKernel, canCast } from './cast.ts';
 import { SqlError } from '../values/errors.ts';
 import { adaptLiteral, float64Type, literalAs, textType } from './literals.ts';
 import { call, nullType } from '../evaluate/node.ts';
-import { sameType } from '../values/same-type.ts';
+import { sameType } from '../../arrow/types.ts';
 import {
   commonInteger,
   elementType,
@@ -25,10 +25,10 @@ import {
   integerOf,
   integerType,
   isComputable,
-  mapOf,
+  mapTypeOf,
   mapTypes,
   stepOf,
-  typeName,
+  sqlTypeName,
 } from '../values/types.ts';
 import { tryCastKernel } from './try-cast.ts';
 import { checkClocks, hasClock } from '../values/zone-clock.ts';
@@ -117,7 +117,7 @@ function commonList(left: DataType, right: DataType): DataType | undefined {
 function commonMap(left: DataType, right: DataType): DataType | undefined {
   const [a, b] = [mapTypes(left), mapTypes(right)];
   const [key, value] = [commonOfTwo(a[0], b[0]), commonOfTwo(a[1], b[1])];
-  return key === undefined || value === undefined ? undefined : mapOf(key, value);
+  return key === undefined || value === undefined ? undefined : mapTypeOf(key, value);
 }
 
 /** Structs of the same fields in the same order meet in structs of what holds both of each. */
@@ -173,7 +173,7 @@ export function commonType(nodes: readonly Bound[], position: number): DataType 
     if (wider === undefined) {
       throw new SqlError(
         'type',
-        `expected results of one type, found ${typeName(type)} and ${typeName(node.type)}`,
+        `expected results of one type, found ${sqlTypeName(type)} and ${sqlTypeName(node.type)}`,
         position,
       );
     }
@@ -182,7 +182,7 @@ export function commonType(nodes: readonly Bound[], position: number): DataType 
   if (!isComputable(type)) {
     throw new SqlError(
       'type',
-      `expected results that can be computed with, found ${typeName(type)}`,
+      `expected results that can be computed with, found ${sqlTypeName(type)}`,
       position,
     );
   }
@@ -198,7 +198,7 @@ export function bindCastTo(bound: Bound, type: DataType, tries: boolean, positio
   if (!canCast(bound.type, type)) {
     throw new SqlError(
       'type',
-      `expected a value that casts to ${typeName(type)}, found ${typeName(bound.type)}`,
+      `expected a value that casts to ${sqlTypeName(type)}, found ${sqlTypeName(bound.type)}`,
       position,
     );
   }

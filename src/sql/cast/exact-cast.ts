@@ -9,7 +9,7 @@ import {
   familyOf,
   isComputable,
   plainType,
-  typeName,
+  sqlTypeName,
   type Family,
 } from '../values/types.ts';
 import { vectorOf } from '../values/write.ts';
@@ -70,7 +70,7 @@ export function exactCast(data: Data, to: DataType): ExactCast {
     return { kind: 'values', data: vectorOf(column, to).data[0]! };
   } catch (error) {
     if (!(error instanceof SqlError)) throw error;
-    const value = error instanceof LostValue ? error.value : `of ${typeName(data.type)}`;
+    const value = error instanceof LostValue ? error.value : `of ${sqlTypeName(data.type)}`;
     return { kind: 'lost', value };
   }
 }

@@ -23,7 +23,14 @@ import type { Literal, LiteralValue } from '../values/expression.ts';
 import { literal, nullLiteral, nullType } from '../evaluate/node.ts';
 import type { Scalar } from '../values/scalar.ts';
 import { isSingle, storageOf } from '../values/storage.ts';
-import { dateType, familyOf, integerOf, integerRange, stepOf, typeName } from '../values/types.ts';
+import {
+  dateType,
+  familyOf,
+  integerOf,
+  integerRange,
+  stepOf,
+  sqlTypeName,
+} from '../values/types.ts';
 import {
   clockOf,
   clockOfCast,
@@ -65,7 +72,7 @@ function timestampLiteral(
   if (step >= 1n << 63n || step < -(1n << 63n)) {
     throw new SqlError(
       'overflow',
-      `expected a moment within ${typeName(type)}, found ${step} steps`,
+      `expected a moment within ${sqlTypeName(type)}, found ${step} steps`,
       position,
     );
   }
@@ -138,7 +145,7 @@ export function momentOfText(node: BoundLiteral, type: DataType): bigint {
   if (nanoseconds === undefined) {
     throw new SqlError(
       'value',
-      `expected ${expected} beside ${typeName(type)}, found '${excerpt(node.value as string)}'`,
+      `expected ${expected} beside ${sqlTypeName(type)}, found '${excerpt(node.value as string)}'`,
       node.position,
     );
   }

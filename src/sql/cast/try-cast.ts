@@ -5,7 +5,7 @@ import { castKernel, tryConverter } from './cast.ts';
 import { isValid, structColumn, type Column, type ListColumn } from '../values/column.ts';
 import { fixedSize } from '../values/lists.ts';
 import { hideRows } from '../values/read.ts';
-import { sameType } from '../values/same-type.ts';
+import { sameType } from '../../arrow/types.ts';
 import { constantColumn } from '../values/scalar.ts';
 import { isSingle, storageOf } from '../values/storage.ts';
 import { elementType, familyOf } from '../values/types.ts';

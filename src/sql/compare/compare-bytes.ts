@@ -1,3 +1,4 @@
+import { firstDifference } from '../../arrow/spans.ts';
 import type { BytesColumn } from '../values/column.ts';
 import { spend } from '../values/meter.ts';
 import type { Form, Outcome } from './compare-numbers.ts';
@@ -20,15 +21,12 @@ export function orderBytes(
   const length = left.ends[row]! - from;
   const otherLength = right.ends[other]! - to;
   const shared = Math.min(length, otherLength);
-  for (let at = 0; at < shared; at++) {
-    const difference = left.bytes[from + at]! - right.bytes[to + at]!;
-    if (difference !== 0) {
-      if (at > LONG) spend(at);
-      return difference;
-    }
-  }
-  if (shared > LONG) spend(shared);
-  return length - otherLength;
+  // Most values differ in their first byte.
+  const head = shared > 0 ? left.bytes[from]! - right.bytes[to]! : 0;
+  if (head !== 0) return head;
+  const at = firstDifference(left.bytes, from, right.bytes, to, shared);
+  if (at > LONG) spend(at);
+  return at < shared ? left.bytes[from + at]! - right.bytes[to + at]! : length - otherLength;
 }
 
 /** Whether a value of the column is the given bytes. */
@@ -36,10 +34,7 @@ export function equalBytes(column: BytesColumn, row: number, literal: Uint8Array
   const from = column.starts[row]!;
   if (column.ends[row]! - from !== literal.length) return false;
   if (literal.length > LONG) spend(literal.length);
-  for (let at = 0; at < literal.length; at++) {
-    if (column.bytes[from + at] !== literal[at]) return false;
-  }
-  return true;
+  return firstDifference(column.bytes, from, literal, 0, literal.length) === literal.length;
 }
 
 /** Compares the values of two columns byte by byte. */

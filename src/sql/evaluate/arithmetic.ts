@@ -5,7 +5,7 @@ import { formatDecimal } from '../values/decimal.ts';
 import { SqlError } from '../values/errors.ts';
 import type { ArithmeticOperator } from '../values/expression.ts';
 import { isSingle, storageOf } from '../values/storage.ts';
-import { familyOf, integerOf, integerRange, typeName } from '../values/types.ts';
+import { familyOf, integerOf, integerRange, sqlTypeName } from '../values/types.ts';
 import { bigintsOf, doublesOf, scaledValues } from '../values/widen.ts';
 
 type Numbers = ArrayLike<number>;
@@ -18,7 +18,7 @@ function overflow(
 ): SqlError {
   // A negation is a subtraction from zero that the text does not show.
   const shown = call.types.length === 1 ? `-(${right})` : `${left} ${operator} ${right}`;
-  const message = `expected a result within ${typeName(call.type)}, found ${shown}`;
+  const message = `expected a result within ${sqlTypeName(call.type)}, found ${shown}`;
   return new SqlError('overflow', message, call.position);
 }
 

@@ -6,7 +6,7 @@ import { SqlError } from '../values/errors.ts';
 import type { Interval } from '../values/expression.ts';
 import { storageOf } from '../values/storage.ts';
 import { allValid } from '../values/text.ts';
-import { stepOf, typeName } from '../values/types.ts';
+import { stepOf, sqlTypeName } from '../values/types.ts';
 import type { ZoneClock } from '../values/zone-clock.ts';
 
 /** A column of dates, times, timestamps, durations or plain integers. */
@@ -27,7 +27,7 @@ function checkedStep(step: bigint, type: DataType, position: number): bigint {
   if (step > limit || step < -limit - 1n) {
     throw new SqlError(
       'overflow',
-      `expected a result within ${typeName(type)}, found ${step} steps`,
+      `expected a result within ${sqlTypeName(type)}, found ${step} steps`,
       position,
     );
   }

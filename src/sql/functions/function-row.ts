@@ -4,7 +4,7 @@ import { castTo, coerce } from '../cast/coerce.ts';
 import { SqlError } from '../values/errors.ts';
 import { float64Type, int64Type, textType } from '../cast/literals.ts';
 import { call, nullLiteral } from '../evaluate/node.ts';
-import { familyOf, typeName, type Family } from '../values/types.ts';
+import { familyOf, sqlTypeName, type Family } from '../values/types.ts';
 
 /** A function with arguments that is being bound. */
 export interface FunctionCall {
@@ -73,7 +73,7 @@ export function wrongArgument(
   at: number,
   argument: Bound,
 ): SqlError {
-  const message = `expected ${expected} as argument ${at} of ${usage}, found ${typeName(argument.type)}`;
+  const message = `expected ${expected} as argument ${at} of ${usage}, found ${sqlTypeName(argument.type)}`;
   return new SqlError('type', message, argument.position);
 }
 

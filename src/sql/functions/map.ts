@@ -16,7 +16,7 @@ import { listsOf, packedLists } from '../values/lists.ts';
 import { keyOf, keyRows, mapPart, valuesAt } from '../bind/map-element.ts';
 import { call } from '../evaluate/node.ts';
 import { allValid } from '../values/text.ts';
-import { elementType, familyOf, isComputable, mapOf, mapTypes } from '../values/types.ts';
+import { elementType, familyOf, isComputable, mapTypeOf, mapTypes } from '../values/types.ts';
 import { checkCount, wrongArgument, type FunctionCall, type FunctionRow } from './function-row.ts';
 import { listArgument } from './list.ts';
 
@@ -175,7 +175,7 @@ const mapKernel: Kernel = ([first, second], { name, position, types }) => {
 function bindMap(keys: Bound, values: Bound, { name, position }: FunctionCall): Bound {
   return call({
     name,
-    type: mapOf(elementType(keys.type), elementType(values.type)),
+    type: mapTypeOf(elementType(keys.type), elementType(values.type)),
     arguments: [keys, values],
     kernel: mapKernel,
     position,

@@ -13,7 +13,7 @@ import { float64Type } from '../cast/literals.ts';
 import { fold, literal, shared } from '../evaluate/node.ts';
 import { storageOf } from '../values/storage.ts';
 import { allValid } from '../values/text.ts';
-import { familyOf, integerOf, integerRange, typeName } from '../values/types.ts';
+import { familyOf, integerOf, integerRange, sqlTypeName } from '../values/types.ts';
 import { bigintsOf, doublesOf } from '../values/widen.ts';
 import {
   checkCount,
@@ -65,7 +65,7 @@ function integerAbs(column: Column, call: KernelCall): Column {
     if (result > greatest && (valid === null || valid[row] === 1)) {
       throw new SqlError(
         'overflow',
-        `expected a result within ${typeName(call.type)}, found abs(${value})`,
+        `expected a result within ${sqlTypeName(call.type)}, found abs(${value})`,
         call.position,
       );
     }

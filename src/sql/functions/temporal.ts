@@ -15,7 +15,7 @@ import { SqlError } from '../values/errors.ts';
 import { int64Type } from '../cast/literals.ts';
 import { call, nullLiteral } from '../evaluate/node.ts';
 import { buildSteps, stepsOf } from '../evaluate/temporal.ts';
-import { sameType } from '../values/same-type.ts';
+import { sameType } from '../../arrow/types.ts';
 import { dateType, familyOf, stepOf } from '../values/types.ts';
 import { bigintsOf, doublesOf } from '../values/widen.ts';
 import { clockOf, type ZoneClock } from '../values/zone-clock.ts';

@@ -5,7 +5,7 @@ import { splitDays } from '../values/calendar.ts';
 import { castTo, timestampOf } from '../cast/coerce.ts';
 import { excerpt, SqlError } from '../values/errors.ts';
 import { literal, nullLiteral } from '../evaluate/node.ts';
-import { sameType } from '../values/same-type.ts';
+import { sameType } from '../../arrow/types.ts';
 import { familyOf, stepOf } from '../values/types.ts';
 import { zoneOffset } from '../values/zone-offset.ts';
 import { checkCount, wrongArgument, type FunctionCall, type FunctionRow } from './function-row.ts';

@@ -1,6 +1,5 @@
+import { newLike } from '../../arrow/gather.ts';
 import {
-  newBigints,
-  newNumbers,
   newStates,
   statesColumn,
   structColumn,
@@ -21,25 +20,15 @@ function appendValid(left: Column & { valid: Valid }, right: Column & { valid: V
   return valid;
 }
 
-function appendNumbers(
-  left: NumberArray,
-  right: NumberArray,
+function appendValues<Values extends NumberArray | BigintArray>(
+  left: Values,
+  right: Values,
   lengths: readonly [number, number],
-): NumberArray {
-  const values = newNumbers(left, lengths[0] + lengths[1]);
-  values.set(left.subarray(0, lengths[0]), 0);
-  values.set(right.subarray(0, lengths[1]), lengths[0]);
-  return values;
-}
-
-function appendBigints(
-  left: BigintArray,
-  right: BigintArray,
-  lengths: readonly [number, number],
-): BigintArray {
-  const values = newBigints(left, lengths[0] + lengths[1]);
-  for (let row = 0; row < lengths[0]; row++) values[row] = left[row]!;
-  for (let row = 0; row < lengths[1]; row++) values[lengths[0] + row] = right[row]!;
+): Values {
+  const values = newLike(left, lengths[0] + lengths[1]);
+  // Arrays of numbers and arrays of bigints each take the values of the other kinds of theirs.
+  values.set(left.subarray(0, lengths[0]) as never, 0);
+  values.set(right.subarray(0, lengths[1]) as never, lengths[0]);
   return values;
 }
 
@@ -138,7 +127,7 @@ export function appendColumns(left: Column, right: Column): Column {
     return {
       kind: 'number',
       length,
-      values: appendNumbers(left.values, right.values, lengths),
+      values: appendValues(left.values, right.values, lengths),
       valid: appendValid(left, right),
     };
   }
@@ -146,7 +135,7 @@ export function appendColumns(left: Column, right: Column): Column {
     return {
       kind: 'bigint',
       length,
-      values: appendBigints(left.values, right.values, lengths),
+      values: appendValues(left.values, right.values, lengths),
       valid: appendValid(left, right),
     };
   }

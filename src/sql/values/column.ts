@@ -1,40 +1,12 @@
 import type { Data } from 'apache-arrow';
-
-/** A new array of the same kind. */
-export function newBigints(like: BigintArray, length: number): BigintArray {
-  return like instanceof BigInt64Array ? new BigInt64Array(length) : new BigUint64Array(length);
-}
-
-const arrays = [
-  Int8Array,
-  Uint8Array,
-  Int16Array,
-  Uint16Array,
-  Int32Array,
-  Uint32Array,
-  Float32Array,
-  Float64Array,
-];
-
-/** A new array of the same kind. */
-export function newNumbers(like: NumberArray, length: number): NumberArray {
-  const Made = arrays.find((each) => like instanceof each)!;
-  return new Made(length);
-}
+import type { TypedArray } from '../../arrow/data.ts';
+import type { Spans } from '../../arrow/spans.ts';
 
 /** One byte a row, 1 where the row has a value; null when every row has one. */
 export type Valid = Uint8Array | null;
 
 /** Values that JavaScript numbers hold exactly. */
-export type NumberArray =
-  | Int8Array
-  | Uint8Array
-  | Int16Array
-  | Uint16Array
-  | Int32Array
-  | Uint32Array
-  | Float32Array
-  | Float64Array;
+export type NumberArray = Exclude<TypedArray, BigintArray>;
 
 /** Values that only bigints hold exactly. */
 export type BigintArray = BigInt64Array | BigUint64Array;
@@ -78,22 +50,18 @@ export interface WideColumn {
 }
 
 /** Texts in UTF-8, and binaries: row `i` is the bytes from `starts[i]` to `ends[i]`. */
-export interface BytesColumn {
+export interface BytesColumn extends Spans {
   readonly kind: 'bytes';
   readonly length: number;
   readonly bytes: Uint8Array;
-  readonly starts: Uint32Array | Int32Array;
-  readonly ends: Uint32Array | Int32Array;
   readonly valid: Valid;
 }
 
 /** Lists, and maps as lists of entries: row `i` is the rows of `child` from `starts[i]` to `ends[i]`. */
-export interface ListColumn {
+export interface ListColumn extends Spans {
   readonly kind: 'list';
   readonly length: number;
   readonly child: Column;
-  readonly starts: Uint32Array | Int32Array;
-  readonly ends: Uint32Array | Int32Array;
   readonly valid: Valid;
 }
 

@@ -26,6 +26,8 @@ import {
   type Time,
   type Timestamp,
 } from 'apache-arrow';
+import { isText } from '../../arrow/layout.ts';
+import { floatNames, timeUnits } from '../../arrow/types.ts';
 
 /** What an operator asks of a type: which values it has, not how wide they are. */
 export type Family =
@@ -52,10 +54,6 @@ type MapEntries = StructType<{ key: DataType; value: DataType }>;
 /** Whether a type is one of the three lists. */
 export function isList(type: DataType): type is ListLike {
   return DataType.isList(type) || DataType.isLargeList(type) || DataType.isFixedSizeList(type);
-}
-
-function isText(type: DataType): boolean {
-  return DataType.isUtf8(type) || DataType.isLargeUtf8(type) || DataType.isUtf8View(type);
 }
 
 function isBinary(type: DataType): boolean {
@@ -132,20 +130,13 @@ export function mapTypes(type: DataType): readonly [key: DataType, value: DataTy
 }
 
 /** The type of maps with keys and values of two types. */
-export function mapOf(key: DataType, value: DataType): DataType {
+export function mapTypeOf(key: DataType, value: DataType): DataType {
   const entries: MapEntries = new StructType([
     new Field('key', key, false),
     new Field('value', value, true),
   ]);
   return new Map_(new Field('entries', entries, false), false);
 }
-
-const unitNames: Readonly<Record<TimeUnit, string>> = {
-  [TimeUnit.SECOND]: 's',
-  [TimeUnit.MILLISECOND]: 'ms',
-  [TimeUnit.MICROSECOND]: 'us',
-  [TimeUnit.NANOSECOND]: 'ns',
-};
 
 const unitNanoseconds: Readonly<Record<TimeUnit, bigint>> = {
   [TimeUnit.SECOND]: 1_000_000_000n,
@@ -160,21 +151,15 @@ export function stepOf(type: DataType): bigint {
   return unitNanoseconds[(type as Time | Timestamp | Duration).unit];
 }
 
-const precisionNames: Readonly<Record<Precision, string>> = {
-  [Precision.HALF]: 'float16',
-  [Precision.SINGLE]: 'float32',
-  [Precision.DOUBLE]: 'float64',
-};
-
 function unitName(type: DataType): string {
-  return unitNames[(type as Time | Timestamp | Duration).unit];
+  return timeUnits[(type as Time | Timestamp | Duration).unit];
 }
 
 const names: Readonly<Record<Family, (type: DataType) => string>> = {
   null: () => 'null',
   boolean: () => 'bool',
   integer: (type) => integerName(integerOf(type)),
-  float: (type) => precisionNames[(type as DataType & { precision: Precision }).precision],
+  float: (type) => floatNames[(type as DataType & { precision: Precision }).precision],
   decimal: (type) => `decimal(${(type as Decimal).precision}, ${(type as Decimal).scale})`,
   text: () => 'string',
   binary: () => 'binary',
@@ -186,15 +171,15 @@ const names: Readonly<Record<Family, (type: DataType) => string>> = {
   },
   duration: (type) => `duration(${unitName(type)})`,
   interval: () => 'interval',
-  list: (type) => `list<${typeName(elementType(type))}>`,
+  list: (type) => `list<${sqlTypeName(elementType(type))}>`,
   struct: (type) =>
-    `struct<${type.children.map((field) => `${field.name}: ${typeName(field.type)}`).join(', ')}>`,
-  map: (type) => `map<${mapTypes(type).map(typeName).join(', ')}>`,
+    `struct<${type.children.map((field) => `${field.name}: ${sqlTypeName(field.type)}`).join(', ')}>`,
+  map: (type) => `map<${mapTypes(type).map(sqlTypeName).join(', ')}>`,
   other: (type) => Type[type.typeId].toLowerCase(),
 };
 
 /** The name of a type in messages and plans. A dictionary is named by its values. */
-export function typeName(type: DataType): string {
+export function sqlTypeName(type: DataType): string {
   const plain = DataType.isDictionary(type) ? type.dictionary : type;
   return names[familyOf(plain)](plain);
 }

@@ -1,7 +1,7 @@
 import type { DataType, Timestamp } from 'apache-arrow';
 import { SqlError } from './errors.ts';
 import { dayNanoseconds, floorDivide } from './calendar.ts';
-import { elementType, familyOf, mapTypes, stepOf, typeName } from './types.ts';
+import { elementType, familyOf, mapTypes, stepOf, sqlTypeName } from './types.ts';
 import { zoneOffset, type ZoneOffset } from './zone-offset.ts';
 
 const utc: ReadonlySet<string> = new Set([
@@ -114,7 +114,7 @@ export function clockOf(type: DataType, position = 1): ZoneClock | undefined {
   if (!hasClock(type)) return undefined;
   const clock = clockOfZone((type as Timestamp).timezone ?? '');
   if (clock !== undefined) return clock;
-  const found = typeName(type);
+  const found = sqlTypeName(type);
   throw new SqlError('type', `expected a time zone that is known, found ${found}`, position);
 }
 
