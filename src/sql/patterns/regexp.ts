@@ -29,7 +29,7 @@ const maxForgotten = 3;
  * most as many steps as the program has, whatever the text. States that were met
  * before are remembered, which makes most characters one look-up.
  */
-class Matcher {
+export class Matcher {
   readonly #program: RegexpProgram;
   readonly #alphabet: Alphabet;
   readonly #states = new Map<string, State>();
