@@ -12,7 +12,7 @@ export interface Bounds {
 export type HasValue = ((row: number) => boolean) | null;
 
 /** Less than, equal to or greater than 0. Numbers compare exactly, bytes one by one. */
-export function compareExtremes(left: Extreme, right: Extreme): number {
+function compareExtremes(left: Extreme, right: Extreme): number {
   if (left instanceof Uint8Array) return Buffer.compare(left, right as Uint8Array);
   const other = right as bigint | number;
   return left < other ? -1 : left > other ? 1 : 0;

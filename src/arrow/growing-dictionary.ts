@@ -1,7 +1,7 @@
 import { Vector, DataType, type Data, type Dictionary, type Schema } from 'apache-arrow';
 import { sliceBits } from './bitmap.ts';
 import { dataOf, isMarkedNull, nullCountOf, isNull, type TypedArray } from './data.ts';
-import { ArrowError } from './errors.ts';
+import { ArrowError } from './arrow-error.ts';
 import { newLike } from './gather.ts';
 import { rowKey } from './row-key.ts';
 import { takeData } from './take.ts';
@@ -50,7 +50,7 @@ export class WrittenDictionaries {
 }
 
 /** How many values an index type can tell apart. */
-export function indexCapacity(type: Dictionary): number {
+function indexCapacity(type: Dictionary): number {
   const { bitWidth, isSigned } = type.indices;
   return 2 ** (isSigned ? bitWidth - 1 : bitWidth);
 }

@@ -26,7 +26,7 @@ import {
   TimeUnit,
   Utf8,
 } from 'apache-arrow';
-import { ArrowError } from './errors.ts';
+import { ArrowError } from './arrow-error.ts';
 import {
   schemaToJson,
   typeToJson,

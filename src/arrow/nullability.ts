@@ -8,7 +8,7 @@ import {
   type Union,
 } from 'apache-arrow';
 import { isNull, nullCountOf, retyped, dataOf, type DataParts } from './data.ts';
-import { ArrowError } from './errors.ts';
+import { ArrowError } from './arrow-error.ts';
 import { layoutOf, viewWidth, widthOf, type Layout } from './layout.ts';
 import { childrenOf } from './nested-type.ts';
 import { bitmapBytes } from './bitmap.ts';

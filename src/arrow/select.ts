@@ -1,7 +1,7 @@
 import type { Data, Field, RecordBatch, Schema, Vector } from 'apache-arrow';
 import { batchOfData, sliceData } from './data.ts';
 import { concatData } from './concat.ts';
-import { ArrowError } from './errors.ts';
+import { ArrowError } from './arrow-error.ts';
 import { fieldPosition } from './field-position.ts';
 import { retype } from './nullability.ts';
 import { schemaOf } from './nested-type.ts';

@@ -30,6 +30,21 @@ function evenSpans(length: number, width: number): Spans {
   return { starts: bounds.subarray(0, length), ends: bounds.subarray(1) };
 }
 
+/** Where the value of a row begins. */
+export function startAt({ starts }: Spans, row: number): number {
+  return starts[row]!;
+}
+
+/** Where the value of a row ends. */
+export function endAt({ ends }: Spans, row: number): number {
+  return ends[row]!;
+}
+
+/** Bytes or items of the value of a row. */
+export function sizeAt({ starts, ends }: Spans, row: number): number {
+  return ends[row]! - starts[row]!;
+}
+
 /** The first of `length` places at which two runs of bytes differ; `length` if they are equal. */
 export function firstDifference(
   left: Uint8Array,

@@ -11,7 +11,7 @@ import {
 } from './data.ts';
 import { gather, copyRun } from './gather.ts';
 import { layoutOf, inlineCapacity, type Layout } from './layout.ts';
-import { ArrowError } from './errors.ts';
+import { ArrowError } from './arrow-error.ts';
 
 /** Bytes of one data buffer that is rewritten. */
 const bufferBytes = 67_108_864;

@@ -14,7 +14,7 @@ import {
   type Union,
 } from 'apache-arrow';
 import { batchOfData } from './data.ts';
-import { ArrowError } from './errors.ts';
+import { ArrowError } from './arrow-error.ts';
 import { isKnown } from './layout.ts';
 import { childrenOf } from './nested-type.ts';
 import { checkNullable, nullsOf, retype } from './nullability.ts';

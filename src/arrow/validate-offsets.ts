@@ -1,11 +1,11 @@
 import { wordsOf } from './data.ts';
-import { corrupt } from './errors.ts';
+import { corrupt } from './arrow-error.ts';
 import { isAscii, isUtf8 } from 'node:buffer';
 import type { Data } from 'apache-arrow';
 import { inlineCapacity, isText, viewWidth } from './layout.ts';
 
 /** First and last position that the offsets of a column cover. */
-export interface OffsetRange {
+interface OffsetRange {
   readonly begin: number;
   readonly end: number;
 }

@@ -1,5 +1,5 @@
 import type { Data, Field, Union } from 'apache-arrow';
-import { corrupt } from './errors.ts';
+import { corrupt } from './arrow-error.ts';
 import { isText, layoutOf, type Layout } from './layout.ts';
 import { childrenOf } from './nested-type.ts';
 import { checkNullable } from './nullability.ts';

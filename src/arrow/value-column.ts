@@ -20,7 +20,7 @@ import { dataOf, isNull } from './data.ts';
  * How values of one kind stand in a column. Made straight from values of a known
  * kind: a builder that sees each value as anything is many times slower.
  */
-export interface ValueKind<Value> {
+interface ValueKind<Value> {
   readonly type: DataType;
   /** The column of these values. */
   data(values: readonly (Value | null)[]): Data;
@@ -44,7 +44,7 @@ export const text: ValueKind<string> = kindOf(new Utf8(), textsOf, readText);
 export const word: ValueKind<string> = wordKind(new Dictionary(new Utf8(), new Int32()));
 
 /** Truth values. */
-export const truth: ValueKind<boolean> = kindOf(
+export const flag: ValueKind<boolean> = kindOf(
   new Bool(),
   (values) => dataOf(new Bool(), { ...nullsOf(values), values: bitsOf(values, Boolean) }),
   (data, row) => getBit(data.values, data.offset + row),

@@ -1,8 +1,8 @@
 import { DataType, type DataType as DataTypeClass } from 'apache-arrow';
 import { bindExpression } from './bind.ts';
-import type { Bound, BoundExpression, Kernel } from './evaluate/bound.ts';
+import { kernelOf, type Bound, type BoundExpression, type Kernel } from './evaluate/bound.ts';
 import { canCast } from './cast/cast.ts';
-import { SqlError } from './values/errors.ts';
+import { SqlError } from './values/sql-error.ts';
 import { evaluateNode } from './evaluate/evaluate-node.ts';
 import type { Expression } from './values/expression.ts';
 import { constantFrame } from './evaluate/frame.ts';
@@ -11,7 +11,7 @@ import { literalAs } from './cast/literals.ts';
 import { call } from './evaluate/node.ts';
 import { castExactly } from './cast/round-trip.ts';
 import { sameType } from '../arrow/types.ts';
-import type { Scope } from './bind/scope.ts';
+import type { ColumnScope } from './bind/scope.ts';
 import {
   elementType,
   familyOf,
@@ -60,8 +60,9 @@ function mayRound(from: Family, to: Family): boolean {
   return to === 'float' && (from === 'float' || from === 'decimal');
 }
 
-const assignKernel: Kernel = ([column], target) =>
-  castExactly(column!, target.types[0]!, target, mayRound);
+const assignKernel: Kernel = kernelOf(1, ([column], target) =>
+  castExactly(column, target.types[0], target, mayRound),
+);
 
 function refused(root: Bound, type: DataTypeClass): SqlError {
   return new SqlError(
@@ -92,7 +93,7 @@ function converted(root: Bound, type: DataTypeClass): Bound {
  */
 export function bindAssignment(
   expression: Expression,
-  scope: Scope,
+  scope: ColumnScope,
   target: DataTypeClass,
 ): BoundExpression {
   const bound = bindExpression(expression, scope);

@@ -5,7 +5,7 @@ import { boolType, type Bound, type BoundExpression } from './evaluate/bound.ts'
 import { bindCastTo, coerce, commonType, isStored, storedType } from './cast/coerce.ts';
 import { bindConcatenation } from './bind/concatenate.ts';
 import { bindElement, bindField, bindList } from './bind/element.ts';
-import { SqlError } from './values/errors.ts';
+import { SqlError } from './values/sql-error.ts';
 import type {
   Call,
   Case,
@@ -29,14 +29,14 @@ import { compileLike } from './patterns/like.ts';
 import { bindParameter } from './bind/parameters.ts';
 import { bindLiteral, textType } from './cast/literals.ts';
 import { metered } from './values/meter.ts';
-import { findField, momentNow, type Scope } from './bind/scope.ts';
+import { findField, momentNow, type ColumnScope } from './bind/scope.ts';
 import { typeOfName } from './values/type-name.ts';
 import { familyOf, isComputable, plainType, sqlTypeName } from './values/types.ts';
 
-export type { Scope } from './bind/scope.ts';
+export type { ColumnScope } from './bind/scope.ts';
 
 /** The scope of the expression and the moment it sees. */
-interface Statement extends Scope {
+interface Statement extends ColumnScope {
   readonly now: bigint;
 }
 
@@ -250,7 +250,7 @@ function resultType(root: Bound): DataType {
  * every operator and function knows its types, literals are computed. Functions
  * of the clock give the moment of the scope, or of this call. Throws SqlError: `unknown-column`, `unknown-function`, `type`, `value`, `overflow`.
  */
-export function bindExpression(expression: Expression, scope: Scope): BoundExpression {
+export function bindExpression(expression: Expression, scope: ColumnScope): BoundExpression {
   const now = scope.now ?? momentNow();
   const { budget } = scope;
   const root = metered(budget, () => folding(() => bindNode(expression, { ...scope, now })));
@@ -261,7 +261,7 @@ export function bindExpression(expression: Expression, scope: Scope): BoundExpre
  * Checks an expression that says which rows are meant. It need not be a predicate yet:
  * `selectRows` refuses what is none. Throws SqlError as `bindExpression` does.
  */
-export function bindPredicate(expression: Expression, scope: Scope): BoundExpression {
+export function bindPredicate(expression: Expression, scope: ColumnScope): BoundExpression {
   const now = scope.now ?? momentNow();
   const statement = { ...scope, now };
   if (expression.kind !== 'call') return bindExpression(expression, statement);

@@ -2,7 +2,7 @@ import { DataType, Data as DataClass, Vector, type Data, type RecordBatch } from
 import type { Bound, BoundExpression } from './evaluate/bound.ts';
 import { truth, type Valid } from './values/column.ts';
 import { countToLiteral } from './compare/compare.ts';
-import { SqlError } from './values/errors.ts';
+import { SqlError } from './values/sql-error.ts';
 import { evaluateNode } from './evaluate/evaluate-node.ts';
 import { batchFrame } from './evaluate/frame.ts';
 import { countTrue, rowsThatAre, statesOf } from './compare/logic.ts';

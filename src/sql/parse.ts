@@ -1,5 +1,5 @@
 import type { Expression } from './values/expression.ts';
-import { Cursor } from './parse/cursor.ts';
+import { TokenCursor } from './parse/cursor.ts';
 import { infixLevel, parseInfix } from './parse/parse-infix.ts';
 import { parsePrimary } from './parse/parse-primary.ts';
 import { DepthGuard, level, type Parser } from './parse/parser.ts';
@@ -27,7 +27,7 @@ function parseAbove(parser: Parser, minimum: number): Expression {
   }
 }
 
-function createParser(cursor: Cursor): Parser {
+function createParser(cursor: TokenCursor): Parser {
   const guard = new DepthGuard();
   let marks = 0;
   const parser: Parser = {
@@ -57,7 +57,7 @@ function createParser(cursor: Cursor): Parser {
  * text above 1 MiB or more than 200 levels.
  */
 export function parseExpression(text: string): Expression {
-  const cursor = new Cursor(text);
+  const cursor = new TokenCursor(text);
   const expression = createParser(cursor).expression(level.none);
   if (cursor.peek().kind !== 'end') cursor.fail('an operator or the end of the text');
   return expression;

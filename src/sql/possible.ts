@@ -29,7 +29,7 @@ export const may = { beTrue: 1, beFalse: 2, beUnknown: 4, fail: 8 } as const;
 export type RangeOf = (column: string) => ValueRange;
 
 /** What a predicate may be for rows of which only ranges are known: the bits of `may`. */
-export type PossibleStates = (ranges: RangeOf) => number;
+type PossibleStates = (ranges: RangeOf) => number;
 
 const states = may.beTrue | may.beFalse | may.beUnknown;
 

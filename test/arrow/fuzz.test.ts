@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ArrowError } from '../../src/arrow/errors.ts';
+import { ArrowError } from '../../src/arrow/arrow-error.ts';
 import { fileBytes, fixture, openBytes, plainRows, readStream } from './support.ts';
 
 const names = ['scalars', 'nested', 'scalars-lz4', 'scalars-zstd', 'nested-lz4', 'nested-zstd'];

@@ -11,7 +11,7 @@ import {
   type Vector,
 } from 'apache-arrow';
 import { bindExpression, bindPredicate } from '../../src/sql/bind.ts';
-import { SqlError } from '../../src/sql/values/errors.ts';
+import { SqlError } from '../../src/sql/values/sql-error.ts';
 import { countSelected, evaluate, selectRows } from '../../src/sql/evaluate.ts';
 import { parseExpression } from '../../src/sql/parse.ts';
 import { sameType } from '../../src/arrow/types.ts';

@@ -1,7 +1,7 @@
 import { type Data, DataType, Precision, type Vector } from 'apache-arrow';
 import { concatData } from '../concat.ts';
 import { isNull, nullCountOf } from '../data.ts';
-import { ArrowError } from '../errors.ts';
+import { ArrowError } from '../arrow-error.ts';
 import { halfToFloat } from '../half-float.ts';
 import { typeName } from '../types.ts';
 

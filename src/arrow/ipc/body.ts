@@ -1,6 +1,6 @@
 import { decodeLz4 } from './codec-lz4.ts';
 import { decodeZstd } from './codec-zstd.ts';
-import { ArrowError, corrupt } from '../errors.ts';
+import { ArrowError, corrupt } from '../arrow-error.ts';
 import type { BatchHeader, Codec } from './message.ts';
 
 /** Work that stops every now and then. */

@@ -1,6 +1,6 @@
 import { uncompressSync } from 'lz4-napi';
 import { allocate } from './byte-source.ts';
-import { corrupt } from '../errors.ts';
+import { corrupt } from '../arrow-error.ts';
 
 /** xxHash32 with seed 0 (xxHash specification 0.1.1): the checksum of LZ4 frames. */
 

@@ -9,7 +9,7 @@ import { takeViews, viewBytes } from '../take.ts';
 import type { WrittenDictionaries } from '../growing-dictionary.ts';
 
 /** What columns are written to. */
-export interface ColumnOutput {
+interface ColumnOutput {
   readonly body: BodyWriter;
   readonly dictionaries: WrittenDictionaries;
 }

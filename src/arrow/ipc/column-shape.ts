@@ -4,7 +4,7 @@ import type { BatchHeader } from './message.ts';
 import { childrenOf } from '../nested-type.ts';
 
 /** How many nodes, buffers and counts of data buffers a column of a type takes in a batch. */
-export interface ColumnShape {
+interface ColumnShape {
   readonly nodes: number;
   /** Buffers, save the data buffers of views. */
   readonly buffers: number;
@@ -28,7 +28,7 @@ const ownBuffers: Readonly<Record<Layout, number>> = {
 };
 
 /** The shape of a column of a type, its children included. */
-export function shapeOf(type: DataType, unionBitmaps: boolean): ColumnShape {
+function shapeOf(type: DataType, unionBitmaps: boolean): ColumnShape {
   const layout = layoutOf(type);
   const bitmap = unionBitmaps && DataType.isUnion(type) ? 1 : 0;
   return childrenOf(type)
@@ -57,7 +57,10 @@ export interface ColumnPlace {
 const known = new WeakMap<readonly Field[], readonly ColumnPlace[]>();
 
 /** The places of all top-level columns in a batch. The list of fields must not change afterwards. */
-export function placesOf(fields: readonly Field[], header: BatchHeader): readonly ColumnPlace[] {
+export function columnPlaces(
+  fields: readonly Field[],
+  header: BatchHeader,
+): readonly ColumnPlace[] {
   if (header.variadic.length > 0 || header.unionBitmaps) return placesIn(fields, header);
   const places = known.get(fields) ?? placesIn(fields, header);
   known.set(fields, places);

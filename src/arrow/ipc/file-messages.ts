@@ -3,20 +3,20 @@ import { bufferRegions, readCompressed } from './body.ts';
 import { zstdReady } from './codec-zstd.ts';
 import { ColumnCursor } from './column-cursor.ts';
 import { decodeColumn } from './column-decoding.ts';
-import { type ColumnPlace, placesOf } from './column-shape.ts';
+import { type ColumnPlace, columnPlaces } from './column-shape.ts';
 import { sliceData } from '../data.ts';
-import { corrupt } from '../errors.ts';
+import { corrupt } from '../arrow-error.ts';
 import type { Block } from './footer.ts';
 import { type BatchHeader, decodeMessage, type Message } from './message.ts';
 import { type ByteRange, type RandomAccess, readRanges, readRangesNow } from './random-access.ts';
 import { narrowValues } from './narrowed-values.ts';
-import { narrow, type NarrowedBatch, type RowRange } from './row-range.ts';
+import { narrowBatch, type NarrowedBatch, type RowRange } from './row-range.ts';
 
 /** How many messages are asked for at once. */
 const requestsAtOnce = 32;
 
 /** What is wanted of a batch. */
-export interface BatchSelection {
+interface BatchSelection {
   /** Top-level columns, by their positions among all fields of the file. */
   readonly columns: readonly number[];
   /** All rows unless given. */
@@ -102,13 +102,13 @@ function* columnSteps(
   dictionaries: ReadonlyMap<number, Vector>,
 ): Reading<Data[]> {
   checkRegions(block, header);
-  const places = placesOf(fields, header);
+  const places = columnPlaces(fields, header);
   const columns = wanted.columns.map((index) => ({
     name: fields[index]!.name,
     type: fields[index]!.type,
     place: places[index]!,
   }));
-  const part = narrow(header, columns, wanted.rows ?? { start: 0, count: header.rows });
+  const part = narrowBatch(header, columns, wanted.rows ?? { start: 0, count: header.rows });
   const buffers = yield* partBuffers(block, part, columns);
   const dictionary = (id: number, name: string): Vector => {
     const found = dictionaries.get(id);

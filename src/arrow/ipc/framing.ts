@@ -1,4 +1,4 @@
-import { ArrowError, corrupt } from '../errors.ts';
+import { ArrowError, corrupt } from '../arrow-error.ts';
 import type { ByteSource } from './byte-source.ts';
 import { decodeMessage, type Message } from './message.ts';
 
@@ -11,7 +11,7 @@ export const fileMagic = 'ARROW1';
 export const endOfStream: Uint8Array = Uint8Array.of(255, 255, 255, 255, 0, 0, 0, 0);
 
 /** How long messages may be. */
-export interface FramingLimits {
+interface FramingLimits {
   /** The metadata of one message, in bytes. */
   readonly metadataBytes: number;
   /** The body of one message, in bytes. */

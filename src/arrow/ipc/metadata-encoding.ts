@@ -3,7 +3,7 @@ import { Footer } from 'apache-arrow/ipc/metadata/file';
 import type { Block } from './footer.ts';
 
 /** The parts of a batch, as its message tells them. */
-export interface BatchParts {
+interface BatchParts {
   readonly rows: number;
   readonly bodyBytes: number;
   /** Length and null count of each node, in depth-first order. */

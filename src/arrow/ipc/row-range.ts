@@ -1,7 +1,7 @@
 import type { DataType, FixedSizeList } from 'apache-arrow';
 import { bitmapBytes } from '../bitmap.ts';
 import type { ColumnPlace } from './column-shape.ts';
-import { corrupt } from '../errors.ts';
+import { corrupt } from '../arrow-error.ts';
 import { layoutOf, widthOf, type Layout } from '../layout.ts';
 import type { BatchHeader } from './message.ts';
 import type { OffsetValues } from './narrowed-values.ts';
@@ -13,7 +13,7 @@ export interface RowRange {
 }
 
 /** What is read of one column for a range of rows. */
-export interface ColumnRows {
+interface ColumnRows {
   /** How many rows are read. */
   readonly read: number;
   /** The rows that are wanted, among those. */
@@ -35,7 +35,7 @@ export interface NarrowedBatch {
  * left, from the start of a byte of the validity bits on; of texts and binaries the
  * offsets, which then tell of the values. Other columns stay whole.
  */
-export function narrow(
+export function narrowBatch(
   whole: BatchHeader,
   columns: readonly { readonly type: DataType; readonly place: ColumnPlace }[],
   rows: RowRange,

@@ -1,7 +1,7 @@
 import { DataType, Field, Message, type Dictionary, type Schema } from 'apache-arrow';
 import { continuation } from './framing.ts';
 import { childrenOf, dictionaryOf, schemaOf, withChildren } from '../nested-type.ts';
-import { corrupt } from '../errors.ts';
+import { corrupt } from '../arrow-error.ts';
 import { decodeMessage } from './message.ts';
 
 /**

@@ -5,7 +5,7 @@ import { ByteSource } from './byte-source.ts';
 import { zstdReady } from './codec-zstd.ts';
 import { ColumnCursor } from './column-cursor.ts';
 import { decodeColumn } from './column-decoding.ts';
-import { ArrowError, corrupt } from '../errors.ts';
+import { ArrowError, corrupt } from '../arrow-error.ts';
 import { isFileStart, readBody, readMessage, readMessageAfter, readPrefix } from './framing.ts';
 import type { BatchHeader, Message } from './message.ts';
 import type { DecodedSchema } from './schema-decoding.ts';
@@ -56,7 +56,7 @@ const turnBytes = 1_048_576;
 const turnMillis = 8;
 
 /** An Arrow IPC stream that is being read. */
-export interface ArrowStream {
+interface ArrowStream {
   readonly schema: Schema;
   /**
    * The batches, each validated before it is handed out. Can be asked for

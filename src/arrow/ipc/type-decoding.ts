@@ -24,7 +24,7 @@ import {
   Utf8,
   Utf8View,
 } from 'apache-arrow';
-import { ArrowError, corrupt } from '../errors.ts';
+import { ArrowError, corrupt } from '../arrow-error.ts';
 import type { FlatTable } from './flatbuffer.ts';
 import { mapOf } from '../nested-type.ts';
 

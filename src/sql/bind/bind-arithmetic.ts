@@ -13,7 +13,7 @@ import {
 import { arithmeticKernel, negateKernel } from '../evaluate/arithmetic.ts';
 import type { Bound, BoundLiteral } from '../evaluate/bound.ts';
 import { coerce, commonNumber, commonTimestamp, isNumeric, timestampOf } from '../cast/coerce.ts';
-import { SqlError } from '../values/errors.ts';
+import { SqlError } from '../values/sql-error.ts';
 import type { ArithmeticOperator, Interval } from '../values/expression.ts';
 import { adaptLiteral, decimalOf, float64Type, int64Type } from '../cast/literals.ts';
 import { call, literal, nullLiteral } from '../evaluate/node.ts';

@@ -10,8 +10,8 @@ import { dayNanoseconds } from '../values/calendar.ts';
 import { castTo, coerce, isNumeric, timestampOf } from '../cast/coerce.ts';
 import type { Factors } from '../compare/compare.ts';
 import { bindNestedComparison, commonNested } from './compare-nested.ts';
-import { nestedMembership, membershipOf, type Membership } from '../compare/membership.ts';
-import { SqlError } from '../values/errors.ts';
+import { nestedMembership, membershipOf, type LiteralSet } from '../compare/membership.ts';
+import { SqlError } from '../values/sql-error.ts';
 import type { ComparisonOperator, Interval } from '../values/expression.ts';
 import { decimalOf, float64Type, literalAs, momentOfText } from '../cast/literals.ts';
 import { fold, junction, literal, negation, nullLiteral, shared } from '../evaluate/node.ts';
@@ -234,7 +234,7 @@ function splitItems(operand: Bound, items: readonly Bound[], position: number): 
   return split;
 }
 
-function membershipNode(operand: Bound, members: Membership, position: number): Bound {
+function membershipNode(operand: Bound, members: LiteralSet, position: number): Bound {
   const { fallible } = operand;
   return fold({ kind: 'in', type: boolType, operand, members, negated: false, position, fallible });
 }
@@ -259,7 +259,7 @@ interface NestedItems {
   readonly items: Bound[];
 }
 
-/** Membership of lists and structs: one look-up for all the literals of a type. */
+/** LiteralSet of lists and structs: one look-up for all the literals of a type. */
 function bindNestedIn(operand: Bound, items: readonly Bound[], position: number): Bound {
   const groups = [...nestedItems(operand, items).values()];
   const hashed = new Set(groups.flatMap((group) => group.items));

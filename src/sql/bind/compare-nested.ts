@@ -1,11 +1,11 @@
 import type { DataType } from 'apache-arrow';
-import { boolType, type Bound, type Kernel } from '../evaluate/bound.ts';
+import { kernelOf, boolType, type Bound, type Kernel } from '../evaluate/bound.ts';
 import { coerce, commonOfTwo } from '../cast/coerce.ts';
 import { isValid, newStates, statesColumn, truth, type Column } from '../values/column.ts';
 import { listType } from './element.ts';
 import type { ComparisonOperator } from '../values/expression.ts';
 import { call } from '../evaluate/node.ts';
-import { orderOf } from '../compare/order.ts';
+import { rowOrder } from '../compare/order.ts';
 import { elementType, familyOf, isComputable } from '../values/types.ts';
 
 const tests: Readonly<Record<ComparisonOperator, (order: number) => boolean>> = {
@@ -20,13 +20,13 @@ const tests: Readonly<Record<ComparisonOperator, (order: number) => boolean>> = 
 };
 
 /** Compares lists or structs row by row; a null is UNKNOWN unless the operator takes it as a value. */
-export function compareNested(
+function compareNested(
   operator: ComparisonOperator,
   columns: readonly [Column, Column],
   type: DataType,
 ): Column {
   const [left, right] = columns;
-  const [order, test] = [orderOf(left, right, type), tests[operator]];
+  const [order, test] = [rowOrder(left, right, type), tests[operator]];
   const distinct = operator.startsWith('is');
   const states = newStates(left.length);
   for (let row = 0; row < states.length; row++) {
@@ -37,7 +37,9 @@ export function compareNested(
 }
 
 function nestedKernel(operator: ComparisonOperator): Kernel {
-  return ([left, right], { types }) => compareNested(operator, [left!, right!], types[0]!);
+  return kernelOf(2, ([left, right], { types }) =>
+    compareNested(operator, [left, right], types[0]),
+  );
 }
 
 function isNested(type: DataType): boolean {

@@ -1,14 +1,15 @@
+import { endAt, sizeAt, startAt } from '../../arrow/spans.ts';
 import type { DataType } from 'apache-arrow';
 import type { Bound, Kernel, KernelCall } from '../evaluate/bound.ts';
 import { canCast } from '../cast/cast.ts';
 import { castTo } from '../cast/coerce.ts';
 import type { BytesColumn, Valid } from '../values/column.ts';
-import { SqlError } from '../values/errors.ts';
+import { SqlError } from '../values/sql-error.ts';
 import { maxTextBytes } from '../values/limits.ts';
 import { hold, spend } from '../values/meter.ts';
 import { textType } from '../cast/literals.ts';
 import { call, nullLiteral } from '../evaluate/node.ts';
-import { allValid, bytesOf, textTooLong } from '../values/text.ts';
+import { allValid, textColumnOf, textTooLong } from '../values/text.ts';
 import { familyOf, sqlTypeName } from '../values/types.ts';
 
 /** Joins the bytes of each row; a column's nulls add nothing. */
@@ -42,7 +43,7 @@ function sizeOf(column: BytesColumn, valid: Valid): number {
   let size = 0;
   for (let row = 0; row < column.length; row++) {
     const used = hasValue(column, row) && (valid === null || valid[row] === 1);
-    size += used ? column.ends[row]! - column.starts[row]! : 0;
+    size += used ? sizeAt(column, row) : 0;
   }
   return size;
 }
@@ -52,8 +53,8 @@ const SHORT = 256;
 
 function copyRow(column: BytesColumn, row: number, into: Uint8Array, end: number): number {
   if (!hasValue(column, row)) return end;
-  const start = column.starts[row]!;
-  const size = column.ends[row]! - start;
+  const start = startAt(column, row);
+  const size = endAt(column, row) - start;
   spend(size);
   if (size > SHORT) {
     into.set(column.bytes.subarray(start, start + size), end);
@@ -65,10 +66,10 @@ function copyRow(column: BytesColumn, row: number, into: Uint8Array, end: number
 
 /** `a || b`: null where one of them is. */
 const joinKernel: Kernel = (columns, call) =>
-  joinRows(columns.map(bytesOf), allValid(columns), call);
+  joinRows(columns.map(textColumnOf), allValid(columns), call);
 
 /** `concat(a, b)`: a null counts as an empty text. */
-const concatKernel: Kernel = (columns, call) => joinRows(columns.map(bytesOf), null, call);
+const concatKernel: Kernel = (columns, call) => joinRows(columns.map(textColumnOf), null, call);
 
 /** The operand as a text. Throws SqlError `type` for one that has none, such as a binary. */
 export function asText(node: Bound, position: number): Bound {

@@ -1,8 +1,9 @@
+import { endAt, sizeAt, startAt } from '../../arrow/spans.ts';
 import { Field, List, type DataType } from 'apache-arrow';
-import type { Bound, Kernel } from '../evaluate/bound.ts';
+import { kernelOf, type Bound, type Kernel } from '../evaluate/bound.ts';
 import { coerce, commonType } from '../cast/coerce.ts';
 import { bothValid, validOf, type Column } from '../values/column.ts';
-import { excerpt, SqlError } from '../values/errors.ts';
+import { excerpt, SqlError } from '../values/sql-error.ts';
 import type { Name } from '../values/expression.ts';
 import { listsOf } from '../values/lists.ts';
 import { int64Type } from '../cast/literals.ts';
@@ -17,24 +18,24 @@ import { elementType, familyOf, plainType, sqlTypeName } from '../values/types.t
 import { bigintsOf } from '../values/widen.ts';
 
 /** Element `n` counted from 1, or from the end below 0; null when the list has no such element. */
-const elementKernel: Kernel = ([operand, index], call) => {
-  const lists = listsOf(operand!);
-  const wanted = bigintsOf(index!);
-  const present = bothValid(validOf(lists), validOf(index!)) ?? new Uint8Array(call.length).fill(1);
+const elementKernel: Kernel = kernelOf(2, ([operand, index], call) => {
+  const lists = listsOf(operand);
+  const wanted = bigintsOf(index);
+  const present = bothValid(validOf(lists), validOf(index)) ?? new Uint8Array(call.length).fill(1);
   const valid = present.slice();
   const rows = new Uint32Array(call.length);
   for (let row = 0; row < rows.length; row++) {
-    const size = lists.ends[row]! - lists.starts[row]!;
+    const size = sizeAt(lists, row);
     const at = Number(wanted[row]);
     const inside = at >= 1 ? at <= size : at < 0 && -at <= size;
     valid[row] = inside ? valid[row]! : 0;
     rows[row] =
-      valid[row] === 1 ? (at > 0 ? lists.starts[row]! + at - 1 : lists.ends[row]! + at) : 0;
+      valid[row] === 1 ? (at > 0 ? startAt(lists, row) + at - 1 : endAt(lists, row) + at) : 0;
   }
   return lists.child.length === 0
     ? constantColumn(call.type, null, call.length)
     : hideRows(takeRows(lists.child, rows), valid);
-};
+});
 
 /** The struct as the batch holds it, whose fields may be dictionaries; of a dictionary its values. */
 function structOf(operand: Bound): DataType {

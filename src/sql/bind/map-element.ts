@@ -1,12 +1,13 @@
+import { endAt, startAt } from '../../arrow/spans.ts';
 import type { DataType } from 'apache-arrow';
-import type { Bound, Kernel } from '../evaluate/bound.ts';
+import { kernelOf, type Bound, type Kernel } from '../evaluate/bound.ts';
 import { coerce, commonOfTwo } from '../cast/coerce.ts';
 import { isValid, type Column, type ListColumn, type Valid } from '../values/column.ts';
-import { SqlError } from '../values/errors.ts';
+import { SqlError } from '../values/sql-error.ts';
 import { listsOf } from '../values/lists.ts';
 import { literalAs } from '../cast/literals.ts';
 import { call, nullLiteral } from '../evaluate/node.ts';
-import { orderOf } from '../compare/order.ts';
+import { rowOrder } from '../compare/order.ts';
 import { hideRows } from '../values/read.ts';
 import { constantColumn } from '../values/scalar.ts';
 import { sameType } from '../../arrow/types.ts';
@@ -24,10 +25,10 @@ export function mapPart(maps: ListColumn, part: 'keys' | 'values', type: DataTyp
 /** For each row where its key stands among the entries of all maps; -1 where its map has no such key. */
 export function keyRows(maps: ListColumn, key: Column, type: DataType): Int32Array {
   const [keyType] = mapTypes(type);
-  const order = orderOf(mapPart(maps, 'keys', keyType), key, keyType);
+  const order = rowOrder(mapPart(maps, 'keys', keyType), key, keyType);
   return Int32Array.from({ length: maps.length }, (_, row) => {
     if (!isValid(maps, row) || !isValid(key, row)) return -1;
-    for (let at = maps.starts[row]!; at < maps.ends[row]!; at++) {
+    for (let at = startAt(maps, row); at < endAt(maps, row); at++) {
       if (order(at, row) === 0) return at;
     }
     return -1;
@@ -57,10 +58,10 @@ export function keyOf(map: Bound, key: Bound): Bound {
   return exact ?? coerce(key, type);
 }
 
-const elementKernel: Kernel = ([column, key], { types }) => {
-  const maps = listsOf(column!);
-  return valuesAt(maps, keyRows(maps, key!, types[0]!), types[0]!);
-};
+const elementKernel: Kernel = kernelOf(2, ([column, key], { types }) => {
+  const maps = listsOf(column);
+  return valuesAt(maps, keyRows(maps, key, types[0]), types[0]);
+});
 
 /** `operand[key]` of a map: the value, null for a key that it does not have. */
 export function bindMapElement(operand: Bound, key: Bound, position: number): Bound {

@@ -1,6 +1,6 @@
 import type { DataType, Vector } from 'apache-arrow';
 import type { BoundLiteral } from '../evaluate/bound.ts';
-import { SqlError } from '../values/errors.ts';
+import { SqlError } from '../values/sql-error.ts';
 import { literal } from '../evaluate/node.ts';
 import { readColumn } from '../values/read.ts';
 import { scalarAt } from '../values/scalar.ts';

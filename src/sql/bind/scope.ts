@@ -1,12 +1,12 @@
 import type { Field } from 'apache-arrow';
-import { excerpt, SqlError } from '../values/errors.ts';
+import { excerpt, SqlError } from '../values/sql-error.ts';
 import type { Name } from '../values/expression.ts';
 import type { EvaluationBudget } from '../values/meter.ts';
 import { nearestNames } from '../values/nearest.ts';
 import type { Parameter } from './parameters.ts';
 
 /** The columns that an expression may name. */
-export interface Scope {
+export interface ColumnScope {
   /** Fields in the order of the batch; pseudo columns such as `_rowid` are among them. */
   readonly fields: readonly Field[];
   /** The moment of the statement in nanoseconds since 1970, when several expressions must see the same. */
@@ -23,7 +23,7 @@ export function momentNow(): bigint {
 }
 
 /** A column or field that was found, and its place among the others. */
-export interface Found {
+interface Found {
   readonly field: Field;
   readonly index: number;
 }

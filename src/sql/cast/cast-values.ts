@@ -28,7 +28,7 @@ import {
   type Family,
 } from '../values/types.ts';
 import { clockOf, clockOfCast } from '../values/zone-clock.ts';
-import { excerpt, SqlError } from '../values/errors.ts';
+import { excerpt, SqlError } from '../values/sql-error.ts';
 
 const text = new Utf8();
 

@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import type { DataType } from 'apache-arrow';
 import type { KernelCall } from '../evaluate/bound.ts';
 import { isValid, type BytesColumn, type Column } from '../values/column.ts';
-import { SqlError } from '../values/errors.ts';
+import { SqlError } from '../values/sql-error.ts';
 import { LostValue } from './cast-values.ts';
 import { storageOf } from '../values/storage.ts';
 import { familyOf, integerOf, integerRange } from '../values/types.ts';

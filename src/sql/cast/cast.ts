@@ -1,5 +1,5 @@
 import { DataType as DataTypeClass, type DataType } from 'apache-arrow';
-import type { Kernel } from '../evaluate/bound.ts';
+import { kernelOf, type Kernel } from '../evaluate/bound.ts';
 import { conversionOf, LostValue, type RowValue } from './cast-values.ts';
 import { castBytes, castWhole, holdsAll, type CastTarget } from './cast-whole.ts';
 import {
@@ -19,7 +19,7 @@ import { checkedSizes, packedLists } from '../values/lists.ts';
 import { hideRows } from '../values/read.ts';
 import { constantColumn, scalarAt } from '../values/scalar.ts';
 import { isSingle, storageOf } from '../values/storage.ts';
-import { buildTexts, bytesOf, textAt } from '../values/text.ts';
+import { buildTexts, textColumnOf, textAt } from '../values/text.ts';
 import { elementType, familyOf, mapTypes, stepOf, type Family } from '../values/types.ts';
 import { sameType } from '../../arrow/types.ts';
 import { readsClock } from '../values/zone-clock.ts';
@@ -109,7 +109,7 @@ function fillRows(rows: Rows): Column {
 function listTexts(column: ListColumn, from: DataType, target: CastTarget): Column {
   const { child, starts, ends, valid, length } = packedLists(column);
   const inner = { ...target, length: child.length };
-  const texts = bytesOf(castColumn(child, elementType(from), inner));
+  const texts = textColumnOf(castColumn(child, elementType(from), inner));
   return buildTexts(length, valid, target.position, (row) => {
     const parts = Array.from({ length: ends[row]! - starts[row]! }, (_, at) =>
       isValid(texts, starts[row]! + at) ? textAt(texts, starts[row]! + at) : '',
@@ -227,4 +227,6 @@ export function castAlwaysFits(from: DataType, to: DataType): boolean {
 }
 
 /** The kernel of CAST; the type of the call is the target. */
-export const castKernel: Kernel = ([column], call) => castColumn(column!, call.types[0]!, call);
+export const castKernel: Kernel = kernelOf(1, ([column], call) =>
+  castColumn(column, call.types[0], call),
+);

@@ -14,7 +14,7 @@ import {
 } from 'apache-arrow';
 import type { Bound } from '../evaluate/bound.ts';
 import { castAlwaysFits, castKernel, canCast } from './cast.ts';
-import { SqlError } from '../values/errors.ts';
+import { SqlError } from '../values/sql-error.ts';
 import { adaptLiteral, float64Type, literalAs, textType } from './literals.ts';
 import { call, nullType } from '../evaluate/node.ts';
 import { sameType } from '../../arrow/types.ts';
@@ -48,7 +48,7 @@ export function castTo(node: Bound, type: DataType, position: number): Bound {
 }
 
 /** TRY_CAST of a node. The caller has asked `canCast`. */
-export function tryCastTo(node: Bound, type: DataType, position: number): Bound {
+function tryCastTo(node: Bound, type: DataType, position: number): Bound {
   checkClocks(node.type, type, position);
   return castAlwaysFits(node.type, type)
     ? castTo(node, type, position)

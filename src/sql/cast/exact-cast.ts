@@ -1,6 +1,6 @@
 import type { Data, DataType } from 'apache-arrow';
 import { canCast } from './cast.ts';
-import { SqlError } from '../values/errors.ts';
+import { SqlError } from '../values/sql-error.ts';
 import { LostValue } from './cast-values.ts';
 import { readColumn } from '../values/read.ts';
 import { castExactly } from './round-trip.ts';
@@ -15,7 +15,7 @@ import {
 import { vectorOf } from '../values/write.ts';
 
 /** What became of values: others of the new type, or one that the type cannot hold. */
-export type ExactCast =
+type ExactCast =
   | { readonly kind: 'values'; readonly data: Data }
   /** The first value that would be lost, as text. */
   | { readonly kind: 'lost'; readonly value: string };

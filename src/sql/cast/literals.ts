@@ -18,7 +18,7 @@ import {
 import { boolType, type Bound, type BoundLiteral } from '../evaluate/bound.ts';
 import { parseDate, parseTime, parseTimestamp } from '../values/calendar.ts';
 import { parseDecimal } from '../values/decimal.ts';
-import { excerpt, SqlError } from '../values/errors.ts';
+import { excerpt, SqlError } from '../values/sql-error.ts';
 import type { Literal, LiteralValue } from '../values/expression.ts';
 import { literal, nullLiteral, nullType } from '../evaluate/node.ts';
 import type { Scalar } from '../values/scalar.ts';

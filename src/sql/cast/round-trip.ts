@@ -11,7 +11,7 @@ import { elementType, familyOf, stepOf, type Family } from '../values/types.ts';
 import { hasClock, isPlainStamp } from '../values/zone-clock.ts';
 
 /** Whether a cast between two families may round; texts and binaries are judged by the cast itself. */
-export type MayRound = (from: Family, to: Family) => boolean;
+type MayRound = (from: Family, to: Family) => boolean;
 
 const judged: ReadonlySet<Family> = new Set<Family>([
   'boolean',

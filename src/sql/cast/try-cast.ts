@@ -1,6 +1,7 @@
+import { sizeAt } from '../../arrow/spans.ts';
 import { isUtf8 } from 'node:buffer';
 import type { DataType } from 'apache-arrow';
-import type { Kernel, KernelCall } from '../evaluate/bound.ts';
+import { kernelOf, type Kernel, type KernelCall } from '../evaluate/bound.ts';
 import { castKernel, tryConverter } from './cast.ts';
 import { isValid, structColumn, type Column, type ListColumn } from '../values/column.ts';
 import { fixedSize } from '../values/lists.ts';
@@ -48,8 +49,7 @@ function tryCastLists(column: ListColumn, from: DataType, call: KernelCall): Col
   const inner = { ...call, type, length: column.child.length };
   const lists = { ...column, child: tryCast(column.child, elementType(from), inner) };
   const size = fixedSize(call.type);
-  const sizeAt = (row: number): number => lists.ends[row]! - lists.starts[row]!;
-  const fits = (row: number): number => (sizeAt(row) === size ? 1 : 0);
+  const fits = (row: number): number => (sizeAt(lists, row) === size ? 1 : 0);
   const { length } = lists;
   return size === undefined
     ? lists
@@ -85,4 +85,6 @@ function tryCast(column: Column, from: DataType, call: KernelCall): Column {
 }
 
 /** The kernel of TRY_CAST: null where CAST would fail. The type of the call is the target. */
-export const tryCastKernel: Kernel = ([column], call) => tryCast(column!, call.types[0]!, call);
+export const tryCastKernel: Kernel = kernelOf(1, ([column], call) =>
+  tryCast(column, call.types[0], call),
+);

@@ -1,7 +1,7 @@
 import { firstDifference } from '../../arrow/spans.ts';
 import type { BytesColumn } from '../values/column.ts';
 import { spend } from '../values/meter.ts';
-import type { Form, Outcome } from './compare-numbers.ts';
+import type { Form, StateBits } from './compare-numbers.ts';
 
 /** Comparing fewer bytes is counted with the row. */
 const LONG = 64;
@@ -43,7 +43,7 @@ export function compareBytes(
   left: BytesColumn,
   right: BytesColumn,
   into: Uint8Array,
-  { no, flip }: Outcome,
+  { no, flip }: StateBits,
 ): void {
   for (let row = 0; row < into.length; row++) {
     const found = orderBytes(left, row, right, row);
@@ -58,7 +58,7 @@ export function compareBytesTo(
   column: BytesColumn,
   literal: Uint8Array,
   into: Uint8Array,
-  { no, flip }: Outcome,
+  { no, flip }: StateBits,
 ): void {
   if (form === 'eq') {
     for (let row = 0; row < into.length; row++) {

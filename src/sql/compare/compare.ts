@@ -19,7 +19,7 @@ import {
   compareNumbersTo,
   countNumbersTo,
   type Form,
-  type Outcome,
+  type StateBits,
 } from './compare-numbers.ts';
 import type { ComparisonOperator } from '../values/expression.ts';
 import type { Scalar } from '../values/scalar.ts';
@@ -27,11 +27,11 @@ import { scaledValues, widenToBigints } from '../values/widen.ts';
 
 interface Plan {
   readonly form: Form;
-  readonly outcome: Outcome;
+  readonly outcome: StateBits;
 }
 
-const holds: Outcome = { no: truth.false, flip: truth.true };
-const fails: Outcome = { no: truth.true, flip: truth.true };
+const holds: StateBits = { no: truth.false, flip: truth.true };
+const fails: StateBits = { no: truth.true, flip: truth.true };
 
 const plans: Readonly<Record<ComparisonOperator, Plan>> = {
   '=': { form: 'eq', outcome: holds },
@@ -72,7 +72,7 @@ function compareTruth(
   left: Uint8Array,
   right: Uint8Array,
   into: Uint8Array,
-  { no, flip }: Outcome,
+  { no, flip }: StateBits,
 ): void {
   for (let row = 0; row < into.length; row++) {
     const [x, y] = [left[row]!, right[row]!];
@@ -84,7 +84,7 @@ function compareIntegerTo(
   column: Column & { kind: 'number' | 'bigint' | 'wide' },
   bound: Bound,
   into: Uint8Array,
-  outcome: Outcome,
+  outcome: StateBits,
 ): void {
   if (typeof bound === 'string') {
     into.fill(bound === 'always' ? outcome.no ^ outcome.flip : outcome.no);
@@ -140,7 +140,7 @@ function compareValueTo(
 }
 
 /** Nulls are values to `IS [NOT] DISTINCT FROM`: two nulls are alike, a null and a value are not. */
-function distinctNulls(states: Uint8Array, left: Valid, right: Valid, outcome: Outcome): void {
+function distinctNulls(states: Uint8Array, left: Valid, right: Valid, outcome: StateBits): void {
   for (let row = 0; row < states.length; row++) {
     const [x, y] = [left === null || left[row] === 1, right === null || right[row] === 1];
     if (!x || !y) states[row] = x === y ? outcome.no ^ outcome.flip : outcome.no;
@@ -225,7 +225,7 @@ function compareNumeric(
   left: Column,
   right: Column,
   into: Uint8Array,
-  outcome: Outcome,
+  outcome: StateBits,
 ): void {
   if (left.kind === 'number' && right.kind === 'number') {
     compareNumbers(form, left.values, right.values, into, outcome);

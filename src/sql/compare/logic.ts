@@ -115,7 +115,7 @@ export function countTrue(states: Uint8Array): number {
 }
 
 /** The number of rows that have the state. */
-export function countOf(states: Uint8Array, state: number): number {
+export function countState(states: Uint8Array, state: number): number {
   let count = 0;
   for (let row = 0; row < states.length; row++) count += Number(states[row] === state);
   return count;

@@ -12,10 +12,10 @@ import { equalBytes } from './compare-bytes.ts';
 import { spend } from '../values/meter.ts';
 import { constantColumn, type Scalar } from '../values/scalar.ts';
 import type { DataType } from 'apache-arrow';
-import { keysOf, type Key } from '../values/keys.ts';
+import { rowKeys, type Key } from '../values/keys.ts';
 
 /** The literals of an IN list, hashed, so that the length of the list costs nothing per row. */
-export interface Membership {
+export interface LiteralSet {
   /** A null in the list makes a row UNKNOWN that is no member: it might equal the null. */
   readonly hasNull: boolean;
   readonly size: number;
@@ -110,7 +110,7 @@ function allSafe(values: readonly Scalar[]): boolean {
 }
 
 /** The members among `values`, which are of the column's type; nulls are told apart. */
-export function membershipOf(values: readonly Scalar[]): Membership {
+export function membershipOf(values: readonly Scalar[]): LiteralSet {
   const present = values.filter((value) => value !== null);
   const table = present.some((value) => typeof value === 'string' || value instanceof Uint8Array)
     ? bytesTable(distinctBytes(present))
@@ -139,7 +139,7 @@ export function membershipOf(values: readonly Scalar[]): Membership {
 /** `column IN (...)`, or NOT IN. */
 export function testMembership(
   column: Column,
-  members: Membership,
+  members: LiteralSet,
   negated: boolean,
 ): StatesColumn {
   const [yes, no] = negated ? [truth.false, truth.true] : [truth.true, truth.false];
@@ -151,11 +151,11 @@ export function testMembership(
 }
 
 /** The lists or structs of an IN list by their keys; nulls inside them are alike. */
-export function nestedMembership(values: readonly Scalar[], type: DataType): Membership {
+export function nestedMembership(values: readonly Scalar[], type: DataType): LiteralSet {
   const present = values.filter((value) => value !== null);
-  const members = new Set(present.map((value) => keysOf(constantColumn(type, value, 1), type)(0)));
+  const members = new Set(present.map((value) => rowKeys(constantColumn(type, value, 1), type)(0)));
   const mark = (column: Column, into: Uint8Array, yes: number): void => {
-    const key: Key = keysOf(column, type);
+    const key: Key = rowKeys(column, type);
     for (let row = 0; row < into.length; row++) {
       if (members.has(key(row))) into[row] = yes;
     }

@@ -10,12 +10,12 @@ export interface ValueRange {
   readonly null: boolean;
   /** Whether a row may be NaN, which is greater than all else. */
   readonly nan: boolean;
-  /** Between which values the others lie: `none` when there are no others, `any` when nothing is known. */
-  readonly values: Between | 'none' | 'any';
+  /** ValueBounds which values the others lie: `none` when there are no others, `any` when nothing is known. */
+  readonly values: ValueBounds | 'none' | 'any';
 }
 
 /** Both ends belong to it; a null end is open. */
-export interface Between {
+interface ValueBounds {
   readonly least: RangeValue | null;
   readonly greatest: RangeValue | null;
 }

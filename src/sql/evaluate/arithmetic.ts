@@ -1,8 +1,8 @@
 import type { DataType, Decimal } from 'apache-arrow';
 import { bothValid, validOf, type BigintArray, type Column, type Valid } from '../values/column.ts';
-import type { Kernel, KernelCall } from './bound.ts';
+import { kernelOf, type Kernel, type KernelCall } from './bound.ts';
 import { formatDecimal } from '../values/decimal.ts';
-import { SqlError } from '../values/errors.ts';
+import { SqlError } from '../values/sql-error.ts';
 import type { ArithmeticOperator } from '../values/expression.ts';
 import { isSingle, storageOf } from '../values/storage.ts';
 import { familyOf, integerOf, integerRange, sqlTypeName } from '../values/types.ts';
@@ -209,17 +209,17 @@ function decimals(
 
 /** The kernel of an operator on two numbers; the type of the call says which arithmetic it is. */
 export function arithmeticKernel(operator: ArithmeticOperator): Kernel {
-  return ([left, right], call) => {
-    const valid = bothValid(validOf(left!), validOf(right!));
+  return kernelOf(2, ([left, right], call) => {
+    const valid = bothValid(validOf(left), validOf(right));
     const family = familyOf(call.type);
     const compute = family === 'integer' ? integers : family === 'float' ? floats : decimals;
-    return compute(operator, left!, right!, valid, call);
-  };
+    return compute(operator, left, right, valid, call);
+  });
 }
 
 /** `-x`. The least integer has no opposite in its type. */
-export const negateKernel: Kernel = ([column], call) => {
-  const operand = column!;
+export const negateKernel: Kernel = kernelOf(1, ([column], call) => {
+  const operand = column;
   const valid = validOf(operand);
   if (familyOf(call.type) === 'float') {
     const values = doublesOf(operand).map((value) => -value);
@@ -250,4 +250,4 @@ export const negateKernel: Kernel = ([column], call) => {
     valid,
     call,
   );
-};
+});

@@ -2,7 +2,7 @@ import { Bool, type DataType } from 'apache-arrow';
 import type { Column } from '../values/column.ts';
 import type { ComparisonOperator, Expression, IsTest } from '../values/expression.ts';
 import type { LikeMatcher } from '../patterns/like.ts';
-import type { Membership } from '../compare/membership.ts';
+import type { LiteralSet } from '../compare/membership.ts';
 import type { EvaluationBudget } from '../values/meter.ts';
 import type { Scalar } from '../values/scalar.ts';
 
@@ -23,20 +23,20 @@ export interface BoundLiteral extends Node<'literal'> {
   readonly digits?: string;
 }
 /** A top-level column. */
-export interface BoundColumn extends Node<'column'> {
+interface BoundColumn extends Node<'column'> {
   readonly name: string;
   /** The type in the batch, which may be a dictionary. */
   readonly stored: DataType;
 }
 /** A field of a struct. */
-export interface BoundField extends Node<'field'> {
+interface BoundField extends Node<'field'> {
   readonly operand: Bound;
   /** The place of the field in its struct. */
   readonly index: number;
   readonly stored: DataType;
 }
 /** The opposite of a predicate; UNKNOWN stays. */
-export interface BoundNot extends Node<'not'> {
+interface BoundNot extends Node<'not'> {
   readonly operand: Bound;
 }
 /** All of the operands, or one of them. */
@@ -57,10 +57,10 @@ export interface BoundIs extends Node<'is'> {
   readonly test: IsTest['test'];
   readonly negated: boolean;
 }
-/** Membership in a list of literals; other lists are bound as comparisons. */
+/** LiteralSet in a list of literals; other lists are bound as comparisons. */
 export interface BoundIn extends Node<'in'> {
   readonly operand: Bound;
-  readonly members: Membership;
+  readonly members: LiteralSet;
   readonly negated: boolean;
 }
 /** A match of texts with a pattern. */
@@ -105,6 +105,29 @@ export interface KernelCall {
 
 /** Computes a function for whole columns. Throws SqlError `overflow` or `value` for a row it cannot take. */
 export type Kernel = (columns: readonly Column[], call: KernelCall) => Column;
+
+/** Lists of at least so many items. */
+export interface AtLeast<Item> {
+  0: readonly Item[];
+  1: readonly [Item, ...Item[]];
+  2: readonly [Item, Item, ...Item[]];
+  3: readonly [Item, Item, Item, ...Item[]];
+  4: readonly [Item, Item, Item, Item, ...Item[]];
+}
+
+/** The kernel of functions of at least `count` arguments. */
+export function kernelOf<Count extends keyof AtLeast<Column>>(
+  count: Count,
+  compute: (
+    columns: AtLeast<Column>[Count],
+    call: KernelCall & { readonly types: AtLeast<DataType>[Count] },
+  ) => Column,
+): Kernel {
+  return (columns, call) => {
+    if (columns.length < count) throw new TypeError(`${call.name} needs ${count} columns`);
+    return compute(columns as AtLeast<Column>[Count], call as never);
+  };
+}
 
 /** A typed tree over the columns of a scope. Frozen; evaluation reads it, nothing changes it. */
 export type Bound =

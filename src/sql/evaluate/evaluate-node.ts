@@ -15,7 +15,7 @@ import { constantFrame, dictionaryFrame, subFrame, type Frame } from './frame.ts
 import { testLike } from '../patterns/like-column.ts';
 import {
   andStates,
-  countOf,
+  countState,
   notStates,
   orStates,
   rowsOtherThan,
@@ -39,7 +39,7 @@ function evaluateJunction({ kind, operands }: BoundJunction, frame: Frame): Colu
   const [first, ...rest] = operands;
   let states = statesOf(evaluateNode(first!, frame));
   for (const operand of rest) {
-    const open = frame.length - countOf(states, decided);
+    const open = frame.length - countState(states, decided);
     if (open === 0) break;
     if (open < frame.length && (operand.fallible || open * 4 < frame.length)) {
       states = combine(states, evaluateOpen(operand, frame, states, decided));

@@ -7,7 +7,7 @@ import {
   type BoundShared,
   type Kernel,
 } from './bound.ts';
-import { SqlError } from '../values/errors.ts';
+import { SqlError } from '../values/sql-error.ts';
 import { evaluateNode } from './evaluate-node.ts';
 import { constantFrame } from './frame.ts';
 import { maxArguments, maxFoldedWork } from '../values/limits.ts';
@@ -118,7 +118,7 @@ function anyFallible(nodes: readonly Bound[]): boolean {
 }
 
 /** What a call is made of. */
-export interface CallParts {
+interface CallParts {
   readonly name: string;
   readonly type: DataType;
   readonly arguments: readonly Bound[];

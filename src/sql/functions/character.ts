@@ -1,13 +1,13 @@
 import type { Kernel, KernelCall } from '../evaluate/bound.ts';
 import { isValid, validOf } from '../values/column.ts';
 import { asText } from '../bind/concatenate.ts';
-import { SqlError } from '../values/errors.ts';
+import { SqlError } from '../values/sql-error.ts';
 import { room, spend } from '../values/meter.ts';
 import { textType } from '../cast/literals.ts';
 import { call } from '../evaluate/node.ts';
-import { buildTexts, bytesOf, textAt } from '../values/text.ts';
+import { buildTexts, textColumnOf, textAt } from '../values/text.ts';
 import { checkCount, plainFunction, type FunctionRow } from './function-row.ts';
-import { checkLength, countRow, textRow } from './text.ts';
+import { checkTextLength, countRow, textRow } from './text.ts';
 import { toText, type Arguments } from './text-kernels.ts';
 
 /** A letter or digit behind another is lower-case, the first one upper-case. */
@@ -59,12 +59,12 @@ const joinUsage = 'concat_ws(separator, value, ...)';
 
 /** Joins what is not null; a null separator makes it null. */
 const joinKernel: Kernel = (columns, made) => {
-  const [separators, ...texts] = columns.map(bytesOf);
+  const [separators, ...texts] = columns.map(textColumnOf);
   return buildTexts(made.length, validOf(separators!), made.position, (row) => {
     const separator = textAt(separators!, row);
     const parts = texts.filter((text) => isValid(text, row)).map((text) => textAt(text, row));
     const size = parts.reduce((sum, part) => sum + part.length + separator.length, 0);
-    checkLength(size, made);
+    checkTextLength(size, made);
     return parts.join(separator);
   });
 };

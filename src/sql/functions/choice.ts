@@ -1,10 +1,10 @@
 import type { DataType } from 'apache-arrow';
 import { bindComparison } from '../bind/bind-comparison.ts';
-import { boolType, type Bound, type Kernel } from '../evaluate/bound.ts';
+import { kernelOf, boolType, type Bound, type Kernel } from '../evaluate/bound.ts';
 import { choose } from '../values/choose.ts';
 import { coerce, commonType } from '../cast/coerce.ts';
 import { isValid, type Column } from '../values/column.ts';
-import { orderOf } from '../compare/order.ts';
+import { rowOrder } from '../compare/order.ts';
 import { call, fold, nullLiteral, shared } from '../evaluate/node.ts';
 import { takeRows } from '../values/take.ts';
 import { checkCount, type FunctionCall, type FunctionRow } from './function-row.ts';
@@ -54,7 +54,7 @@ function bindNvl2({ arguments: args, position }: FunctionCall): Bound {
 
 /** The rows where the second column's value is to be taken instead of the first's. */
 function better(first: Column, second: Column, sign: 1 | -1, type: DataType): Uint32Array {
-  const order = orderOf(second, first, type);
+  const order = rowOrder(second, first, type);
   const takes = (row: number): boolean =>
     isValid(second, row) && (!isValid(first, row) || order(row, row) * sign > 0);
   return Uint32Array.from({ length: first.length }, (_, row) => row).filter(takes);
@@ -62,7 +62,7 @@ function better(first: Column, second: Column, sign: 1 | -1, type: DataType): Ui
 
 /** Nulls are passed over, as PostgreSQL and DataFusion have it; NaN is the greatest float. */
 function extremeKernel(sign: 1 | -1): Kernel {
-  return ([first, ...rest], { type, length }) => {
+  return kernelOf(1, ([first, ...rest], { type, length }) => {
     const all = Uint32Array.from({ length }, (_, row) => row);
     return rest.reduce((best, column) => {
       const rows = better(best, column, sign, type);
@@ -70,8 +70,8 @@ function extremeKernel(sign: 1 | -1): Kernel {
         { rows: all, column: best },
         { rows, column: takeRows(column, rows) },
       ]);
-    }, first!);
-  };
+    }, first);
+  });
 }
 
 function extreme(usage: string, sign: 1 | -1): FunctionRow {

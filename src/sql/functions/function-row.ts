@@ -1,7 +1,7 @@
 import type { DataType } from 'apache-arrow';
-import type { Bound, Kernel } from '../evaluate/bound.ts';
+import type { AtLeast, Bound, Kernel } from '../evaluate/bound.ts';
 import { castTo, coerce } from '../cast/coerce.ts';
-import { SqlError } from '../values/errors.ts';
+import { SqlError } from '../values/sql-error.ts';
 import { float64Type, int64Type, textType } from '../cast/literals.ts';
 import { call, nullLiteral } from '../evaluate/node.ts';
 import { familyOf, sqlTypeName, type Family } from '../values/types.ts';
@@ -25,7 +25,7 @@ export interface FunctionRow {
 }
 
 /** What an argument must be: `float` takes every number, `integer` every integer as int64. */
-export type Parameter = 'text' | 'integer' | 'float' | 'number';
+export type ParameterKind = 'text' | 'integer' | 'float' | 'number';
 
 interface ParameterRow {
   readonly families: readonly Family[];
@@ -36,7 +36,7 @@ interface ParameterRow {
   readonly nullType: DataType;
 }
 
-const parameters: Readonly<Record<Parameter, ParameterRow>> = {
+const parameters: Readonly<Record<ParameterKind, ParameterRow>> = {
   text: { families: ['text'], expected: 'a string', type: undefined, nullType: textType },
   integer: { families: ['integer'], expected: 'an integer', type: int64Type, nullType: int64Type },
   float: {
@@ -53,13 +53,19 @@ const parameters: Readonly<Record<Parameter, ParameterRow>> = {
   },
 };
 
+/** A call of at least so many arguments. */
+type CallOf<Count extends number> = Count extends keyof AtLeast<Bound>
+  ? FunctionCall & { readonly arguments: AtLeast<Bound>[Count] }
+  : FunctionCall;
+
 /** Throws SqlError `type` for a wrong number of arguments. */
-export function checkCount(
+export function checkCount<Least extends number>(
   usage: string,
-  { arguments: args, position }: FunctionCall,
-  least: number,
+  made: FunctionCall,
+  least: Least,
   most: number,
-): void {
+): asserts made is CallOf<Least> {
+  const { arguments: args, position } = made;
   if (args.length < least || args.length > most) {
     const found = args.length === 1 ? '1 argument' : `${args.length} arguments`;
     throw new SqlError('type', `expected ${usage}, found ${found}`, position);
@@ -80,7 +86,7 @@ export function wrongArgument(
 /** The argument in the form its parameter has. Throws SqlError `type` when it is of another kind. */
 export function fitArgument(
   usage: string,
-  parameter: Parameter,
+  parameter: ParameterKind,
   argument: Bound,
   at: number,
 ): Bound {
@@ -99,9 +105,9 @@ function coerceNumber(argument: Bound, type: DataType): Bound {
 }
 
 /** A function with a fixed list of parameters and one result type. */
-export interface PlainFunction {
+interface PlainFunction {
   readonly usage: string;
-  readonly parameters: readonly Parameter[];
+  readonly parameters: readonly ParameterKind[];
   /** How many arguments there must be; all of them when undefined. */
   readonly required?: number;
   readonly result: DataType | ((types: readonly DataType[]) => DataType);

@@ -1,5 +1,5 @@
 import type { Kernel } from '../evaluate/bound.ts';
-import { SqlError } from '../values/errors.ts';
+import { SqlError } from '../values/sql-error.ts';
 import { int64Type } from '../cast/literals.ts';
 import { allValid } from '../values/text.ts';
 import { bigintsOf } from '../values/widen.ts';

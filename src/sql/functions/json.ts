@@ -7,7 +7,7 @@ import {
   type BytesColumn,
   type Column,
 } from '../values/column.ts';
-import { excerpt, SqlError } from '../values/errors.ts';
+import { excerpt, SqlError } from '../values/sql-error.ts';
 import {
   compactJson,
   jsonElements,
@@ -19,7 +19,7 @@ import {
 import { maxJsonSteps } from '../values/limits.ts';
 import { hold, room, spend } from '../values/meter.ts';
 import { float64Type, int64Type, textType } from '../cast/literals.ts';
-import { allValid, buildTexts, bytesOf, textAt } from '../values/text.ts';
+import { allValid, buildTexts, textColumnOf, textAt } from '../values/text.ts';
 import { plainFunction, type FunctionRow } from './function-row.ts';
 
 /** The steps to a member, or to an element when the text is an array. */
@@ -64,7 +64,7 @@ function partsIn(
   call: KernelCall,
   read: Steps,
 ): (string | undefined)[] {
-  const [texts, ways] = [bytesOf(column!), bytesOf(way!)];
+  const [texts, ways] = [textColumnOf(column!), textColumnOf(way!)];
   const valid = allValid([texts, ways]);
   const stepsOf = rememberedPath(read);
   return Array.from({ length: call.length }, (_, row) =>
@@ -238,7 +238,7 @@ const containsRow = plainFunction({
   parameters: ['text', 'text', 'text'],
   result: boolType,
   kernel: (columns, call) => {
-    const values = bytesOf(columns[2]!);
+    const values = textColumnOf(columns[2]!);
     const parts = partsIn(columns, call, byPath);
     return truths(
       parts.map((part, row) => {

@@ -1,6 +1,6 @@
 import type { KernelCall } from '../evaluate/bound.ts';
 import type { Column, ListColumn, Valid } from '../values/column.ts';
-import { SqlError } from '../values/errors.ts';
+import { SqlError } from '../values/sql-error.ts';
 import { maxListElements } from '../values/limits.ts';
 import { hold, spend } from '../values/meter.ts';
 import { takeRows } from '../values/take.ts';

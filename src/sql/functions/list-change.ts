@@ -1,13 +1,14 @@
+import { endAt, startAt } from '../../arrow/spans.ts';
 import { appendAll } from '../values/append.ts';
-import type { Bound, Kernel, KernelCall } from '../evaluate/bound.ts';
+import { kernelOf, type Bound, type Kernel, type KernelCall } from '../evaluate/bound.ts';
 import { isValid, validOf, type Column, type ListColumn, type Valid } from '../values/column.ts';
 import { coerce } from '../cast/coerce.ts';
 import { listType } from '../bind/element.ts';
-import { SqlError } from '../values/errors.ts';
+import { SqlError } from '../values/sql-error.ts';
 import { listsOf } from '../values/lists.ts';
 import { call, nullLiteral, nullType } from '../evaluate/node.ts';
 import { spend } from '../values/meter.ts';
-import { orderOf, type Order } from '../compare/order.ts';
+import { rowOrder, type Order } from '../compare/order.ts';
 import { allValid } from '../values/text.ts';
 import { elementType } from '../values/types.ts';
 import { bigintsOf } from '../values/widen.ts';
@@ -18,21 +19,21 @@ import { maxListElements } from '../values/limits.ts';
 
 /** Puts all elements of a row's list behind the list that is being made. */
 export function emitList(lists: ListColumn, row: number, emit: Emit): void {
-  for (let at = lists.starts[row]!; at < lists.ends[row]!; at++) {
+  for (let at = startAt(lists, row); at < endAt(lists, row); at++) {
     spend(4);
     emit(at);
   }
 }
 
 /** The list itself made of elements of its own, in the order and number that `make` says. */
-export function ownElements(
+function ownElements(
   make: (lists: ListColumn, row: number, emit: Emit, order: Order) => void,
 ): Kernel {
-  return ([column], made) => {
-    const lists = listsOf(column!);
-    const order = orderOf(lists.child, lists.child, elementType(made.type));
+  return kernelOf(1, ([column], made) => {
+    const lists = listsOf(column);
+    const order = rowOrder(lists.child, lists.child, elementType(made.type));
     return buildLists(lists.child, lists.valid, made, (row, emit) => make(lists, row, emit, order));
-  };
+  });
 }
 
 /** The row of a function of one list that gives a list of the same type. */
@@ -55,15 +56,15 @@ export function asList(list: Bound): Bound {
 
 /** A null list counts as an empty one. */
 function addKernel(before: boolean): Kernel {
-  return ([column, value], made) => {
-    const lists = listsOf(column!);
-    const elements = appendAll([lists.child, value!]);
+  return kernelOf(2, ([column, value], made) => {
+    const lists = listsOf(column);
+    const elements = appendAll([lists.child, value]);
     return buildLists(elements, null, made, (row, emit) => {
       if (before) emit(lists.child.length + row);
       if (isValid(lists, row)) emitList(lists, row, emit);
       if (!before) emit(lists.child.length + row);
     });
-  };
+  });
 }
 
 function addRow(usage: string, before: boolean): FunctionRow {
@@ -119,13 +120,12 @@ function timesOf(times: Times, counts: Column | undefined): (row: number) => num
   return (row) => (given === undefined ? fixed : Number(given[row]));
 }
 
-const removeKernel =
-  (times: Times): Kernel =>
-  ([column, value, counts], made) => {
-    const lists = listsOf(column!);
-    const order = orderOf(lists.child, value!, made.types[1]!);
+const removeKernel = (times: Times): Kernel =>
+  kernelOf(2, ([column, value, counts], made) => {
+    const lists = listsOf(column);
+    const order = rowOrder(lists.child, value, made.types[1]);
     const times_ = timesOf(times, counts);
-    const valid = allValid([lists, value!, ...(counts === undefined ? [] : [counts])]);
+    const valid = allValid([lists, value, ...(counts === undefined ? [] : [counts])]);
     return buildLists(lists.child, valid, made, (row, emit) => {
       let left = times_(row);
       emitList(lists, row, (element) => {
@@ -134,16 +134,15 @@ const removeKernel =
         if (!goes) emit(element);
       });
     });
-  };
+  });
 
-const replaceKernel =
-  (times: Times): Kernel =>
-  ([column, from, to, counts], made) => {
-    const lists = listsOf(column!);
-    const order = orderOf(lists.child, from!, made.types[1]!);
+const replaceKernel = (times: Times): Kernel =>
+  kernelOf(3, ([column, from, to, counts], made) => {
+    const lists = listsOf(column);
+    const order = rowOrder(lists.child, from, made.types[1]);
     const times_ = timesOf(times, counts);
     const valid = allValid(counts === undefined ? [lists] : [lists, counts]);
-    return buildLists(appendAll([lists.child, to!]), valid, made, (row, emit) => {
+    return buildLists(appendAll([lists.child, to]), valid, made, (row, emit) => {
       let left = times_(row);
       emitList(lists, row, (element) => {
         const goes = left > 0 && order(element, row) === 0;
@@ -151,7 +150,7 @@ const replaceKernel =
         emit(goes ? lists.child.length + row : element);
       });
     });
-  };
+  });
 
 function removeRow(name: string, times: Times): FunctionRow {
   const usage = `${name}(list, value${times === 'counted' ? ', count' : ''})`;
@@ -161,7 +160,7 @@ function removeRow(name: string, times: Times): FunctionRow {
     bind(made) {
       checkCount(usage, made, count, count);
       const list = asList(listArgument(usage, made, 0));
-      const args = withValue(usage, list, made.arguments[1]!, 2);
+      const args = withValue(usage, list, made.arguments[1], 2);
       const counts = made.arguments.slice(2).map((each) => fitArgument(usage, 'integer', each, 3));
       return call({
         name: made.name,
@@ -200,7 +199,7 @@ function replaceRow(name: string, times: Times): FunctionRow {
 }
 
 /** A size of a list. Throws SqlError `value` below 0 and `limit` above what a batch may have. */
-export function sizeAt(sizes: ArrayLike<bigint>, row: number, made: KernelCall): number {
+function wantedSize(sizes: ArrayLike<bigint>, row: number, made: KernelCall): number {
   const size = sizes[row]!;
   if (size < 0n) {
     const message = `expected a size of 0 or more in ${made.name}, found ${size}`;
@@ -210,18 +209,18 @@ export function sizeAt(sizes: ArrayLike<bigint>, row: number, made: KernelCall):
   return Number(size);
 }
 
-const resizeKernel: Kernel = ([column, sizes, filler], made) => {
-  const lists = listsOf(column!);
-  const wanted = bigintsOf(sizes!);
-  const valid = allValid([lists, sizes!]);
-  return buildLists(appendAll([lists.child, filler!]), valid, made, (row, emit) => {
-    const size = sizeAt(wanted, row, made);
+const resizeKernel: Kernel = kernelOf(3, ([column, sizes, filler], made) => {
+  const lists = listsOf(column);
+  const wanted = bigintsOf(sizes);
+  const valid = allValid([lists, sizes]);
+  return buildLists(appendAll([lists.child, filler]), valid, made, (row, emit) => {
+    const size = wantedSize(wanted, row, made);
     for (let at = 0; at < size; at++) {
-      const element = lists.starts[row]! + at;
-      emit(element < lists.ends[row]! ? element : lists.child.length + row);
+      const element = startAt(lists, row) + at;
+      emit(element < endAt(lists, row) ? element : lists.child.length + row);
     }
   });
-};
+});
 
 const resizeUsage = 'array_resize(list, size[, value])';
 
@@ -230,7 +229,7 @@ const resizeRow: FunctionRow = {
   bind(made) {
     checkCount(resizeUsage, made, 2, 3);
     const list = asList(listArgument(resizeUsage, made, 0));
-    const size = fitArgument(resizeUsage, 'integer', made.arguments[1]!, 2);
+    const size = fitArgument(resizeUsage, 'integer', made.arguments[1], 2);
     const filler = made.arguments[2] ?? nullLiteral(nullType, made.position);
     const [wide, value] = withValue(resizeUsage, list, filler, 3);
     return call({
@@ -246,20 +245,20 @@ const resizeRow: FunctionRow = {
 
 const repeatUsage = 'array_repeat(value, count)';
 
-const repeatKernel: Kernel = ([value, counts], made) => {
-  const wanted = bigintsOf(counts!);
-  return buildLists(value!, validOf(counts!), made, (row, emit) => {
-    const size = sizeAt([wanted[row]! < 0n ? 0n : wanted[row]!], 0, made);
+const repeatKernel: Kernel = kernelOf(2, ([value, counts], made) => {
+  const wanted = bigintsOf(counts);
+  return buildLists(value, validOf(counts), made, (row, emit) => {
+    const size = wantedSize([wanted[row]! < 0n ? 0n : wanted[row]!], 0, made);
     for (let at = 0; at < size; at++) emit(row);
   });
-};
+});
 
 const repeatRow: FunctionRow = {
   usage: repeatUsage,
   bind(made) {
     checkCount(repeatUsage, made, 2, 2);
-    const value = made.arguments[0]!;
-    const count = fitArgument(repeatUsage, 'integer', made.arguments[1]!, 2);
+    const value = made.arguments[0];
+    const count = fitArgument(repeatUsage, 'integer', made.arguments[1], 2);
     const { name, position } = made;
     const type = listType(value.type);
     const args = [value, count];
@@ -268,19 +267,19 @@ const repeatRow: FunctionRow = {
 };
 
 const reverseKernel = ownElements((lists, row, emit) => {
-  for (let at = lists.ends[row]! - 1; at >= lists.starts[row]!; at--) emit(at);
+  for (let at = endAt(lists, row) - 1; at >= startAt(lists, row); at--) emit(at);
 });
 
 /** The spans without the first or the last element. */
 function popKernel(front: boolean): Kernel {
-  return ([column], { length }) => {
-    const lists = listsOf(column!);
-    const least = (row: number): number => Math.min(lists.ends[row]!, lists.starts[row]! + 1);
-    const most = (row: number): number => Math.max(lists.starts[row]!, lists.ends[row]! - 1);
+  return kernelOf(1, ([column], { length }) => {
+    const lists = listsOf(column);
+    const least = (row: number): number => Math.min(endAt(lists, row), startAt(lists, row) + 1);
+    const most = (row: number): number => Math.max(startAt(lists, row), endAt(lists, row) - 1);
     const moved = Uint32Array.from({ length }, (_, row) => (front ? least(row) : most(row)));
     const valid: Valid = lists.valid;
     return { ...lists, ...(front ? { starts: moved } : { ends: moved }), valid };
-  };
+  });
 }
 
 const appendRow = addRow('array_append(list, value)', false);

@@ -1,8 +1,9 @@
+import { endAt, startAt } from '../../arrow/spans.ts';
 import type { Bound, Kernel, KernelCall } from '../evaluate/bound.ts';
 import { castTo } from '../cast/coerce.ts';
 import { isValid, type Column } from '../values/column.ts';
 import { listType } from '../bind/element.ts';
-import { SqlError } from '../values/errors.ts';
+import { SqlError } from '../values/sql-error.ts';
 import { maxListElements } from '../values/limits.ts';
 import { listsOf } from '../values/lists.ts';
 import { float64Type, int64Type } from '../cast/literals.ts';
@@ -100,10 +101,10 @@ const distanceKernel: Kernel = (columns, made) => {
   const values = new Float64Array(length);
   const valid = Uint8Array.from(allValid(columns) ?? new Uint8Array(length).fill(1));
   for (let row = 0; row < length; row++) {
-    const [from, to] = [left!.starts[row]!, right!.starts[row]!];
-    const size = left!.ends[row]! - from;
-    if (valid[row] === 1 && size !== right!.ends[row]! - to) {
-      const found = `${size} and ${right!.ends[row]! - to}`;
+    const [from, to] = [startAt(left!, row), startAt(right!, row)];
+    const size = endAt(left!, row) - from;
+    if (valid[row] === 1 && size !== endAt(right!, row) - to) {
+      const found = `${size} and ${endAt(right!, row) - to}`;
       const message = `expected two lists of one length in array_distance, found ${found} elements`;
       throw new SqlError('value', message, made.position);
     }

@@ -1,14 +1,15 @@
+import { endAt, sizeAt, startAt } from '../../arrow/spans.ts';
 import type { DataType } from 'apache-arrow';
-import { boolType, type Bound, type Kernel } from '../evaluate/bound.ts';
+import { kernelOf, boolType, type Bound, type Kernel } from '../evaluate/bound.ts';
 import { coerce, commonOfTwo } from '../cast/coerce.ts';
 import { maskStates, newStates, statesColumn, truth, type ListColumn } from '../values/column.ts';
 import { bindList, bindListElement, listType } from '../bind/element.ts';
-import { keysOf, type Key } from '../values/keys.ts';
+import { rowKeys, type Key } from '../values/keys.ts';
 import { elementRows, listsOf } from '../values/lists.ts';
 import { literalAs } from '../cast/literals.ts';
 import { hold, spend } from '../values/meter.ts';
 import { call, nullLiteral, nullType } from '../evaluate/node.ts';
-import { orderOf } from '../compare/order.ts';
+import { rowOrder } from '../compare/order.ts';
 import { allValid } from '../values/text.ts';
 import { elementType, familyOf, isComputable } from '../values/types.ts';
 import { checkCount, wrongArgument, type FunctionCall, type FunctionRow } from './function-row.ts';
@@ -26,17 +27,17 @@ export function listArgument(usage: string, made: FunctionCall, at: number): Bou
 }
 
 /** `array_has(list, value)`: an element that is null is not the value; a null value makes it UNKNOWN. */
-const hasKernel: Kernel = ([column, value], { length, types }) => {
-  const lists = listsOf(column!);
+const hasKernel: Kernel = kernelOf(2, ([column, value], { length, types }) => {
+  const lists = listsOf(column);
   const states = newStates(length);
   const { children, owners } = elementRows(lists);
-  const order = orderOf(lists.child, value!, types[1]!);
+  const order = rowOrder(lists.child, value, types[1]);
   for (let at = 0; at < owners.length; at++) {
     if (order(children[at]!, owners[at]!) === 0) states[owners[at]!] = truth.true;
   }
-  maskStates(states, allValid([lists, value!]));
+  maskStates(states, allValid([lists, value]));
   return statesColumn(states);
-};
+});
 
 /** Memory of one key in a set, about. */
 export const SET_BYTES = 100;
@@ -45,20 +46,20 @@ export const SET_BYTES = 100;
 const SET_WORK = 32;
 
 function keySet(lists: ListColumn, row: number, key: Key): Set<string> {
-  hold((lists.ends[row]! - lists.starts[row]!) * SET_BYTES);
+  hold(sizeAt(lists, row) * SET_BYTES);
   const keys = new Set<string>();
-  for (let at = lists.starts[row]!; at < lists.ends[row]!; at++) keys.add(key(at));
+  for (let at = startAt(lists, row); at < endAt(lists, row); at++) keys.add(key(at));
   return keys;
 }
 
 /** The sets of a column's lists; one that stands in many rows, such as a literal, is made once. */
 function setsOf(lists: ListColumn, element: DataType): (row: number) => Set<string> {
-  const key = keysOf(lists.child, element);
+  const key = rowKeys(lists.child, element);
   let last:
     | { readonly start: number; readonly end: number; readonly keys: Set<string> }
     | undefined;
   return (row) => {
-    const [start, end] = [lists.starts[row]!, lists.ends[row]!];
+    const [start, end] = [startAt(lists, row), endAt(lists, row)];
     if (last?.start !== start || last.end !== end) {
       last = { start, end, keys: keySet(lists, row, key) };
     }
@@ -86,9 +87,9 @@ function hasAll(keys: Set<string>, wanted: Set<string>): boolean {
 type SetTest = (keys: Set<string>, wanted: Set<string>) => boolean;
 
 function setKernel(test: SetTest): Kernel {
-  return ([left, right], { length, types }) => {
-    const [lists, others] = [listsOf(left!), listsOf(right!)];
-    const element = elementType(types[0]!);
+  return kernelOf(2, ([left, right], { length, types }) => {
+    const [lists, others] = [listsOf(left), listsOf(right)];
+    const element = elementType(types[0]);
     const [keys, wanted] = [setsOf(lists, element), setsOf(others, element)];
     const valid = allValid([lists, others]);
     const states = newStates(length);
@@ -98,7 +99,7 @@ function setKernel(test: SetTest): Kernel {
     }
     maskStates(states, valid);
     return statesColumn(states);
-  };
+  });
 }
 
 const hasUsage = 'array_has(list, value)';
@@ -108,7 +109,7 @@ const hasRow: FunctionRow = {
   bind(made) {
     checkCount(hasUsage, made, 2, 2);
     const list = listArgument(hasUsage, made, 0);
-    const value = made.arguments[1]!;
+    const value = made.arguments[1];
     const args = withValue(hasUsage, list, value, 2);
     return call({
       name: made.name,
@@ -190,7 +191,7 @@ const elementRow: FunctionRow = {
   bind(made) {
     checkCount(elementUsage, made, 2, 2);
     const list = listArgument(elementUsage, made, 0);
-    return bindListElement(list, made.arguments[1]!, made.position);
+    return bindListElement(list, made.arguments[1], made.position);
   },
 };
 

@@ -1,5 +1,5 @@
 import { bindArithmetic } from '../bind/bind-arithmetic.ts';
-import { boolType, type Bound, type Kernel, type KernelCall } from '../evaluate/bound.ts';
+import { kernelOf, boolType, type Bound, type Kernel, type KernelCall } from '../evaluate/bound.ts';
 import {
   maskStates,
   newStates,
@@ -8,7 +8,7 @@ import {
   validOf,
   type Column,
 } from '../values/column.ts';
-import { SqlError } from '../values/errors.ts';
+import { SqlError } from '../values/sql-error.ts';
 import { float64Type } from '../cast/literals.ts';
 import { fold, literal, shared } from '../evaluate/node.ts';
 import { storageOf } from '../values/storage.ts';
@@ -26,10 +26,10 @@ import { floats } from './rounding.ts';
 
 /** A function of one float. */
 function unary(name: string, compute: (value: number) => number): FunctionRow {
-  const kernel: Kernel = ([column], { length }) => {
-    const values = doublesOf(column!).map(compute);
-    return { kind: 'number', length, values, valid: validOf(column!) };
-  };
+  const kernel: Kernel = kernelOf(1, ([column], { length }) => {
+    const values = doublesOf(column).map(compute);
+    return { kind: 'number', length, values, valid: validOf(column) };
+  });
   return plainFunction({
     usage: `${name}(number)`,
     parameters: ['float'],
@@ -49,13 +49,13 @@ function binary(usage: string, compute: (left: number, right: number) => number)
 }
 
 /** `abs(x)`: the least integer of a type has no positive opposite in it. */
-const absKernel: Kernel = ([column], call) => {
-  if (familyOf(call.type) === 'float') return floats(column!, call, Math.abs);
-  if (column!.kind === 'wide') {
-    return { ...column!, values: column!.values.map((value) => (value < 0n ? -value : value)) };
+const absKernel: Kernel = kernelOf(1, ([column], call) => {
+  if (familyOf(call.type) === 'float') return floats(column, call, Math.abs);
+  if (column.kind === 'wide') {
+    return { ...column, values: column.values.map((value) => (value < 0n ? -value : value)) };
   }
-  return integerAbs(column!, call);
-};
+  return integerAbs(column, call);
+});
 
 function integerAbs(column: Column, call: KernelCall): Column {
   const greatest = integerRange(integerOf(call.type))[1];
@@ -83,15 +83,15 @@ function integerAbs(column: Column, call: KernelCall): Column {
 }
 
 function floatTest(test: (value: number) => boolean): Kernel {
-  return ([column], call) => {
+  return kernelOf(1, ([column], call) => {
     const states = newStates(call.length);
-    const values = doublesOf(column!);
+    const values = doublesOf(column);
     for (let row = 0; row < states.length; row++) {
       states[row] = test(values[row]!) ? truth.true : truth.false;
     }
-    maskStates(states, validOf(column!));
+    maskStates(states, validOf(column));
     return statesColumn(states);
-  };
+  });
 }
 
 const modRow: FunctionRow = {

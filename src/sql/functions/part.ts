@@ -1,18 +1,18 @@
-import type { Kernel, KernelCall } from '../evaluate/bound.ts';
+import { kernelOf, type Kernel, type KernelCall } from '../evaluate/bound.ts';
 import { appendAll } from '../values/append.ts';
 import { countCharacters, sliceCharacters } from '../values/characters.ts';
 import { isValid } from '../values/column.ts';
 import { listType } from '../bind/element.ts';
-import { SqlError } from '../values/errors.ts';
+import { SqlError } from '../values/sql-error.ts';
 import { maxListElements } from '../values/limits.ts';
 import { hold, room, spend } from '../values/meter.ts';
 import { textType } from '../cast/literals.ts';
 import { call } from '../evaluate/node.ts';
 import { constantColumn } from '../values/scalar.ts';
-import { buildTexts, bytesOf, textAt } from '../values/text.ts';
+import { buildTexts, textColumnOf, textAt } from '../values/text.ts';
 import { checkCount, fitArgument, type FunctionRow } from './function-row.ts';
 import { buildLists, tooManyElements } from './list-builder.ts';
-import { checkLength, countParts, countRow, textRow } from './text.ts';
+import { checkTextLength, countParts, countRow, textRow } from './text.ts';
 import type { Arguments } from './text-kernels.ts';
 
 const splitUsage = 'string_to_array(text, separator[, null])';
@@ -27,10 +27,10 @@ function piecesOf(text: string, separator: string | undefined): readonly string[
   return separator === '' ? [text] : text.split(separator, maxListElements + 1);
 }
 
-const splitKernel: Kernel = ([column, separator, nulls], made) => {
-  const texts = bytesOf(column!);
-  const [between, missing] = [separator!, nulls].map((each) =>
-    each === undefined ? undefined : bytesOf(each),
+const splitKernel: Kernel = kernelOf(2, ([column, separator, nulls], made) => {
+  const texts = textColumnOf(column);
+  const [between, missing] = [separator, nulls].map((each) =>
+    each === undefined ? undefined : textColumnOf(each),
   );
   const textOf = (from: typeof missing, row: number): string | undefined =>
     from !== undefined && isValid(from, row) ? textAt(from, row) : undefined;
@@ -52,7 +52,7 @@ const splitKernel: Kernel = ([column, separator, nulls], made) => {
       emit(pieces[next] === nullText ? pieces.length : next);
     }
   });
-};
+});
 
 const splitRow: FunctionRow = {
   usage: splitUsage,
@@ -154,7 +154,7 @@ export const partFunctions: Readonly<Record<string, FunctionRow>> = {
     ['text', 'text', 'integer', 'integer'],
     (args, made) => {
       const text = overlay(args, made);
-      checkLength(text.length, made);
+      checkTextLength(text.length, made);
       return text;
     },
     { required: 3, fallible: true },

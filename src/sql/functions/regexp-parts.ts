@@ -1,17 +1,18 @@
-import type { Bound, Kernel, KernelCall } from '../evaluate/bound.ts';
+import { endAt, sizeAt, startAt } from '../../arrow/spans.ts';
+import { kernelOf, type Bound, type Kernel, type KernelCall } from '../evaluate/bound.ts';
 import { CodePoints } from '../patterns/like-column.ts';
 import type { BytesColumn } from '../values/column.ts';
 import { listType } from '../bind/element.ts';
-import { SqlError, excerpt } from '../values/errors.ts';
+import { SqlError, excerpt } from '../values/sql-error.ts';
 import { int64Type, textType } from '../cast/literals.ts';
 import { call } from '../evaluate/node.ts';
 import { RegexpSearch, type Match } from '../patterns/regexp-search.ts';
 import type { RegexpFlags } from '../patterns/regexp-set.ts';
-import { allValid, buildTexts, bytesOf, textAt } from '../values/text.ts';
+import { allValid, buildTexts, textColumnOf, textAt } from '../values/text.ts';
 import { bigintsOf } from '../values/widen.ts';
 import { checkCount, fitArgument, type FunctionCall, type FunctionRow } from './function-row.ts';
 import { buildLists, tooManyElements } from './list-builder.ts';
-import { checkLength } from './text.ts';
+import { checkTextLength } from './text.ts';
 import { maxListElements, maxTextLengthen } from '../values/limits.ts';
 import { hold, room, spend } from '../values/meter.ts';
 import { flagsOf } from '../patterns/parse-regexp.ts';
@@ -61,6 +62,7 @@ class Searcher {
   readonly #position: number;
   readonly search: RegexpSearch;
   #start = 0;
+  #row = 0;
 
   constructor(texts: BytesColumn, search: RegexpSearch, position: number) {
     this.#texts = texts;
@@ -70,7 +72,8 @@ class Searcher {
 
   /** Goes to the text of a row. */
   open(row: number): void {
-    this.#room.read(this.#texts.bytes, this.#texts.starts[row]!, this.#texts.ends[row]!, false);
+    this.#row = row;
+    this.#room.read(this.#texts.bytes, startAt(this.#texts, row), endAt(this.#texts, row), false);
     this.#start = this.search.scanned;
   }
 
@@ -79,9 +82,17 @@ class Searcher {
     return this.#room.length;
   }
 
+  /** In a text of ASCII a place is the offset of a byte. */
+  #asciiSlice(from: number, to: number): string {
+    const { buffer, byteOffset } = this.#texts.bytes;
+    const start = byteOffset + startAt(this.#texts, this.#row);
+    return Buffer.from(buffer, start + from, to - from).toString('latin1');
+  }
+
   /** The text from one place to another. */
   slice(from: number, to: number): string {
     spend((to - from) * 4);
+    if (this.length === sizeAt(this.#texts, this.#row)) return this.#asciiSlice(from, to);
     const { codes } = this.#room;
     let text = '';
     for (let at = from; at < to; at += 4096) {
@@ -192,7 +203,7 @@ function replaced(
   const put = (part: string): void => {
     size += part.length;
     spend(part.length + 16);
-    if (size > maxTextLengthen) checkLength(size, made);
+    if (size > maxTextLengthen) checkTextLength(size, made);
     if (parts.length % 1024 === 0) room(size * 4 + parts.length * 32);
     parts.push(part);
   };
@@ -209,8 +220,12 @@ function replaced(
 }
 
 function replaceKernel(pattern: Pattern, all: boolean): Kernel {
-  return ([text, patterns, replacement], made) => {
-    const [texts, forms, puts] = [bytesOf(text!), bytesOf(patterns!), bytesOf(replacement!)];
+  return kernelOf(3, ([text, patterns, replacement], made) => {
+    const [texts, forms, puts] = [
+      textColumnOf(text),
+      textColumnOf(patterns),
+      textColumnOf(replacement),
+    ];
     const find = searcherOf(texts, forms, pattern);
     let last: { readonly text: string; readonly pieces: readonly Piece[] } | undefined;
     return buildTexts(made.length, allValid([texts, forms, puts]), made.position, (row) => {
@@ -218,7 +233,7 @@ function replaceKernel(pattern: Pattern, all: boolean): Kernel {
       if (last?.text !== put) last = { text: put, pieces: piecesOf(put) };
       return replaced(find(row), last.pieces, all, made);
     });
-  };
+  });
 }
 
 const replaceUsage = "regexp_replace(text, pattern, replacement[, 'flags'])";
@@ -252,8 +267,8 @@ function partCall(
 
 /** The texts of the groups that have a part in the first match, or of the match where there are no groups. */
 function matchKernel(pattern: Pattern): Kernel {
-  return ([text, patterns], made) => {
-    const [texts, forms] = [bytesOf(text!), bytesOf(patterns!)];
+  return kernelOf(2, ([text, patterns], made) => {
+    const [texts, forms] = [textColumnOf(text), textColumnOf(patterns)];
     const find = searcherOf(texts, forms, pattern);
     const known = allValid([texts, forms]);
     const valid = new Uint8Array(made.length);
@@ -281,7 +296,7 @@ function matchKernel(pattern: Pattern): Kernel {
     return buildLists(found, valid, made, (row, emit) => {
       for (const end = next + counts[row]!; next < end; next++) emit(next);
     });
-  };
+  });
 }
 
 /** `regexp_match` outside of predicates: a list of texts, null without a match. */
@@ -323,8 +338,8 @@ const placeOfMatch: Measure = (searcher, start, wanted) => {
 };
 
 function measureKernel(pattern: Pattern, measure: Measure): Kernel {
-  return ([text, patterns, starts, numbers], made) => {
-    const [texts, forms] = [bytesOf(text!), bytesOf(patterns!)];
+  return kernelOf(2, ([text, patterns, starts, numbers], made) => {
+    const [texts, forms] = [textColumnOf(text), textColumnOf(patterns)];
     const find = searcherOf(texts, forms, pattern);
     const more = [starts, numbers].filter((column) => column !== undefined);
     const valid = allValid([texts, forms, ...more]);
@@ -339,7 +354,7 @@ function measureKernel(pattern: Pattern, measure: Measure): Kernel {
       }
     }
     return { kind: 'bigint', length: made.length, values, valid };
-  };
+  });
 }
 
 /** `integers` arguments behind the pattern, then the flags. */

@@ -1,6 +1,6 @@
-import { boolType, type Bound } from '../evaluate/bound.ts';
+import { kernelOf, boolType, type Bound } from '../evaluate/bound.ts';
 import { bindConcat } from '../bind/concatenate.ts';
-import { excerpt, SqlError } from '../values/errors.ts';
+import { excerpt, SqlError } from '../values/sql-error.ts';
 import { nearestNames } from '../values/nearest.ts';
 import { choiceFunctions } from './choice.ts';
 import {
@@ -39,7 +39,7 @@ import { dayNanoseconds, splitDays } from '../values/calendar.ts';
 import { literal } from '../evaluate/node.ts';
 import { room, spend } from '../values/meter.ts';
 import { maskStates, newStates, statesColumn, truth } from '../values/column.ts';
-import { allValid, bytesOf, textAt } from '../values/text.ts';
+import { allValid, textColumnOf, textAt } from '../values/text.ts';
 
 /** The runs of letters and digits in a text, as they are written. */
 function tokensOf(text: string): ReadonlySet<string> {
@@ -52,8 +52,8 @@ const containsTokensRow = plainFunction({
   usage: 'contains_tokens(text, tokens)',
   parameters: ['text', 'text'],
   result: boolType,
-  kernel: ([column, wanted], { length }) => {
-    const [texts, tokens] = [bytesOf(column!), bytesOf(wanted!)];
+  kernel: kernelOf(2, ([column, wanted], { length }) => {
+    const [texts, tokens] = [textColumnOf(column), textColumnOf(wanted)];
     const valid = allValid([texts, tokens]);
     const states = newStates(length);
     let last: { readonly text: string; readonly tokens: ReadonlySet<string> } | undefined;
@@ -70,7 +70,7 @@ const containsTokensRow = plainFunction({
     }
     maskStates(states, valid);
     return statesColumn(states);
-  },
+  }),
 });
 
 /** `contains_tokens(text, 'some words')`: whether all of the words are in a text, upper and lower case apart. */

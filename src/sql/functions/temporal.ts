@@ -6,15 +6,15 @@ import {
   TimestampSecond,
   type DataType,
 } from 'apache-arrow';
-import type { Bound, Kernel } from '../evaluate/bound.ts';
-import { dayOf, daysOf, floorDivide } from '../values/calendar.ts';
+import { kernelOf, type Bound, type Kernel } from '../evaluate/bound.ts';
+import { dayOf, daysSinceEpoch, floorDivide } from '../values/calendar.ts';
 import { canCast } from '../cast/cast.ts';
 import { formatFloat } from '../cast/cast-values.ts';
 import { castTo, coerce, timestampOf } from '../cast/coerce.ts';
-import { SqlError } from '../values/errors.ts';
+import { SqlError } from '../values/sql-error.ts';
 import { int64Type } from '../cast/literals.ts';
 import { call, nullLiteral } from '../evaluate/node.ts';
-import { buildSteps, stepsOf } from '../evaluate/temporal.ts';
+import { buildSteps, stepColumn } from '../evaluate/temporal.ts';
 import { sameType } from '../../arrow/types.ts';
 import { dateType, familyOf, stepOf } from '../values/types.ts';
 import { bigintsOf, doublesOf } from '../values/widen.ts';
@@ -27,20 +27,20 @@ import { checkCount, fitArgument, wrongArgument, type FunctionRow } from './func
 
 /** Steps of one unit as steps of another. */
 function rescaleKernel(step: bigint): Kernel {
-  return ([column], call) => {
-    const from = stepsOf(column!);
+  return kernelOf(1, ([column], call) => {
+    const from = stepColumn(column);
     return buildSteps([from], call.type, call, (row) =>
       floorDivide(BigInt(from.values[row]!) * step, stepOf(call.type)),
     );
-  };
+  });
 }
 
 /** Numbers with a point as steps of `step` nanoseconds; what is no number is no moment either. */
 function floatKernel(step: bigint): Kernel {
-  return ([column], call) => {
-    const seconds = doublesOf(column!);
+  return kernelOf(1, ([column], call) => {
+    const seconds = doublesOf(column);
     const target = stepOf(call.type);
-    return buildSteps([column!], call.type, call, (row) => {
+    return buildSteps([column], call.type, call, (row) => {
       const value = seconds[row]!;
       if (!Number.isFinite(value)) {
         const message = `expected a finite number in ${call.name}, found ${formatFloat(value)}`;
@@ -50,7 +50,7 @@ function floatKernel(step: bigint): Kernel {
       const rest = Math.round((value - whole) * Number(step));
       return floorDivide(BigInt(whole) * step + BigInt(rest), target);
     });
-  };
+  });
 }
 
 /** A text, date or timestamp by a cast or by formats; a number counts in steps of `step` nanoseconds. */
@@ -61,7 +61,7 @@ function toTimestamp(name: string, type: DataType, step: bigint): FunctionRow {
     bind(made): Bound {
       checkCount(usage, made, 1, Infinity);
       if (made.arguments.length > 1) return bindFormatted(usage, type, made);
-      const given = made.arguments[0]!;
+      const given = made.arguments[0];
       const isNull = familyOf(given.type) === 'null';
       const value = isNull ? nullLiteral(int64Type, given.position) : given;
       const family = familyOf(value.type);
@@ -86,7 +86,7 @@ const toDateRow: FunctionRow = {
   bind(made): Bound {
     checkCount(toDateUsage, made, 1, Infinity);
     if (made.arguments.length > 1) return bindFormatted(toDateUsage, dateType, made);
-    const value = made.arguments[0]!;
+    const value = made.arguments[0];
     if (!canCast(value.type, dateType)) {
       throw wrongArgument(toDateUsage, 'a string, an integer, a date or a timestamp', 1, value);
     }
@@ -97,19 +97,19 @@ const toDateRow: FunctionRow = {
 const unixTimeUsage = "to_unixtime(value[, 'format', ...])";
 
 /** Whole seconds since 1970, rounded down. */
-const unixTimeKernel: Kernel = ([column], made) => {
-  const from = stepsOf(column!);
-  const step = stepOf(made.types[0]!);
+const unixTimeKernel: Kernel = kernelOf(1, ([column], made) => {
+  const from = stepColumn(column);
+  const step = stepOf(made.types[0]);
   return buildSteps([from], int64Type, made, (row) =>
     floorDivide(BigInt(from.values[row]!) * step, 1_000_000_000n),
   );
-};
+});
 
 const toUnixTimeRow: FunctionRow = {
   usage: unixTimeUsage,
   bind(made): Bound {
     checkCount(unixTimeUsage, made, 1, Infinity);
-    const value = made.arguments[0]!;
+    const value = made.arguments[0];
     if (made.arguments.length === 1 && familyOf(value.type) === 'integer') {
       return coerce(value, int64Type);
     }
@@ -131,7 +131,7 @@ const fromUnixTimeRow: FunctionRow = {
   usage: 'from_unixtime(seconds)',
   bind(made): Bound {
     checkCount('from_unixtime(seconds)', made, 1, 1);
-    const seconds = fitArgument('from_unixtime(seconds)', 'integer', made.arguments[0]!, 1);
+    const seconds = fitArgument('from_unixtime(seconds)', 'integer', made.arguments[0], 1);
     return castTo(seconds, new TimestampSecond(), made.position);
   },
 };
@@ -140,13 +140,13 @@ const localUsage = 'to_local_time(timestamp)';
 
 /** What the clocks of the zone show, in a type without one. */
 function localKernel(clock: ZoneClock): Kernel {
-  return ([column], made) => {
-    const from = stepsOf(column!);
+  return kernelOf(1, ([column], made) => {
+    const from = stepColumn(column);
     const step = stepOf(made.type);
     return buildSteps([from], made.type, made, (row) =>
       floorDivide(clock.local(BigInt(from.values[row]!) * step), step),
     );
-  };
+  });
 }
 
 /** A timestamp without its zone: what its clocks show. */
@@ -154,7 +154,7 @@ const toLocalTimeRow: FunctionRow = {
   usage: localUsage,
   bind(made): Bound {
     checkCount(localUsage, made, 1, 1);
-    const value = made.arguments[0]!;
+    const value = made.arguments[0];
     if (familyOf(value.type) !== 'timestamp') {
       throw wrongArgument(localUsage, 'a timestamp', 1, value);
     }
@@ -189,7 +189,9 @@ function partsKernel(compute: (parts: readonly bigint[]) => bigint | undefined):
 function dayOfParts([year, month, day]: readonly bigint[]): bigint | undefined {
   const wanted = { year: Number(year), month: Number(month), day: Number(day) };
   const days =
-    Math.abs(wanted.year) > 262_142 || wanted.month < 1 || wanted.month > 12 ? NaN : daysOf(wanted);
+    Math.abs(wanted.year) > 262_142 || wanted.month < 1 || wanted.month > 12
+      ? NaN
+      : daysSinceEpoch(wanted);
   const found = Number.isNaN(days) || wanted.day < 1 || wanted.day > 31 ? undefined : dayOf(days);
   return found?.month === wanted.month && found.day === wanted.day ? BigInt(days) : undefined;
 }

@@ -1,4 +1,4 @@
-import type { Kernel, KernelCall } from '../evaluate/bound.ts';
+import { kernelOf, type Kernel, type KernelCall } from '../evaluate/bound.ts';
 import {
   maskStates,
   newStates,
@@ -7,7 +7,7 @@ import {
   type BytesColumn,
   type Column,
 } from '../values/column.ts';
-import { allValid, buildTexts, bytesOf, textAt } from '../values/text.ts';
+import { allValid, buildTexts, textColumnOf, textAt } from '../values/text.ts';
 import { hold, spend } from '../values/meter.ts';
 import { bigintsOf } from '../values/widen.ts';
 
@@ -34,7 +34,7 @@ class RowArguments implements Arguments {
   }
 
   text(at: number): string {
-    return textAt(bytesOf(this.#columns[at]!), this.row);
+    return textAt(textColumnOf(this.#columns[at]!), this.row);
   }
 
   integer(at: number): bigint {
@@ -78,8 +78,8 @@ export type BytesTest = (text: BytesColumn, part: BytesColumn, row: number) => b
 
 /** A test of two texts that is UNKNOWN where one is null. */
 export function testBytes(test: BytesTest): Kernel {
-  return ([left, right], call) => {
-    const [texts, parts] = [bytesOf(left!), bytesOf(right!)];
+  return kernelOf(2, ([left, right], call) => {
+    const [texts, parts] = [textColumnOf(left), textColumnOf(right)];
     const states = newStates(call.length);
     const valid = allValid([texts, parts]);
     for (let row = 0; row < states.length; row++) {
@@ -89,7 +89,7 @@ export function testBytes(test: BytesTest): Kernel {
     }
     maskStates(states, valid);
     return statesColumn(states);
-  };
+  });
 }
 
 /** The bytes of a column's values when they are most of its buffer and all ASCII. */
@@ -109,7 +109,7 @@ export function caseKernel(convert: (text: string) => string): Kernel {
   );
   const slow = toText((args) => convert(args.text(0)));
   return (columns, call) => {
-    const texts = bytesOf(columns[0]!);
+    const texts = textColumnOf(columns[0]!);
     const ascii = asciiBytes(texts);
     return ascii === undefined ? slow(columns, call) : { ...texts, bytes: converted(ascii, table) };
   };
@@ -143,7 +143,7 @@ function reverseInto(into: Uint8Array, bytes: Uint8Array, start: number, end: nu
 
 /** `reverse`: the bytes of each character stay together, so every value keeps its length. */
 export const reverseKernel: Kernel = (columns, { length }) => {
-  const { bytes, starts, ends, valid } = bytesOf(columns[0]!);
+  const { bytes, starts, ends, valid } = textColumnOf(columns[0]!);
   hold(bytes.length);
   const reversed = new Uint8Array(bytes.length);
   for (let row = 0; row < length; row++) {

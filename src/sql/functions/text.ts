@@ -1,12 +1,13 @@
+import { endAt, firstDifference, sizeAt, startAt } from '../../arrow/spans.ts';
 import { Int32 } from 'apache-arrow';
 import { boolType, type KernelCall } from '../evaluate/bound.ts';
 import type { BytesColumn } from '../values/column.ts';
-import { SqlError } from '../values/errors.ts';
+import { SqlError } from '../values/sql-error.ts';
 import { countCharacters, sliceCharacters, trimCharacters } from '../values/characters.ts';
 import { maxTextLengthen } from '../values/limits.ts';
 import { room, spend } from '../values/meter.ts';
 import { textType } from '../cast/literals.ts';
-import { plainFunction, type FunctionRow, type Parameter } from './function-row.ts';
+import { plainFunction, type FunctionRow, type ParameterKind } from './function-row.ts';
 import {
   caseKernel,
   reverseKernel,
@@ -22,7 +23,7 @@ const int32Type = new Int32();
 /** The row of a function to text. */
 export function textRow(
   usage: string,
-  parameters: readonly Parameter[],
+  parameters: readonly ParameterKind[],
   compute: (args: Arguments, call: KernelCall) => string,
   options: { readonly required?: number; readonly fallible?: boolean } = {},
 ): FunctionRow {
@@ -38,7 +39,7 @@ export function textRow(
 /** The row of a function to a count. */
 export function countRow(
   usage: string,
-  parameters: readonly Parameter[],
+  parameters: readonly ParameterKind[],
   compute: (args: Arguments, call: KernelCall) => number,
   fallible = false,
 ): FunctionRow {
@@ -110,7 +111,7 @@ function side(args: Arguments, left: boolean): string {
 }
 
 /** The refusal of one value that would become too long. */
-export function checkLength(length: number | bigint, { name, position }: KernelCall): void {
+export function checkTextLength(length: number | bigint, { name, position }: KernelCall): void {
   if (length > maxTextLengthen) {
     const message = `expected at most ${maxTextLengthen} characters from ${name}, found ${length}`;
     throw new SqlError('limit', message, position);
@@ -137,7 +138,7 @@ function replace(args: Arguments, call: KernelCall): string {
   const [text, from, to] = [args.text(0), args.text(1), args.text(2)];
   if (from === '') return text;
   if (to.length > from.length) {
-    checkLength(text.length + countParts(text, from) * (to.length - from.length), call);
+    checkTextLength(text.length + countParts(text, from) * (to.length - from.length), call);
   }
   return text.replaceAll(from, () => to);
 }
@@ -172,7 +173,7 @@ function pad(args: Arguments, call: KernelCall, left: boolean): string {
   const filler = args.has(2) ? args.text(2) : ' ';
   const [count, width] = [BigInt(countCharacters(text)), countCharacters(filler)];
   if (length <= count || width === 0) return sliceCharacters(text, 0, clamp(length, Number(count)));
-  checkLength(length, call);
+  checkTextLength(length, call);
   const missing = Number(length - count);
   const rest = sliceCharacters(filler, 0, missing % width);
   const padding = filler.repeat(Math.floor(missing / width)) + rest;
@@ -182,7 +183,7 @@ function pad(args: Arguments, call: KernelCall, left: boolean): string {
 function repeat(args: Arguments, call: KernelCall): string {
   const [text, count] = [args.text(0), args.integer(1)];
   if (count <= 0n || text === '') return '';
-  checkLength(count * BigInt(text.length), call);
+  checkTextLength(count * BigInt(text.length), call);
   return text.repeat(Number(count));
 }
 
@@ -194,25 +195,18 @@ function strpos(args: Arguments): number {
 
 /** Whether the part's bytes stand in the text at `from`; the caller knows that they fit. */
 function standsAt(texts: BytesColumn, parts: BytesColumn, row: number, from: number): boolean {
-  const start = parts.starts[row]!;
-  const size = parts.ends[row]! - start;
+  const start = startAt(parts, row);
+  const size = sizeAt(parts, row);
   spend(size);
-  for (let at = 0; at < size; at++) {
-    if (texts.bytes[from + at] !== parts.bytes[start + at]) return false;
-  }
-  return true;
-}
-
-function sizeAt(column: BytesColumn, row: number): number {
-  return column.ends[row]! - column.starts[row]!;
+  return firstDifference(texts.bytes, from, parts.bytes, start, size) === size;
 }
 
 const startsWith: BytesTest = (texts, parts, row) =>
-  sizeAt(parts, row) <= sizeAt(texts, row) && standsAt(texts, parts, row, texts.starts[row]!);
+  sizeAt(parts, row) <= sizeAt(texts, row) && standsAt(texts, parts, row, startAt(texts, row));
 
 const endsWith: BytesTest = (texts, parts, row) =>
   sizeAt(parts, row) <= sizeAt(texts, row) &&
-  standsAt(texts, parts, row, texts.ends[row]! - sizeAt(parts, row));
+  standsAt(texts, parts, row, endAt(texts, row) - sizeAt(parts, row));
 
 function bufferAt({ bytes, starts }: BytesColumn, row: number, size: number): Buffer {
   return Buffer.from(bytes.buffer, bytes.byteOffset + starts[row]!, size);

@@ -93,7 +93,7 @@ export const typeOfRow: FunctionRow = {
   usage: 'arrow_typeof(value)',
   bind(made) {
     checkCount('arrow_typeof(value)', made, 1, 1);
-    const value = made.arguments[0]!;
+    const value = made.arguments[0];
     const stored = value.kind === 'column' || value.kind === 'field' ? value.stored : value.type;
     return literal(textType, arrowName(stored), made.position);
   },

@@ -3,7 +3,7 @@ import { bindArithmetic } from '../bind/bind-arithmetic.ts';
 import type { Bound } from '../evaluate/bound.ts';
 import { splitDays } from '../values/calendar.ts';
 import { castTo, timestampOf } from '../cast/coerce.ts';
-import { excerpt, SqlError } from '../values/errors.ts';
+import { excerpt, SqlError } from '../values/sql-error.ts';
 import { literal, nullLiteral } from '../evaluate/node.ts';
 import { sameType } from '../../arrow/types.ts';
 import { familyOf, stepOf } from '../values/types.ts';
@@ -45,7 +45,7 @@ const atZoneRow: FunctionRow = {
   bind(made) {
     checkCount(zoneUsage, made, 2, 2);
     const value = momentArgument(zoneUsage, made, 0);
-    const type = timestampOf(stepOf(value.type), zoneOf(made.arguments[1]!));
+    const type = timestampOf(stepOf(value.type), zoneOf(made.arguments[1]));
     return sameType(value.type, type) ? value : castTo(value, type, made.position);
   },
 };

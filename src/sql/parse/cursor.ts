@@ -1,4 +1,4 @@
-import { excerpt, SqlError } from '../values/errors.ts';
+import { excerpt, SqlError } from '../values/sql-error.ts';
 import { tokenReader, type Token } from './tokens.ts';
 
 /** Words that are no bare column names; quoted they are. */
@@ -39,7 +39,7 @@ const endings: Readonly<Record<Token['kind'], (text: string) => string>> = {
 };
 
 /** A place among the tokens of a text, and the questions a parser asks there. */
-export class Cursor {
+export class TokenCursor {
   readonly #read: () => Token;
   /** Tokens that were looked at and not taken yet. */
   readonly #ahead: Token[] = [];

@@ -4,8 +4,8 @@ import type {
   Expression,
   IsTest,
 } from '../values/expression.ts';
-import { excerpt, SqlError } from '../values/errors.ts';
-import type { Cursor } from './cursor.ts';
+import { excerpt, SqlError } from '../values/sql-error.ts';
+import type { TokenCursor } from './cursor.ts';
 import { level, type Parser } from './parser.ts';
 import { parseFieldName } from './path.ts';
 import { parseTypeName } from './parse-type.ts';
@@ -128,7 +128,7 @@ function parseBetween(
   return parser.build({ kind: 'between', position, operand, low, high, negated });
 }
 
-function parseEscape(cursor: Cursor): string {
+function parseEscape(cursor: TokenCursor): string {
   if (!cursor.takeWord('escape')) return '\\';
   const token = cursor.expectString('the character of ESCAPE in quotes');
   if (Array.from(token.text).length > 1) {
@@ -228,7 +228,7 @@ const words: ReadonlyMap<string, InfixRow> = new Map<string, InfixRow>([
   ]),
 ]);
 
-function infixRow(cursor: Cursor): InfixRow | undefined {
+function infixRow(cursor: TokenCursor): InfixRow | undefined {
   const { kind, text } = cursor.peek();
   if (kind === 'symbol') return symbols.get(text);
   const row = kind === 'name' ? words.get(text.toLowerCase()) : undefined;
@@ -238,7 +238,7 @@ function infixRow(cursor: Cursor): InfixRow | undefined {
 }
 
 /** How tightly the next token binds its left side; 0 when it is no operator. */
-export function infixLevel(cursor: Cursor): number {
+export function infixLevel(cursor: TokenCursor): number {
   return infixRow(cursor)?.level ?? level.none;
 }
 

@@ -1,6 +1,6 @@
 import { parseDate, parseTime, parseTimestamp } from '../values/calendar.ts';
-import type { Cursor } from './cursor.ts';
-import { excerpt, SqlError } from '../values/errors.ts';
+import type { TokenCursor } from './cursor.ts';
+import { excerpt, SqlError } from '../values/sql-error.ts';
 import type { LiteralValue } from '../values/expression.ts';
 import { isIntervalUnit, parseInterval } from '../values/interval.ts';
 import type { Token } from './tokens.ts';
@@ -58,7 +58,7 @@ const words: ReadonlyMap<string, LiteralValue> = new Map<string, LiteralValue>([
   ['false', { type: 'boolean', value: false }],
 ]);
 
-function parseIntervalLiteral(cursor: Cursor): LiteralValue {
+function parseIntervalLiteral(cursor: TokenCursor): LiteralValue {
   const token = cursor.next();
   const { kind, text } = cursor.peek();
   const unit = kind === 'name' && isIntervalUnit(text) ? cursor.next().text : undefined;
@@ -68,12 +68,12 @@ function parseIntervalLiteral(cursor: Cursor): LiteralValue {
 }
 
 /** `interval '1 day'`, or `interval 1 day` with a bare number. */
-function atInterval(cursor: Cursor): boolean {
+function atInterval(cursor: TokenCursor): boolean {
   const { kind } = cursor.peek(1);
   return cursor.atWord('interval') && (kind === 'string' || kind === 'number');
 }
 
-function parseWord(cursor: Cursor): LiteralValue | undefined {
+function parseWord(cursor: TokenCursor): LiteralValue | undefined {
   const word = cursor.peek().text.toLowerCase();
   const make = cursor.peek(1).kind === 'string' ? typed.get(word) : undefined;
   if (make !== undefined) {
@@ -89,24 +89,25 @@ function parseWord(cursor: Cursor): LiteralValue | undefined {
   return value;
 }
 
-function parseSigned(cursor: Cursor): LiteralValue | undefined {
+function parseSigned(cursor: TokenCursor): LiteralValue | undefined {
   if (!cursor.atSymbol('-') || cursor.peek(1).kind !== 'number') return undefined;
   cursor.next();
   return numberValue(cursor.next(), true);
 }
 
-const readers: Readonly<Record<Token['kind'], (cursor: Cursor) => LiteralValue | undefined>> = {
-  number: (cursor) => numberValue(cursor.next(), false),
-  string: (cursor) => ({ type: 'text', value: cursor.next().text }),
-  binary: (cursor) => ({ type: 'binary', hex: cursor.next().text.toLowerCase() }),
-  name: parseWord,
-  symbol: parseSigned,
-  quoted: () => undefined,
-  parameter: () => undefined,
-  end: () => undefined,
-};
+const readers: Readonly<Record<Token['kind'], (cursor: TokenCursor) => LiteralValue | undefined>> =
+  {
+    number: (cursor) => numberValue(cursor.next(), false),
+    string: (cursor) => ({ type: 'text', value: cursor.next().text }),
+    binary: (cursor) => ({ type: 'binary', hex: cursor.next().text.toLowerCase() }),
+    name: parseWord,
+    symbol: parseSigned,
+    quoted: () => undefined,
+    parameter: () => undefined,
+    end: () => undefined,
+  };
 
 /** Reads the literal at the cursor; undefined, and nothing read, when there is none. */
-export function parseLiteral(cursor: Cursor): LiteralValue | undefined {
+export function parseLiteral(cursor: TokenCursor): LiteralValue | undefined {
   return readers[cursor.peek().kind](cursor);
 }

@@ -1,6 +1,6 @@
 import type { CaseBranch, Expression } from '../values/expression.ts';
 import { reservedWords } from './cursor.ts';
-import { SqlError } from '../values/errors.ts';
+import { SqlError } from '../values/sql-error.ts';
 import { maxParameters } from '../values/limits.ts';
 import { parseSpecialCall } from './parse-call.ts';
 import { parseLiteral } from './parse-literal.ts';

@@ -1,7 +1,7 @@
-import { SqlError } from '../values/errors.ts';
-import { childrenOf, type Expression } from '../values/expression.ts';
+import { SqlError } from '../values/sql-error.ts';
+import { subexpressions, type Expression } from '../values/expression.ts';
 import { maxDepth, maxNodes } from '../values/limits.ts';
-import type { Cursor } from './cursor.ts';
+import type { TokenCursor } from './cursor.ts';
 
 /** How tightly operators bind, loosest first. */
 export const level = {
@@ -20,7 +20,7 @@ export const level = {
 
 /** What the parts of the parser share: the place in the text and the way back to the whole. */
 export interface Parser {
-  readonly cursor: Cursor;
+  readonly cursor: TokenCursor;
   /** Reads an expression of operators that bind tighter than `minimum`. */
   expression(minimum: number): Expression;
   /** The number of the next `?`, counted from 1. */
@@ -48,7 +48,7 @@ export class DepthGuard {
   measure(node: Expression): void {
     this.#count(node);
     let height = 1;
-    for (const child of childrenOf(node)) {
+    for (const child of subexpressions(node)) {
       height = Math.max(height, (this.#heights.get(child) ?? 1) + 1);
     }
     if (height > maxDepth) throw tooDeep(node.position);

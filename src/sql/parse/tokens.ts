@@ -1,4 +1,4 @@
-import { excerpt, SqlError } from '../values/errors.ts';
+import { excerpt, SqlError } from '../values/sql-error.ts';
 import { maxTextLength } from '../values/limits.ts';
 
 /**

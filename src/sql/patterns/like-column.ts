@@ -40,7 +40,7 @@ export class CodePoints {
 }
 
 /** What one LIKE needs beside its columns. */
-export interface LikeOptions {
+interface LikeOptions {
   readonly escape: string;
   readonly ignoreCase: boolean;
   readonly negated: boolean;

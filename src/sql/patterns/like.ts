@@ -1,8 +1,8 @@
-import { SqlError } from '../values/errors.ts';
+import { SqlError } from '../values/sql-error.ts';
 import { maxTextLength, maxWildcardRun } from '../values/limits.ts';
 
 /** Code units of a text to match: the bytes of UTF-8, or code points. */
-export type Units = ArrayLike<number>;
+type Units = ArrayLike<number>;
 
 /** One character of a run that may be any. */
 const any = -1;

@@ -1,13 +1,15 @@
 import type { RegexpProgram } from './regexp-program.ts';
-import { casesOf, isWord, perlClassesOf, type Assertion } from './regexp-set.ts';
+import { casesOf, isWordCharacter, perlClassesOf, type Assertion } from './regexp-set.ts';
 
 /** What stands beside a place in the text: nothing, a line feed, a character of a word, another. */
 export const side = { edge: 0, line: 1, word: 2, other: 3 } as const;
 /** One of the sides. */
-export type Side = (typeof side)[keyof typeof side];
+export type Neighbour = (typeof side)[keyof typeof side];
 
 /** Whether an assertion holds between what stands before a place and behind it. */
-export const assertions: Readonly<Record<Assertion, (before: Side, after: Side) => boolean>> = {
+export const assertions: Readonly<
+  Record<Assertion, (before: Neighbour, after: Neighbour) => boolean>
+> = {
   'text-start': (before) => before === side.edge,
   'text-end': (_, after) => after === side.edge,
   'line-start': (before) => before === side.edge || before === side.line,
@@ -19,7 +21,7 @@ export const assertions: Readonly<Record<Assertion, (before: Side, after: Side) 
 /** Characters that no set of the program tells apart, and that are alike beside an assertion. */
 export interface CharacterClass {
   readonly index: number;
-  readonly side: Side;
+  readonly side: Neighbour;
   /** For each set of the program whether it has the characters. */
   readonly inSet: readonly boolean[];
 }
@@ -76,7 +78,7 @@ export class Alphabet {
   }
 
   #find(code: number): CharacterClass {
-    const own = code === 10 ? side.line : isWord(code) ? side.word : side.other;
+    const own = code === 10 ? side.line : isWordCharacter(code) ? side.word : side.other;
     const places = (this.#folds ? casesOf(code) : [code]).map((each) => this.#placeOf(each));
     const key = `${own} ${perlClassesOf(code)} ${places.join(' ')}`;
     const known = this.#classes.get(key);

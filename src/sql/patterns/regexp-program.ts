@@ -1,9 +1,9 @@
-import { SqlError } from '../values/errors.ts';
+import { SqlError } from '../values/sql-error.ts';
 import { maxPatternSteps } from '../values/limits.ts';
 import type { CharacterSet, Assertion, RegexpNode } from './regexp-set.ts';
 
 /** One step of a program; all but `match` continue to the steps they name. */
-export type Step =
+type Step =
   | { readonly kind: 'take'; readonly set: number; readonly next: number }
   | { readonly kind: 'assert'; readonly assertion: Assertion; readonly next: number }
   /** Of several ways the first that matches is taken. */

@@ -1,4 +1,4 @@
-import { excerpt, SqlError } from '../values/errors.ts';
+import { excerpt, SqlError } from '../values/sql-error.ts';
 import { maxPatternLength } from '../values/limits.ts';
 
 /** A place among the characters of a regular expression, and the refusals of what stands there. */

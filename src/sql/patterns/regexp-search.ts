@@ -1,7 +1,7 @@
 import { spend } from '../values/meter.ts';
 import { COMPILE_BYTES, Matcher } from './regexp.ts';
 import { parseRegexp } from './parse-regexp.ts';
-import { Alphabet, assertions, side, type Side } from './regexp-alphabet.ts';
+import { Alphabet, assertions, side, type Neighbour } from './regexp-alphabet.ts';
 import { compileProgram, type RegexpProgram } from './regexp-program.ts';
 import type { RegexpFlags } from './regexp-set.ts';
 
@@ -85,7 +85,7 @@ export class RegexpSearch {
     this.#add(threads, this.#program.start, slots, { codes, length, at });
   }
 
-  #sideAt(codes: Uint32Array, length: number, at: number): Side {
+  #sideAt(codes: Uint32Array, length: number, at: number): Neighbour {
     return at < 0 || at >= length ? side.edge : this.#alphabet.classOf(codes[at]!).side;
   }
 

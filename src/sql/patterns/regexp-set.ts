@@ -86,7 +86,7 @@ export interface CharacterSet {
 }
 
 /** Characters from one code point to another, both included. */
-export type Range = readonly [from: number, to: number];
+type Range = readonly [from: number, to: number];
 
 /** A part of a set: a range, or a class such as `\d` by its letter. */
 export type SetItem = Range | string;
@@ -99,7 +99,7 @@ const perlClasses: Readonly<Record<string, RegExp>> = {
 };
 
 /** Whether a letter behind a backslash names a class. */
-export function isPerlClass(letter: string): boolean {
+function isPerlClass(letter: string): boolean {
   return /^[dwsDWS]$/.test(letter);
 }
 
@@ -109,7 +109,7 @@ function inPerlClass(letter: string, character: string): boolean {
 }
 
 /** Whether a character is one of `\w`, between which `\b` finds no boundary. */
-export function isWord(code: number): boolean {
+export function isWordCharacter(code: number): boolean {
   return inPerlClass('w', String.fromCodePoint(code));
 }
 

@@ -1,7 +1,13 @@
 import { spend } from '../values/meter.ts';
 import { parseRegexp } from './parse-regexp.ts';
 import { compileProgram, type RegexpProgram } from './regexp-program.ts';
-import { Alphabet, assertions, side, type CharacterClass, type Side } from './regexp-alphabet.ts';
+import {
+  Alphabet,
+  assertions,
+  side,
+  type CharacterClass,
+  type Neighbour,
+} from './regexp-alphabet.ts';
 import type { RegexpFlags } from './regexp-set.ts';
 
 /** Work of making an expression ready, beside its length. */
@@ -10,7 +16,7 @@ export const COMPILE_BYTES = 4_096;
 /** The steps that the text so far leads to, before the next character is known. */
 interface State {
   readonly steps: ArrayLike<number> & Iterable<number>;
-  readonly before: Side;
+  readonly before: Neighbour;
   /** By the class of the next character: the state behind it, null once the text matches. */
   readonly next: (State | null | undefined)[];
 }
@@ -115,7 +121,7 @@ export class Matcher {
   }
 
   /** Collects where the ways from a step lead behind the character; true when one of them matches. */
-  #follow(from: number, before: Side, found: CharacterClass, taking: number[]): boolean {
+  #follow(from: number, before: Neighbour, found: CharacterClass, taking: number[]): boolean {
     this.#top = 0;
     this.#push(from);
     while (this.#top > 0) {
@@ -142,7 +148,7 @@ export class Matcher {
     }
   }
 
-  #state(steps: ArrayLike<number> & Iterable<number>, before: Side): State {
+  #state(steps: ArrayLike<number> & Iterable<number>, before: Neighbour): State {
     const key = `${before} ${String.fromCharCode(...steps)}`;
     const known = this.#states.get(key);
     if (known !== undefined) return known;

@@ -8,7 +8,7 @@ export function floorDivide(value: bigint, by: bigint): bigint {
 }
 
 /** A day of the proleptic Gregorian calendar, year 0 being 1 BC as in ISO 8601. */
-export interface Day {
+interface Day {
   readonly year: number;
   /** 1 to 12. */
   readonly month: number;
@@ -25,7 +25,7 @@ function monthLength(year: number, month: number): number {
 }
 
 /** Days since 1970-01-01. Years run from March here, so that the leap day is a year's last. */
-export function daysOf({ year, month, day }: Day): number {
+export function daysSinceEpoch({ year, month, day }: Day): number {
   const shifted = month <= 2 ? year - 1 : year;
   const era = Math.floor(shifted / 400);
   const yearOfEra = shifted - era * 400;
@@ -63,7 +63,7 @@ export function addMonths(days: number, months: number): number {
   const { year, month, day } = dayOf(days);
   const total = year * 12 + (month - 1) + months;
   const to = { year: Math.floor(total / 12), month: (((total % 12) + 12) % 12) + 1 };
-  return daysOf({ ...to, day: Math.min(day, monthLength(to.year, to.month)) });
+  return daysSinceEpoch({ ...to, day: Math.min(day, monthLength(to.year, to.month)) });
 }
 
 const dateText = /^([+-]?\d{4,6})-(\d{1,2})-(\d{1,2})$/;
@@ -77,7 +77,7 @@ export function parseDate(text: string): number | undefined {
   if (found === null) return undefined;
   const [year, month, day] = [Number(found[1]), Number(found[2]), Number(found[3])];
   const real = month >= 1 && month <= 12 && day >= 1 && day <= monthLength(year, month);
-  return real ? daysOf({ year, month, day }) : undefined;
+  return real ? daysSinceEpoch({ year, month, day }) : undefined;
 }
 
 /** Nanoseconds since midnight of `HH:MM[:SS[.fraction]]`; undefined when the text is no time. */
@@ -102,7 +102,7 @@ function zoneMinutes(zone: string | undefined): number | undefined {
 }
 
 /** A moment of the text, and whether the text named a zone. */
-export interface Stamp {
+interface Stamp {
   /** Since 1970-01-01 00:00:00 UTC; without a zone the text counts as UTC. */
   readonly nanoseconds: bigint;
   readonly zoned: boolean;
@@ -184,7 +184,7 @@ export function isoWeekday(days: number): number {
 
 /** The first of January is 1. */
 export function dayOfYear(days: number): number {
-  return days - daysOf({ year: dayOf(days).year, month: 1, day: 1 }) + 1;
+  return days - daysSinceEpoch({ year: dayOf(days).year, month: 1, day: 1 }) + 1;
 }
 
 /** The year that the week's Thursday lies in (ISO 8601). */

@@ -17,7 +17,7 @@ export function scatterStates(
 }
 
 /** One of the columns that a result is put together from, and the rows it is for. */
-export interface Part {
+interface Part {
   readonly rows: Uint32Array;
   readonly column: Column;
 }

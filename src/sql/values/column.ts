@@ -42,7 +42,7 @@ export interface BigintColumn {
 }
 
 /** Decimals: the value times ten to the power of the scale. */
-export interface WideColumn {
+interface WideColumn {
   readonly kind: 'wide';
   readonly length: number;
   readonly values: readonly bigint[];
@@ -85,7 +85,7 @@ export interface NestedColumn {
 }
 
 /** Nulls of no type. */
-export interface NullColumn {
+interface NullColumn {
   readonly kind: 'null';
   readonly length: number;
 }

@@ -26,7 +26,7 @@ export const months = [
 ];
 
 /** The days' names, Monday first. */
-export const weekdays = [
+export const weekdayNames = [
   'Monday',
   'Tuesday',
   'Wednesday',
@@ -90,8 +90,8 @@ const dateWriters: Readonly<Record<string, Write>> = {
   B: (days) => months[dayOf(days).month - 1]!,
   d: (days) => two(dayOf(days).day),
   e: (days) => two(dayOf(days).day, ' '),
-  a: (days) => weekdays[isoWeekday(days) - 1]!.slice(0, 3),
-  A: (days) => weekdays[isoWeekday(days) - 1]!,
+  a: (days) => weekdayNames[isoWeekday(days) - 1]!.slice(0, 3),
+  A: (days) => weekdayNames[isoWeekday(days) - 1]!,
   w: (days) => String(isoWeekday(days) % 7),
   u: (days) => String(isoWeekday(days)),
   U: (days) => two(weekFrom(days, 7)),
@@ -166,12 +166,12 @@ export type FormatPart = { readonly text: string } | { readonly field: string };
 const token = /%(\.[369]?f|[369]f|:z|.)|%$|[^%]+/gsu;
 
 /** The pieces of a format with `%Y`, `%m` and the like; undefined for a letter that is none of them. */
-export function partsOf(format: string): readonly FormatPart[] | undefined {
+export function formatParts(format: string): readonly FormatPart[] | undefined {
   const parts: FormatPart[] = [];
   for (const [piece, letter] of format.matchAll(token)) {
     const long = letter === undefined ? undefined : longForms.get(letter);
     if (letter !== undefined && long !== undefined) {
-      parts.push(...partsOf(long)!);
+      parts.push(...formatParts(long)!);
     } else if (letter !== undefined && writers.has(letter)) {
       parts.push({ field: letter });
     } else if (piece.startsWith('%')) {
@@ -184,14 +184,14 @@ export function partsOf(format: string): readonly FormatPart[] | undefined {
 }
 
 /** Writes a moment, in nanoseconds since 1970, by clocks that are some seconds ahead of UTC. */
-export type WriteMoment = (nanoseconds: bigint, offset: number) => string;
+type WriteMoment = (nanoseconds: bigint, offset: number) => string;
 
 /**
  * What writes a moment in a format of strftime's letters; undefined for a format with other
  * letters, and for one that asks for a zone where there is none.
  */
 export function formatWriter(format: string, zoned: boolean): WriteMoment | undefined {
-  const parts = partsOf(format);
+  const parts = formatParts(format);
   const asksZone = parts?.some((part) => 'field' in part && Object.hasOwn(zoneWriters, part.field));
   return parts === undefined || (asksZone === true && !zoned)
     ? undefined

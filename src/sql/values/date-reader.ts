@@ -1,5 +1,5 @@
-import { dayNanoseconds, dayOf, daysOf } from './calendar.ts';
-import { months, partsOf, weekdays, type FormatPart } from './date-format.ts';
+import { dayNanoseconds, dayOf, daysSinceEpoch } from './calendar.ts';
+import { months, formatParts, weekdayNames, type FormatPart } from './date-format.ts';
 
 /** What has been read of a moment. */
 interface Fields {
@@ -61,9 +61,9 @@ function readFraction(pattern: RegExp): Read {
 
 const monthNames = months.map((name) => name.toLowerCase());
 const readName = (names: readonly string[]): RegExp => new RegExp(names.join('|'), 'iy');
-const shortDays = weekdays.map((name) => name.slice(0, 3));
+const shortDays = weekdayNames.map((name) => name.slice(0, 3));
 const readMonthShort = readMonth(readName(monthNames.map((name) => name.slice(0, 3))));
-const anyDay: Read = [readName([...weekdays, ...shortDays]), () => true];
+const anyDay: Read = [readName([...weekdayNames, ...shortDays]), () => true];
 
 const readers: ReadonlyMap<string, Read> = new Map<string, Read>([
   ['Y', readNumber(/[+-]?\d{1,6}/y, -262_143, 262_142, (fields, value) => (fields.year = value))],
@@ -115,7 +115,9 @@ function momentOf(fields: Fields): bigint | undefined {
   if (fields.epoch !== undefined) return fields.epoch + fields.nanoseconds;
   const { year, month, day, dayOfYear: ordinal } = fields;
   const days =
-    ordinal === undefined ? daysOf({ year, month, day }) : daysOf({ year, month: 1, day: ordinal });
+    ordinal === undefined
+      ? daysSinceEpoch({ year, month, day })
+      : daysSinceEpoch({ year, month: 1, day: ordinal });
   const real = dayOf(days);
   const exists =
     ordinal === undefined ? real.month === month && real.day === day : real.year === year;
@@ -132,7 +134,7 @@ function momentOf(fields: Fields): bigint | undefined {
  * that cannot be read; the reader gives undefined for a text of another form.
  */
 export function formatReader(format: string): ((text: string) => bigint | undefined) | undefined {
-  const parts = partsOf(format);
+  const parts = formatParts(format);
   if (parts === undefined || parts.some((part) => 'field' in part && !readers.has(part.field))) {
     return undefined;
   }

@@ -4,7 +4,7 @@ import { spend } from './meter.ts';
 export type JsonStep = string | number;
 
 /** Where a value stands in the text of JSON, without the space around it. */
-export interface JsonSpan {
+interface JsonSpan {
   readonly start: number;
   readonly end: number;
 }

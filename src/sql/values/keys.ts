@@ -24,7 +24,7 @@ function bytesKey({ bytes, starts, ends }: BytesColumn): Key {
 }
 
 function listKey({ child, starts, ends }: ListColumn, element: DataType): Key {
-  const key = keysOf(child, element);
+  const key = rowKeys(child, element);
   return (row) => {
     const keys: string[] = [];
     for (let at = starts[row]!; at < ends[row]!; at++) keys.push(key(at));
@@ -33,7 +33,7 @@ function listKey({ child, starts, ends }: ListColumn, element: DataType): Key {
 }
 
 function structKey(column: StructColumn, type: DataType): Key {
-  const keys = type.children.map((field, at) => keysOf(column.field(at), field.type));
+  const keys = type.children.map((field, at) => rowKeys(column.field(at), field.type));
   return (row) => `{${keys.map((key) => key(row)).join()}}`;
 }
 
@@ -50,7 +50,7 @@ function presentKey(column: Column, type: DataType): Key {
 const KEY_BYTES = 32;
 
 /** The keys of a column's rows, by which values are found in sets. */
-export function keysOf(column: Column, type: DataType): Key {
+export function rowKeys(column: Column, type: DataType): Key {
   const key = presentKey(column, type);
   return (row) => {
     spend(KEY_BYTES);

@@ -2,7 +2,7 @@ import { isValid, type Column, type ListColumn, type BytesColumn } from './colum
 import { hold, spend } from './meter.ts';
 import { takeRows } from './take.ts';
 import { DataType } from 'apache-arrow';
-import { SqlError } from './errors.ts';
+import { SqlError } from './sql-error.ts';
 
 /** The column as lists; nulls of no type become null lists. */
 export function listsOf(column: Column): ListColumn {

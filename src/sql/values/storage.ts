@@ -6,7 +6,7 @@ type NumberArrayClass = new (length: number) => NumberArray;
 type BigintArrayClass = new (length: number) => BigintArray;
 
 /** How the values of a type lie in memory while an expression runs. */
-export type Storage =
+type Storage =
   | { readonly kind: 'number'; readonly array: NumberArrayClass }
   | { readonly kind: 'bigint'; readonly array: BigintArrayClass }
   | { readonly kind: Exclude<Column['kind'], 'number' | 'bigint'> };

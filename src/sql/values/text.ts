@@ -1,5 +1,5 @@
 import { bothValid, validOf, type BytesColumn, type Column, type Valid } from './column.ts';
-import { SqlError } from './errors.ts';
+import { SqlError } from './sql-error.ts';
 import { maxTextBytes } from './limits.ts';
 import { hold, room, spend } from './meter.ts';
 
@@ -86,7 +86,7 @@ export function buildTexts(
 }
 
 /** The column as texts; nulls of no type become null texts. */
-export function bytesOf(column: Column): BytesColumn {
+export function textColumnOf(column: Column): BytesColumn {
   if (column.kind === 'bytes') return column;
   if (column.kind !== 'null') throw new TypeError(`a ${column.kind} column has no texts`);
   const spans = new Uint32Array(column.length);

@@ -25,7 +25,7 @@ import {
   Utf8,
   type DataType,
 } from 'apache-arrow';
-import { excerpt, SqlError } from './errors.ts';
+import { excerpt, SqlError } from './sql-error.ts';
 import type { TypeName } from './expression.ts';
 
 type Make = (parameters: readonly number[]) => DataType | undefined;

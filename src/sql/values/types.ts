@@ -185,7 +185,7 @@ export function sqlTypeName(type: DataType): string {
 }
 
 /** Sign and width of an integer type. */
-export interface IntegerShape {
+interface IntegerShape {
   readonly signed: boolean;
   /** In bits: 8, 16, 32 or 64. */
   readonly width: number;

@@ -19,7 +19,7 @@ import {
   type Valid,
 } from './column.ts';
 import { appendAll } from './append.ts';
-import { SqlError } from './errors.ts';
+import { SqlError } from './sql-error.ts';
 import { maxTextBytes, maxWrittenElements } from './limits.ts';
 import { hold, spend } from './meter.ts';
 import { constantColumn } from './scalar.ts';

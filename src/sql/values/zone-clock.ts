@@ -1,5 +1,5 @@
 import type { DataType, Timestamp } from 'apache-arrow';
-import { SqlError } from './errors.ts';
+import { SqlError } from './sql-error.ts';
 import { dayNanoseconds, floorDivide } from './calendar.ts';
 import { elementType, familyOf, mapTypes, stepOf, sqlTypeName } from './types.ts';
 import { zoneOffset, type ZoneOffset } from './zone-offset.ts';

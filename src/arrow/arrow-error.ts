@@ -3,7 +3,7 @@
  * `unsupported` (well formed, but not kept here), `limit` (larger than is
  * allowed), `mismatch` (valid, but not what the schema asks for).
  */
-export type ArrowErrorKind = 'corrupt' | 'unsupported' | 'limit' | 'mismatch';
+type ArrowErrorKind = 'corrupt' | 'unsupported' | 'limit' | 'mismatch';
 
 /** A refusal of Arrow data. Callers decide by `kind`, never by the message. */
 export class ArrowError extends Error {

@@ -2,7 +2,7 @@
  * What an expression was refused for. `value` is a value that the expression
  * cannot take: a malformed date, a text that is no number, a division by zero.
  */
-export type SqlErrorKind =
+type SqlErrorKind =
   | 'syntax'
   | 'unknown-column'
   | 'unknown-function'
