@@ -5,7 +5,7 @@
  */
 type ArrowErrorKind = 'corrupt' | 'unsupported' | 'limit' | 'mismatch';
 
-/** A refusal of Arrow data. Callers decide by `kind`, never by the message. */
+/** The error for Arrow data that is not accepted. Callers decide by `kind`, never by the message. */
 export class ArrowError extends Error {
   readonly kind: ArrowErrorKind;
 

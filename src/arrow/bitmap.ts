@@ -1,6 +1,6 @@
 /** Bitmaps of the Arrow format: least significant bit first, 1 is valid or true. */
 
-/** Bytes that hold so many bits. */
+/** Bytes of a bitmap of `bits` bits. */
 export function bitmapBytes(bits: number): number {
   return Math.ceil(bits / 8);
 }
@@ -21,7 +21,7 @@ const setBits = Uint8Array.from({ length: 256 }, (_, byte) => {
   return count;
 });
 
-/** How many of `length` bits from `offset` are set. */
+/** Number of set bits among `length` bits from `offset`. */
 export function countBits(bits: Uint8Array, offset: number, length: number): number {
   let count = 0;
   let index = offset;
@@ -84,7 +84,7 @@ export class BitWriter {
   readonly bits: Uint8Array;
   #length = 0;
 
-  /** Room for so many bits in all. */
+  /** Capacity in bits. */
   constructor(capacity: number) {
     this.bits = new Uint8Array(bitmapBytes(capacity));
   }

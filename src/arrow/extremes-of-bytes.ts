@@ -2,7 +2,7 @@ import type { Data } from 'apache-arrow';
 import type { Bounds, HasValue } from './bounds.ts';
 import { firstDifference, spansOf } from './spans.ts';
 
-/** Bounds of bytes are not longer than this. */
+/** Maximum length of a bound, in bytes. */
 export const MAX_BOUND_BYTES = 32;
 
 /**
@@ -38,7 +38,7 @@ export function extremesOfBytes(data: Data, has: HasValue): Bounds {
   };
 }
 
-/** The first six bytes as a number in their order; zeros stand for what is missing. */
+/** The first six bytes as a number in their order; missing bytes are zero. */
 function headOf(bytes: Uint8Array, start: number, end: number): number {
   if (end - start < 6) return shortHeadOf(bytes, start, end);
   const high = (bytes[start]! << 16) | (bytes[start + 1]! << 8) | bytes[start + 2]!;

@@ -2,7 +2,7 @@ import { bytesOf, type TypedArray, wordsOf } from './data.ts';
 
 type Words = Uint8Array | Uint16Array | Uint32Array;
 
-/** From how many elements on a block copy is quicker than a loop. */
+/** From this many elements on a block copy is faster than a loop. */
 const blockElements = 192;
 
 /**

@@ -64,7 +64,7 @@ function metadataToJson(metadata: ReadonlyMap<string, string>): {
   return metadata.size === 0 ? {} : { metadata: Object.fromEntries(metadata) };
 }
 
-/** A type in JSON, degraded as `schemaToJson` tells. */
+/** A type in JSON, degraded as `schemaToJson` describes. */
 export function typeToJson(type: DataType, vocabulary: Vocabulary): JsonType {
   if (DataType.isDictionary(type)) return dictionaryToJson(type, vocabulary);
   if (DataType.isInterval(type))

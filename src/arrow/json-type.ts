@@ -204,7 +204,7 @@ function isRecord(json: unknown): json is Readonly<Record<string, unknown>> {
   return typeof json === 'object' && json !== null && !Array.isArray(json);
 }
 
-/** Some servers leave `nullable` out, which means that it is. */
+/** Some servers omit `nullable`, which means true. */
 function fieldFromEither(json: JsonField): Field {
   const metadata = new Map(Object.entries(json.metadata ?? {}));
   return new Field(json.name, typeFromEither(json.type), json.nullable ?? true, metadata);

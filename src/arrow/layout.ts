@@ -53,7 +53,7 @@ export function layoutOf(type: DataType): Layout {
   return layout;
 }
 
-/** Whether a type is one of those that have a layout here. */
+/** Whether a type is supported. */
 export function isKnown(type: DataType): boolean {
   return DataType.isUnion(type) || layouts.has(type.typeId);
 }

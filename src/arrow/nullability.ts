@@ -95,7 +95,7 @@ export function retype(data: Data, type: DataType): Data {
 
 const retypedDictionaries = new WeakMap<Vector, WeakMap<DataType, Vector>>();
 
-/** One vector per dictionary and type, so that columns that shared one still do. */
+/** One vector per dictionary and type, so that columns continue to share it. */
 function retypeDictionary(dictionary: Vector | undefined, type: DataType): Vector | undefined {
   if (dictionary === undefined) return undefined;
   const values = (type as Dictionary).dictionary;

@@ -18,7 +18,7 @@ export function batchOf(schema: Schema, columns: readonly Vector[], rows: number
   return batchOfColumns(schema, data, rows);
 }
 
-/** The same of columns in one piece each. */
+/** Like `batchOf`, for columns of one piece each. */
 export function batchOfColumns(
   schema: Schema,
   columns: readonly Data[],

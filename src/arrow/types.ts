@@ -139,7 +139,7 @@ function inUtc(type: DataType): DataType {
   return DataType.isTimestamp(type) && type.timezone ? new Timestamp(type.unit, 'UTC') : type;
 }
 
-/** Compares two types from the top down; what has no children is left to the given function. */
+/** Compares two types from the top down; types without children are compared by the given function. */
 function alike(a: DataType, b: DataType, sameLeaf: (a: DataType, b: DataType) => boolean): boolean {
   if (a === b) return true;
   if (a.typeId !== b.typeId) return false;

@@ -24,7 +24,7 @@ import {
 } from './values/types.ts';
 import { checkClocks } from './values/zone-clock.ts';
 
-/** A number does not become a moment, nor a moment a number, without being asked to. */
+/** Numbers and moments convert into each other only by an explicit cast. */
 const kinds: readonly ReadonlySet<Family>[] = [
   new Set<Family>(['boolean', 'integer', 'float', 'decimal']),
   new Set<Family>(['date', 'timestamp']),
@@ -33,7 +33,7 @@ const kinds: readonly ReadonlySet<Family>[] = [
   new Set<Family>(['text', 'binary']),
 ];
 
-/** A struct gives the fields of the column by their names; one that it lacks becomes null, none is left over. */
+/** Struct fields are matched by name: a missing field becomes null, an extra one is an error. */
 function assignsFields(from: DataTypeClass, to: DataTypeClass): boolean {
   return from.children.every(({ name, type }) => {
     const field = to.children.find((each) => each.name === name);
@@ -55,7 +55,7 @@ function isAssignable(from: DataTypeClass, to: DataTypeClass): boolean {
   );
 }
 
-/** Floats are rounded to the nearest of the other width, as decimals are; nothing else may change. */
+/** Floats and decimals are rounded to the nearest value of the target; other values must stay exact. */
 function mayRound(from: Family, to: Family): boolean {
   return to === 'float' && (from === 'float' || from === 'decimal');
 }

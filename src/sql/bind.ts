@@ -35,7 +35,7 @@ import { familyOf, isComputable, plainType, sqlTypeName } from './values/types.t
 
 export type { ColumnScope } from './bind/scope.ts';
 
-/** The scope of the expression and the moment it sees. */
+/** The columns of the expression, and the current time. */
 interface Statement extends ColumnScope {
   readonly now: bigint;
 }
@@ -59,7 +59,7 @@ function predicate(bound: Bound, where: string): Bound {
   return bound;
 }
 
-/** An expression that must be a predicate; some functions give one only there. */
+/** Binds an expression that must be a predicate; some functions return a boolean only there. */
 function bindTest(expression: Expression, scope: Statement, where: string): Bound {
   const bound =
     expression.kind === 'call' ? callOf(expression, scope, true) : bindNode(expression, scope);

@@ -11,7 +11,7 @@ import { readValid } from './values/read.ts';
 import { familyOf, sqlTypeName } from './values/types.ts';
 import { vectorOf } from './values/write.ts';
 
-/** The data of a column or of a field in one, as the batch holds it; undefined for any other node. */
+/** The stored data of a column or of a field; undefined for any other node. */
 function storedData(node: Bound, batch: RecordBatch): Data | undefined {
   if (node.kind === 'column') {
     const index = batch.schema.fields.findIndex((field) => field.name === node.name);
@@ -72,7 +72,7 @@ export function selectRows(bound: BoundExpression, batch: RecordBatch): Uint32Ar
   return metered(bound.budget, () => rowsThatAre(judgedStates(bound, batch), truth.true));
 }
 
-/** How many rows `selectRows` would give. */
+/** Number of rows that `selectRows` would return. */
 export function countSelected(bound: BoundExpression, batch: RecordBatch): number {
   const { root } = bound;
   if (root.kind === 'comparison' && root.left.kind === 'column' && root.right.kind === 'literal') {

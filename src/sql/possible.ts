@@ -22,13 +22,13 @@ import {
 } from './compare/value-range.ts';
 import type { Scalar } from './values/scalar.ts';
 
-/** What a predicate may be for some rows, as bits: more may seem possible than is. */
+/** Possible results of a predicate for some rows, as bits. It may include results that do not occur. */
 export const may = { beTrue: 1, beFalse: 2, beUnknown: 4, fail: 8 } as const;
 
-/** What is known of a column of the rows. */
+/** Looks up the range of a column. */
 export type RangeOf = (column: string) => ValueRange;
 
-/** What a predicate may be for rows of which only ranges are known: the bits of `may`. */
+/** Possible results of a predicate for rows of which only ranges are known: the bits of `may`. */
 type PossibleStates = (ranges: RangeOf) => number;
 
 const states = may.beTrue | may.beFalse | may.beUnknown;
@@ -96,7 +96,7 @@ function negated(possible: number): number {
   return swapped | (possible & (may.beUnknown | may.fail));
 }
 
-/** Operands are looked at in order, and not at all once every row is decided. */
+/** Operands are evaluated in order until the result is decided. */
 function compileJunction({ kind, operands }: BoundJunction): PossibleStates {
   const [decisive, other] = kind === 'and' ? [may.beFalse, may.beTrue] : [may.beTrue, may.beFalse];
   const tests = operands.map(compile);
@@ -125,7 +125,7 @@ function joined(left: number, right: number, decisive: number, other: number): n
 
 type RangeGetter = (ranges: RangeOf) => ValueRange;
 
-/** The values of anything but a literal or a column may be any. */
+/** Expressions other than literals and columns may have any value. */
 function rangeGetter(node: Bound): RangeGetter {
   if (node.kind === 'literal') {
     const range = rangeOfLiteral(node.value);
@@ -164,7 +164,7 @@ function compileComparison(node: BoundComparison): PossibleStates {
   };
 }
 
-/** What a comparison may be for rows with a null on one side or on both. */
+/** Possible results of a comparison for rows with nulls. */
 function statesOfNulls(operator: ComparisonOperator, left: ValueRange, right: ValueRange): number {
   const both = left.null && right.null;
   const one = (left.null && mayHaveValue(right)) || (right.null && mayHaveValue(left));
@@ -175,7 +175,7 @@ function statesOfNulls(operator: ComparisonOperator, left: ValueRange, right: Va
 
 const tested = { true: may.beTrue, false: may.beFalse, unknown: may.beUnknown } as const;
 
-/** Whether something is known of a node's values beside what it is as a predicate. */
+/** Whether the range of a node's values is known. */
 function hasRange(node: Bound): boolean {
   return (
     node.kind === 'column' ||
@@ -216,7 +216,7 @@ function compileIn({ operand, members, negated: isNegated }: BoundIn): PossibleS
   };
 }
 
-/** Whether a value of the range may be a member, and whether one may be none. */
+/** Whether a value of the range may be a member, and whether one may not be. */
 function membersIn({ nan, values }: ValueRange, members: SortedMembers | undefined) {
   if (members === undefined || values === 'any') return { some: true, others: true };
   const nanIsMember = members.nan;
@@ -295,7 +295,7 @@ function sortedMembers(values: readonly Scalar[]): SortedMembers | undefined {
   };
 }
 
-/** The place of the first that is not less. */
+/** Index of the first value that is not less. */
 function firstFrom(sorted: readonly RangeValue[], least: RangeValue): number {
   let low = 0;
   let high = sorted.length;

@@ -48,7 +48,7 @@ function printType({ name, parameters, inner }: TypeName): string {
   return [`${first}(${parameters.join(', ')})`, ...rest].join(' ');
 }
 
-/** The levels of the kinds that have one; the others stand for themselves. */
+/** Binding power by kind; other kinds never need parentheses. */
 const levels: Readonly<Partial<Record<Expression['kind'], number>>> = {
   or: level.or,
   and: level.and,

@@ -7,7 +7,7 @@ import { writableSchema } from './schema-encoding.ts';
 import { sameType, typeName } from '../types.ts';
 import { WrittenDictionaries, type WrittenDictionary } from '../growing-dictionary.ts';
 
-/** Values of a dictionary that are to be written. */
+/** Values of a dictionary to write. */
 interface EncodedDictionary {
   readonly id: number;
   readonly isDelta: boolean;

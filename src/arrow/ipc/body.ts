@@ -3,7 +3,7 @@ import { decodeZstd } from './codec-zstd.ts';
 import { ArrowError, corrupt } from '../arrow-error.ts';
 import type { BatchHeader, Codec } from './message.ts';
 
-/** Work that stops every now and then. */
+/** Work that yields from time to time. */
 export type Stretches<Result> = Generator<void, Result>;
 
 const decoders: Readonly<
@@ -18,7 +18,7 @@ export function readBuffers(header: BatchHeader, body: Uint8Array): Uint8Array[]
   return atOnce(decodedBuffers(header, body));
 }
 
-/** Does the same, and stops between stretches of decompression. */
+/** Like `readBuffers`, but yields between stretches of decompression. */
 export function* decodedBuffers(header: BatchHeader, body: Uint8Array): Stretches<Uint8Array[]> {
   const stored = storedBuffers(header, body);
   const { codec } = header;
@@ -28,7 +28,7 @@ export function* decodedBuffers(header: BatchHeader, body: Uint8Array): Stretche
   return decoded;
 }
 
-/** Does all of it. */
+/** Runs the work to its end. */
 export function atOnce<Result>(work: Stretches<Result>): Result {
   for (;;) {
     const step = work.next();

@@ -12,10 +12,10 @@ import { type ByteRange, type RandomAccess, readRanges, readRangesNow } from './
 import { narrowValues } from './narrowed-values.ts';
 import { narrowBatch, type NarrowedBatch, type RowRange } from './row-range.ts';
 
-/** How many messages are asked for at once. */
+/** Number of messages that are read at once. */
 const requestsAtOnce = 32;
 
-/** What is wanted of a batch. */
+/** Rows and columns to read of a batch. */
 interface BatchSelection {
   /** Top-level columns, by their positions among all fields of the file. */
   readonly columns: readonly number[];
@@ -25,7 +25,7 @@ interface BatchSelection {
   readonly access?: RandomAccess | undefined;
 }
 
-/** Reads the messages of a file, of their bodies only what is needed. */
+/** Reads the messages of a file, and only the needed parts of their bodies. */
 export class FileMessages {
   readonly #access: RandomAccess;
 
@@ -89,7 +89,7 @@ export class FileMessages {
   }
 }
 
-/** Ranges of the file that are asked for, answered with their bytes; and what comes of them. */
+/** Yields ranges of the file, receives their bytes, returns a result. */
 type Reading<Result> = Generator<readonly ByteRange[], Result, readonly Uint8Array[]>;
 
 type Buffers = (Uint8Array | undefined)[];

@@ -12,7 +12,7 @@ import type { RandomAccess } from './random-access.ts';
 import type { RowRange } from './row-range.ts';
 import { fieldIndex } from '../select.ts';
 
-/** How a batch is read. */
+/** Options of reading a batch. */
 interface BatchRead {
   /** These rows alone; all unless given. They must lie in the batch. */
   readonly rows?: RowRange | undefined;
@@ -45,7 +45,7 @@ export interface ArrowFile {
 
 /** Bytes after the footer: its length and the magic. */
 const tailBytes = 10;
-/** How much of the file's end is read at first, in the hope that the footer lies in it. */
+/** Number of bytes at the file's end that are read first; most footers fit. */
 const firstRead = 65_536;
 
 /**

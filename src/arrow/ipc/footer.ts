@@ -10,7 +10,7 @@ export interface Block {
   readonly bodyBytes: number;
 }
 
-/** What a file's footer tells. */
+/** Contents of a file's footer. */
 export interface Footer {
   readonly decoded: DecodedSchema;
   readonly dictionaries: readonly Block[];

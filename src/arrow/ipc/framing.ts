@@ -10,7 +10,7 @@ export const fileMagic = 'ARROW1';
 /** The marker and the length 0, which end a stream. */
 export const endOfStream: Uint8Array = Uint8Array.of(255, 255, 255, 255, 0, 0, 0, 0);
 
-/** How long messages may be. */
+/** Limits of the length of messages. */
 interface FramingLimits {
   /** The metadata of one message, in bytes. */
   readonly metadataBytes: number;

@@ -2,7 +2,7 @@ import type { Schema } from 'apache-arrow';
 import { Footer } from 'apache-arrow/ipc/metadata/file';
 import type { Block } from './footer.ts';
 
-/** The parts of a batch, as its message tells them. */
+/** The parts of a batch, for its message. */
 interface BatchParts {
   readonly rows: number;
   readonly bodyBytes: number;

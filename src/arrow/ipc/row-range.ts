@@ -12,7 +12,7 @@ export interface RowRange {
   readonly count: number;
 }
 
-/** What is read of one column for a range of rows. */
+/** The parts of one column to read for a range of rows. */
 interface ColumnRows {
   /** How many rows are read. */
   readonly read: number;
@@ -22,7 +22,7 @@ interface ColumnRows {
   readonly late?: OffsetValues;
 }
 
-/** A batch as if it had only what is read of it. */
+/** A batch reduced to the parts to read. */
 export interface NarrowedBatch {
   readonly header: BatchHeader;
   /** For each of the columns. */

@@ -13,17 +13,17 @@ import { StreamDictionaries } from './stream-dictionaries.ts';
 import { checkSupported } from '../types.ts';
 import { validateColumns } from '../validate.ts';
 
-/** How much memory a stream may take. */
+/** Memory limits of a stream. */
 export interface StreamLimits {
   /** Bytes of one batch, as sent and after decompression, and of all dictionaries together. 1 GiB unless given. */
   readonly batchBytes?: number;
   /** Bytes of the metadata of one message, the schema's included. 16 MiB unless given. */
   readonly metadataBytes?: number;
-  /** Asked before memory is taken; nobody unless given. */
+  /** Called before memory is taken; none by default. */
   readonly meter?: StreamMeter;
 }
 
-/** What a stream asks before it takes memory. Each refuses by throwing. */
+/** Memory accounting of a stream. Methods refuse by throwing. */
 export interface StreamMeter {
   /** Checks whether this many bytes can be held at all. */
   plan(bytes: number): void;
@@ -50,7 +50,7 @@ const unmetered: StreamMeter = {
   turn: nothing,
 };
 
-/** Decompressing more bytes than this delays other requests. */
+/** Decompressing more than this many bytes would delay other requests. */
 const turnBytes = 1_048_576;
 /** Time that decompression runs before other requests have a turn, in ms. */
 const turnMillis = 8;
@@ -59,7 +59,7 @@ const turnMillis = 8;
 interface ArrowStream {
   readonly schema: Schema;
   /**
-   * The batches, each validated before it is handed out. Can be asked for
+   * The batches, each validated before it is handed out. Can be iterated
    * once. Throws `ArrowError`; leaving it early ends the source.
    */
   batches(): AsyncGenerator<RecordBatch>;
@@ -67,7 +67,7 @@ interface ArrowStream {
   readonly bytesRead: number;
 }
 
-/** Rows that the columns of a stream may have although no bytes stand for them. */
+/** Number of rows without bytes that the columns of a stream may have. */
 const spareRows = 1_048_576;
 
 /**
@@ -117,7 +117,7 @@ class StreamReader implements ArrowStream {
   readonly #dictionaries: StreamDictionaries;
   readonly #isFile: boolean;
   #batch: RecordBatch | undefined;
-  /** What is held for the batch that was handed out last. */
+  /** Memory held for the batch that was returned last. */
   #held = 0;
   #spareRows = spareRows;
 
@@ -234,7 +234,7 @@ class StreamReader implements ArrowStream {
   }
 }
 
-/** Does long work a few milliseconds at a time. */
+/** Runs long work a few milliseconds at a time. */
 async function inTurns<Result>(work: Stretches<Result>, meter: StreamMeter): Promise<Result> {
   let until = performance.now() + turnMillis;
   for (;;) {

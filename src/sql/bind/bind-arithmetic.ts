@@ -41,14 +41,14 @@ function refuse({ operator, left, right, position }: Operation, hint = ''): SqlE
 
 const float32 = new Float32();
 
-/** A literal takes the type of the column beside it when that holds it; otherwise the wider of both. */
+/** A literal takes the type of the other operand if that type can hold it, otherwise the wider of both types. */
 function settle(left: Bound, right: Bound): DataType {
   const [adapts, fixed] = left.kind === 'literal' ? [left, right] : [right, left];
   const adapted = fixed.kind === 'literal' ? undefined : adaptLiteral(adapts, fixed.type);
   return adapted?.type ?? commonNumber(left.type, right.type);
 }
 
-/** A number literal beside a decimal is the decimal it was written as. */
+/** A number literal next to a decimal keeps its written digits. */
 function exactly(node: Bound): Bound {
   const exact =
     node.kind === 'literal' && familyOf(node.type) === 'float' ? decimalOf(node) : undefined;
@@ -61,7 +61,7 @@ function scaleOf(type: DataType): number {
   return familyOf(type) === 'decimal' ? (type as Decimal).scale : 0;
 }
 
-/** A quotient has four digits more than the dividend, as far as there is room. */
+/** A quotient has four more digits of scale than the dividend, up to the maximum precision. */
 function decimalScale(operator: ArithmeticOperator, left: number, right: number): number {
   if (operator === '/') return Math.min(38, left + 4);
   return operator === '*' ? left + right : Math.max(left, right);
@@ -139,7 +139,7 @@ function isMoment(node: Bound): boolean {
   return family === 'date' || family === 'timestamp';
 }
 
-/** A date moved by hours is a timestamp; moved by days it stays a date. */
+/** A date plus hours is a timestamp; a date plus days is a date. */
 function shiftedType(type: DataType, { nanoseconds }: Interval): DataType {
   return familyOf(type) === 'date' && nanoseconds !== 0n ? new TimestampMicrosecond() : type;
 }
@@ -230,7 +230,7 @@ function bindTemporal(operation: Operation): Bound | undefined {
     : undefined;
 }
 
-/** A null beside a number is a null of its type; two nulls are one of int64. */
+/** A null operand takes the type of the other operand; two nulls are int64. */
 function withNulls(operation: Operation): Operation {
   const { left, right } = operation;
   const [a, b] = [familyOf(left.type) === 'null', familyOf(right.type) === 'null'];
@@ -242,7 +242,7 @@ function withNulls(operation: Operation): Operation {
   return { ...operation, left: filled(left, a), right: filled(right, b) };
 }
 
-/** `left operator right`. Throws SqlError `type` for operands it is not defined for. */
+/** `left operator right`. Throws SqlError `type` if the operator does not support the operand types. */
 export function bindArithmetic(
   operator: ArithmeticOperator,
   left: Bound,
@@ -258,14 +258,14 @@ export function bindArithmetic(
   return bound;
 }
 
-/** The opposite of an unsigned integer needs a wider type with a sign. */
+/** Negating an unsigned integer needs a wider signed type. */
 function negatedType(type: DataType): DataType {
   if (familyOf(type) !== 'integer') return type;
   const { signed, width } = integerOf(type);
   return signed ? type : integerType({ signed: true, width: Math.min(64, width * 2) });
 }
 
-/** `-operand`. Throws SqlError `type` when it is no number and no interval. */
+/** `-operand`. Throws SqlError `type` if the operand is neither a number nor an interval. */
 export function bindNegation(operand: Bound, position: number): Bound {
   if (isInterval(operand)) {
     const { months, days, nanoseconds } = operand.value as Interval;

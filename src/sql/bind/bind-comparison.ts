@@ -19,7 +19,7 @@ import type { Scalar } from '../values/scalar.ts';
 import { familyOf, stepOf, sqlTypeName } from '../values/types.ts';
 import { hasClock, isPlainStamp } from '../values/zone-clock.ts';
 
-/** Two operands whose values compare once they are multiplied with the factors. */
+/** Two operands, and the factors that bring their values to one scale. */
 interface Aligned {
   readonly left: Bound;
   readonly right: Bound;
@@ -38,7 +38,7 @@ function scaleFactors(left: number, right: number): Factors {
   return [10n ** BigInt(finer - left), 10n ** BigInt(finer - right)];
 }
 
-/** A number literal beside a decimal counts as it was written, not as the float nearest to it. */
+/** A number literal compared with a decimal keeps its written digits; it is not rounded to a float. */
 function asDecimal(node: Bound): Bound {
   if (familyOf(node.type) !== 'float' || node.kind !== 'literal') return node;
   const exact = node.value === null ? undefined : decimalOf(node);
@@ -55,7 +55,7 @@ function alignDecimals(left: Bound, right: Bound): Aligned {
   return { left: a, right: b, factors: scaleFactors(scaleOf(a.type), scaleOf(b.type)) };
 }
 
-/** A float literal takes the width of the column beside it, so that `x = 0.1` finds 0.1 in a float32. */
+/** A float literal takes the width of the column, so that `x = 0.1` matches 0.1 in a float32 column. */
 function narrowed(node: Bound, beside: DataType): Bound {
   const floats = familyOf(node.type) === 'float' && familyOf(beside) === 'float';
   return floats && node.kind === 'literal' ? (literalAs(node, beside) ?? node) : node;
@@ -71,7 +71,7 @@ function alignNumbers(left: Bound, right: Bound): Aligned {
 
 const temporal: ReadonlySet<string> = new Set(['date', 'timestamp', 'time', 'duration']);
 
-/** A time without a zone beside clocks is what they show; dates and moments of other zones are moments already. */
+/** A timestamp without a zone is read as local time of the other operand's zone; dates and timestamps with a zone are instants already. */
 function byClock(node: Bound, beside: DataType): Bound {
   const isTime = isPlainStamp(node.type) && hasClock(beside);
   const zone = isTime ? (beside as Timestamp).timezone : undefined;
@@ -85,7 +85,7 @@ function alignSteps(first: Bound, second: Bound): Aligned {
   return { left, right, factors: [a / finer, b / finer] };
 }
 
-/** The text literal as nanoseconds; its type says only that. */
+/** A text literal as nanoseconds. */
 function alignText(other: Bound, text: BoundLiteral): Aligned {
   const nanoseconds = momentOfText(text, other.type);
   return {
@@ -105,7 +105,7 @@ function isMomentText(node: Bound, beside: Bound): node is BoundLiteral {
   return moment && node.kind === 'literal' && familyOf(node.type) === 'text' && node.value !== null;
 }
 
-/** An interval beside a duration is as long as its days and times; months are of no one length. */
+/** An interval compared with a duration counts its days and times; months have no fixed length. */
 function asDuration(node: Bound, beside: DataType): Bound {
   const isLength = node.kind === 'literal' && familyOf(node.type) === 'interval';
   if (!isLength || node.value === null || familyOf(beside) !== 'duration') return node;
@@ -196,7 +196,7 @@ export function bindBetween(operand: Bound, low: Bound, high: Bound, position: n
   return junction('and', [above, bindComparison('<=', value, high, position)], position);
 }
 
-/** A literal as a value of the operand's type; undefined when no value of it is equal. */
+/** The literal in the operand's type; undefined if no value of that type equals it. */
 function memberValue(operand: Bound, { right, factors }: Aligned): Scalar | undefined {
   const { value } = right as BoundLiteral;
   const isFloat = familyOf(operand.type) === 'float';
@@ -275,7 +275,7 @@ function bindNestedIn(operand: Bound, items: readonly Bound[], position: number)
   );
 }
 
-/** `operand IN (items)`: the literals are hashed, the others compared one by one. */
+/** `operand IN (items)`: literals are looked up in a hash set, other items are compared one by one. */
 export function bindIn(
   operand: Bound,
   items: readonly Bound[],

@@ -47,7 +47,7 @@ function isNested(type: DataType): boolean {
   return (family === 'list' || family === 'struct' || family === 'map') && isComputable(type);
 }
 
-/** Numbers with a point in a list that is written out take the width of the list beside it. */
+/** Decimal-point numbers in a list literal take the float width of the other list. */
 function commonElement(left: Bound, right: Bound): DataType | undefined {
   const [a, b] = [elementType(left.type), elementType(right.type)];
   if (familyOf(a) === 'float' && familyOf(b) === 'float' && left.kind !== right.kind) {

@@ -48,7 +48,7 @@ function sizeOf(column: BytesColumn, valid: Valid): number {
   return size;
 }
 
-/** Fewer bytes are copied faster one by one. */
+/** Below this many bytes a loop is faster than `set`. */
 const SHORT = 256;
 
 function copyRow(column: BytesColumn, row: number, into: Uint8Array, end: number): number {
@@ -71,7 +71,7 @@ const joinKernel: Kernel = (columns, call) =>
 /** `concat(a, b)`: a null counts as an empty text. */
 const concatKernel: Kernel = (columns, call) => joinRows(columns.map(textColumnOf), null, call);
 
-/** The operand as a text. Throws SqlError `type` for one that has none, such as a binary. */
+/** The operand as a text. Throws SqlError `type` for types without a text form, such as binary. */
 export function asText(node: Bound, position: number): Bound {
   const family = familyOf(node.type);
   if (family === 'text') return node;

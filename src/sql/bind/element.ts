@@ -17,7 +17,7 @@ import { takeRows } from '../values/take.ts';
 import { elementType, familyOf, plainType, sqlTypeName } from '../values/types.ts';
 import { bigintsOf } from '../values/widen.ts';
 
-/** Element `n` counted from 1, or from the end below 0; null when the list has no such element. */
+/** Element `n`, counted from 1, or from the end if negative; null if the list has no such element. */
 const elementKernel: Kernel = kernelOf(2, ([operand, index], call) => {
   const lists = listsOf(operand);
   const wanted = bigintsOf(index);
@@ -37,7 +37,7 @@ const elementKernel: Kernel = kernelOf(2, ([operand, index], call) => {
     : hideRows(takeRows(lists.child, rows), valid);
 });
 
-/** The struct as the batch holds it, whose fields may be dictionaries; of a dictionary its values. */
+/** The stored struct type, whose fields may be dictionaries; for a dictionary the type of its values. */
 function structOf(operand: Bound): DataType {
   const stored = operand.kind === 'column' || operand.kind === 'field' ? operand.stored : undefined;
   return stored !== undefined && familyOf(stored) === 'struct' ? stored : operand.type;

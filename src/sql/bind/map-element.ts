@@ -22,7 +22,7 @@ export function mapPart(maps: ListColumn, part: 'keys' | 'values', type: DataTyp
     : constantColumn(type, null, child.length);
 }
 
-/** For each row where its key stands among the entries of all maps; -1 where its map has no such key. */
+/** For each row the index of its key among the entries of all maps; -1 if its map has no such key. */
 export function keyRows(maps: ListColumn, key: Column, type: DataType): Int32Array {
   const [keyType] = mapTypes(type);
   const order = rowOrder(mapPart(maps, 'keys', keyType), key, keyType);

@@ -6,7 +6,7 @@ import { readColumn } from '../values/read.ts';
 import { scalarAt } from '../values/scalar.ts';
 import { familyOf, isComputable, plainType, sqlTypeName } from '../values/types.ts';
 
-/** A value that stands for `$1` or `?` in an expression's text: the first row of an Arrow vector, of its type. */
+/** Value of `$1` or `?` in an expression: the first row of an Arrow vector, with its type. */
 export type Parameter = Vector;
 
 /**

@@ -17,12 +17,12 @@ export interface ColumnScope {
   readonly budget?: EvaluationBudget;
 }
 
-/** This moment in nanoseconds since 1970, for all expressions of a statement. */
+/** Current time of the statement, in nanoseconds since 1970. */
 export function momentNow(): bigint {
   return BigInt(Date.now()) * 1_000_000n;
 }
 
-/** A column or field that was found, and its place among the others. */
+/** A column or field, and its index. */
 interface Found {
   readonly field: Field;
   readonly index: number;

@@ -8,10 +8,10 @@ import { storageOf } from '../values/storage.ts';
 import { familyOf, integerOf, integerRange } from '../values/types.ts';
 import { doublesOf, widenToBigints } from '../values/widen.ts';
 
-/** The type that a cast is to give, for how many rows, and its place in the text. */
+/** Target type of a cast, number of rows, and position in the text. */
 export type CastTarget = Pick<KernelCall, 'type' | 'position' | 'length'>;
 
-/** Texts and binaries share their bytes; only what becomes text is checked. */
+/** Texts and binaries share their bytes; a binary that becomes text is checked for valid UTF-8. */
 export function castBytes(column: BytesColumn, from: DataType, target: CastTarget): Column {
   if (familyOf(from) === 'binary' && familyOf(target.type) === 'text') {
     for (let row = 0; row < column.length; row++) {
@@ -28,7 +28,7 @@ export function castBytes(column: BytesColumn, from: DataType, target: CastTarge
   return column;
 }
 
-/** The conversions that need no look at the values: 32-bit integers widen, integers become floats. */
+/** Conversions that cannot fail: 32-bit integers widen, integers become floats. */
 export function castWhole(column: Column, from: DataType, target: CastTarget): Column | undefined {
   const to = target.type;
   const { length } = column;
@@ -60,7 +60,7 @@ export function castWhole(column: Column, from: DataType, target: CastTarget): C
   return { kind: 'number', length, values, valid: column.valid };
 }
 
-/** Doubles as float32. One that is too large would become infinite and is refused. */
+/** Doubles as float32. Values too large for float32 are refused, as they would become infinite. */
 function narrowed(
   doubles: Float64Array,
   column: Column,

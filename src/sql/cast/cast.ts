@@ -24,7 +24,7 @@ import { elementType, familyOf, mapTypes, stepOf, type Family } from '../values/
 import { sameType } from '../../arrow/types.ts';
 import { readsClock } from '../values/zone-clock.ts';
 
-/** The steps that the type's array holds; beyond it there is no value. */
+/** Range of the type's typed array, in steps. */
 function fits(value: RowValue, type: DataType): boolean {
   if (typeof value !== 'bigint' || familyOf(type) === 'decimal' || familyOf(type) === 'integer') {
     return true;
@@ -61,7 +61,7 @@ function converter(column: Column, from: DataType, target: CastTarget): (row: nu
   };
 }
 
-/** The rows of a new column, and how to come by their values. */
+/** Rows and values of a new column. */
 interface Rows extends CastTarget {
   readonly valid: Valid;
   readonly value: (row: number) => RowValue;
@@ -86,7 +86,7 @@ function fillNumbers(rows: Rows, values: NumberArray): Column {
   return { kind: 'number', length: rows.length, values, valid: rows.valid };
 }
 
-/** The rows in whatever form the target has. */
+/** Builds the column in the storage of the target type. */
 function fillRows(rows: Rows): Column {
   const { length, valid, type, position, value } = rows;
   const storage = storageOf(type);
@@ -125,7 +125,7 @@ function castLists(column: ListColumn, from: DataType, target: CastTarget): Colu
   return { ...lists, child: castColumn(lists.child, elementType(from), inner) };
 }
 
-/** Key and value by their places, whatever their names are. */
+/** Keys and values are matched by position; their names are ignored. */
 function castMaps(column: ListColumn, from: DataType, target: CastTarget): Column {
   const maps = packedLists(column);
   const { child } = maps;
@@ -142,7 +142,7 @@ function castMaps(column: ListColumn, from: DataType, target: CastTarget): Colum
     : maps;
 }
 
-/** Fields are found by their names; one that is missing is null. */
+/** Fields are matched by name; a missing one is null. */
 function castStructs(column: StructColumn, from: DataType, target: CastTarget): Column {
   const { length, valid } = column;
   const fields = target.type.children.map(({ name, type }): Column => {
@@ -175,7 +175,7 @@ export function castColumn(column: Column, from: DataType, target: CastTarget): 
   );
 }
 
-/** The fields of both that have one name. */
+/** Pairs of fields with the same name. */
 function sharedFields(from: DataType, to: DataType): readonly (readonly [DataType, DataType])[] {
   return to.children.flatMap(({ name, type }): [DataType, DataType][] => {
     const field = from.children.find((each) => each.name === name);
@@ -204,7 +204,7 @@ export function canCast(from: DataType, to: DataType): boolean {
   return bytes || conversionOf(a, b) !== undefined;
 }
 
-/** Whether no value can be refused, so that a cast is safe on rows that are not asked for. */
+/** Whether the cast succeeds for every value, so that it may run on rows that a condition excludes. */
 export function castAlwaysFits(from: DataType, to: DataType): boolean {
   const [a, b] = [familyOf(from), familyOf(to)];
   if (a === 'integer' && b === 'integer') return holdsAll(from, to);

@@ -14,13 +14,13 @@ import {
 } from '../values/types.ts';
 import { vectorOf } from '../values/write.ts';
 
-/** What became of values: others of the new type, or one that the type cannot hold. */
+/** Result of an exact cast: the new values, or the first value that the type cannot hold. */
 type ExactCast =
   | { readonly kind: 'values'; readonly data: Data }
   /** The first value that would be lost, as text. */
   | { readonly kind: 'lost'; readonly value: string };
 
-/** Casts of these say themselves when a value does not fit. */
+/** Types whose casts already report values that do not fit. */
 const selfJudging: ReadonlySet<Family> = new Set<Family>(['text', 'binary', 'null']);
 
 function castsValue(from: DataType, to: DataType): boolean {
@@ -30,7 +30,7 @@ function castsValue(from: DataType, to: DataType): boolean {
   return there && (selfJudging.has(a) || selfJudging.has(b) || canCast(to, from));
 }
 
-/** Structs keep their fields by their names, none more and none less. */
+/** Both structs must have the same field names. */
 function castsFields(from: DataType, to: DataType): boolean {
   const pairs = to.children.map(({ name, type }) => {
     const field = from.children.find((each) => each.name === name);

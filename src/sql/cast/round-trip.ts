@@ -24,12 +24,12 @@ const judged: ReadonlySet<Family> = new Set<Family>([
   'duration',
 ]);
 
-/** What a cast is to keep. */
+/** What the round trip checks. */
 interface Exact extends CastTarget {
   readonly mayRound: MayRound;
 }
 
-/** Throws LostValue for the first value that is another one when it is converted back. */
+/** Throws LostValue for the first value that changes when it is converted back. */
 function checkSame(before: Column, after: Column, from: DataType, target: Exact): void {
   const { type } = target;
   const [a, b] = [familyOf(from), familyOf(type)];
@@ -61,7 +61,7 @@ function checkFields(
   }
 }
 
-/** A timestamp that was given clocks goes back by them, and one that was taken out of a zone goes back as it is. */
+/** A timestamp that gained a zone is converted back through it; one that lost its zone is converted back unchanged. */
 function wayBack(from: DataType, to: DataType): Convert | undefined {
   if (isPlainStamp(to) && hasClock(from)) return localSteps(from, to);
   const plain = isPlainStamp(from) && hasClock(to) ? timestampOf(stepOf(to), null) : to;

@@ -43,7 +43,7 @@ function castable(column: Column, from: DataType, to: DataType): Uint8Array {
   return valid;
 }
 
-/** A list of another length than the type's is null as a whole. */
+/** A list whose length differs from a fixed-size type becomes null. */
 function tryCastLists(column: ListColumn, from: DataType, call: KernelCall): Column {
   const type = elementType(call.type);
   const inner = { ...call, type, length: column.child.length };
@@ -59,7 +59,7 @@ function tryCastLists(column: ListColumn, from: DataType, call: KernelCall): Col
       );
 }
 
-/** Texts of lists always fit; of a struct each field is tried by itself. */
+/** Lists always fit into texts; struct fields are tried one by one. */
 function tryCastNested(column: Column, from: DataType, call: KernelCall): Column {
   if (column.kind !== 'struct') return castKernel([column], { ...call, types: [from] });
   const { length, valid } = column;

@@ -3,7 +3,7 @@ import type { BytesColumn } from '../values/column.ts';
 import { spend } from '../values/meter.ts';
 import type { Form, StateBits } from './compare-numbers.ts';
 
-/** Comparing fewer bytes is counted with the row. */
+/** Comparing up to this many bytes is charged with the row. */
 const LONG = 64;
 
 /**

@@ -16,7 +16,7 @@ export interface StateBits {
   readonly flip: number;
 }
 
-/** Few array types, so that the loops stay compiled for each. */
+/** Reduces the array types, so that the loops stay monomorphic. */
 function widened(values: NumberArray): NumberArray {
   if (
     values instanceof Int32Array ||
@@ -91,7 +91,7 @@ export function compareNumbersTo(
   literalLoops[form](widened(values), literal, into, outcome);
 }
 
-// To count needs no states, so these loops write nothing.
+// Counting needs no states, so these loops write nothing.
 
 function countEq(values: NumberArray, literal: number): number {
   let count = 0;
@@ -113,7 +113,7 @@ function countLe(values: NumberArray, literal: number): number {
 
 const countLoops = { eq: countEq, lt: countLt, le: countLe } as const;
 
-/** For how many of some numbers the form holds against one that is not NaN. */
+/** Number of values for which the comparison with a literal holds. The literal is not NaN. */
 export function countNumbersTo(form: Form, values: NumberArray, literal: number): number {
   return countLoops[form](widened(values), literal);
 }
@@ -177,7 +177,7 @@ function mixed(form: Form, left: number | bigint, right: number | bigint): boole
   return form === 'eq' ? left == right : form === 'lt' ? left < right : left <= right;
 }
 
-/** Compares values of two columns that are not of one kind. */
+/** Compares the values of two columns of different kinds. */
 export function compareMixed(
   form: Form,
   left: AnyValues,

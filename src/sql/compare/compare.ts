@@ -44,10 +44,10 @@ const plans: Readonly<Record<ComparisonOperator, Plan>> = {
   'is distinct from': { form: 'eq', outcome: fails },
 };
 
-/** What a value of each side is multiplied with before the two compare. */
+/** Factors by which the values of each side are multiplied before comparison. */
 export type Factors = readonly [bigint, bigint];
 
-/** A literal in the column's own step: `form` may have changed, `never` means that no value is equal. */
+/** A literal in the column's step; `form` may have changed. `never`: no value matches. */
 type Bound = { readonly form: Form; readonly literal: bigint } | 'always' | 'never';
 
 /** `value * factor` against `literal`, without the multiplication. */
@@ -139,7 +139,7 @@ function compareValueTo(
   }
 }
 
-/** Nulls are values to `IS [NOT] DISTINCT FROM`: two nulls are alike, a null and a value are not. */
+/** Nulls are values to `IS [NOT] DISTINCT FROM`: two nulls are equal, a null and a value are not. */
 function distinctNulls(states: Uint8Array, left: Valid, right: Valid, outcome: StateBits): void {
   for (let row = 0; row < states.length; row++) {
     const [x, y] = [left === null || left[row] === 1, right === null || right[row] === 1];

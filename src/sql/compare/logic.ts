@@ -8,7 +8,7 @@ import {
 } from '../values/column.ts';
 import type { IsTest } from '../values/expression.ts';
 
-/** The states as words of four rows; the padding behind the last row is part of it. */
+/** The states as 32-bit words of four rows, padding included. */
 function wordsOf(states: Uint8Array): Uint32Array {
   return new Uint32Array(states.buffer, states.byteOffset, (states.length + 3) >> 2);
 }
@@ -40,7 +40,7 @@ export function notStates(states: Uint8Array): Uint8Array {
   return inverse;
 }
 
-/** The states of a boolean column; nulls of no type are UNKNOWN. */
+/** The states of a boolean column; untyped nulls are UNKNOWN. */
 export function statesOf(column: Column): Uint8Array {
   if (column.kind === 'states') return column.states;
   if (column.kind !== 'null') throw new TypeError(`a ${column.kind} column has no truth values`);
@@ -95,12 +95,12 @@ export function testIs(column: Column, test: IsTest['test'], negated: boolean): 
   return statesColumn(states);
 }
 
-/** One bit of each of four states, the one that TRUE alone has. */
+/** Mask of the bit that only TRUE has, for four states. */
 const TRUE_BITS = 0x01_01_01_01;
-/** So many such bits can be added before a byte is full. */
+/** Number of additions before a byte overflows. */
 const FULL = 255;
 
-/** The number of rows that are TRUE, of states from `newStates`: four at once, which is quick. */
+/** The number of rows that are TRUE, of states from `newStates`. Counts four rows at a time. */
 export function countTrue(states: Uint8Array): number {
   const words = new Uint32Array(states.buffer, states.byteOffset, states.length >> 2);
   let count = 0;

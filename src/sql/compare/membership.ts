@@ -14,7 +14,7 @@ import { constantColumn, type Scalar } from '../values/scalar.ts';
 import type { DataType } from 'apache-arrow';
 import { rowKeys, type Key } from '../values/keys.ts';
 
-/** The literals of an IN list, hashed, so that the length of the list costs nothing per row. */
+/** The literals of an IN list in a hash set: the cost per row does not depend on the length of the list. */
 export interface LiteralSet {
   /** A null in the list makes a row UNKNOWN that is no member: it might equal the null. */
   readonly hasNull: boolean;
@@ -27,10 +27,10 @@ export interface LiteralSet {
 
 const encoder = new TextEncoder();
 
-/** Differs in each process, so that no list can be made up whose texts all collide. */
+/** Random per process, so that no list can be crafted whose texts all collide. */
 const seed = Math.floor(Math.random() * 4_294_967_296);
 
-/** FNV-1a, 32 bits, from a start of our own. */
+/** FNV-1a, 32 bits, with a seed. */
 function hashBytes(bytes: Uint8Array, start: number, end: number): number {
   let hash = seed;
   for (let at = start; at < end; at++) hash = Math.imul(hash ^ bytes[at]!, 0x0100_0193);
@@ -48,7 +48,7 @@ function bytesTable(members: readonly Uint8Array[]): Map<number, Uint8Array[]> {
   return table;
 }
 
-/** Equal texts are kept once. */
+/** Equal texts are stored once. */
 function distinctBytes(values: readonly Scalar[]): readonly Uint8Array[] {
   const texts = new Map<string, Uint8Array>();
   for (const value of values) {
@@ -82,12 +82,12 @@ function markEach(
   }
 }
 
-/** The members that a JavaScript number holds, for columns of numbers. */
+/** The members that a JavaScript number can represent, for columns of numbers. */
 function asNumbers(values: readonly Scalar[]): ReadonlySet<Scalar> {
   return new Set(values.map((value) => (typeof value === 'bigint' ? Number(value) : value)));
 }
 
-/** Long integers are looked up as doubles: beyond 2^53 none is equal to a member below it. */
+/** 64-bit integers are looked up as doubles: values beyond 2^53 equal no member below it. */
 function markLongs(
   members: ReadonlySet<Scalar>,
   values: BigInt64Array | BigUint64Array,
@@ -109,7 +109,7 @@ function allSafe(values: readonly Scalar[]): boolean {
   return values.every((value) => typeof value === 'bigint' && Number.isSafeInteger(Number(value)));
 }
 
-/** The members among `values`, which are of the column's type; nulls are told apart. */
+/** The members among `values`, which have the column's type; nulls are counted separately. */
 export function membershipOf(values: readonly Scalar[]): LiteralSet {
   const present = values.filter((value) => value !== null);
   const table = present.some((value) => typeof value === 'string' || value instanceof Uint8Array)
@@ -150,7 +150,7 @@ export function testMembership(
   return statesColumn(states);
 }
 
-/** The lists or structs of an IN list by their keys; nulls inside them are alike. */
+/** The lists or structs of an IN list by their keys; nulls inside them are equal. */
 export function nestedMembership(values: readonly Scalar[], type: DataType): LiteralSet {
   const present = values.filter((value) => value !== null);
   const members = new Set(present.map((value) => rowKeys(constantColumn(type, value, 1), type)(0)));

@@ -3,10 +3,10 @@ import { orderBytes } from './compare-bytes.ts';
 import { spend } from '../values/meter.ts';
 import type { DataType } from 'apache-arrow';
 
-/** Below, equal to or above zero, as row `row` of the one column is to row `other` of the other. */
+/** Compares row `row` of one column with row `other` of another: negative, 0 or positive. */
 export type Order = (row: number, other: number) => number;
 
-/** NaN is the greatest and like itself; -0 is 0. Numbers and bigints compare exactly (ECMA-262, IsLessThan). */
+/** NaN is the greatest value and equals itself; -0 equals 0. Numbers and bigints compare exactly (ECMA-262, IsLessThan). */
 function orderNumbers(left: number | bigint, right: number | bigint): number {
   if (left < right || left > right) return left < right ? -1 : 1;
   return Number(Number.isNaN(left)) - Number(Number.isNaN(right));
@@ -16,7 +16,7 @@ function orderValues(left: ArrayLike<number | bigint>, right: ArrayLike<number |
   return (row, other) => orderNumbers(left[row]!, right[other]!);
 }
 
-/** Element by element; of two lists that begin alike the shorter one is less. */
+/** Element by element; if one list is a prefix of the other, it is less. */
 function orderLists(left: ListColumn, right: ListColumn, element: DataType): Order {
   const order = rowOrder(left.child, right.child, element);
   return (row, other) => {
@@ -59,7 +59,7 @@ function orderPresent(left: Column, right: Column, type: DataType): Order {
   return numbers ? orderValues(left.values, right.values) : () => 0;
 }
 
-/** Work of a comparison beside that of long values. */
+/** Work of one comparison, in bytes; long values are charged in addition. */
 const ORDER_BYTES = 8;
 
 /**

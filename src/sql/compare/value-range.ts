@@ -4,17 +4,17 @@ import type { Scalar } from '../values/scalar.ts';
 /** A value in an order: an integer in its type's own step (a boolean is 0 or 1), a float, or bytes. */
 export type RangeValue = bigint | number | Uint8Array;
 
-/** What is known of the values of a column in some rows. More may seem possible than is there. */
+/** Bounds of the values of a column in some rows. They may be wider than the values. */
 export interface ValueRange {
   /** Whether a row may have no value. */
   readonly null: boolean;
-  /** Whether a row may be NaN, which is greater than all else. */
+  /** Whether a row may be NaN, which is greater than every other value. */
   readonly nan: boolean;
   /** ValueBounds which values the others lie: `none` when there are no others, `any` when nothing is known. */
   readonly values: ValueBounds | 'none' | 'any';
 }
 
-/** Both ends belong to it; a null end is open. */
+/** Both ends are included; a null end is open. */
 interface ValueBounds {
   readonly least: RangeValue | null;
   readonly greatest: RangeValue | null;
@@ -28,7 +28,7 @@ export const onlyNull: ValueRange = { null: true, nan: false, values: 'none' };
 
 const encoder = new TextEncoder();
 
-/** A literal as a value in an order; undefined for lists and intervals, which have none here. */
+/** A literal as a value in an order; undefined for lists and intervals, which have no order here. */
 export function rangeValue(value: Scalar): RangeValue | undefined {
   if (typeof value === 'boolean') return value ? 1n : 0n;
   if (typeof value === 'string') return encoder.encode(value);
@@ -61,7 +61,7 @@ export function compareRangeValues(left: RangeValue, right: RangeValue): number 
   return left < right ? -1 : left > right ? 1 : 0;
 }
 
-/** Which orders two values may have. */
+/** Possible results of a comparison of two values. */
 export interface Orders {
   readonly less: boolean;
   readonly equal: boolean;
@@ -70,7 +70,7 @@ export interface Orders {
 
 const anyOrder: Orders = { less: true, equal: true, greater: true };
 
-/** Which orders a value of the one range and one of the other may have, each multiplied by its factor first. */
+/** Possible results of comparing a value of one range with one of the other, each multiplied by its factor. */
 export function ordersOf(left: ValueRange, right: ValueRange, factors: Factors): Orders {
   const both = ordersBetween(left.values, right.values, factors);
   const [leftSome, rightSome] = [left.values !== 'none', right.values !== 'none'];

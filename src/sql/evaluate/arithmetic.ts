@@ -34,7 +34,7 @@ function divisionByZero(
   );
 }
 
-/** Integer division drops the fraction, and the rest has the sign of the dividend. */
+/** Integer division truncates; the remainder has the sign of the dividend. */
 const onNumbers: Readonly<Record<ArithmeticOperator, (left: number, right: number) => number>> = {
   '+': (left, right) => left + right,
   '-': (left, right) => left - right,
@@ -157,7 +157,7 @@ function decimalScale(type: DataType): number {
   return familyOf(type) === 'decimal' ? (type as Decimal).scale : 0;
 }
 
-/** The factors that give two decimals the scale of their result. */
+/** Factors that bring two decimals to the scale of the result. */
 function decimalFactors(
   operator: ArithmeticOperator,
   { type, types }: KernelCall,
@@ -207,7 +207,7 @@ function decimals(
   return { kind: 'wide', length: call.length, values, valid };
 }
 
-/** The kernel of an operator on two numbers; the type of the call says which arithmetic it is. */
+/** The kernel of an operator on two numbers; the type of the call selects the arithmetic. */
 export function arithmeticKernel(operator: ArithmeticOperator): Kernel {
   return kernelOf(2, ([left, right], call) => {
     const valid = bothValid(validOf(left), validOf(right));
@@ -217,7 +217,7 @@ export function arithmeticKernel(operator: ArithmeticOperator): Kernel {
   });
 }
 
-/** `-x`. The least integer has no opposite in its type. */
+/** `-x`. The least integer of a type cannot be negated in it. */
 export const negateKernel: Kernel = kernelOf(1, ([column], call) => {
   const operand = column;
   const valid = validOf(operand);

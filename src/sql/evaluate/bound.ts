@@ -6,17 +6,17 @@ import type { LiteralSet } from '../compare/membership.ts';
 import type { EvaluationBudget } from '../values/meter.ts';
 import type { Scalar } from '../values/scalar.ts';
 
-/** What the nodes of a bound tree share. */
+/** Properties of every bound node. */
 interface Node<Kind extends string> {
   readonly kind: Kind;
   /** The plain type of the values: no dictionary, no half float. */
   readonly type: DataType;
   readonly position: number;
-  /** Whether evaluating it may throw for a row; then it runs only on the rows that need it. */
+  /** Whether evaluation may throw for a row. If so, it runs only on the rows that need it. */
   readonly fallible: boolean;
 }
 
-/** A value that is the same for all rows. */
+/** A constant. */
 export interface BoundLiteral extends Node<'literal'> {
   readonly value: Scalar;
   /** The digits of a number as written, which a decimal takes exactly. */
@@ -35,11 +35,11 @@ interface BoundField extends Node<'field'> {
   readonly index: number;
   readonly stored: DataType;
 }
-/** The opposite of a predicate; UNKNOWN stays. */
+/** The negation of a predicate; UNKNOWN stays UNKNOWN. */
 interface BoundNot extends Node<'not'> {
   readonly operand: Bound;
 }
-/** All of the operands, or one of them. */
+/** AND or OR of the operands. */
 export interface BoundJunction extends Node<'and' | 'or'> {
   readonly operands: readonly Bound[];
 }
@@ -48,7 +48,7 @@ export interface BoundComparison extends Node<'comparison'> {
   readonly operator: ComparisonOperator;
   readonly left: Bound;
   readonly right: Bound;
-  /** What a value of each side is multiplied with before they compare: units of time, scales of decimals. */
+  /** Factors by which the values of each side are multiplied before comparison: units of time, scales of decimals. */
   readonly factors: readonly [bigint, bigint];
 }
 /** A test for a state, which is never UNKNOWN itself. */
@@ -93,7 +93,7 @@ export interface BoundShared extends Node<'shared'> {
   readonly operand: Bound;
 }
 
-/** What a kernel is told of the call it computes. */
+/** The call that a kernel computes. */
 export interface KernelCall {
   readonly name: string;
   readonly type: DataType;
@@ -150,7 +150,7 @@ export interface BoundExpression {
   /** The type of the vector that `evaluate` gives. */
   readonly type: DataType;
   readonly source: Expression;
-  /** What evaluating it may use. */
+  /** Resources that the evaluation may use. */
   readonly budget: EvaluationBudget | undefined;
   readonly root: Bound;
 }

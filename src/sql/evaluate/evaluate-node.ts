@@ -50,7 +50,7 @@ function evaluateJunction({ kind, operands }: BoundJunction, frame: Frame): Colu
   return statesColumn(states);
 }
 
-/** The operand's states where `states` leaves the row open. The others are decided and stay so. */
+/** Evaluates the operand for the rows that `states` leaves undecided. */
 function evaluateOpen(
   operand: Bound,
   frame: Frame,
@@ -78,7 +78,7 @@ function evaluateLike(node: BoundLike, frame: Frame): Column {
   return testLike(texts, patterns, matcher, { ...node, position: pattern.position });
 }
 
-/** Each branch runs only on the rows that come to it. */
+/** Each branch is evaluated only for the rows that reach it. */
 function evaluateCase({ branches, otherwise, type }: BoundCase, frame: Frame): Column {
   let open: Uint32Array = Uint32Array.from({ length: frame.length }, (_, row) => row);
   const parts: { rows: Uint32Array; column: Column }[] = [];
@@ -157,7 +157,7 @@ const evaluators: Evaluators = {
   shared: evaluateShared,
 };
 
-/** The only column below a node, null when there is none or several. Known once per node. */
+/** The only column below a node; null if there is none or several. Cached per node. */
 const onlyColumns = new WeakMap<Bound, string | null>();
 
 function onlyColumn(node: Bound): string | null {
@@ -174,7 +174,7 @@ function onlyColumn(node: Bound): string | null {
   return found;
 }
 
-/** Work on one column may as well be done on the values of its dictionary. */
+/** An expression over one dictionary column is evaluated on the values of the dictionary. */
 const encodable: ReadonlySet<Bound['kind']> = new Set(['comparison', 'in', 'like', 'call', 'is']);
 
 function evaluateEncoded(node: Bound, frame: Frame): Column | undefined {
@@ -198,7 +198,7 @@ export function evaluateNode(node: Bound, frame: Frame): Column {
   return column;
 }
 
-/** Work of a node for one row, beside what its kernel counts. */
+/** Work of a node per row, in bytes, in addition to what its kernel charges. */
 const ROW_BYTES = 8;
 
 function evaluateRows(node: Bound, frame: Frame): Column {
@@ -206,7 +206,7 @@ function evaluateRows(node: Bound, frame: Frame): Column {
   return evaluateEncoded(node, frame) ?? evaluators[node.kind](node as never, frame);
 }
 
-/** Whether no column is below a node. Known once per node. */
+/** Whether a node has no column below it. Cached per node. */
 const constants = new WeakMap<Bound, boolean>();
 
 function isConstant(node: Bound): boolean {
@@ -216,10 +216,10 @@ function isConstant(node: Bound): boolean {
   return known;
 }
 
-/** The one row of a constant that was too much work to compute when it was bound. */
+/** Values of constants that were too expensive to compute at bind time. */
 const computed = new WeakMap<Bound, { readonly column: Column; readonly bytes: number }>();
 
-/** A constant is computed once, for one row, and stands in all of them. */
+/** A constant is computed for one row and repeated for all. */
 function evaluateConstant(node: Bound, frame: Frame): Column | undefined {
   if (frame.length <= 1 || !isConstant(node)) return undefined;
   let made = computed.get(node);

@@ -12,7 +12,7 @@ import type { ZoneClock } from '../values/zone-clock.ts';
 /** A column of dates, times, timestamps, durations or plain integers. */
 type StepColumn = NumberColumn | BigintColumn;
 
-/** The column as steps; nulls of no type have none. */
+/** The column as steps; null for nulls without a type. */
 export function stepColumn(column: Column): StepColumn {
   if (column.kind === 'number' || column.kind === 'bigint') return column;
   throw new TypeError(`a ${column.kind} column has no steps of time`);
@@ -34,7 +34,7 @@ function checkedStep(step: bigint, type: DataType, position: number): bigint {
   return step;
 }
 
-/** Computes each row's step, where there is a value in all columns. Checks that it fits. */
+/** Computes the step of each row that has a value in all columns, and checks that it fits. */
 export function buildSteps(
   columns: readonly Column[],
   type: DataType,
@@ -53,7 +53,7 @@ export function buildSteps(
     : { kind: 'bigint', length, values, valid };
 }
 
-/** A moment moved by months, then days, then the rest, as PostgreSQL has it. */
+/** Adds months, then days, then the rest to a moment, like PostgreSQL. */
 function shiftMoment(
   moment: bigint,
   { months, days, nanoseconds: rest }: Interval,

@@ -30,7 +30,7 @@ function characterOf(args: Arguments, { position }: KernelCall): string {
   return String.fromCodePoint(Number(code));
 }
 
-/** What each character of `from` becomes: the one of `to` at the same place, or nothing. */
+/** Maps each character of `from` to the one of `to` at the same index, or to nothing. */
 function substitutes(from: string, to: string): ReadonlyMap<string, string> {
   room(to.length * 16 + from.length * 100);
   spend((to.length + from.length) * 32);
@@ -42,7 +42,7 @@ function substitutes(from: string, to: string): ReadonlyMap<string, string> {
   return map;
 }
 
-/** The substitutes are made once for rows that have the same ones. */
+/** The map is reused for consecutive rows with the same arguments. */
 const translateKernel: Kernel = (columns, made) => {
   let last: readonly [string, string, ReadonlyMap<string, string>] = ['', '', new Map()];
   const translate = (args: Arguments): string => {
@@ -57,7 +57,7 @@ const translateKernel: Kernel = (columns, made) => {
 
 const joinUsage = 'concat_ws(separator, value, ...)';
 
-/** Joins what is not null; a null separator makes it null. */
+/** Joins the values that are not null; null if the separator is null. */
 const joinKernel: Kernel = (columns, made) => {
   const [separators, ...texts] = columns.map(textColumnOf);
   return buildTexts(made.length, validOf(separators!), made.position, (row) => {

@@ -52,7 +52,7 @@ function bindNvl2({ arguments: args, position }: FunctionCall): Bound {
   return fold({ kind: 'case', type, branches, otherwise, position, fallible });
 }
 
-/** The rows where the second column's value is to be taken instead of the first's. */
+/** The rows for which the second column's value replaces the first's. */
 function better(first: Column, second: Column, sign: 1 | -1, type: DataType): Uint32Array {
   const order = rowOrder(second, first, type);
   const takes = (row: number): boolean =>
@@ -60,7 +60,7 @@ function better(first: Column, second: Column, sign: 1 | -1, type: DataType): Ui
   return Uint32Array.from({ length: first.length }, (_, row) => row).filter(takes);
 }
 
-/** Nulls are passed over, as PostgreSQL and DataFusion have it; NaN is the greatest float. */
+/** Nulls are ignored, as in PostgreSQL and DataFusion; NaN is the greatest float. */
 function extremeKernel(sign: 1 | -1): Kernel {
   return kernelOf(1, ([first, ...rest], { type, length }) => {
     const all = Uint32Array.from({ length }, (_, row) => row);
@@ -109,7 +109,7 @@ function counted(
   };
 }
 
-/** Functions that give one of their arguments, or ask whether there is one. */
+/** Functions that return one of their arguments, or test for null. */
 export const choiceFunctions: Readonly<Record<string, FunctionRow>> = {
   coalesce: counted('coalesce(value, ...)', 1, Infinity, bindCoalesce),
   ifnull: counted('ifnull(value, other)', 2, 2, bindCoalesce),

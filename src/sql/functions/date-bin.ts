@@ -11,13 +11,13 @@ import { checkCount, wrongArgument, type FunctionRow } from './function-row.ts';
 
 const usage = 'date_bin(interval, value[, origin])';
 
-/** A literal, or a text that says one. */
+/** An interval literal, or a text that can be parsed as one. */
 function intervalOf({ type, value }: BoundLiteral): Interval | undefined {
   if (typeof value === 'string') return parseInterval(value, undefined);
   return familyOf(type) === 'interval' && value !== null ? (value as Interval) : undefined;
 }
 
-/** The width of a bin in nanoseconds. Months have no one width. */
+/** The width of a bin in nanoseconds. Months have no fixed width. */
 function strideOf(argument: Bound): bigint {
   const interval = argument.kind === 'literal' ? intervalOf(argument) : undefined;
   if (interval === undefined) {
@@ -33,7 +33,7 @@ function strideOf(argument: Bound): bigint {
   return stride;
 }
 
-/** A date or timestamp; a null of no type is a timestamp. */
+/** A date or timestamp argument; an untyped null is a timestamp. */
 function momentArgument(argument: Bound, at: number): Bound {
   const family = familyOf(argument.type);
   if (family === 'null') return nullLiteral(new TimestampNanosecond(), argument.position);

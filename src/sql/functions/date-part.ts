@@ -37,7 +37,7 @@ const dateParts: Readonly<Record<string, Part>> = {
   doy: dayOfYear,
 };
 
-/** Second and its parts count the whole minute, as DataFusion has it: 2.5 s is 2500 milliseconds. */
+/** `second` and its fractions include the whole second, as in DataFusion: 2.5 s is 2500 milliseconds. */
 const timeParts: Readonly<Record<string, Part>> = {
   hour: (_, time) => Number(time / 3_600_000_000_000n),
   minute: (_, time) => Number((time / 60_000_000_000n) % 60n),
@@ -83,7 +83,7 @@ function partOf(made: FunctionCall): readonly [string, Part] {
   return [wanted, part];
 }
 
-/** @param clock Of the zone whose days and hours are counted; those of UTC without. */
+/** @param clock Zone in which days and hours are counted; UTC by default. */
 function partKernel(part: Part, clock: ZoneClock | undefined): Kernel {
   return kernelOf(1, ([column], call) => {
     const from = stepColumn(column);

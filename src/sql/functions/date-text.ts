@@ -20,7 +20,7 @@ import {
   type FunctionRow,
 } from './function-row.ts';
 
-/** What a format was made into; equal formats one behind the other are made ready once. */
+/** A parsed format; consecutive equal formats are parsed once. */
 function remembered<Made>(
   make: (format: string) => Made | undefined,
   name: string,
@@ -40,7 +40,7 @@ function remembered<Made>(
   };
 }
 
-/** @param clock Of the zone whose days and hours are written; those of UTC without. */
+/** @param clock Zone in which days and hours are written; UTC by default. */
 function writeKernel(clock: ZoneClock | undefined, zoned: boolean): Kernel {
   return kernelOf(2, ([column, format], { name, length, position, types }) => {
     const [from, formats] = [stepColumn(column), textColumnOf(format)];
@@ -55,7 +55,7 @@ function writeKernel(clock: ZoneClock | undefined, zoned: boolean): Kernel {
 
 const charUsage = "to_char(value, 'format')";
 
-/** `to_char(x, '%Y-%m-%d')`: a moment in the letters of strftime. */
+/** `to_char(x, '%Y-%m-%d')`: formats a moment with strftime specifiers. */
 export const toCharRow: FunctionRow = {
   usage: charUsage,
   bind(made) {
@@ -78,7 +78,7 @@ export const toCharRow: FunctionRow = {
   },
 };
 
-/** The first of the formats that a text is in says what it means. */
+/** The first format that matches the text is used. */
 function readKernel(wrap: (nanoseconds: bigint) => bigint): Kernel {
   return (columns, made) => {
     const [texts, ...formats] = columns.map(textColumnOf);
@@ -97,7 +97,7 @@ function readKernel(wrap: (nanoseconds: bigint) => bigint): Kernel {
   };
 }
 
-/** A text in one of some formats as a moment of a type. */
+/** Parses a text in one of several formats as a moment of a type. */
 export function bindFormatted(usage: string, type: DataType, made: FunctionCall): Bound {
   const isTime = familyOf(type) === 'time';
   return call({

@@ -50,7 +50,7 @@ const units: ReadonlyMap<string, Truncate> = new Map([
 
 const truncUsage = "date_trunc('unit', value)";
 
-/** The units that a time of the day has. */
+/** Units of a time of day. */
 const dayUnits: ReadonlySet<string> = new Set([
   'hour',
   'minute',
@@ -79,7 +79,7 @@ function unitOf(made: FunctionCall): Truncate {
   return found;
 }
 
-/** The units whose beginnings clocks of a zone decide; the others are of one length everywhere. */
+/** Units whose start depends on the time zone; the others have a fixed length. */
 const clockUnits: ReadonlySet<string> = new Set([
   'year',
   'quarter',
@@ -89,7 +89,7 @@ const clockUnits: ReadonlySet<string> = new Set([
   'hour',
 ]);
 
-/** The beginning of a unit by the clocks of a zone. */
+/** The start of a unit in local time of a zone. */
 function byClock(truncate: Truncate, clock: ZoneClock): Truncate {
   return (moment) => clock.nearest(truncate(clock.local(moment)), moment);
 }

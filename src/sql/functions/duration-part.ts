@@ -10,7 +10,7 @@ import type { FunctionCall } from './function-row.ts';
 
 const second = 1_000_000_000n;
 
-/** Nanoseconds of the units that a duration is counted in; months are of no one length. */
+/** Nanoseconds per unit of a duration; months have no fixed length. */
 const units: ReadonlyMap<string, bigint> = new Map([
   ['week', 7n * dayNanoseconds],
   ['day', dayNanoseconds],
@@ -51,7 +51,7 @@ function partKernel(unit: bigint, made: FunctionCall): Kernel {
   });
 }
 
-/** How often a unit is in a duration as a whole, its `epoch` with the fraction of a second; undefined for other units. */
+/** Number of whole units in a duration; `epoch` includes the fraction of a second. Undefined for other units. */
 export function bindDurationPart(made: FunctionCall, name: string): Bound | undefined {
   const unit = units.get(name);
   return unit === undefined

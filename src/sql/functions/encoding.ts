@@ -104,7 +104,7 @@ function hashRow(algorithm: (typeof hashes)[number]): FunctionRow {
   };
 }
 
-/** A literal that is one of some words, in any case. */
+/** A literal argument that must be one of the given words, ignoring case. */
 function wordArgument(argument: Bound, words: readonly string[], what: string): string {
   const text =
     argument.kind === 'literal' && typeof argument.value === 'string' ? argument.value : undefined;

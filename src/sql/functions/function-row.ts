@@ -6,33 +6,33 @@ import { float64Type, int64Type, textType } from '../cast/literals.ts';
 import { call, nullLiteral } from '../evaluate/node.ts';
 import { familyOf, sqlTypeName, type Family } from '../values/types.ts';
 
-/** A function with arguments that is being bound. */
+/** A call of a function that is being bound. */
 export interface FunctionCall {
   readonly name: string;
   readonly arguments: readonly Bound[];
   readonly position: number;
   /** The moment of the statement in nanoseconds since 1970. */
   readonly now: bigint;
-  /** Whether the call stands where something is to be true or false. */
+  /** Whether the call is used as a predicate. */
   readonly asTest: boolean;
 }
 
-/** What is known of one function. */
+/** A function of the language. */
 export interface FunctionRow {
-  /** Name and arguments as messages show them. */
+  /** Name and arguments, for messages. */
   readonly usage: string;
   bind(call: FunctionCall): Bound;
 }
 
-/** What an argument must be: `float` takes every number, `integer` every integer as int64. */
+/** Kind of an argument: `float` accepts every number, `integer` every integer, as int64. */
 export type ParameterKind = 'text' | 'integer' | 'float' | 'number';
 
 interface ParameterRow {
   readonly families: readonly Family[];
   readonly expected: string;
-  /** The type the argument is given to the kernel as; its own when undefined. */
+  /** Type in which the kernel gets the argument; the argument's own type if undefined. */
   readonly type: DataType | undefined;
-  /** The type of a null of no type. */
+  /** The type of an untyped null. */
   readonly nullType: DataType;
 }
 
@@ -72,7 +72,7 @@ export function checkCount<Least extends number>(
   }
 }
 
-/** The refusal of one argument, counted from 1. */
+/** The error for one argument, counted from 1. */
 export function wrongArgument(
   usage: string,
   expected: string,
@@ -83,7 +83,7 @@ export function wrongArgument(
   return new SqlError('type', message, argument.position);
 }
 
-/** The argument in the form its parameter has. Throws SqlError `type` when it is of another kind. */
+/** The argument in the type of its parameter. Throws SqlError `type` if it is of another kind. */
 export function fitArgument(
   usage: string,
   parameter: ParameterKind,
@@ -97,7 +97,7 @@ export function fitArgument(
   return type === undefined ? argument : coerceNumber(argument, type);
 }
 
-/** A literal may be rounded to a float here: the function computes in floats. */
+/** Rounding a literal to a float is fine here: the function computes in floats. */
 function coerceNumber(argument: Bound, type: DataType): Bound {
   return familyOf(argument.type) === 'decimal'
     ? castTo(argument, type, argument.position)
@@ -108,14 +108,14 @@ function coerceNumber(argument: Bound, type: DataType): Bound {
 interface PlainFunction {
   readonly usage: string;
   readonly parameters: readonly ParameterKind[];
-  /** How many arguments there must be; all of them when undefined. */
+  /** Number of required arguments; all if undefined. */
   readonly required?: number;
   readonly result: DataType | ((types: readonly DataType[]) => DataType);
   readonly kernel: Kernel;
   readonly fallible?: boolean;
 }
 
-/** The row of a function that only needs its arguments to be of the right kinds. */
+/** The row of a function with fixed kinds of arguments. */
 export function plainFunction(row: PlainFunction): FunctionRow {
   const { usage, kernel, fallible = false } = row;
   return Object.freeze({

@@ -22,7 +22,7 @@ import { float64Type, int64Type, textType } from '../cast/literals.ts';
 import { allValid, buildTexts, textColumnOf, textAt } from '../values/text.ts';
 import { plainFunction, type FunctionRow } from './function-row.ts';
 
-/** The steps to a member, or to an element when the text is an array. */
+/** The path to a member, or to an element of an array. */
 type Steps = (key: string, json: string, call: KernelCall) => readonly JsonStep[];
 
 const byKey: Steps = (key, json) => {
@@ -43,7 +43,7 @@ const byPath: Steps = (path, _, { name, position }) => {
   return steps;
 };
 
-/** Paths are mostly one for all rows. */
+/** Most paths are the same for all rows. */
 function rememberedPath(read: Steps): Steps {
   if (read === byKey) return read;
   let last: { readonly path: string; readonly steps: readonly JsonStep[] } | undefined;
@@ -112,7 +112,7 @@ function partRow(name: string, way: string, stepsOf: Steps): FunctionRow {
   });
 }
 
-/** A member as a value of SQL; a null of JSON is none. */
+/** A member as an SQL value; JSON null is SQL null. */
 function members<Value>(
   columns: readonly Column[],
   call: KernelCall,

@@ -5,10 +5,10 @@ import { maxListElements } from '../values/limits.ts';
 import { hold, spend } from '../values/meter.ts';
 import { takeRows } from '../values/take.ts';
 
-/** Puts an element, by its row among all elements, behind the list that is being made. */
+/** Appends an element, by its row among all elements, to the current list. */
 export type Emit = (element: number) => void;
 
-/** The refusal of lists that would fill the memory. */
+/** The error for lists with too many elements. */
 export function tooManyElements({
   name,
   position,
@@ -17,7 +17,7 @@ export function tooManyElements({
   return new SqlError('limit', message, position);
 }
 
-/** Grows as elements come; none is copied before all are known. */
+/** Collects row numbers of elements; the elements are copied once at the end. */
 class ElementRows {
   #rows = new Uint32Array(1024);
   length = 0;

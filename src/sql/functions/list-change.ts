@@ -17,7 +17,7 @@ import { buildLists, tooManyElements, type Emit } from './list-builder.ts';
 import { listArgument, sameLists, withValue } from './list.ts';
 import { maxListElements } from '../values/limits.ts';
 
-/** Puts all elements of a row's list behind the list that is being made. */
+/** Appends all elements of a row's list to the current list. */
 export function emitList(lists: ListColumn, row: number, emit: Emit): void {
   for (let at = startAt(lists, row); at < endAt(lists, row); at++) {
     spend(4);
@@ -25,7 +25,7 @@ export function emitList(lists: ListColumn, row: number, emit: Emit): void {
   }
 }
 
-/** The list itself made of elements of its own, in the order and number that `make` says. */
+/** Kernel that builds each list from elements of the same list, as `make` chooses. */
 function ownElements(
   make: (lists: ListColumn, row: number, emit: Emit, order: Order) => void,
 ): Kernel {
@@ -36,7 +36,7 @@ function ownElements(
   });
 }
 
-/** The row of a function of one list that gives a list of the same type. */
+/** The row of a function from one list to a list of the same type. */
 export function ownRow(usage: string, kernel: Kernel): FunctionRow {
   return {
     usage,
@@ -49,12 +49,12 @@ export function ownRow(usage: string, kernel: Kernel): FunctionRow {
   };
 }
 
-/** A list of fixed size as one of any size, which its results are. */
+/** A fixed-size list as a list of any size. */
 export function asList(list: Bound): Bound {
   return coerce(list, listType(elementType(list.type)));
 }
 
-/** A null list counts as an empty one. */
+/** Null lists count as empty. */
 function addKernel(before: boolean): Kernel {
   return kernelOf(2, ([column, value], made) => {
     const lists = listsOf(column);
@@ -82,7 +82,7 @@ function addRow(usage: string, before: boolean): FunctionRow {
   };
 }
 
-/** Null lists are passed over; only where all are null the result is. */
+/** Null lists are ignored; the result is null only if all are null. */
 const concatKernel: Kernel = (columns, made) => {
   const all = columns.map(listsOf);
   const some = Uint8Array.from({ length: made.length }, (_, row) =>
@@ -111,7 +111,7 @@ const concatRow: FunctionRow = {
   },
 };
 
-/** How many elements at the most are removed or replaced: all, one, or as an argument says. */
+/** Maximum number of elements to remove or replace: all, one, or given by an argument. */
 type Times = 'one' | 'all' | 'counted';
 
 function timesOf(times: Times, counts: Column | undefined): (row: number) => number {
@@ -285,7 +285,7 @@ function popKernel(front: boolean): Kernel {
 const appendRow = addRow('array_append(list, value)', false);
 const prependRow = addRow('array_prepend(value, list)', true);
 
-/** Functions that give a list with other elements than it had, or with more or fewer. */
+/** Functions that change the elements of a list. */
 export const listChangeFunctions: Readonly<Record<string, FunctionRow>> = {
   array_append: appendRow,
   list_append: appendRow,

@@ -16,7 +16,7 @@ import { checkCount, fitArgument, wrongArgument, type FunctionRow } from './func
 import { tooManyElements } from './list-builder.ts';
 import { listArgument } from './list.ts';
 
-/** How many numbers a row has: from `start`, `step` apart, up to `stop`, which is one of them where `closed`. */
+/** Count of numbers from `start` to `stop` in steps of `step`; `closed` includes `stop`. */
 function countOf(
   [start, stop, step]: readonly [bigint, bigint, bigint],
   closed: boolean,

@@ -21,7 +21,7 @@ import { listArgument, sameLists, SET_BYTES } from './list.ts';
 /** Whether an element belongs to the result, by its key and the keys of the other list. */
 type Belongs = (key: string, other: ReadonlySet<string>) => boolean;
 
-/** The elements of one list, then those of the other, each value once, as far as they belong. */
+/** The distinct elements of both lists that `belongs` accepts, in order. */
 function setKernel(belongs: Belongs, both: boolean): Kernel {
   return (columns, made) => {
     const [left, right] = columns.map(listsOf);
@@ -72,7 +72,7 @@ interface Sorting {
   readonly nullsLast: boolean;
 }
 
-/** One of two words, in any case. */
+/** One of two words, ignoring case. */
 function choiceOf(text: string, choices: readonly [string, string], position: number): boolean {
   const at = choices.indexOf(text.trim().toLowerCase());
   if (at < 0) {
@@ -82,7 +82,7 @@ function choiceOf(text: string, choices: readonly [string, string], position: nu
   return at === 1;
 }
 
-/** Nulls stand first unless they are to stand last, in both directions. */
+/** Nulls come first unless requested last, in both directions. */
 const sortKernel: Kernel = kernelOf(1, ([column, ...options], made) => {
   const lists = listsOf(column);
   const order = rowOrder(lists.child, lists.child, elementType(made.type));
@@ -123,7 +123,7 @@ const sortRow: FunctionRow = {
   },
 };
 
-/** The element that beats all others; undefined for a list of nothing but nulls. */
+/** The best element; undefined if all are null. */
 function best(
   lists: ListColumn,
   row: number,
@@ -175,7 +175,7 @@ const intersectRow = setRow('array_intersect', (key, other) => other.has(key));
 const exceptRow = setRow('array_except', (key, other) => !other.has(key));
 const distinctRow = ownRow('array_distinct(list)', distinctKernel);
 
-/** Functions that take lists as sets, or order their elements. */
+/** Functions that treat lists as sets or sort them. */
 export const listSetFunctions: Readonly<Record<string, FunctionRow>> = {
   array_distinct: distinctRow,
   list_distinct: distinctRow,

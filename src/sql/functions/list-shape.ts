@@ -25,14 +25,14 @@ import { mapSizeRow } from './map.ts';
 
 const countType = new Uint64();
 
-/** How many lists stand in one another in a type. */
+/** Nesting depth of a list type. */
 function depthOf(list: Bound): number {
   let depth = 0;
   for (let { type } = list; familyOf(type) === 'list'; type = elementType(type)) depth++;
   return depth;
 }
 
-/** The elements of the lists in a list, one level of them. Null lists in it have none. */
+/** Flattens one level of a list of lists. Null inner lists add nothing. */
 const flattenKernel: Kernel = kernelOf(1, ([column], made) => {
   const outer = listsOf(column);
   const inner = listsOf(outer.child);
@@ -75,7 +75,7 @@ const flattenRow: FunctionRow = {
   },
 };
 
-/** How long the lists are at a depth, as the first list on the way says; undefined where there is none. */
+/** Length of the lists at a depth, taken from the first list of each level; undefined if there is none. */
 function lengthAt(lists: ListColumn, row: number, dimension: number): number | undefined {
   if (!isValid(lists, row)) return undefined;
   const size = sizeAt(lists, row);
@@ -101,7 +101,7 @@ const lengthKernel: Kernel = kernelOf(1, ([column, dimensions], { length }) => {
 
 const lengthUsage = 'array_length(list[, dimension])';
 
-/** Counts lists of any values: none of them is looked at. */
+/** A list argument with any type of elements: the elements are not read. */
 function anyList(usage: string, made: FunctionCall): Bound {
   const argument = made.arguments[0]!;
   return familyOf(argument.type) === 'list' ? argument : listArgument(usage, made, 0);
@@ -126,7 +126,7 @@ const lengthRow: FunctionRow = {
   },
 };
 
-/** The length at each depth, as far as there are lists. */
+/** The length of the list at each depth. */
 const dimsKernel: Kernel = kernelOf(1, ([column], made) => {
   const lists = listsOf(column);
   const sizes: bigint[] = [];
@@ -178,7 +178,7 @@ function shapeRow(usage: string, type: Bound['type'], kernel: Kernel): FunctionR
 
 const positionsUsage = 'array_positions(list, value)';
 
-/** All places of a value, counted from 1; a null is found as well. */
+/** All positions of a value, counted from 1; null matches null. */
 const positionsKernel: Kernel = kernelOf(2, ([column, value], made) => {
   const lists = listsOf(column);
   const order = rowOrder(lists.child, value, made.types[1]);
@@ -211,7 +211,7 @@ const positionsRow: FunctionRow = {
   },
 };
 
-/** Of a map the number of its entries. */
+/** For a map the number of its entries. */
 const cardinalityRow: FunctionRow = {
   usage: 'cardinality(list)',
   bind(made) {
@@ -224,7 +224,7 @@ const dimsRow = shapeRow('array_dims(list)', listType(countType), dimsKernel);
 const ndimsRow = shapeRow('array_ndims(list)', countType, ndimsKernel);
 const emptyRow = shapeRow('array_empty(list)', boolType, emptyKernel);
 
-/** Functions of how long and how deep lists are, and of places in them. */
+/** Functions of the length and depth of lists, and of positions in them. */
 export const listShapeFunctions: Readonly<Record<string, FunctionRow>> = {
   array_length: lengthRow,
   list_length: lengthRow,

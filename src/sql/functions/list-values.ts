@@ -33,7 +33,7 @@ function checkStarts(starts: ArrayLike<bigint>, valid: Valid, position: number):
   }
 }
 
-/** The place of the first element from `start` on that is the value, counted from 1; a null is found as well. */
+/** Position of the first element from `start` on that equals the value, counted from 1; null matches null. */
 const positionKernel: Kernel = kernelOf(
   2,
   ([column, value, start], { length, position, types }) => {
@@ -81,7 +81,7 @@ const positionRow: FunctionRow = {
 
 const sliceUsage = 'array_slice(list, from, to[, stride])';
 
-/** A place counted from 1, or from the end below 0, as one from 1. */
+/** A position counted from 1, or from the end if negative, as one from 1. */
 function fromStart(place: bigint, size: number): number {
   const counted = place < 0n ? BigInt(size) + place + 1n : place;
   return Number(counted < 0n ? 0n : counted > BigInt(size) + 1n ? BigInt(size) + 1n : counted);
@@ -98,7 +98,7 @@ function strideAt(strides: ArrayLike<bigint> | undefined, row: number, made: Ker
   return Number(stride > most ? most : stride < -most ? -most : stride);
 }
 
-/** Both ends are included; a stride below 0 goes from a higher place to a lower. */
+/** Both ends are included; a negative stride goes backwards. */
 const sliceKernel: Kernel = kernelOf(3, ([column, from, to, stride], made) => {
   const lists = listsOf(column);
   const [first, last] = [bigintsOf(from), bigintsOf(to)];
@@ -136,7 +136,7 @@ const sliceRow: FunctionRow = {
 
 const toStringUsage = 'array_to_string(list, separator[, null])';
 
-/** The elements of one list; nulls are left out unless there is a text for them. */
+/** The elements of one list as texts; nulls are skipped unless a text for them is given. */
 function joinList(
   lists: ListColumn,
   texts: BytesColumn,

@@ -18,7 +18,7 @@ function presentSize(lists: ListColumn, row: number): number {
   return isValid(lists, row) ? sizeAt(lists, row) : 0;
 }
 
-/** Row `i` is as long as the longest of the lists there; null where all of them are. */
+/** Row `i` is as long as the longest list of that row; null if all are null. */
 const zipKernel: Kernel = (columns, made) => {
   const { length, types } = made;
   const all = columns.map(listsOf);

@@ -26,7 +26,7 @@ export function listArgument(usage: string, made: FunctionCall, at: number): Bou
   return argument;
 }
 
-/** `array_has(list, value)`: an element that is null is not the value; a null value makes it UNKNOWN. */
+/** `array_has(list, value)`: a null element never matches; UNKNOWN if the value is null. */
 const hasKernel: Kernel = kernelOf(2, ([column, value], { length, types }) => {
   const lists = listsOf(column);
   const states = newStates(length);
@@ -39,10 +39,10 @@ const hasKernel: Kernel = kernelOf(2, ([column, value], { length, types }) => {
   return statesColumn(states);
 });
 
-/** Memory of one key in a set, about. */
+/** Approximate memory of one key in a set, in bytes. */
 export const SET_BYTES = 100;
 
-/** Work of looking for one key in a set. */
+/** Work of one lookup in a set, in bytes. */
 const SET_WORK = 32;
 
 function keySet(lists: ListColumn, row: number, key: Key): Set<string> {
@@ -52,7 +52,7 @@ function keySet(lists: ListColumn, row: number, key: Key): Set<string> {
   return keys;
 }
 
-/** The sets of a column's lists; one that stands in many rows, such as a literal, is made once. */
+/** The sets of a column's lists; a list that many rows share, such as a literal, is hashed once. */
 function setsOf(lists: ListColumn, element: DataType): (row: number) => Set<string> {
   const key = rowKeys(lists.child, element);
   let last:
@@ -122,7 +122,7 @@ const hasRow: FunctionRow = {
   },
 };
 
-/** A list and a value in one type: that of the list where it holds the value. */
+/** A list and a value in one type: the list's type if it can hold the value. */
 export function withValue(
   usage: string,
   list: Bound,
@@ -148,7 +148,7 @@ export function sameLists(usage: string, made: FunctionCall): readonly Bound[] {
   return lists.map((list) => coerce(list, sameElement(list, element)));
 }
 
-/** The element type when it holds the literal, otherwise what holds both. */
+/** The element type if it can hold the literal, otherwise a type that can hold both. */
 function fitted(element: DataType, value: Bound): DataType | undefined {
   const exact =
     value.kind === 'literal' && familyOf(element) !== 'null'

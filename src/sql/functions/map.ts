@@ -106,7 +106,7 @@ function keyRow(
   };
 }
 
-/** A list of the one value of a key; of a null for a key that the map does not have. */
+/** A list with the value of a key, or with a null if the map has no such key. */
 function extractRow(usage: string): FunctionRow {
   return keyRow(
     usage,
@@ -148,7 +148,7 @@ function checkKeys(keys: ListColumn, type: DataType, name: string, position: num
   }
 }
 
-/** Throws SqlError `value` for lists of two lengths in one row. */
+/** Throws SqlError `value` if keys and values of a row differ in number. */
 function checkSizes(keys: ListColumn, values: ListColumn, name: string, position: number): void {
   for (let row = 0; row < keys.length; row++) {
     const [a, b] = [keys, values].map(({ starts, ends }) => ends[row]! - starts[row]!);

@@ -48,7 +48,7 @@ function binary(usage: string, compute: (left: number, right: number) => number)
   return plainFunction({ usage, parameters: ['float', 'float'], result: float64Type, kernel });
 }
 
-/** `abs(x)`: the least integer of a type has no positive opposite in it. */
+/** `abs(x)`: overflows for the least integer of a type. */
 const absKernel: Kernel = kernelOf(1, ([column], call) => {
   if (familyOf(call.type) === 'float') return floats(column, call, Math.abs);
   if (column.kind === 'wide') {
@@ -152,7 +152,7 @@ const isZeroRow = plainFunction({
   kernel: floatTest((value) => value === 0),
 });
 
-/** Functions of numbers. Those of floats answer NaN or infinity where there is no number. */
+/** Functions of numbers. Float functions return NaN or infinity where the result is undefined. */
 export const numericFunctions: Readonly<Record<string, FunctionRow>> = {
   abs: plainFunction({
     usage: 'abs(number)',

@@ -17,7 +17,7 @@ import type { Arguments } from './text-kernels.ts';
 
 const splitUsage = 'string_to_array(text, separator[, null])';
 
-/** The pieces between separators; of an empty separator the whole text, of a null its characters. */
+/** The pieces between separators; an empty separator gives the whole text, a null separator the characters. */
 function piecesOf(text: string, separator: string | undefined): readonly string[] {
   if (separator === undefined) {
     room(text.length * 40);
@@ -69,7 +69,7 @@ const splitRow: FunctionRow = {
   },
 };
 
-/** Everything before the separator of a place, or behind it counted from the end. */
+/** Everything before the n-th separator, or after it if counted from the end. */
 function beforeSeparator(args: Arguments): string {
   const [text, separator, count] = [args.text(0), args.text(1), args.integer(2)];
   if (separator === '' || count === 0n) return '';
@@ -86,14 +86,14 @@ function beforeSeparator(args: Arguments): string {
   return step > 0 ? text.slice(0, at) : text.slice(at + separator.length);
 }
 
-/** The place of a text among those between commas, 0 for none. */
+/** Position of a text in a comma-separated list, 0 if it is missing. */
 function placeInSet(args: Arguments): number {
   const [text, set] = [args.text(0), args.text(1)];
   const found = set === '' || text.includes(',') ? -1 : `,${set},`.indexOf(`,${text},`);
   return found < 0 ? 0 : countParts(set.slice(0, found), ',') + 1;
 }
 
-/** The part from `start` on, as many characters as the new part has or as is said, gives way to the new part. */
+/** The part from `start` on, is replaced by the new part: as many characters as given, by default the length of the new part. */
 function overlay(args: Arguments, made: KernelCall): string {
   const [text, part, start] = [args.text(0), args.text(1), args.integer(2)];
   const length = args.has(3) ? args.integer(3) : BigInt(countCharacters(part));
@@ -108,10 +108,10 @@ function overlay(args: Arguments, made: KernelCall): string {
   return sliceCharacters(text, 0, from) + part + sliceCharacters(text, to, all);
 }
 
-/** The most steps of one comparison: the product of the lengths of two texts. */
+/** Limit of the work of one comparison: the product of the lengths of both texts. */
 const maxSteps = 16_777_216;
 
-/** How many characters must be put in, left out or replaced to make one text of another. */
+/** Levenshtein distance of two texts. */
 function levenshtein(args: Arguments, made: KernelCall): number {
   const [first, second] = [args.text(0), args.text(1)];
   const [rows, columns] = [countCharacters(first), countCharacters(second)];
@@ -142,7 +142,7 @@ const substringIndexRow = textRow(
   beforeSeparator,
 );
 
-/** Functions of parts of texts: pieces between separators, replaced parts, differences. */
+/** Functions of parts of texts: split, overlay, edit distance. */
 export const partFunctions: Readonly<Record<string, FunctionRow>> = {
   string_to_array: splitRow,
   string_to_list: splitRow,

@@ -25,7 +25,7 @@ interface Flags {
   readonly global: boolean;
 }
 
-/** The flags that argument `at`, a literal such as `'i'`, has; a null is none. Throws SqlError `value` for other letters. */
+/** The flags in argument `at`, a literal such as `'i'`; null means no flags. Throws SqlError `value` for other letters. */
 export function flagsArgument(
   usage: string,
   { name, arguments: args }: FunctionCall,
@@ -52,7 +52,7 @@ export function flagsArgument(
   return { flags, global };
 }
 
-/** Looking for matches one behind the other may begin again and again; so often a character is looked at. */
+/** Limit of how often consecutive searches may read one character. */
 const maxLooks = 16;
 
 /** The texts of a column, and where a pattern matches in them. */
@@ -128,15 +128,15 @@ class Searcher {
   }
 }
 
-/** The pattern and how it is searched for. */
+/** A pattern and its flags. */
 interface Pattern {
-  /** Made ready when the pattern is a literal. */
+  /** Compiled at bind time if the pattern is a literal. */
   readonly fixed: RegexpSearch | undefined;
   readonly flags: RegexpFlags;
   readonly position: number;
 }
 
-/** The search of each row's pattern; equal patterns one behind the other are made ready once. */
+/** The search of each row's pattern; consecutive equal patterns are compiled once. */
 function searcherOf(
   texts: BytesColumn,
   patterns: BytesColumn,
@@ -184,7 +184,7 @@ function piecesOf(replacement: string): readonly Piece[] {
   return [...pieces, replacement.slice(end)];
 }
 
-/** The text of a group; empty for one that is not there or has no part in the match. */
+/** The text of a group; empty if the group does not exist or did not match. */
 function groupText(searcher: Searcher, match: Match, group: string): string {
   const { names } = searcher.search;
   const index = /^\d+$/.test(group) ? Number(group) : names.get(group);
@@ -238,7 +238,7 @@ function replaceKernel(pattern: Pattern, all: boolean): Kernel {
 
 const replaceUsage = "regexp_replace(text, pattern, replacement[, 'flags'])";
 
-/** The first match gives way to the replacement, with the flag `g` every one. */
+/** Replaces the first match, with the flag `g` every match. */
 const replaceRow: FunctionRow = {
   usage: replaceUsage,
   bind(made) {
@@ -265,7 +265,7 @@ function partCall(
   return call({ name, type, arguments: args, kernel, position, fallible: true });
 }
 
-/** The texts of the groups that have a part in the first match, or of the match where there are no groups. */
+/** The texts of the groups of the first match, or the whole match if there are no groups. */
 function matchKernel(pattern: Pattern): Kernel {
   return kernelOf(2, ([text, patterns], made) => {
     const [texts, forms] = [textColumnOf(text), textColumnOf(patterns)];
@@ -317,7 +317,7 @@ function startOf(starts: ArrayLike<bigint> | undefined, row: number, made: Kerne
   return start > 0x7fff_ffffn ? 0x7fff_ffff : Number(start);
 }
 
-/** What is asked of the matches of a row: a number. */
+/** Computes a number from the matches of a row. */
 type Measure = (searcher: Searcher, start: number, wanted: bigint) => number;
 
 /** An empty pattern matches nothing here, as in DataFusion. */
@@ -327,7 +327,7 @@ const countMatches: Measure = (searcher, start) => {
   return count;
 };
 
-/** The place of the match of a number, counted from 1; 0 without one. */
+/** Position of the n-th match, counted from 1; 0 if there is none. */
 const placeOfMatch: Measure = (searcher, start, wanted) => {
   let left = wanted;
   for (const match of searcher.matches(start)) {
@@ -357,7 +357,7 @@ function measureKernel(pattern: Pattern, measure: Measure): Kernel {
   });
 }
 
-/** `integers` arguments behind the pattern, then the flags. */
+/** Row of a function with `integers` arguments after the pattern, then flags. */
 function measureRow(usage: string, integers: number, measure: Measure): FunctionRow {
   return {
     usage,
@@ -374,7 +374,7 @@ function measureRow(usage: string, integers: number, measure: Measure): Function
   };
 }
 
-/** Functions of the parts of texts that match. */
+/** Functions of the matches of regular expressions. */
 export const regexpPartFunctions: Readonly<Record<string, FunctionRow>> = {
   regexp_replace: replaceRow,
   regexp_count: measureRow("regexp_count(text, pattern[, start[, 'flags']])", 1, countMatches),

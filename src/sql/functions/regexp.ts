@@ -9,7 +9,7 @@ import { allValid, textColumnOf, textAt } from '../values/text.ts';
 import { checkCount, fitArgument, type FunctionCall, type FunctionRow } from './function-row.ts';
 import { flagsArgument, bindRegexpMatch, regexpPartFunctions } from './regexp-parts.ts';
 
-/** The matcher of each row's pattern; equal patterns one behind the other are made ready once. */
+/** The matcher of each row's pattern; consecutive equal patterns are compiled once. */
 function matcherOf(flags: RegexpFlags, position: number): (pattern: string) => RegexpMatcher {
   let last: { readonly pattern: string; readonly matcher: RegexpMatcher } | undefined;
   return (pattern) => {
@@ -20,7 +20,7 @@ function matcherOf(flags: RegexpFlags, position: number): (pattern: string) => R
   };
 }
 
-/** `nullState` is what a null text or pattern makes of a row. */
+/** `nullState` is the result for a null text or pattern. */
 function regexpKernel(
   fixed: RegexpMatcher | undefined,
   flags: RegexpFlags,
@@ -74,7 +74,7 @@ function regexpRow(name: string, nullState: number): FunctionRow {
 
 const matchUsage = "regexp_match(text, pattern[, 'flags'])";
 
-/** In a predicate it asks whether there is a match, as LanceDB has it, so that a null text has none. */
+/** In a predicate `regexp_match` tests for a match, as in LanceDB; a null text does not match. */
 const matchRow: FunctionRow = {
   usage: matchUsage,
   bind: (made) =>

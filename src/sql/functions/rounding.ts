@@ -9,7 +9,7 @@ import { familyOf } from '../values/types.ts';
 import { bigintsOf, doublesOf } from '../values/widen.ts';
 import { checkCount, plainFunction, type FunctionRow } from './function-row.ts';
 
-/** Half is rounded away from zero. */
+/** Rounds half away from zero. */
 function roundHalf(value: number): number {
   const rounded = Math.round(Math.abs(value));
   // 0.49999999999999994 + 0.5 is 1 in doubles, which Math.round knows; the sign is put back.
@@ -22,7 +22,7 @@ function roundTo(value: number, digits: number): number {
   return Number.isFinite(result) ? result : value;
 }
 
-/** The values computed, in the width of the call's type. */
+/** The computed values, in the width of the call's type. */
 export function floats(
   column: Column,
   call: KernelCall,
@@ -97,7 +97,7 @@ const roundKernel: Kernel = kernelOf(1, ([column, places], call) => {
 const truncUsage = 'trunc(number[, digits])';
 const truncWhole = rounding('trunc', Math.trunc, (value, factor) => value / factor);
 
-/** Cut off at so many digits behind the point, or before it below 0. */
+/** Truncates to a number of decimal places; negative counts digits before the point. */
 function truncTo(value: number, digits: number): number {
   const factor = 10 ** digits;
   const result = Math.trunc(value * factor) / factor;
@@ -132,7 +132,7 @@ function keepType([type]: readonly DataType[]): DataType {
 
 const ceilRow = rounding('ceil', Math.ceil, (value, factor) => -floorWhole(-value, factor));
 
-/** Functions that leave digits of a number off. */
+/** Functions that round or truncate. */
 export const roundingFunctions: Readonly<Record<string, FunctionRow>> = {
   ceil: ceilRow,
   ceiling: ceilRow,

@@ -35,7 +35,7 @@ function rescaleKernel(step: bigint): Kernel {
   });
 }
 
-/** Numbers with a point as steps of `step` nanoseconds; what is no number is no moment either. */
+/** Fractional numbers as steps of `step` nanoseconds; NaN is null. */
 function floatKernel(step: bigint): Kernel {
   return kernelOf(1, ([column], call) => {
     const seconds = doublesOf(column);
@@ -53,7 +53,7 @@ function floatKernel(step: bigint): Kernel {
   });
 }
 
-/** A text, date or timestamp by a cast or by formats; a number counts in steps of `step` nanoseconds. */
+/** A text, date or timestamp is cast or parsed; a number counts steps of `step` nanoseconds. */
 function toTimestamp(name: string, type: DataType, step: bigint): FunctionRow {
   const usage = `${name}(value[, 'format', ...])`;
   return {
@@ -138,7 +138,7 @@ const fromUnixTimeRow: FunctionRow = {
 
 const localUsage = 'to_local_time(timestamp)';
 
-/** What the clocks of the zone show, in a type without one. */
+/** Local time of the zone, in a type without a zone. */
 function localKernel(clock: ZoneClock): Kernel {
   return kernelOf(1, ([column], made) => {
     const from = stepColumn(column);
@@ -149,7 +149,7 @@ function localKernel(clock: ZoneClock): Kernel {
   });
 }
 
-/** A timestamp without its zone: what its clocks show. */
+/** Local time of a timestamp, without its zone. */
 const toLocalTimeRow: FunctionRow = {
   usage: localUsage,
   bind(made): Bound {
@@ -169,7 +169,7 @@ const toLocalTimeRow: FunctionRow = {
   },
 };
 
-/** Three integers as a day or as a time; undefined where there is no such one. */
+/** Three integers as a day or a time; undefined if there is none. */
 function partsKernel(compute: (parts: readonly bigint[]) => bigint | undefined): Kernel {
   return (columns, made) => {
     const all = columns.map(bigintsOf);
@@ -220,7 +220,7 @@ function partsRow(usage: string, type: DataType, kernel: Kernel): FunctionRow {
 
 const secondsRow = toTimestamp('to_timestamp_seconds', new TimestampSecond(), 1_000_000_000n);
 
-/** Functions of dates and times. None of them reads the clock. */
+/** Functions of dates and times. They do not read the clock. */
 export const temporalFunctions: Readonly<Record<string, FunctionRow>> = {
   date_bin: dateBinRow,
   date_part: datePartRow,

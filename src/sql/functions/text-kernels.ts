@@ -92,7 +92,7 @@ export function testBytes(test: BytesTest): Kernel {
   });
 }
 
-/** The bytes of a column's values when they are most of its buffer and all ASCII. */
+/** The bytes of a column's values if they are ASCII and fill most of its buffer. */
 function asciiBytes({ bytes, starts, ends, length }: BytesColumn): Uint8Array | undefined {
   let used = 0;
   for (let row = 0; row < length; row++) used += ends[row]! - starts[row]!;
@@ -102,7 +102,7 @@ function asciiBytes({ bytes, starts, ends, length }: BytesColumn): Uint8Array | 
   return bits < 0x80 ? bytes : undefined;
 }
 
-/** `lower` and `upper`: ASCII keeps its length, so the bytes are converted where they lie. */
+/** `lower` and `upper`: ASCII keeps its length, so the bytes are converted in place. */
 export function caseKernel(convert: (text: string) => string): Kernel {
   const table = Uint8Array.from({ length: 128 }, (_, code) =>
     convert(String.fromCharCode(code)).charCodeAt(0),
@@ -115,7 +115,7 @@ export function caseKernel(convert: (text: string) => string): Kernel {
   };
 }
 
-/** Bytes by a table, with looks at the clock in between. */
+/** Maps bytes through a table, charging the budget in between. */
 function converted(bytes: Uint8Array, table: Uint8Array): Uint8Array {
   hold(bytes.length);
   const made = new Uint8Array(bytes.length);
@@ -129,7 +129,7 @@ function converted(bytes: Uint8Array, table: Uint8Array): Uint8Array {
 
 const CHUNK = 2 ** 16;
 
-/** Copies a text's bytes in the opposite order of its characters. */
+/** Copies a text with its characters in reverse order. */
 function reverseInto(into: Uint8Array, bytes: Uint8Array, start: number, end: number): void {
   let to = end - start;
   for (let at = start; at < end;) {

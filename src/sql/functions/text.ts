@@ -72,7 +72,7 @@ function testRow(usage: string, test: BytesTest): FunctionRow {
 
 const blank: ReadonlySet<string> = new Set([' ']);
 
-/** Cuts the characters of the second argument, or blanks, off the ends that are asked for. */
+/** Trims the characters of the second argument, or spaces, at the chosen ends. */
 function trim(args: Arguments, start: boolean, end: boolean): string {
   const trimmed = args.has(1) ? charactersOf(args.text(1)) : blank;
   return trimCharacters(args.text(0), trimmed, { start, end });
@@ -101,7 +101,7 @@ function substr(args: Arguments, { position }: KernelCall): string {
   return sliceCharacters(text, clamp(start, count), clamp(start + length, count));
 }
 
-/** The first or last `n` characters; a negative `n` leaves that many off at the other end. */
+/** The first or last `n` characters; a negative `n` drops that many at the other end. */
 function side(args: Arguments, left: boolean): string {
   const text = args.text(0);
   const all = countCharacters(text);
@@ -110,7 +110,7 @@ function side(args: Arguments, left: boolean): string {
   return left ? sliceCharacters(text, 0, count) : sliceCharacters(text, all - count, all);
 }
 
-/** The refusal of one value that would become too long. */
+/** The error for a value that would become too long. */
 export function checkTextLength(length: number | bigint, { name, position }: KernelCall): void {
   if (length > maxTextLengthen) {
     const message = `expected at most ${maxTextLengthen} characters from ${name}, found ${length}`;
@@ -124,7 +124,7 @@ export function checkTextLength(length: number | bigint, { name, position }: Ker
 /** Work of finding one part of a text. */
 const PART_BYTES = 8;
 
-/** How often a part stands in a text. A list of the pieces might fill the memory. */
+/** Number of occurrences of a part, counted without splitting: the pieces might fill the memory. */
 export function countParts(text: string, part: string): number {
   let count = 0;
   for (let at = text.indexOf(part); at >= 0; at = text.indexOf(part, at + part.length)) {
@@ -143,7 +143,7 @@ function replace(args: Arguments, call: KernelCall): string {
   return text.replaceAll(from, () => to);
 }
 
-/** The part of a place counted from 1; undefined when there are fewer. */
+/** The n-th part, counted from 1; undefined if there are fewer. */
 function partFrom(text: string, separator: string, place: bigint): string | undefined {
   let from = 0;
   for (let count = 1n; count < place; count++) {
@@ -167,7 +167,7 @@ function splitPart(args: Arguments, { position }: KernelCall): string {
   return counted < 1n ? '' : (partFrom(text, separator, counted) ?? '');
 }
 
-/** Fills up to `n` characters on one side, or cuts what is more. */
+/** Pads to `n` characters on one side, or truncates. */
 function pad(args: Arguments, call: KernelCall, left: boolean): string {
   const [text, length] = [args.text(0), args.integer(1)];
   const filler = args.has(2) ? args.text(2) : ' ';
@@ -193,7 +193,7 @@ function strpos(args: Arguments): number {
   return found < 0 ? 0 : countCharacters(text.slice(0, found)) + 1;
 }
 
-/** Whether the part's bytes stand in the text at `from`; the caller knows that they fit. */
+/** Whether the text has the part's bytes at `from`. The caller checks that they fit. */
 function standsAt(texts: BytesColumn, parts: BytesColumn, row: number, from: number): boolean {
   const start = startAt(parts, row);
   const size = sizeAt(parts, row);

@@ -10,7 +10,7 @@ import { familyOf, stepOf } from '../values/types.ts';
 import { zoneOffset } from '../values/zone-offset.ts';
 import { checkCount, wrongArgument, type FunctionCall, type FunctionRow } from './function-row.ts';
 
-/** A date or timestamp; a date as its midnight, a null of no type as a timestamp. */
+/** A timestamp argument: a date counts as its midnight, an untyped null as a timestamp. */
 function momentArgument(usage: string, { arguments: args }: FunctionCall, at: number): Bound {
   const argument = args[at]!;
   const family = familyOf(argument.type);
@@ -52,7 +52,7 @@ const atZoneRow: FunctionRow = {
 
 const ageUsage = 'age(timestamp[, timestamp])';
 
-/** The midnight in UTC with which the day of the statement began. */
+/** Midnight in UTC of the day of the statement. */
 function today({ now, position }: FunctionCall, beside: Bound): Bound {
   const step = stepOf(beside.type);
   return literal(timestampOf(step, null), (now - splitDays(now).time) / step, position);

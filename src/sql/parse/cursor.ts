@@ -1,7 +1,7 @@
 import { excerpt, SqlError } from '../values/sql-error.ts';
 import { tokenReader, type Token } from './tokens.ts';
 
-/** Words that are no bare column names; quoted they are. */
+/** Reserved words: as column names they must be quoted. */
 export const reservedWords: ReadonlySet<string> = new Set([
   'and',
   'as',
@@ -38,7 +38,7 @@ const endings: Readonly<Record<Token['kind'], (text: string) => string>> = {
   symbol: (text) => `"${text}"`,
 };
 
-/** A place among the tokens of a text, and the questions a parser asks there. */
+/** Reads the tokens of a text one by one. */
 export class TokenCursor {
   readonly #read: () => Token;
   /** Tokens that were looked at and not taken yet. */

@@ -45,7 +45,7 @@ function arithmetic(operator: ArithmeticOperator, above: number): InfixRow {
   };
 }
 
-/** The further operands of a chain of one operator, which makes one flat node. */
+/** Parses the remaining operands of a chain of one operator into one flat node. */
 function chain(
   parser: Parser,
   left: Expression,
@@ -237,12 +237,12 @@ function infixRow(cursor: TokenCursor): InfixRow | undefined {
   return dangling ? undefined : row;
 }
 
-/** How tightly the next token binds its left side; 0 when it is no operator. */
+/** Binding power of the next token; 0 if it is not an operator. */
 export function infixLevel(cursor: TokenCursor): number {
   return infixRow(cursor)?.level ?? level.none;
 }
 
-/** Reads the operator at the cursor and its right side. `infixLevel` has found one. */
+/** Reads the operator at the cursor and its right side. The caller has checked `infixLevel`. */
 export function parseInfix(parser: Parser, left: Expression): Expression {
   const row = infixRow(parser.cursor)!;
   const { position } = parser.cursor.next();

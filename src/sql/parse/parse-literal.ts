@@ -107,7 +107,7 @@ const readers: Readonly<Record<Token['kind'], (cursor: TokenCursor) => LiteralVa
     end: () => undefined,
   };
 
-/** Reads the literal at the cursor; undefined, and nothing read, when there is none. */
+/** Parses the literal at the cursor; undefined, without reading, if there is none. */
 export function parseLiteral(cursor: TokenCursor): LiteralValue | undefined {
   return readers[cursor.peek().kind](cursor);
 }

@@ -82,7 +82,7 @@ function parseParameter(parser: Parser): Expression {
   return parser.build({ kind: 'parameter', position, number });
 }
 
-/** Reads what stands between operators: a literal, a name, a call, a CASE, parentheses. */
+/** Parses a primary: a literal, a name, a call, a CASE, parentheses. */
 export function parsePrimary(parser: Parser): Expression {
   const { cursor } = parser;
   const { kind, text, position } = cursor.peek();

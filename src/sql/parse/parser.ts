@@ -3,7 +3,7 @@ import { subexpressions, type Expression } from '../values/expression.ts';
 import { maxDepth, maxNodes } from '../values/limits.ts';
 import type { TokenCursor } from './cursor.ts';
 
-/** How tightly operators bind, loosest first. */
+/** Operators by binding power, weakest first. */
 export const level = {
   none: 0,
   or: 1,
@@ -18,7 +18,7 @@ export const level = {
   postfix: 10,
 } as const;
 
-/** What the parts of the parser share: the place in the text and the way back to the whole. */
+/** State that the parts of the parser share. */
 export interface Parser {
   readonly cursor: TokenCursor;
   /** Reads an expression of operators that bind tighter than `minimum`. */

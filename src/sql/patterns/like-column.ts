@@ -13,7 +13,7 @@ import { compileLike, foldCase, type LikeMatcher } from './like.ts';
 import { room, spend, hold } from '../values/meter.ts';
 import { textAt } from '../values/text.ts';
 
-/** Room for the code points of one text; it grows with the longest one. */
+/** Reusable buffer for the code points of one text. */
 export class CodePoints {
   codes = new Uint32Array(256);
   length = 0;
@@ -39,7 +39,7 @@ export class CodePoints {
   }
 }
 
-/** What one LIKE needs beside its columns. */
+/** Settings of a LIKE. */
 interface LikeOptions {
   readonly escape: string;
   readonly ignoreCase: boolean;
@@ -62,7 +62,7 @@ function test(
   return matcher.matches(room.codes, 0, room.length);
 }
 
-/** The matcher of each row's pattern; equal patterns one behind the other are made ready once. */
+/** The matcher of each row's pattern; consecutive equal patterns are compiled once. */
 function matcherByRow(
   patterns: BytesColumn,
   { escape, ignoreCase, position }: LikeOptions,
@@ -79,7 +79,7 @@ function matcherByRow(
   };
 }
 
-/** `column LIKE patterns`; `matcher` is the one of a pattern that is the same for all rows. */
+/** `column LIKE patterns`; `matcher` is given if the pattern is constant. */
 export function testLike(
   column: Column,
   patterns: Column,

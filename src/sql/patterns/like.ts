@@ -4,10 +4,10 @@ import { maxTextLength, maxWildcardRun } from '../values/limits.ts';
 /** Code units of a text to match: the bytes of UTF-8, or code points. */
 type Units = ArrayLike<number>;
 
-/** One character of a run that may be any. */
+/** Stands for `_`, any one character. */
 const any = -1;
 
-/** What stands between two `%`: units to be found one behind the other. */
+/** The units between two `%`. */
 interface Run {
   readonly units: readonly number[];
   readonly wild: boolean;
@@ -61,7 +61,7 @@ function matchesAt(run: Run, text: Units, at: number): boolean {
   return true;
 }
 
-/** Where the first match ends, in time linear in the text; -1 when there is none. */
+/** End of the first match, in linear time; -1 if there is none. */
 function findPlain({ units, borders }: Run, text: Units, from: number, to: number): number {
   let length = 0;
   for (let at = from; at < to; at++) {
@@ -97,7 +97,7 @@ function find(run: Run, text: Units, from: number, to: number): number {
   return run.wild ? findWild(run, text, from, to) : findPlain(run, text, from, to);
 }
 
-/** A LIKE pattern made ready. */
+/** A compiled LIKE pattern. */
 export interface LikeMatcher {
   /** Whether the pattern has `_` or folds case, so that it must see code points, not bytes. */
   readonly needsCharacters: boolean;
@@ -135,7 +135,7 @@ function foldCharacter(character: string, ignoreCase: boolean): number {
 
 const folded = new Map<number, number>();
 
-/** The lower-case form of a code point, where that is one code point. */
+/** The lower-case form of a code point, if that is one code point. */
 export function foldCase(code: number): number {
   if (code < 128) return code >= 65 && code <= 90 ? code + 32 : code;
   let lower = folded.get(code);
@@ -198,7 +198,7 @@ export function compileLike(
   });
 }
 
-/** What a LIKE pattern asks of the beginning of a text. */
+/** The literal prefix of a LIKE pattern. */
 interface LikePrefix {
   /** The text must begin so. */
   readonly text: string;

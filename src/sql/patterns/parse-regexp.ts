@@ -24,7 +24,7 @@ const flagNames: ReadonlyMap<string, keyof RegexpFlags> = new Map([
   ['s', 'dotAll'],
 ]);
 
-/** Where the parser is: groups in each other, and the flags that hold. */
+/** State of the parser: nesting of groups, current flags. */
 interface Place {
   readonly reader: RegexpReader;
   readonly depth: number;
@@ -33,7 +33,7 @@ interface Place {
   readonly groups: { count: number; readonly names: Map<string, number> };
 }
 
-/** The flags of some letters; those behind a `-` are switched off. Undefined for an unknown letter. */
+/** Parses flag letters; those after a `-` are cleared. Undefined for an unknown letter. */
 export function flagsOf(letters: string, flags: RegexpFlags): RegexpFlags | undefined {
   let changed = flags;
   let on = true;
@@ -67,7 +67,7 @@ function parseFlagGroup(place: Place): RegexpNode {
   return nothing;
 }
 
-/** A group whose text has a number. */
+/** A capturing group. */
 function parseNumbered(place: Place, name: string | undefined): RegexpNode {
   const { groups, reader } = place;
   groups.count++;
@@ -213,7 +213,7 @@ function parseSequence(place: Place): RegexpNode {
   return { kind: 'sequence', parts };
 }
 
-/** The flags set inside hold for the alternatives behind them too, up to the end of the group. */
+/** Flags that are set inside an alternative also apply to later ones, until the end of the group. */
 function parseChoice(place: Place): RegexpNode {
   const parts = [parseSequence(place)];
   while (place.reader.take('|')) parts.push(parseSequence(place));

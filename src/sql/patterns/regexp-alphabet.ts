@@ -1,12 +1,12 @@
 import type { RegexpProgram } from './regexp-program.ts';
 import { casesOf, isWordCharacter, perlClassesOf, type Assertion } from './regexp-set.ts';
 
-/** What stands beside a place in the text: nothing, a line feed, a character of a word, another. */
+/** What is next to a position: the edge of the text, a line feed, a word character, another one. */
 export const side = { edge: 0, line: 1, word: 2, other: 3 } as const;
 /** One of the sides. */
 export type Neighbour = (typeof side)[keyof typeof side];
 
-/** Whether an assertion holds between what stands before a place and behind it. */
+/** Whether an assertion holds between two neighbours. */
 export const assertions: Readonly<
   Record<Assertion, (before: Neighbour, after: Neighbour) => boolean>
 > = {
@@ -18,7 +18,7 @@ export const assertions: Readonly<
   'no-boundary': (before, after) => (before === side.word) === (after === side.word),
 };
 
-/** Characters that no set of the program tells apart, and that are alike beside an assertion. */
+/** Characters that all sets and assertions of the program treat alike. */
 export interface CharacterClass {
   readonly index: number;
   readonly side: Neighbour;
@@ -26,7 +26,7 @@ export interface CharacterClass {
   readonly inSet: readonly boolean[];
 }
 
-/** The most characters beyond ASCII whose classes are remembered. */
+/** Maximum number of cached classes of characters beyond ASCII. */
 const maxRememberedCharacters = 65_536;
 
 /** Assigns characters to classes, each character once. */

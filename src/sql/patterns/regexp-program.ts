@@ -27,7 +27,7 @@ type Emitters = {
   ) => number;
 };
 
-/** Writes steps from the end to the start: each part is told where to continue. */
+/** Emits steps from the end to the start, so that each part knows its successor. */
 class Compiler {
   readonly steps: Step[] = [{ kind: 'match' }];
   readonly sets: CharacterSet[] = [];

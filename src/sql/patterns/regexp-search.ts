@@ -8,13 +8,13 @@ import type { RegexpFlags } from './regexp-set.ts';
 /** Work of one step of a program for one character. */
 const STEP_BYTES = 16;
 
-/** A way through the program, with the places that its groups were found at. */
+/** A thread of the automaton, with the positions of its groups. */
 interface Thread {
   readonly step: number;
   readonly slots: Int32Array;
 }
 
-/** Where a match and its groups begin and end, two places each; -1 for a group without a part in it. */
+/** Start and end of a match and of its groups; -1 for a group that did not match. */
 export type Match = Int32Array;
 
 /**
@@ -50,7 +50,7 @@ export class RegexpSearch {
 
   /** The first match at `from` or behind it, in code points up to `length`; undefined for none. */
   find(codes: Uint32Array, length: number, from: number): Match | undefined {
-    // A text without a match is told apart at a fraction of the cost.
+    // The automaton without groups rejects most texts at a fraction of the cost.
     if (from === 0 && !this.#matcher.matches(codes, length)) return undefined;
     let threads: Thread[] = [];
     let match: Match | undefined;

@@ -10,7 +10,7 @@ const controls: ReadonlyMap<string, number> = new Map([
   ['a', 7],
 ]);
 
-/** Marks that stand for themselves behind a backslash. */
+/** Punctuation that may be escaped. */
 const marks = /^[!-/:-@[-`{-~]$/;
 
 function parseHex(reader: RegexpReader, place: number): number {
@@ -98,7 +98,7 @@ const perlClasses: Readonly<Record<string, RegExp>> = {
   s: /^\p{White_Space}$/u,
 };
 
-/** Whether a letter behind a backslash names a class. */
+/** Whether an escaped letter names a class. */
 function isPerlClass(letter: string): boolean {
   return /^[dwsDWS]$/.test(letter);
 }
@@ -187,7 +187,7 @@ export function setOf(
   };
 }
 
-/** A place between two characters that a regular expression asks for. */
+/** A zero-width assertion. */
 export type Assertion =
   | 'text-start'
   | 'text-end'
@@ -196,7 +196,7 @@ export type Assertion =
   | 'boundary'
   | 'no-boundary';
 
-/** A regular expression as read. */
+/** A parsed regular expression. */
 export type RegexpNode =
   | { readonly kind: 'set'; readonly set: CharacterSet }
   | { readonly kind: 'assertion'; readonly assertion: Assertion }
@@ -222,7 +222,7 @@ export interface RegexpTree {
   readonly names: ReadonlyMap<string, number>;
 }
 
-/** How the characters of a regular expression are to be read. */
+/** Flags of a regular expression. */
 export interface RegexpFlags {
   /** `i`: letters stand for both cases. */
   readonly ignoreCase: boolean;

@@ -10,10 +10,10 @@ import {
 } from './regexp-alphabet.ts';
 import type { RegexpFlags } from './regexp-set.ts';
 
-/** Work of making an expression ready, beside its length. */
+/** Work of compiling an expression, in bytes, in addition to its length. */
 export const COMPILE_BYTES = 4_096;
 
-/** The steps that the text so far leads to, before the next character is known. */
+/** A state of the lazy DFA: the active steps before the next character. */
 interface State {
   readonly steps: ArrayLike<number> & Iterable<number>;
   readonly before: Neighbour;
@@ -21,13 +21,13 @@ interface State {
   readonly next: (State | null | undefined)[];
 }
 
-/** The most steps of all states that are remembered; beyond it the states are made again. */
+/** Maximum number of steps of all cached states; beyond it the cache is cleared. */
 const maxRememberedSteps = 100_000;
 
 /** Work of one step of a program for one character. */
 const STEP_BYTES = 16;
 
-/** How often the states may be forgotten before they are no longer remembered at all. */
+/** Number of times the cache may be cleared before caching stops. */
 const maxForgotten = 3;
 
 /**
@@ -69,7 +69,7 @@ export class Matcher {
     return false;
   }
 
-  /** Goes on without remembering states, which is quicker where hardly any comes again. */
+  /** Continues without a cache, which is faster when states hardly recur. */
   #simulate(from: State, codes: Uint32Array, start: number, length: number): boolean {
     let ways: Pick<State, 'steps' | 'before'> = from;
     for (let at = start; at <= length; at++) {
@@ -167,7 +167,7 @@ export class Matcher {
   }
 }
 
-/** A regular expression made ready. */
+/** A compiled regular expression. */
 export interface RegexpMatcher {
   /** Whether any part of a text matches; `codes` are its code points up to `length`. */
   matches(codes: Uint32Array, length: number): boolean;

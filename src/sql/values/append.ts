@@ -45,7 +45,7 @@ function appendSpans(
   return spans;
 }
 
-/** The column over no more bytes than it needs, when it uses only a small part of them. */
+/** Copies the column's bytes if it uses less than half of them. */
 function compactBytes(column: BytesColumn): BytesColumn {
   let size = 0;
   for (let row = 0; row < column.length; row++) size += column.ends[row]! - column.starts[row]!;
@@ -73,7 +73,7 @@ function joinBytes(left: Uint8Array, right: Uint8Array): Uint8Array {
   return bytes;
 }
 
-/** Columns that are rows of the same one share its bytes and continue doing so. */
+/** Columns that share their bytes continue to share them. */
 function appendBytes(
   first: BytesColumn,
   second: BytesColumn,
@@ -109,7 +109,7 @@ function appendLists(
   };
 }
 
-/** The rows of one column and then those of another of the same kind, or of none at all. */
+/** Appends the rows of a column to those of another of the same kind. Either may be empty and of any kind. */
 export function appendColumns(left: Column, right: Column): Column {
   // A column without rows may have no kind: the items of a null list, a dictionary never sent.
   if (left.length === 0 || right.length === 0) return left.length === 0 ? right : left;

@@ -58,7 +58,7 @@ export function dayOf(days: number): Day {
   };
 }
 
-/** A day moved by months; the 31st becomes the last day of a shorter month. */
+/** Adds months to a day; the 31st becomes the last day of a shorter month. */
 export function addMonths(days: number, months: number): number {
   const { year, month, day } = dayOf(days);
   const total = year * 12 + (month - 1) + months;
@@ -71,7 +71,7 @@ const timeText = /^(\d{1,2}):(\d{2})(?::(\d{2})(?:\.(\d{1,9}))?)?$/;
 const stampText =
   /^([+-]?\d{4,6}-\d{1,2}-\d{1,2})(?:(?:[T ]|\s+)(\d{1,2}:[\d:.]+)\s*(Z|z|UTC|[+-]\d{2}(?::?\d{2})?)?)?$/;
 
-/** Days since 1970-01-01 of `YYYY-MM-DD`; undefined when the text is no date. */
+/** Days since 1970-01-01 of `YYYY-MM-DD`; undefined if the text is not a date. */
 export function parseDate(text: string): number | undefined {
   const found = dateText.exec(text.trim());
   if (found === null) return undefined;
@@ -80,7 +80,7 @@ export function parseDate(text: string): number | undefined {
   return real ? daysSinceEpoch({ year, month, day }) : undefined;
 }
 
-/** Nanoseconds since midnight of `HH:MM[:SS[.fraction]]`; undefined when the text is no time. */
+/** Nanoseconds since midnight of `HH:MM[:SS[.fraction]]`; undefined if the text is not a time. */
 export function parseTime(text: string): bigint | undefined {
   const found = timeText.exec(text.trim());
   if (found === null) return undefined;
@@ -108,7 +108,7 @@ interface Stamp {
   readonly zoned: boolean;
 }
 
-/** `YYYY-MM-DD[ HH:MM[:SS[.fraction]]][zone]`, a T or a blank between; undefined when it is none. */
+/** `YYYY-MM-DD[ HH:MM[:SS[.fraction]]][zone]`, a T or a blank between; undefined if it is none. */
 export function parseTimestamp(text: string): Stamp | undefined {
   const found = stampText.exec(text.trim());
   if (found === null) return undefined;

@@ -30,7 +30,7 @@ export function sliceCharacters(text: string, from: number, to: number): string 
   return text.slice(start, index);
 }
 
-/** The text without the characters of `trimmed` at the ends that are asked for. */
+/** Trims the characters of `trimmed` at the chosen ends. */
 export function trimCharacters(
   text: string,
   trimmed: ReadonlySet<string>,

@@ -4,7 +4,7 @@ import { constantColumn } from './scalar.ts';
 import { appendAll } from './append.ts';
 import { takeRows } from './take.ts';
 
-/** States of some rows put in their places among all; the other rows get `rest`. */
+/** Spreads the states of some rows over all rows; the others get `rest`. */
 export function scatterStates(
   length: number,
   rows: Uint32Array,
@@ -16,13 +16,13 @@ export function scatterStates(
   return all;
 }
 
-/** One of the columns that a result is put together from, and the rows it is for. */
+/** Rows of a result and the column with their values. */
 interface Part {
   readonly rows: Uint32Array;
   readonly column: Column;
 }
 
-/** Puts parts together. A later part overrides an earlier one in the rows of both. */
+/** Combines parts. A later part overrides an earlier one. */
 export function choose(type: DataType, length: number, parts: readonly Part[]): Column {
   const used = parts.filter((part) => part.rows.length > 0);
   const [first, ...rest] = used;

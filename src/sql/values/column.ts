@@ -17,7 +17,7 @@ export type BigintArray = BigInt64Array | BigUint64Array;
  */
 export const truth = { false: 0, unknown: 1, true: 3 } as const;
 
-/** Booleans. Null is UNKNOWN: it is a state, there is no mask beside it. */
+/** Booleans. Null is the state UNKNOWN; there is no mask. */
 export interface StatesColumn {
   readonly kind: 'states';
   readonly length: number;
@@ -65,16 +65,16 @@ export interface ListColumn extends Spans {
   readonly valid: Valid;
 }
 
-/** Structs: row `i` has row `i` of each field, which is read when it is first asked for. */
+/** Structs: row `i` has row `i` of each field, which is read on first use. */
 export interface StructColumn {
   readonly kind: 'struct';
   readonly length: number;
-  /** Field number `at`; its values where the struct itself is null mean nothing. */
+  /** Field number `at`; its values are undefined where the struct itself is null. */
   readonly field: (at: number) => Column;
   readonly valid: Valid;
 }
 
-/** Values that are only passed on: unions, intervals, dictionaries of such. */
+/** Values that are only passed through: unions, intervals, dictionaries of such. */
 export interface NestedColumn {
   readonly kind: 'nested';
   readonly length: number;
@@ -84,7 +84,7 @@ export interface NestedColumn {
   readonly valid: Valid;
 }
 
-/** Nulls of no type. */
+/** Untyped nulls. */
 interface NullColumn {
   readonly kind: 'null';
   readonly length: number;
@@ -102,7 +102,7 @@ export type Column =
   | NestedColumn
   | NullColumn;
 
-/** A struct column whose fields are each made once. */
+/** A struct column that creates each field once. */
 export function structColumn(
   length: number,
   valid: Valid,
@@ -131,7 +131,7 @@ export function maskStates(states: Uint8Array, valid: Valid): void {
   }
 }
 
-/** The rows that have a value in both. */
+/** Mask of the rows that have a value in both. */
 export function bothValid(left: Valid, right: Valid): Valid {
   if (left === null || right === null) return left ?? right;
   const both = new Uint8Array(left.length);

@@ -36,7 +36,7 @@ export const weekdayNames = [
   'Sunday',
 ];
 
-/** A time of a clock as its day since 1970 and the nanoseconds of the day, and the seconds that the clock is ahead of UTC. */
+/** Local time: day since 1970, nanoseconds of the day, and UTC offset in seconds. */
 type Write = (days: number, time: bigint, offset: number) => string;
 
 function two(value: number, filler = '0'): string {
@@ -65,7 +65,7 @@ function fraction(time: bigint, digits: number): string {
     .slice(0, digits);
 }
 
-/** As many digits as are needed, in threes; nothing for a whole second. */
+/** Fraction of a second in 0, 3, 6 or 9 digits. */
 function shortFraction(time: bigint): string {
   const digits = fraction(time, 9).replace(/(?:000){1,3}$/, '');
   return digits === '' ? '' : `.${digits}`;
@@ -133,7 +133,7 @@ function offsetText(offset: number): string {
   return formatOffset(offset) || '+00:00';
 }
 
-/** What only a moment with a zone has. */
+/** Fields that need a zone. */
 const zoneWriters: Readonly<Record<string, Write>> = {
   z: (_, __, offset) => offsetText(offset).replaceAll(':', ''),
   ':z': (_, __, offset) => offsetText(offset),
@@ -146,7 +146,7 @@ const writers: ReadonlyMap<string, Write> = new Map([
   ...Object.entries(zoneWriters),
 ]);
 
-/** What some letters stand for. */
+/** Fields by their letter. */
 const longForms: ReadonlyMap<string, string> = new Map([
   ['D', '%m/%d/%y'],
   ['x', '%m/%d/%y'],

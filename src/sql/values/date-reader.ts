@@ -1,7 +1,7 @@
 import { dayNanoseconds, dayOf, daysSinceEpoch } from './calendar.ts';
 import { months, formatParts, weekdayNames, type FormatPart } from './date-format.ts';
 
-/** What has been read of a moment. */
+/** Fields of a moment that were parsed so far. */
 interface Fields {
   year: number;
   month: number;
@@ -16,7 +16,7 @@ interface Fields {
   epoch: bigint | undefined;
 }
 
-/** A field as a pattern, and what its text says; false when it cannot be. */
+/** Pattern of a field, and how to store its text; false if the text is out of range. */
 type Read = readonly [pattern: RegExp, take: (text: string, fields: Fields) => boolean];
 
 function within(value: number, least: number, most: number): boolean {

@@ -61,7 +61,7 @@ export interface CaseBranch {
   readonly result: Expression;
 }
 
-/** What the nodes share: the 1-based character that an error about the node names. */
+/** Properties of every node: the 1-based position for errors. */
 interface Node<Kind extends string> {
   readonly kind: Kind;
   readonly position: number;

@@ -10,12 +10,12 @@ interface JsonSpan {
 }
 
 const blank = /[ \t\n\r]*/y;
-/** What stands for itself in a string: all but quotes, backslashes and what is below a blank. */
+/** Unescaped characters of a JSON string: all but quotes, backslashes and control characters. */
 const plainText = /[ !#-[\]-\uffff]*/y;
 const escape = /\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/y;
 const scalar = /true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
 
-/** Thrown inside of this file only: the text is no JSON (RFC 8259). */
+/** Internal: the text is not JSON (RFC 8259). */
 class NoJson extends Error {}
 
 /** Walks over JSON once, from left to right. */

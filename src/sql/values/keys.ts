@@ -9,10 +9,10 @@ import {
 import { spend } from './meter.ts';
 import { elementType } from './types.ts';
 
-/** A text of a row that only equal values of the column's type share; nulls are alike. */
+/** Key of a row: equal values of the column's type have equal keys, nulls too. */
 export type Key = (row: number) => string;
 
-/** The length keeps what stands behind the bytes apart from them. */
+/** The length separates the bytes from what follows. */
 function bytesKey({ bytes, starts, ends }: BytesColumn): Key {
   return (row) => {
     const start = starts[row]!;
@@ -46,10 +46,10 @@ function presentKey(column: Column, type: DataType): Key {
   return 'values' in column ? (row) => String(column.values[row]!) : () => '';
 }
 
-/** Work of a key beside its bytes. */
+/** Work of a key, in bytes, in addition to its value. */
 const KEY_BYTES = 32;
 
-/** The keys of a column's rows, by which values are found in sets. */
+/** The keys of a column's rows, for hash sets. */
 export function rowKeys(column: Column, type: DataType): Key {
   const key = presentKey(column, type);
   return (row) => {

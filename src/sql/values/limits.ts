@@ -1,7 +1,7 @@
 /** The longest text of one expression, in UTF-16 units. */
 export const maxTextLength = 1_048_576;
 
-/** The most levels an expression may nest: parentheses while it is read, nodes once it is a tree. */
+/** Maximum nesting of an expression: parentheses while parsing, nodes in the tree. */
 export const maxDepth = 200;
 
 /** The greatest number that a parameter may have. */

@@ -4,7 +4,7 @@ import { takeRows } from './take.ts';
 import { DataType } from 'apache-arrow';
 import { SqlError } from './sql-error.ts';
 
-/** The column as lists; nulls of no type become null lists. */
+/** The column as lists; untyped nulls become null lists. */
 export function listsOf(column: Column): ListColumn {
   if (column.kind === 'list') return column;
   const { length } = column;
@@ -36,7 +36,7 @@ export function elementRows(lists: ListColumn): {
   return { children, owners };
 }
 
-/** The lists over a child that has their elements and no others, so that work on it is work on them. */
+/** The lists over a child without unused elements, so that work on the child is work on the lists. */
 export function packedLists(lists: ListColumn): ListColumn {
   const { children, owners } = elementRows(lists);
   const inPlace = children.length === lists.child.length && children.every((row, at) => row === at);
@@ -76,7 +76,7 @@ export function checkedSizes<Made extends Column>(
   return column;
 }
 
-/** The first row whose value is not of a size. */
+/** The first row whose value has another size. */
 function wrongSize(column: BytesColumn | ListColumn, size: number): number | undefined {
   for (let row = 0; row < column.length; row++) {
     if (column.ends[row]! - column.starts[row]! !== size && isValid(column, row)) return row;

@@ -89,7 +89,7 @@ export interface Encoded {
   readonly rows: Uint32Array;
 }
 
-/** A dictionary column as values, a null behind them, and the row of a value for each row. */
+/** A dictionary column as values followed by a null, and for each row the index of its value. */
 export function readEncoded(data: Data): Encoded {
   const values = readVector(data.dictionary!);
   const valid = readValid(data);
@@ -170,7 +170,7 @@ export function readField(column: Column, field: number): Column {
   return hideRows(column.field(field), column.valid);
 }
 
-/** The column without the values of the rows that `valid` leaves out. */
+/** The column with nulls in the rows that `valid` excludes. */
 export function hideRows(column: Column, valid: Valid): Column {
   if (valid === null || column.kind === 'null') return column;
   if (column.kind !== 'states') return { ...column, valid: bothValid(column.valid, valid) };

@@ -3,7 +3,7 @@ import { SqlError } from './sql-error.ts';
 import { maxTextBytes } from './limits.ts';
 import { hold, room, spend } from './meter.ts';
 
-/** Work of a text beside its bytes. */
+/** Work of a text, in bytes, in addition to its length. */
 const TEXT_BYTES = 16;
 
 /** The text of a row. */
@@ -14,13 +14,13 @@ export function textAt(column: BytesColumn, row: number): string {
   return Buffer.from(buffer, byteOffset + start, column.ends[row]! - start).toString('utf8');
 }
 
-/** The refusal of a function whose results would fill the memory. */
+/** The error for a function whose results are too large. */
 export function textTooLong(position: number): SqlError {
   const message = `expected at most ${maxTextBytes} bytes of text in a batch, found more`;
   return new SqlError('limit', message, position);
 }
 
-/** A text of so many UTF-16 units is measured before room is made for it. */
+/** Texts of at least this many UTF-16 units are measured before memory is taken. */
 const EXACT_FROM = 2 ** 16;
 
 /** Collects texts into one run of bytes. */
@@ -85,7 +85,7 @@ export function buildTexts(
   return builder.column(valid);
 }
 
-/** The column as texts; nulls of no type become null texts. */
+/** The column as texts; untyped nulls become null texts. */
 export function textColumnOf(column: Column): BytesColumn {
   if (column.kind === 'bytes') return column;
   if (column.kind !== 'null') throw new TypeError(`a ${column.kind} column has no texts`);

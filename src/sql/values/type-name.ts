@@ -35,7 +35,7 @@ function plain(make: () => DataType): Make {
   return (parameters) => (parameters.length === 0 ? make() : undefined);
 }
 
-/** A text type, whose length is accepted and says nothing. */
+/** A text type; its length is accepted and ignored. */
 const text: Make = (parameters) => (parameters.length <= 1 ? new Utf8() : undefined);
 
 /** PostgreSQL's float(p): up to 24 bits are single precision. */

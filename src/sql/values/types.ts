@@ -29,7 +29,7 @@ import {
 import { isText } from '../../arrow/layout.ts';
 import { floatNames, timeUnits } from '../../arrow/types.ts';
 
-/** What an operator asks of a type: which values it has, not how wide they are. */
+/** The family of a type: its kind of values, whatever their width. */
 export type Family =
   | 'null'
   | 'boolean'
@@ -109,7 +109,7 @@ export function plainType(type: DataType): DataType {
   return isList(type) ? new ListType(fields[0]!) : new StructType(fields);
 }
 
-/** Whether an operator can give values of a type; unions and intervals are only passed on. */
+/** Whether an operator can produce values of a type; unions and intervals are only passed through. */
 export function isComputable(type: DataType): boolean {
   const family = familyOf(type);
   if (family === 'list' || family === 'struct' || family === 'map') {

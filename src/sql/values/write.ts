@@ -26,7 +26,7 @@ import { constantColumn } from './scalar.ts';
 import { takeRows } from './take.ts';
 import { elementType, sqlTypeName } from './types.ts';
 
-/** Data of rows whose nulls a mask has. */
+/** Data of a column's rows, with the validity bitmap of its mask. */
 function dataOfRows(
   type: DataTypeClass,
   { length, valid }: { readonly length: number; readonly valid: Valid },
@@ -166,11 +166,11 @@ function listData(type: DataTypeClass, column: ListColumn): Data {
   return dataOfRows(type, column, { offsets: offsetsAs(type, offsets), children: [child] });
 }
 
-/** Every row of a list of fixed size has its rows in the child, a null one too. */
+/** Every row of a fixed-size list has items in the child, null rows too. */
 function fixedListData(type: FixedSizeList, column: ListColumn): Data {
   const { listSize } = type;
   const inner = elementType(type);
-  // What lies under a null list need not be there: it becomes nulls.
+  // Null lists may have no items: their items become nulls.
   const nothing = column.valid === null ? [] : [constantColumn(inner, null, 1)];
   const values = appendAll([column.child, ...nothing]);
   const rows = new Uint32Array(column.length * listSize).fill(values.length - 1);
