@@ -1,6 +1,6 @@
 /**
  * What is wrong with Arrow data: `corrupt` (the bytes break the format),
- * `unsupported` (well formed, but not kept here), `limit` (larger than is
+ * `unsupported` (well formed, but not supported here), `limit` (larger than is
  * allowed), `mismatch` (valid, but not what the schema asks for).
  */
 type ArrowErrorKind = 'corrupt' | 'unsupported' | 'limit' | 'mismatch';

@@ -4,7 +4,7 @@ export type Extreme = bigint | number | Uint8Array;
 /** Bounds of some values, both included. */
 export interface Bounds {
   readonly least: Extreme;
-  /** Null when no bound is known above. */
+  /** Null if the upper bound is unknown. */
   readonly greatest: Extreme | null;
 }
 

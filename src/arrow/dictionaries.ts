@@ -8,7 +8,7 @@ import { fieldIndex } from './select.ts';
 /** Several dictionaries made one. */
 interface UnifiedDictionary {
   readonly dictionary: Vector;
-  /** For each of the dictionaries, where its values stand in the new one. */
+  /** For each dictionary, the indices of its values in the new one. */
   readonly maps: readonly Int32Array[];
 }
 

@@ -13,7 +13,7 @@ export interface Extremes {
   readonly nulls: number;
   /** Whether a value is NaN. The bounds are those of the others. */
   readonly nan: boolean;
-  /** Null when there is no value beside nulls and NaN. */
+  /** Null if there are only nulls and NaN. */
   readonly bounds: Bounds | null;
 }
 

@@ -137,7 +137,7 @@ export class GrowingDictionary {
   }
 }
 
-/** A dictionary column whose indices lead into another dictionary. The column itself if nothing changes. */
+/** A dictionary column with indices into another dictionary. The column itself if nothing changes. */
 export function remapIndices(data: Data, map: Int32Array): Data {
   if (isIdentity(map)) return data;
   const source: Uint32Array = data.values;

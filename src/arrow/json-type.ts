@@ -84,7 +84,7 @@ const namespacePlain: Readonly<Record<string, () => DataType>> = {
   duration: () => new Duration(TimeUnit.MICROSECOND),
 };
 
-/** Types whose settings stand after colons. */
+/** Types with settings after colons. */
 const parted: Readonly<Record<string, (parts: readonly string[]) => DataType | undefined>> = {
   timestamp: ([unit, zone, ...more]) => {
     const known = units[unit ?? ''];

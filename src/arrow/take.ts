@@ -16,7 +16,7 @@ import { ArrowError } from './arrow-error.ts';
 /** Bytes of one data buffer that is rewritten. */
 const bufferBytes = 67_108_864;
 
-/** Views and the data buffers they lead into. */
+/** Views and their data buffers. */
 interface ViewParts {
   readonly values: Uint8Array;
   readonly variadic: Uint8Array[];

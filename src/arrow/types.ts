@@ -163,7 +163,7 @@ function comparedChildren(type: DataType): readonly Field[] {
 }
 
 /**
- * Refuses what is not kept: types that the layouts here do not cover,
+ * Refuses unsupported schemas: types that the layouts here do not cover,
  * dictionaries with 64-bit indices, two columns of one name at the top or
  * inside one struct. Throws `unsupported`, naming the column.
  */

@@ -107,7 +107,7 @@ export function checkViews(data: Data, name: string): void {
   }
 }
 
-/** The bytes of a value beside its view; `undefined` if the view is invalid. */
+/** The bytes of a value outside its view; `undefined` if the view is invalid. */
 function longValue(data: Data, words: Uint32Array, row: number): Uint8Array | undefined {
   const length = words[4 * row]!;
   const buffer = data.variadicBuffers[words[4 * row + 2]!];

@@ -39,7 +39,7 @@ export function validateColumns(fields: readonly Field[], columns: readonly Data
   });
 }
 
-/** Checks what stands in the buffers of one column. `name` stands for it in errors. Throws `corrupt`. */
+/** Checks the buffers of one column. `name` is its name in errors. Throws `corrupt`. */
 export function validateData(data: Data, name: string): void {
   checks[layoutOf(data.type)](data, name);
   childrenOf(data.type).forEach((child, index) => {

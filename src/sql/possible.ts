@@ -267,7 +267,7 @@ function begins(
   return { some: low <= 0 && high >= 0, all: low === 0 && high === 0 };
 }
 
-/** Less than 0 before all values that begin with the prefix, 0 among them, greater behind them. */
+/** Compares a value with a prefix; 0 if it begins with the prefix. */
 function place(value: Uint8Array, prefix: Uint8Array, exact: boolean): number {
   return Buffer.compare(exact ? value : value.subarray(0, prefix.length), prefix);
 }

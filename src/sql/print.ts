@@ -94,7 +94,7 @@ function printJunction(expression: Extract<Expression, { kind: 'and' | 'or' }>):
     .join(` ${expression.kind.toUpperCase()} `);
 }
 
-/** A literal with a sign or a name that starts a literal cannot stand before `.`, `[` or `::`. */
+/** A signed literal, or a name that starts a literal, needs parentheses before `.`, `[` or `::`. */
 function printPostfixOperand(operand: Expression): string {
   const bare =
     operand.kind === 'element' ||

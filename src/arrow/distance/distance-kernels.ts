@@ -69,12 +69,12 @@ export class DistanceKernels {
     }
   }
 
-  /** Whether vectors of so many numbers fit in. */
+  /** Whether vectors of this dimension fit. */
   fits(size: number): boolean {
     return size > 0 && size <= this.#query.length;
   }
 
-  /** How many rows of so many numbers can be brought at once. */
+  /** Number of rows of a dimension that can be copied at once. */
   rowsAtOnce(size: number): number {
     return Math.min(this.#places.length, Math.floor(this.#rows.length / size));
   }
@@ -92,7 +92,7 @@ export class DistanceKernels {
   /**
    * Begins a search. What is given back answers the places, ascending, of those
    * of so many rows brought, or chosen, whose distance to the query may be below a limit.
-   * They are valid until it is asked again, and it until the next search begins.
+   * They are valid until the next call, and the kernels until the next search begins.
    */
   search(
     metric: Metric,

@@ -42,7 +42,7 @@ export class BatchEncoder {
     return body;
   }
 
-  /** Dictionary values that came since this was asked last, those inside others first. */
+  /** Dictionary values added since the last call, inner dictionaries first. */
   takeDictionaries(): readonly EncodedDictionary[] {
     const encoded: EncodedDictionary[] = [];
     for (const dictionary of this.#dictionaries.all()) {

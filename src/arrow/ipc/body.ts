@@ -72,12 +72,12 @@ export function bufferRegions(header: BatchHeader, bodyLength: number): [number,
     total += length;
     regions.push([offset, length]);
   }
-  // Buffers that share bytes would let a small message stand for a huge table.
+  // With shared bytes a small message could declare a huge table.
   if (total > bodyLength) throw corrupt('The buffers of a message overlap.');
   return regions;
 }
 
-/** One buffer as it stands in a compressed body: its length as 8 bytes, -1 for "not compressed", then its data. */
+/** One buffer of a compressed body: its length as 8 bytes, -1 for "not compressed", then its data. */
 export function readCompressed(bytes: Uint8Array, codec: Codec): Uint8Array {
   return atOnce(decompressed(bytes, codec));
 }
@@ -90,7 +90,7 @@ function* decompressed(bytes: Uint8Array, codec: Codec): Stretches<Uint8Array> {
   return length === 0 ? new Uint8Array(0) : yield* decoders[codec](data, length);
 }
 
-/** The length that stands before a compressed buffer, in bytes. */
+/** The uncompressed length of a buffer, in bytes. */
 function declaredLength(bytes: Uint8Array): number {
   if (bytes.length === 0) return 0;
   if (bytes.length < 8) throw corrupt(`A compressed buffer has ${bytes.length} bytes, it needs 8.`);

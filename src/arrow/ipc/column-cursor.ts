@@ -79,7 +79,7 @@ export class ColumnCursor {
     return { length, nullCount };
   }
 
-  /** The next buffer, which must have at least so many bytes. */
+  /** The next buffer, which must have at least `bytes` bytes. */
   buffer(bytes: number, name: string): Uint8Array {
     const buffer = this.#buffers[this.#buffer++];
     if (buffer === undefined) throw corrupt(`The message has no buffer for column "${name}".`);

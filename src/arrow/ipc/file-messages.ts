@@ -133,7 +133,7 @@ function checkRegions(block: Block, header: BatchHeader): void {
   checked.add(header);
 }
 
-/** The buffers of some columns of a narrowed batch: what depends on offsets when these are known. */
+/** The buffers of some columns of a narrowed batch: parts that depend on offsets after these. */
 function* partBuffers(
   block: Block,
   { header, columns }: NarrowedBatch,

@@ -4,7 +4,7 @@ export interface RandomAccess {
   readonly size: number;
   /** The bytes of a range inside `size`. They must lie on an 8-byte boundary of their memory and not change later. */
   read(offset: number, length: number): Promise<Uint8Array>;
-  /** The same at once, where nobody has to be waited for. */
+  /** Synchronous variant of `read`, if available. */
   readNow?(offset: number, length: number): Uint8Array | undefined;
 }
 

@@ -18,7 +18,7 @@ interface ColumnRows {
   readonly read: number;
   /** The rows that are wanted, among those. */
   readonly wanted: RowRange;
-  /** What is read only when the offsets of the rows are known. */
+  /** Parts that are read after the offsets of the rows. */
   readonly late?: OffsetValues;
 }
 
@@ -110,7 +110,7 @@ function narrowRows(
   { start, count }: RowRange,
 ): void {
   nodes[2 * node] = count;
-  // How many of the nulls are among these rows is not known.
+  // The number of nulls among these rows is unknown.
   if (nodes[2 * node + 1]! > 0) nodes[2 * node + 1] = -1;
   const hasBits = buffers[2 * buffer + 1]! > 0;
   if (hasBits) cut(buffers, buffer, start / 8, bitmapBytes(count));

@@ -187,7 +187,7 @@ class StreamReader implements ArrowStream {
     return undefined;
   }
 
-  /** Sizes that are declared are asked for before memory is taken. */
+  /** Declared sizes are accounted for before memory is taken. */
   async #readBuffers({ bodyLength }: Message, header: BatchHeader): Promise<Uint8Array[]> {
     const { meter, batchBytes } = this.#limits;
     meter.plan(bodyLength);

@@ -11,13 +11,13 @@ export interface ColumnScope {
   readonly fields: readonly Field[];
   /** The moment of the statement in nanoseconds since 1970, when several expressions must see the same. */
   readonly now?: bigint;
-  /** What `$1`, `$2` and so on stand for; none where nothing gives them, as over HTTP. */
+  /** Values of `$1`, `$2` and so on; absent if the caller gives none, as over HTTP. */
   readonly parameters?: readonly Parameter[];
   /** What evaluating the expression may use; without it only the limits of the language hold. */
   readonly budget?: EvaluationBudget;
 }
 
-/** Current time of the statement, in nanoseconds since 1970. */
+/** The current time, in nanoseconds since 1970. */
 export function momentNow(): bigint {
   return BigInt(Date.now()) * 1_000_000n;
 }

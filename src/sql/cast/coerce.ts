@@ -91,7 +91,7 @@ function scaleOf(type: DataType): number {
   return familyOf(type) === 'decimal' ? (type as Decimal).scale : 0;
 }
 
-/** The type that holds the numbers of both types; integers beside floats become float64. */
+/** The type that can hold the numbers of both; integers with floats become float64. */
 export function commonNumber(left: DataType, right: DataType): DataType {
   const families = [familyOf(left), familyOf(right)];
   if (families.every((family) => family === 'integer')) {

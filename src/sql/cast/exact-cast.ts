@@ -61,7 +61,7 @@ function mayRound(from: Family, to: Family): boolean {
 
 /**
  * Values as another type. A float that becomes a shorter one is rounded; any other
- * value that would not come back as it was is lost. The caller has asked `castsExactly`.
+ * value that would not come back as it was is lost. The caller has checked `castsExactly`.
  */
 export function exactCast(data: Data, to: DataType): ExactCast {
   const target = { type: to, length: data.length, position: 1 };

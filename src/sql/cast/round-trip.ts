@@ -81,7 +81,7 @@ function checkValues(before: Column, after: Column, from: DataType, target: Exac
   }
 }
 
-/** The elements of lists before and after a cast stand in the same places once they are packed. */
+/** Packed lists have their elements in the same rows before and after a cast. */
 function packed(column: Column): Column {
   return column.kind === 'list'
     ? { ...packedLists(column), child: packed(packedLists(column).child) }

@@ -80,7 +80,7 @@ function testNull(column: Column, whenNull: number): Uint8Array {
   return states;
 }
 
-const asked = { true: truth.true, false: truth.false, unknown: truth.unknown } as const;
+const testedStates = { true: truth.true, false: truth.false, unknown: truth.unknown } as const;
 
 /** `IS [NOT] NULL, TRUE, FALSE, UNKNOWN`: never UNKNOWN itself. */
 export function testIs(column: Column, test: IsTest['test'], negated: boolean): StatesColumn {
@@ -88,7 +88,7 @@ export function testIs(column: Column, test: IsTest['test'], negated: boolean): 
   if (test === 'null') return statesColumn(testNull(column, match));
   const states = newStates(column.length);
   const from = statesOf(column);
-  const wanted = asked[test];
+  const wanted = testedStates[test];
   for (let row = 0; row < states.length; row++) {
     states[row] = (truth.true - match) ^ (-Number(from[row] === wanted) & truth.true);
   }

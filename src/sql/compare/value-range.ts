@@ -10,7 +10,7 @@ export interface ValueRange {
   readonly null: boolean;
   /** Whether a row may be NaN, which is greater than every other value. */
   readonly nan: boolean;
-  /** ValueBounds which values the others lie: `none` when there are no others, `any` when nothing is known. */
+  /** Bounds of the other values: `none` if there are no others, `any` if nothing is known. */
   readonly values: ValueBounds | 'none' | 'any';
 }
 

@@ -43,7 +43,7 @@ interface BoundNot extends Node<'not'> {
 export interface BoundJunction extends Node<'and' | 'or'> {
   readonly operands: readonly Bound[];
 }
-/** A comparison of two values of one kind; a literal stands on the right. */
+/** A comparison of two values of one kind; a literal is on the right. */
 export interface BoundComparison extends Node<'comparison'> {
   readonly operator: ComparisonOperator;
   readonly left: Bound;
@@ -88,7 +88,7 @@ export interface BoundCall extends Node<'call'> {
   readonly arguments: readonly Bound[];
   readonly kernel: Kernel;
 }
-/** An operand that stands in several places of the tree and is evaluated once. */
+/** An operand that occurs in several places of the tree and is evaluated once. */
 export interface BoundShared extends Node<'shared'> {
   readonly operand: Bound;
 }
@@ -106,7 +106,7 @@ export interface KernelCall {
 /** Computes a function for whole columns. Throws SqlError `overflow` or `value` for a row it cannot take. */
 export type Kernel = (columns: readonly Column[], call: KernelCall) => Column;
 
-/** Lists of at least so many items. */
+/** Arrays by their minimum length. */
 export interface AtLeast<Item> {
   0: readonly Item[];
   1: readonly [Item, ...Item[]];

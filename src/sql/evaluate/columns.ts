@@ -11,7 +11,7 @@ export function fieldsUsed(
   const seen = new Set<Bound>();
   const open: Bound[] = [bound.root];
   for (let node = open.pop(); node !== undefined; node = open.pop()) {
-    // An operand that stands in several places would be gone through twice at each level.
+    // Shared operands would be visited twice at each level.
     if (seen.has(node)) continue;
     seen.add(node);
     if (node.kind === 'column') {

@@ -7,7 +7,7 @@ import { isComputable, plainType } from '../values/types.ts';
 
 /**
  * The rows that an expression runs on: a batch, some rows of another frame, or
- * the values of a dictionary. Columns are read when first asked for.
+ * the values of a dictionary. Columns are read on first use.
  */
 export interface Frame {
   readonly length: number;
@@ -83,6 +83,6 @@ export function subFrame(parent: Frame, rows: Uint32Array): Frame {
 export function dictionaryFrame(name: string, values: Column): Frame {
   return {
     ...constantFrame(values.length),
-    column: (asked) => (asked === name ? values : noColumn(asked)),
+    column: (column) => (column === name ? values : noColumn(column)),
   };
 }

@@ -10,7 +10,7 @@ import { checkCount, plainFunction, type FunctionRow } from './function-row.ts';
 import { checkTextLength, countRow, textRow } from './text.ts';
 import { toText, type Arguments } from './text-kernels.ts';
 
-/** A letter or digit behind another is lower-case, the first one upper-case. */
+/** The first letter of each word becomes upper-case, the others lower-case. */
 function capitalise(text: string): string {
   spend(text.length * 8);
   room(text.length * 8);

@@ -53,7 +53,7 @@ const parameters: Readonly<Record<ParameterKind, ParameterRow>> = {
   },
 };
 
-/** A call of at least so many arguments. */
+/** A call with at least `Count` arguments. */
 type CallOf<Count extends number> = Count extends keyof AtLeast<Bound>
   ? FunctionCall & { readonly arguments: AtLeast<Bound>[Count] }
   : FunctionCall;

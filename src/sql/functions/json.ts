@@ -170,8 +170,8 @@ function truths(values: readonly (boolean | undefined)[]): Column {
 
 function integers(values: readonly (bigint | undefined)[]): Column {
   const { length } = values;
-  const kept = BigInt64Array.from(values, (value) => value ?? 0n);
-  return { kind: 'bigint', length, values: kept, valid: present(values) };
+  const filled = BigInt64Array.from(values, (value) => value ?? 0n);
+  return { kind: 'bigint', length, values: filled, valid: present(values) };
 }
 
 function memberRow(name: string, result: typeof textType, kernel: Kernel): FunctionRow {
@@ -194,8 +194,8 @@ const intRow = memberRow('json_get_int', int64Type, (columns, call) =>
 
 const floatRow = memberRow('json_get_float', float64Type, (columns, call) => {
   const values = members(columns, call, 'a number', readFloat);
-  const kept = Float64Array.from(values, (value) => value ?? 0);
-  return { kind: 'number', length: kept.length, values: kept, valid: present(values) };
+  const filled = Float64Array.from(values, (value) => value ?? 0);
+  return { kind: 'number', length: filled.length, values: filled, valid: present(values) };
 });
 
 const boolRow = memberRow('json_get_bool', boolType, (columns, call) =>

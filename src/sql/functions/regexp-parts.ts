@@ -112,7 +112,7 @@ class Searcher {
     return match;
   }
 
-  /** The matches from a place on, none in another; an empty one does not stand right behind another. */
+  /** The non-overlapping matches from a position on; an empty match does not directly follow another match. */
   *matches(from: number): Generator<Match> {
     let behind = -1;
     for (let at = from; at <= this.length;) {
@@ -169,7 +169,7 @@ type Piece = string | { readonly group: string };
 
 const reference = /\$\$|\$\{([^}]*)\}|\$(\w+)|\\(\d*)/g;
 
-/** `$1`, `${name}` and, as PostgreSQL has it, `\1` stand for groups and `$$` for a dollar. */
+/** `$1`, `${name}` and, as in PostgreSQL, `\1` are groups, `$$` is a dollar. */
 function piecesOf(replacement: string): readonly Piece[] {
   spend(replacement.length * 8);
   room(replacement.length * 32);

@@ -94,7 +94,7 @@ function parseCount(cursor: TokenCursor, least: number, most: number): number {
   return count;
 }
 
-/** The zone behind a unit: `, "UTC"`, `, Some("UTC")` or `, None`. */
+/** The zone after a unit: `, "UTC"`, `, Some("UTC")` or `, None`. */
 function parseZone(cursor: TokenCursor): string | null {
   if (!cursor.takeSymbol(',') || cursor.takeWord('none')) return null;
   const some = cursor.takeWord('some');

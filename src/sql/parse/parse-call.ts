@@ -1,7 +1,7 @@
 import type { Expression } from '../values/expression.ts';
 import { level, type Parser } from './parser.ts';
 
-/** A call whose arguments stand between words. The opening parenthesis has been read. */
+/** Parses a call with keywords between its arguments. The opening parenthesis has been read. */
 type Special = (parser: Parser, position: number) => Expression | undefined;
 
 function call(

@@ -32,7 +32,7 @@ export function parseNames(cursor: TokenCursor): readonly Name[] {
   return Object.freeze(names);
 }
 
-/** Reads the name of a field behind a dot, where a reserved word needs no quotes. */
+/** Parses the name of a field after a dot, where reserved words need no quotes. */
 export function parseFieldName(cursor: TokenCursor): Name {
   const { kind, text } = cursor.peek();
   if (kind === 'name') {

@@ -105,7 +105,7 @@ export interface LikeMatcher {
   matches(text: Units, from: number, to: number): boolean;
 }
 
-/** The pattern as runs; a `%` stands between each two. */
+/** The pattern split at each `%`. */
 function splitRuns(
   pattern: string,
   escape: string,
@@ -188,10 +188,10 @@ export function compileLike(
   const split = splitRuns(pattern, escape, ignoreCase);
   const needsCharacters = ignoreCase || split.some((units) => units.includes(any));
   // Two % in a row leave an empty run, which matches anywhere.
-  const kept = split.filter(
+  const used = split.filter(
     (units, index) => units.length > 0 || index === 0 || index === split.length - 1,
   );
-  const runs = kept.map((units) => runOf(needsCharacters ? units : toBytes(units), position));
+  const runs = used.map((units) => runOf(needsCharacters ? units : toBytes(units), position));
   return Object.freeze({
     needsCharacters,
     matches: (text: Units, from: number, to: number) => matchRuns(runs, text, from, to),
@@ -202,11 +202,11 @@ export function compileLike(
 interface LikePrefix {
   /** The text must begin so. */
   readonly text: string;
-  /** What must follow: nothing, anything, or something that only the pattern tells. */
+  /** What must follow: nothing, anything, or `more`, which only the whole pattern decides. */
   readonly rest: 'nothing' | 'anything' | 'more';
 }
 
-/** The part of a pattern before its first `%` or `_`; the character behind `escape` is itself. */
+/** The part of a pattern before its first `%` or `_`; the character after `escape` is literal. */
 export function likePrefix(pattern: string, escape: string): LikePrefix {
   const characters = Array.from(pattern);
   let text = '';

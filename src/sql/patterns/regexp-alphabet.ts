@@ -32,7 +32,7 @@ const maxRememberedCharacters = 65_536;
 /** Assigns characters to classes, each character once. */
 export class Alphabet {
   readonly #program: RegexpProgram;
-  /** Where the ranges of the sets begin, and the first characters behind them. */
+  /** Boundaries of the sets' ranges. */
   readonly #edges: Uint32Array;
   readonly #folds: boolean;
   readonly #classes = new Map<string, CharacterClass>();

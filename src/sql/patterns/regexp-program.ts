@@ -52,7 +52,7 @@ class Compiler {
     group: (node, next) => (this.#saves ? this.#group(node, next) : this.emit(node.body, next)),
   };
 
-  /** The step at which a node begins, when `next` is the one behind it. */
+  /** Emits a node that continues at the step `next`; returns its first step. */
   emit(node: RegexpNode, next: number): number {
     // Counted too, as a group of nothing may be repeated without a step.
     this.#visits++;

@@ -48,7 +48,7 @@ export class RegexpSearch {
     this.names = names;
   }
 
-  /** The first match at `from` or behind it, in code points up to `length`; undefined for none. */
+  /** The first match at or after `from`, among `length` code points; undefined if there is none. */
   find(codes: Uint32Array, length: number, from: number): Match | undefined {
     // The automaton without groups rejects most texts at a fraction of the cost.
     if (from === 0 && !this.#matcher.matches(codes, length)) return undefined;
@@ -89,7 +89,7 @@ export class RegexpSearch {
     return at < 0 || at >= length ? side.edge : this.#alphabet.classOf(codes[at]!).side;
   }
 
-  /** Adds what a step leads to without a character, the preferred ways first. Each step stands once. */
+  /** Adds the steps reachable without a character, preferred ones first. Each step is added once. */
   #add(
     threads: Thread[],
     step: number,

@@ -23,7 +23,7 @@ function parseHex(reader: RegexpReader, place: number): number {
   return code;
 }
 
-/** The character behind a backslash that has been read; the reader stands behind it. */
+/** Parses the character after a backslash, which has been read. */
 function parseEscapedCode(reader: RegexpReader, place: number): number {
   const letter = reader.next();
   const control = controls.get(letter);
@@ -34,7 +34,7 @@ function parseEscapedCode(reader: RegexpReader, place: number): number {
     : reader.fail('an escape such as \\d, \\w, \\s, \\b, \\n or \\.', place);
 }
 
-/** What a backslash stands before: a class such as `\d`, or one character. */
+/** Parses an escape: a class such as `\d`, or one character. */
 export function parseEscape(reader: RegexpReader): SetItem {
   const place = reader.place;
   reader.next();
@@ -65,7 +65,7 @@ function parseItem(reader: RegexpReader): SetItem {
   return to < from ? reader.fail('a range from a lower to a higher character', place) : [from, to];
 }
 
-/** Reads `[a-z\d]` or `[^a-z]`. A `]` that stands first is one of the characters. */
+/** Reads `[a-z\d]` or `[^a-z]`. A leading `]` is literal. */
 export function parseClass(reader: RegexpReader, ignoreCase: boolean): CharacterSet {
   reader.next();
   const negated = reader.take('^');
@@ -91,7 +91,7 @@ type Range = readonly [from: number, to: number];
 /** A part of a set: a range, or a class such as `\d` by its letter. */
 export type SetItem = Range | string;
 
-/** What `\d`, `\w` and `\s` stand for: Unicode's characters, as UTS 18 has them. */
+/** Characters of `\d`, `\w` and `\s`: Unicode's, as in UTS 18. */
 const perlClasses: Readonly<Record<string, RegExp>> = {
   d: /^\p{Nd}$/u,
   w: /^[\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\p{Join_Control}]$/u,
@@ -159,7 +159,7 @@ function holds(ranges: readonly Range[], code: number): boolean {
 
 function rangesOf(items: readonly SetItem[], ignoreCase: boolean): readonly Range[] {
   const ranges = items.filter((item) => typeof item !== 'string');
-  // Of a single character the other cases are known; a range is asked with the cases of the text's.
+  // Single characters add their other cases; ranges are tested with all cases of the text's character.
   const cases = ranges
     .filter(([from, to]) => ignoreCase && from === to)
     .flatMap(([from]) => casesOf(from).map((code): Range => [code, code]));
@@ -211,7 +211,7 @@ export type RegexpNode =
       /** Whether as few as possible are taken: it finds the same texts, but other parts of them. */
       readonly lazy: boolean;
     }
-  /** A group whose text is asked for, counted from 1. */
+  /** A capturing group, counted from 1. */
   | { readonly kind: 'group'; readonly index: number; readonly body: RegexpNode };
 
 /** A regular expression with its groups. */
@@ -224,9 +224,9 @@ export interface RegexpTree {
 
 /** Flags of a regular expression. */
 export interface RegexpFlags {
-  /** `i`: letters stand for both cases. */
+  /** `i`: ignore case. */
   readonly ignoreCase: boolean;
-  /** `m`: `^` and `$` stand at the ends of lines too. */
+  /** `m`: `^` and `$` match at line ends too. */
   readonly lines: boolean;
   /** `s`: the dot takes a line feed too. */
   readonly dotAll: boolean;

@@ -17,7 +17,7 @@ export const COMPILE_BYTES = 4_096;
 interface State {
   readonly steps: ArrayLike<number> & Iterable<number>;
   readonly before: Neighbour;
-  /** By the class of the next character: the state behind it, null once the text matches. */
+  /** Next state by character class; null after a match. */
   readonly next: (State | null | undefined)[];
 }
 
@@ -89,7 +89,7 @@ export class Matcher {
     return next;
   }
 
-  /** The steps behind the next character, a new beginning among them; null for a match before it. */
+  /** The steps after the next character, the start step included; null if there was a match before it. */
   #stepsBehind(
     { steps, before }: Pick<State, 'steps' | 'before'>,
     found: CharacterClass,
@@ -120,7 +120,7 @@ export class Matcher {
     }
   }
 
-  /** Collects where the ways from a step lead behind the character; true when one of them matches. */
+  /** Collects the steps that a step reaches through the character; true if a match step is reached. */
   #follow(from: number, before: Neighbour, found: CharacterClass, taking: number[]): boolean {
     this.#top = 0;
     this.#push(from);

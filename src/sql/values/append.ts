@@ -32,7 +32,7 @@ function appendValues<Values extends NumberArray | BigintArray>(
   return values;
 }
 
-/** Starts or ends of two columns; the second's lie behind the first's `shift` bytes or rows. */
+/** Starts or ends of two columns; the second's are moved by `shift` bytes or rows. */
 function appendSpans(
   left: ArrayLike<number>,
   right: ArrayLike<number>,

@@ -160,7 +160,7 @@ const longForms: ReadonlyMap<string, string> = new Map([
   ['+', '%Y-%m-%dT%H:%M:%S%.f%:z'],
 ]);
 
-/** A piece of a format: text that stands for itself, or a field by its letter. */
+/** A piece of a format: literal text, or a field by its letter. */
 export type FormatPart = { readonly text: string } | { readonly field: string };
 
 const token = /%(\.[369]?f|[369]f|:z|.)|%$|[^%]+/gsu;

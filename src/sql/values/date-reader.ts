@@ -156,7 +156,7 @@ export function formatReader(format: string): ((text: string) => bigint | undefi
   };
 }
 
-/** Where the text continues behind a part; beyond its end when the part is not there. */
+/** Index after a part of the text; beyond the text's end if the part is missing. */
 function readPart(part: FormatPart, text: string, at: number, fields: Fields): number {
   const nowhere = text.length + 1;
   if ('text' in part) return text.startsWith(part.text, at) ? at + part.text.length : nowhere;

@@ -26,7 +26,7 @@ export function rescale({ value, scale }: DecimalValue, to: number): bigint {
   return (value < 0n ? value - half : value + half) / factor;
 }
 
-/** The text of a decimal, with as many digits behind the point as its scale. */
+/** The text of a decimal, with as many decimal places as its scale. */
 export function formatDecimal({ value, scale }: DecimalValue): string {
   if (scale <= 0) return String(value * 10n ** BigInt(-scale));
   const digits = String(value < 0n ? -value : value).padStart(scale + 1, '0');

@@ -71,7 +71,7 @@ interface Node<Kind extends string> {
 export interface Literal extends Node<'literal'> {
   readonly value: LiteralValue;
 }
-/** `$1`, or `?` with the number of its place among them: a value that is given beside the text. */
+/** `$1`, or `?` with the number of its place among them: a parameter. */
 interface Placeholder extends Node<'parameter'> {
   /** From 1. */
   readonly number: number;

@@ -3,7 +3,7 @@ import { spend } from './meter.ts';
 /** A piece of a path into a JSON value: the name of a member or, counted from 0, the place of an element. */
 export type JsonStep = string | number;
 
-/** Where a value stands in the text of JSON, without the space around it. */
+/** Range of a value in the JSON text, without surrounding space. */
 interface JsonSpan {
   readonly start: number;
   readonly end: number;
@@ -103,7 +103,7 @@ class JsonWalk {
   }
 }
 
-/** The text that a JSON string stands for, quotes and escapes included. */
+/** The text of a JSON string, given with quotes and escapes. */
 export function textOfJson(json: string): string {
   return JSON.parse(json) as string;
 }

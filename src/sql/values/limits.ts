@@ -37,7 +37,7 @@ export const maxWrittenElements = 134_217_728;
 /** The most characters of a regular expression. */
 export const maxPatternLength = 4_096;
 
-/** The most groups of a regular expression in each other, and quantifiers behind each other. */
+/** Maximum nesting of groups and of quantifiers in a regular expression. */
 export const maxPatternDepth = 50;
 
 /** The most repetitions that a count such as `{2,5}` may ask for. */

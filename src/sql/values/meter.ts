@@ -29,30 +29,30 @@ let held = 0;
 /** Bytes that are charged until it ends. */
 let pinned = 0;
 /** Work that is not charged to the budget yet, in bytes. */
-let untold = 0;
+let uncharged = 0;
 
 /** Work is charged in portions of this many bytes. */
 const PORTION = 2 ** 14;
 
 /** Evaluates under a budget. All memory is released at its end, that of the result included. */
 export function metered<Result>(budget: EvaluationBudget | undefined, work: () => Result): Result {
-  const before = { current, held, pinned, untold };
+  const before = { current, held, pinned, uncharged };
   current = budget ?? unbounded;
-  held = pinned = untold = 0;
+  held = pinned = uncharged = 0;
   try {
     return current.run(work);
   } finally {
     current.release(held + pinned);
-    ({ current, held, pinned, untold } = before);
+    ({ current, held, pinned, uncharged } = before);
   }
 }
 
 /** Charges work: bytes that are read, written or compared. */
 export function spend(bytes: number): void {
-  untold += bytes;
-  if (untold < PORTION) return;
-  const portion = untold;
-  untold = 0;
+  uncharged += bytes;
+  if (uncharged < PORTION) return;
+  const portion = uncharged;
+  uncharged = 0;
   current.work(portion);
 }
 
@@ -98,6 +98,6 @@ export function sizeOf(column: Column): number {
   if (column.kind === 'wide') return column.length * 32;
   if (column.kind === 'bytes') return column.bytes.byteLength + column.length * 8;
   if (column.kind === 'list') return column.length * 8 + sizeOf(column.child);
-  // Fields of a struct are made when they are asked for.
+  // Fields of a struct are created on first use.
   return column.kind === 'null' ? 0 : Infinity;
 }

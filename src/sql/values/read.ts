@@ -151,7 +151,7 @@ export function readColumn(data: Data): Column {
   return readers[storageOf(type).kind](data);
 }
 
-/** A value of a dictionary may itself be null, beside the rows that have none. */
+/** Values of a dictionary may be null too. */
 function hasEncodedValue(data: Data, row: number): boolean {
   return data.getValid(row) && data.dictionary!.isValid(Number(data.values[row]));
 }

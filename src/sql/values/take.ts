@@ -29,12 +29,12 @@ function takeSpans<Spans extends BytesColumn | ListColumn>(
 }
 
 function takeNested({ rows, data, valid }: NestedColumn, wanted: Uint32Array): Column {
-  const kept = rows === null ? wanted : gather(rows, 1, wanted);
+  const picked = rows === null ? wanted : gather(rows, 1, wanted);
   return {
     kind: 'nested',
     length: wanted.length,
     data,
-    rows: kept,
+    rows: picked,
     valid: takeValid(valid, wanted),
   };
 }

@@ -123,7 +123,7 @@ const makers: ReadonlyMap<string, Make> = new Map<string, Make>([
   ['timestamptz', timestamp('UTC')],
 ]);
 
-/** The type that a name in CAST stands for. Throws SqlError `type` when there is none. */
+/** The type of a name in CAST. Throws SqlError `type` if there is none. */
 export function typeOfName({ name, parameters, inner, position }: TypeName): DataType {
   if (inner !== undefined) {
     const fields = inner.map(

@@ -59,7 +59,7 @@ function isContiguous(column: BytesColumn | ListColumn): boolean {
 }
 
 /**
- * Offsets of rows that lie one behind the other, beginning at 0. A value that is the same
+ * Offsets of consecutive rows, from 0. A value that is the same
  * for all rows is held once and written for each. Throws SqlError `limit` for too much.
  */
 function packedOffsets(column: BytesColumn | ListColumn): Int32Array {

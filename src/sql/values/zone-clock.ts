@@ -61,10 +61,10 @@ export class ZoneClock {
    */
   nearest(time: bigint, origin: bigint): bigint {
     const found = this.#moments(time);
-    const kept = this.offset(origin);
+    const unchanged = this.offset(origin);
     const [before] = this.#offsetsAround(time);
     return (
-      found.find((moment) => this.offset(moment) === kept) ??
+      found.find((moment) => this.offset(moment) === unchanged) ??
       found.at(-1) ??
       time - BigInt(before) * second
     );
@@ -108,7 +108,7 @@ export function hasClock(type: DataType): boolean {
 
 /**
  * The clocks of a timestamp's zone; undefined for UTC, and for what has no zone.
- * Throws SqlError `type` for a zone that nobody knows.
+ * Throws SqlError `type` for an unknown zone.
  */
 export function clockOf(type: DataType, position = 1): ZoneClock | undefined {
   if (!hasClock(type)) return undefined;
