@@ -47,9 +47,9 @@ export class FloorSide implements Committers {
     redis: string | null,
     manifest: Uint8Array,
   ): Promise<FloorSide> {
-    const { openStore } = await built<typeof OpenModule>('store/open-store.js');
-    const { LineLog: Log } = await built<typeof LogModule>('store/line-log.js');
-    const { writeDurable } = await built<typeof DiskModule>('engine/disk.js');
+    const { openStore } = await built<typeof OpenModule>('store/open/open-store.js');
+    const { LineLog: Log } = await built<typeof LogModule>('storage/line-log.js');
+    const { writeDurable } = await built<typeof DiskModule>('engine/base/disk.js');
     await mkdir(join(folder, 'log'));
     const log = new Log({
       folder: join(folder, 'log'),
