@@ -9,6 +9,7 @@ import { addKeys } from '../src/cli/keys/keys.ts';
 import { processOutput } from '../src/cli/output/output.ts';
 import { addPolicy } from '../src/cli/policy/policy.ts';
 import { addServe } from '../src/cli/serve-command.ts';
+import { casesSchema } from './cases-schema.ts';
 import { crossingHeaders } from '../src/gateway/backends/remote-headers.ts';
 import { buckets, metricTable } from '../src/gateway/telemetry/metric-table.ts';
 import type { TSchema } from 'typebox';
@@ -30,6 +31,7 @@ export function referenceDocs(): Readonly<Record<string, string>> {
     'docs/reference/commands.md': commandsDoc(),
     'docs/reference/sql-functions.md': functionsDoc(),
     'docs/schemas/issuers.schema.json': schemaDoc('issuers.yaml', issuersSchema),
+    'docs/schemas/cases.schema.json': schemaDoc('cases.yaml', casesSchema()),
     'docs/schemas/commits.schema.json': schemaDoc('commits.yaml', commitsSchema),
   };
 }
