@@ -10,6 +10,7 @@ import type { Derive } from './derived-commit.ts';
 import { isFull, isSmall } from './small-runs.ts';
 import { keptBatch, keptFragment, keptSchema } from './kept-rows.ts';
 import type { Wrote } from './removal.ts';
+import { childData } from '../../arrow/data.ts';
 
 /** What a compaction did. */
 export interface Compacted {
@@ -123,8 +124,8 @@ async function* rowsOf(
   const files: readonly ScanFile[] = run.map((fragment) => ({ fragment, offset: 0 }));
   const pace = new Pace();
   for await (const { batch } of new Scanner(reader, base).scan(files, need)) {
-    const columns = batch.data.children;
-    yield kept ? keptBatch(base.schema, columns.slice(0, -1), columns.at(-1)!) : batch;
+    const columns = batch.data.children.slice(0, -1);
+    yield kept ? keptBatch(base.schema, columns, childData(batch.data, columns.length)) : batch;
     await pace.turn();
   }
 }

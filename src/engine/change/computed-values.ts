@@ -5,6 +5,7 @@ import { CatalogError } from '../../protocol/errors.ts';
 import { bindAssigned, bindFormula } from '../request/formula.ts';
 import type { Statement } from '../base/statement.ts';
 import { assignedData, type Assignment } from './assignment.ts';
+import { retypedFields } from './kept-rows.ts';
 
 /** The entry of a field's metadata that holds the SQL from which the column is computed. */
 const EXPRESSION = 'arrowgate.computed';
@@ -73,8 +74,7 @@ export class ComputedColumns {
   async filled(columns: readonly Data[], rows: number): Promise<Data[]> {
     const next = [...columns];
     if (this.#computed.length === 0) return next;
-    const fields = columns.map(({ type }, at) => this.#schema.fields[at]!.clone({ type }));
-    const batch = batchOfData(schemaOf(fields), next, rows);
+    const batch = batchOfData(schemaOf(retypedFields(this.#schema, columns)), next, rows);
     for (const [position, assignment] of this.#computed) {
       next[position] = await computedData(assignment, batch);
     }

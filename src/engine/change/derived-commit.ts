@@ -16,7 +16,7 @@ import type { FragmentReader } from '../query/scan/fragment-reader.ts';
 import { physicalRows, RowFinder } from './row-finder.ts';
 
 /** The rows of a table's next version, and what is told about them. */
-export interface Derived<Result> {
+interface Derived<Result> {
   readonly fragments: readonly Fragment[];
   readonly nextRowId: bigint;
   readonly result: Result;

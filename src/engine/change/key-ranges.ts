@@ -6,7 +6,7 @@ import { rangeOf } from '../index/keys/fragment-ranges.ts';
 import { filesWhere } from '../query/scan/pruning.ts';
 import type { ScanFile } from '../query/scan/scan.ts';
 import type { Snapshot } from '../format/snapshot.ts';
-import { isNull, wordsOf } from '../../arrow/data.ts';
+import { isNull, wordsOf, columnData } from '../../arrow/data.ts';
 
 /** Whether a row of a batch may have one of some keys. */
 export type MayHave = (row: number) => boolean;
@@ -80,7 +80,7 @@ export class KeyRanges {
 
   /** Takes in the keys of further rows. */
   add(batch: RecordBatch): void {
-    const found = this.#key.map((path) => extremesOf(columnAt(batch, path).data[0]!));
+    const found = this.#key.map((path) => extremesOf(columnData(columnAt(batch, path))));
     const before = this.#known ?? found;
     this.#known =
       before === found ? found : before.map((extremes, at) => merged(extremes, found[at]));

@@ -1,14 +1,15 @@
 import { Field, Struct, type Data, type RecordBatch, type Schema } from 'apache-arrow';
-import { batchOfData, dataOf } from '../../arrow/data.ts';
+import { batchOfData, dataOf, childData } from '../../arrow/data.ts';
 import { schemaOf } from '../../arrow/nested-type.ts';
 import { fieldIndex } from '../../arrow/select.ts';
 import { fieldsUsed } from '../../sql/evaluate/columns.ts';
 import { ROW_ID, ROW_OFFSET, withComputed } from '../request/computed-columns.ts';
 import type { Statement } from '../base/statement.ts';
 import { bindPredicate, rowsInThread, type Formula } from '../request/formula.ts';
+import { itemAt } from '../base/items.ts';
 
 /** The rows whose columns a condition calls by the name of their side, as `source.a`. */
-export type Side = 'source' | 'target';
+type Side = 'source' | 'target';
 
 /** The columns of each side that a condition may name. */
 type Sides = Readonly<Partial<Record<Side, readonly Field[]>>>;
@@ -138,7 +139,7 @@ export async function rowsMeeting(
 
 function columnOf(batch: RecordBatch, name: string): [Field, Data] {
   const index = fieldIndex(batch.schema, name);
-  return [batch.schema.fields[index]!, batch.data.children[index]!];
+  return [itemAt(batch.schema.fields, index), childData(batch.data, index)];
 }
 
 /** What a merge does with the rows that are sent and with those that are there. */

@@ -3,6 +3,7 @@ import { typeName } from '../../arrow/types.ts';
 import { CatalogError } from '../../protocol/errors.ts';
 import { columnAt, columnPath, type ColumnPath } from '../request/column-path.ts';
 import { isKeyType } from './key-writer.ts';
+import { columnData } from '../../arrow/data.ts';
 
 /**
  * The columns that rows of a merge are matched on, in the table and in the rows sent.
@@ -43,7 +44,7 @@ function checkKey(text: string, { type }: Field): void {
 
 /** The columns of a batch that make up its keys. */
 export function keyColumns(key: readonly ColumnPath[], batch: RecordBatch): readonly Data[] {
-  return key.map((path) => columnAt(batch, path).data[0]!);
+  return key.map((path) => columnData(columnAt(batch, path)));
 }
 
 /** The longest text of a value in a refusal, in characters. */

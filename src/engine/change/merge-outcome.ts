@@ -5,7 +5,7 @@ import type { MergeSource } from './merge-source.ts';
 import { physicalRows, type FoundRows } from './row-finder.ts';
 
 /** A row of the table that takes the values of a row sent. */
-export interface UpdatedRow {
+interface UpdatedRow {
   /** The position of its batch among the matched ones. */
   readonly batch: number;
   readonly row: number;

@@ -57,10 +57,10 @@ function searchOf(
 ): Search | undefined {
   const operands = (keys.columns() ?? []).flatMap(({ path, values }) => {
     const at = schema.fields.findIndex(({ name }) => name === path.column);
+    const column = schema.fields[at];
     const own = indices.filter(({ field }) => field === fieldIds[at]);
     const index = own.find(({ type }) => type === 'BTREE') ?? own.find(isBitmap);
-    if (index === undefined) return [];
-    const column = schema.fields[at]!;
+    if (column === undefined || index === undefined) return [];
     const test = oneOf(column, values);
     return [{ kind: 'leaf', index, column, test, narrow: true } as const];
   });
@@ -83,7 +83,7 @@ export interface MergeCounts {
 }
 
 /** What a merge works with. */
-export interface MergeOptions {
+interface MergeOptions {
   readonly reader: FragmentReader;
   /** The table when the merge begins. */
   readonly base: Snapshot;

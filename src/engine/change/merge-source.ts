@@ -19,7 +19,7 @@ import { SpilledRows } from './spilled-rows.ts';
 export const WORK_OF_ROW = 64;
 
 /** How to read the rows of a merge. */
-export interface SourceOptions {
+interface SourceOptions {
   /** The table's folder. */
   readonly folder: string;
   readonly schema: Schema;
@@ -152,10 +152,12 @@ export class MergeSource {
 
   /** The columns that are at hand, of some rows. */
   take(rows: Uint32Array): RecordBatch {
-    const [first] = this.#atHand;
+    const [first, second] = this.#atHand;
     if (first === undefined) throw new Error('the merge has no rows');
-    if (this.#atHand.length > 1) this.#atHand = [concat(this.#atHand)];
-    return take(this.#atHand[0]!, rows);
+    if (second === undefined) return take(first, rows);
+    const whole = concat(this.#atHand);
+    this.#atHand = [whole];
+    return take(whole, rows);
   }
 
   /** All rows in their order. */

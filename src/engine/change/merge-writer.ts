@@ -1,6 +1,6 @@
 import type { Statement } from '../base/statement.ts';
 import { makeData, Uint64, type Data, type RecordBatch } from 'apache-arrow';
-import { batchOfData } from '../../arrow/data.ts';
+import { batchOfData, childData } from '../../arrow/data.ts';
 import { nullsOf } from '../../arrow/nullability.ts';
 import { take } from '../../arrow/select.ts';
 import { schemaOf } from '../../arrow/nested-type.ts';
@@ -16,10 +16,11 @@ import { batchBytes } from '../format/small-batches.ts';
 import { countedFrom } from '../query/scan/live-rows.ts';
 import type { Fragment, Snapshot } from '../format/snapshot.ts';
 import { ComputedColumns } from './computed-values.ts';
-import { keptBatch, keptFragment, keptSchema } from './kept-rows.ts';
+import { keptBatch, keptFragment, keptSchema, retypedFields } from './kept-rows.ts';
 import type { MergeOutcome } from './merge-outcome.ts';
 import type { MergeSource, SourcePiece } from './merge-source.ts';
 import type { Wrote } from './removal.ts';
+import { fieldIndex } from '../../arrow/select.ts';
 
 /** How far apart the batches lie in the positions that rows are fetched by. */
 const STRIDE = 2 ** 32;
@@ -81,8 +82,7 @@ export class MergeWriter {
       const rows = this.#outcome.insertedIn(start, batch.numRows);
       if (rows.length === 0) continue;
       const columns = await this.#columns(piece, rows, null);
-      const fields = columns.map(({ type }, at) => schema.fields[at]!.clone({ type }));
-      yield batchOfData(schemaOf(fields), columns, rows.length);
+      yield batchOfData(schemaOf(retypedFields(schema, columns)), columns, rows.length);
     }
   }
 
@@ -108,7 +108,8 @@ export class MergeWriter {
       sent[at - from] = source;
     }
     const old = await this.#old(positions);
-    return this.#kept(await this.#columns(piece, sent, old), old.getChild(ROW_ID.name)!.data[0]!);
+    const columns = await this.#columns(piece, sent, old);
+    return this.#kept(columns, childData(old.data, fieldIndex(old.schema, ROW_ID.name)));
   }
 
   /** What updated rows keep: their ids, and the columns that were not sent. */

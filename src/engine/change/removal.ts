@@ -2,15 +2,21 @@ import type { Flushes } from '../../storage/file-descriptor.ts';
 import { writeDeletions } from '../format/deletion-file.ts';
 import type { FragmentReader } from '../query/scan/fragment-reader.ts';
 import { fragmentKey, type Fragment, type Snapshot } from '../format/snapshot.ts';
+import { pairs } from '../base/items.ts';
 
 /** What tells which files were written for a version that may not come to be. */
 export type Wrote = (files: readonly string[]) => void;
 
-/** The rows that leave fragments, and what is told of the files that say so. */
+/** Where written files are reported, and their flushes. */
 interface Leaving {
-  readonly rows: ReadonlyMap<Fragment, Uint32Array>;
   readonly wrote: Wrote;
   readonly flushes: Flushes;
+}
+
+/** A fragment that stays, and its rows that leave. */
+interface Touched {
+  readonly fragment: Fragment;
+  readonly gone: Uint32Array;
 }
 
 /** The deleted rows of a fragment as they were written for an earlier version. */
@@ -40,31 +46,36 @@ export class Removal {
     flushes: Flushes,
   ): Promise<readonly Fragment[]> {
     const left = base.fragments.filter((fragment) => sizeOf(rows, fragment) < fragment.rows);
-    const touched = left.filter((fragment) => sizeOf(rows, fragment) > 0);
-    await this.#write(base, touched, { rows, wrote, flushes });
+    const touched = left.flatMap((fragment) => {
+      const gone = rows.get(fragment);
+      return gone === undefined || gone.length === 0 ? [] : [{ fragment, gone }];
+    });
+    await this.#write(base, touched, { wrote, flushes });
     return left.map((fragment) => {
       const gone = sizeOf(rows, fragment);
       if (gone === 0) return fragment;
-      const deletions = this.#written.get(keyOf(fragment))!.path;
+      const deletions = this.#written.get(keyOf(fragment))?.path;
+      if (deletions === undefined)
+        throw new Error('the deleted rows of a fragment were not written');
       return { ...fragment, rows: fragment.rows - gone, deletions };
     });
   }
 
   async #write(
     base: Snapshot,
-    touched: readonly Fragment[],
-    { rows, wrote, flushes }: Leaving,
+    touched: readonly Touched[],
+    { wrote, flushes }: Leaving,
   ): Promise<void> {
-    const fresh = touched.filter((fragment) => !this.#has(fragment, rows.get(fragment)!));
+    const fresh = touched.filter(({ fragment, gone }) => !this.#has(fragment, gone));
     const lists: Uint32Array[] = [];
-    for (const fragment of fresh) {
-      lists.push(merged(await this.#reader.deletions(base, fragment), rows.get(fragment)!));
+    for (const { fragment, gone } of fresh) {
+      lists.push(merged(await this.#reader.deletions(base, fragment), gone));
     }
     const paths = await writeDeletions(base.folder, lists, flushes);
     wrote(paths);
-    for (const [at, fragment] of fresh.entries()) {
-      this.#reader.keepDeletions(base, paths[at]!, lists[at]!);
-      this.#written.set(keyOf(fragment), { rows: rows.get(fragment)!, path: paths[at]! });
+    for (const [path, list] of pairs(paths, lists)) this.#reader.keepDeletions(base, path, list);
+    for (const [path, { fragment, gone }] of pairs(paths, fresh)) {
+      this.#written.set(keyOf(fragment), { rows: gone, path });
     }
   }
 

@@ -71,8 +71,8 @@ export class RowFinder {
   ): AsyncGenerator<PlacedBatch> {
     const scanner = new Scanner(this.#source, base);
     for (let start = 0, end = 0; start < files.length; start = end) {
-      const certain = files[start]!.certain === true;
-      while (end < files.length && (files[end]!.certain === true) === certain) end++;
+      const certain = files[start]?.certain === true;
+      while (end < files.length && (files[end]?.certain === true) === certain) end++;
       const read = certain ? NO_COLUMNS : need;
       yield* scanner.scan(files.slice(start, end), read, 0, NO_COLUMNS);
     }

@@ -51,10 +51,11 @@ function runsOf(
   fragments: readonly Fragment[],
   isOfKind: (fragment: Fragment) => boolean,
 ): readonly (readonly Fragment[])[] {
-  const runs: Fragment[][] = [[]];
+  let run: Fragment[] = [];
+  const runs = [run];
   for (const fragment of fragments) {
-    if (isOfKind(fragment)) runs.at(-1)!.push(fragment);
-    else if (runs.at(-1)!.length > 0) runs.push([]);
+    if (isOfKind(fragment)) run.push(fragment);
+    else if (run.length > 0) runs.push((run = []));
   }
   return runs.filter((run) => run.length >= FEWEST);
 }

@@ -5,6 +5,7 @@ import { FragmentWriter } from '../format/fragment-writer.ts';
 import { batchBytes } from '../format/small-batches.ts';
 import type { Holding } from '../format/memory/request-memory.ts';
 import { OpenFiles } from '../format/memory/open-files.ts';
+import { itemAt } from '../base/items.ts';
 
 /** How much is held in memory before it goes to a file, in bytes. */
 const IN_MEMORY = 32 * 2 ** 20;
@@ -60,7 +61,7 @@ export class SpilledRows {
     for (let index = 0; index < this.#count; index++) {
       const path = this.#path;
       yield path === undefined
-        ? this.#held[index]!
+        ? itemAt(this.#held, index)
         : await this.#files.use(path, ({ file }) => file.readBatch(index));
     }
   }

@@ -16,9 +16,10 @@ import { ComputedColumns } from './computed-values.ts';
 import type { Derive } from './derived-commit.ts';
 import { Removal, type Wrote } from './removal.ts';
 import { physicalRows, RowFinder, type FoundFragment } from './row-finder.ts';
+import { pairs } from '../base/items.ts';
 
 /** What to update: all rows without a predicate. */
-export interface UpdateRequest {
+interface UpdateRequest {
   readonly predicate: string | null;
   readonly updates: readonly Update[];
 }
@@ -142,14 +143,16 @@ async function updated(
   batch: RecordBatch,
 ): Promise<RecordBatch> {
   const columns = new Map(
-    batch.schema.fields.map(({ name }, at) => [name, batch.data.children[at]!]),
+    pairs(batch.schema.fields, batch.data.children).map(([{ name }, data]) => [name, data]),
   );
+  const columnOf = (name: string): Data => {
+    const data = fresh.get(name) ?? columns.get(name);
+    if (data === undefined) throw new Error(`the column ${name} was not read`);
+    return data;
+  };
   const fresh = new Map<string, Data>();
   for (const each of assignments) fresh.set(each.field.name, await assignedData(each, batch));
-  const children = schema.fields.map(({ name }) => (fresh.get(name) ?? columns.get(name))!);
-  return keptBatch(
-    schema,
-    await computed.filled(children, batch.numRows),
-    columns.get(ROW_ID.name)!,
-  );
+  const children = schema.fields.map(({ name }) => columnOf(name));
+  const filled = await computed.filled(children, batch.numRows);
+  return keptBatch(schema, filled, columnOf(ROW_ID.name));
 }

@@ -12,13 +12,14 @@ import { removeFile } from '../base/tree.ts';
 import { LruCache } from '../base/lru-cache.ts';
 import { DELETIONS } from './layout.ts';
 import { bytesAccess } from './memory/random-access.ts';
+import { pairs } from '../base/items.ts';
 
 const schema = new Schema([new Field('row', new Uint32(), false)]);
 
-/** How many files are on their way to the disk at a time. */
+/** Number of files that are written concurrently. */
 const AT_ONCE = 16;
 
-/** Folders whose names are on stable storage, and what told them from others then. */
+/** Folders whose names are on stable storage, with their device and inode at that time. */
 const durable = new LruCache<string>(10_000);
 
 /**
@@ -41,9 +42,9 @@ export async function writeDeletions(
       mkdirSync(deletions, { recursive: true });
       own.add(makeDurable(deletions));
     }
-    for (const [at, rows] of lists.entries()) {
+    for (const [at, [path, rows]] of pairs(paths, lists).entries()) {
       if (at > 0 && at % AT_ONCE === 0) await own.settled();
-      own.add(synced(await written(join(folder, paths[at]!), rows)));
+      own.add(synced(await written(join(folder, path), rows)));
     }
     own.add(syncFolder(deletions));
     flushes.add(own.settled());
@@ -55,26 +56,26 @@ export async function writeDeletions(
   }
 }
 
-/** Whether the name of a folder was brought to stable storage from here. */
+/** Whether this process has made the name of a folder durable. */
 function isDurable(folder: string): boolean {
   const known = durable.get(folder);
   return known !== undefined && known === markOf(folder);
 }
 
-/** Flushes the name of a folder, which may have been made a moment ago, by this or by somebody else. */
+/** Flushes the name of a folder that this or another process may have just created. */
 async function makeDurable(folder: string): Promise<void> {
   const mark = markOf(folder);
   await syncFolder(dirname(folder));
   if (mark !== undefined) durable.set(folder, mark, 1);
 }
 
-/** What tells a folder from another one that gets its name later. */
+/** Device and inode of a folder: another folder may get its name later. */
 function markOf(folder: string): string | undefined {
   const stats = statSync(folder, { throwIfNoEntry: false });
   return stats && `${stats.dev} ${stats.ino} ${stats.birthtimeMs}`;
 }
 
-/** The deleted rows that a file lists, ascending. */
+/** Reads the positions of deleted rows from a file, ascending. */
 export async function readDeletions(folder: string, path: string): Promise<Uint32Array> {
   const file = await openFile(bytesAccess(await readOwn(join(folder, path))));
   const batch = await file.readBatch(0);

@@ -7,23 +7,23 @@ import { removeFile } from '../base/tree.ts';
 import { newDataFile } from './layout.ts';
 import { StatisticsWriter } from './statistics-writer.ts';
 
-/** A data file that is complete. Its name is not on stable storage until the folder is synced. */
+/** A complete data file. Its name is durable once the folder is flushed. */
 export interface WrittenFile {
   /** Path inside the table's folder. */
   readonly file: string;
   readonly rows: number;
   readonly bytes: number;
-  /** What is known of the values, as `FileStatistics` reads it. */
+  /** Statistics in the format of `FileStatistics`. */
   readonly statistics?: Uint8Array | undefined;
 }
 
-/** So many bytes are worth a system call. */
+/** Writes are gathered up to this size, in bytes. */
 const ENOUGH_BYTES = 2 ** 18;
 
 /**
- * Writes one data file batch by batch. A batch goes to the operating system while
- * the next is made, so its memory must stay as it is until that one is written or
- * the file is ended; copies of small ones wait for each other.
+ * Writes one data file batch by batch. A batch is written while the next is made: its memory must
+ * not change before the next batch is written or the file is finished. Small batches are copied and
+ * written together.
  */
 export class FragmentWriter {
   readonly #writer: FileWriter;
@@ -48,8 +48,9 @@ export class FragmentWriter {
   }
 
   /**
-   * Begins a new data file in a table's folder.
-   * @param gathers Whether something is to be known of the values; no for files that no version names.
+   * Creates a data file in a table's folder.
+   * @param gathers Whether something is to be known of the values; no for files that no version
+   * names.
    */
   static async create(folder: string, schema: Schema, gathers = true): Promise<FragmentWriter> {
     const file = newDataFile();
@@ -70,7 +71,10 @@ export class FragmentWriter {
     await this.#add(this.#writer.batch(batch));
   }
 
-  /** Ends the file. It is on stable storage when this returns, or, where flushes are given, when these are settled. */
+  /**
+   * Finishes the file. It is durable when this returns or, if flushes are given, when they have
+   * settled.
+   */
   async finish(flushes?: Flushes): Promise<WrittenFile> {
     await this.#add([this.#writer.end()]);
     await this.#flush([]);
@@ -82,7 +86,7 @@ export class FragmentWriter {
     return { file: this.#file, rows, bytes, statistics: this.#statistics?.finish() };
   }
 
-  /** Gives the file up and removes it. */
+  /** Abandons and removes the file. */
   async abandon(): Promise<void> {
     await this.#target.abandon();
     await removeFile(this.#path);
@@ -91,7 +95,7 @@ export class FragmentWriter {
   async #add(pieces: readonly Uint8Array[]): Promise<void> {
     const bytes = pieces.reduce((sum, { byteLength }) => sum + byteLength, this.#heldBytes);
     if (bytes >= ENOUGH_BYTES) return this.#flush(pieces);
-    // A copy, since a few rows may lie in the memory of many.
+    // A copy: a few rows may be slices of much memory.
     this.#held.push(Buffer.concat(pieces));
     this.#heldBytes = bytes;
   }

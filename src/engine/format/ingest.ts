@@ -10,19 +10,21 @@ import { FragmentWriter, type WrittenFile } from './fragment-writer.ts';
 import { DATA } from './layout.ts';
 import { batchBytes, SmallBatches } from './small-batches.ts';
 
-/** A data file stays below 1 GiB. */
+/** Greatest size of a data file: 1 GiB. */
 const MAX_FILE_BYTES = 2 ** 30;
 
-/** Batches are stored in pieces of about this size, so that a scan needs memory for one piece, not for a client's batch. */
+/**
+ * Approximate size of stored batches: a scan needs memory for one of them, not for a client's
+ * batch.
+ */
 export const PIECE_BYTES = 16 * 2 ** 20;
 
 /** Smaller batches are joined. */
 const STORED = { largeBytes: 2 ** 16, largeRows: 8192 };
 
 /**
- * Writes a stream of batches into data files of a table's folder, batch by
- * batch. Files and their names are on stable storage when it returns, or, where
- * flushes are given, when these are settled. Nothing is left behind when it throws.
+ * Writes a stream of batches to data files in a table's folder. Files and names are durable when
+ * this returns or, if flushes are given, when they have settled. Removes its files if it throws.
  */
 export async function ingest(
   folder: string,
@@ -47,7 +49,7 @@ export async function ingest(
   }
 }
 
-/** Removes files that no version names. */
+/** Removes files that are not named by any version. */
 export async function discard(
   folder: string,
   files: readonly Pick<WrittenFile, 'file'>[],
@@ -55,7 +57,7 @@ export async function discard(
   await Promise.all(files.map((written) => removeFile(join(folder, written.file))));
 }
 
-/** The data files of one stream: a new one is begun when the last is full. */
+/** The data files of one stream. A new file is begun when the last is full. */
 class Sink {
   readonly #folder: string;
   readonly #schema: Schema;
@@ -80,7 +82,10 @@ class Sink {
     await this.#writer.write(batch);
   }
 
-  /** Ends the last file. The names of all files were there before, so their folder is synced along with it. */
+  /**
+   * Finishes the last file. The names of all files existed before, so the folder is flushed along
+   * with it.
+   */
   async finish(): Promise<readonly WrittenFile[]> {
     if (this.#writer !== undefined) {
       await this.#roll();
@@ -102,7 +107,7 @@ class Sink {
   }
 }
 
-/** A batch in pieces of the size that is stored. */
+/** Splits a batch into pieces of the stored size. */
 export function* pieces(batch: RecordBatch): Generator<RecordBatch> {
   if (batch.numRows === 0) return;
   const count = Math.min(batch.numRows, Math.ceil(batchBytes(batch) / PIECE_BYTES));

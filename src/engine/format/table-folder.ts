@@ -7,7 +7,7 @@ import { discard } from './ingest.ts';
 import { DATA, VERSIONS } from './layout.ts';
 
 /**
- * Makes the folder of a new table. After this it, and those inside it, are on stable storage.
+ * Creates the folder of a new table with its subfolders durably.
  * @param mode Of the folder and those around it that are missing; the umask decides when absent.
  */
 export async function makeTableFolder(folder: string, mode?: number): Promise<void> {
@@ -18,9 +18,10 @@ export async function makeTableFolder(folder: string, mode?: number): Promise<vo
 }
 
 /**
- * Removes what was written for a table that did not come to be.
- * @param kept Folders of the gateway itself, of which nothing is removed.
- * @param chosen Whether its creator chose the folder: another table may have come to be there meanwhile.
+ * Removes the files of a table whose creation failed.
+ * @param kept Folders of the gateway, in which nothing is removed.
+ * @param chosen Whether the client chose the folder: another table may have been created there
+ * meanwhile.
  */
 export async function removeTableFolder(
   folder: string,

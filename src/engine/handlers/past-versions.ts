@@ -19,7 +19,7 @@ import { tableExists } from './tables.ts';
 import { tagVersion } from './versions/tags.ts';
 
 /** What past versions are read with. */
-export interface PastParts {
+interface PastParts {
   /** Records that were read before. */
   readonly store: Store;
   readonly root: string;

@@ -55,6 +55,7 @@ import type { Field } from 'apache-arrow';
 import { changedAt, fieldAt, fieldPlace } from '../format/field-place.ts';
 import { columnsOf, withColumns } from '../format/table-columns.ts';
 import type { Committed } from '../versions/lines/version-commits.ts';
+import { pairs } from '../base/items.ts';
 
 const noParts =
   'this service takes the rows of a write in one stream: there are no writes of several parts, send them with insert';
@@ -100,7 +101,7 @@ async function none({ catalog, tables }: AbsentParts, call: Call, name: string):
 }
 
 /** The operations on a table that do not touch its rows. */
-export function tableHandlers(
+function tableHandlers(
   catalog: Catalog,
   tables: TableView,
   tags: Tags,
@@ -314,6 +315,6 @@ function updated(base: Contents, updates: readonly FieldUpdate[]): Contents {
   }, base.schema.fields);
   return withColumns(
     base,
-    columnsOf(base).map(({ id }, position) => ({ id, field: fields[position]! })),
+    pairs(columnsOf(base), fields).map(([{ id }, field]) => ({ id, field })),
   );
 }

@@ -5,6 +5,7 @@ import { CatalogError } from '../../protocol/errors.ts';
 import { SqlError } from '../../sql/values/errors.ts';
 import { parsePath } from '../../sql/parse/path.ts';
 import { bindFormula, valuesOf, type Formula } from './formula.ts';
+import { itemAt } from '../base/items.ts';
 
 /** A column of the rows, or a field inside one. */
 export interface ColumnPath {
@@ -24,14 +25,14 @@ export interface ColumnPath {
  * @throws CatalogError TableColumnNotFound.
  */
 export function columnPath(text: string, fields: readonly Field[]): ColumnPath {
-  const exact = fieldPosition(fields, text);
-  if (exact !== undefined) return topLevel(fields[exact]!);
+  const position = fieldPosition(fields, text);
+  if (position !== undefined) return topLevel(itemAt(fields, position));
   const names = segmentsOf(text);
   const field = fieldAt(names, fields);
   if (field === undefined) throw unknownColumn(text);
   if (names.length === 1) return topLevel(field);
   const formula = bindFormula(text, names.map(quoted).join('.'), fields);
-  return { text, column: names[0]!, field, formula };
+  return { text, column: itemAt(names, 0), field, formula };
 }
 
 /** The path that is a top-level column. */

@@ -9,6 +9,7 @@ import { countSelected, evaluate, selectRows } from '../../sql/evaluate.ts';
 import { parseExpression } from '../../sql/parse.ts';
 import { ownStatement, type Formula, type Statement } from '../base/statement.ts';
 import { boundChildren, type Bound } from '../../sql/evaluate/bound.ts';
+import type { MaybePromise } from '../../protocol/maybe-promise.ts';
 
 /** A match of a pattern, by what else a step is: measured with texts of some 200 characters. */
 const LIKE_STEPS = 50;
@@ -229,7 +230,7 @@ export function countWhere(predicate: Formula, batch: RecordBatch): number {
 }
 
 /** The value of each row, from another thread where that takes long. */
-export function valuesInThread(formula: Formula, batch: RecordBatch): Vector | Promise<Vector> {
+export function valuesInThread(formula: Formula, batch: RecordBatch): MaybePromise<Vector> {
   const { threads } = formula.statement;
   return threads?.isLong(formula, batch) === true
     ? threads.valuesOf(formula, batch)
@@ -237,10 +238,7 @@ export function valuesInThread(formula: Formula, batch: RecordBatch): Vector | P
 }
 
 /** The rows of which a predicate is true, ascending, from another thread where that takes long. */
-export function rowsInThread(
-  predicate: Formula,
-  batch: RecordBatch,
-): Uint32Array | Promise<Uint32Array> {
+export function rowsInThread(predicate: Formula, batch: RecordBatch): MaybePromise<Uint32Array> {
   const { threads } = predicate.statement;
   return threads?.isLong(predicate, batch) === true
     ? threads.rowsWhere(predicate, batch)

@@ -29,7 +29,7 @@ export interface NearestRequest extends QueryVectors {
 }
 
 /** What a search says of indices. */
-export interface IndexSettings {
+interface IndexSettings {
   /** Whether every vector is compared, whatever indices there are. */
   readonly bypass: boolean;
   /** Whether rows that the index does not cover are left out. */

@@ -9,6 +9,7 @@ import {
   type Fields,
 } from '../base/fields.ts';
 import type { MatchQuery, TextQuery } from './text-query.ts';
+import { onlyItem } from '../base/items.ts';
 
 const NAME = 'full_text_query';
 /** A word that is further away is another word, and looking for it costs much. */
@@ -65,7 +66,7 @@ function match(column: string | null, terms: string, boost = 1): MatchQuery {
 }
 
 function bestOf(queries: readonly TextQuery[]): TextQuery {
-  return queries.length === 1 ? queries[0]! : { kind: 'best', queries };
+  return onlyItem(queries) ?? { kind: 'best', queries };
 }
 
 const kinds: Readonly<Record<string, (fields: Fields, name: string) => TextQuery>> = {
@@ -88,11 +89,12 @@ const kinds: Readonly<Record<string, (fields: Fields, name: string) => TextQuery
 
 function structured(value: JsonValue, name: string): TextQuery {
   const fields = objectOf(value, name);
-  const given = Object.keys(fields).filter((key) => fields[key] !== null);
-  const [kind = ''] = given;
-  if (given.length === 1 && Object.hasOwn(kinds, kind)) {
+  const given = Object.entries(fields).filter((entry) => entry[1] !== null);
+  const [kind = '', inner = null] = onlyItem(given) ?? [];
+  const queryOf = Object.hasOwn(kinds, kind) ? kinds[kind] : undefined;
+  if (queryOf !== undefined) {
     const path = `${name}.${kind}`;
-    return kinds[kind]!(objectOf(fields[kind]!, path), path);
+    return queryOf(objectOf(inner, path), path);
   }
   const expected = 'an object with one of match, phrase, boost, multi_match and boolean';
   const found = given.length === 1 ? 'another one' : `${given.length} fields`;

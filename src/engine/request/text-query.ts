@@ -25,7 +25,7 @@ export interface PhraseQuery {
 }
 
 /** What one query finds, less some of the score of what another finds too. */
-export interface BoostQuery {
+interface BoostQuery {
   readonly kind: 'boost';
   readonly positive: TextQuery;
   readonly negative: TextQuery;
@@ -33,7 +33,7 @@ export interface BoostQuery {
 }
 
 /** What any of some queries finds, with the best of its scores. */
-export interface BestQuery {
+interface BestQuery {
   readonly kind: 'best';
   readonly queries: readonly TextQuery[];
 }

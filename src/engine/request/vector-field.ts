@@ -65,8 +65,7 @@ function batchOf(values: readonly JsonValue[], name: string): QueryVectors {
 /** Clients write 32-bit floats as the text of their 64-bit form, so rounding gives back what they had. */
 function floats(values: readonly JsonValue[], name: string): Float32Array {
   const floats = new Float32Array(values.length);
-  for (let index = 0; index < values.length; index++) {
-    const value = values[index]!;
+  for (const [index, value] of values.entries()) {
     const rounded = roundedOf(value);
     // A text for each index would take longer than the values.
     if (!Number.isFinite(rounded)) throw floatError(value, `${name}[${index}]`);

@@ -46,7 +46,7 @@ export interface HistoryOptions {
   readonly onTable?: (path: ObjectPath) => void;
 }
 
-export interface HistoryParts {
+interface HistoryParts {
   readonly store: Store;
   readonly tables: Tables;
 }

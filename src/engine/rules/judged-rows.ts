@@ -46,7 +46,7 @@ export class JudgedRows {
 }
 
 /** What names the rows of a fragment and their values for good. */
-export function partOf(fragment: Fragment): string {
+function partOf(fragment: Fragment): string {
   const files = fragment.files.map(({ path, fields }) => `${path}:${fields.join()}`);
   return [fragmentKey(fragment), ...files, fragment.deletions ?? ''].join(' ');
 }

@@ -1,5 +1,5 @@
 /** Whether a word is near another, and from where on words in order may be. */
-export interface EditsFound {
+interface EditsFound {
   readonly isNear: boolean;
   /** No word between the one that was looked at and this one is near. */
   readonly next: string;

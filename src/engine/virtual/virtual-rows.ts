@@ -88,7 +88,8 @@ export class VirtualRows implements BatchSource {
   }
 
   #opened(fragment: Fragment): Promise<OpenPart> {
-    const known = this.#open.get(fragment) ?? this.#parts.get(fragment)!.open();
+    const known = this.#open.get(fragment) ?? this.#parts.get(fragment)?.open();
+    if (known === undefined) throw new Error('the fragment is not one of this table');
     this.#open.set(fragment, known);
     return known;
   }

@@ -12,6 +12,7 @@ import {
   type Formula,
 } from '../request/formula.ts';
 import type { Statement } from '../base/statement.ts';
+import { itemAt } from '../base/items.ts';
 
 /** A formula and the rows to evaluate it for, as data that can be sent to a thread. */
 export interface FormulaMessage {
@@ -49,7 +50,7 @@ export async function* evaluated(
   const formula =
     use === 'value'
       ? bindFormula(source, text, fields, statement)
-      : bindAssigned(source, text, fields, decodeSchema(use).fields[0]!.type, statement);
+      : bindAssigned(source, text, fields, itemAt(decodeSchema(use).fields, 0).type, statement);
   const values = valuesOf(formula, batch);
   const schema = new Schema([new Field('value', values.type, true)]);
   yield* streamOf(batchOf(schema, [values], batch.numRows));
@@ -63,7 +64,9 @@ export function rowsOf(bytes: Uint8Array): Uint32Array {
 
 /** The values that a thread computed. */
 export async function valuesOfStream(bytes: readonly Uint8Array[]): Promise<Vector> {
-  return (await batchOfStream(bytes)).getChildAt(0)!;
+  const values = (await batchOfStream(bytes)).getChildAt(0);
+  if (values === null) throw new Error('a thread answered no values');
+  return values;
 }
 
 function streamOf(batch: RecordBatch): readonly Uint8Array[] {

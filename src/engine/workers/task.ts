@@ -6,7 +6,7 @@ import { CatalogError, errorTable } from '../../protocol/errors.ts';
 import { decodeSchema, encodeSchema } from '../../arrow/ipc/schema-encoding.ts';
 
 /** What a task may use, and whom it is for. */
-export interface TaskBudget {
+interface TaskBudget {
   readonly budget?: BudgetMessage;
 }
 
@@ -43,7 +43,7 @@ export type FromThread =
     };
 
 /** An error on its way between threads: a refusal by its name, or anything else. */
-export interface FaultMessage {
+interface FaultMessage {
   /** Of the error table; null for what is no refusal. */
   readonly name: string | null;
   readonly message: string;

@@ -136,7 +136,7 @@ type Run<Kind extends Task['kind']> = (
 ) => Chunks;
 
 /** What a task may use, and what is aborted once nobody waits for it. */
-export interface TaskUse {
+interface TaskUse {
   readonly signal: AbortSignal;
   readonly budget: RequestBudget;
 }

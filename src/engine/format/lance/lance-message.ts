@@ -52,7 +52,7 @@ function readFields<Result>(pbf: PbfReader, fields: FieldReaders<Result>, result
 const VARINT = 0;
 const BYTES = 2;
 
-export function bytesField(pbf: PbfReader): Uint8Array {
+function bytesField(pbf: PbfReader): Uint8Array {
   requireKind(pbf, BYTES);
   const bytes = pbf.readBytes();
   if (pbf.pos > pbf.length) throw damaged();

@@ -32,7 +32,7 @@ const kinds = {
 export type LanceChange = (typeof kinds)[keyof typeof kinds];
 
 /** The transaction of a Lance client. */
-export interface LanceTransaction {
+interface LanceTransaction {
   /** What tells it from others, however often it is tried; null where the client did not say. */
   readonly id: string | null;
   /** Null where the client did not say, or did something that is not known. */
@@ -42,7 +42,7 @@ export interface LanceTransaction {
 }
 
 /** A version of a branch; null for that of main. */
-export interface LanceOrigin {
+interface LanceOrigin {
   readonly branch: string | null;
   readonly version: bigint;
 }

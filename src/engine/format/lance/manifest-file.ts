@@ -4,7 +4,7 @@ import { countIndices, decodeLanceManifest } from './lance-manifest-reader.ts';
 import { LanceManifestError } from './lance-message.ts';
 
 /** A manifest as it lies in its file. */
-export interface ManifestFile {
+interface ManifestFile {
   readonly manifest: LanceManifest;
   readonly numIndices: number;
   /** The size of the file. */

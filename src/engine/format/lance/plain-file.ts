@@ -11,10 +11,10 @@ const PIECE_BYTES = 2 ** 20;
  */
 export async function readPlain(path: string, most: number): Promise<Buffer | null> {
   return withPlain([path], async ([file]) => {
-    const size = file!.size();
+    const size = file.size();
     if (size > most) return null;
     const bytes = Buffer.alloc(size);
-    const read = await file!.read(bytes, 0);
+    const read = await file.read(bytes, 0);
     return bytes.subarray(0, read);
   });
 }
@@ -22,11 +22,11 @@ export async function readPlain(path: string, most: number): Promise<Buffer | nu
 /** Whether two files hold the same bytes; not when one is no plain file. @throws the system's error. */
 export async function haveSameBytes(one: string, other: string): Promise<boolean> {
   const same = await withPlain([one, other], async ([left, right]) => {
-    const size = left!.size();
-    if (right!.size() !== size) return false;
+    const size = left.size();
+    if (right.size() !== size) return false;
     const [ours, theirs] = [Buffer.alloc(PIECE_BYTES), Buffer.alloc(PIECE_BYTES)];
     for (let at = 0; at < size; at += PIECE_BYTES) {
-      const [mine, yours] = [await left!.read(ours, at), await right!.read(theirs, at)];
+      const [mine, yours] = [await left.read(ours, at), await right.read(theirs, at)];
       if (!ours.subarray(0, mine).equals(theirs.subarray(0, yours))) return false;
     }
     return true;
@@ -35,14 +35,16 @@ export async function haveSameBytes(one: string, other: string): Promise<boolean
 }
 
 /** Opens files, and closes them again; null where one of them is no plain file. */
-async function withPlain<Result>(
-  paths: readonly string[],
-  work: (files: readonly FileDescriptor[]) => Promise<Result | null>,
+async function withPlain<const Paths extends readonly string[], Result>(
+  paths: Paths,
+  work: (files: { [Position in keyof Paths]: FileDescriptor }) => Promise<Result | null>,
 ): Promise<Result | null> {
   const files: FileDescriptor[] = [];
   try {
     for (const path of paths) files.push(FileDescriptor.openEntry(path));
-    return files.every((file) => file.isPlain()) ? await work(files) : null;
+    return files.every((file) => file.isPlain())
+      ? await work(files as { [Position in keyof Paths]: FileDescriptor })
+      : null;
   } catch (error) {
     if (error instanceof LinkedPath) return null;
     // What the system says of a socket.

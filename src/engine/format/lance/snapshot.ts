@@ -17,7 +17,7 @@ export interface LanceSnapshot {
 }
 
 /** Some rows of a Lance table. */
-export interface LancePart {
+interface LancePart {
   /** Rows that are not deleted. */
   readonly rows: number;
   readonly deletedRows: number;

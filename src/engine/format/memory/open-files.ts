@@ -1,22 +1,24 @@
 import { openFile, type ArrowFile } from '../../../arrow/ipc/file-reader.ts';
 import { openOwn } from '../../base/own-file.ts';
 import { fileAccess, type OpenFile } from './random-access.ts';
+import type { MaybePromise } from '../../../protocol/maybe-promise.ts';
+import { isAvailable } from '../../../protocol/maybe-promise.ts';
 
-/** A data file that is open; its footer is parsed. */
+/** An open data file with its parsed footer. */
 export interface OpenDataFile extends OpenFile {
   readonly file: ArrowFile;
-  /** The first row of each batch. */
+  /** First row of each batch. */
   readonly starts: readonly number[];
 }
 
 interface Entry {
   readonly opened: Promise<OpenDataFile>;
-  /** The same once it is there. */
+  /** The opened file once it is available. */
   ready: OpenDataFile | undefined;
   users: number;
 }
 
-/** How many data files stay open. */
+/** Number of data files that stay open. */
 const OPEN_FILES = 256;
 
 /** Keeps data files open: they are immutable, so each footer is parsed once. */
@@ -24,20 +26,20 @@ export class OpenFiles {
   readonly #entries = new Map<string, Entry>();
 
   /**
-   * Lets work use an open file; it stays open at least so long. At once where it is open and
-   * the work waits for nothing. Does not throw: what goes wrong is told by a promise.
+   * Runs a function with an open file, which stays open meanwhile. Runs synchronously if the file
+   * is open and the function does not wait. Errors reject the promise; nothing is thrown.
    */
   use<Result>(
     path: string,
-    work: (file: OpenDataFile) => Result | Promise<Result>,
-  ): Result | Promise<Result> {
+    work: (file: OpenDataFile) => MaybePromise<Result>,
+  ): MaybePromise<Result> {
     const entry = this.#entries.get(path) ?? opening(path);
     this.#entries.delete(path);
     this.#entries.set(path, entry);
     if (entry.ready === undefined) return this.#finish(path, entry, () => entry.opened.then(work));
     try {
       const result = work(entry.ready);
-      return result instanceof Promise ? this.#finish(path, entry, () => result) : result;
+      return isAvailable(result) ? result : this.#finish(path, entry, () => result);
     } catch (error) {
       return Promise.reject(error);
     }
@@ -59,21 +61,21 @@ export class OpenFiles {
     await this.#shrink(0);
   }
 
-  /** Closes the files that have been removed and are not in use: open they would keep their place on the disk. */
+  /** Closes removed files that are not in use: an open file occupies the disk. */
   async closeRemoved(): Promise<void> {
     const entries = [...this.#entries];
     for (const [path, entry] of entries) {
       const opened = await entry.opened.catch(() => undefined);
       const stats = await opened?.handle.stat().catch(() => undefined);
       if (opened === undefined || stats === undefined || stats.nlink > 0) continue;
-      // Somebody may have begun to use it, or closed it, while it was looked at.
+      // It may have been used or closed while it was examined.
       if (entry.users > 0 || this.#entries.get(path) !== entry) continue;
       this.#entries.delete(path);
       await opened.handle.close();
     }
   }
 
-  /** Somebody may have opened it again meanwhile. */
+  /** It may have been opened again meanwhile. */
   #forget(path: string, entry: Entry): void {
     if (this.#entries.get(path) === entry) this.#entries.delete(path);
   }

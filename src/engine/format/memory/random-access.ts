@@ -2,10 +2,10 @@ import { readSync } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
 import type { RandomAccess } from '../../../arrow/ipc/random-access.ts';
 
-/** As many bytes are copied from the system's memory faster than another thread is woken to do it. */
+/** Up to this size a synchronous read is faster than waking another thread. */
 const SMALL_BYTES = 2 ** 16;
 
-/** Random access to bytes that are in memory. */
+/** Random access to bytes in memory. */
 export function bytesAccess(bytes: Uint8Array): RandomAccess {
   return {
     size: bytes.byteLength,
@@ -13,12 +13,12 @@ export function bytesAccess(bytes: Uint8Array): RandomAccess {
   };
 }
 
-/** Arrow's buffers are read in place, so they must begin at a multiple of eight. */
+/** Arrow buffers are used in place, so they must begin at a multiple of eight. */
 function aligned(bytes: Uint8Array): Uint8Array {
   return bytes.byteOffset % 8 === 0 ? bytes : new Uint8Array(bytes);
 }
 
-/** An open file whose length no longer changes. */
+/** An open file of constant length. */
 export interface OpenFile {
   readonly handle: FileHandle;
   readonly size: number;
@@ -27,7 +27,7 @@ export interface OpenFile {
 
 /**
  * Random access to an open file.
- * @param take Memory for a read, from the start of a buffer.
+ * @param take Allocates memory for a read, from the start of a buffer.
  */
 export function fileAccess(
   { handle, size, path }: OpenFile,
@@ -61,7 +61,7 @@ function checked(bytesRead: number, from: number, name: string): number {
   return bytesRead;
 }
 
-/** Fills bytes with those of an open file from an offset on. */
+/** Fills a buffer from an open file. */
 async function readInto(
   handle: FileHandle,
   bytes: Uint8Array,

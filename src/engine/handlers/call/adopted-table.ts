@@ -5,6 +5,7 @@ import { branchRefs } from '../../versions/managed/lance-refs.ts';
 import { locationOf } from '../../versions/managed/managed-versions.ts';
 import type { AdoptFirst } from '../../versions/managed/staged-manifest.ts';
 import { MAIN } from '../../format/chain.ts';
+import type { MaybePromise } from '../../../protocol/maybe-promise.ts';
 
 /**
  * The table of a read after external versions of a line of it are adopted.
@@ -14,7 +15,7 @@ export function adoptedTable(
   call: Call,
   stored: Stored<TableRecord>,
   branch: string,
-): Stored<TableRecord> | Promise<Stored<TableRecord>> {
+): MaybePromise<Stored<TableRecord>> {
   const { adoption } = call;
   if (adoption === undefined || stored.content.kind === 'engine') return stored;
   return adoption.beforeRead(call.request.object, stored, branch, causeOf(call));

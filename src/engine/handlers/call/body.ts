@@ -7,9 +7,11 @@ import { isJsonObject, parseJson, type JsonValue } from '../../../protocol/json.
 import { LONG_JSON, parseJsonInTurns } from '../../../protocol/json-parser.ts';
 import type { BodyMeter } from '../../format/memory/request-memory.ts';
 import { checkModel, prepareCheck } from '../../../protocol/models/models.ts';
+import { onlyItem } from '../../base/items.ts';
+import type { MaybePromise } from '../../../protocol/maybe-promise.ts';
 
 /** A JSON body that is read and checked. */
-export type Body = Record<string, JsonValue>;
+type Body = Record<string, JsonValue>;
 
 /**
  * The text of a request's body, `{}` for nothing, where the body is there already; undefined
@@ -31,7 +33,7 @@ export function textAtHand({ body }: CatalogRequest, limit: number): string | un
  * @throws CatalogError InvalidInput for a body that is not JSON, no
  * object, or at odds with the route.
  */
-export function bodyOf(request: CatalogRequest, text: string): Body | Promise<Body> {
+export function bodyOf(request: CatalogRequest, text: string): MaybePromise<Body> {
   if (text.length > LONG_JSON) return longBodyOf(request, text);
   return agreed(request, objectOf(text));
 }
@@ -143,7 +145,7 @@ export async function readText(
     if (wait !== undefined) await wait;
     chunks.push(chunk);
   }
-  return decode(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, bytes));
+  return decode(onlyItem(chunks) ?? Buffer.concat(chunks, bytes));
 }
 
 function isNothing(bytes: Uint8Array): boolean {

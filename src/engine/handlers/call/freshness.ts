@@ -9,7 +9,7 @@ import { wasMade } from '../../versions/lines/manifest-store.ts';
 import type { Tables } from '../../versions/tables.ts';
 
 /** What is looked up when a client says what it has seen. */
-export interface FreshnessParts {
+interface FreshnessParts {
   readonly catalog: Pick<Catalog, 'table'>;
   readonly tables: Pick<Tables, 'chain' | 'version' | 'folder'>;
 }

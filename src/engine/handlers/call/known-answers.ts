@@ -7,6 +7,9 @@ import { LruCache } from '../../base/lru-cache.ts';
 import { CatalogError, type ErrorName } from '../../../protocol/errors.ts';
 import { StoreError } from '../../../store/errors.ts';
 import { namesVersion } from './parameters.ts';
+import { onlyItem } from '../../base/items.ts';
+import type { MaybePromise } from '../../../protocol/maybe-promise.ts';
+import { andThen } from '../../../protocol/maybe-promise.ts';
 
 type SeenValue = Extract<ReadCheck, { kind: 'value' }>;
 
@@ -136,12 +139,10 @@ export class KnownAnswers {
   find(
     question: string,
     { headers }: Pick<CatalogRequest, 'headers'>,
-  ): Answer | undefined | Promise<Answer | undefined> {
+  ): MaybePromise<Answer | undefined> {
     const kept = this.#kept.get(question);
     if (kept === undefined || !kept.lasts || !isNewEnough(kept, headers)) return undefined;
-    const held = holds(kept.watch);
-    if (typeof held === 'boolean') return held ? kept.answer : undefined;
-    return held.then((late) => (late ? kept.answer : undefined));
+    return andThen(holds(kept.watch), (held) => (held ? kept.answer : undefined));
   }
 
   /** Keeps an answer with what it was made of. */
@@ -169,7 +170,7 @@ function isNewEnough({ newest }: Kept, headers: CatalogRequest['headers']): bool
 }
 
 /** What keeps the store from answering, whoever reads from it is told. */
-function holds(watch: Watch): boolean | Promise<boolean> {
+function holds(watch: Watch): MaybePromise<boolean> {
   try {
     const held = watch.holds() ?? false;
     return typeof held === 'boolean' ? held : held.catch(() => false);
@@ -192,7 +193,7 @@ export function questionOf(request: CatalogRequest, text: string): string | unde
   if (object.length === 0) return undefined;
   // How names are joined is the only thing that most clients say there, and no answer depends on it.
   if (query.size > 1 || (query.size === 1 && !query.has('delimiter'))) return undefined;
-  const name = object.length === 1 ? object[0]! : object.join('\0');
+  const name = onlyItem(object) ?? object.join('\0');
   // Names hold no control characters.
   return `${operation.name} ${dialect} ${root.length} ${name}\u0001${text}`;
 }

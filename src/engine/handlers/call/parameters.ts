@@ -8,11 +8,6 @@ import type { Call } from './handler.ts';
 import { integerField, textField, type Fields } from '../../base/fields.ts';
 import { MAIN } from '../../format/chain.ts';
 
-/** A text of the query or of the body. The body of a JSON operation has what the query says. */
-export function textParameter(call: Call, name: string): string | null {
-  return call.request.query.get(name)?.[0] ?? textField(call.body, name);
-}
-
 /** The branch that a request names, `main` by any of its names; null when it names none. */
 export function namedBranch(call: Omit<Call, 'once' | 'rules'>): string | null {
   const { operation, query } = call.request;

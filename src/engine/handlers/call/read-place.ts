@@ -9,7 +9,7 @@ import type { FoundSnapshot, Snapshot } from '../../format/snapshot.ts';
 import type { VersionPage } from '../../versions/lines/version-store.ts';
 
 /** What is to be read: a branch, and one of its versions unless it is the newest. */
-export interface ReadPlace {
+interface ReadPlace {
   readonly branch: string;
   readonly version: bigint | undefined;
 }

@@ -19,6 +19,7 @@ import { DataType } from 'apache-arrow';
 import { CatalogError } from '../../../protocol/errors.ts';
 import { bindPredicate, rowsWhere } from '../../request/formula.ts';
 import type { FieldPlace } from '../../format/field-place.ts';
+import type { MaybePromise } from '../../../protocol/maybe-promise.ts';
 
 /** What the operations that change a table's columns work with. */
 export interface SchemaParts {
@@ -36,7 +37,7 @@ export interface ChangeBase {
 }
 
 /** The next version of a table, computed from the newest; again when another writer was first. */
-export type SchemaChange = (on: ChangeBase) => Contents | Promise<Contents>;
+type SchemaChange = (on: ChangeBase) => MaybePromise<Contents>;
 
 /**
  * Makes the next version of the table that a request names. Files that the

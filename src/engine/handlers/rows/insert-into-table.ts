@@ -16,6 +16,7 @@ import { versionJudge } from '../../rules/version-judge.ts';
 import { commitSummary } from '../../once/commit-summary.ts';
 import { commitFiles, requireEngineTable, type TableParts } from '../call/table-parts.ts';
 import { fits } from '../../../arrow/types.ts';
+import { pairs } from '../../base/items.ts';
 
 interface Mode {
   readonly kind: 'append' | 'overwrite';
@@ -118,7 +119,7 @@ function hasColumnsOf(incoming: Schema, table: Schema): boolean {
   );
   return (
     incoming.fields.length === asked.length &&
-    incoming.fields.every((field, at) => isAlike(field, asked[at]!))
+    pairs(incoming.fields, asked).every(([field, other]) => isAlike(field, other))
   );
 }
 

@@ -8,7 +8,7 @@ import { removeFile } from '../../base/tree.ts';
 import { INDICES, newIndexFile } from '../../format/layout.ts';
 import type { FragmentIndex, IndexDefinition } from '../../format/snapshot.ts';
 
-/** A file of an index, of any kind, while it is written: an Arrow file in the folder of the index. */
+/** Writes one index file of any kind: an Arrow file in the folder of the index. */
 export class IndexFile {
   readonly #writer: FileWriter;
   readonly #target: StreamedFile;
@@ -22,7 +22,7 @@ export class IndexFile {
     this.#path = path;
   }
 
-  /** Begins a new file in a table's folder. */
+  /** Creates a file in a table's folder. */
   static async create(folder: string, index: string, schema: Schema): Promise<IndexFile> {
     const path = newIndexFile(index);
     mkdirSync(dirname(join(folder, path)), { recursive: true });
@@ -35,21 +35,21 @@ export class IndexFile {
     await this.#target.write([Buffer.concat(this.#writer.batch(batch))]);
   }
 
-  /** Ends the file. It and its name are on stable storage when this returns. */
+  /** Finishes the file. The file and its name are durable when this returns. */
   async finish({ uuid, field }: IndexDefinition): Promise<FragmentIndex> {
     await this.#target.write([this.#writer.end()]);
     await this.#target.end();
     await Promise.all([
       this.#target.sync(),
       syncFolder(join(this.#folder, INDICES, uuid)),
-      // The folders may have been made a moment ago, by this or by somebody else.
+      // Another writer may have just created the folders.
       syncFolder(join(this.#folder, INDICES)),
       syncFolder(this.#folder),
     ]);
     return { index: uuid, field, path: this.#path, bytes: this.#writer.bytes };
   }
 
-  /** Gives the file up and removes it. */
+  /** Abandons and removes the file. */
   async abandon(): Promise<void> {
     await this.#target.abandon();
     await removeFile(join(this.#folder, this.#path));

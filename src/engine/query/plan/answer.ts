@@ -54,10 +54,13 @@ function passesBatchesOn({
 
 /** Whether no batch is joined with another: of two that follow each other one is large. */
 function isSentApart(sizes: readonly BatchSize[]): boolean {
-  return sizes.every(
-    (size, at) =>
-      size.rows > 0 && size.bodyBytes > 0 && (at === 0 || isLarge(size) || isLarge(sizes[at - 1]!)),
-  );
+  let largeBefore = true;
+  return sizes.every((size) => {
+    const large = isLarge(size);
+    const apart = size.rows > 0 && size.bodyBytes > 0 && (large || largeBefore);
+    largeBefore = large;
+    return apart;
+  });
 }
 
 /** The Arrow IPC file format: the only one that every client reads. */
@@ -78,7 +81,7 @@ export function versionOfHeaders(headers: Answer['headers']): bigint | undefined
 }
 
 /** What an answer of rows is made of. */
-export interface RowsAnswer {
+interface RowsAnswer {
   readonly schema: Schema;
   readonly batches: AsyncGenerator<RecordBatch>;
   readonly version: bigint;
@@ -149,16 +152,16 @@ function wholeBytes(whole: Uint8Array): ByteStream {
   };
 }
 
-/** @param found The batches that were found already, one at least. */
+/** @param found The batches that were found already. */
 function streamedAnswer(
   rows: RowsAnswer,
-  found: readonly RecordBatch[],
+  found: readonly [RecordBatch, ...RecordBatch[]],
   batches: AsyncGenerator<RecordBatch>,
 ): Answer {
   const signal = typeof rows.signal === 'function' ? rows.signal() : rows.signal;
   closeOnAbort(batches, signal);
   const lasts: LastPieces = new WeakMap();
-  const length = lengthOf(rows, found[0]!);
+  const length = lengthOf(rows, found[0]);
   const bytes = fileBytes({ ...rows, signal, length }, found, batches, lasts);
   return fileAnswer(rows.version, {
     [Symbol.asyncIterator]: () => bytes,
@@ -227,7 +230,8 @@ async function* fileBytes(
       const batch = found[at] ?? (await rest.next()).value;
       if (batch === undefined) break;
       const pieces = writer.batch(batch);
-      lasts.set(pieces.at(-1)!, pieces);
+      const last = pieces.at(-1);
+      if (last !== undefined) lasts.set(last, pieces);
       if (writer.bytes > (length ?? Infinity)) misjudged?.();
       yield* pieces;
     }

@@ -1,4 +1,5 @@
 import { DataType, type Data, type Vector } from 'apache-arrow';
+import { columnData } from '../../../arrow/data.ts';
 
 /** Compares two rows by their values, which are not null: negative when the left comes first. */
 export type Comparison = (left: number, right: number) => number;
@@ -72,7 +73,7 @@ function floats(column: Vector): ArrayLike<number> {
 /** The stored integers themselves: what `get` makes of a time is a rounded number of milliseconds. */
 function fixedWidth(column: Vector): ArrayLike<number | bigint> {
   if (!DataType.isDictionary(column.type)) return ownValues(column);
-  const entries = column.data[0]!.dictionary!.data.flatMap(numbersOf);
+  const entries = columnData(column).dictionary?.data.flatMap(numbersOf) ?? [];
   const indices = ownValues(column);
   return Array.from({ length: column.length }, (_, row) => entries[Number(indices[row])] ?? 0);
 }

@@ -264,21 +264,19 @@ function planWindow(
   asTheyLie: boolean,
 ): WindowPlan {
   if (!asTheyLie) return { files, window: { offset, limit } };
-  let first = 0;
   let skip = offset;
-  for (; first < files.length; first++) {
-    const rows = rowsOfFile(files[first]!);
-    if (rows === null || rows > skip) break;
-    skip -= rows;
+  let wanted = Infinity;
+  const read: ScanFile[] = [];
+  for (const file of files) {
+    const rows = rowsOfFile(file);
+    if (read.length === 0 && rows !== null && rows <= skip) {
+      skip -= rows;
+      continue;
+    }
+    if (read.length === 0) wanted = skip + (limit ?? Infinity);
+    if (wanted <= 0) break;
+    read.push(file);
+    wanted -= rows ?? 0;
   }
-  const end = endOfWindow(files, first, skip + (limit ?? Infinity));
-  return { files: files.slice(first, end), window: { offset: skip, limit } };
-}
-
-/** Behind the last file that has a row of the window. */
-function endOfWindow(files: readonly ScanFile[], first: number, wanted: number): number {
-  let sum = 0;
-  let end = first;
-  for (; end < files.length && sum < wanted; end++) sum += rowsOfFile(files[end]!) ?? 0;
-  return end;
+  return { files: read, window: { offset: skip, limit } };
 }

@@ -12,9 +12,10 @@ import { searchCodes } from '../../index/vectors/code-search.ts';
 import { encodeQuery, type EncodedQuery } from '../../index/vectors/encoded-query.ts';
 import { isCovered, type IndexUse } from '../../index/vectors/index-use.ts';
 import type { VectorSource } from '../../index/vectors/code-store.ts';
+import { itemAt } from '../../base/items.ts';
 
 /** A search that may use an index. */
-export interface IndexedSearch {
+interface IndexedSearch {
   readonly plan: QueryPlan;
   readonly nearest: NearestPlan;
   readonly scanner: Scanner;
@@ -22,7 +23,7 @@ export interface IndexedSearch {
 }
 
 /** What is left to be compared by the vectors themselves. */
-export interface ChosenFiles {
+interface ChosenFiles {
   readonly files: readonly ScanFile[];
   /** Whether there are rows of covered files that are not among the chosen. */
   readonly some: boolean;
@@ -99,10 +100,10 @@ async function rowsThatPass(
   { plan, scanner, meters }: IndexedSearch,
   files: readonly ScanFile[],
 ): Promise<Passing> {
-  const wholes = new Map<Fragment, ScanFile>();
-  for (const { fragment, offset } of files)
-    wholes.set(fragment, { fragment, offset, certain: true });
-  const lists = new Map<ScanFile, Uint32Array[]>([...wholes.values()].map((file) => [file, []]));
+  const wholes = new Map<Fragment, { readonly file: ScanFile; readonly lists: Uint32Array[] }>();
+  for (const { fragment, offset } of files) {
+    wholes.set(fragment, { file: { fragment, offset, certain: true }, lists: [] });
+  }
   const part = { ...plan, files };
   for await (const { found, rows } of selectedRows(part, scanner, plan.filterNeed, meters)) {
     const { fragment, start, live } = found.place;
@@ -112,10 +113,10 @@ async function rowsThatPass(
       const place = row(at);
       list[at] = start + (live === null ? place : live[place]!);
     }
-    lists.get(wholes.get(fragment)!)!.push(list);
+    wholes.get(fragment)?.lists.push(list);
     found.release?.();
   }
-  return new Map([...lists].map(([file, parts]) => [file, joined(parts)]));
+  return new Map([...wholes.values()].map(({ file, lists }) => [file, joined(lists)]));
 }
 
 function joined(parts: readonly Uint32Array[]): Uint32Array {
@@ -146,9 +147,9 @@ async function coveredFiles(
   let first = 0;
   for (const scanned of files) {
     const { fragment } = scanned;
-    const file = indexFileOf(fragment, index)!;
-    const codes = await vectors.codes(plan.snapshot.folder, file);
-    if (codes === null || codes.directory.odd > 0) {
+    const file = indexFileOf(fragment, index);
+    const codes = file === undefined ? null : await vectors.codes(plan.snapshot.folder, file);
+    if (file === undefined || codes === null || codes.directory.odd > 0) {
       left.push(scanned);
       continue;
     }
@@ -190,7 +191,10 @@ async function searchAll(
   const rows: Float64Array[] = [];
   let some = false;
   for (const at of search.nearest.vectors.keys()) {
-    const error = covered.reduce((most, { queries }) => Math.max(most, queries[at]!.error), 0);
+    const error = covered.reduce(
+      (most, { queries }) => Math.max(most, itemAt(queries, at).error),
+      0,
+    );
     const { keep, bounds } = search.nearest;
     const lower = bounds.lower === null ? null : bounds.lower - error;
     for (let capacity = use.least + Math.max(3, use.least >> 3); ; capacity *= MORE) {
@@ -229,7 +233,7 @@ async function searchFiles(
     const codes = await vectors.codes(plan.snapshot.folder, file);
     // It was there a moment ago.
     if (codes === null) throw new Error(`the file ${file.path} of an index is gone`);
-    const query = queries[at]!;
+    const query = itemAt(queries, at);
     const portions = searchCodes(codes, { query, errors, may, nearest, first });
     while (meters.timed('index', () => portions.next()).done !== true) await pace.turn();
   }

@@ -33,7 +33,9 @@ export async function lookedUpRows(
     if (cutter.done) break;
     const { batch: read } = await scanner.chosenBatch(file, batch, need, exact);
     const all = read.numRows;
-    const passing = exact ? stretch(0, all) : listed(rowsWhere(plan.filter!, read), all);
+    const { filter } = plan;
+    const passing =
+      exact || filter === null ? stretch(0, all) : listed(rowsWhere(filter, read), all);
     const rows = cutter.cut(passing);
     if (countOf(rows) > 0) kept.push(pick(read, rows));
   }

@@ -9,13 +9,13 @@ import type { RecordBatch } from 'apache-arrow';
 import { workAhead } from '../../format/memory/read-memory.ts';
 
 /** A batch that was scanned, and those of its rows that the filter kept. */
-export interface SelectedRows {
+interface SelectedRows {
   readonly found: PlacedBatch;
   readonly rows: Rows;
 }
 
 /** What is read of every batch, and what only of batches with rows that the filter kept. */
-export interface ReadingOrder {
+interface ReadingOrder {
   readonly first: ColumnNeed;
   readonly late: ColumnNeed;
   /** How many batches the late columns are read ahead of. */

@@ -9,7 +9,7 @@ import { placeIn, stretchesOf } from '../../index/keys/row-set.ts';
 import { LruCache } from '../../base/lru-cache.ts';
 import { holdsCodes } from '../../index/vectors/code-file.ts';
 import { CodeStore, vectorSource, type VectorSource } from '../../index/vectors/code-store.ts';
-import { cachedColumns, type ColumnsFound } from '../../format/cached-columns.ts';
+import { cachedColumns } from '../../format/cached-columns.ts';
 import { ColumnCache } from '../../format/memory/column-cache.ts';
 import { planColumns, plannedBatch, type ColumnPlan } from '../../format/column-plan.ts';
 import { readDeletions } from '../../format/deletion-file.ts';
@@ -22,6 +22,11 @@ import { Lease, ReadMemory, workAhead } from '../../format/memory/read-memory.ts
 import { fragmentKey, type Fragment, type Snapshot } from '../../format/snapshot.ts';
 import { storedSizes, type BatchSize } from '../../format/stored-sizes.ts';
 import { batchBytes } from '../../format/small-batches.ts';
+import { onlyItem } from '../../base/items.ts';
+import type { MaybePromise } from '../../../protocol/maybe-promise.ts';
+import { andThen } from '../../../protocol/maybe-promise.ts';
+import { allOf } from '../../../protocol/maybe-promise.ts';
+import { isAvailable } from '../../../protocol/maybe-promise.ts';
 
 /** Rows side by side whose buffers are so small together are not copied: their memory holds little else. */
 const FEW_BYTES = 2 ** 14;
@@ -38,7 +43,7 @@ interface ReadRows {
  */
 function pickedPart({ batch, release }: ReadRows, stretch: Uint32Array): RecordBatch {
   if (batch.numRows === stretch.length && batchBytes(batch) <= FEW_BYTES) return batch;
-  const first = stretch[0]!;
+  const [first = 0] = stretch;
   const part = take(
     batch,
     stretch.map((row) => row - first),
@@ -308,13 +313,13 @@ export class FragmentReader implements BatchSource {
     const ids = fragment.storedRowIds ? await this.#storedIds(snapshot, fragment, index) : null;
     const parts: RecordBatch[] = [];
     for (const stretch of stretchesOf(rows)) {
-      const first = stretch[0]!;
-      const range = { start: first, count: stretch.at(-1)! + 1 - first };
+      const [first = 0] = stretch;
+      const range = { start: first, count: (stretch.at(-1) ?? first) + 1 - first };
       const read = this.#columns(plan, { index, rows: range.count, range });
-      parts.push(pickedPart(read instanceof Promise ? await read : read, stretch));
+      parts.push(pickedPart(isAvailable(read) ? read : await read, stretch));
     }
     const rowIds = idsOfBatch(fragment.firstRowId + BigInt(start), ids, rows);
-    return { batch: parts.length === 1 ? parts[0]! : concat(parts), rowIds };
+    return { batch: onlyItem(parts) ?? concat(parts), rowIds };
   }
 
   /** What the first file knows of a batch: where it lies, and how long it is. */
@@ -342,13 +347,13 @@ export class FragmentReader implements BatchSource {
   async #first<Result>(
     { folder }: Snapshot,
     fragment: Fragment,
-    work: (file: OpenDataFile) => Result | Promise<Result>,
+    work: (file: OpenDataFile) => MaybePromise<Result>,
   ): Promise<Result> {
     return this.#files.use(join(folder, fragmentKey(fragment)), work);
   }
 
   /** At once where nothing has to be waited for. */
-  #columns(plan: ColumnPlan, { index, rows, range }: Reading): ReadRows | Promise<ReadRows> {
+  #columns(plan: ColumnPlan, { index, rows, range }: Reading): MaybePromise<ReadRows> {
     const lease = new Lease(this.#memory);
     const found = plan.files.map(({ path, places }) =>
       this.#files.use(path, (file) =>
@@ -357,12 +362,9 @@ export class FragmentReader implements BatchSource {
         ),
       ),
     );
-    const inBatch = (read: readonly ColumnsFound[]): ReadRows => ({
+    return andThen(allOf(found), (read) => ({
       batch: plannedBatch(plan, read, range?.count ?? rows),
       release: () => lease.release(),
-    });
-    const ready = found.filter((each): each is ColumnsFound => !(each instanceof Promise));
-    if (ready.length === found.length) return inBatch(ready);
-    return Promise.all(found.map(async (each) => each)).then(inBatch);
+    }));
   }
 }

@@ -5,6 +5,7 @@ import { sortByWords } from './radix-order.ts';
 import { listed } from './rows.ts';
 import type { Place, Scanner } from './scan.ts';
 import { bytesOf, type Snapshot } from '../../format/snapshot.ts';
+import { itemAt } from '../../base/items.ts';
 
 /** Where the batches of a scan lie, so that rows can be fetched by their position in the table. */
 export class Places {
@@ -28,7 +29,7 @@ export class Places {
   }
 
   at(index: number): Place {
-    return this.#places[index]!;
+    return itemAt(this.#places, index);
   }
 }
 

@@ -30,7 +30,7 @@ export type StepName =
   | 'project';
 
 /** What went through a step. */
-export interface Passed {
+interface Passed {
   readonly rowsIn?: number;
   readonly rowsOut?: number;
   readonly batches?: number;

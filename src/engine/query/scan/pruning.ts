@@ -6,9 +6,10 @@ import type { Fragment, Snapshot } from '../../format/snapshot.ts';
 import type { Formula } from '../../request/formula.ts';
 import { FragmentRanges } from '../../index/keys/fragment-ranges.ts';
 import type { ScanFile } from './scan.ts';
+import { pairs } from '../../base/items.ts';
 
 /** What is known of a test for some rows: passed by none, passed by all, or to be asked of each. */
-export type Verdict = 'none' | 'all' | 'each';
+type Verdict = 'none' | 'all' | 'each';
 
 /**
  * The files, and of large ones the batches, that hold rows of which a predicate
@@ -72,19 +73,19 @@ function pieces(
   verdicts: readonly Verdict[],
 ): readonly ScanFile[] {
   if (verdicts.every((verdict) => verdict === 'each')) return [file];
-  const found: ScanFile[] = [];
-  for (let at = 0; at < zones.length;) {
-    const verdict = verdicts[at]!;
-    const first = zones[at]!.firstBatch;
-    let [count, rows] = [0, 0];
-    for (; verdicts[at] === verdict; at++) {
-      count += zones[at]!.batches;
-      rows += zones[at]!.rows;
-    }
-    const certain = verdict === 'all';
-    if (verdict !== 'none') found.push({ ...file, batches: { first, count }, rows, certain });
+  const runs: { verdict: Verdict; first: number; count: number; rows: number }[] = [];
+  for (const [{ firstBatch, batches, rows }, verdict] of pairs(zones, verdicts)) {
+    const last = runs.at(-1);
+    if (last?.verdict === verdict) {
+      last.count += batches;
+      last.rows += rows;
+    } else runs.push({ verdict, first: firstBatch, count: batches, rows });
   }
-  return found;
+  return runs
+    .filter(({ verdict }) => verdict !== 'none')
+    .map(({ verdict, first, count, rows }) => {
+      return { ...file, batches: { first, count }, rows, certain: verdict === 'all' };
+    });
 }
 
 /** How many rows a scan of a file gives; null when only reading tells which of them are deleted. */

@@ -8,6 +8,7 @@ import type { PartHeader } from '../../index/text/part-header.ts';
 import type { Postings } from '../../index/text/postings.ts';
 import type { TokenVisitor } from '../../index/text/text-reader.ts';
 import type { TextSource } from '../../index/text/text-source.ts';
+import { childData } from '../../../arrow/data.ts';
 
 /** What is known of the texts of one column in one fragment. */
 export interface FragmentTexts {
@@ -54,7 +55,7 @@ export async function scannedTexts(
   const whole = { ...fragment, deletions: null, rows: fragment.physicalRows };
   const pace = new Pace();
   for await (const { batch, release } of source.batches(snapshot, whole, [column])) {
-    const texts = textsOf(batch.data.children[0]!);
+    const texts = textsOf(childData(batch.data));
     for (let row = 0; row < batch.numRows; row++) {
       table.add(texts(row));
       if (row % 16 === 0) await pace.turn();

@@ -13,6 +13,7 @@ import type {
   TextQuery,
 } from '../../request/text-query.ts';
 import type { Numbers } from '../../index/text/postings.ts';
+import { onlyItem } from '../../base/items.ts';
 
 /** What is known of the words of a query in all fragments. */
 export interface QueryWords {
@@ -94,12 +95,12 @@ function termCursor(
 function anyOf(parts: readonly Cursor[], join: (parts: readonly Cursor[]) => Cursor): Cursor {
   const some = parts.filter((part) => part !== nothing);
   if (some.length === 0) return nothing;
-  return some.length === 1 ? some[0]! : join(some);
+  return onlyItem(some) ?? join(some);
 }
 
 function allOf(parts: readonly Cursor[]): Cursor {
   if (parts.length === 0 || parts.includes(nothing)) return nothing;
-  return parts.length === 1 ? parts[0]! : new AllCursor(parts);
+  return onlyItem(parts) ?? new AllCursor(parts);
 }
 
 /** A word of a phrase, and where in the phrase it stands. */

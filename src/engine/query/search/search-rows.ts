@@ -14,6 +14,7 @@ import { countOf, pick, WindowCutter } from '../scan/rows.ts';
 import type { Scanner } from '../scan/scan.ts';
 import { offerNear } from '../../request/search-metric.ts';
 import { readingOrder, selectedRows } from '../rows/selected-rows.ts';
+import { itemAt } from '../../base/items.ts';
 
 /**
  * The rows of a search: for each query vector in turn, the nearest first. Distances are those of
@@ -92,7 +93,7 @@ async function collect(search: Search, nearest: NearestPlan): Promise<readonly N
     meters.passed('search', { rowsIn: countOf(rows), batches: 1 });
     for (const [index, vector] of nearest.vectors.entries()) {
       meters.timed('search', () => {
-        const sink = sinkOf(kept[index]!, place.offset);
+        const sink = sinkOf(itemAt(kept, index), place.offset);
         offerNear(nearest.metric, vector, column, list, sink);
       });
       await pace.turn();

@@ -6,7 +6,7 @@ import { NearWords } from '../../tokens/edit-distance.ts';
 import { fuzzyTokenizer, Tokenizer } from '../../tokens/tokenizer.ts';
 
 /** A word of a query, and where in it that stands. */
-export interface SearchWord {
+interface SearchWord {
   readonly token: string;
   readonly position: number;
 }

@@ -11,7 +11,7 @@ export function rarityOf(rows: number, texts: number): number {
 }
 
 /** A word as it counts in all texts that are searched. */
-export interface Weight {
+interface Weight {
   /** Its rarity, times what its query is boosted by. */
   readonly factor: number;
   /** How many tokens a text has on average. */

@@ -12,6 +12,7 @@ import type { BatchSource } from '../scan/fragment-reader.ts';
 import { allowedRows, findTexts, rowPlaces, type ScoredRows } from './text-search.ts';
 import type { TextPlan } from '../../index/text/text-plan.ts';
 import type { TextSource } from '../../index/text/text-source.ts';
+import { itemAt } from '../../base/items.ts';
 
 /** The rows of a full-text search, the one with the highest score first. */
 export async function* textRows(
@@ -72,7 +73,7 @@ async function placed(
     const least = positions[order[start]!]!;
     const { fragment, row } = placeOf(least);
     const first = least - row;
-    const file = files[fragment]!;
+    const file = itemAt(files, fragment);
     const behind = first + file.fragment.physicalRows;
     while (end < order.length && positions[order[end]!]! < behind) end++;
     const found = order.subarray(start, end);

@@ -22,7 +22,7 @@ export interface ScoredRows {
 }
 
 /** Rows that are not searched, though they are there. */
-export interface ExcludedRows {
+interface ExcludedRows {
   readonly allowed: AllowedRows | null;
   /** The deleted rows of a fragment, ascending. */
   deletions(fragment: Fragment): Promise<Uint32Array>;
@@ -148,7 +148,7 @@ class OfferedRows {
 }
 
 /** A row by the fragment that has it, and its position in the fragment's files. */
-export interface RowPlace {
+interface RowPlace {
   readonly fragment: number;
   readonly row: number;
 }
