@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import type { RecordBatch, Schema } from 'apache-arrow';
 import { FileWriter } from '../../arrow/ipc/file-writer.ts';
-import type { Flushes } from '../../storage/file-descriptor.ts';
+import type { Flushes } from '../../storage/flushes.ts';
 import { StreamedFile } from '../../storage/streamed-file.ts';
-import { removeFile } from '../base/tree.ts';
+import { removeFile } from '../../storage/tree.ts';
 import { newDataFile } from './layout.ts';
 import { StatisticsWriter } from './statistics-writer.ts';
 
@@ -49,8 +49,7 @@ export class FragmentWriter {
 
   /**
    * Creates a data file in a table's folder.
-   * @param gathers Whether something is to be known of the values; no for files that no version
-   * names.
+   * @param gathers Whether to compute statistics; false for files that no version names.
    */
   static async create(folder: string, schema: Schema, gathers = true): Promise<FragmentWriter> {
     const file = newDataFile();

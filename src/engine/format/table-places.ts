@@ -1,5 +1,5 @@
 import { realpath } from 'node:fs/promises';
-import { unlessMissing } from '../base/opened-folder.ts';
+import { unlessMissing } from '../../storage/storage-error.ts';
 
 /** A configured folder that is or lies behind a symbolic link, and its target. */
 type Moved = readonly [from: string, to: string];

@@ -1,4 +1,5 @@
 import type { Store } from '../../store/store.ts';
+import type { Storage } from '../../storage/storage.ts';
 import type { BatchSource } from '../query/scan/fragment-reader.ts';
 import type { Committer } from '../catalog/records/commit-loop.ts';
 import { Catalog } from '../catalog/catalog.ts';
@@ -19,7 +20,12 @@ import { tableExists } from './tables.ts';
 import { tagVersion } from './versions/tags.ts';
 
 /** What past versions are read with. */
+<<<<<<< HEAD
 interface PastParts {
+=======
+export interface PastParts {
+  readonly storage: Storage;
+>>>>>>> main
   /** Records that were read before. */
   readonly store: Store;
   readonly root: string;

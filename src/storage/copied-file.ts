@@ -1,20 +1,15 @@
 import { constants, fstatSync, lstatSync } from 'node:fs';
 import { copyFile, link, open, rm, stat, type FileHandle } from 'node:fs/promises';
-import { LinkedPath } from '../../storage/plain-path.ts';
-import { openOwn } from '../base/own-file.ts';
+import { LinkedPath } from './plain-path.ts';
+import { openOwn } from './own-file.ts';
+import type { Copied } from './storage.ts';
 
-/** How a file was copied. */
-interface Copied {
-  readonly linked: boolean;
-  readonly bytes: number;
-}
-
-/** Error codes of file systems that cannot create a hard link. */
+/** What a file system says that cannot give a file a second name. */
 const UNLINKABLE = new Set(['EXDEV', 'EPERM', 'EMLINK', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS']);
 
 /**
- * Creates a hard link to an immutable file of a table, or copies the file durably if the file
- * system cannot link.
+ * Gives a file of a table that never changes a second name, or copies it durably where the file
+ * system cannot.
  * @throws LinkedPath when the file is a symbolic link or lies behind one, and the system's error.
  */
 export async function linkOrCopy(from: string, to: string): Promise<Copied> {
@@ -37,7 +32,7 @@ export async function copyOwn(from: string, to: string): Promise<Copied> {
   }
 }
 
-/** Creates a hard link to an open file. Returns whether the file system could. */
+/** Gives an open file a second name where the file system can. */
 async function isLinked(source: FileHandle, from: string, to: string): Promise<boolean> {
   try {
     await link(from, to);
@@ -46,14 +41,14 @@ async function isLinked(source: FileHandle, from: string, to: string): Promise<b
     if (!UNLINKABLE.has(code)) throw error;
     return false;
   }
-  // The path may have been replaced since it was checked.
+  // The path may have been exchanged since it was checked.
   const [opened, named] = [fstatSync(source.fd), lstatSync(to)];
   if (opened.dev === named.dev && opened.ino === named.ino) return true;
   await rm(to, { force: true });
   throw new LinkedPath(from);
 }
 
-/** A path of an open file that cannot be replaced, if the system has one. */
+/** A path of an open file that nobody can exchange, where the system has one. */
 function reachable(source: FileHandle, path: string): string {
   return process.platform === 'linux' ? `/proc/self/fd/${source.fd}` : path;
 }
