@@ -20,12 +20,8 @@ import { tableExists } from './tables.ts';
 import { tagVersion } from './versions/tags.ts';
 
 /** What past versions are read with. */
-<<<<<<< HEAD
 interface PastParts {
-=======
-export interface PastParts {
   readonly storage: Storage;
->>>>>>> main
   /** Records that were read before. */
   readonly store: Store;
   readonly root: string;
