@@ -142,7 +142,7 @@ export function elementsOf<T extends TypedArray>(
 /** The data of a column in one piece. @throws Error for a column without any. */
 export function columnData(column: Vector): Data {
   const [data] = column.data;
-  if (data === undefined) throw new Error(`a column of type ${String(column.type)} has no data`);
+  if (data === undefined) throw new Error('a column has no data');
   return data;
 }
 
@@ -150,5 +150,5 @@ export function columnData(column: Vector): Data {
 export function childData(data: Data, position = 0): Data {
   const child = data.children[position];
   if (child !== undefined) return child;
-  throw new Error(`data of type ${String(data.type)} has no child at position ${position}`);
+  throw new Error(`nested data has no child at position ${position}`);
 }

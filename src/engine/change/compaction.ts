@@ -93,7 +93,7 @@ export async function mergeRun(
   const kept = !followEachOther(run);
   const schema = kept ? keptSchema(base.schema) : base.schema;
   const rows = checked(rowsOf(reader, base, run, kept), checkRunning);
-  const files = await ingest(base.folder, schema, rows);
+  const files = await ingest(base, schema, rows);
   wrote(files.map(({ file }) => file));
   if (kept) return files.map((file) => keptFragment(file, base.fieldIds));
   let nextRowId = run[0]?.firstRowId ?? 0n;

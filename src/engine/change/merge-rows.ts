@@ -136,7 +136,7 @@ export class RowMerge {
     const schema = sentSchema(incoming.schema, base.schema, request);
     const plan = planMerge(request, base.schema, schema, statement);
     const source = new MergeSource({
-      folder: base.folder,
+      table: base,
       schema,
       key: plan.key,
       atHand: plan.updateIf === null ? [] : namesOf(plan.updateIf, 'source'),

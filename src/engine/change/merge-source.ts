@@ -1,3 +1,4 @@
+import type { TableFolder } from '../format/snapshot.ts';
 import type { Data, RecordBatch, Schema } from 'apache-arrow';
 import { concat, project, take } from '../../arrow/select.ts';
 import { conform } from '../../arrow/types.ts';
@@ -21,7 +22,7 @@ export const WORK_OF_ROW = 64;
 /** How to read the rows of a merge. */
 interface SourceOptions {
   /** The table's folder. */
-  readonly folder: string;
+  readonly table: TableFolder;
   readonly schema: Schema;
   readonly key: readonly ColumnPath[];
   /** The columns that are needed of any row at any time. */
@@ -77,7 +78,7 @@ export class MergeSource {
     this.#bounds = new KeyBounds(options.key.map(({ field }) => field.type));
     this.#ranges = new KeyRanges(options.key);
     this.#values = new KeyValues(options.key);
-    this.#rows = new SpilledRows(options.folder, options.schema, this.memory, options.inMemory);
+    this.#rows = new SpilledRows(options.table, options.schema, this.memory, options.inMemory);
   }
 
   /** Between which values the rows' keys lie. */

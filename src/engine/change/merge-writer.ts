@@ -60,12 +60,12 @@ export class MergeWriter {
 
   /** The new fragments. Inserted rows lie beside updated ones, with ids that are stored. */
   async write(wrote: Wrote, flushes: Flushes): Promise<readonly Fragment[]> {
-    const { folder, schema, fieldIds } = this.#base;
+    const { schema, fieldIds } = this.#base;
     const { updated, inserted } = this.#outcome;
     if (updated + inserted === 0) return [];
     const kept = updated > 0;
     const batches = coalesce(kept ? this.#keptBatches() : this.#newBatches());
-    const files = await ingest(folder, kept ? keptSchema(schema) : schema, batches, flushes);
+    const files = await ingest(this.#base, kept ? keptSchema(schema) : schema, batches, flushes);
     wrote(files.map(({ file }) => file));
     return files.map((file) => {
       if (kept) return keptFragment(file, fieldIds);

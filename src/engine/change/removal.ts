@@ -71,7 +71,7 @@ export class Removal {
     for (const { fragment, gone } of fresh) {
       lists.push(merged(await this.#reader.deletions(base, fragment), gone));
     }
-    const paths = await writeDeletions(base.folder, lists, flushes);
+    const paths = await writeDeletions(base, lists, flushes);
     wrote(paths);
     for (const [path, list] of pairs(paths, lists)) this.#reader.keepDeletions(base, path, list);
     for (const [path, { fragment, gone }] of pairs(paths, fresh)) {

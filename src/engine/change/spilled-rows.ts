@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { RecordBatch, Schema } from 'apache-arrow';
-import { removeFile } from '../../storage/tree.ts';
+import type { TableFolder } from '../format/snapshot.ts';
 import { FragmentWriter } from '../format/fragment-writer.ts';
 import { batchBytes } from '../format/small-batches.ts';
 import type { Holding } from '../format/memory/request-memory.ts';
@@ -12,10 +12,10 @@ const IN_MEMORY = 32 * 2 ** 20;
 
 /** Batches that are kept for a while: in memory, or in a file of the table's folder when they are many. */
 export class SpilledRows {
-  readonly #folder: string;
+  readonly #table: TableFolder;
   readonly #schema: Schema;
   readonly #inMemory: number;
-  readonly #files = new OpenFiles();
+  readonly #files: OpenFiles;
   readonly #memory: Holding;
   #held: RecordBatch[] = [];
   /** What is charged for the batches that are held. */
@@ -26,9 +26,10 @@ export class SpilledRows {
   #path: string | undefined;
 
   /** @param memory Charged for batches while they are held in memory. */
-  constructor(folder: string, schema: Schema, memory: Holding, inMemory = IN_MEMORY) {
+  constructor(table: TableFolder, schema: Schema, memory: Holding, inMemory = IN_MEMORY) {
     this.#memory = memory;
-    this.#folder = folder;
+    this.#table = table;
+    this.#files = new OpenFiles(table.storage);
     this.#schema = schema;
     this.#inMemory = inMemory;
   }
@@ -53,7 +54,7 @@ export class SpilledRows {
     if (this.#writer === undefined) return;
     const { file } = await this.#writer.finish();
     this.#writer = undefined;
-    this.#path = join(this.#folder, file);
+    this.#path = join(this.#table.folder, file);
   }
 
   /** The batches in the order in which they were added. */
@@ -70,11 +71,11 @@ export class SpilledRows {
   async close(): Promise<void> {
     await this.#writer?.abandon();
     await this.#files.close();
-    if (this.#path !== undefined) await removeFile(this.#path);
+    if (this.#path !== undefined) await this.#table.storage.remove(this.#path);
   }
 
   async #spill(): Promise<FragmentWriter> {
-    const writer = await FragmentWriter.create(this.#folder, this.#schema, false);
+    const writer = await FragmentWriter.create(this.#table, this.#schema, false);
     this.#writer = writer;
     for (const batch of this.#held) await writer.write(batch);
     this.#held = [];

@@ -89,7 +89,7 @@ class Rewriter {
     if ([...this.#done].some((key) => !keys.has(key)) || readsOffset(assignments)) this.#forget();
     const fresh = found.filter(({ key }) => !this.#done.has(key));
     const batches = coalesce(this.#batches(base, fresh, assignments, statement));
-    const files = await ingest(base.folder, keptSchema(base.schema), batches, flushes);
+    const files = await ingest(base, keptSchema(base.schema), batches, flushes);
     wrote(files.map(({ file }) => file));
     this.#files = [...this.#files, ...files];
     this.#done = keys;

@@ -2,16 +2,28 @@ import type { Schema } from 'apache-arrow';
 import type { WrittenFile } from './fragment-writer.ts';
 import type { Manifest } from './manifest.ts';
 import type { Fragment, Snapshot } from './snapshot.ts';
+import type { Storage } from '../../storage/storage.ts';
 import type { MaybePromise } from '../../protocol/maybe-promise.ts';
 
 /** Snapshots of manifests, one object per manifest, so that caches can be attached to it. */
 export class ManifestSnapshots {
   readonly #known = new WeakMap<Manifest, Snapshot>();
+  readonly #storage: Storage;
+
+  constructor(storage: Storage) {
+    this.#storage = storage;
+  }
 
   of(manifest: Manifest, tableId: string, folder: string): Snapshot {
     const known = this.#known.get(manifest);
     if (known?.tableId === tableId && known.folder === folder) return known;
-    const snapshot = { tableId, folder, rows: rowsOf(manifest), ...manifest };
+    const snapshot = {
+      tableId,
+      storage: this.#storage,
+      folder,
+      rows: rowsOf(manifest),
+      ...manifest,
+    };
     this.#known.set(manifest, snapshot);
     return snapshot;
   }

@@ -2,9 +2,9 @@ import { join } from 'node:path';
 import type { RecordBatch, Schema } from 'apache-arrow';
 import { FileWriter } from '../../arrow/ipc/file-writer.ts';
 import type { Flushes } from '../../storage/flushes.ts';
-import { StreamedFile } from '../../storage/streamed-file.ts';
-import { removeFile } from '../../storage/tree.ts';
+import type { NewObject, Storage } from '../../storage/storage.ts';
 import { newDataFile } from './layout.ts';
+import type { TableFolder } from './snapshot.ts';
 import { StatisticsWriter } from './statistics-writer.ts';
 
 /** A complete data file. Its name is durable once the folder is flushed. */
@@ -27,7 +27,8 @@ const ENOUGH_BYTES = 2 ** 18;
  */
 export class FragmentWriter {
   readonly #writer: FileWriter;
-  readonly #target: StreamedFile;
+  readonly #storage: Storage;
+  readonly #target: NewObject;
   readonly #path: string;
   readonly #file: string;
   readonly #statistics: StatisticsWriter | undefined;
@@ -35,14 +36,16 @@ export class FragmentWriter {
   #heldBytes = 0;
 
   private constructor(
+    { storage, folder }: TableFolder,
     schema: Schema,
-    path: string,
-    file: string,
     statistics: StatisticsWriter | undefined,
   ) {
+    const file = newDataFile();
+    const path = join(folder, file);
     this.#writer = new FileWriter(schema);
     this.#statistics = statistics;
-    this.#target = StreamedFile.create(path);
+    this.#storage = storage;
+    this.#target = storage.create(path);
     this.#path = path;
     this.#file = file;
   }
@@ -51,11 +54,9 @@ export class FragmentWriter {
    * Creates a data file in a table's folder.
    * @param gathers Whether to compute statistics; false for files that no version names.
    */
-  static async create(folder: string, schema: Schema, gathers = true): Promise<FragmentWriter> {
-    const file = newDataFile();
-    const path = join(folder, file);
+  static async create(table: TableFolder, schema: Schema, gathers = true): Promise<FragmentWriter> {
     const statistics = gathers ? new StatisticsWriter(schema) : undefined;
-    const writer = new FragmentWriter(schema, path, file, statistics);
+    const writer = new FragmentWriter(table, schema, statistics);
     await writer.#add([writer.#writer.begin()]);
     return writer;
   }
@@ -88,7 +89,7 @@ export class FragmentWriter {
   /** Abandons and removes the file. */
   async abandon(): Promise<void> {
     await this.#target.abandon();
-    await removeFile(this.#path);
+    await this.#storage.remove(this.#path);
   }
 
   async #add(pieces: readonly Uint8Array[]): Promise<void> {

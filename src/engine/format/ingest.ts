@@ -3,11 +3,10 @@ import type { RecordBatch, Schema } from 'apache-arrow';
 import { slice } from '../../arrow/select.ts';
 import { conform } from '../../arrow/types.ts';
 import { Flushes } from '../../storage/flushes.ts';
-import { syncFolder } from '../../storage/folder.ts';
-import { removeFile } from '../../storage/tree.ts';
 import { eachOf, asRefusal } from './incoming.ts';
 import { FragmentWriter, type WrittenFile } from './fragment-writer.ts';
 import { DATA } from './layout.ts';
+import type { TableFolder } from './snapshot.ts';
 import { batchBytes, SmallBatches } from './small-batches.ts';
 
 /** Greatest size of a data file: 1 GiB. */
@@ -27,12 +26,12 @@ const STORED = { largeBytes: 2 ** 16, largeRows: 8192 };
  * this returns or, if flushes are given, when they have settled. Removes its files if it throws.
  */
 export async function ingest(
-  folder: string,
+  table: TableFolder,
   schema: Schema,
   batches: AsyncIterable<RecordBatch>,
   flushes?: Flushes,
 ): Promise<readonly WrittenFile[]> {
-  const sink = new Sink(folder, schema);
+  const sink = new Sink(table, schema);
   try {
     const small = new SmallBatches(STORED);
     await eachOf(batches, async (batch) => {
@@ -51,22 +50,22 @@ export async function ingest(
 
 /** Removes files that are not named by any version. */
 export async function discard(
-  folder: string,
+  { storage, folder }: TableFolder,
   files: readonly Pick<WrittenFile, 'file'>[],
 ): Promise<void> {
-  await Promise.all(files.map((written) => removeFile(join(folder, written.file))));
+  await Promise.all(files.map(({ file }) => storage.remove(join(folder, file))));
 }
 
 /** The data files of one stream. A new file is begun when the last is full. */
 class Sink {
-  readonly #folder: string;
+  readonly #table: TableFolder;
   readonly #schema: Schema;
   readonly #finished: WrittenFile[] = [];
   readonly flushes = new Flushes();
   #writer: FragmentWriter | undefined;
 
-  constructor(folder: string, schema: Schema) {
-    this.#folder = folder;
+  constructor(table: TableFolder, schema: Schema) {
+    this.#table = table;
     this.#schema = schema;
   }
 
@@ -78,7 +77,7 @@ class Sink {
     if (this.#writer !== undefined && this.#writer.bytes + batchBytes(batch) > MAX_FILE_BYTES) {
       await this.#roll();
     }
-    this.#writer ??= await FragmentWriter.create(this.#folder, this.#schema);
+    this.#writer ??= await FragmentWriter.create(this.#table, this.#schema);
     await this.#writer.write(batch);
   }
 
@@ -89,7 +88,8 @@ class Sink {
   async finish(): Promise<readonly WrittenFile[]> {
     if (this.#writer !== undefined) {
       await this.#roll();
-      this.flushes.add(syncFolder(join(this.#folder, DATA)));
+      const { storage, folder } = this.#table;
+      this.flushes.add(storage.flush(join(folder, DATA)));
     }
     return this.#finished;
   }
@@ -97,7 +97,7 @@ class Sink {
   async abandon(): Promise<void> {
     await this.#writer?.abandon();
     await this.flushes.settled().catch(() => undefined);
-    await discard(this.#folder, this.#finished);
+    await discard(this.#table, this.#finished);
   }
 
   async #roll(): Promise<void> {

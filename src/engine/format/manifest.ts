@@ -8,7 +8,7 @@ import type { Snapshot, Fragment, FragmentIndex, IndexDefinition } from './snaps
 import { ownPath } from './layout.ts';
 
 /** One version of a table as stored in its manifest. */
-export type Manifest = Omit<Snapshot, 'tableId' | 'folder' | 'rows'>;
+export type Manifest = Omit<Snapshot, 'tableId' | 'storage' | 'folder' | 'rows'>;
 
 const KEYS = {
   version: 'arrowgate.version',

@@ -1,3 +1,4 @@
+import type { Storage } from '../../storage/storage.ts';
 import type { Schema } from 'apache-arrow';
 import type { Stored, VersionRecord } from './records.ts';
 import type { TextOptions } from '../tokens/text-options.ts';
@@ -66,7 +67,9 @@ export interface Fragment {
 /** An immutable view of a table at one version, with everything that a read needs. */
 export interface Snapshot {
   readonly tableId: string;
-  /** Absolute path of the table's folder. */
+  /** Where the files of the table are. */
+  readonly storage: Storage;
+  /** Key of the table's folder in the storage. */
   readonly folder: string;
   readonly version: bigint;
   readonly timestampMillis: number;
@@ -81,6 +84,9 @@ export interface Snapshot {
   readonly nextRowId: bigint;
   readonly indices?: readonly IndexDefinition[] | undefined;
 }
+
+/** The folder of a table in its storage. */
+export type TableFolder = Pick<Snapshot, 'storage' | 'folder'>;
 
 /** A snapshot and the record that named its version: a version record or the head of a line. */
 export interface FoundSnapshot {

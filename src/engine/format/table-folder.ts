@@ -1,20 +1,21 @@
-import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { makeFolder, syncFolder } from '../../storage/folder.ts';
-import { removeIfEmpty, removeTree } from '../../storage/tree.ts';
 import type { WrittenFile } from './fragment-writer.ts';
 import { discard } from './ingest.ts';
 import { DATA, VERSIONS } from './layout.ts';
+import type { TableFolder } from './snapshot.ts';
 
 /**
  * Creates the folder of a new table with its subfolders durably.
  * @param mode Of the folder and those around it that are missing; the umask decides when absent.
  */
-export async function makeTableFolder(folder: string, mode?: number): Promise<void> {
-  await makeFolder(folder, mode);
-  await mkdir(join(folder, DATA), { recursive: true });
-  await mkdir(join(folder, VERSIONS), { recursive: true });
-  await syncFolder(folder);
+export async function makeTableFolder(
+  { storage, folder }: TableFolder,
+  mode?: number,
+): Promise<void> {
+  await storage.folders?.make(folder, mode);
+  storage.folders?.makeNow(join(folder, DATA));
+  storage.folders?.makeNow(join(folder, VERSIONS));
+  await storage.flush(folder);
 }
 
 /**
@@ -24,14 +25,15 @@ export async function makeTableFolder(folder: string, mode?: number): Promise<vo
  * meanwhile.
  */
 export async function removeTableFolder(
-  folder: string,
+  table: TableFolder,
   chosen: boolean,
   files: readonly WrittenFile[],
   kept: readonly string[],
 ): Promise<void> {
-  if (!chosen) return void (await removeTree(folder, { kept }));
-  await discard(folder, files);
+  const { storage, folder } = table;
+  if (!chosen) return void (await storage.removeTree(folder, { kept }));
+  await discard(table, files);
   for (const inner of [join(folder, DATA), join(folder, VERSIONS), folder]) {
-    await removeIfEmpty(inner);
+    await storage.folders?.removeIfEmpty(inner);
   }
 }

@@ -1,4 +1,4 @@
-import { realpath } from 'node:fs/promises';
+import type { Storage } from '../../storage/storage.ts';
 import { unlessMissing } from '../../storage/storage-error.ts';
 
 /** A configured folder that is or lies behind a symbolic link, and its target. */
@@ -27,12 +27,13 @@ export class TablePlaces {
    * @param mode Mode of folders that are made below the roots.
    */
   static async open(
+    storage: Storage,
     roots: readonly string[],
     kept: readonly string[],
     mode?: number,
   ): Promise<TablePlaces> {
     const resolved = roots.map(async (root): Promise<Moved> => {
-      return [root, (await unlessMissing(realpath(root))) ?? root];
+      return [root, (await unlessMissing(storage.resolve(root))) ?? root];
     });
     const moved = (await Promise.all(resolved)).filter(([from, to]) => from !== to);
     return new TablePlaces(moved, [...kept, ...roots], mode);

@@ -32,7 +32,7 @@ export async function indexVectors(work: VectorWork): Promise<FragmentIndex> {
   if (!shape.whole) await eachRow(work, false, (vectors, row) => sums.add(vectors, row));
   const { middle } = sums;
   const encoder = new VectorEncoder(shape, distance, middle);
-  const writer = await CodeWriter.create(snapshot.folder, index.uuid);
+  const writer = await CodeWriter.create(snapshot, index.uuid);
   try {
     await writePortions(work, encoder, writer, portionRows(shape));
     const { error, step } = encoder;

@@ -46,7 +46,7 @@ export async function indexFragment(work: IndexWork): Promise<FragmentIndex> {
   const key = keyTypeOf(index.type, field.type);
   const payload = index.type === 'BTREE' ? 'row' : 'postings';
   const schema = pageSchema(key, payload);
-  const writer = await PageWriter.create(snapshot.folder, index.uuid, schema, shortEnds);
+  const writer = await PageWriter.create(snapshot, index.uuid, schema, shortEnds);
   try {
     if (index.type === 'BTREE') await writeSorted(work, writer);
     else if (index.type === 'BITMAP') await writeDistinct(work, writer);
@@ -87,7 +87,7 @@ function sortedRows(keys: Data): Uint32Array {
   const schema = new Schema([new Field('key0', keys.type, true)]);
   const terms = [{ column: 'key0', ascending: true, nullsFirst: false }];
   const plan = planSort(terms, schema, schema.fields);
-  if (plan === null) throw new Error(`keys of type ${String(keys.type)} have no order`);
+  if (plan === null) throw new Error('the keys of an index have no order');
   return orderOf(plan, batchOfData(schema, [keys], keys.length));
 }
 

@@ -23,7 +23,7 @@ type TextWork = Omit<IndexWork, 'onRows'>;
  * at the end and removed if this ends early.
  */
 export async function* indexTexts(work: TextWork): AsyncGenerator<number, FragmentIndex> {
-  const writer = await TextFileWriter.create(work.snapshot.folder, work.index.uuid);
+  const writer = await TextFileWriter.create(work.snapshot, work.index.uuid);
   let file: FragmentIndex | undefined;
   try {
     yield* writeParts(work, writer);

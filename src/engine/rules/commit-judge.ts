@@ -265,7 +265,7 @@ export class CommitJudge {
   ): Promise<string | undefined> {
     if (change === null || snapshot === undefined) return undefined;
     if (check === undefined && unique === undefined) return undefined;
-    const reader = new FragmentReader();
+    const reader = new FragmentReader(snapshot.storage);
     try {
       const rows = new JudgedRows(snapshot, reader, this.#faults, this.#statement);
       const fault = check === undefined ? undefined : await checkFault(check, change, rows);

@@ -1,5 +1,6 @@
 import { OverBudget, type BudgetMessage } from '../../protocol/budget.ts';
 import type { FormulaMessage } from './formula-task.ts';
+import type { Storage } from '../../storage/storage.ts';
 import type { FragmentIndex, IndexDefinition, Snapshot } from '../format/snapshot.ts';
 import type { QueryRequest } from '../request/request.ts';
 import { CatalogError, errorTable } from '../../protocol/errors.ts';
@@ -74,13 +75,13 @@ export function errorOf({ name, message, detail, stack, over }: FaultMessage): E
   return error;
 }
 
-/** A table at one version as data that can be sent to a thread: only its schema is no plain data. */
-type SnapshotMessage = Omit<Snapshot, 'schema'> & { readonly schema: Uint8Array };
+/** A snapshot as plain data, which can be sent to a thread. */
+type SnapshotMessage = Omit<Snapshot, 'schema' | 'storage'> & { readonly schema: Uint8Array };
 
-export function snapshotMessage(snapshot: Snapshot): SnapshotMessage {
+export function snapshotMessage({ storage: _, ...snapshot }: Snapshot): SnapshotMessage {
   return { ...snapshot, schema: encodeSchema(snapshot.schema) };
 }
 
-export function snapshotOf(message: SnapshotMessage): Snapshot {
-  return { ...message, schema: decodeSchema(message.schema) };
+export function snapshotOf(message: SnapshotMessage, storage: Storage): Snapshot {
+  return { ...message, storage, schema: decodeSchema(message.schema) };
 }

@@ -1,5 +1,5 @@
 import { openFile, type ArrowFile } from '../../../arrow/ipc/file-reader.ts';
-import { openOwn } from '../../../storage/own-file.ts';
+import type { Storage } from '../../../storage/storage.ts';
 import { fileAccess, type OpenFile } from './random-access.ts';
 import type { MaybePromise } from '../../../protocol/maybe-promise.ts';
 import { isAvailable } from '../../../protocol/maybe-promise.ts';
@@ -24,6 +24,11 @@ const OPEN_FILES = 256;
 /** Keeps data files open: they are immutable, so each footer is parsed once. */
 export class OpenFiles {
   readonly #entries = new Map<string, Entry>();
+  readonly #storage: Storage;
+
+  constructor(storage: Storage) {
+    this.#storage = storage;
+  }
 
   /**
    * Runs a function with an open file, which stays open meanwhile. Runs synchronously if the file
@@ -33,7 +38,7 @@ export class OpenFiles {
     path: string,
     work: (file: OpenDataFile) => MaybePromise<Result>,
   ): MaybePromise<Result> {
-    const entry = this.#entries.get(path) ?? opening(path);
+    const entry = this.#entries.get(path) ?? opening(this.#storage, path);
     this.#entries.delete(path);
     this.#entries.set(path, entry);
     if (entry.ready === undefined) return this.#finish(path, entry, () => entry.opened.then(work));
@@ -66,12 +71,12 @@ export class OpenFiles {
     const entries = [...this.#entries];
     for (const [path, entry] of entries) {
       const opened = await entry.opened.catch(() => undefined);
-      const stats = await opened?.handle.stat().catch(() => undefined);
-      if (opened === undefined || stats === undefined || stats.nlink > 0) continue;
-      // It may have been used or closed while it was examined.
+      if (opened === undefined) continue;
+      // It may have been used or closed meanwhile.
       if (entry.users > 0 || this.#entries.get(path) !== entry) continue;
+      if (!opened.object.isRemoved()) continue;
       this.#entries.delete(path);
-      await opened.handle.close();
+      opened.object.close();
     }
   }
 
@@ -86,15 +91,15 @@ export class OpenFiles {
       if (entry.users > 0) continue;
       this.#entries.delete(path);
       await entry.opened.then(
-        (opened) => opened.handle.close(),
+        (opened) => opened.object.close(),
         () => undefined,
       );
     }
   }
 }
 
-function opening(path: string): Entry {
-  const entry: Entry = { opened: openPath(path), ready: undefined, users: 0 };
+function opening(storage: Storage, path: string): Entry {
+  const entry: Entry = { opened: openPath(storage, path), ready: undefined, users: 0 };
   entry.opened.then(
     (file) => {
       entry.ready = file;
@@ -104,20 +109,20 @@ function opening(path: string): Entry {
   return entry;
 }
 
-async function openPath(path: string): Promise<OpenDataFile> {
-  const handle = await openOwn(path);
+async function openPath(storage: Storage, path: string): Promise<OpenDataFile> {
+  const object = await storage.open(path);
   try {
-    const { size } = await handle.stat();
-    const file = await openFile(fileAccess({ handle, size, path }));
+    const size = object.size();
+    const file = await openFile(fileAccess({ object, size, path }));
     const starts: number[] = [];
     let start = 0;
     for (const rows of file.batchRows) {
       starts.push(start);
       start += rows;
     }
-    return { path, handle, size, file, starts };
+    return { path, object, size, file, starts };
   } catch (error) {
-    await handle.close();
+    object.close();
     throw error;
   }
 }

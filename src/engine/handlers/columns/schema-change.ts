@@ -56,8 +56,9 @@ export async function commitSchemaChange(
   const table = await catalog.requireTable(object);
   requireEngineTable(object, table.content);
   const chain = await tables.chain(table.content, branchParameter(call));
+  const { storage } = tables;
   const folder = tables.folder(table.content);
-  const writer = new ColumnWriter(reader, folder);
+  const writer = new ColumnWriter(storage, reader, folder);
   const tableId = table.content.id;
   try {
     const committed = await tables.commit({
@@ -65,7 +66,7 @@ export async function commitSchemaChange(
       chain,
       current: () => catalog.requireTable(object),
       change: async (base) => {
-        const snapshot = { tableId, folder, rows: rowsOf(base), ...base };
+        const snapshot = { tableId, storage, folder, rows: rowsOf(base), ...base };
         const next = await change({ base, snapshot, reader, writer });
         checkComputed(base.schema, next.schema);
         return next;

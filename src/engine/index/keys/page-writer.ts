@@ -4,7 +4,7 @@ import { concatData } from '../../../arrow/concat.ts';
 import { nullsOf } from '../../../arrow/nullability.ts';
 import { takeData } from '../../../arrow/take.ts';
 import { bytesData } from '../../format/manifest-data.ts';
-import type { FragmentIndex, IndexDefinition } from '../../format/snapshot.ts';
+import type { FragmentIndex, IndexDefinition, TableFolder } from '../../format/snapshot.ts';
 import { IndexFile } from './index-file.ts';
 
 /** First word of each form. */
@@ -74,12 +74,12 @@ export class PageWriter {
    * @param endsOf Shortens the first and the last key of a page; identity if absent.
    */
   static async create(
-    folder: string,
+    table: TableFolder,
     index: string,
     schema: Schema,
     endsOf: (keys: Data) => Data = (keys) => keys,
   ): Promise<PageWriter> {
-    return new PageWriter(schema, await IndexFile.create(folder, index, schema), endsOf);
+    return new PageWriter(schema, await IndexFile.create(table, index, schema), endsOf);
   }
 
   /** Writes a page of sorted keys with one row each. */

@@ -2,7 +2,7 @@ import { Utf8, type Data } from 'apache-arrow';
 import { nullsOf } from '../../../arrow/nullability.ts';
 import { PageWriter, pageSchema } from '../keys/page-writer.ts';
 import { textsData } from '../../format/manifest-data.ts';
-import type { FragmentIndex, IndexDefinition } from '../../format/snapshot.ts';
+import type { FragmentIndex, IndexDefinition, TableFolder } from '../../format/snapshot.ts';
 import { encodePart } from './part-header.ts';
 import { encodePostings } from './postings.ts';
 import type { TokenTable } from './token-table.ts';
@@ -24,9 +24,9 @@ export class TextFileWriter {
   }
 
   /** Creates a file in a table's folder. */
-  static async create(folder: string, index: string): Promise<TextFileWriter> {
+  static async create(table: TableFolder, index: string): Promise<TextFileWriter> {
     const schema = pageSchema(new Utf8(), 'postings');
-    return new TextFileWriter(await PageWriter.create(folder, index, schema));
+    return new TextFileWriter(await PageWriter.create(table, index, schema));
   }
 
   /** Writes the rows of a token table as a part. The consumer may stop before each page. */

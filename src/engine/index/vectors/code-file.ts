@@ -5,7 +5,7 @@ import { IndexFile } from '../keys/index-file.ts';
 import type { SearchMetric } from '../../request/search-metric.ts';
 import { bytesData } from '../../format/manifest-data.ts';
 import type { OpenDataFile } from '../../format/memory/open-files.ts';
-import type { FragmentIndex, IndexDefinition } from '../../format/snapshot.ts';
+import type { FragmentIndex, IndexDefinition, TableFolder } from '../../format/snapshot.ts';
 
 /** Rows per block. */
 export const BLOCK_ROWS = 16;
@@ -93,8 +93,8 @@ export class CodeWriter {
   }
 
   /** Creates a file in a table's folder. */
-  static async create(folder: string, index: string): Promise<CodeWriter> {
-    return new CodeWriter(await IndexFile.create(folder, index, schema));
+  static async create(table: TableFolder, index: string): Promise<CodeWriter> {
+    return new CodeWriter(await IndexFile.create(table, index, schema));
   }
 
   async portion(bytes: Uint8Array, rows: number): Promise<void> {

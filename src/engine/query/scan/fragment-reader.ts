@@ -1,3 +1,4 @@
+import type { Storage } from '../../../storage/storage.ts';
 import { join } from 'node:path';
 import type { RecordBatch } from 'apache-arrow';
 import type { RowRange } from '../../../arrow/ipc/row-range.ts';
@@ -159,7 +160,9 @@ const DELETIONS_BYTES = 16 * 2 ** 20;
 
 /** Reads fragments: their data files, and which of the rows are deleted. */
 export class FragmentReader implements BatchSource {
-  readonly #files = new OpenFiles();
+  /** Where the files of the fragments are. */
+  readonly storage: Storage;
+  readonly #files: OpenFiles;
   readonly #memory = new ReadMemory();
   readonly #deletions = new LruCache<Uint32Array>(DELETIONS_BYTES);
   readonly #columnCache: ColumnCache;
@@ -172,7 +175,9 @@ export class FragmentReader implements BatchSource {
   onDamage: (error: Error) => void = () => undefined;
 
   /** @param budget Memory for columns that are read often; none unless given. */
-  constructor(budget = new MemoryBudget(0)) {
+  constructor(storage: Storage, budget = new MemoryBudget(0)) {
+    this.storage = storage;
+    this.#files = new OpenFiles(storage);
     this.#columnCache = new ColumnCache(budget);
     this.#indexReader = new IndexReader(this.#files, this.#columnCache);
     this.indices = {
@@ -253,12 +258,12 @@ export class FragmentReader implements BatchSource {
   }
 
   /** The deleted rows of a fragment, ascending. */
-  async deletions({ folder }: Snapshot, { deletions }: Fragment): Promise<Uint32Array> {
+  async deletions(table: Snapshot, { deletions }: Fragment): Promise<Uint32Array> {
     if (deletions === null) return NONE;
-    const path = join(folder, deletions);
+    const path = join(table.folder, deletions);
     const known = this.#deletions.get(path);
     if (known !== undefined) return known;
-    const rows = await readDeletions(folder, deletions);
+    const rows = await readDeletions(table, deletions);
     this.#deletions.set(path, rows, rows.byteLength);
     return rows;
   }
