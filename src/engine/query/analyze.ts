@@ -33,7 +33,10 @@ function withCounts(step: PlanStep, counts: StepCounts): PlanStep {
   return { ...step, text: `${step.text} [${told.join(', ')}]` };
 }
 
-/** The same batches; those of a scan count for it, those that are read by their place for the later reads. */
+/**
+ * Measures a source: batches of scans count for the scan, batches read by position for the later
+ * reads.
+ */
 function measured(source: BatchSource, meters: CountingMeters): BatchSource {
   const count = (step: StepName, { batch }: FragmentBatch) => {
     const bytes = batch.data.byteLength;
@@ -67,7 +70,7 @@ function measured(source: BatchSource, meters: CountingMeters): BatchSource {
   };
 }
 
-/** The same rows: what an index finds counts for its step, and what is read of it for the reads. */
+/** Measures an index source: lookups count for the index step, rows for the reads. */
 function measuredIndices(indices: IndexSource, meters: CountingMeters): IndexSource {
   return {
     async candidates(...asked) {

@@ -12,7 +12,7 @@ import type { MatchQuery, TextQuery } from './text-query.ts';
 import { onlyItem } from '../base/items.ts';
 
 const NAME = 'full_text_query';
-/** A word that is further away is another word, and looking for it costs much. */
+/** Greatest number of edits: searching for more is expensive. */
 const MOST_EDITS = 8;
 const MOST_EXPANSIONS = 1000;
 
@@ -44,7 +44,7 @@ function unwrapped(fields: Fields, name: string): TextQuery {
   return typeof query === 'string' ? textSearch(fields, name) : structured(query, `${name}.query`);
 }
 
-/** The words of a text in one of some columns; in all that have a text index where none is named. */
+/** A search for words in one of some columns; in all indexed columns if none is named. */
 function textSearch(fields: Fields, name: string): TextQuery {
   const terms = requiredText(fields, 'query', name);
   const columns = columnsOf(fields, name);
@@ -114,7 +114,7 @@ function matchQuery(fields: Fields, name: string): MatchQuery {
   };
 }
 
-/** Null is for as many edits as the length of a word allows; absent, there are none. */
+/** Null means a default by word length; absent means no edits. */
 function fuzzinessField(fields: Fields, name: string): number | null {
   const value = fields['fuzziness'];
   if (value === null) return null;

@@ -56,7 +56,7 @@ function checkLengths({ text, field }: ColumnPath, lengths: readonly number[]): 
   );
 }
 
-/** The type of a column's vectors: its own, or for a column of several vectors a row that of the list's items. Null for no vectors. */
+/** Vector type of a column: its own, or that of its list's items; null if it holds no vectors. */
 function vectorType(type: DataType): FixedSizeList | null {
   const own: DataType = DataType.isList(type) ? type.valueType : type;
   if (!DataType.isFixedSizeList(own)) return null;

@@ -6,12 +6,12 @@ import type { QueryRequest } from '../request/request.ts';
 import { CatalogError, errorTable } from '../../protocol/errors.ts';
 import { decodeSchema, encodeSchema } from '../../arrow/ipc/schema-encoding.ts';
 
-/** What a task may use, and whom it is for. */
+/** Budget and owner of a task. */
 interface TaskBudget {
   readonly budget?: BudgetMessage;
 }
 
-/** Work that a thread can do, as plain data: what was asked, and the version of the table that it is asked of. */
+/** Work for a thread as plain data. */
 export type Task = TaskBudget & TaskWork;
 
 type TaskWork =
@@ -19,20 +19,20 @@ type TaskWork =
   | { readonly kind: 'analyze'; readonly request: QueryRequest; readonly snapshot: SnapshotMessage }
   | { readonly kind: 'count'; readonly predicate: string; readonly snapshot: SnapshotMessage }
   | { readonly kind: 'formula'; readonly formula: FormulaMessage }
-  /** Index the only fragment. */
+  /** Index the only fragment of the snapshot. */
   | { readonly kind: 'index'; readonly index: IndexDefinition; readonly snapshot: SnapshotMessage };
 
-/** What a thread tells of a fragment that it indexes, as JSON: rows that are done, and at last the file. */
+/** Progress of an index task as JSON: rows done, finally the file. */
 export type IndexStep = { readonly rows: number } | { readonly file: FragmentIndex };
 
-/** What a thread is told. A task is known by its number. */
+/** Messages to a thread. Tasks have numbers. */
 export type ToThread =
   | { readonly kind: 'begin'; readonly id: number; readonly task: Task }
-  /** One more piece may be sent. */
+  /** Requests one more piece. */
   | { readonly kind: 'more'; readonly id: number }
   | { readonly kind: 'cancel'; readonly id: number };
 
-/** What a thread answers: the bytes of the task's result in pieces, and then how it ended. */
+/** Messages from a thread: pieces of a result, then its end. */
 export type FromThread =
   | { readonly kind: 'piece'; readonly id: number; readonly bytes: Uint8Array }
   | { readonly kind: 'end'; readonly id: number; readonly spent: number }
@@ -43,9 +43,9 @@ export type FromThread =
       readonly fault: FaultMessage;
     };
 
-/** An error on its way between threads: a refusal by its name, or anything else. */
+/** An error as plain data: a CatalogError by name, or any other error. */
 interface FaultMessage {
-  /** Of the error table; null for what is no refusal. */
+  /** Name in the error table; null for other errors. */
   readonly name: string | null;
   readonly message: string;
   readonly detail: string | undefined;

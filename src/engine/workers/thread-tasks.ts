@@ -17,10 +17,10 @@ import { bytesOf, type FragmentIndex } from '../format/snapshot.ts';
 import { defaultTextOptions, piecesOfCharacter } from '../tokens/text-options.ts';
 import type { ThreadPool } from './thread-pool.ts';
 
-/** A fragment of so many bytes is indexed sooner than a thread has begun. */
+/** Smaller fragments are indexed sooner than a thread starts, in bytes. */
 const LIGHT_BYTES = 2 ** 22;
 
-/** Indexes fragments on threads, where there are some and it takes long: keys are sorted in one go, whatever waits. */
+/** Indexes large fragments on threads: sorting keys blocks a thread. */
 export function indexerOn(pool: ThreadPool): FragmentIndexer {
   return (work) => {
     const { fragment, index } = work;
@@ -52,7 +52,7 @@ async function onThread(
 /** Reads the files of tables in a thread. */
 type ThreadSource = BatchSource & Pick<FragmentReader, 'storage'>;
 
-/** So often it is told how many rows are done. */
+/** Interval of progress messages, in ms. */
 const TELL_MILLIS = 100;
 
 /** Indexes a fragment until the signal, and tells how far it has come; leaving early ends the work, too. */
@@ -87,7 +87,7 @@ async function* indexSteps(
   }
 }
 
-/** A message to another thread is worth so many bytes. */
+/** Size of a message to another thread, in bytes. */
 const ENOUGH = 2 ** 18;
 
 /**

@@ -1,12 +1,12 @@
 import { LinkedPath } from '../../../storage/plain-path.ts';
 import { FileDescriptor } from '../../../storage/file-descriptor.ts';
 
-/** So many bytes of two files are compared at once. */
+/** Bytes of each file that are compared at once. */
 const PIECE_BYTES = 2 ** 20;
 
 /**
- * The bytes of a file in a folder where clients write; null for what is no plain file, or is
- * longer. A pipe or a device in its place would keep a thread waiting for ever, or have no end.
+ * Reads a file in a folder of clients; null for anything but a plain file and for longer files.
+ * Pipes and devices are refused: reading them might never end.
  * @throws the system's error.
  */
 export async function readPlain(path: string, most: number): Promise<Buffer | null> {
@@ -19,7 +19,7 @@ export async function readPlain(path: string, most: number): Promise<Buffer | nu
   });
 }
 
-/** Whether two files hold the same bytes; not when one is no plain file. @throws the system's error. */
+/** Whether two plain files hold the same bytes. @throws the system's error. */
 export async function haveSameBytes(one: string, other: string): Promise<boolean> {
   const same = await withPlain([one, other], async ([left, right]) => {
     const size = left.size();
@@ -34,7 +34,7 @@ export async function haveSameBytes(one: string, other: string): Promise<boolean
   return same ?? false;
 }
 
-/** Opens files, and closes them again; null where one of them is no plain file. */
+/** Opens files for a function and closes them; null if one is not a plain file. */
 async function withPlain<const Paths extends readonly string[], Result>(
   paths: Paths,
   work: (files: { [Position in keyof Paths]: FileDescriptor }) => Promise<Result | null>,
@@ -47,7 +47,7 @@ async function withPlain<const Paths extends readonly string[], Result>(
       : null;
   } catch (error) {
     if (error instanceof LinkedPath) return null;
-    // What the system says of a socket.
+    // Error of the system for a socket.
     if (error instanceof Error && 'code' in error && error.code === 'ENXIO') return null;
     throw error;
   } finally {

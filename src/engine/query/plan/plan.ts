@@ -33,15 +33,15 @@ import type { Window } from '../scan/rows.ts';
 export interface NearestPlan {
   readonly column: ColumnPath;
   readonly metric: SearchMetric;
-  /** Several vectors at once: each row says which one found it. */
+  /** Whether there are several query vectors; rows name theirs. */
   readonly batch: boolean;
   readonly vectors: readonly Float32Array[];
   readonly bounds: DistanceBounds;
-  /** How many rows each query vector keeps before the filter behind the search; null for all. */
+  /** Rows kept per query vector before the postfilter; null for all. */
   readonly keep: number | null;
-  /** Judges the rows that the search kept. */
+  /** Filters the rows that the search kept. */
   readonly postfilter: Formula | null;
-  /** The index that tells which rows may be the nearest; null when every vector is compared. */
+  /** The vector index in use; null to compare all vectors. */
   readonly index: IndexUse | null;
 }
 
@@ -50,23 +50,23 @@ export interface NearestPlan {
  * sort, window, project. Every expression is bound.
  */
 export interface QueryPlan {
-  /** What its expressions share, and what running it may use. */
+  /** Shared state and budget of its expressions. */
   readonly statement: Statement;
   readonly snapshot: Snapshot;
   readonly files: readonly ScanFile[];
-  /** The filter of the rows that are scanned, as it was asked for. */
+  /** The requested filter. */
   readonly asked: Formula | null;
-  /** Judges rows as they are scanned; null when each row of the files is known to pass. */
+  /** Filter of scanned rows; null if all rows of the files are known to pass. */
   readonly filter: Formula | null;
-  /** What the filter reads. */
+  /** Columns of the filter. */
   readonly filterNeed: ColumnNeed;
   readonly nearest: NearestPlan | null;
   readonly text: TextPlan | null;
   readonly sort: SortPlan | null;
-  /** For each query vector, where there are any. */
+  /** Applies per query vector. */
   readonly window: Window;
   readonly projections: readonly Projection[];
-  /** What the steps behind the scan's filter read. */
+  /** Columns of the steps after the filter. */
   readonly need: ColumnNeed;
   /** The schema of the answer. */
   readonly schema: Schema;
@@ -113,14 +113,14 @@ export function planQuery(
   };
 }
 
-/** A query of which the searched column is known. */
+/** A request with its searched column. */
 interface PlannedRequest extends QueryRequest {
   readonly nearest: (NearestRequest & { readonly path: ColumnPath }) | null;
 }
 
 /**
- * The query with the column that it searches. Over a column of several vectors a row the query
- * vectors are one search and no batch: they are put one after the other.
+ * Resolves the searched column. For a column of several vectors per row all query vectors are one
+ * search, joined in sequence.
  */
 function withColumn(request: QueryRequest, fields: readonly Field[]): PlannedRequest {
   const { nearest } = request;
@@ -143,7 +143,7 @@ function withPostfilter(
   return needOf(schema, [...columnsOf(projections), ...postfilter.columns]);
 }
 
-/** The files that a scan of the whole table reads. */
+/** Files of a scan of the whole table. */
 export function allFiles(snapshot: Snapshot): readonly ScanFile[] {
   let offset = 0;
   return snapshot.fragments.map((fragment) => {
@@ -207,7 +207,7 @@ function planNearest(
 ): NearestPlan {
   const { path: column } = nearest;
   const index = indexFor(nearest, column, snapshot);
-  // As LanceDB: nobody asked for a distance, so it is that of the index.
+  // As in LanceDB, the index decides the distance if none is requested.
   const metric = metricFor(nearest.metric ?? index?.distance ?? null, column, nearest.vectors);
   const keep = keptBy(request);
   return {
@@ -226,7 +226,7 @@ function keptBy({ limit, offset }: QueryRequest): number | null {
   return limit === null ? null : limit + offset;
 }
 
-/** A batch of searches holds the rows that it keeps for all its vectors at once. */
+/** Limit of rows that a batch of searches keeps in memory for all of its vectors. */
 const MAX_KEPT_ROWS = 2 ** 24;
 
 function requireRetained(request: QueryRequest, { rows }: Snapshot): void {
@@ -244,7 +244,7 @@ interface ScanPlan {
   readonly filter: Formula | null;
 }
 
-/** Files without a row that passes are left out; where all rows of the others do, nothing is judged. */
+/** Leaves out files without passing rows; drops the filter if all rows of the others pass. */
 function planScan(snapshot: Snapshot, filter: Formula | null): ScanPlan {
   const all = allFiles(snapshot);
   if (filter === null) return { scanned: all, filter };
@@ -257,7 +257,7 @@ interface WindowPlan {
   readonly window: Window;
 }
 
-/** Where rows are answered as they lie, files that hold only rows outside the window are not read. */
+/** Leaves out files outside of the window if rows are answered in table order. */
 function planWindow(
   files: readonly ScanFile[],
   { offset, limit }: QueryRequest,

@@ -12,25 +12,24 @@ import type { SortKey } from '../plan/sort-plan.ts';
 import { indexFileOf } from '../../index/keys/index-upkeep.ts';
 import { textOfQuery } from '../../request/text-query.ts';
 
-/** A step of a plan in words: what it does, and what is told of it when more is asked for. */
+/** A step of a plan in words, with details for verbose output. */
 export interface PlanStep {
   readonly name: string;
   readonly text: string;
   readonly details: readonly string[];
-  /** Under which name it is measured while it runs. */
+  /** Name of its measurements. */
   readonly measure: StepName;
 }
 
 /**
- * A plan as text: the last step first, each step below the one that takes its
- * rows, as ExplainTableQueryPlan answers it.
- * @param verbose Tells types, what the scan is pruned by, and how much of the table it skips, too.
+ * Formats a plan, last step first, each step below its consumer, as in ExplainTableQueryPlan.
+ * @param verbose Whether to add types, pruning and the skipped share of the table.
  */
 export function explainPlan(plan: QueryPlan, verbose: boolean): string {
   return stepsText(planSteps(plan), verbose);
 }
 
-/** Steps in the order of their work as text, the last one first. */
+/** Formats steps, last one first. */
 export function stepsText(steps: readonly PlanStep[], verbose: boolean): string {
   return steps
     .toReversed()
@@ -63,7 +62,7 @@ export function planSteps(plan: QueryPlan): readonly PlanStep[] {
   ];
 }
 
-/** One step for all indices that the filter uses: they are asked together. */
+/** One step for all indices of the filter, which are used together. */
 function indexSteps({ snapshot, files, asked }: QueryPlan): readonly PlanStep[] {
   const lookups = files.flatMap(({ fragment, lookup }) =>
     lookup === undefined ? [] : [{ fragment, lookup }],
@@ -113,7 +112,7 @@ function scanStep(plan: QueryPlan): PlanStep {
   };
 }
 
-/** What is read of every batch of the files. */
+/** Columns read of every batch. */
 function scanNeed({
   snapshot,
   filter,
@@ -129,14 +128,14 @@ function scanNeed({
   return sort === null ? need : sort.need;
 }
 
-/** What is read later, of the rows that are still there. */
+/** Columns read later, of the remaining rows. */
 function readNeed(plan: QueryPlan): readonly string[] {
   const { snapshot, nearest, text, sort, need } = plan;
   const first = scanNeed(plan);
   const searched = nearest === null ? [] : [nearest.column.column];
   const keys = needOf(snapshot.schema, [...searched, ...(sort?.columns ?? [])]);
   const late = needBeyond(keys, first).stored;
-  // Rows that were searched or sorted are fetched again.
+  // Searched or sorted rows are fetched again.
   const rows =
     nearest === null && text === null && sort === null
       ? needBeyond(need, first).stored
@@ -179,7 +178,7 @@ function nearestSteps({ nearest }: QueryPlan): readonly PlanStep[] {
   return [{ name: 'Nearest', text, details, measure: 'search' }];
 }
 
-/** The index that tells which rows may be the nearest. */
+/** Step of the vector index. */
 function vectorIndexSteps({ nearest, files }: QueryPlan): readonly PlanStep[] {
   if (nearest === null || nearest.index === null) return [];
   const { index, fast, least } = nearest.index;

@@ -11,20 +11,20 @@ import type { FoundRows } from '../../index/vectors/nearest-rows.ts';
 import { keysOf, orderOf } from './sort-rows.ts';
 import type { SortPlan } from '../plan/sort-plan.ts';
 
-/** A search that runs. */
+/** A running search. */
 export interface Search {
   readonly plan: QueryPlan;
-  /** Judges the rows that were found. */
+  /** Filters the found rows. */
   readonly postfilter: Formula | null;
-  /** The column that tells how well a row was found. */
+  /** Column of the distance or score. */
   readonly column: Field;
   readonly scanner: Scanner;
-  /** Where the batches lie that rows were found in. */
+  /** Places of the batches with found rows. */
   readonly places: Places;
   readonly meters: Meters;
 }
 
-/** Those of some rows that pass the filter behind the search. */
+/** Rows that pass the postfilter. */
 export function rowsBehind({ postfilter, meters }: Search, batch: RecordBatch): Rows {
   const { numRows } = batch;
   if (postfilter === null) return stretch(0, numRows);
@@ -33,7 +33,7 @@ export function rowsBehind({ postfilter, meters }: Search, batch: RecordBatch): 
   return rows;
 }
 
-/** Rows that were found with the columns that the search gives them. */
+/** Adds the search columns to found rows. */
 export function withSearchColumns(
   { column }: Search,
   batch: RecordBatch,
@@ -48,8 +48,8 @@ export function withSearchColumns(
 }
 
 /**
- * The rows that a search found in the order of keys instead of their distances;
- * of equals the nearer one comes first. The window is one of the rows in order.
+ * Yields found rows in the order of keys instead of distances; equal keys by distance. The window
+ * applies to this order.
  */
 export async function* fetchInOrder(
   search: Search,
@@ -73,7 +73,7 @@ export async function* fetchInOrder(
   }
 }
 
-/** The places of the found rows that pass the filter behind the search, sorted by their keys. */
+/** Found rows that pass the postfilter, sorted by keys. */
 async function inOrder(
   search: Search,
   sort: SortPlan,

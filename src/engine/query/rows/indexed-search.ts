@@ -22,32 +22,32 @@ interface IndexedSearch {
   readonly meters: Meters;
 }
 
-/** What is left to be compared by the vectors themselves. */
+/** Files whose vectors remain to be compared. */
 interface ChosenFiles {
   readonly files: readonly ScanFile[];
-  /** Whether there are rows of covered files that are not among the chosen. */
+  /** Whether covered files have rows that are not among the chosen. */
   readonly some: boolean;
 }
 
-/** A file of the table with its codes, and what the queries are in them. */
+/** A file with its codes and the encoded queries. */
 interface CoveredFile {
   readonly scanned: ScanFile;
   readonly file: FragmentIndex;
-  /** How many rows of the covered files, deleted ones included, lie before it. */
+  /** Number of rows of earlier covered files, including deleted ones. */
   readonly first: number;
   readonly queries: readonly EncodedQuery[];
   readonly may: ((row: number) => boolean) | null;
 }
 
-/** Rows of which the filter leaves no more than these need no index. */
+/** Up to this number of filtered rows, all vectors are compared. */
 const FEW_ROWS = 256;
-/** More rows are chosen when codes cannot tell which are the nearest; then so many times as many. */
+/** Growth of the number of candidates when codes cannot separate the nearest. */
 const MORE = 8;
 const MOST_CHOSEN = 4096;
 
 /**
- * The rows that have to be compared by their own vectors: those that an index finds near, and
- * all that it does not cover. Null when the index is of no use.
+ * Chooses rows whose vectors are compared: candidates of the index and all uncovered rows. Null if
+ * the index is of no use.
  */
 export async function chosenFiles(
   search: IndexedSearch,
@@ -92,10 +92,10 @@ function asPassing(scanned: ScanFile, passing: Passing | null): ScanFile {
   return rows === undefined ? scanned : { ...scanned, chosen: rows };
 }
 
-/** Of whole files: the rows that the filter keeps, ascending. */
+/** Filtered rows of whole files, ascending. */
 type Passing = ReadonlyMap<ScanFile, Uint32Array>;
 
-/** A file may have been scanned in several pieces. */
+/** Merges rows of files that were scanned in several pieces. */
 async function rowsThatPass(
   { plan, scanner, meters }: IndexedSearch,
   files: readonly ScanFile[],
@@ -131,7 +131,7 @@ function joined(parts: readonly Uint32Array[]): Uint32Array {
 
 interface Coverage {
   readonly covered: readonly CoveredFile[];
-  /** Files whose codes cannot be used. */
+  /** Files without usable codes. */
   readonly left: readonly ScanFile[];
 }
 
@@ -181,7 +181,7 @@ interface FoundByCodes {
   readonly some: boolean;
 }
 
-/** For each query the rows that may be the nearest, numbered over all covered files. */
+/** Candidates of each query, numbered over all covered files. */
 async function searchAll(
   search: IndexedSearch,
   use: IndexUse,
@@ -212,7 +212,7 @@ async function searchAll(
   return { rows, some };
 }
 
-/** How many of the rows found may be among the nearest, given the error of their distances. */
+/** Number of found rows that may be among the nearest, given the error of estimates. */
 function nearOf({ distances }: FoundRows, keep: number, least: number, error: number): number {
   const limit = (distances[keep - 1] ?? Infinity) + error;
   let count = Math.min(least, distances.length);
@@ -231,7 +231,7 @@ async function searchFiles(
   const pace = new Pace();
   for (const { file, first, queries, may } of covered) {
     const codes = await vectors.codes(plan.snapshot.folder, file);
-    // It was there a moment ago.
+    // The codes were available before.
     if (codes === null) throw new Error(`the file ${file.path} of an index is gone`);
     const query = itemAt(queries, at);
     const portions = searchCodes(codes, { query, errors, may, nearest, first });
@@ -239,7 +239,7 @@ async function searchFiles(
   }
 }
 
-/** The files with the rows that were found in them, ascending and each once. */
+/** Found rows by file, ascending and without repetition. */
 function rowsByFile(
   covered: readonly CoveredFile[],
   found: readonly Float64Array[],

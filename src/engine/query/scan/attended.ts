@@ -2,13 +2,13 @@ import type { BatchSource, FragmentBatch, IndexSource } from './fragment-reader.
 import type { TextSource } from '../../index/text/text-source.ts';
 import type { VectorSource } from '../../index/vectors/code-store.ts';
 
-/** Tells, by throwing, that nobody waits any more. */
+/** Throws once the client is gone. */
 type Attention = Pick<AbortSignal, 'throwIfAborted'>;
 
-/** So many reads are over sooner than a signal is made. */
+/** Number of reads before a signal is created. */
 const UNATTENDED = 8;
 
-/** A signal that is made for those who read more than a little. */
+/** A signal that is created after some reads. */
 export function whenMuchIsRead(signal: () => AbortSignal): Attention {
   let reads = 0;
   return {
@@ -19,7 +19,7 @@ export function whenMuchIsRead(signal: () => AbortSignal): Attention {
   };
 }
 
-/** A source that stops, with the signal's reason, once nobody waits for what is read. */
+/** A source that throws the signal's reason once it is aborted. */
 export function attended(source: BatchSource, signal: Attention): BatchSource {
   const { indices, vectors, texts } = source;
   return {
@@ -67,7 +67,7 @@ function attendedVectors(vectors: VectorSource, signal: Attention): VectorSource
   };
 }
 
-/** Words are looked for long after they were asked for. */
+/** Text searches continue long after their request. */
 function attendedTexts(texts: TextSource, signal: Attention): TextSource {
   return {
     lengths: whileWaited((...asked) => texts.lengths(...asked), signal),

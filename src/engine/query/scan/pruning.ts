@@ -8,14 +8,16 @@ import { FragmentRanges } from '../../index/keys/fragment-ranges.ts';
 import type { ScanFile } from './scan.ts';
 import { pairs } from '../../base/items.ts';
 
-/** What is known of a test for some rows: passed by none, passed by all, or to be asked of each. */
+/**
+ * Result of a test for some rows from statistics: no row passes, all pass, or each must be
+ * evaluated.
+ */
 type Verdict = 'none' | 'all' | 'each';
 
 /**
- * The files, and of large ones the batches, that hold rows of which a predicate
- * may be true, by what is known of their columns' values. A file is in several
- * pieces where a part of it is left out. Rows that evaluation would fail on are
- * never left out: what a predicate answers does not depend on how rows lie in files.
+ * Files, and batches of large ones, that may hold rows for which a predicate is true, from
+ * statistics. A file is split where a part is left out. Rows on which evaluation would fail are
+ * never left out, so answers do not depend on the distribution of rows over files.
  */
 export function prunedFiles(
   snapshot: Snapshot,
@@ -30,7 +32,7 @@ export function prunedFiles(
   return search === undefined ? left : withLookups(left, search);
 }
 
-/** Files with how indices find the rows that may pass; the pieces of one fragment share it. */
+/** Adds index lookups to files; pieces of one fragment share a lookup. */
 export function withLookups(files: readonly ScanFile[], search: Search): readonly ScanFile[] {
   const lookups = new Map<Fragment, FragmentLookup | undefined>();
   return files.map((file) => {
@@ -42,7 +44,7 @@ export function withLookups(files: readonly ScanFile[], search: Search): readonl
   });
 }
 
-/** The files, and of large ones the batches, with rows that may pass a test of the ranges of some columns. */
+/** Files, and batches of large ones, whose ranges of some columns pass a test. */
 export function filesWhere(
   snapshot: Snapshot,
   files: readonly ScanFile[],
@@ -88,30 +90,30 @@ function pieces(
     });
 }
 
-/** How many rows a scan of a file gives; null when only reading tells which of them are deleted. */
+/** Number of rows of a file's scan; null if deleted rows must be read first. */
 export function rowsOfFile({ fragment, batches, rows }: ScanFile): number | null {
   if (batches === undefined) return fragment.rows;
   return fragment.deletions === null ? (rows ?? null) : null;
 }
 
-/** How much of a table a scan reads. */
+/** Extent of a scan. */
 interface ScanExtent {
   readonly files: Share;
-  /** Null when it is not known how many batches the files have. */
+  /** Null if the number of batches is unknown. */
   readonly batches: Share | null;
-  /** At most so many rows. */
+  /** Upper bound of rows. */
   readonly rows: number;
-  /** Rows that are known to pass the filter. */
+  /** Number of rows known to pass the filter. */
   readonly certain: number;
 }
 
-/** Some of all. */
+/** A part of a total. */
 export interface Share {
   readonly read: number;
   readonly all: number;
 }
 
-/** How much of a table a scan of some files reads. */
+/** Extent of a scan of some files. */
 export function scanExtent(snapshot: Snapshot, files: readonly ScanFile[]): ScanExtent {
   const { fragments } = snapshot;
   const read = new Set(files.map(({ fragment }) => fragment)).size;

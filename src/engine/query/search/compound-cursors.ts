@@ -1,7 +1,7 @@
 import { END, type Cursor } from './cursor.ts';
 import { itemAt } from '../../base/items.ts';
 
-/** What all of some cursors find, with the sum of their scores. */
+/** Rows of all cursors, scored with the sum. */
 export class AllCursor implements Cursor {
   row: number;
   readonly bound: number;
@@ -59,7 +59,7 @@ export class AllCursor implements Cursor {
   }
 }
 
-/** What any of some cursors finds, with the best of their scores. */
+/** Rows of any cursor, scored with the best. */
 export class BestCursor implements Cursor {
   row: number;
   readonly bound: number;
@@ -101,7 +101,7 @@ export class BestCursor implements Cursor {
   }
 }
 
-/** Those rows of a cursor that pass a test, which may look at where other cursors stand. */
+/** Rows of a cursor that pass a test, which may depend on other cursors' positions. */
 export class FilteredCursor implements Cursor {
   row: number;
   readonly bound: number;
@@ -141,7 +141,10 @@ export class FilteredCursor implements Cursor {
   }
 }
 
-/** The rows of a cursor, with so many times the score that another gives those that it finds too. */
+/**
+ * Rows of a cursor. Scores change by a factor times the score of another cursor where it finds the
+ * row too.
+ */
 export class AdjustedCursor implements Cursor {
   readonly bound: number;
   readonly count: number;
@@ -176,6 +179,6 @@ export class AdjustedCursor implements Cursor {
   }
 
   demand(): void {
-    // A row that scores little with one may score enough with both.
+    // A low score of one part may be made up for by the other.
   }
 }

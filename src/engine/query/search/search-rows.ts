@@ -17,8 +17,8 @@ import { readingOrder, selectedRows } from '../rows/selected-rows.ts';
 import { itemAt } from '../../base/items.ts';
 
 /**
- * The rows of a search: for each query vector in turn, the nearest first. Distances are those of
- * the vectors themselves, and so is the order; an index may only say which rows to look at.
+ * Rows of a vector search: for each query vector in turn, nearest first. Distances and order are
+ * exact; an index only chooses candidates.
  */
 export async function* searchRows(
   plan: QueryPlan,
@@ -42,7 +42,7 @@ interface Collected {
   readonly kept: readonly NearestRows[];
 }
 
-/** By an index first. When what it found is not enough, every vector is compared. */
+/** Uses an index first. If it does not find enough rows, all vectors are compared. */
 async function nearestOf(
   { plan, scanner, meters }: Pick<Search, 'plan' | 'scanner' | 'meters'>,
   nearest: NearestPlan,
@@ -71,7 +71,7 @@ async function nearestOf(
   return { search, kept: await collect(search, nearest) };
 }
 
-/** One pass over the vectors, for all query vectors at once. */
+/** Compares all vectors with all query vectors in one pass. */
 async function collect(search: Search, nearest: NearestPlan): Promise<readonly NearestRows[]> {
   const { plan, scanner, places, meters } = search;
   const charge = (bytes: number) => plan.statement.budget.charge(bytes);
@@ -103,7 +103,7 @@ async function collect(search: Search, nearest: NearestPlan): Promise<readonly N
   return kept;
 }
 
-/** Of rows that an index has chosen everything is read at once, where most of them are answered. */
+/** Rows chosen by an index are read with all columns at once, since most of them are answered. */
 function searchNeed({ snapshot, files, need }: QueryPlan, nearest: NearestPlan): ColumnNeed {
   const rows = files.reduce((sum, { chosen }) => sum + (chosen?.length ?? Infinity), 0);
   const most = 2 * (nearest.keep ?? 0) * nearest.vectors.length;
@@ -111,7 +111,7 @@ function searchNeed({ snapshot, files, need }: QueryPlan, nearest: NearestPlan):
   return needOf(snapshot.schema, [nearest.column.column, ...(whole ? need.stored : [])]);
 }
 
-/** Takes the rows of a batch, given where it lies in the table. */
+/** Collects rows of a batch at an offset in the table. */
 function sinkOf(rows: NearestRows, offset: number): NearestSink {
   return {
     get limit() {
@@ -121,7 +121,7 @@ function sinkOf(rows: NearestRows, offset: number): NearestSink {
   };
 }
 
-/** Without a filter behind the search, rows that the window skips are not even read. */
+/** Fetches found rows. Without a postfilter, rows before the window are not read. */
 export async function* fetchRows(
   search: Search,
   found: FoundRows,

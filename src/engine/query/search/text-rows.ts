@@ -14,7 +14,7 @@ import type { TextPlan } from '../../index/text/text-plan.ts';
 import type { TextSource } from '../../index/text/text-source.ts';
 import { itemAt } from '../../base/items.ts';
 
-/** The rows of a full-text search, the one with the highest score first. */
+/** Rows of a full-text search, highest score first. */
 export async function* textRows(
   plan: QueryPlan,
   text: TextPlan,
@@ -55,7 +55,7 @@ async function search(
   return meters.awaited('search', work);
 }
 
-/** Rows with the places where they are read, fragment by fragment; their order stays as it was. */
+/** Resolves the places of rows fragment by fragment; their order stays. */
 async function placed(
   { snapshot }: QueryPlan,
   { positions, scores }: ScoredRows,
@@ -66,7 +66,7 @@ async function placed(
   const placeOf = rowPlaces(snapshot);
   const files = allFiles(snapshot);
   const moved = new Float64Array(positions.length);
-  // Where the rows stand among those found, in the order in which they lie in the table.
+  // Order of the found rows in the table.
   const order = Uint32Array.from(positions, (_, at) => at);
   order.sort((one, other) => positions[one]! - positions[other]!);
   for (let start = 0, end = start; start < order.length; start = end) {
