@@ -22,10 +22,10 @@ import type { MergeSource, SourcePiece } from './merge-source.ts';
 import type { Wrote } from './removal.ts';
 import { fieldIndex } from '../../arrow/select.ts';
 
-/** How far apart the batches lie in the positions that rows are fetched by. */
+/** Distance of batches in positions for fetching. */
 const STRIDE = 2 ** 32;
 
-/** Writes what a merge updates and inserts, in the order of the rows sent. */
+/** Writes updated and inserted rows in source order. */
 export class MergeWriter {
   readonly #reader: BatchSource;
   readonly #base: Snapshot;
@@ -112,7 +112,7 @@ export class MergeWriter {
     return this.#kept(columns, childData(old.data, fieldIndex(old.schema, ROW_ID.name)));
   }
 
-  /** What updated rows keep: their ids, and the columns that were not sent. */
+  /** Kept values of updated rows: ids and columns that were not sent. */
   async #old(positions: Float64Array): Promise<RecordBatch> {
     const sent = new Set(this.#source.schema.fields.map(({ name }) => name));
     const names = this.#base.schema.fields.map(({ name }) => name);
@@ -136,7 +136,7 @@ export class MergeWriter {
     return keptBatch(this.#base.schema, columns, ids);
   }
 
-  /** The table's columns for some rows of a piece; what was not sent is computed, as it was, or null. */
+  /** Columns of some rows of a piece; columns that were not sent are computed, kept or null. */
   #columns(
     { batch, start }: SourcePiece,
     rows: Uint32Array,
@@ -154,7 +154,7 @@ export class MergeWriter {
   }
 }
 
-/** One row sent may update many; they are written in portions of the size that is stored. */
+/** A source row may update many rows; they are written in portions of the stored size. */
 function rowsAtOnce(batch: RecordBatch): number {
   const bytes = batchBytes(batch) / Math.max(1, batch.numRows);
   return Math.max(64, Math.floor(PIECE_BYTES / Math.max(1, bytes)));

@@ -4,7 +4,7 @@ import type { FragmentReader } from '../query/scan/fragment-reader.ts';
 import { fragmentKey, type Fragment, type Snapshot } from '../format/snapshot.ts';
 import { pairs } from '../base/items.ts';
 
-/** What tells which files were written for a version that may not come to be. */
+/** Called with files written for a version that may not be committed. */
 export type Wrote = (files: readonly string[]) => void;
 
 /** Where written files are reported, and their flushes. */
@@ -19,13 +19,13 @@ interface Touched {
   readonly gone: Uint32Array;
 }
 
-/** The deleted rows of a fragment as they were written for an earlier version. */
+/** Deleted rows of a fragment that were written for an earlier attempt. */
 interface Written {
   readonly rows: Uint32Array;
   readonly path: string;
 }
 
-/** Takes rows out of a table. Where a change is computed again, lists that stay the same are not written again. */
+/** Removes rows from a table. Unchanged lists are not written again when a change is recomputed. */
 export class Removal {
   readonly #reader: Pick<FragmentReader, 'deletions' | 'keepDeletions'>;
   readonly #written = new Map<string, Written>();
@@ -35,9 +35,9 @@ export class Removal {
   }
 
   /**
-   * The fragments of a table without some rows. What is deleted is written to files
-   * of its own; a fragment without any row left is left out.
-   * @param rows For each fragment positions in its files, ascending; of rows that are there.
+   * Removes rows from fragments. Deleted rows are written to deletion files; empty fragments are
+   * dropped.
+   * @param rows Live rows to remove: positions in the files of each fragment, ascending.
    */
   async without(
     base: Snapshot,
@@ -85,7 +85,7 @@ export class Removal {
   }
 }
 
-/** What names a fragment together with the rows it has. */
+/** Identifies a fragment with its live rows. */
 function keyOf(fragment: Fragment): string {
   return `${fragmentKey(fragment)}|${fragment.deletions ?? ''}`;
 }
@@ -94,7 +94,7 @@ function sizeOf(rows: ReadonlyMap<Fragment, Uint32Array>, fragment: Fragment): n
   return rows.get(fragment)?.length ?? 0;
 }
 
-/** Two ascending lists without a row in common, as one. */
+/** Merges two disjoint ascending lists. */
 function merged(left: Uint32Array, right: Uint32Array): Uint32Array {
   if (left.length === 0) return right;
   const all = new Uint32Array(left.length + right.length);

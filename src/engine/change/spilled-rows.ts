@@ -7,10 +7,12 @@ import type { Holding } from '../format/memory/request-memory.ts';
 import { OpenFiles } from '../format/memory/open-files.ts';
 import { itemAt } from '../base/items.ts';
 
-/** How much is held in memory before it goes to a file, in bytes. */
+/** Memory limit before batches are written to a file, in bytes. */
 const IN_MEMORY = 32 * 2 ** 20;
 
-/** Batches that are kept for a while: in memory, or in a file of the table's folder when they are many. */
+/**
+ * Temporary storage of batches: in memory, or in a file of the table's folder if they are large.
+ */
 export class SpilledRows {
   readonly #table: TableFolder;
   readonly #schema: Schema;
@@ -18,14 +20,17 @@ export class SpilledRows {
   readonly #files: OpenFiles;
   readonly #memory: Holding;
   #held: RecordBatch[] = [];
-  /** What is charged for the batches that are held. */
+  /** Bytes charged for batches in memory. */
   #charged = 0;
   #bytes = 0;
   #count = 0;
   #writer: FragmentWriter | undefined;
   #path: string | undefined;
 
-  /** @param memory Charged for batches while they are held in memory. */
+  /**
+   * @param memory Charged for batches in memory.
+   * @param memory Charged for batches while they are held in memory.
+   */
   constructor(table: TableFolder, schema: Schema, memory: Holding, inMemory = IN_MEMORY) {
     this.#memory = memory;
     this.#table = table;
@@ -34,7 +39,7 @@ export class SpilledRows {
     this.#inMemory = inMemory;
   }
 
-  /** Adds a batch of exactly the schema. */
+  /** Adds a batch with exactly the schema. */
   async add(batch: RecordBatch): Promise<void> {
     this.#count++;
     const bytes = batchBytes(batch);
@@ -49,7 +54,7 @@ export class SpilledRows {
     await this.#writer.write(batch);
   }
 
-  /** To be called after the last batch. */
+  /** Ends the writing. Call it after the last batch. */
   async finish(): Promise<void> {
     if (this.#writer === undefined) return;
     const { file } = await this.#writer.finish();
@@ -67,7 +72,7 @@ export class SpilledRows {
     }
   }
 
-  /** Lets go of everything, whatever has happened. */
+  /** Releases memory and files in any state. */
   async close(): Promise<void> {
     await this.#writer?.abandon();
     await this.#files.close();

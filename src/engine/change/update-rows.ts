@@ -18,7 +18,7 @@ import { Removal, type Wrote } from './removal.ts';
 import { physicalRows, RowFinder, type FoundFragment } from './row-finder.ts';
 import { pairs } from '../base/items.ts';
 
-/** What to update: all rows without a predicate. */
+/** An update; of all rows without a predicate. */
 interface UpdateRequest {
   readonly predicate: string | null;
   readonly updates: readonly Update[];
@@ -34,7 +34,7 @@ interface UpdateRequest {
 export function updateRows(
   reader: FragmentReader,
   request: UpdateRequest,
-  // One moment however often a conflict makes it begin again.
+  // The same time for all attempts.
   statement = ownStatement(),
 ): Derive<bigint> {
   const finder = new RowFinder(reader);
@@ -69,7 +69,7 @@ interface Rewriting {
   readonly statement: Statement;
 }
 
-/** Writes updated rows; those of a fragment that is as it was are not written again. */
+/** Writes updated rows; those of unchanged fragments are not written again. */
 class Rewriter {
   readonly #reader: FragmentReader;
   #done = new Set<string>();
@@ -118,7 +118,7 @@ class Rewriter {
   }
 }
 
-/** Columns that are neither kept nor used for the new values are not read. */
+/** Columns to read: those that are kept or used for new values. */
 function namesRead({ schema }: Snapshot, assignments: readonly Assignment[]): readonly string[] {
   const replaced = new Set(assignments.map(({ field }) => field.name));
   const kept = schema.fields.map(({ name }) => name).filter((name) => !replaced.has(name));
@@ -129,7 +129,7 @@ function readsOffset(assignments: readonly Assignment[]): boolean {
   return assignments.some(({ formula }) => formula.columns.includes(ROW_OFFSET.name));
 }
 
-/** A computed column gets another value when one that it reads does, unless it is updated itself. */
+/** A computed column changes with the columns that it reads, unless it is updated itself. */
 function staysAsItIs(assignments: readonly Assignment[]): (one: Assignment) => boolean {
   const updates = new Set(assignments.map(({ field }) => field.name));
   return ({ field, formula }) =>

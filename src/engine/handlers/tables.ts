@@ -75,7 +75,7 @@ interface AbsentParts {
   readonly tables: TableView;
 }
 
-/** Routes of newer clients for what this service has not: each says what it is, or answers that there is none. */
+/** Routes of newer clients for missing features: each explains the absence or answers null. */
 function absentHandlers(parts: AbsentParts): HandlerTable {
   return {
     CreateMultipartWrite: refuse(noParts),
@@ -263,15 +263,15 @@ function mergedMetadata(
   return merged;
 }
 
-/** What is to become of the metadata of one field. */
+/** A change of one field's metadata. */
 interface FieldUpdate {
   readonly path: string;
   readonly metadata: MetadataChange;
-  /** Whether what is not named goes. */
+  /** Whether unnamed keys are removed. */
   readonly replace: boolean;
 }
 
-/** UpdateFieldMetadata: answers what each field that was named has now, by the path that named it. */
+/** UpdateFieldMetadata: answers the new metadata of each field by the path in the request. */
 function updateFieldMetadata(parts: SchemaParts): Handler {
   return async (call) => {
     const updates = updatesField(call.body);
