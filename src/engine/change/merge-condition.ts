@@ -63,7 +63,7 @@ export function namesOf(condition: Condition, side: Side): readonly string[] {
 }
 
 /** A condition of a request. */
-interface Written {
+interface RequestedCondition {
   readonly label: string;
   readonly text: string;
   readonly statement: Statement;
@@ -71,7 +71,7 @@ interface Written {
 
 /** Binds it again to only the columns that it reads. */
 function bindSides(
-  { label, text, statement }: Written,
+  { label, text, statement }: RequestedCondition,
   plain: readonly Field[],
   all: Sides,
 ): Condition {

@@ -26,7 +26,7 @@ import { MergeOutcome } from './merge-outcome.ts';
 import { MergeSource } from './merge-source.ts';
 import { MergeWriter } from './merge-writer.ts';
 import { Removal } from './removal.ts';
-import type { Search } from '../index/vectors/predicate-search.ts';
+import type { IndexSearch } from '../index/vectors/predicate-search.ts';
 import { withLookups } from '../query/scan/pruning.ts';
 import { oneOf } from '../../sql/one-of.ts';
 import type { KeyValues } from './key-values.ts';
@@ -51,7 +51,7 @@ function searchOf(
   { schema, fieldIds }: Snapshot,
   indices: readonly IndexDefinition[],
   keys: KeyValues,
-): Search | undefined {
+): IndexSearch | undefined {
   const operands = (keys.columns() ?? []).flatMap(({ path, values }) => {
     const at = schema.fields.findIndex(({ name }) => name === path.column);
     const column = schema.fields[at];

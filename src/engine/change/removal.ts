@@ -20,7 +20,7 @@ interface Touched {
 }
 
 /** Deleted rows of a fragment that were written for an earlier attempt. */
-interface Written {
+interface WrittenDeletions {
   readonly rows: Uint32Array;
   readonly path: string;
 }
@@ -28,7 +28,7 @@ interface Written {
 /** Removes rows from a table. Unchanged lists are not written again when a change is recomputed. */
 export class Removal {
   readonly #reader: Pick<FragmentReader, 'deletions' | 'keepDeletions'>;
-  readonly #written = new Map<string, Written>();
+  readonly #written = new Map<string, WrittenDeletions>();
 
   constructor(reader: Pick<FragmentReader, 'deletions' | 'keepDeletions'>) {
     this.#reader = reader;

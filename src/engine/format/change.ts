@@ -36,7 +36,7 @@ export type Contents = Omit<Manifest, 'version' | 'timestampMillis'>;
  * Computes a table's next version from its newest. Runs again if another writer commits first;
  * other commits of the table in this process wait.
  */
-export type Change = (base: Manifest) => MaybePromise<Contents>;
+export type ContentsChange = (base: Manifest) => MaybePromise<Contents>;
 
 /** The contents of a table without rows. Its columns get new ids. */
 export function empty(schema: Schema): Contents {

@@ -91,8 +91,8 @@ function textOfIndices({
   const files = fragments.flatMap(({ indices: known = [] }, position) =>
     known.length === 0 ? [] : [[position, known] as const],
   );
-  const said: ManifestIndices = { definitions: indices, files };
-  return JSON.stringify(said);
+  const listed: ManifestIndices = { definitions: indices, files };
+  return JSON.stringify(listed);
 }
 
 /** The inverse of `textOfIndices`. */

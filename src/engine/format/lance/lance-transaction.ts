@@ -82,11 +82,14 @@ async function messageOf(
   return readPlain(join(dirname(dirname(path)), '_transactions', transactionFile), MOST_BYTES);
 }
 
-type Change = Draft<Omit<LanceTransaction, 'id'>>;
+type ChangeDraft = Draft<Omit<LanceTransaction, 'id'>>;
 
-const changeReaders: FieldReaders<Change> = {
+const changeReaders: FieldReaders<ChangeDraft> = {
   ...Object.fromEntries(
-    Object.entries(kinds).map(([field, change]) => [field, (one: Change) => (one.change = change)]),
+    Object.entries(kinds).map(([field, change]) => [
+      field,
+      (one: ChangeDraft) => (one.change = change),
+    ]),
   ),
   113: (one, pbf) => {
     one.change = 'clone';
@@ -99,6 +102,6 @@ const originFields: FieldReaders<Draft<LanceOrigin>> = {
   3: (origin, pbf) => (origin.version = numberField(pbf)),
 };
 
-function changeOf(message: Uint8Array): Change {
-  return readMessage<Change>(message, changeReaders, { change: null });
+function changeOf(message: Uint8Array): ChangeDraft {
+  return readMessage<ChangeDraft>(message, changeReaders, { change: null });
 }

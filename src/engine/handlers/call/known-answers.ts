@@ -107,7 +107,7 @@ const KEPT: ReadonlySet<OperationName> = new Set<OperationName>([
   'NamespaceExists',
 ]);
 
-interface Kept {
+interface CachedAnswer {
   readonly answer: Answer;
   readonly newest: Basis['newest'];
   readonly watch: Watch;
@@ -122,7 +122,7 @@ interface Kept {
  */
 export class KnownAnswers {
   readonly #store: Pick<Store, 'watch' | 'getMany'>;
-  readonly #kept = new LruCache<Kept>(MEMORY_BYTES);
+  readonly #kept = new LruCache<CachedAnswer>(MEMORY_BYTES);
 
   constructor(store: Pick<Store, 'watch' | 'getMany'>) {
     this.#store = store;
@@ -159,7 +159,7 @@ export class KnownAnswers {
 }
 
 /** Whether an answer is as new as what the client has seen. */
-function isNewEnough({ newest }: Kept, headers: CatalogRequest['headers']): boolean {
+function isNewEnough({ newest }: CachedAnswer, headers: CatalogRequest['headers']): boolean {
   if (newest === null) return true;
   const seen = seenIn(headers);
   return seen === undefined || (newest !== undefined && newest >= seen);

@@ -67,17 +67,17 @@ export class IndexReader {
   async rowsOf(folder: string, leaf: LeafLookup, of: number): Promise<Uint32Array | null> {
     const path = join(folder, leaf.file.path);
     const directory = this.#directories.get(path) ?? (await this.#directory(path, leaf));
-    const asked = leaf.type === 'LABEL_LIST' ? undefined : requestedValues(leaf.test);
+    const requested = leaf.type === 'LABEL_LIST' ? undefined : requestedValues(leaf.test);
     const pages =
-      (asked && stretchesWith(directory.orderedEnds, asked)) ?? pagesOf(directory, leaf);
+      (requested && stretchesWith(directory.orderedEnds, requested)) ?? pagesOf(directory, leaf);
     const isMany = pages.length > MANY_PAGES && pages.length > PAGES_SHARE * directory.pages;
-    if (leaf.type === 'BTREE' && isMany && asked === undefined) return null;
+    if (leaf.type === 'BTREE' && isMany && requested === undefined) return null;
     const lists: Uint32Array[] = [];
     let count = 0;
     for (const page of pages) {
       const columns = this.#columns(path, page, [0, 1]);
       const [keys, found] = isAvailable(columns) ? columns : await columns;
-      for (const rows of rowsIn(leaf, keys, found, asked)) {
+      for (const rows of rowsIn(leaf, keys, found, requested)) {
         lists.push(rows);
         count += rows.length;
       }
@@ -113,15 +113,15 @@ export class IndexReader {
 
 /**
  * Rows of a page's keys that pass a test.
- * @param asked Values of which a key must equal one; undefined if there is no such list.
+ * @param requested Values of which a key must equal one; undefined if there is no such list.
  */
 function rowsIn(
   leaf: LeafLookup,
   keys: Data,
   rows: Data,
-  asked: readonly RangeValue[] | undefined,
+  requested: readonly RangeValue[] | undefined,
 ): readonly Uint32Array[] {
-  const chosen = chosenOf(leaf, keys, asked && placesOf(keys, asked));
+  const chosen = chosenOf(leaf, keys, requested && placesOf(keys, requested));
   if (DataType.isInt(rows.type)) {
     const all = (rows as Data<Uint32>).values;
     return [chosen.map((at) => all[at]!)];

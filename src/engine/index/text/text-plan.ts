@@ -92,16 +92,16 @@ function leafOf(query: LeafQuery, indexed: readonly SearchedText[], snapshot: Sn
 }
 
 function indexedText(
-  said: string,
+  name: string,
   indexed: readonly SearchedText[],
   { schema }: Snapshot,
 ): SearchedText {
-  const place = fieldPlace(said, schema);
+  const place = fieldPlace(name, schema);
   const found = indexed.find(({ column }) => column === fieldAt(place).name);
   if (place.fields.length === 1 && found !== undefined) return found;
   throw new CatalogError(
     'TableIndexNotFound',
-    `the column ${JSON.stringify(said)} has no text index: a full-text search needs one of type FTS`,
+    `the column ${JSON.stringify(name)} has no text index: a full-text search needs one of type FTS`,
   );
 }
 

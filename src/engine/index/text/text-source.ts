@@ -31,8 +31,8 @@ export function textSource(reader: TextReader, facts: RowFacts): TextSource {
   return {
     lengths: ({ folder }, { path }) => reader.lengths(folder, path),
     postings: ({ folder }, { path }, token) => reader.postings(folder, path, token),
-    visitTokens: ({ folder }, { path }, ...asked) => reader.visitTokens(folder, path, ...asked),
-    deletions: (...asked) => facts.deletions(...asked),
+    visitTokens: ({ folder }, { path }, ...args) => reader.visitTokens(folder, path, ...args),
+    deletions: (...args) => facts.deletions(...args),
     rows: async (snapshot, fragment, rows) => {
       const deleted = await facts.deletions(snapshot, fragment);
       return candidatesOf(rows, true, deleted, await facts.starts(snapshot, fragment));

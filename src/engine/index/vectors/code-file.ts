@@ -135,8 +135,8 @@ export function holdsCodes({ file }: OpenDataFile): boolean {
 export async function codeDirectory(opened: OpenDataFile): Promise<CodeDirectory> {
   const bytes = await batchBytes(opened, opened.file.batchRows.length - 1);
   const text = bytes.subarray(4);
-  const said = new DataView(bytes.buffer, bytes.byteOffset).getUint32(0, true);
-  if (xxhash32(text) !== said) throw new Error('its last batch does not have its checksum');
+  const stored = new DataView(bytes.buffer, bytes.byteOffset).getUint32(0, true);
+  if (xxhash32(text) !== stored) throw new Error('its last batch does not have its checksum');
   return JSON.parse(Buffer.from(text).toString()) as CodeDirectory;
 }
 

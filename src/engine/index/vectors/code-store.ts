@@ -28,7 +28,7 @@ export class CodeStore {
   readonly #budget: MemoryBudget;
   readonly #entries = new Map<string, Entry>();
   readonly #loading = new Map<string, Promise<LoadedCodes>>();
-  readonly #told = new Set<string>();
+  readonly #reported = new Set<string>();
   readonly #damaged: (error: Error) => void;
   #bytes = 0;
 
@@ -75,8 +75,8 @@ export class CodeStore {
   }
 
   #tell(path: string, error: unknown): void {
-    if (this.#told.has(path)) return;
-    this.#told.add(path);
+    if (this.#reported.has(path)) return;
+    this.#reported.add(path);
     const why = error instanceof Error ? error.message : String(error);
     this.#damaged(new Error(`the file ${path} of a vector index is not used: ${why}`));
   }

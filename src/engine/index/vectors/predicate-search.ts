@@ -67,7 +67,7 @@ function withValue(node: BoundCall, list: Bound, value: BoundLiteral): BoundCall
 }
 
 /** The part of a predicate that indices may answer, whatever fragments they cover. */
-export type Search =
+export type IndexSearch =
   | {
       readonly kind: 'leaf';
       readonly index: IndexDefinition;
@@ -77,7 +77,7 @@ export type Search =
     }
   | {
       readonly kind: 'and' | 'or';
-      readonly operands: readonly Search[];
+      readonly operands: readonly IndexSearch[];
       /** Whether all operands of the predicate are included. */
       readonly whole: boolean;
     };
@@ -96,7 +96,7 @@ interface Indexed {
 export function searchOf(
   { root, source, budget }: BoundExpression,
   { indices = [], schema, fieldIds }: Pick<Snapshot, 'indices' | 'schema' | 'fieldIds'>,
-): Search | undefined {
+): IndexSearch | undefined {
   if (indices.length === 0) return undefined;
   const known = new Map<string, Indexed[]>();
   for (const index of indices) {
@@ -124,7 +124,7 @@ class Compiler {
   }
 
   /** The operands before the first one that may fail, as far as they are not false. */
-  before(root: Bound): Search | undefined {
+  before(root: Bound): IndexSearch | undefined {
     if (root.kind !== 'and') return undefined;
     const end = root.operands.findIndex(({ fallible }) => fallible);
     const found = root.operands
@@ -137,7 +137,7 @@ class Compiler {
    * @param orUnknown Whether to include rows for which the node is unknown.
    * @param orUnknown Whether rows are wanted too of which the node is unknown.
    */
-  search(node: Bound, orUnknown: boolean): Search | undefined {
+  search(node: Bound, orUnknown: boolean): IndexSearch | undefined {
     const leaf = this.#leaf(node, orUnknown);
     if (leaf !== undefined) return leaf;
     if (node.kind !== 'and' && node.kind !== 'or') return undefined;
@@ -147,7 +147,7 @@ class Compiler {
     return { kind: node.kind, operands: found, whole };
   }
 
-  #leaf(node: Bound, orUnknown: boolean): Search | undefined {
+  #leaf(node: Bound, orUnknown: boolean): IndexSearch | undefined {
     const [name, ...others] = columnsUsed(this.#expression(node));
     if (name === undefined || others.length > 0 || hasField(node)) return undefined;
     for (const { index, column } of this.#known.get(name) ?? []) {
@@ -160,13 +160,13 @@ class Compiler {
     return undefined;
   }
 
-  #values(node: Bound, { index, column }: Indexed, orUnknown: boolean): Search {
+  #values(node: Bound, { index, column }: Indexed, orUnknown: boolean): IndexSearch {
     const test = this.#expression(orUnknown ? notFalse(node) : node);
     return { kind: 'leaf', index, column, test, narrow: isNarrow(node) };
   }
 
   /** Null lists are not in the index. */
-  #labels(node: Bound, { index, column }: Indexed, orUnknown: boolean): Search | undefined {
+  #labels(node: Bound, { index, column }: Indexed, orUnknown: boolean): IndexSearch | undefined {
     const tests = orUnknown ? undefined : labelTests(node);
     if (tests === undefined) return undefined;
     const operands = tests.map(
@@ -218,12 +218,12 @@ function isNarrow(node: Bound): boolean {
 }
 
 /** The lookup for a fragment; undefined if no index that covers it is of use. */
-export function lookupOf(search: Search, fragment: Fragment): FragmentLookup | undefined {
+export function lookupOf(search: IndexSearch, fragment: Fragment): FragmentLookup | undefined {
   if (fragment.indices === undefined || fragment.indices.length === 0) return undefined;
   return resolved(search, fragment);
 }
 
-function resolved(search: Search, fragment: Fragment): FragmentLookup | undefined {
+function resolved(search: IndexSearch, fragment: Fragment): FragmentLookup | undefined {
   if (search.kind === 'leaf') {
     const { index, column, test, narrow } = search;
     const file = indexFileOf(fragment, index);

@@ -55,7 +55,7 @@ export interface QueryPlan {
   readonly snapshot: Snapshot;
   readonly files: readonly ScanFile[];
   /** The requested filter. */
-  readonly asked: Formula | null;
+  readonly requestedFilter: Formula | null;
   /** Filter of scanned rows; null if all rows of the files are known to pass. */
   readonly filter: Formula | null;
   /** Columns of the filter. */
@@ -87,20 +87,20 @@ export function planQuery(
   const fields = resultFields(schema, request);
   requireRetained(request, snapshot);
   const {
-    filter: asked,
+    filter: requestedFilter,
     nearest,
     text,
   } = planFilters(request, snapshot, rowFields, fields, statement);
   const answered = answeredColumns(request.columns, schema, fields, extrasOf(request), statement);
   const sort = planSort(request.order, schema, fields);
-  const { scanned, filter } = planScan(snapshot, asked);
+  const { scanned, filter } = planScan(snapshot, requestedFilter);
   const asTheyLie = filter === null && nearest === null && text === null && sort === null;
   const { files, window } = planWindow(scanned, request, asTheyLie);
   return {
     statement,
     snapshot,
     files,
-    asked,
+    requestedFilter,
     filter,
     filterNeed: needOf(schema, filter?.columns ?? []),
     nearest,
@@ -178,10 +178,12 @@ function planFilters(
   fields: readonly Field[],
   statement: Statement,
 ): Filters {
-  const { nearest, text, filter: said } = request;
+  const { nearest, text, filter: condition } = request;
   const behind = (nearest !== null || text !== null) && !request.prefilter;
   const judge =
-    said === null ? null : bindPredicate('filter', said, behind ? fields : rowFields, statement);
+    condition === null
+      ? null
+      : bindPredicate('filter', condition, behind ? fields : rowFields, statement);
   const [filter, postfilter] = behind ? [null, judge] : [judge, null];
   return {
     filter,

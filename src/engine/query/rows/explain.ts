@@ -63,11 +63,15 @@ export function planSteps(plan: QueryPlan): readonly PlanStep[] {
 }
 
 /** One step for all indices of the filter, which are used together. */
-function indexSteps({ snapshot, files, asked }: QueryPlan): readonly PlanStep[] {
+function indexSteps({
+  snapshot,
+  files,
+  requestedFilter: requested,
+}: QueryPlan): readonly PlanStep[] {
   const lookups = files.flatMap(({ fragment, lookup }) =>
     lookup === undefined ? [] : [{ fragment, lookup }],
   );
-  if (lookups.length === 0 || asked === null) return [];
+  if (lookups.length === 0 || requested === null) return [];
   const names = [...new Set(lookups.flatMap(({ lookup }) => namesOf(lookup.root)))];
   const used = (snapshot.indices ?? []).filter(({ name }) => names.includes(name));
   const covered = new Set(lookups.map(({ fragment }) => fragment)).size;
@@ -76,7 +80,7 @@ function indexSteps({ snapshot, files, asked }: QueryPlan): readonly PlanStep[] 
   return [
     {
       name: `Index ${names.join(', ')}`,
-      text: `${asked.text}, covers ${covered} of ${read} files`,
+      text: `${requested.text}, covers ${covered} of ${read} files`,
       details: [
         ...used.map((index) => `${index.name}: ${index.type} on ${columnOf(index, snapshot)}`),
         exact ? 'finds the rows that pass' : 'finds rows that may pass, which are judged',
@@ -91,7 +95,7 @@ function columnOf({ field }: IndexDefinition, { schema, fieldIds }: Snapshot): s
 }
 
 function scanStep(plan: QueryPlan): PlanStep {
-  const { snapshot, files, asked } = plan;
+  const { snapshot, files, requestedFilter: requested } = plan;
   const extent = scanExtent(snapshot, files);
   const need = scanNeed(plan);
   const shares = [`${shareText(extent.files)} files`];
@@ -104,8 +108,8 @@ function scanStep(plan: QueryPlan): PlanStep {
       extent.batches === null
         ? 'batches skipped: not known, some files have no statistics'
         : skippedText('batches', extent.batches),
-      ...(asked === null ? [] : [`pruned by: ${asked.text}`]),
-      ...(asked === null ? [] : [`rows known to pass: ${extent.certain}`]),
+      ...(requested === null ? [] : [`pruned by: ${requested.text}`]),
+      ...(requested === null ? [] : [`rows known to pass: ${extent.certain}`]),
       ...typesOf(need, snapshot.schema),
     ],
     measure: 'scan',
@@ -150,11 +154,15 @@ function readSteps(plan: QueryPlan): readonly PlanStep[] {
   return [{ name: 'Read', text: `columns ${listOf(stored)}`, details, measure: 'read' }];
 }
 
-function filterSteps({ asked, filter, files }: QueryPlan): readonly PlanStep[] {
-  if (asked === null) return [];
+function filterSteps({
+  requestedFilter: requested,
+  filter,
+  files,
+}: QueryPlan): readonly PlanStep[] {
+  if (requested === null) return [];
   const known = files.length === 0 ? ' (true of no row)' : ' (true of every row)';
-  const text = `${asked.text}${filter === null ? known : ''}`;
-  const details = [`reads ${listOf(asked.columns)}`];
+  const text = `${requested.text}${filter === null ? known : ''}`;
+  const details = [`reads ${listOf(requested.columns)}`];
   return [{ name: 'Filter', text, details, measure: 'filter' }];
 }
 

@@ -12,7 +12,7 @@ import { keysOf, orderOf } from './sort-rows.ts';
 import type { SortPlan } from '../plan/sort-plan.ts';
 
 /** A running search. */
-export interface Search {
+export interface RunningSearch {
   readonly plan: QueryPlan;
   /** Filters the found rows. */
   readonly postfilter: Formula | null;
@@ -25,7 +25,7 @@ export interface Search {
 }
 
 /** Rows that pass the postfilter. */
-export function rowsBehind({ postfilter, meters }: Search, batch: RecordBatch): Rows {
+export function rowsBehind({ postfilter, meters }: RunningSearch, batch: RecordBatch): Rows {
   const { numRows } = batch;
   if (postfilter === null) return stretch(0, numRows);
   const rows = meters.timed('filter behind', () => listed(rowsWhere(postfilter, batch), numRows));
@@ -35,7 +35,7 @@ export function rowsBehind({ postfilter, meters }: Search, batch: RecordBatch): 
 
 /** Adds the search columns to found rows. */
 export function withSearchColumns(
-  { column }: Search,
+  { column }: RunningSearch,
   batch: RecordBatch,
   found: Float32Array,
   index: number | null,
@@ -52,7 +52,7 @@ export function withSearchColumns(
  * applies to this order.
  */
 export async function* fetchInOrder(
-  search: Search,
+  search: RunningSearch,
   sort: SortPlan,
   found: FoundRows,
   queryIndex: number | null,
@@ -75,7 +75,7 @@ export async function* fetchInOrder(
 
 /** Found rows that pass the postfilter, sorted by keys. */
 async function inOrder(
-  search: Search,
+  search: RunningSearch,
   sort: SortPlan,
   { positions, distances }: FoundRows,
   queryIndex: number | null,

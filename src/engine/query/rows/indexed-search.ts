@@ -58,7 +58,7 @@ export async function chosenFiles(
   if (vectors === undefined) return null;
   const tail = use.fast ? [] : plan.files.filter(({ fragment }) => !isCovered(fragment, use.index));
   const own = plan.files.filter(({ fragment }) => isCovered(fragment, use.index));
-  const passing = plan.asked === null ? null : await rowsThatPass(search, own);
+  const passing = plan.requestedFilter === null ? null : await rowsThatPass(search, own);
   const count = passing === null ? Infinity : total([...passing.values()]);
   const few = Math.max(FEW_ROWS, 2 * use.least);
   if (passing !== null && count <= few) {

@@ -18,7 +18,7 @@ export interface AnsweredColumns {
   readonly need: ColumnNeed;
 }
 
-interface Kept extends AnsweredColumns {
+interface CachedColumns extends AnsweredColumns {
   readonly fields: readonly Field[];
 }
 
@@ -26,7 +26,7 @@ interface Kept extends AnsweredColumns {
 const MOST_KEPT = 16;
 const MOST_COLUMNS = 64;
 
-const kept = new WeakMap<Schema, Map<string, Kept>>();
+const kept = new WeakMap<Schema, Map<string, CachedColumns>>();
 
 /**
  * Columns of an answer, as from `planProjections`. Selections by name depend on the schema alone: a
@@ -47,7 +47,7 @@ export function answeredColumns(
   };
   const question = questionOf(selections, extras);
   if (question === undefined) return make();
-  const answers = kept.get(table) ?? new Map<string, Kept>();
+  const answers = kept.get(table) ?? new Map<string, CachedColumns>();
   const found = answers.get(question);
   if (found !== undefined && found.fields === fields) return found;
   const made = { ...make(), fields };

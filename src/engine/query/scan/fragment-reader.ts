@@ -180,14 +180,13 @@ export class FragmentReader implements BatchSource {
     this.#columnCache = new ColumnCache(budget);
     this.#indexReader = new IndexReader(this.#files, this.#columnCache);
     this.indices = {
-      candidates: (...asked) => this.#candidates(...asked),
-      rows: (...asked) => this.#rows(...asked),
+      candidates: (...args) => this.#candidates(...args),
+      rows: (...args) => this.#rows(...args),
     };
     this.#codes = new CodeStore(this.#files, budget, (error) => this.onDamage(error));
     const rows = {
-      deletions: (...asked: [Snapshot, Fragment]) => this.deletions(...asked),
-      starts: (...asked: [Snapshot, Fragment]) =>
-        this.#first(...asked, async (file) => file.starts),
+      deletions: (...args: [Snapshot, Fragment]) => this.deletions(...args),
+      starts: (...args: [Snapshot, Fragment]) => this.#first(...args, async (file) => file.starts),
     };
     this.vectors = vectorSource(this.#codes, rows);
     this.texts = textSource(new TextReader(this.#files, this.#columnCache), rows);
@@ -209,8 +208,8 @@ export class FragmentReader implements BatchSource {
     const plan = planColumns(snapshot, fragment, columns);
     const read = (index: number) => this.#batch(snapshot, fragment, index, plan, undefined);
     const all = Array.from({ length: count }, (_, index) => index);
-    const asked = range === undefined ? all : all.slice(range.first, range.first + range.count);
-    yield* workAhead(asked, ahead, read);
+    const wanted = range === undefined ? all : all.slice(range.first, range.first + range.count);
+    yield* workAhead(wanted, ahead, read);
   }
 
   async batch(
@@ -218,10 +217,10 @@ export class FragmentReader implements BatchSource {
     fragment: Fragment,
     index: number,
     columns: readonly string[],
-    asked?: RowRange,
+    rows?: RowRange,
   ): Promise<FragmentBatch> {
     const plan = planColumns(snapshot, fragment, columns);
-    return this.#batch(snapshot, fragment, index, plan, asked);
+    return this.#batch(snapshot, fragment, index, plan, rows);
   }
 
   async #batch(
@@ -229,27 +228,29 @@ export class FragmentReader implements BatchSource {
     fragment: Fragment,
     index: number,
     plan: ColumnPlan,
-    asked: RowRange | undefined,
+    part: RowRange | undefined,
   ): Promise<FragmentBatch> {
     const { start, rows } = await this.#frame(snapshot, fragment, index);
     const deleted = await this.deletions(snapshot, fragment);
     const live = liveRows(deleted, start, rows);
     const before = start - placeIn(deleted, start);
-    const range = asked && physicalRange(asked, live);
+    const range = part && physicalRange(part, live);
     const [ids, { batch, release }] = await Promise.all([
       this.#storedIds(snapshot, fragment, index),
       this.#columns(plan, { index, rows, range }),
     ]);
     const rowIds = idsOfBatch(fragment.firstRowId + BigInt(start), ids, live);
-    const found = { index, rowIds, start, live, before, skipped: asked?.start ?? 0 };
+    const found = { index, rowIds, start, live, before, skipped: part?.start ?? 0 };
     if (live === null) return { ...found, batch, release };
-    const left = take(batch, range === undefined ? live : rowsWithin(live, asked!, range.start));
+    const picked =
+      part === undefined || range === undefined ? live : rowsWithin(live, part, range.start);
+    const left = take(batch, picked);
     release();
     return { ...found, batch: left };
   }
 
-  sizes(...asked: [Snapshot, Fragment, readonly string[]]): Promise<readonly BatchSize[] | null> {
-    return storedSizes(this.#files, planColumns(...asked));
+  sizes(...args: [Snapshot, Fragment, readonly string[]]): Promise<readonly BatchSize[] | null> {
+    return storedSizes(this.#files, planColumns(...args));
   }
 
   giveBack(memory: ArrayBufferLike): void {

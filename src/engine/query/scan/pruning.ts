@@ -1,7 +1,7 @@
 import { may, possibleStates, type RangeOf } from '../../../sql/possible.ts';
 import { statisticsOf, type FileZone } from '../../format/file-statistics.ts';
 import type { FragmentLookup } from '../../index/keys/lookup.ts';
-import { lookupOf, searchOf, type Search } from '../../index/vectors/predicate-search.ts';
+import { lookupOf, searchOf, type IndexSearch } from '../../index/vectors/predicate-search.ts';
 import type { Fragment, Snapshot } from '../../format/snapshot.ts';
 import type { Formula } from '../../request/formula.ts';
 import { FragmentRanges } from '../../index/keys/fragment-ranges.ts';
@@ -33,7 +33,7 @@ export function prunedFiles(
 }
 
 /** Adds index lookups to files; pieces of one fragment share a lookup. */
-export function withLookups(files: readonly ScanFile[], search: Search): readonly ScanFile[] {
+export function withLookups(files: readonly ScanFile[], search: IndexSearch): readonly ScanFile[] {
   const lookups = new Map<Fragment, FragmentLookup | undefined>();
   return files.map((file) => {
     const { fragment, certain } = file;

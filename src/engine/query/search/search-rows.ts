@@ -2,7 +2,12 @@ import type { RecordBatch } from 'apache-arrow';
 import type { NearestSink } from '../../../arrow/distance/nearer.ts';
 import { DISTANCE, needOf, type ColumnNeed } from '../../request/computed-columns.ts';
 import { columnAt } from '../../request/column-path.ts';
-import { rowsBehind, withSearchColumns, fetchInOrder, type Search } from '../rows/found-rows.ts';
+import {
+  rowsBehind,
+  withSearchColumns,
+  fetchInOrder,
+  type RunningSearch,
+} from '../rows/found-rows.ts';
 import { gather, Places, rowsAtOnce } from '../scan/gather.ts';
 import type { Meters } from '../scan/meters.ts';
 import { NearestRows, type FoundRows } from '../../index/vectors/nearest-rows.ts';
@@ -38,17 +43,17 @@ export async function* searchRows(
 }
 
 interface Collected {
-  readonly search: Search;
+  readonly search: RunningSearch;
   readonly kept: readonly NearestRows[];
 }
 
 /** Uses an index first. If it does not find enough rows, all vectors are compared. */
 async function nearestOf(
-  { plan, scanner, meters }: Pick<Search, 'plan' | 'scanner' | 'meters'>,
+  { plan, scanner, meters }: Pick<RunningSearch, 'plan' | 'scanner' | 'meters'>,
   nearest: NearestPlan,
 ): Promise<Collected> {
   const { postfilter } = nearest;
-  const begin = (): Search => ({
+  const begin = (): RunningSearch => ({
     plan,
     postfilter,
     column: DISTANCE,
@@ -72,7 +77,10 @@ async function nearestOf(
 }
 
 /** Compares all vectors with all query vectors in one pass. */
-async function collect(search: Search, nearest: NearestPlan): Promise<readonly NearestRows[]> {
+async function collect(
+  search: RunningSearch,
+  nearest: NearestPlan,
+): Promise<readonly NearestRows[]> {
   const { plan, scanner, places, meters } = search;
   const charge = (bytes: number) => plan.statement.budget.charge(bytes);
   const kept = nearest.vectors.map(
@@ -123,7 +131,7 @@ function sinkOf(rows: NearestRows, offset: number): NearestSink {
 
 /** Fetches found rows. Without a postfilter, rows before the window are not read. */
 export async function* fetchRows(
-  search: Search,
+  search: RunningSearch,
   found: FoundRows,
   queryIndex: number | null,
 ): AsyncGenerator<RecordBatch> {

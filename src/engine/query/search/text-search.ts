@@ -62,12 +62,12 @@ async function wordsOfAll(
 ): Promise<ReadonlyMap<LeafQuery, QueryWords>> {
   const words = new Map<LeafQuery, QueryWords>();
   const all = leavesOf(query);
-  const asked = texts.map((text) => {
+  const searches = texts.map((text) => {
     const leaves = all.filter(({ column }) => column === text.column);
     return { text, searched: leaves.map((leaf) => searchWords(leaf, text)) };
   });
-  checkTogether(asked.flatMap(({ searched }) => searched));
-  for (const { text, searched } of asked) {
+  checkTogether(searches.flatMap(({ searched }) => searched));
+  for (const { text, searched } of searches) {
     const found: WordsFound = await findWords(place, text, searched);
     for (const each of searched) words.set(each.leaf, { words: each, found });
   }
@@ -176,7 +176,7 @@ export async function allowedRows(
   scanner: Scanner,
   meters: Meters,
 ): Promise<AllowedRows | null> {
-  if (plan.asked === null) return null;
+  if (plan.requestedFilter === null) return null;
   const allowed = new Map<string, Uint8Array>();
   const need = plan.filter === null ? NO_COLUMNS : plan.filterNeed;
   for await (const { found, rows } of selectedRows(plan, scanner, need, meters)) {
