@@ -54,7 +54,7 @@ beforeAll(async () => {
   const file = (from: number) => [0, 4, 8, 12].map((more) => batch(from + more));
   stored = await storeTable(schema, [file(0), file(16), file(32)], 100n);
   const gone = [Uint32Array.of(1, 2, 4, 5, 6, 7, 15), Uint32Array.of(0, 9)];
-  const [first, second] = await writeDeletions(stored.snapshot.folder, gone, new Flushes());
+  const [first, second] = await writeDeletions(stored.snapshot, gone, new Flushes());
   const deletions = [first!, null, second!];
   const fragments = stored.snapshot.fragments.map((fragment, at) => ({
     ...fragment,
