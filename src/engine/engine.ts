@@ -254,7 +254,7 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
   const paths = virtual.map(({ path }) => path);
   const catalog = new Catalog(store, committer, paths);
   const memory = new MemoryBudget(options.cacheBytes);
-  const reader = new FragmentReader(memory);
+  const reader = new FragmentReader(storage, memory);
   const removed = () => reader.closeRemoved();
   const running = new Running();
   const presence = await Presence.open(storage, join(data, 'catalog', 'processes'), running);
@@ -357,7 +357,7 @@ async function placesOf(
 ): Promise<TablePlaces> {
   await storage.folders?.make(managed, mode);
   const own = ['private', 'catalog', 'tables'].map((name) => join(data, name));
-  return TablePlaces.open([managed, ...allowed], [data, ...own], mode);
+  return TablePlaces.open(storage, [managed, ...allowed], [data, ...own], mode);
 }
 
 interface Kept extends Pick<

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { KeptFolder } from './tree.ts';
 import { StorageError } from './storage-error.ts';
-import { checkedKey } from './storage-key.ts';
+import { checkedFolder, checkedKey } from './storage-key.ts';
 import {
   NOTHING,
   plus,
@@ -60,16 +60,19 @@ export class MemoryStorage implements Storage {
   }
 
   async resolve(key: string): Promise<string> {
-    return checkedKey(key);
+    return checkedFolder(key);
   }
 
   async names(folder: string): Promise<readonly string[]> {
-    const names = this.#below(folder).map((key) => key.slice(folder.length + 1).split('/')[0]!);
+    const names = this.#below(folder).map(
+      (key) => key.slice(folder === '/' ? 1 : folder.length + 1).split('/')[0]!,
+    );
     return [...new Set(names)];
   }
 
   async *entries(folder: string): AsyncGenerator<StorageEntry> {
-    for (const name of await this.names(folder)) yield this.#entry(`${folder}/${name}`);
+    for (const name of await this.names(folder))
+      yield this.#entry(`${folder === '/' ? '' : folder}/${name}`);
   }
 
   async *tree(folder: string): AsyncGenerator<StorageEntry> {
@@ -151,7 +154,7 @@ export class MemoryStorage implements Storage {
   }
 
   async flush(folder: string): Promise<void> {
-    checkedKey(folder);
+    checkedFolder(folder);
   }
 
   #found(key: string): Content {
@@ -169,7 +172,7 @@ export class MemoryStorage implements Storage {
   }
 
   #below(folder: string): readonly string[] {
-    const prefix = `${checkedKey(folder)}/`;
+    const prefix = folder === '/' ? folder : `${checkedKey(folder)}/`;
     return [...this.#objects.keys()].filter((key) => key.startsWith(prefix));
   }
 

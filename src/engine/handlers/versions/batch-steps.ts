@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { rmdir } from 'node:fs/promises';
 import type { CommitSummary } from '../../../protocol/commit-summary.ts';
 import type { ObjectPath } from '../../../protocol/identifier.ts';
 import type { Permit } from '../../../protocol/permit.ts';
@@ -124,7 +123,7 @@ function declare(parts: StepParts, path: ObjectPath, fields: Fields): BatchStep 
       };
     },
     undo: async () => {
-      for (const folder of made) await rmdir(folder).catch(() => undefined);
+      for (const folder of made) await parts.storage.folders?.removeIfEmpty(folder);
     },
   };
 }

@@ -141,18 +141,21 @@ async function versionsAfter(
 ): Promise<readonly VersionRecord[]> {
   const found: VersionRecord[] = [];
   const folder = join(location, dirname(versionsFolder(branch)));
-  for (const one of await lanceVersions(folder)) {
+  for (const one of await lanceVersions(storage, folder)) {
     if (one.version <= head + BigInt(found.length)) continue;
     const isNext = one.version === head + BigInt(found.length) + 1n;
-    if (!isNext || !(await isSound(one))) break;
+    if (!isNext || !(await isSound(storage, one))) break;
     found.push(await recordOfFile(storage, location, one));
   }
   return found;
 }
 
-async function isSound({ version, manifest: path }: LanceVersion): Promise<boolean> {
+async function isSound(
+  storage: Storage,
+  { version, manifest: path }: LanceVersion,
+): Promise<boolean> {
   try {
-    return (await readManifestFile(path)).manifest.version === version;
+    return (await readManifestFile(storage, path)).manifest.version === version;
   } catch (error) {
     if (error instanceof LanceManifestError) return false;
     throw error;

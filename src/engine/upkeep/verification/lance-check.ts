@@ -60,7 +60,10 @@ export class LanceCheck {
     }
     if (found === 'linked') return faulty(name, 'leads through a link');
     try {
-      const { manifest, bytes } = await readManifestFile(join(this.#folder, found.name));
+      const { manifest, bytes } = await readManifestFile(
+        this.#storage,
+        join(this.#folder, found.name),
+      );
       const wrong = [
         ...manifestFaults(record, manifest, bytes),
         ...(await this.#identityFaults(record, found.name)),
@@ -88,7 +91,7 @@ export class LanceCheck {
     }
     if (name !== manifest || staging === manifest) return [];
     if ((await this.#storage.ownership(this.#folder, staging)) !== 'own') return [];
-    const isOther = !(await sameBytes(this.#folder, manifest, staging));
+    const isOther = !(await sameBytes(this.#storage, this.#folder, manifest, staging));
     return isOther && (await this.#storage.ownership(this.#folder, staging)) === 'own'
       ? [`is not the manifest that was committed, which is ${staging}`]
       : [];

@@ -78,7 +78,7 @@ class TableCheck {
     this.#parts = parts;
     this.#subject = subject;
     this.#folder = parts.folder(subject.record);
-    this.#files = new FileCheck(parts.storage, this.#folder);
+    this.#files = new FileCheck({ storage: parts.storage, folder: this.#folder });
     this.#lance = new LanceCheck(parts.storage, this.#folder);
   }
 
@@ -265,7 +265,7 @@ class TableCheck {
  * alone commits.
  */
 async function externalFaults(
-  { store, committer }: Pick<RetentionParts, 'store' | 'committer'>,
+  { storage, store, committer }: Pick<RetentionParts, 'storage' | 'store' | 'committer'>,
   table: TableRecord,
 ): Promise<readonly FileFault[]> {
   const { location } = table;
@@ -275,7 +275,7 @@ async function externalFaults(
   const headOf = async (chain: Chain) =>
     (await versions.head(table.id, chain))?.content.version ?? 0n;
   for (const chain of [MAIN_CHAIN, ...(await new Branches(store, committer).chains(table.id))]) {
-    const found = await externalVersions(location, chain.branch, await headOf(chain));
+    const found = await externalVersions(storage, location, chain.branch, await headOf(chain));
     if (found.length === 0) continue;
     const refused = await refusedVersion(store, table.id, chain.key);
     if (refused === undefined && isAdopted(table)) continue;

@@ -50,7 +50,7 @@ export async function resolveDataset(location: string, roots: TableRoots): Promi
   if (entries === undefined) {
     throw refused(location, 'does not exist: DeclareTable makes the place of a new table');
   }
-  if ((await usable(location, lanceVersions(folder))).length > 0) return folder;
+  if ((await usable(location, lanceVersions(roots.storage, folder))).length > 0) return folder;
   throw refused(
     location,
     entries.includes(VERSIONS)

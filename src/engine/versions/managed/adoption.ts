@@ -1,3 +1,4 @@
+import type { Storage } from '../../../storage/storage.ts';
 import { CatalogError } from '../../../protocol/errors.ts';
 import type { ObjectPath } from '../../../protocol/identifier.ts';
 import type { Write } from '../../../store/store.ts';
@@ -30,6 +31,7 @@ export interface AdoptionCause {
 
 /** An external version that is judged, with the line that it would be the next of. */
 export interface ExternalStep {
+  readonly storage: Storage;
   readonly path: ObjectPath;
   readonly table: TableRecord;
   readonly cause: AdoptionCause;
@@ -218,7 +220,7 @@ export class Adoption {
     };
     try {
       const lines = origin === undefined ? [own] : [await this.#above(table, origin), own];
-      await this.#parts.judge({ path, table, cause, lines, line: own, version });
+      await this.#parts.judge({ storage: this.#parts.storage, path, table, cause, lines, line: own, version });
       return version;
     } catch (error) {
       if (!(error instanceof CatalogError)) throw error;

@@ -53,7 +53,12 @@ export async function externalLine(
   if (found === undefined) return undefined;
   const { chain } = found;
   const head = await reads.versions.head(table.id, chain);
-  const external = await externalVersions(locationOf(table), branch, head?.content.version ?? 0n);
+  const external = await externalVersions(
+    reads.storage,
+    locationOf(table),
+    branch,
+    head?.content.version ?? 0n,
+  );
   const kept =
     external.length === 0 ? undefined : await refusedVersion(reads.store, table.id, chain.key);
   const isThere = external.some(({ version }) => version === kept?.version);

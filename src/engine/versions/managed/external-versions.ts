@@ -27,12 +27,13 @@ export function adoptsExternalWrites({ properties }: Pick<TableRecord, 'properti
  * @param after The newest version that the catalog knows of the line; 0 for none.
  */
 export async function externalVersions(
+  storage: Storage,
   location: string,
   branch: string,
   after: bigint,
 ): Promise<readonly LanceVersion[]> {
   const folder = join(location, dirname(versionsFolder(branch)));
-  const found = (await lanceVersions(folder)).filter(({ version }) => version > after);
+  const found = (await lanceVersions(storage, folder)).filter(({ version }) => version > after);
   return found.filter(({ version }, index) => version !== found[index - 1]?.version);
 }
 
@@ -48,7 +49,7 @@ export async function unsoundness(
   const name = relative(location, path);
   if ((await storage.ownership(location, name)) !== 'own') return `${name} leads through a link`;
   try {
-    const { manifest } = await readManifestFile(path);
+    const { manifest } = await readManifestFile(storage, path);
     if (manifest.version === version) return undefined;
     return `${name} holds the manifest of version ${manifest.version}`;
   } catch (error) {

@@ -60,7 +60,7 @@ export async function removeBranchRef(
   branch: string,
 ): Promise<void> {
   const folder = join(location, REFS, 'branches');
-  for (const file of await namesIn(folder)) {
+  for (const file of await namesIn(storage, folder)) {
     if (nameOf(file) === branch) await storage.remove(join(folder, file));
   }
 }
@@ -75,7 +75,7 @@ async function readRefs<Ref>(
 ): Promise<readonly Ref[]> {
   const folder = join(REFS, kind);
   const refs: Ref[] = [];
-  for (const file of await namesIn(join(location, folder))) {
+  for (const file of await namesIn(storage, join(location, folder))) {
     const name = nameOf(file);
     const fields =
       name === undefined ? undefined : await readFields(storage, location, join(folder, file));
@@ -114,7 +114,7 @@ async function readFields(
 ): Promise<Fields | undefined> {
   try {
     if ((await storage.ownership(location, file)) !== 'own') return undefined;
-    const bytes = await readPlain(join(location, file), MOST_BYTES);
+    const bytes = await readPlain(storage, join(location, file), MOST_BYTES);
     const value = bytes === null ? null : parseJson(bytes.toString());
     return isJsonObject(value) ? value : undefined;
   } catch (error) {

@@ -90,11 +90,11 @@ export async function removeManagedBranch(
   const folder = join(LANCE_TREE, name);
   if ((await storage.ownership(location, folder)) !== 'own') return;
   const path = join(location, folder);
-  const holdsOthers = (await namesIn(path)).some((one) => !parts.has(one));
+  const holdsOthers = (await namesIn(storage, path)).some((one) => !parts.has(one));
   if (!holdsOthers) return void (await storage.removeTree(path, { kept }));
   const manifests = join(folder, LANCE_VERSIONS);
   if ((await storage.ownership(location, manifests)) !== 'own') return;
-  for (const file of await namesIn(join(location, manifests))) {
+  for (const file of await namesIn(storage, join(location, manifests))) {
     if (parseVersionFile(file) !== undefined) await storage.remove(join(location, manifests, file));
   }
 }

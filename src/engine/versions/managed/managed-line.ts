@@ -59,7 +59,7 @@ export async function managedLine(
     if (await isThere(parts.storage, table, line.head)) throw zombie(branch);
     return newLine(parts, table, { branch, ref }, { stored, line });
   }
-  const left = await lanceVersions(join(locationOf(table), dirname(place.folder)));
+  const left = await lanceVersions(parts.storage, join(locationOf(table), dirname(place.folder)));
   if (left.length > 0) throw zombie(branch);
   return newLine(parts, table, { branch, ref });
 }

@@ -171,9 +171,14 @@ function foldersAbove(folder: string, outermost: string): readonly string[] {
 }
 
 /** Whether two files of a table hold the same bytes; not when one is missing. */
-export async function sameBytes(location: string, one: string, other: string): Promise<boolean> {
+export async function sameBytes(
+  storage: Storage,
+  location: string,
+  one: string,
+  other: string,
+): Promise<boolean> {
   try {
-    return await haveSameBytes(join(location, one), join(location, other));
+    return await haveSameBytes(storage, join(location, one), join(location, other));
   } catch (error) {
     if (isAbsent(error)) return false;
     throw error;
@@ -186,7 +191,7 @@ export async function exists(storage: Storage, path: string): Promise<boolean> {
 
 async function place(storage: Storage, staged: string, path: string): Promise<void> {
   if ((await storage.linkIfAbsent(staged, path)) === 'created') return;
-  if (await haveSameBytes(staged, path)) return;
+  if (await haveSameBytes(storage, staged, path)) return;
   throw new ManifestTaken(path);
 }
 
@@ -205,7 +210,7 @@ export async function recordOfFile(
   if (stat === undefined) throw new StorageError('ENOENT', `there is no manifest ${path}`);
   return {
     version,
-    timestampMillis: (await timeOf(path)) ?? Math.floor(stat.writtenMillis),
+    timestampMillis: (await timeOf(storage, path)) ?? Math.floor(stat.writtenMillis),
     manifest: name,
     staging: name,
     manifestBytes: stat.bytes,
@@ -224,9 +229,9 @@ export async function recordOfExternal(
   return digest === undefined ? record : { ...record, digest };
 }
 
-async function timeOf(path: string): Promise<number | null> {
+async function timeOf(storage: Storage, path: string): Promise<number | null> {
   try {
-    return (await readManifestFile(path)).manifest.timestampMillis;
+    return (await readManifestFile(storage, path)).manifest.timestampMillis;
   } catch (error) {
     if (error instanceof LanceManifestError) return null;
     throw error;

@@ -22,7 +22,7 @@ export interface StagedFile {
  */
 export async function* stagedFiles(storage: Storage, location: string): AsyncGenerator<StagedFile> {
   for await (const folder of versionFolders(storage, location)) {
-    for (const name of await namesIn(join(location, folder))) {
+    for (const name of await namesIn(storage, join(location, folder))) {
       if ((parseVersionFile(name)?.staging ?? '') === '') continue;
       const file = join(folder, name);
       const stat = await storage.stat(join(location, file));

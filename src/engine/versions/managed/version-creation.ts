@@ -125,8 +125,9 @@ export class VersionPlan {
     const { manifest } = staged;
     const file = within(locationOf(table), place.staging);
     const base = await this.#baseOf(table, request, target, { manifest, file });
+    const { storage } = this.#parts;
     const { path, branch } = request;
-    await this.#gates.judge?.({ path, table, branch, base, manifest, file });
+    await this.#gates.judge?.({ storage, path, table, branch, base, manifest, file });
     const held = heldName(request, place);
     this.#held.add(within(locationOf(table), held));
     const names = { file: staged.file, staging: place.staging, held };
@@ -173,7 +174,7 @@ export class VersionPlan {
     const location = locationOf(table);
     for (const name of finalNames(folder, version)) {
       if (!(await exists(this.#parts.storage, within(location, name)))) continue;
-      if (await sameBytes(location, name, staging)) continue;
+      if (await sameBytes(this.#parts.storage, location, name, staging)) continue;
       const chain = target.line?.chain.key ?? MAIN;
       const refused = await refusedVersion(this.#parts.store, table.id, chain);
       if (refused !== undefined) throw refusedBehind(path, branch, refused);
@@ -183,7 +184,7 @@ export class VersionPlan {
 
   async #summary(table: TableRecord, base: VersionRecord | undefined, next: LanceNext) {
     const known = base === undefined ? undefined : this.#parts.manifests?.of(base);
-    return lanceSummary(locationOf(table), { record: base, known }, next);
+    return lanceSummary(this.#parts.storage, locationOf(table), { record: base, known }, next);
   }
 
   /** What a version is compared with: a branch begins with what it came from, what belongs to no chain with the newest. */
@@ -259,7 +260,8 @@ export class VersionPlan {
       stored,
     );
     if (record.claimed === place.staging) return record;
-    if (isThere && (await sameBytes(location, record.manifest, place.staging))) return record;
+    if (isThere && (await sameBytes(this.#parts.storage, location, record.manifest, place.staging)))
+      return record;
     // A branch may have been deleted by its client, with all its files.
     if (!isThere && branch !== MAIN) return undefined;
     throw lost(path, branch, `its version ${version} is another one`);
@@ -388,6 +390,7 @@ interface FirstVersion {
 }
 
 interface Reads {
+  readonly storage: Storage;
   readonly versions: Pick<VersionStore, 'head' | 'list'>;
   readonly branches: Pick<Branches, 'find'>;
 }
@@ -399,12 +402,12 @@ interface Reads {
  * @param origin What is written down of the branch.
  */
 async function branchBase(
-  { versions, branches }: Reads,
+  { storage, versions, branches }: Reads,
   { id }: TableRecord,
   origin: NonNullable<ManagedLine['origin']>,
   { version, manifest, file }: FirstVersion,
 ): Promise<VersionRecord | undefined> {
-  const { origin: said } = await lanceTransaction(file, manifest);
+  const { origin: said } = await lanceTransaction(storage, file, manifest);
   const above = said?.branch ? (await branches.find(id, said.branch))?.content.id : undefined;
   const parent = above ?? (said === undefined ? origin.key : MAIN);
   const from = said?.version ?? origin.version ?? version;
