@@ -220,7 +220,15 @@ export class Adoption {
     };
     try {
       const lines = origin === undefined ? [own] : [await this.#above(table, origin), own];
-      await this.#parts.judge({ storage: this.#parts.storage, path, table, cause, lines, line: own, version });
+      await this.#parts.judge({
+        storage: this.#parts.storage,
+        path,
+        table,
+        cause,
+        lines,
+        line: own,
+        version,
+      });
       return version;
     } catch (error) {
       if (!(error instanceof CatalogError)) throw error;
