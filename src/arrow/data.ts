@@ -20,7 +20,7 @@ export function batchOfData(schema: Schema, children: Data[], rows: number): Rec
   return Object.assign(new RecordBatch(emptySchema, emptyData), { schema, data });
 }
 
-/** The types of schemas as columns: a batch is made more often than its schema. */
+/** Struct types by schema: batches are created more often than schemas. */
 const structs = new WeakMap<Schema, Struct>();
 
 function structOf(schema: Schema): Struct {
@@ -44,7 +44,7 @@ export type TypedArray =
   | Float32Array
   | Float64Array;
 
-/** The parts of a column; what a layout does not have is left out. */
+/** The parts of a column; parts that the layout lacks are absent. */
 export interface DataParts {
   readonly length: number;
   readonly nullCount: number;
@@ -84,7 +84,7 @@ export function retyped(
   return new Data(type, offset, length, known, data, children, dictionary, variadicBuffers);
 }
 
-/** How many rows are null by the column's own bitmap. Unions have none: their children do. */
+/** How many rows are null by the column's own bitmap. Unions have no bitmap. */
 export function nullCountOf(data: Data): number {
   const layout = layoutOf(data.type);
   if (layout === 'null') return data.length;
@@ -97,7 +97,7 @@ export function isNull(data: Data, row: number): boolean {
   return nullCountOf(data) > 0 && isMarkedNull(data, row);
 }
 
-/** The same for loops over a column that is known to have nulls. */
+/** Like `isNull`, for columns that are known to have nulls. */
 export function isMarkedNull(data: Data, row: number): boolean {
   const bits = data.nullBitmap;
   // A column of the null type has no bitmap.

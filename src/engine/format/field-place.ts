@@ -1,7 +1,7 @@
 import type { Field, Schema } from 'apache-arrow';
 import { childrenOf, withChildren } from '../../arrow/nested-type.ts';
 import { CatalogError } from '../../protocol/errors.ts';
-import { SqlError } from '../../sql/values/errors.ts';
+import { SqlError } from '../../sql/values/sql-error.ts';
 import { parsePath } from '../../sql/parse/path.ts';
 
 /** The location of a field in a schema. */

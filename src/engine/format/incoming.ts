@@ -1,5 +1,5 @@
 import type { RecordBatch, Schema } from 'apache-arrow';
-import { ArrowError } from '../../arrow/errors.ts';
+import { ArrowError } from '../../arrow/arrow-error.ts';
 import { openStream } from '../../arrow/ipc/stream-reader.ts';
 import { checkSupported, conform } from '../../arrow/types.ts';
 import type { CatalogRequest } from '../../protocol/backend.ts';

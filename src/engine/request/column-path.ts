@@ -2,7 +2,7 @@ import { DataType, type Data, type Field, type RecordBatch, type Vector } from '
 import { concatData } from '../../arrow/concat.ts';
 import { fieldPosition } from '../../arrow/field-position.ts';
 import { CatalogError } from '../../protocol/errors.ts';
-import { SqlError } from '../../sql/values/errors.ts';
+import { SqlError } from '../../sql/values/sql-error.ts';
 import { parsePath } from '../../sql/parse/path.ts';
 import { bindFormula, valuesOf, type Formula } from './formula.ts';
 import { itemAt } from '../base/items.ts';

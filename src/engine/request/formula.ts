@@ -4,7 +4,7 @@ import { CatalogError } from '../../protocol/errors.ts';
 import { bindAssignment } from '../../sql/assign.ts';
 import { bindExpression, bindPredicate as bindTest } from '../../sql/bind.ts';
 import { columnsUsed } from '../../sql/evaluate/columns.ts';
-import { SqlError } from '../../sql/values/errors.ts';
+import { SqlError } from '../../sql/values/sql-error.ts';
 import { countSelected, evaluate, selectRows } from '../../sql/evaluate.ts';
 import { parseExpression } from '../../sql/parse.ts';
 import { ownStatement, type Formula, type Statement } from '../base/statement.ts';

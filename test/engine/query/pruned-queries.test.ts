@@ -18,6 +18,7 @@ import type { JsonValue } from '../../../src/protocol/json.ts';
 import { answerOf, rowsOf } from '../../support/query-answer.ts';
 import { storeTable, type StoredTable } from '../../support/stored-table.ts';
 import { vectorsOf, vectorType } from '../../support/vector-column.ts';
+import { casesOf } from '../../support/cases.ts';
 
 /* A query answers the same whether something is known of the files or nothing. */
 
@@ -132,7 +133,7 @@ it('a query answers the same rows in the same order', async () => {
     fc.asyncProperty(bodies, async (body) => {
       expect(await answered(snapshot, body)).toBe(await answered(blind, body));
     }),
-    { numRuns: 400 },
+    { numRuns: casesOf(120, 400) },
   );
 });
 
@@ -142,6 +143,6 @@ it('a count is the same', async () => {
       const known = await countRows(stored.reader, snapshot, filter);
       expect(known).toBe(await countRows(stored.reader, blind, filter));
     }),
-    { numRuns: 400 },
+    { numRuns: casesOf(120, 400) },
   );
 });

@@ -1,5 +1,5 @@
 import type { DataType } from 'apache-arrow';
-import { ArrowError } from '../../../arrow/errors.ts';
+import { ArrowError } from '../../../arrow/arrow-error.ts';
 import type { JsonField, JsonType } from '../../../arrow/json-schema.ts';
 import { typeFromJson } from '../../../arrow/json-type.ts';
 import { CatalogError } from '../../../protocol/errors.ts';

@@ -1,6 +1,6 @@
 import type { RecordBatch, Schema } from 'apache-arrow';
 import { batchOfData } from '../../../arrow/data.ts';
-import { ArrowError } from '../../../arrow/errors.ts';
+import { ArrowError } from '../../../arrow/arrow-error.ts';
 import { FileWriter } from '../../../arrow/ipc/file-writer.ts';
 import { nullsOf } from '../../../arrow/nullability.ts';
 import type { Answer, ByteStream } from '../../../protocol/backend.ts';

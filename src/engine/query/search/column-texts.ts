@@ -1,4 +1,4 @@
-import { ArrowError } from '../../../arrow/errors.ts';
+import { ArrowError } from '../../../arrow/arrow-error.ts';
 import type { BatchSource } from '../scan/fragment-reader.ts';
 import { indexFileOf } from '../../index/keys/index-upkeep.ts';
 import type { Fragment, FragmentIndex, Snapshot } from '../../format/snapshot.ts';
