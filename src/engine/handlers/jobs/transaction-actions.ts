@@ -129,7 +129,7 @@ function statusAction(fields: Fields): TransactionAction {
   const status = statuses.find((known) => known === text.toUpperCase());
   if (status === undefined) {
     throw invalid(
-      `${JSON.stringify(text)} is no status of a transaction; there are ${statuses.join(', ')}`,
+      `${JSON.stringify(text)} is not a transaction status; there are ${statuses.join(', ')}`,
     );
   }
   return (record) => {
@@ -145,7 +145,7 @@ function statusAction(fields: Fields): TransactionAction {
 export function canceled(record: TransactionRecord): TransactionRecord {
   if (record.status === 'CANCELED') return record;
   if (hasEnded(record)) {
-    throw invalid(`the transaction is ${record.status} and cannot be cancelled any more`);
+    throw invalid(`the transaction is ${record.status} and can no longer be cancelled`);
   }
   return moved(record, { status: 'CANCELED', lease: null }, 'the job was cancelled');
 }
@@ -191,7 +191,9 @@ function modeOf(fields: Fields, modes: readonly string[]): string {
   const text = textField(fields, 'mode');
   const mode = text === null ? modes[0] : normalMode(text);
   if (mode !== undefined && modes.includes(mode)) return mode;
-  throw invalid(`${JSON.stringify(text)} is no mode of a property; there are ${modes.join(', ')}`);
+  throw invalid(
+    `${JSON.stringify(text)} is not a mode of a property; there are ${modes.join(', ')}`,
+  );
 }
 
 type Entries = readonly (readonly [string, string])[];

@@ -27,7 +27,7 @@ export function mergeParameters(query: Query, requestTimeout?: string): MergeReq
     checkTime: deadline(query.get('timeout')?.[0] ?? ofMillis(requestTimeout)),
   };
   if (request.update || request.insert || request.remove) return request;
-  throw invalid('a merge must update, insert or delete; nothing of it was asked for');
+  throw invalid('a merge must update, insert or delete; the request enables none of these');
 }
 
 function flag(query: Query, name: string, otherwise = false): boolean {
@@ -41,7 +41,7 @@ function condition(query: Query, step: string): string | null {
   const text = query.get(name)?.[0];
   if (text === undefined || text.trim() === '') return null;
   if (flag(query, step)) return text;
-  throw invalid(`${name} is a condition of ${step}, which was not asked for`);
+  throw invalid(`${name} is a condition of ${step}, which the request does not enable`);
 }
 
 /** The units of a duration in milliseconds. */
