@@ -13,11 +13,9 @@ import { brokenBy } from '../../rules/requirements.ts';
 import { callWebhook, type WebhookVerdict } from '../../rules/webhook.ts';
 import type { Notes } from '../../store/notes.ts';
 import { ownStatement, type FormulaThreads, type Statement } from '../base/statement.ts';
-import { FragmentReader } from '../query/scan/fragment-reader.ts';
 import type { Snapshot } from '../format/snapshot.ts';
-import { checkFault } from './check-rows.ts';
-import { JudgedRows, type KnownFaults } from './judged-rows.ts';
-import { uniqueFault } from './unique-rows.ts';
+import type { KnownFaults } from './judged-rows.ts';
+import { rowFault } from './row-fault.ts';
 import { SharedVerdicts } from './shared-verdicts.ts';
 import { sameColumns } from '../../rules/table-change.ts';
 
@@ -162,7 +160,7 @@ export class CommitJudge {
   /** For each rule, the tables that violated it and were accepted with a warning. */
   readonly #judged = new Map<string, Set<string>>();
   readonly #faults: KnownFaults = new Map();
-  #asked: VerdictMemory<WebhookVerdict> | undefined;
+  #requested: VerdictMemory<WebhookVerdict> | undefined;
 
   /**
    * @param rules Rules that bind the caller if absent; for a change, the current ones.
@@ -242,12 +240,15 @@ export class CommitJudge {
     const rules = rulesOn(this.#rules.rules, facts, commit.unless);
     const broken = new Set<CommitRule>();
     for (const rule of rules) {
-      const fault = brokenBy(rule, facts) ?? (await this.#rowFault(rule, facts, commit.snapshot));
+      const fault =
+        brokenBy(rule, facts) ??
+        (await rowFault(rule, facts, commit.snapshot, this.#faults, this.#statement));
       if (this.#take(rule, facts, fault)) broken.add(rule);
     }
     for (const rule of rules) {
-      if (rule.webhook === null || broken.has(rule)) continue;
-      this.#take(rule, facts, await this.#webhookFault(rule, facts, commit.transaction));
+      const { webhook } = rule;
+      if (webhook === null || broken.has(rule)) continue;
+      this.#take(rule, facts, await this.#webhookFault(rule, webhook, facts, commit.transaction));
     }
   }
 
@@ -264,30 +265,12 @@ export class CommitJudge {
     return true;
   }
 
-  async #rowFault(
-    { require: { check, unique } }: CommitRule,
-    { change }: CommitFacts,
-    snapshot: Snapshot | undefined,
-  ): Promise<string | undefined> {
-    if (change === null || snapshot === undefined) return undefined;
-    if (check === undefined && unique === undefined) return undefined;
-    const reader = new FragmentReader(snapshot.storage);
-    try {
-      const rows = new JudgedRows(snapshot, reader, this.#faults, this.#statement);
-      const fault = check === undefined ? undefined : await checkFault(check, change, rows);
-      if (fault !== undefined || unique === undefined) return fault;
-      return await uniqueFault(unique, change, rows);
-    } finally {
-      await reader.close();
-    }
-  }
-
   async #webhookFault(
     rule: CommitRule,
+    webhook: Webhook,
     facts: CommitFacts,
     transaction: string | undefined,
   ): Promise<string | undefined> {
-    const webhook = rule.webhook!;
     if (facts.unknown !== undefined) return noVerdict(webhook, facts.unknown);
     const { requestId, clientRequestId } = this.#request;
     const { principal, decisionId } = this.#permit;
@@ -299,14 +282,14 @@ export class CommitJudge {
     const own = [rule.name, place, facts.branch, transaction ?? ''].join(' ');
     const again = clientRequestId && `${subject} ${clientRequestId} ${facts.operation}`;
     const id = transaction ?? (again && `${again} ${countsOf(facts)}`);
-    this.#asked ??= new VerdictMemory<WebhookVerdict>(Infinity);
-    const verdict = await this.#asked.ask(own, () =>
+    this.#requested ??= new VerdictMemory<WebhookVerdict>(Infinity);
+    const verdict = await this.#requested.ask(own, () =>
       id === undefined
         ? ask()
         : this.#askOnce(`${this.#rules.digest} ${own} ${id}`, webhook.timeoutMillis, ask),
     );
     if (verdict.kind === 'allowed') return undefined;
-    if (verdict.kind === 'refused') return `its webhook says no${said(verdict.reason)}`;
+    if (verdict.kind === 'refused') return `its webhook says no${detailOf(verdict.reason)}`;
     return noVerdict(webhook, verdict.why);
   }
 
@@ -325,7 +308,7 @@ function noVerdict({ onFailure }: Webhook, why: string): string | undefined {
   return onFailure === 'open' ? undefined : `its webhook gives no verdict: ${why}`;
 }
 
-function said(reason: string): string {
+function detailOf(reason: string): string {
   return reason === '' ? '' : `: ${reason}`;
 }
 

@@ -10,13 +10,10 @@ import { walkTables } from '../catalog/records/table-walk.ts';
 import { LanceManifestError } from '../format/lance/lance-message.ts';
 import { locationOf } from '../versions/managed/managed-versions.ts';
 import type { Chain } from '../format/chain.ts';
-import { FragmentReader } from '../query/scan/fragment-reader.ts';
 import type { Snapshot } from '../format/snapshot.ts';
 import type { Tables } from '../versions/tables.ts';
-import { checkFault } from './check-rows.ts';
-import { JudgedRows } from './judged-rows.ts';
 import { enginePast, lancePast, type PastVersion } from './past-version.ts';
-import { uniqueFault } from './unique-rows.ts';
+import { rowFault } from './row-fault.ts';
 
 /** A past commit that rules would have refused or that cannot be judged. */
 export interface PastCommit {
@@ -184,22 +181,15 @@ class PastLine {
   }
 
   async #rowFault(
-    { require: { check, unique } }: CommitRule,
-    { change }: CommitFacts,
+    rule: CommitRule,
+    facts: CommitFacts,
     snapshot: Snapshot | undefined,
   ): Promise<string | Error | undefined> {
-    if (change === null || snapshot === undefined) return undefined;
-    const reader = new FragmentReader(snapshot.storage);
     try {
-      const rows = new JudgedRows(snapshot, reader, new Map());
-      const fault = check === undefined ? undefined : await checkFault(check, change, rows);
-      if (fault !== undefined || unique === undefined) return fault;
-      return await uniqueFault(unique, change, rows);
+      return await rowFault(rule, facts, snapshot, new Map());
     } catch (error) {
       if (error instanceof Error && 'syscall' in error) return new Error('its files are gone');
       throw error;
-    } finally {
-      await reader.close();
     }
   }
 
