@@ -79,9 +79,9 @@ function tryCast(column: Column, from: DataType, call: KernelCall): Column {
     return tryCastLists(column, from, call);
   }
   if (column.kind === 'struct' || column.kind === 'list') return tryCastNested(column, from, call);
-  const castable =
+  const fitting =
     column.kind === 'null' ? column : hideRows(column, castable(column, from, call.type));
-  return castKernel([castable], { ...call, types: [from] });
+  return castKernel([fitting], { ...call, types: [from] });
 }
 
 /** The kernel of TRY_CAST: null where CAST would fail. The type of the call is the target. */
