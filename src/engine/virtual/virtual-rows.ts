@@ -117,7 +117,7 @@ function fragmentOf(table: VirtualTable, part: VirtualPart, at: number, before: 
   };
 }
 
-/** What is known of a part, as of any data file. How many batches it has is not known before it is opened. */
+/** Facts of a part as of a data file. The number of batches is unknown before it is opened. */
 function statisticsOf({ schema }: VirtualTable, { rows, bounds }: VirtualPart): Uint8Array {
   const bytes = new StatisticsBytes();
   bytes.putCount(1);
