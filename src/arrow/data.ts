@@ -138,3 +138,17 @@ export function elementsOf<T extends TypedArray>(
   const aligned = bytes.byteOffset % width === 0 ? bytes : bytes.slice();
   return new constructor(aligned.buffer, aligned.byteOffset, Math.floor(bytes.length / width));
 }
+
+/** The data of a column in one piece. @throws Error for a column without any. */
+export function columnData(column: Vector): Data {
+  const [data] = column.data;
+  if (data === undefined) throw new Error('a column has no data');
+  return data;
+}
+
+/** A child of nested data, or a column of a batch's data. @throws Error if there is none at the position. */
+export function childData(data: Data, position = 0): Data {
+  const child = data.children[position];
+  if (child !== undefined) return child;
+  throw new Error(`nested data has no child at position ${position}`);
+}

@@ -78,7 +78,7 @@ function nameOf(type: string, length: number | undefined): string {
     const bits = decimal[1] === '256' ? 256 : 128;
     return `decimal:${bits}:${Math.floor(length / 1000)}:${length % 1000}`;
   }
-  return Object.hasOwn(namespaceNames, type) ? namespaceNames[type]! : type;
+  return (Object.hasOwn(namespaceNames, type) ? namespaceNames[type] : undefined) ?? type;
 }
 
 /** What is to become of one column or field; null leaves a thing as it is. */
