@@ -63,8 +63,13 @@ const floors: readonly string[] = [
   'policy',
   'audit/record',
   'audit/chain',
+  'audit/signing',
+  'audit/checkpoints',
   'audit/segments',
+  'audit/instances',
   'audit/search',
+  'audit/decided',
+  'audit/verification',
   'audit',
   'engine/base',
   'engine/tokens',
@@ -125,7 +130,7 @@ const floors: readonly string[] = [
 
 /** Packages and modules that only these files may import; a folder ends with a slash. */
 const confined: Readonly<Record<string, readonly string[]>> = {
-  lmdb: ['src/store/embedded/embedded-file.ts'],
+  lmdb: ['src/store/embedded/file.ts'],
   ioredis: ['src/store/'],
   casbin: ['src/policy/'],
   'http-proxy': ['src/gateway/'],

@@ -20,7 +20,7 @@ const { Networks } = await built<typeof NetworksModule>('gateway/networks.js');
 const { route } = await built<typeof Route>('gateway/route.js');
 const { send } = await built<typeof Send>('gateway/send.js');
 const { openEngine } = await built<typeof Engine>('engine/engine.js');
-const { openStore } = await built<typeof OpenStore>('store/open-store.js');
+const { openStore } = await built<typeof OpenStore>('store/open/open-store.js');
 
 const data = process.argv[2] ?? '';
 const MIB = 2 ** 20;

@@ -1,16 +1,16 @@
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { makeFolder } from '../storage/folder.ts';
-import { beginning, type ChainHead } from './chain/chain.ts';
-import { readChain, type Marks } from './chain/chain-reader.ts';
-import { checkpointText } from './chain/checkpoint.ts';
-import type { CheckpointPlace } from './chain/checkpoint-place.ts';
-import { isAbandoned, type LogPlaces } from './instance-owner.ts';
+import { beginning, type ChainHead } from './chain/hash-chain.ts';
+import { readChain, type Marks } from './chain/reader.ts';
+import { checkpointText } from './checkpoints/checkpoint.ts';
+import type { CheckpointPlace } from './checkpoints/places.ts';
+import { isAbandoned, type LogPlaces } from './instances/owner.ts';
 import { filesOf, instancesOf, type LogFile } from './chain/log-folder.ts';
 import { isSealSigned, parseSeal } from './segments/seal.ts';
-import type { PublicKey, SigningKey } from './chain/signing-key.ts';
-import { soundHead } from './verification.ts';
-import { readVouchers, type Vouchers } from './chain/vouchers.ts';
+import type { PublicKey, SigningKey } from './signing/keys.ts';
+import { soundHead } from './verification/verification.ts';
+import { readVouchers, type Vouchers } from './checkpoints/trusted.ts';
 
 /** Beside an instance that is over, and whose head is signed or will not be. */
 const ENDING = '.ended';

@@ -2,7 +2,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { makeFolder } from '../storage/folder.ts';
 import { replaceText } from '../storage/replaced-file.ts';
-import { isAbandoned, type LogPlaces } from './instance-owner.ts';
+import { isAbandoned, type LogPlaces } from './instances/owner.ts';
 import { instancesOf } from './chain/log-folder.ts';
 import { isAbsent } from './segments/log-part.ts';
 import type { AuditRecord, LoggedRecord } from './record/record.ts';

@@ -1,8 +1,8 @@
 import { text, word } from '../arrow/value-column.ts';
 import { linePieces } from './chain/line-pieces.ts';
 import { isAbsent, partsOfInstance, sealedPart, type LogPart } from './segments/log-part.ts';
-import { decodeRecord } from './record/record-decoding.ts';
-import { recordAt } from './record/record-columns.ts';
+import { decodeRecord } from './record/decoding.ts';
+import { recordAt } from './record/columns.ts';
 import type { LoggedRecord, Phase } from './record/record.ts';
 import { openSegment } from './segments/segment-file.ts';
 

@@ -2,13 +2,13 @@ import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { makeFolder } from '../storage/folder.ts';
 import { LineLog } from '../storage/line-log.ts';
-import { Chain } from './chain/chain.ts';
-import { Checkpoints, type CheckpointsOptions } from './chain/checkpoints.ts';
-import { noteOwner } from './instance-owner.ts';
-import { stateStart, type StartOptions } from './instance-start.ts';
-import { BlockMemory } from './chain/record-block.ts';
-import { recordText } from './record/record-codec.ts';
-import { RecordQueue } from './chain/record-queue.ts';
+import { Chain } from './chain/hash-chain.ts';
+import { Checkpoints, type CheckpointsOptions } from './checkpoints/publisher.ts';
+import { noteOwner } from './instances/owner.ts';
+import { stateStart, type StartOptions } from './instances/start.ts';
+import { BlockMemory } from './chain/block.ts';
+import { recordText } from './record/encoding.ts';
+import { RecordQueue } from './chain/queue.ts';
 import type { AuditRecord } from './record/record.ts';
 
 /** Where audit records go. */

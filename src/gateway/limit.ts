@@ -3,7 +3,7 @@ import type { LimitsOn } from '../policy/settings/limit-book.ts';
 import type { PolicySnapshot } from '../policy/decide/snapshot.ts';
 import { smallestOf, type BudgetLimits } from '../protocol/budget.ts';
 import { CatalogError } from '../protocol/errors.ts';
-import { StoreError } from '../store/errors.ts';
+import { StoreError } from '../store/store-error.ts';
 import type { Quota, QuotaAnswer, QuotaAsk } from '../store/quota.ts';
 import type { Gateway } from './gateway.ts';
 import { objectPath } from './decision/known-route.ts';

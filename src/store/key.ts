@@ -1,4 +1,4 @@
-import { StoreError } from './errors.ts';
+import { StoreError } from './store-error.ts';
 
 /** The longest key of a store, in UTF-8 bytes. */
 const MAX_KEY_BYTES = 1900;

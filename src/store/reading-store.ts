@@ -1,4 +1,4 @@
-import { StoreError } from './errors.ts';
+import { StoreError } from './store-error.ts';
 import type { Store } from './store.ts';
 
 /**

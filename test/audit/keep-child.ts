@@ -1,4 +1,4 @@
-import { keepPolicy } from '../../src/audit/chain/kept-policies.ts';
+import { keepPolicy } from '../../src/audit/archived-policies.ts';
 
 /** Keeps one policy after the other until it is killed, and tells each that is kept. Arguments: folder, prefix. */
 const [folder = '', name = ''] = process.argv.slice(2);

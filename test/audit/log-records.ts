@@ -1,6 +1,6 @@
 import { readLines, type FileLine } from '../../src/storage/line-reader.ts';
 import { filesOf, instancesOf, segmentOf, type LogFile } from '../../src/audit/chain/log-folder.ts';
-import { decodeRecord, RecordFault } from '../../src/audit/record/record-decoding.ts';
+import { decodeRecord, RecordFault } from '../../src/audit/record/decoding.ts';
 import type { LoggedRecord } from '../../src/audit/record/record.ts';
 import { recordsOfSegment } from '../../src/audit/segments/segment-file.ts';
 

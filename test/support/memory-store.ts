@@ -1,4 +1,4 @@
-import { StoreError } from '../../src/store/errors.ts';
+import { StoreError } from '../../src/store/store-error.ts';
 import type {
   Change,
   Check,

@@ -1,5 +1,5 @@
 import { open } from 'node:fs/promises';
-import { decodeRecord } from '../record/record-decoding.ts';
+import { decodeRecord } from '../record/decoding.ts';
 import type { LoggedRecord } from '../record/record.ts';
 
 const NEWLINE = 0x0a;

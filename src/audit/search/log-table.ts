@@ -6,7 +6,7 @@ import { project, slice } from '../../arrow/select.ts';
 import type { OpenPart, VirtualPart, VirtualTable } from '../../protocol/virtual-table.ts';
 import { LineIndex } from './line-index.ts';
 import { isAbsent, partsOf, sealedPart, type LogPart } from '../segments/log-part.ts';
-import { batchOfRecords, recordFields } from '../record/record-columns.ts';
+import { batchOfRecords, recordFields } from '../record/columns.ts';
 import { openSegment } from '../segments/segment-file.ts';
 import { microsOf } from '../record/time.ts';
 

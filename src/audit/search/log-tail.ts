@@ -1,7 +1,7 @@
 import { open } from 'node:fs/promises';
 import { instancesOf } from '../chain/log-folder.ts';
 import { isAbsent, partsOfInstance, type LogPart } from '../segments/log-part.ts';
-import { decodeRecord } from '../record/record-decoding.ts';
+import { decodeRecord } from '../record/decoding.ts';
 import type { LoggedRecord } from '../record/record.ts';
 import { recordsOfSegment } from '../segments/segment-file.ts';
 

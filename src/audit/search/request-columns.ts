@@ -1,8 +1,8 @@
 import { Field, Schema, type RecordBatch } from 'apache-arrow';
 import { batchOfData } from '../../arrow/data.ts';
 import { moment } from '../../arrow/value-column.ts';
-import { batchOfRecords, recordFields } from '../record/record-columns.ts';
-import type { FoundRequest } from './request-search.ts';
+import { batchOfRecords, recordFields } from '../record/columns.ts';
+import type { FoundRequest } from './search.ts';
 import { microsOf } from '../record/time.ts';
 
 /* Requests that were found as a table: when each came, and the columns of its record. */

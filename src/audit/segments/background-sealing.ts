@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads';
-import type { ChainHead } from '../chain/chain.ts';
+import type { ChainHead } from '../chain/hash-chain.ts';
 import { sealFinished, type Sealed, type SealingOptions } from './sealing.ts';
 import type { SealingResult, SealingTask } from './sealing-thread.ts';
 import { UnfitSegment, type WrittenSegment } from './segment-file.ts';

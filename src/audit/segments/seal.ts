@@ -1,4 +1,4 @@
-import type { ChainHead } from '../chain/chain.ts';
+import type { ChainHead } from '../chain/hash-chain.ts';
 import {
   fieldsOf,
   integerIn,
@@ -6,8 +6,8 @@ import {
   signedText,
   statementOf,
   textIn,
-} from '../chain/statement.ts';
-import type { PublicKey, SigningKey } from '../chain/signing-key.ts';
+} from '../signing/statement.ts';
+import type { PublicKey, SigningKey } from '../signing/keys.ts';
 
 const PURPOSE = 'arrowgate audit seal 1';
 

@@ -1,6 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { giveWay } from '../../store/process-mark.ts';
-import type { ChainHead } from '../chain/chain.ts';
+import type { ChainHead } from '../chain/hash-chain.ts';
 import { UnfitSegment, writeSegment, type WrittenSegment } from './segment-file.ts';
 
 /** Input of the thread. */

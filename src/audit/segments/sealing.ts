@@ -2,11 +2,11 @@ import { readFile, rm, stat } from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
 import { syncFolder } from '../../storage/folder.ts';
 import { replaceText } from '../../storage/replaced-file.ts';
-import { beginning, type ChainHead } from '../chain/chain.ts';
+import { beginning, type ChainHead } from '../chain/hash-chain.ts';
 import { filesOf, instancesOf, segmentOf, type LogFile } from '../chain/log-folder.ts';
 import { parseSeal, sealText, type Seal } from './seal.ts';
 import { UnfitSegment, type writeSegment } from './segment-file.ts';
-import type { SigningKey } from '../chain/signing-key.ts';
+import type { SigningKey } from '../signing/keys.ts';
 
 export interface SealingOptions {
   /** `<data>/private/audit`. */

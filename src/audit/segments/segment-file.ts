@@ -5,16 +5,16 @@ import { openFile, type ArrowFile } from '../../arrow/ipc/file-reader.ts';
 import { FileWriter } from '../../arrow/ipc/file-writer.ts';
 import { validateColumns } from '../../arrow/validate.ts';
 import { readLines } from '../../storage/line-reader.ts';
-import { hashAfter, type ChainHead } from '../chain/chain.ts';
-import { placeText, recordText } from '../record/record-codec.ts';
+import { hashAfter, type ChainHead } from '../chain/hash-chain.ts';
+import { placeText, recordText } from '../record/encoding.ts';
 import {
   batchOfRecords,
   newPartsOf,
   recordAt,
   recordFields,
   withNewParts,
-} from '../record/record-columns.ts';
-import { decodeRecord, otherVersion } from '../record/record-decoding.ts';
+} from '../record/columns.ts';
+import { decodeRecord, otherVersion } from '../record/decoding.ts';
 import type { LoggedRecord } from '../record/record.ts';
 import { readSync } from 'node:fs';
 import type { RandomAccess } from '../../arrow/ipc/random-access.ts';

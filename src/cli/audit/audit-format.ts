@@ -1,8 +1,8 @@
 import { StreamWriter } from '../../arrow/ipc/stream-writer.ts';
-import { tailOf } from '../../audit/chain/chain.ts';
-import { placeText, recordText } from '../../audit/record/record-codec.ts';
+import { tailOf } from '../../audit/chain/hash-chain.ts';
+import { placeText, recordText } from '../../audit/record/encoding.ts';
 import { batchOfRequests, requestSchema } from '../../audit/search/request-columns.ts';
-import type { FoundRequest } from '../../audit/search/request-search.ts';
+import type { FoundRequest } from '../../audit/search/search.ts';
 import { UsageError } from '../output/service-error.ts';
 
 /** How requests are printed, as pieces of bytes in order. */

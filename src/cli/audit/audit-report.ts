@@ -3,7 +3,7 @@ import {
   reportRequests,
   type ReportKey,
   type Tally,
-} from '../../audit/search/request-report.ts';
+} from '../../audit/search/report.ts';
 import { timeOf } from '../../audit/record/time.ts';
 import { windowOf, type WindowFlags } from './audit-filter.ts';
 import type { Config } from '../config/config-table.ts';

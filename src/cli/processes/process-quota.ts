@@ -1,5 +1,5 @@
 import cluster from 'node:cluster';
-import { StoreError } from '../../store/errors.ts';
+import { StoreError } from '../../store/store-error.ts';
 import { openQuota } from '../../store/open/open-quota.ts';
 import type { Quota, QuotaAnswer, QuotaAsk } from '../../store/quota.ts';
 import type { Config } from '../config/config-table.ts';

@@ -5,15 +5,15 @@ import {
   readableNotes,
   type CheckpointPlace,
   type ReadCheckpoints,
-} from '../../audit/chain/checkpoint-place.ts';
-import type { CheckpointLocation } from '../../audit/instance-start.ts';
-import { addKeyLink, readKeyLinks, withLinked } from '../../audit/key-links.ts';
+} from '../../audit/checkpoints/places.ts';
+import type { CheckpointLocation } from '../../audit/instances/start.ts';
+import { addKeyLink, readKeyLinks, withLinked } from '../../audit/signing/links.ts';
 import {
   readOrMakeSigningKey,
   readSigningKey,
   type PublicKey,
   type SigningKey,
-} from '../../audit/chain/signing-key.ts';
+} from '../../audit/signing/keys.ts';
 import { openNotes, openNotesForReading, type StoreOptions } from '../../store/open/open-store.ts';
 import type { Config } from '../config/config-table.ts';
 import type { DataFolder, ReadDataFolder } from './data-folder.ts';

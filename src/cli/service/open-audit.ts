@@ -2,7 +2,7 @@ import {
   BackgroundSealing,
   type BackgroundSealingOptions,
 } from '../../audit/segments/background-sealing.ts';
-import { openCollector, withCollector } from '../../audit/collector.ts';
+import { openCollector, withCollector } from '../../audit/exporter.ts';
 import { signSurvivors, type RecoveryOptions } from '../../audit/recovery-heads.ts';
 import { openAuditLog, type AuditLog } from '../../audit/writer.ts';
 import type { Engine } from '../../engine/engine.ts';

@@ -1,4 +1,4 @@
-import { keepPolicy, sweepIncomplete } from '../../audit/chain/kept-policies.ts';
+import { keepPolicy, sweepIncomplete } from '../../audit/archived-policies.ts';
 import { digestOf, filesOfPolicy, type PolicyTexts } from '../../policy/policy-folder.ts';
 
 /** Retry interval after a failed write, in milliseconds. */

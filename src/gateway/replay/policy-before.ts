@@ -1,5 +1,5 @@
 import { stat } from 'node:fs/promises';
-import { keptPolicy } from '../../audit/chain/kept-policies.ts';
+import { keptPolicy } from '../../audit/archived-policies.ts';
 import { buildPolicy, type LoadedPolicy } from '../../policy/load.ts';
 import { PolicyError } from '../../policy/lines/policy-error.ts';
 import { digestOf, readPolicyTexts } from '../../policy/policy-folder.ts';

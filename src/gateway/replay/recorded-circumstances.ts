@@ -1,4 +1,4 @@
-import type { DecidedRequest } from '../../audit/search/decided-request.ts';
+import type { DecidedRequest } from '../../audit/decided/request.ts';
 import { microsOf } from '../../audit/record/time.ts';
 import {
   circumstancesKey,

@@ -1,6 +1,6 @@
 import { MemoryQuota } from '../embedded/memory-quota.ts';
 import type { Quota } from '../quota.ts';
-import { openRedisQuota } from '../redis/redis-quota.ts';
+import { openRedisQuota } from '../redis/quota.ts';
 
 /**
  * Opens the counters of limits: in Redis, or in this process when there is none.

@@ -1,12 +1,12 @@
 import { join } from 'node:path';
-import { openEmbeddedReading, openEmbeddedStore } from '../embedded/embedded.ts';
+import { openEmbeddedReading, openEmbeddedStore } from '../embedded/store.ts';
 import { exists } from '../../storage/folder.ts';
 import { emptyStore, readingStore } from '../reading-store.ts';
-import type { OnAvailability } from '../redis/redis-client.ts';
-import { openRedisStore } from '../redis/redis.ts';
+import type { OnAvailability } from '../redis/client.ts';
+import { openRedisStore } from '../redis/store.ts';
 import type { Store } from '../store.ts';
-import { openNotesFolder, readNotesFolder } from '../embedded/notes-folder.ts';
-import { openNotesRedis } from '../redis/notes-redis.ts';
+import { openNotesFolder, readNotesFolder } from '../embedded/notes.ts';
+import { openNotesRedis } from '../redis/notes.ts';
 import type { Notes, ReadNotes } from '../notes.ts';
 
 /** Which store coordinates a catalog. */

@@ -4,7 +4,7 @@ import * as fc from 'fast-check';
 import { Field, Schema, Struct, tableFromIPC } from 'apache-arrow';
 import { describe, expect, it } from 'vitest';
 import { FileWriter } from '../../../src/arrow/ipc/file-writer.ts';
-import { beginning } from '../../../src/audit/chain/chain.ts';
+import { beginning } from '../../../src/audit/chain/hash-chain.ts';
 import { batchOfData } from '../../../src/arrow/data.ts';
 import {
   follow,
@@ -13,11 +13,11 @@ import {
   UnfitSegment,
   writeSegment,
 } from '../../../src/audit/segments/segment-file.ts';
-import { batchOfRecords, recordFields } from '../../../src/audit/record/record-columns.ts';
+import { batchOfRecords, recordFields } from '../../../src/audit/record/columns.ts';
 import { logTable } from '../../../src/audit/search/log-table.ts';
 import { sealText } from '../../../src/audit/segments/seal.ts';
-import { searchRequests } from '../../../src/audit/search/request-search.ts';
-import { readOrMakeSigningKey } from '../../../src/audit/chain/signing-key.ts';
+import { searchRequests } from '../../../src/audit/search/search.ts';
+import { readOrMakeSigningKey } from '../../../src/audit/signing/keys.ts';
 import type { AuditRecord, LoggedRecord } from '../../../src/audit/record/record.ts';
 import { openAuditLog } from '../../../src/audit/writer.ts';
 import { testFolders } from '../../support/folder.ts';

@@ -1,9 +1,9 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { Chain } from '../../../src/audit/chain/chain.ts';
-import { recordText } from '../../../src/audit/record/record-codec.ts';
+import { Chain } from '../../../src/audit/chain/hash-chain.ts';
+import { recordText } from '../../../src/audit/record/encoding.ts';
 import type { AuditRecord } from '../../../src/audit/record/record.ts';
-import { RequestLine } from '../../../src/audit/search/request-line.ts';
+import { RequestLine } from '../../../src/audit/decided/line.ts';
 import { timeOf } from '../../../src/audit/record/time.ts';
 import { authorize } from '../../../src/gateway/authorize.ts';
 import { Denied } from '../../../src/gateway/decision/permit.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { DecidedRecord, DecidedRequest } from '../../../src/audit/search/decided-request.ts';
+import type { DecidedRecord, DecidedRequest } from '../../../src/audit/decided/request.ts';
 import { Usage } from '../../../src/gateway/replay/usage.ts';
 import type { LoadedPolicy } from '../../../src/policy/load.ts';
 import { policyOf } from '../../policy/support.ts';

@@ -5,7 +5,7 @@ import type { Basis, Handler, HandlerTable } from './handler.ts';
 import { seenIn } from './freshness.ts';
 import { LruCache } from '../../base/lru-cache.ts';
 import { CatalogError, type ErrorName } from '../../../protocol/errors.ts';
-import { StoreError } from '../../../store/errors.ts';
+import { StoreError } from '../../../store/store-error.ts';
 import { namesVersion } from './parameters.ts';
 
 type SeenValue = Extract<ReadCheck, { kind: 'value' }>;

@@ -7,7 +7,7 @@ import {
 } from '../../../../src/engine/catalog/journal/journal-reader.ts';
 import { encodeChange } from '../../../../src/engine/catalog/journal/journal-line.ts';
 import { openJournal, type Journal } from '../../../../src/engine/catalog/journal/journal.ts';
-import { openEmbeddedStore } from '../../../../src/store/embedded/embedded.ts';
+import { openEmbeddedStore } from '../../../../src/store/embedded/store.ts';
 import type { Change, CommitResult, Store, Write } from '../../../../src/store/store.ts';
 import { Child } from '../../../support/child.ts';
 import { countFlushes } from '../../../support/datasync.ts';

@@ -1,0 +1,115 @@
+import {
+  hashAfter,
+  hashOf,
+  HASH_LENGTH,
+  tailOf,
+  TAIL_LENGTH,
+  type ChainHead,
+} from './hash-chain.ts';
+import type { LogFile } from './log-folder.ts';
+import { linePieces, type LinePiece } from './line-pieces.ts';
+
+const NEWLINE = 0x0a;
+/** From the newline of a record back to its hash. */
+const HASH_BACK = HASH_LENGTH + 2;
+
+/** The first line of a file that does not follow from the line before it. */
+export interface BrokenLine {
+  readonly file: LogFile;
+  /** From 1. */
+  readonly line: number;
+  /** Without its newline. */
+  readonly bytes: Buffer;
+}
+
+/** How far the chain of an instance holds in a file. */
+export interface ReadChain {
+  /** After the last line that follows from the one before. */
+  readonly head: ChainHead;
+  readonly broken?: BrokenLine;
+  /** Whether the file ends with a line that has no newline. */
+  readonly torn: boolean;
+}
+
+/** The requested heads of a chain, by record count. */
+export type Marks = Map<bigint, string | undefined>;
+
+/**
+ * Follows the chain through a file, from the head given, and notes the hashes at
+ * the marks. Reading stops at the first line that breaks it.
+ */
+export async function readChain(file: LogFile, from: ChainHead, marks: Marks): Promise<ReadChain> {
+  const walk = new Walk(file, from, marks);
+  for await (const piece of linePieces(file.path)) {
+    const broken = walk.take(piece);
+    if (broken !== undefined) return { head: walk.head, broken, torn: false };
+    if (piece.torn) return { head: walk.head, torn: true };
+  }
+  return { head: walk.head, torn: false };
+}
+
+class Walk {
+  readonly #file: LogFile;
+  readonly #marks: Marks;
+  readonly #wanted: bigint[];
+  #count: bigint;
+  #hash: string;
+  #line = 0;
+
+  constructor(file: LogFile, from: ChainHead, marks: Marks) {
+    this.#file = file;
+    this.#marks = marks;
+    this.#count = from.count;
+    this.#hash = from.hash;
+    this.#wanted = [...marks.keys()].filter((count) => count > from.count).sort(descending);
+  }
+
+  get head(): ChainHead {
+    return { count: this.#count, hash: this.#hash };
+  }
+
+  /** Follows the chain through whole lines; gives the line that breaks it. */
+  take({ bytes, torn }: LinePiece): BrokenLine | undefined {
+    if (torn) return undefined;
+    let start = 0;
+    for (let end = bytes.indexOf(NEWLINE); end >= 0; end = bytes.indexOf(NEWLINE, start)) {
+      this.#line += 1;
+      const next = this.#next(bytes, start, end);
+      if (tailOf(next) !== tailIn(bytes, start, end)) {
+        return {
+          file: this.#file,
+          line: this.#line,
+          bytes: Buffer.from(bytes.subarray(start, end)),
+        };
+      }
+      this.#advance(next);
+      start = end + 1;
+    }
+    return undefined;
+  }
+
+  /** Expected hash of the line from `start` to `end`. */
+  #next(bytes: Buffer, start: number, end: number): string {
+    const fields = Math.max(start, end - TAIL_LENGTH);
+    // The hash before it and the line stand in a row, but for the first line of a piece.
+    if (start > 0) return hashOf(bytes.subarray(start - 1 - HASH_BACK, fields));
+    return hashAfter(this.#hash, bytes.subarray(start, fields));
+  }
+
+  #advance(hash: string): void {
+    this.#hash = hash;
+    this.#count += 1n;
+    if (this.#wanted.at(-1) !== this.#count) return;
+    this.#wanted.pop();
+    this.#marks.set(this.#count, hash);
+  }
+}
+
+/** What stands where the tail of a line belongs. */
+function tailIn(bytes: Buffer, start: number, end: number): string {
+  return bytes.toString('latin1', Math.max(start, end - TAIL_LENGTH), end);
+}
+
+function descending(one: bigint, other: bigint): number {
+  return one < other ? 1 : -1;
+}

@@ -1,0 +1,86 @@
+import { decodeRecord } from '../record/decoding.ts';
+import type { DecidedRecord, DecidedRequest, Surroundings } from './request.ts';
+import type { Phase } from '../record/record.ts';
+
+const PHASE = '"phase":"';
+const TIME = '"time":"';
+const DURATION = '"duration_us":';
+const ID = '"decision_id":"';
+
+/**
+ * A request as the line of its outcome has it; of its attempt, if it has no other.
+ * Parts of the line are found by the names around them, which no value can look
+ * like: a quote within a value has a backslash before it.
+ */
+export class RequestLine implements DecidedRequest {
+  readonly #line: string;
+
+  constructor(line: string) {
+    this.#line = line;
+  }
+
+  get phase(): Phase {
+    return this.#after(PHASE).startsWith('o') ? 'outcome' : 'attempt';
+  }
+
+  get decisionId(): string {
+    return this.#quoted(ID);
+  }
+
+  get time(): string {
+    return this.#quoted(TIME);
+  }
+
+  get key(): string {
+    return (
+      this.#between(',"principal":', ',"subject":') + this.#between(',"operation":', ',"status":')
+    );
+  }
+
+  surroundings(): Surroundings {
+    const context = JSON.parse(this.#context()) as Surroundings['context'];
+    const duration = Number.parseInt(this.#after(DURATION), 10);
+    return {
+      ip: textIn(this.#between(',"source_ip":', ',"user_agent":')),
+      context,
+      time: this.time,
+      durationMicros: Number.isNaN(duration) ? 0n : BigInt(duration),
+    };
+  }
+
+  userAgent(): string | null {
+    return textIn(this.#between(',"user_agent":', ',"operation":'));
+  }
+
+  record(): DecidedRecord {
+    // Its texts are kept for long; parts of a long text would keep all of it.
+    return decodeRecord(Buffer.from(this.#line).toString());
+  }
+
+  /** Its keys are the caller's, and one may be called like the field behind it, which alone is the last of that name. */
+  #context(): string {
+    const name = ',"context":';
+    const start = this.#line.indexOf(name) + name.length;
+    return this.#line.slice(start, this.#line.lastIndexOf(',"commit":'));
+  }
+
+  #quoted(name: string): string {
+    const start = this.#line.indexOf(name) + name.length;
+    return this.#line.slice(start, this.#line.indexOf('"', start));
+  }
+
+  #after(name: string): string {
+    const start = this.#line.indexOf(name) + name.length;
+    return this.#line.slice(start, start + 20);
+  }
+
+  #between(name: string, next: string): string {
+    const start = this.#line.indexOf(name) + name.length;
+    return this.#line.slice(start, this.#line.indexOf(next, start));
+  }
+}
+
+function textIn(json: string): string | null {
+  const value: unknown = JSON.parse(json);
+  return typeof value === 'string' ? value : null;
+}

@@ -1,0 +1,132 @@
+import type { ReadableLogRecord } from '@opentelemetry/sdk-logs';
+import { placeText, recordText } from './record/encoding.ts';
+import type { AuditRecord } from './record/record.ts';
+import { microsOf } from './record/time.ts';
+import type { AuditLog } from './writer.ts';
+
+/** Records that wait to be sent; when there are more, new ones are not sent. */
+const MAX_WAITING = 8192;
+const BATCH_RECORDS = 512;
+const DELAY_MILLIS = 1000;
+const TIMEOUT_MILLIS = 10_000;
+/** Flush timeout at shutdown, in ms. */
+const LAST_MILLIS = 3000;
+
+export interface CollectorOptions {
+  /** Base address of the collector (OTLP over HTTP); logs go to `/v1/logs` below it. */
+  readonly endpoint: string;
+  /** Version of this program. */
+  readonly version: string;
+  /** Called with the reason when sending starts to fail. */
+  readonly failed: (error: Error | undefined) => void;
+}
+
+/** Somewhere that gets a copy of the records. */
+export interface Collector {
+  send(instance: string, record: AuditRecord): void;
+  close(): Promise<void>;
+}
+
+type Callback = (result: { readonly code: number; readonly error?: Error }) => void;
+
+/** A collector of OpenTelemetry logs. Its packages are loaded now, since most services have none. */
+export async function openCollector(options: CollectorOptions): Promise<Collector> {
+  const { LoggerProvider, BatchLogRecordProcessor } = await import('@opentelemetry/sdk-logs');
+  const { OTLPLogExporter } = await import('@opentelemetry/exporter-logs-otlp-http');
+  const { resourceFromAttributes } = await import('@opentelemetry/resources');
+  const url = `${options.endpoint.replace(/\/+$/, '')}/v1/logs`;
+  const sender = new OTLPLogExporter({ url, timeoutMillis: TIMEOUT_MILLIS });
+  const watched = watch(options.failed);
+  const exporter = {
+    export: (logs: ReadableLogRecord[], done: Callback) => sender.export(logs, watched(done)),
+    shutdown: () => sender.shutdown(),
+    forceFlush: () => sender.forceFlush(),
+  };
+  const provider = new LoggerProvider({
+    resource: resourceFromAttributes({
+      'service.name': 'arrowgate',
+      'service.version': options.version,
+    }),
+    processors: [
+      new BatchLogRecordProcessor({
+        exporter,
+        maxQueueSize: MAX_WAITING,
+        maxExportBatchSize: BATCH_RECORDS,
+        scheduledDelayMillis: DELAY_MILLIS,
+        exportTimeoutMillis: TIMEOUT_MILLIS,
+      }),
+    ],
+  });
+  const logger = provider.getLogger('arrowgate.audit', options.version);
+  return {
+    send: (instance, record) => logger.emit(logOf(instance, record)),
+    close: () => withinTime(provider.shutdown()),
+  };
+}
+
+/** The same log, of which a collector gets each record that was written. Nothing waits for it. */
+export function withCollector(log: AuditLog, collector: Collector): AuditLog {
+  return {
+    ...log,
+    write: (record, durable) => {
+      const written = log.write(record, durable);
+      if (written === undefined) collector.send(log.instance, record);
+      return written?.then(() => collector.send(log.instance, record));
+    },
+  };
+}
+
+/** The body is the record as JSON, in the fields of the log. */
+function logOf(instance: string, record: AuditRecord) {
+  const { phase, decision, subject, operation, object, status } = record;
+  const attributes = {
+    'arrowgate.instance': instance,
+    'arrowgate.phase': phase,
+    'arrowgate.request_id': record.request_id,
+    'arrowgate.decision_id': record.decision_id,
+    'arrowgate.decision': decision,
+    'arrowgate.subject': subject,
+    'arrowgate.operation': operation,
+    'arrowgate.object': object,
+    'arrowgate.status': status,
+  };
+  const told = Object.entries(attributes).flatMap(([name, value]): [string, string | number][] =>
+    value === null || value === undefined ? [] : [[name, value]],
+  );
+  return {
+    eventName: 'arrowgate.audit',
+    timestamp: new Date(Number(microsOf(record.time) / 1000n)),
+    // INFO and WARN of the OpenTelemetry data model of logs.
+    ...(decision === 'allow'
+      ? { severityNumber: 9, severityText: 'INFO' }
+      : { severityNumber: 13, severityText: 'WARN' }),
+    body: bodyOf(instance, record),
+    attributes: Object.fromEntries(told),
+  };
+}
+
+/** Its place in the chain is not known yet. */
+function bodyOf(instance: string, record: AuditRecord): string {
+  const begun = placeText(instance, 0n).replace('"sequence":0,', '');
+  return `${begun}${recordText(record)}}`;
+}
+
+/** Handles the result of each transmission. */
+function watch(failed: CollectorOptions['failed']): (done: Callback) => Callback {
+  let fails = false;
+  return (done) => (result) => {
+    const failsNow = result.code !== 0;
+    if (failsNow && !fails) failed(result.error);
+    fails = failsNow;
+    done(result);
+  };
+}
+
+async function withinTime(work: Promise<void>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, LAST_MILLIS);
+  });
+  await Promise.race([work.catch(() => undefined), late]);
+  clearTimeout(timer);
+}

@@ -1,0 +1,109 @@
+import { createHash } from 'node:crypto';
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { makeFolder } from '../../storage/folder.ts';
+import { replaceText } from '../../storage/replaced-file.ts';
+import { instancesOf } from '../chain/log-folder.ts';
+import { isAbsent } from '../segments/log-part.ts';
+import {
+  fieldsOf,
+  isSignedBy,
+  signedText,
+  statementOf,
+  StatementFault,
+  textIn,
+} from '../signing/statement.ts';
+import type { PublicKey, SigningKey } from '../signing/keys.ts';
+
+const PURPOSE = 'arrowgate audit start 1';
+/** So many of the instances before it are named by an instance. */
+const NAMED = 64;
+const SUFFIX = '.json';
+
+/** Where an instance keeps its checkpoints. */
+export interface CheckpointLocation {
+  /** `embedded`, or `redis:` and the catalog's name. */
+  readonly store: string;
+  /** Absolute path of the anchor file; empty without one. */
+  readonly anchor: string;
+}
+
+/**
+ * Signed when an instance begins: which instances there were before it, and where its
+ * checkpoints are kept. Each of its checkpoints names the digest of this.
+ */
+export interface InstanceStart extends CheckpointLocation {
+  readonly instance: string;
+  /** RFC 3339, in UTC. */
+  readonly time: string;
+  /** The newest instances that were there. */
+  readonly earlier: readonly string[];
+  /** Whether one of the keys signed it. */
+  readonly trusted: boolean;
+  /** SHA-256 of the statement, in base64url. */
+  readonly digest: string;
+}
+
+export interface StartOptions extends CheckpointLocation {
+  /** `<data>/private/audit-starts`. */
+  readonly starts: string;
+  /** `<data>/private/audit`. */
+  readonly folder: string;
+  readonly instance: string;
+  readonly key: SigningKey;
+}
+
+/** Writes the statement of an instance, durably. @returns its digest. */
+export async function stateStart(options: StartOptions): Promise<string> {
+  const { starts, folder, instance, key, store, anchor } = options;
+  const others = (await instancesOf(folder)).filter((name) => name !== instance);
+  const earlier = others.slice(-NAMED).join(' ');
+  const time = new Date().toISOString();
+  const text = signedText(key, PURPOSE, { instance, time, earlier, store, anchor });
+  await makeFolder(starts, 0o700);
+  await replaceText(join(starts, instance + SUFFIX), text);
+  return digestOf(text);
+}
+
+/** The statements of all instances; of one that cannot be read nothing is believed. */
+export async function readStarts(
+  starts: string,
+  keys: readonly PublicKey[],
+): Promise<readonly InstanceStart[]> {
+  const names = await readdir(starts).catch((error: unknown): string[] => {
+    if (isAbsent(error)) return [];
+    throw error;
+  });
+  const found = names.filter((name) => name.endsWith(SUFFIX)).sort();
+  return Promise.all(
+    found.map(async (name) =>
+      startIn(name.slice(0, -SUFFIX.length), await readFile(join(starts, name), 'utf8'), keys),
+    ),
+  );
+}
+
+function startIn(instance: string, text: string, keys: readonly PublicKey[]): InstanceStart {
+  const digest = digestOf(text);
+  try {
+    const fields = fieldsOf(text);
+    const [time, earlier, store, anchor, key, signature] = [
+      'time',
+      'earlier',
+      'store',
+      'anchor',
+      'key',
+      'signature',
+    ].map((name) => textIn(fields, name)) as [string, string, string, string, string, string];
+    const statement = statementOf(PURPOSE, [instance, time, earlier, store, anchor]);
+    const trusted = isSignedBy(keys, { key, signature }, statement);
+    const names = earlier === '' ? [] : earlier.split(' ');
+    return { instance, time, earlier: names, store, anchor, trusted, digest };
+  } catch (error) {
+    if (!(error instanceof StatementFault)) throw error;
+    return { instance, time: '', earlier: [], store: '', anchor: '', trusted: false, digest };
+  }
+}
+
+function digestOf(text: string): string {
+  return createHash('sha256').update(text).digest('base64url');
+}

@@ -1,0 +1,184 @@
+import type { Data } from 'apache-arrow';
+import { int64, moment, word } from '../../arrow/value-column.ts';
+import { linePieces } from '../chain/line-pieces.ts';
+import { isAbsent, partsOf, sealedPart, type LogPart } from '../segments/log-part.ts';
+import { decisionOf, decodeRecord } from '../record/decoding.ts';
+import type { Decision, LoggedRecord } from '../record/record.ts';
+import { isInWindow, type RequestFilter } from './filter.ts';
+import { openSegment } from '../segments/segment-file.ts';
+import { microsOf } from '../record/time.ts';
+
+/** The grouping of a report. */
+export const reportKeys = ['subject', 'object', 'operation', 'rule'] as const;
+
+export type ReportKey = (typeof reportKeys)[number];
+
+/** The requests of one subject, on one object, of one operation, or decided by one rule. */
+export interface Tally {
+  /** Null for requests of which it is not known. */
+  readonly key: string | null;
+  /** Requests that have an outcome. */
+  requests: number;
+  /** Requests without an outcome: they still run, or their result is unknown. */
+  open: number;
+  readonly decisions: Map<Decision, number>;
+  bytesIn: bigint;
+  bytesOut: bigint;
+  /** When the first and the last of them came, in microseconds since 1970. */
+  first: bigint;
+  last: bigint;
+}
+
+/** The fields of a record that a tally uses. */
+interface Line {
+  readonly key: string | null;
+  readonly isOutcome: boolean;
+  readonly decision: string;
+  readonly began: bigint;
+  readonly bytesIn: bigint | null;
+  readonly bytesOut: bigint | null;
+}
+
+/**
+ * Counts the requests that came in a window, by what is asked: the largest
+ * counts first.
+ * @param progress Told how many records have been looked at.
+ */
+export async function reportRequests(
+  folder: string,
+  by: ReportKey,
+  window: Pick<RequestFilter, 'since' | 'until'>,
+  progress: (records: number) => void = () => undefined,
+): Promise<readonly Tally[]> {
+  const tallies = new Tallies(window);
+  for (const part of await partsOf(folder)) {
+    if (!mayHold(part, window)) continue;
+    for await (const lines of linesOf(part, by)) {
+      for (const line of lines) tallies.add(line);
+      progress(tallies.records);
+    }
+  }
+  return tallies.sorted();
+}
+
+class Tallies {
+  records = 0;
+  readonly #window: Pick<RequestFilter, 'since' | 'until'>;
+  readonly #byKey = new Map<string | null, Tally>();
+
+  constructor(window: Pick<RequestFilter, 'since' | 'until'>) {
+    this.#window = window;
+  }
+
+  add({ key, isOutcome, decision, began, bytesIn, bytesOut }: Line): void {
+    this.records += 1;
+    if (!isInWindow(this.#window, began)) return;
+    const tally = this.#of(key, began);
+    if (began < tally.first) tally.first = began;
+    if (began > tally.last) tally.last = began;
+    if (!isOutcome) {
+      tally.open += 1;
+      return;
+    }
+    tally.open -= 1;
+    tally.requests += 1;
+    const decided = decisionOf(decision);
+    tally.decisions.set(decided, (tally.decisions.get(decided) ?? 0) + 1);
+    tally.bytesIn += bytesIn ?? 0n;
+    tally.bytesOut += bytesOut ?? 0n;
+  }
+
+  sorted(): readonly Tally[] {
+    const all = [...this.#byKey.values()].map((tally) => ({
+      ...tally,
+      // Where the rule of a request changed on its way, its attempt counts elsewhere.
+      open: Math.max(0, tally.open),
+    }));
+    return all
+      .filter(({ requests, open }) => requests + open > 0)
+      .sort((one, other) => other.requests + other.open - (one.requests + one.open));
+  }
+
+  #of(key: string | null, began: bigint): Tally {
+    const known = this.#byKey.get(key);
+    if (known !== undefined) return known;
+    const tally: Tally = {
+      key,
+      requests: 0,
+      open: 0,
+      decisions: new Map(),
+      bytesIn: 0n,
+      bytesOut: 0n,
+      first: began,
+      last: began,
+    };
+    this.#byKey.set(key, tally);
+    return tally;
+  }
+}
+
+/** Whether requests of the window may have records in a part. An outcome is never before its request. */
+function mayHold({ seal }: LogPart, { since }: Pick<RequestFilter, 'since'>): boolean {
+  return seal === undefined || since === undefined || microsOf(seal.to) >= since;
+}
+
+async function* linesOf(part: LogPart, by: ReportKey): AsyncGenerator<readonly Line[]> {
+  const { kind, path } = part.file;
+  try {
+    yield* kind === 'lines' ? linesOfFile(path, by) : linesOfSegment(path, by);
+  } catch (error) {
+    if (!isAbsent(error)) throw error;
+    const sealed = await sealedPart(part);
+    if (sealed !== undefined) yield* linesOf(sealed, by);
+  }
+}
+
+async function* linesOfFile(path: string, by: ReportKey): AsyncGenerator<readonly Line[]> {
+  for await (const { bytes, torn } of linePieces(path)) {
+    if (torn) return;
+    const lines = bytes.toString().split('\n').slice(0, -1);
+    yield lines.map((line) => lineOf(decodeRecord(line), by));
+  }
+}
+
+function lineOf(record: LoggedRecord, by: ReportKey): Line {
+  return {
+    key: record[by],
+    isOutcome: record.phase === 'outcome',
+    decision: record.decision,
+    began: microsOf(record.time) - (record.duration_us ?? 0n),
+    bytesIn: record.bytes_in,
+    bytesOut: record.bytes_out,
+  };
+}
+
+async function* linesOfSegment(path: string, by: ReportKey): AsyncGenerator<readonly Line[]> {
+  const segment = await openSegment(path);
+  const { file, scratch } = segment;
+  const columns = [by, 'phase', 'decision', 'time', 'duration_us', 'bytes_in', 'bytes_out'];
+  try {
+    for (let index = 0; index < file.batchRows.length; index++) {
+      const { data } = await file.readBatch(index, columns, { access: scratch });
+      const [key, phase, decision, time, duration, bytesIn, bytesOut] = data.children as [
+        Data,
+        Data,
+        Data,
+        Data,
+        Data,
+        Data,
+        Data,
+      ];
+      yield Array.from({ length: data.length }, (_, row) => ({
+        key: word.read(key, row),
+        isOutcome: word.read(phase, row) === 'outcome',
+        decision: word.read(decision, row)!,
+        began: moment.read(time, row)! - (int64.read(duration, row) ?? 0n),
+        bytesIn: int64.read(bytesIn, row),
+        bytesOut: int64.read(bytesOut, row),
+      }));
+      scratch.reset();
+    }
+  } finally {
+    await segment.close();
+  }
+}

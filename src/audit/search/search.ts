@@ -1,0 +1,174 @@
+import { LinesSearch, type Candidate } from './lines.ts';
+import { isAbsent, partsOf, sealedPart, type LogPart } from '../segments/log-part.ts';
+import { merged } from './merge.ts';
+import type { LoggedRecord } from '../record/record.ts';
+import { findsAttempts, matches, type RequestFilter } from './filter.ts';
+import { openSegment } from '../segments/segment-file.ts';
+import { SegmentSearch } from './segments.ts';
+import { microsOf, timeOf } from '../record/time.ts';
+
+/** Attempt and outcome of a request as one: the outcome, or the attempt while there is none. */
+export interface FoundRequest {
+  readonly record: LoggedRecord;
+  /** When it came: the time of its attempt. */
+  readonly began: string;
+}
+
+/** Outcomes that come so long after their requests are found at once, later ones by looking again: 10 minutes. */
+const SLACK_MICROS = 600_000_000n;
+
+/**
+ * The requests of an audit folder that a filter means, in the order of their
+ * outcomes; those without an outcome come last. Segments are passed over by the
+ * times of their seals.
+ * @throws RecordFault, StatementFault, ArrowError when the log is damaged.
+ */
+export async function* searchRequests(
+  folder: string,
+  filter: RequestFilter,
+): AsyncGenerator<readonly FoundRequest[]> {
+  const search = new RequestSearch(filter);
+  const parts = await partsOf(folder);
+  const near = parts.filter((part) => isNear(part, filter));
+  const instances = new Set(near.map(({ instance }) => instance));
+  const streams = [...instances].map((instance) => ({
+    from: startOf(instance),
+    batches: () => search.look(near.filter((part) => part.instance === instance)),
+  }));
+  yield* merged(streams, ({ record }) => record.time);
+  for (const part of parts) {
+    if (!near.includes(part)) yield* search.lookAgain(part);
+  }
+  // An outcome that a later start wrote for an earlier one may have been seen before its attempt.
+  for (const part of near) await search.settle(part);
+  yield* search.unanswered();
+}
+
+/** Whether requests of the window may have records in a part. */
+function isNear({ seal }: LogPart, { since, until }: RequestFilter): boolean {
+  if (seal === undefined) return true;
+  const isLate = until !== undefined && microsOf(seal.from) >= until + SLACK_MICROS;
+  return !isLate && (since === undefined || microsOf(seal.to) >= since);
+}
+
+/** When an instance was started, by its name; no record of it is older. */
+function startOf(instance: string): string {
+  const digits = /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z/.exec(instance);
+  if (digits === null) return '';
+  const [, year, month, day, hour, minute, second] = digits;
+  return `${year}-${month}-${day}T${hour}:${minute}:${second}`;
+}
+
+interface OpenAttempt {
+  readonly part: LogPart;
+  readonly began: bigint;
+}
+
+class RequestSearch {
+  readonly #filter: RequestFilter;
+  readonly #segments: SegmentSearch;
+  readonly #lines: LinesSearch;
+  /** Attempts whose outcomes were not seen, by decision. */
+  readonly #open = new Map<string, OpenAttempt>();
+
+  constructor(filter: RequestFilter) {
+    this.#filter = filter;
+    this.#segments = new SegmentSearch(filter);
+    this.#lines = new LinesSearch(filter);
+  }
+
+  /** The requests whose outcomes lie in some parts. */
+  async *look(parts: readonly LogPart[]): AsyncGenerator<readonly FoundRequest[]> {
+    for (const part of parts) {
+      for await (const candidates of this.#candidates(part, false)) {
+        const found = await this.#answered(candidates, part);
+        if (found.length > 0) yield found;
+      }
+    }
+  }
+
+  /** The requests of open attempts whose outcomes lie in a part that was passed over. */
+  async *lookAgain(part: LogPart): AsyncGenerator<readonly FoundRequest[]> {
+    if (!this.#mayAnswer(part)) return;
+    for await (const candidates of this.#candidates(part, true)) {
+      for (const candidate of candidates) {
+        if (candidate.phase === 'attempt' || !this.#open.delete(candidate.decisionId)) continue;
+        const found = await this.#found(candidate);
+        if (found.length > 0) yield found;
+      }
+    }
+  }
+
+  /** Forgets attempts whose outcomes lie in a part that was looked at. */
+  async settle(part: LogPart): Promise<void> {
+    if (!this.#mayAnswer(part)) return;
+    for await (const candidates of this.#candidates(part, true)) {
+      for (const { phase, decisionId } of candidates) {
+        if (phase === 'outcome') this.#open.delete(decisionId);
+      }
+    }
+  }
+
+  /** The attempts that are left. Their files are read once more, since nothing was kept of them. */
+  async *unanswered(): AsyncGenerator<readonly FoundRequest[]> {
+    const parts = new Set([...this.#open.values()].map(({ part }) => part));
+    for (const part of parts) {
+      for await (const candidates of this.#candidates(part, false)) {
+        const found: FoundRequest[] = [];
+        for (const candidate of candidates) {
+          if (this.#open.has(candidate.decisionId)) found.push(...(await this.#found(candidate)));
+        }
+        if (found.length > 0) yield found;
+      }
+    }
+  }
+
+  async #answered(
+    candidates: readonly Candidate[],
+    part: LogPart,
+  ): Promise<readonly FoundRequest[]> {
+    const found: FoundRequest[] = [];
+    for (const candidate of candidates) {
+      const { phase, decisionId, began } = candidate;
+      if (phase === 'outcome') {
+        this.#open.delete(decisionId);
+        found.push(...(await this.#found(candidate)));
+      } else if (findsAttempts(this.#filter)) this.#open.set(decisionId, { part, began });
+    }
+    return found;
+  }
+
+  async #found(candidate: Candidate): Promise<readonly FoundRequest[]> {
+    const record = await candidate.load();
+    return matches(this.#filter, record) ? [{ record, began: timeOf(candidate.began) }] : [];
+  }
+
+  /** Whether an outcome that is looked for may lie in the part. */
+  #mayAnswer({ seal }: LogPart): boolean {
+    if (this.#open.size === 0) return false;
+    if (seal === undefined) return true;
+    const to = microsOf(seal.to);
+    return [...this.#open.values()].some(({ began }) => began <= to);
+  }
+
+  async *#candidates(part: LogPart, anyTime: boolean): AsyncGenerator<readonly Candidate[]> {
+    const { file } = part;
+    try {
+      if (file.kind === 'lines') yield* this.#lines.candidates(file.path, anyTime);
+      else yield* this.#inSegment(file.path, anyTime);
+    } catch (error) {
+      if (!isAbsent(error)) throw error;
+      const sealed = await sealedPart(part);
+      if (sealed !== undefined) yield* this.#candidates(sealed, anyTime);
+    }
+  }
+
+  async *#inSegment(path: string, anyTime: boolean): AsyncGenerator<readonly Candidate[]> {
+    const segment = await openSegment(path);
+    try {
+      yield* this.#segments.candidates(segment, anyTime);
+    } finally {
+      await segment.close();
+    }
+  }
+}

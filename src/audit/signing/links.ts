@@ -1,0 +1,75 @@
+import { readFile } from 'node:fs/promises';
+import { appendFileDurable } from '../../storage/append-durable.ts';
+import { isAbsent } from '../segments/log-part.ts';
+import { publicKeyOf, type PublicKey, type SigningKey } from './keys.ts';
+import { fieldsOf, StatementFault, statementOf, textIn } from './statement.ts';
+
+const PURPOSE = 'arrowgate audit key link 1';
+
+/**
+ * Says that one signing key follows another. Both signed it: who trusts either of them
+ * can trust the other. The first key of a log follows itself.
+ */
+export interface KeyLink {
+  readonly old: PublicKey;
+  readonly next: PublicKey;
+  /** RFC 3339, in UTC. */
+  readonly time: string;
+}
+
+/** Adds a link to a file of links, durably. */
+export async function addKeyLink(path: string, old: SigningKey, next: SigningKey): Promise<void> {
+  const time = new Date().toISOString();
+  const [from, to] = [old.public.pem, next.public.pem];
+  const statement = statementOf(PURPOSE, [from, to, time]);
+  const line = {
+    old: from,
+    next: to,
+    time,
+    signed_by_old: old.sign(statement),
+    signed_by_next: next.sign(statement),
+  };
+  await appendFileDurable(path, `${JSON.stringify(line)}\n`);
+}
+
+/** The links of a file whose signatures are good, oldest first; none where the file is missing. */
+export async function readKeyLinks(path: string): Promise<readonly KeyLink[]> {
+  const text = await readFile(path, 'utf8').catch((error: unknown) => {
+    if (isAbsent(error)) return '';
+    throw error;
+  });
+  return text.split('\n').flatMap((line) => (line === '' ? [] : (linkIn(line) ?? [])));
+}
+
+/** Some keys, and all that links lead to from them, in either direction. */
+export function withLinked(
+  keys: readonly PublicKey[],
+  links: readonly KeyLink[],
+): readonly PublicKey[] {
+  const trusted = new Map(keys.map((key) => [key.id, key]));
+  for (let before = -1; before !== trusted.size;) {
+    before = trusted.size;
+    for (const { old, next } of links) {
+      if (!trusted.has(old.id) && !trusted.has(next.id)) continue;
+      trusted.set(old.id, old).set(next.id, next);
+    }
+  }
+  return [...trusted.values()];
+}
+
+/** Undefined for a line that is torn, or that one of the keys did not sign. */
+function linkIn(line: string): KeyLink | undefined {
+  try {
+    const fields = fieldsOf(line);
+    const [from, to, time] = ['old', 'next', 'time'].map((name) => textIn(fields, name));
+    const [old, next] = [publicKeyOf(from!), publicKeyOf(to!)];
+    const statement = statementOf(PURPOSE, [from!, to!, time!]);
+    const isGood =
+      old?.verifies(statement, textIn(fields, 'signed_by_old')) === true &&
+      next?.verifies(statement, textIn(fields, 'signed_by_next')) === true;
+    return isGood ? { old, next, time: time! } : undefined;
+  } catch (error) {
+    if (error instanceof StatementFault) return undefined;
+    throw error;
+  }
+}

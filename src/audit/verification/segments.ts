@@ -1,0 +1,208 @@
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { access, readFile } from 'node:fs/promises';
+import { basename } from 'node:path';
+import { text as textKind } from '../../arrow/value-column.ts';
+import type { AuditFinding } from '../checkpoints/finding.ts';
+import { isDamage, numbersOfSegment, judgeBreak, removedText, type Judged } from './tampering.ts';
+import type { ChainHead } from '../chain/hash-chain.ts';
+import type { Marks } from '../chain/reader.ts';
+import type { LogFile } from '../chain/log-folder.ts';
+import { isAbsent } from '../segments/log-part.ts';
+import type { LoggedRecord } from '../record/record.ts';
+import { isSealSigned, parseSeal, type Seal } from '../segments/seal.ts';
+import { follow, hashOfRecord, openSegment } from '../segments/segment-file.ts';
+import type { PublicKey } from '../signing/keys.ts';
+import { StatementFault } from '../signing/statement.ts';
+
+/** The inputs of a segment check besides its file. */
+export interface SegmentPlace {
+  readonly instance: string;
+  readonly file: LogFile;
+  /** All files of the instance. */
+  readonly files: readonly LogFile[];
+  /** Where the chain stands before it. */
+  readonly from: ChainHead;
+  readonly marks: Marks;
+  readonly keys: readonly PublicKey[];
+}
+
+/** How far the chain holds in a segment. */
+export interface CheckedSegment {
+  readonly head: ChainHead;
+  readonly finding?: AuditFinding;
+  readonly note?: string;
+}
+
+/**
+ * Checks a sealed segment: by the digest of its file where the seal is good, and
+ * record by record where it is not.
+ */
+export async function checkSegment(place: SegmentPlace): Promise<CheckedSegment> {
+  const seal = await goodSeal(place);
+  if (seal === undefined) return checkRecords(place, 'its seal is not valid');
+  if (seal.retired !== '') return retired(place, seal);
+  if (!(await exists(place.file.path))) return missing(place, seal);
+  if ((await digestOf(place.file.path)) !== seal.sha256) {
+    return checkRecords(place, 'its bytes are not those that were sealed', seal);
+  }
+  await markHashes(place, seal);
+  return { head: seal.after };
+}
+
+/** The seal, if one of the keys signed it for this very place. */
+async function goodSeal({ instance, file, from, keys }: SegmentPlace): Promise<Seal | undefined> {
+  try {
+    const seal = parseSeal(await readFile(file.seal, 'utf8'));
+    const isHere = seal.instance === instance && seal.file === basename(file.path);
+    const follows = seal.before.count === from.count && seal.before.hash === from.hash;
+    return isHere && follows && isSealSigned(seal, keys) ? seal : undefined;
+  } catch (error) {
+    if (error instanceof StatementFault) return undefined;
+    throw error;
+  }
+}
+
+/** The hashes within the segment are lost. */
+function retired({ marks, file, from }: SegmentPlace, seal: Seal): CheckedSegment {
+  for (const count of marks.keys()) {
+    if (count > from.count && count < seal.after.count) marks.delete(count);
+  }
+  if (marks.has(seal.after.count)) marks.set(seal.after.count, seal.after.hash);
+  const records = seal.after.count - from.count;
+  const note = `${file.path} was kept until ${seal.retired}: its ${records} records are gone`;
+  return { head: seal.after, note };
+}
+
+function missing({ instance, file, from }: SegmentPlace, seal: Seal): CheckedSegment {
+  const [first, last] = [from.count + 1n, seal.after.count];
+  const text = `records ${first} to ${last} were removed with their file`;
+  return {
+    head: from,
+    finding: { kind: 'removed', instance, file: file.path, line: null, sequence: first, text },
+  };
+}
+
+async function markHashes({ file, from, marks }: SegmentPlace, seal: Seal): Promise<void> {
+  const wanted = [...marks.keys()].filter(
+    (count) => count > from.count && count <= seal.after.count,
+  );
+  if (wanted.length === 0) return;
+  const segment = await openSegment(file.path);
+  try {
+    let before = from.count;
+    for (const [index, rows] of segment.file.batchRows.entries()) {
+      const here = wanted.filter((count) => count > before && count <= before + BigInt(rows));
+      if (here.length > 0) {
+        const hashes = (await segment.file.readBatch(index, ['hash'])).data.children[0]!;
+        for (const count of here) {
+          marks.set(count, textKind.read(hashes, Number(count - before) - 1) ?? undefined);
+        }
+      }
+      before += BigInt(rows);
+    }
+  } finally {
+    await segment.close();
+  }
+}
+
+/** Looks at every record for the first that is bad. If none is, the segment itself is to blame. */
+async function checkRecords(
+  place: SegmentPlace,
+  why: string,
+  seal?: Seal,
+): Promise<CheckedSegment> {
+  const { instance, file, from } = place;
+  const { head, bad } = await firstBad(place).catch((error: unknown): FirstBad => {
+    if (!isDamage(error)) throw error;
+    return { head: from, bad: { kind: 'edited', text: 'the file cannot be read any more' } };
+  });
+  const whole = `the segment of records ${from.count + 1n} to ${head.count}: ${why}`;
+  const [first, judged] =
+    bad !== undefined
+      ? [head.count + 1n, bad]
+      : ((await cutOff(place, head, seal)) ?? [
+          from.count + 1n,
+          { kind: 'edited', text: whole } as const,
+        ]);
+  const finding = { ...judged, instance, file: file.path, line: null, sequence: first };
+  return { head, finding };
+}
+
+/**
+ * The records that were taken from the end of a segment whose others are as they were; or that
+ * are there still, behind bytes that say that there are fewer: then the last one's hash is.
+ */
+async function cutOff(
+  { file }: SegmentPlace,
+  { count }: ChainHead,
+  seal: Seal | undefined,
+): Promise<readonly [bigint, Judged] | undefined> {
+  if (seal === undefined || count >= seal.after.count) return undefined;
+  const [first, last] = [count + 1n, seal.after.count];
+  const isHidden = (await readFile(file.path)).includes(seal.after.hash);
+  const hidden = `the file was edited to hide its records from ${first} to ${last}`;
+  return [
+    first,
+    isHidden
+      ? { kind: 'edited', text: hidden }
+      : { kind: 'removed', text: removedText(first, last) },
+  ];
+}
+
+interface FirstBad {
+  /** How far the chain holds. */
+  readonly head: ChainHead;
+  /** The manipulation of the record behind it; undefined if there is none. */
+  readonly bad?: Judged;
+}
+
+/** Follows the chain through the records up to the first that breaks it. */
+async function firstBad(place: SegmentPlace): Promise<FirstBad> {
+  const segment = await openSegment(place.file.path);
+  try {
+    let head = place.from;
+    for (let index = 0; index < segment.file.batchRows.length; index++) {
+      const walked = follow(head, await segment.file.readBatch(index));
+      head = walked.head;
+      if (walked.broken !== undefined)
+        return { head, bad: await judge(place, head, walked.broken) };
+    }
+    return { head };
+  } finally {
+    await segment.close();
+  }
+}
+
+function judge(
+  { files, file, from }: SegmentPlace,
+  head: ChainHead,
+  broken: LoggedRecord,
+): Promise<Judged> {
+  const expected = head.count + 1n;
+  return judgeBreak({
+    files,
+    expected,
+    found: broken.sequence,
+    followsAsExpected: () => hashOfRecord(head, { ...broken, sequence: expected }) === broken.hash,
+    next: async () =>
+      (await numbersOfSegment(file.path))[Number(expected - from.count)] ?? undefined,
+  });
+}
+
+async function digestOf(path: string): Promise<string> {
+  const digest = createHash('sha256');
+  for await (const chunk of createReadStream(path, { highWaterMark: 2 ** 20 }))
+    digest.update(chunk);
+  return digest.digest('hex');
+}
+
+async function exists(path: string): Promise<boolean> {
+  return access(path).then(
+    () => true,
+    (error: unknown) => {
+      if (isAbsent(error)) return false;
+      throw error;
+    },
+  );
+}

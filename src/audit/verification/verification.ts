@@ -1,0 +1,339 @@
+import type { AuditFinding } from '../checkpoints/finding.ts';
+import { describeBreak, placeOf } from './tampering.ts';
+import { beginning, type ChainHead } from '../chain/hash-chain.ts';
+import type { InstanceStart } from '../instances/start.ts';
+import { readChain, type BrokenLine, type Marks, type ReadChain } from '../chain/reader.ts';
+import type { Checkpoint } from '../checkpoints/checkpoint.ts';
+import { filesOf, instancesOf, type LogFile } from '../chain/log-folder.ts';
+import { checkSegment } from './segments.ts';
+import type { PublicKey } from '../signing/keys.ts';
+import type { Vouchers } from '../checkpoints/trusted.ts';
+
+/** The scope and the findings of a verification. */
+export interface AuditVerified {
+  readonly instances: number;
+  readonly records: bigint;
+  /** Records after the last signed head: chained, but not signed yet. */
+  readonly unsigned: bigint;
+  readonly findings: readonly AuditFinding[];
+  /** Notes that are not faults, for example remains of a crash. */
+  readonly notes: readonly string[];
+  /** Where each chain ends, and up to where a signature vouches for it. */
+  readonly heads: readonly SignedHead[];
+}
+
+/** Where the chain of an instance ends. */
+export interface SignedHead {
+  readonly instance: string;
+  readonly count: bigint;
+  readonly hash: string;
+  /** How many of its records are covered by a signature. */
+  readonly signed: bigint;
+  /** When the newest checkpoint was signed, and by which key; null without one. */
+  readonly time: string | null;
+  readonly key: string | null;
+}
+
+/** Information on instances besides their records. */
+export interface InstanceKnowledge {
+  /** Their start records. */
+  readonly starts: readonly InstanceStart[];
+  /** Whether the process that wrote an instance is gone for certain. */
+  readonly isOver: (instance: string) => Promise<boolean>;
+}
+
+const noKnowledge: InstanceKnowledge = { starts: [], isOver: async () => false };
+
+/** Called with the number of verified records. */
+export type AuditProgress = (records: bigint) => void;
+
+/**
+ * Checks every chain of an audit folder against itself, against the checkpoints that were
+ * kept elsewhere, and against what other instances knew of it. Of each chain it tells
+ * the first thing that is wrong.
+ */
+export async function verifyLog(
+  folder: string,
+  vouchers: Vouchers,
+  progress: AuditProgress = () => undefined,
+  known: InstanceKnowledge = noKnowledge,
+): Promise<AuditVerified> {
+  const checked: CheckedChain[] = [];
+  const present = await instancesOf(folder);
+  let records = 0n;
+  for (const instance of namesOf(present, vouchers, known)) {
+    const chain = present.includes(instance)
+      ? await checkChain(folder, instance, vouchers, known)
+      : missingChain(instance, vouchers, known);
+    checked.push(chain);
+    records += chain.head.count;
+    progress(records);
+  }
+  return {
+    instances: checked.length,
+    records,
+    unsigned: checked.reduce((sum, { unsigned }) => sum + unsigned, 0n),
+    findings: [
+      ...vouchers.findings,
+      ...startFindings(known.starts, vouchers),
+      ...checked.flatMap(({ finding }) => (finding === undefined ? [] : [finding])),
+    ],
+    notes: checked.flatMap(({ notes }) => notes),
+    heads: checked.map(({ instance, head, unsigned }) => {
+      const last = vouchers.of(instance).at(-1);
+      const signed = head.count - unsigned;
+      return { instance, ...head, signed, time: last?.time ?? null, key: last?.key ?? null };
+    }),
+  };
+}
+
+/** The instances that have a folder, and those that only a checkpoint or another instance knows. */
+function namesOf(
+  present: readonly string[],
+  vouchers: Vouchers,
+  { starts }: InstanceKnowledge,
+): readonly string[] {
+  const told = starts.flatMap(({ instance, earlier, trusted }) =>
+    trusted ? [instance, ...earlier] : [],
+  );
+  return [...new Set([...present, ...vouchers.instances, ...told])].sort();
+}
+
+interface CheckedChain {
+  readonly instance: string;
+  readonly head: ChainHead;
+  readonly unsigned: bigint;
+  readonly finding?: AuditFinding;
+  readonly notes: readonly string[];
+}
+
+/** An instance without a folder. */
+function missingChain(
+  instance: string,
+  vouchers: Vouchers,
+  { starts }: InstanceKnowledge,
+): CheckedChain {
+  const last = vouchers.of(instance).at(-1);
+  const knower = starts.find((start) => start.trusted && start.earlier.includes(instance));
+  const evidence = [
+    ...(last === undefined ? [] : [`${last.count} of its records were signed at ${last.time}`]),
+    ...(knower === undefined ? [] : [`${knower.instance} knew it when it began`]),
+  ];
+  const why =
+    evidence.length === 0 ? 'its own statement of its start is there' : evidence.join(', ');
+  const text = `the whole instance is missing: ${why}`;
+  const finding: AuditFinding = { ...whole(instance), kind: 'removed', sequence: 1n, text };
+  return { instance, head: beginning(instance), unsigned: 0n, notes: [], finding };
+}
+
+/** Faults of the start records of instances. */
+function startFindings(
+  starts: readonly InstanceStart[],
+  vouchers: Vouchers,
+): readonly AuditFinding[] {
+  const byName = new Map(starts.map((start) => [start.instance, start]));
+  const strange = starts.filter(({ trusted }) => !trusted);
+  const gone = vouchers.instances.filter((instance) => {
+    const digest = vouchers.of(instance).at(-1)?.start ?? '';
+    return digest !== '' && byName.get(instance)?.digest !== digest;
+  });
+  return [
+    ...strange.map(({ instance }): AuditFinding => {
+      const text = 'the statement of its start was not signed by any of the keys';
+      return { ...whole(instance), kind: 'unknown key', sequence: 0n, text };
+    }),
+    ...gone.map((instance): AuditFinding => {
+      const text = 'the statement of its start is not the one that its checkpoints name';
+      return { ...whole(instance), kind: 'removed', sequence: 0n, text };
+    }),
+  ];
+}
+
+async function checkChain(
+  folder: string,
+  instance: string,
+  vouchers: Vouchers,
+  known: InstanceKnowledge,
+): Promise<CheckedChain> {
+  const checkpoints = vouchers.of(instance);
+  const files = await filesOf(folder, instance);
+  const marks: Marks = new Map(checkpoints.map(({ count }) => [count, undefined]));
+  const walked = await walk({ instance, files, marks, keys: vouchers.keys });
+  const newest = checkpoints.at(-1)?.count ?? 0n;
+  const signed = newest > walked.sealed ? newest : walked.sealed;
+  const { count } = walked.head;
+  const unsigned = count > signed ? count - signed : 0n;
+  const finding =
+    againstCheckpoints(instance, checkpoints, marks, walked) ??
+    walked.finding ??
+    (walked.broken && (await describeBreak(instance, files, walked.head, walked.broken))) ??
+    unvouched(instance, checkpoints, walked) ??
+    (unsigned > 0n && (await known.isOver(instance))
+      ? unended(instance, unsigned, signed)
+      : undefined);
+  const notes = [...walked.notes, ...recoveredNotes(instance, checkpoints)];
+  return { instance, head: walked.head, unsigned, notes, ...(finding && { finding }) };
+}
+
+/** A chain whose process has ended and whose last records are not signed. */
+function unended(instance: string, unsigned: bigint, signed: bigint): AuditFinding {
+  const records = unsigned === 1n ? 'its last record has' : `its last ${unsigned} records have`;
+  const text =
+    `its process ended without a signed head, and ${records} no signature: ` +
+    'the next start of a gateway signs what survived a kill';
+  return { ...whole(instance), kind: 'unsigned', sequence: signed + 1n, text };
+}
+
+function recoveredNotes(instance: string, checkpoints: readonly Checkpoint[]): readonly string[] {
+  const last = checkpoints.at(-1);
+  if (last === undefined || last.recovered === '') return [];
+  return [
+    `${instance} ended without a signed head: ${last.recovered} signed the ${last.count} records that survived, at ${last.time}`,
+  ];
+}
+
+interface Walked {
+  readonly head: ChainHead;
+  /** Up to where good seals vouch for it. */
+  readonly sealed: bigint;
+  readonly broken?: BrokenLine | undefined;
+  readonly finding?: AuditFinding | undefined;
+  readonly notes: readonly string[];
+}
+
+async function walk(chain: ChainFiles): Promise<Walked> {
+  const { instance, files } = chain;
+  const notes: string[] = [];
+  let head = beginning(instance);
+  let sealed = 0n;
+  let previous: Stretch | undefined;
+  for (const file of files) {
+    const part = await walkPart(chain, { file, from: head, previous });
+    notes.push(...part.notes);
+    head = part.read.head;
+    if (part.finding !== undefined || part.read.broken !== undefined) {
+      return { head, sealed, broken: part.read.broken, finding: part.finding, notes };
+    }
+    if (file.kind === 'segment') sealed = head.count;
+    previous = part;
+  }
+  return { head, sealed, notes };
+}
+
+interface ChainFiles {
+  readonly instance: string;
+  readonly files: readonly LogFile[];
+  readonly marks: Marks;
+  readonly keys: readonly PublicKey[];
+}
+
+interface Part {
+  readonly file: LogFile;
+  readonly from: ChainHead;
+  readonly previous: Stretch | undefined;
+}
+
+async function walkPart(chain: ChainFiles, part: Part): Promise<Stretch> {
+  return part.file.kind === 'segment' ? walkSegment(chain, part) : walkLines(chain, part);
+}
+
+async function walkSegment(chain: ChainFiles, { file, from }: Part): Promise<Stretch> {
+  const { head, finding, note } = await checkSegment({ ...chain, file, from });
+  const notes = note === undefined ? [] : [note];
+  return { file, from, read: { head, torn: false }, notes, ...(finding && { finding }) };
+}
+
+async function walkLines({ marks }: ChainFiles, { file, from, previous }: Part): Promise<Stretch> {
+  const notes: string[] = [];
+  let read = await readChain(file, from, marks);
+  const earlier = previous && read.broken?.line === 1 && (await rewound(previous, read.broken));
+  if (earlier) {
+    const unconfirmed = from.count - earlier.count;
+    notes.push(`${previous?.file.path} ends with ${unconfirmed} records that were never confirmed`);
+    read = await readChain(file, earlier, marks);
+  }
+  if (read.torn) notes.push(`${file.path} ends with a torn record, which was never confirmed`);
+  return { file, from, read, notes };
+}
+
+/** A file and how far the chain held in it. */
+interface Stretch {
+  readonly file: LogFile;
+  readonly from: ChainHead;
+  readonly read: ReadChain;
+  readonly notes: readonly string[];
+  readonly finding?: AuditFinding;
+}
+
+/**
+ * Where the chain stood when it was taken up in another file, since a disk that
+ * failed could not be made to forget the records after that.
+ */
+async function rewound(previous: Stretch, { bytes }: BrokenLine): Promise<ChainHead | undefined> {
+  const next = previous.file.kind === 'lines' ? placeOf(bytes) : undefined;
+  if (next === undefined || next <= previous.from.count + 1n) return undefined;
+  const count = next - 1n;
+  if (count >= previous.read.head.count) return undefined;
+  const marks: Marks = new Map([[count, undefined]]);
+  await readChain(previous.file, previous.from, marks);
+  const hash = marks.get(count);
+  return hash === undefined ? undefined : { count, hash };
+}
+
+/** A chain that holds in itself, but is not the one that was signed. */
+function againstCheckpoints(
+  instance: string,
+  checkpoints: readonly Checkpoint[],
+  marks: Marks,
+  { head, broken, finding }: Walked,
+): AuditFinding | undefined {
+  let good = 0n;
+  for (const { count, hash, time } of checkpoints) {
+    if (!marks.has(count)) continue;
+    // Records after a fault were not verified.
+    if (marks.get(count) === undefined && finding !== undefined) return undefined;
+    if (count > head.count) {
+      if (broken !== undefined || finding !== undefined) return undefined;
+      const text = `the log ends after record ${head.count}, but ${count} were signed at ${time}`;
+      return { ...whole(instance), kind: 'cut short', sequence: head.count + 1n, text };
+    }
+    if (marks.get(count) !== hash) {
+      const text =
+        `records ${good + 1n} to ${count} are not those that were signed at ${time}: ` +
+        'one of them was edited, and the hashes after it made anew';
+      return { ...whole(instance), kind: 'edited', sequence: good + 1n, text };
+    }
+    good = count;
+  }
+  return undefined;
+}
+
+/** The first checkpoint is kept with the first mutation, or after a second: a crash before that leaves no more than so. */
+const UNSIGNED_RECORDS = 10_000n;
+
+function unvouched(
+  instance: string,
+  checkpoints: readonly Checkpoint[],
+  { head }: Walked,
+): AuditFinding | undefined {
+  if (checkpoints.length > 0 || head.count <= UNSIGNED_RECORDS) return undefined;
+  const text = `no checkpoint vouches for any of its ${head.count} records`;
+  return { ...whole(instance), kind: 'unsigned', sequence: 1n, text };
+}
+
+function whole(instance: string) {
+  return { instance, file: null, line: null };
+}
+
+/**
+ * The head of a chain that holds from its beginning, against its seals and checkpoints;
+ * undefined for one that does not, or that is signed to its end.
+ */
+export async function soundHead(
+  folder: string,
+  instance: string,
+  vouchers: Vouchers,
+): Promise<ChainHead | undefined> {
+  const { finding, head, unsigned } = await checkChain(folder, instance, vouchers, noKnowledge);
+  return finding === undefined && unsigned > 0n ? head : undefined;
+}
