@@ -10,13 +10,13 @@ const UNFINISHED = /^\..*\.tmp$/;
 const STALE_MILLIS = 3_600_000;
 
 /** A file of a policy. */
-export interface KeptFile {
+export interface PolicyFile {
   readonly name: string;
   readonly text: string;
 }
 
 /** The folder in which the policy of a digest is kept. */
-export function keptPolicy(audit: string, digest: string): string {
+export function archivedPolicy(audit: string, digest: string): string {
   return join(audit, POLICIES_FOLDER, digest);
 }
 
@@ -28,14 +28,14 @@ export function keptPolicy(audit: string, digest: string): string {
  * @param audit `<data>/private/audit`.
  * @throws the system's error; nothing is then under the digest.
  */
-export async function keepPolicy(
+export async function archivePolicy(
   audit: string,
   digest: string,
-  files: readonly KeptFile[],
+  files: readonly PolicyFile[],
 ): Promise<void> {
   const all = join(audit, POLICIES_FOLDER);
   await makeFolder(all, 0o700);
-  const folder = keptPolicy(audit, digest);
+  const folder = archivedPolicy(audit, digest);
   if (!(await exists(folder))) await writeWhole(all, folder, files);
   await syncFolder(all);
 }
@@ -52,7 +52,11 @@ export async function sweepIncomplete(audit: string, now: number = Date.now()): 
 }
 
 /** Writes the files under a name of their own; only when all is on the disk the folder gets its name. */
-async function writeWhole(all: string, folder: string, files: readonly KeptFile[]): Promise<void> {
+async function writeWhole(
+  all: string,
+  folder: string,
+  files: readonly PolicyFile[],
+): Promise<void> {
   const temporary = join(all, `.${randomUUID()}.tmp`);
   try {
     await mkdir(temporary, { mode: 0o700 });

@@ -1,5 +1,5 @@
 import type { ReadableLogRecord } from '@opentelemetry/sdk-logs';
-import { placeText, recordText } from './record/encoding.ts';
+import { recordPrefix, recordText } from './record/encoding.ts';
 import type { AuditRecord } from './record/record.ts';
 import { microsOf } from './record/time.ts';
 import type { AuditLog } from './writer.ts';
@@ -12,7 +12,7 @@ const TIMEOUT_MILLIS = 10_000;
 /** Flush timeout at shutdown, in ms. */
 const LAST_MILLIS = 3000;
 
-export interface CollectorOptions {
+export interface ExporterOptions {
   /** Base address of the collector (OTLP over HTTP); logs go to `/v1/logs` below it. */
   readonly endpoint: string;
   /** Version of this program. */
@@ -22,7 +22,7 @@ export interface CollectorOptions {
 }
 
 /** Somewhere that gets a copy of the records. */
-export interface Collector {
+export interface LogExporter {
   send(instance: string, record: AuditRecord): void;
   close(): Promise<void>;
 }
@@ -30,7 +30,7 @@ export interface Collector {
 type Callback = (result: { readonly code: number; readonly error?: Error }) => void;
 
 /** A collector of OpenTelemetry logs. Its packages are loaded now, since most services have none. */
-export async function openCollector(options: CollectorOptions): Promise<Collector> {
+export async function openExporter(options: ExporterOptions): Promise<LogExporter> {
   const { LoggerProvider, BatchLogRecordProcessor } = await import('@opentelemetry/sdk-logs');
   const { OTLPLogExporter } = await import('@opentelemetry/exporter-logs-otlp-http');
   const { resourceFromAttributes } = await import('@opentelemetry/resources');
@@ -65,7 +65,7 @@ export async function openCollector(options: CollectorOptions): Promise<Collecto
 }
 
 /** The same log, of which a collector gets each record that was written. Nothing waits for it. */
-export function withCollector(log: AuditLog, collector: Collector): AuditLog {
+export function withExporter(log: AuditLog, collector: LogExporter): AuditLog {
   return {
     ...log,
     write: (record, durable) => {
@@ -107,12 +107,12 @@ function logOf(instance: string, record: AuditRecord) {
 
 /** Its place in the chain is not known yet. */
 function bodyOf(instance: string, record: AuditRecord): string {
-  const begun = placeText(instance, 0n).replace('"sequence":0,', '');
+  const begun = recordPrefix(instance, 0n).replace('"sequence":0,', '');
   return `${begun}${recordText(record)}}`;
 }
 
 /** Handles the result of each transmission. */
-function watch(failed: CollectorOptions['failed']): (done: Callback) => Callback {
+function watch(failed: ExporterOptions['failed']): (done: Callback) => Callback {
   let fails = false;
   return (done) => (result) => {
     const failsNow = result.code !== 0;

@@ -1,21 +1,21 @@
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { makeFolder } from '../storage/folder.ts';
-import { beginning, type ChainHead } from './chain/hash-chain.ts';
-import { readChain, type Marks } from './chain/reader.ts';
+import { firstHead, type ChainHead } from './chain/hash-chain.ts';
+import { readChain, type HashMarks } from './chain/reader.ts';
 import { checkpointText } from './checkpoints/checkpoint.ts';
 import type { CheckpointPlace } from './checkpoints/places.ts';
-import { isAbandoned, type LogPlaces } from './instances/owner.ts';
-import { filesOf, instancesOf, type LogFile } from './chain/log-folder.ts';
+import { isAbandoned, type LogFolders } from './instances/owner.ts';
+import { logFilesOf, instancesOf, type LogFile } from './chain/log-folder.ts';
 import { isSealSigned, parseSeal } from './segments/seal.ts';
 import type { PublicKey, SigningKey } from './signing/keys.ts';
 import { soundHead } from './verification/verification.ts';
-import { readVouchers, type Vouchers } from './checkpoints/trusted.ts';
+import { readTrustedCheckpoints, type TrustedCheckpoints } from './checkpoints/trusted.ts';
 
 /** Beside an instance that is over, and whose head is signed or will not be. */
 const ENDING = '.ended';
 
-export interface RecoveryOptions extends LogPlaces {
+export interface RecoveryOptions extends LogFolders {
   /** The instance of this process. */
   readonly own: string;
   readonly key: SigningKey;
@@ -36,7 +36,7 @@ export async function signSurvivors(options: RecoveryOptions): Promise<readonly 
   await makeFolder(processes, 0o700);
   const known = new Set(await readdir(processes));
   const signed: string[] = [];
-  let vouchers: Vouchers | undefined;
+  let vouchers: TrustedCheckpoints | undefined;
   for (const instance of await instancesOf(folder)) {
     if (instance === own || known.has(instance + ENDING)) continue;
     if (!(await isAbandoned(options, instance))) continue;
@@ -48,8 +48,8 @@ export async function signSurvivors(options: RecoveryOptions): Promise<readonly 
 }
 
 /** @throws Error while a place cannot be read: a chain is never signed without its checkpoints. */
-async function vouchersOf({ places, trusted }: RecoveryOptions): Promise<Vouchers> {
-  const vouchers = await readVouchers(places, trusted);
+async function vouchersOf({ places, trusted }: RecoveryOptions): Promise<TrustedCheckpoints> {
+  const vouchers = await readTrustedCheckpoints(places, trusted);
   const unread = vouchers.findings.find(({ kind }) => kind === 'not asked');
   if (unread !== undefined) throw new Error(`${unread.instance}: ${unread.text}`);
   return vouchers;
@@ -58,14 +58,14 @@ async function vouchersOf({ places, trusted }: RecoveryOptions): Promise<Voucher
 async function signSurvivor(
   { folder, own, key, places }: RecoveryOptions,
   instance: string,
-  vouchers: Vouchers,
+  vouchers: TrustedCheckpoints,
 ): Promise<boolean> {
   if (vouchers.findings.some((finding) => finding.instance === instance)) return false;
   const head = await survivingHead(folder, instance, vouchers);
   if (head === undefined) return false;
   const start = vouchers.of(instance).at(-1)?.start ?? '';
   const text = checkpointText(key, instance, head, { start, recovered: own });
-  for (const place of places) await place.keep(instance, text);
+  for (const place of places) await place.write(instance, text);
   return true;
 }
 
@@ -73,14 +73,14 @@ async function signSurvivor(
 async function survivingHead(
   folder: string,
   instance: string,
-  vouchers: Vouchers,
+  vouchers: TrustedCheckpoints,
 ): Promise<ChainHead | undefined> {
   const checkpoints = vouchers.of(instance);
-  const files = await filesOf(folder, instance);
+  const files = await logFilesOf(folder, instance);
   const sealed = files.findLast(({ kind }) => kind === 'segment');
-  const from = sealed === undefined ? beginning(instance) : await headOf(sealed, vouchers);
+  const from = sealed === undefined ? firstHead(instance) : await headOf(sealed, vouchers);
   if (from === undefined) return soundHead(folder, instance, vouchers);
-  const marks: Marks = new Map(checkpoints.map(({ count }) => [count, undefined]));
+  const marks: HashMarks = new Map(checkpoints.map(({ count }) => [count, undefined]));
   let head = from;
   for (const file of files.slice(sealed === undefined ? 0 : files.indexOf(sealed) + 1)) {
     const read = await readChain(file, head, marks);
@@ -94,7 +94,7 @@ async function survivingHead(
 }
 
 /** Where the chain stands after a segment; undefined where its seal is not good. */
-async function headOf(file: LogFile, { keys }: Vouchers): Promise<ChainHead | undefined> {
+async function headOf(file: LogFile, { keys }: TrustedCheckpoints): Promise<ChainHead | undefined> {
   const seal = parseSeal(await readFile(file.seal, 'utf8'));
   return isSealSigned(seal, keys) ? seal.after : undefined;
 }

@@ -2,7 +2,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { makeFolder } from '../storage/folder.ts';
 import { replaceText } from '../storage/replaced-file.ts';
-import { isAbandoned, type LogPlaces } from './instances/owner.ts';
+import { isAbandoned, type LogFolders } from './instances/owner.ts';
 import { instancesOf } from './chain/log-folder.ts';
 import { isAbsent } from './segments/log-part.ts';
 import type { AuditRecord, LoggedRecord } from './record/record.ts';
@@ -11,13 +11,13 @@ import { answeredIn, unansweredAttempts } from './unanswered.ts';
 import type { AuditLog } from './writer.ts';
 
 /** The result of a request whose process ended before its outcome was written. */
-export type Fate = 'committed' | 'not committed' | 'unknown';
+export type AttemptResult = 'committed' | 'not committed' | 'unknown';
 
-export interface ResolutionOptions extends LogPlaces {
+export interface ResolutionOptions extends LogFolders {
   /** The log of this process, which takes the outcomes. */
   readonly log: AuditLog;
   /** Finds the result of a request. */
-  readonly fateOf: (attempt: LoggedRecord) => Promise<Fate>;
+  readonly fateOf: (attempt: LoggedRecord) => Promise<AttemptResult>;
 }
 
 /** Context keys that mark an outcome as written on behalf of another process. */
@@ -82,7 +82,7 @@ async function answeredLater(
 }
 
 /** The outcome says what is known: the status and the size of the answer are not. */
-function resolved(attempt: LoggedRecord, fate: Fate, nowMicros: bigint): AuditRecord {
+function resolved(attempt: LoggedRecord, fate: AttemptResult, nowMicros: bigint): AuditRecord {
   const { instance, sequence: _sequence, hash: _hash, ...fields } = attempt;
   const began = microsOf(attempt.time);
   const now = nowMicros < began ? began : nowMicros;
@@ -95,7 +95,7 @@ function resolved(attempt: LoggedRecord, fate: Fate, nowMicros: bigint): AuditRe
   };
 }
 
-function claimFile({ processes }: LogPlaces, instance: string): string {
+function claimFile({ processes }: LogFolders, instance: string): string {
   return join(processes, instance + ENDING);
 }
 
@@ -128,7 +128,7 @@ async function claimOf(path: string): Promise<Claim | undefined> {
   }
 }
 
-async function isGone(places: LogPlaces, instance: string): Promise<boolean> {
+async function isGone(places: LogFolders, instance: string): Promise<boolean> {
   try {
     return await isAbandoned(places, instance);
   } catch (error) {

@@ -2,10 +2,10 @@ import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { makeFolder } from '../storage/folder.ts';
 import { LineLog } from '../storage/line-log.ts';
-import { Chain } from './chain/hash-chain.ts';
-import { Checkpoints, type CheckpointsOptions } from './checkpoints/publisher.ts';
-import { noteOwner } from './instances/owner.ts';
-import { stateStart, type StartOptions } from './instances/start.ts';
+import { HashChain } from './chain/hash-chain.ts';
+import { CheckpointPublisher, type PublisherOptions } from './checkpoints/publisher.ts';
+import { recordOwner } from './instances/owner.ts';
+import { signStart, type StartOptions } from './instances/start.ts';
 import { BlockMemory } from './chain/block.ts';
 import { recordText } from './record/encoding.ts';
 import { RecordQueue } from './chain/queue.ts';
@@ -38,7 +38,7 @@ export interface AuditLogOptions {
   /** A file that is as large gets no further record. */
   readonly rotateBytes: number;
   /** Signs and stores checkpoints; if absent, there are none. */
-  readonly checkpoints?: Omit<CheckpointsOptions, 'instance' | 'start'>;
+  readonly checkpoints?: Omit<PublisherOptions, 'instance' | 'start'>;
   /** Where the instance states which were before it, with the same key; it does not when absent. */
   readonly start?: Pick<StartOptions, 'starts' | 'store' | 'anchor'>;
 }
@@ -64,13 +64,13 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> 
   const instance = newInstance();
   const folder = join(options.folder, instance);
   await makeFolder(folder, 0o700);
-  if (options.processes !== undefined) await noteOwner(options.processes, instance);
+  if (options.processes !== undefined) await recordOwner(options.processes, instance);
   const checkpoints = await checkpointsOf(options, instance);
   const memory = new BlockMemory(options.rotateBytes);
   const lines = new LineLog({
     folder,
     name: (number) => `${String(number).padStart(DIGITS, '0')}.jsonl`,
-    framing: new Chain(
+    framing: new HashChain(
       instance,
       (head) => checkpoints?.advance(head),
       (block) => memory.free(block),
@@ -101,11 +101,11 @@ export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> 
 async function checkpointsOf(
   { folder, checkpoints, start }: AuditLogOptions,
   instance: string,
-): Promise<Checkpoints | undefined> {
+): Promise<CheckpointPublisher | undefined> {
   if (checkpoints === undefined) return undefined;
   const { key } = checkpoints;
-  const stated = start && (await stateStart({ ...start, folder, instance, key }));
-  return new Checkpoints({ ...checkpoints, instance, ...(stated && { start: stated }) });
+  const stated = start && (await signStart({ ...start, folder, instance, key }));
+  return new CheckpointPublisher({ ...checkpoints, instance, ...(stated && { start: stated }) });
 }
 
 /** Names of instances sort by their start: `20260131T235959Z-9f86d081`. */

@@ -7,7 +7,7 @@ export interface QuotaRate {
 }
 
 /** What a request asks of one counter. */
-export interface QuotaAsk {
+export interface QuotaCharge {
   /** The name of the counter: the limit, and whom it counts. */
   readonly key: string;
   readonly rate: QuotaRate | null;
@@ -50,7 +50,7 @@ export interface Quota {
    * At once where the counters are in memory.
    * @throws StoreError unavailable when the counters cannot be read, by the promise; then it is not known whether something was taken.
    */
-  take(asks: readonly QuotaAsk[]): QuotaAnswer | Promise<QuotaAnswer>;
+  take(asks: readonly QuotaCharge[]): QuotaAnswer | Promise<QuotaAnswer>;
   /** Why nothing is counted now, if it is so. */
   fault(): string | undefined;
   close(): Promise<void>;

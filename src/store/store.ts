@@ -62,7 +62,7 @@ export interface Write {
 }
 
 /** A range of keys: from `start` (included) up to `end` (excluded). */
-export interface Range {
+export interface KeyRange {
   readonly start: string;
   readonly end: string;
   /** At most so many entries. */
@@ -74,7 +74,7 @@ export interface Range {
 }
 
 /** One applied commit, in the order in which they took effect. */
-export interface Change {
+export interface StoreChange {
   readonly sequence: bigint;
   readonly writes: readonly Write[];
 }
@@ -87,7 +87,7 @@ export type CommitResult =
   | { readonly kind: 'unknown'; readonly reason: string };
 
 /** Something that was read, to be looked at again. */
-export interface Watch {
+export interface StoreWatch {
   /** Whether all of it holds still, at one moment; undefined where only a read can tell. */
   holds(): boolean | undefined | Promise<boolean>;
 }
@@ -107,15 +107,15 @@ export interface Store {
   get(key: string): Promise<Uint8Array | undefined>;
   /** The values of several keys, read at one moment. */
   getMany(keys: readonly string[]): Promise<readonly (Uint8Array | undefined)[]>;
-  range(range: Range): Promise<readonly StoreEntry[]>;
+  range(range: KeyRange): Promise<readonly StoreEntry[]>;
   /**
    * Keeps an eye on what was read, which costs a fraction of reading it: for a store that
    * answers without waiting. Absent, or undefined, where it cannot.
    */
-  watch?(seen: readonly ReadCheck[]): Watch | undefined;
+  watch?(seen: readonly ReadCheck[]): StoreWatch | undefined;
   commit(checks: readonly Check[], writes: readonly Write[]): Promise<CommitResult>;
   /** Changes that are not yet forgotten, oldest first: what the catalog journal has still to write down. */
-  changes(limit: number): Promise<readonly Change[]>;
+  changes(limit: number): Promise<readonly StoreChange[]>;
   /** Forgets changes that the journal holds. */
   forget(sequences: readonly bigint[]): Promise<void>;
   /** Whether it costs next to nothing to forget changes right before a commit, since both are one step. */
@@ -133,7 +133,7 @@ export interface Store {
    * and with their numbers; those that it has are passed over. All or none.
    * They are in the journal already, so `changes` does not tell them.
    */
-  replay(changes: readonly Change[]): Promise<void>;
+  replay(changes: readonly StoreChange[]): Promise<void>;
   /**
    * Has someone look at the store before it is used: now, and again whenever it
    * may have become another, since its server was restarted or replaced or its file was.

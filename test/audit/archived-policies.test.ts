@@ -4,7 +4,11 @@ import { chmod, mkdir, readdir, readFile, stat, utimes, writeFile } from 'node:f
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { keepPolicy, keptPolicy, sweepIncomplete } from '../../src/audit/archived-policies.ts';
+import {
+  archivePolicy,
+  archivedPolicy,
+  sweepIncomplete,
+} from '../../src/audit/archived-policies.ts';
 import { openAuditLog } from '../../src/audit/writer.ts';
 import { testFolders } from '../support/folder.ts';
 import { readAll, record } from './records.ts';
@@ -26,29 +30,29 @@ async function textsIn(folder: string): Promise<Record<string, string>> {
 describe('the texts of policies beside the audit log', () => {
   it('stand under their digest, for this user alone', async () => {
     const audit = join(await newFolder(), 'audit');
-    await keepPolicy(audit, 'abc', files);
-    expect(await textsIn(keptPolicy(audit, 'abc'))).toEqual({
+    await archivePolicy(audit, 'abc', files);
+    expect(await textsIn(archivedPolicy(audit, 'abc'))).toEqual({
       'model.conf': '[matchers]\n',
       'policy.csv': 'p, user:änn, /a, read, allow\n',
     });
     const modeOf = async (path: string) => (await stat(path)).mode & 0o777;
     expect(await modeOf(join(audit, 'policies'))).toBe(0o700);
-    expect(await modeOf(keptPolicy(audit, 'abc'))).toBe(0o700);
-    expect(await modeOf(join(keptPolicy(audit, 'abc'), 'policy.csv'))).toBe(0o600);
+    expect(await modeOf(archivedPolicy(audit, 'abc'))).toBe(0o700);
+    expect(await modeOf(join(archivedPolicy(audit, 'abc'), 'policy.csv'))).toBe(0o600);
   });
 
   it('are written once, also by many at the same time', async () => {
     const audit = await newFolder();
-    await Promise.all(Array.from({ length: 8 }, () => keepPolicy(audit, 'abc', files)));
-    const { ino } = await stat(join(keptPolicy(audit, 'abc'), 'policy.csv'));
-    await keepPolicy(audit, 'abc', files);
-    expect((await stat(join(keptPolicy(audit, 'abc'), 'policy.csv'))).ino).toBe(ino);
+    await Promise.all(Array.from({ length: 8 }, () => archivePolicy(audit, 'abc', files)));
+    const { ino } = await stat(join(archivedPolicy(audit, 'abc'), 'policy.csv'));
+    await archivePolicy(audit, 'abc', files);
+    expect((await stat(join(archivedPolicy(audit, 'abc'), 'policy.csv'))).ino).toBe(ino);
     expect(await readdir(join(audit, 'policies'))).toEqual(['abc']);
   });
 
   it('are no instance of the log', async () => {
     const folder = await newFolder();
-    await keepPolicy(folder, 'abc', files);
+    await archivePolicy(folder, 'abc', files);
     const log = await openAuditLog({ folder, rotateBytes: 1000 });
     await log.write(record('r1'), true);
     await log.close();
@@ -58,15 +62,15 @@ describe('the texts of policies beside the audit log', () => {
   it('leave nothing under the digest when they cannot be written', async () => {
     const audit = await newFolder();
     const tooLong = [...files, { name: 'x'.repeat(300), text: '' }];
-    await expect(keepPolicy(audit, 'abc', tooLong)).rejects.toThrow('ENAMETOOLONG');
+    await expect(archivePolicy(audit, 'abc', tooLong)).rejects.toThrow('ENAMETOOLONG');
     expect(await readdir(join(audit, 'policies'))).toEqual([]);
-    await keepPolicy(audit, 'abc', files);
+    await archivePolicy(audit, 'abc', files);
     expect(await readdir(join(audit, 'policies'))).toEqual(['abc']);
   });
 
   it('are rid of what a crash left, once nobody writes at it any more', async () => {
     const audit = await newFolder();
-    await keepPolicy(audit, 'abc', files);
+    await archivePolicy(audit, 'abc', files);
     for (const name of ['.old.tmp', '.new.tmp']) {
       await mkdir(join(audit, 'policies', name));
       await writeFile(join(audit, 'policies', name, 'model.conf'), '');
@@ -95,7 +99,10 @@ describe('the texts of policies beside the audit log', () => {
       expect(present).toEqual(expect.arrayContaining(kept));
       for (const digest of present) {
         const text = `${digest}\n`.repeat(2000);
-        expect(await textsIn(keptPolicy(audit, digest))).toEqual({ 'a.csv': text, 'b.csv': text });
+        expect(await textsIn(archivedPolicy(audit, digest))).toEqual({
+          'a.csv': text,
+          'b.csv': text,
+        });
       }
     }
   });

@@ -42,7 +42,7 @@ export class RecordBlock {
 }
 
 /** The texts of the records of a block, as bytes. */
-export function* textsOf(block: Uint8Array): Generator<Uint8Array> {
+export function* recordsOfBlock(block: Uint8Array): Generator<Uint8Array> {
   const lengths = new DataView(block.buffer, block.byteOffset, block.byteLength);
   for (let at = 0; at < block.length;) {
     const start = at + LENGTH_BYTES;

@@ -1,7 +1,7 @@
 import { createHash, hash } from 'node:crypto';
 import type { Framing, Line } from '../../storage/line-log.ts';
-import { placeBegin } from '../record/encoding.ts';
-import { textsOf } from './block.ts';
+import { instancePrefix } from '../record/encoding.ts';
+import { recordsOfBlock } from './block.ts';
 
 /** Length of a base64url SHA-256 digest. */
 export const HASH_LENGTH = 43;
@@ -19,7 +19,7 @@ const KEPT_BYTES = 2 ** 20;
 const WIDEST = 3;
 
 /** The tail of a record: its hash and the end of the line, without the newline. */
-export function tailOf(hash: string): string {
+export function hashTail(hash: string): string {
   return HASH_BEGIN + hash + HASH_END;
 }
 
@@ -30,7 +30,7 @@ export interface ChainHead {
 }
 
 /** Where the chain of an instance begins: with a hash of its name. */
-export function beginning(instance: string): ChainHead {
+export function firstHead(instance: string): ChainHead {
   const digest = createHash('sha256').update(`arrowgate audit chain 1\n${instance}\n`);
   return { count: 0n, hash: digest.digest('base64url') };
 }
@@ -53,7 +53,7 @@ export function hashOf(bytes: Uint8Array): string {
  * before it and its own fields, so that none can be changed, taken out or moved
  * without changing every hash after it.
  */
-export class Chain implements Framing {
+export class HashChain implements Framing {
   readonly #begun: string;
   readonly #onKept: (head: ChainHead) => void;
   readonly #done: (bytes: Uint8Array) => void;
@@ -72,10 +72,10 @@ export class Chain implements Framing {
     onKept: (head: ChainHead) => void,
     done: (block: Uint8Array) => void = () => undefined,
   ) {
-    this.#begun = placeBegin(instance);
+    this.#begun = instancePrefix(instance);
     this.#onKept = onKept;
     this.#done = done;
-    this.#head = beginning(instance);
+    this.#head = firstHead(instance);
     this.#kept = this.#head;
   }
 
@@ -91,7 +91,7 @@ export class Chain implements Framing {
       if (typeof bytes === 'string') {
         linker.addText(bytes);
       } else {
-        for (const text of textsOf(bytes)) linker.addBytes(text);
+        for (const text of recordsOfBlock(bytes)) linker.addBytes(text);
         this.#blocks.push(bytes);
       }
     }

@@ -29,7 +29,7 @@ export async function instancesOf(folder: string): Promise<readonly string[]> {
  * The parts of an instance's log, in the order in which they were written. While
  * the file of lines is there it counts: the segment may not be whole yet.
  */
-export async function filesOf(folder: string, instance: string): Promise<readonly LogFile[]> {
+export async function logFilesOf(folder: string, instance: string): Promise<readonly LogFile[]> {
   const inner = join(folder, instance);
   const names = await readdir(inner).catch(absent);
   const lines = new Set(numbersIn(names, LINES));

@@ -2,7 +2,7 @@ import {
   hashAfter,
   hashOf,
   HASH_LENGTH,
-  tailOf,
+  hashTail,
   TAIL_LENGTH,
   type ChainHead,
 } from './hash-chain.ts';
@@ -23,7 +23,7 @@ export interface BrokenLine {
 }
 
 /** How far the chain of an instance holds in a file. */
-export interface ReadChain {
+export interface ChainProgress {
   /** After the last line that follows from the one before. */
   readonly head: ChainHead;
   readonly broken?: BrokenLine;
@@ -32,13 +32,17 @@ export interface ReadChain {
 }
 
 /** The requested heads of a chain, by record count. */
-export type Marks = Map<bigint, string | undefined>;
+export type HashMarks = Map<bigint, string | undefined>;
 
 /**
  * Follows the chain through a file, from the head given, and notes the hashes at
  * the marks. Reading stops at the first line that breaks it.
  */
-export async function readChain(file: LogFile, from: ChainHead, marks: Marks): Promise<ReadChain> {
+export async function readChain(
+  file: LogFile,
+  from: ChainHead,
+  marks: HashMarks,
+): Promise<ChainProgress> {
   const walk = new Walk(file, from, marks);
   for await (const piece of linePieces(file.path)) {
     const broken = walk.take(piece);
@@ -50,13 +54,13 @@ export async function readChain(file: LogFile, from: ChainHead, marks: Marks): P
 
 class Walk {
   readonly #file: LogFile;
-  readonly #marks: Marks;
+  readonly #marks: HashMarks;
   readonly #wanted: bigint[];
   #count: bigint;
   #hash: string;
   #line = 0;
 
-  constructor(file: LogFile, from: ChainHead, marks: Marks) {
+  constructor(file: LogFile, from: ChainHead, marks: HashMarks) {
     this.#file = file;
     this.#marks = marks;
     this.#count = from.count;
@@ -75,7 +79,7 @@ class Walk {
     for (let end = bytes.indexOf(NEWLINE); end >= 0; end = bytes.indexOf(NEWLINE, start)) {
       this.#line += 1;
       const next = this.#next(bytes, start, end);
-      if (tailOf(next) !== tailIn(bytes, start, end)) {
+      if (hashTail(next) !== tailIn(bytes, start, end)) {
         return {
           file: this.#file,
           line: this.#line,

@@ -1,10 +1,10 @@
 import type { ChainHead } from '../chain/hash-chain.ts';
 import {
-  fieldsOf,
+  statementFields,
   integerIn,
   isSignedBy,
   signedText,
-  statementOf,
+  signingInput,
   textIn,
 } from '../signing/statement.ts';
 import type { PublicKey, SigningKey } from '../signing/keys.ts';
@@ -49,7 +49,7 @@ export function checkpointText(
 
 /** Reads a checkpoint; nothing of it is believed yet. @throws StatementFault */
 export function parseCheckpoint(text: string): Checkpoint {
-  const fields = fieldsOf(text);
+  const fields = statementFields(text);
   return {
     instance: textIn(fields, 'instance'),
     count: integerIn(fields, 'count'),
@@ -68,7 +68,7 @@ export function isCheckpointSigned(checkpoint: Checkpoint, keys: readonly Public
   const head = [instance, count, hash, time];
   const isPlain = start === '' && recovered === '';
   return (
-    isSignedBy(keys, checkpoint, statementOf(PURPOSE, [...head, start, recovered])) ||
-    (isPlain && isSignedBy(keys, checkpoint, statementOf(FIRST_PURPOSE, head)))
+    isSignedBy(keys, checkpoint, signingInput(PURPOSE, [...head, start, recovered])) ||
+    (isPlain && isSignedBy(keys, checkpoint, signingInput(FIRST_PURPOSE, head)))
   );
 }

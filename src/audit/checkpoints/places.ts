@@ -3,7 +3,7 @@ import { appendFileDurable } from '../../storage/append-durable.ts';
 import type { Notes, ReadNotes } from '../../store/notes.ts';
 
 /** Where checkpoints are kept, apart from the log that they vouch for; only to be read. */
-export interface ReadCheckpoints {
+export interface CheckpointSource {
   /** Name of the place in messages. */
   readonly name: string;
   /** The stored checkpoints, as unparsed texts. */
@@ -11,21 +11,21 @@ export interface ReadCheckpoints {
 }
 
 /** The same, to be written. */
-export interface CheckpointPlace extends ReadCheckpoints {
+export interface CheckpointPlace extends CheckpointSource {
   /** Keeps the newest checkpoint of an instance. */
-  keep(instance: string, text: string): Promise<void>;
+  write(instance: string, text: string): Promise<void>;
 }
 
 /** The notes of the store: the newest checkpoint of each instance. */
 export function notesPlace(notes: Notes): CheckpointPlace {
   return {
     ...readableNotes(notes),
-    keep: (instance, text) => notes.keepOwn(instance, text),
+    write: (instance, text) => notes.keepOwn(instance, text),
   };
 }
 
 /** The same to be read. */
-export function readableNotes(notes: ReadNotes, name = 'the store'): ReadCheckpoints {
+export function readableNotes(notes: ReadNotes, name = 'the store'): CheckpointSource {
   return {
     name,
     all: async () => (await notes.all()).map(({ text }) => text),
@@ -39,7 +39,7 @@ export function readableNotes(notes: ReadNotes, name = 'the store'): ReadCheckpo
 export function anchorFile(path: string): CheckpointPlace {
   return {
     name: path,
-    keep: (_instance, text) => appendFileDurable(path, `${text}\n`),
+    write: (_instance, text) => appendFileDurable(path, `${text}\n`),
     all: () => linesOf(path),
   };
 }

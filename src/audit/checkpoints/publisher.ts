@@ -9,7 +9,7 @@ const PAUSE_MILLIS = 50;
 /** Retry interval of a failed place, in milliseconds. */
 const RETRY_MILLIS = 1000;
 
-export interface CheckpointsOptions {
+export interface PublisherOptions {
   readonly instance: string;
   readonly key: SigningKey;
   readonly places: readonly CheckpointPlace[];
@@ -24,14 +24,14 @@ export interface CheckpointsOptions {
  * for it: the newest head is kept soon after it is known, again and again until
  * every place has it.
  */
-export class Checkpoints {
-  readonly #options: CheckpointsOptions;
+export class CheckpointPublisher {
+  readonly #options: PublisherOptions;
   readonly #refusing = new Set<string>();
   #head: ChainHead | undefined;
   #working: Promise<void> | undefined;
   #closing = new AbortController();
 
-  constructor(options: CheckpointsOptions) {
+  constructor(options: PublisherOptions) {
     this.#options = options;
   }
 
@@ -71,7 +71,7 @@ export class Checkpoints {
 
   async #keepAt(place: CheckpointPlace, text: string): Promise<void> {
     try {
-      await place.keep(this.#options.instance, text);
+      await place.write(this.#options.instance, text);
       this.#refusing.delete(place.name);
     } catch (error) {
       if (!this.#refusing.has(place.name)) this.#options.failed(place.name, error);

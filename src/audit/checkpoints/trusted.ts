@@ -1,6 +1,6 @@
 import type { AuditFinding, Tampering } from './finding.ts';
 import { isCheckpointSigned, parseCheckpoint, type Checkpoint } from './checkpoint.ts';
-import type { ReadCheckpoints } from './places.ts';
+import type { CheckpointSource } from './places.ts';
 import type { PublicKey } from '../signing/keys.ts';
 import { StatementFault } from '../signing/statement.ts';
 
@@ -11,7 +11,7 @@ export interface QueriedPlace {
 }
 
 /** The checkpoints of all places that one of the keys signed. */
-export class Vouchers {
+export class TrustedCheckpoints {
   readonly #byInstance: ReadonlyMap<string, readonly Checkpoint[]>;
   /** The keys whose signatures count. */
   readonly keys: readonly PublicKey[];
@@ -44,10 +44,10 @@ export class Vouchers {
 }
 
 /** Reads the checkpoints of the places. A place that cannot be read is a finding. */
-export async function readVouchers(
-  places: readonly ReadCheckpoints[],
+export async function readTrustedCheckpoints(
+  places: readonly CheckpointSource[],
   keys: readonly PublicKey[],
-): Promise<Vouchers> {
+): Promise<TrustedCheckpoints> {
   const good: Checkpoint[] = [];
   const findings: AuditFinding[] = [];
   const asked: QueriedPlace[] = [];
@@ -63,11 +63,11 @@ export async function readVouchers(
     for (const some of grouped(strange).values()) findings.push(unknownKey(place.name, some));
     asked.push({ name: place.name, checkpoints: good.length - before });
   }
-  return new Vouchers(good, keys, findings, asked);
+  return new TrustedCheckpoints(good, keys, findings, asked);
 }
 
 async function textsOf(
-  place: ReadCheckpoints,
+  place: CheckpointSource,
   findings: AuditFinding[],
 ): Promise<readonly string[]> {
   try {

@@ -1,5 +1,5 @@
 import { decodeRecord } from '../record/decoding.ts';
-import type { DecidedRecord, DecidedRequest, Surroundings } from './request.ts';
+import type { DecidedRecord, DecidedRequest, ConditionInputs } from './request.ts';
 import type { Phase } from '../record/record.ts';
 
 const PHASE = '"phase":"';
@@ -37,8 +37,8 @@ export class RequestLine implements DecidedRequest {
     );
   }
 
-  surroundings(): Surroundings {
-    const context = JSON.parse(this.#context()) as Surroundings['context'];
+  conditionInputs(): ConditionInputs {
+    const context = JSON.parse(this.#context()) as ConditionInputs['context'];
     const duration = Number.parseInt(this.#after(DURATION), 10);
     return {
       ip: textIn(this.#between(',"source_ip":', ',"user_agent":')),

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import type { DecidedRequest } from './request.ts';
 import { linePieces } from '../chain/line-pieces.ts';
-import { filesOf, instancesOf, segmentOf, type LogFile } from '../chain/log-folder.ts';
+import { logFilesOf, instancesOf, segmentOf, type LogFile } from '../chain/log-folder.ts';
 import { isAbsent } from '../segments/log-part.ts';
 import { RequestLine } from './line.ts';
 import { requestColumns, requestsOfBatch } from './row.ts';
@@ -24,7 +24,7 @@ type Requests = readonly DecidedRequest[];
 export async function* readRequests(folder: string, period: Period = {}): AsyncGenerator<Requests> {
   const halves = new Halves();
   for (const instance of await instancesOf(folder)) {
-    for (const file of await filesOf(folder, instance)) {
+    for (const file of await logFilesOf(folder, instance)) {
       for await (const records of recordsIn(file, period)) {
         const ended = records.filter((record) => halves.isEnd(record));
         yield ended.filter((record) => isWithin(record, period));

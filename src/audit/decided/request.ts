@@ -23,7 +23,7 @@ export type DecidedRecord = Pick<
 >;
 
 /** The inputs of the conditions of a policy. */
-export interface Surroundings {
+export interface ConditionInputs {
   readonly ip: string | null;
   readonly context: Readonly<Record<string, string>>;
   /** Of the record. */
@@ -40,7 +40,7 @@ export interface DecidedRequest {
   readonly time: string;
   /** The same for all requests that have the same principal, ask for the same, and were decided in the same way. */
   readonly key: string;
-  surroundings(): Surroundings;
+  conditionInputs(): ConditionInputs;
   /** Cut after 256 characters. */
   userAgent(): string | null;
   record(): DecidedRecord;

@@ -1,6 +1,6 @@
 import type { Data, RecordBatch } from 'apache-arrow';
 import { struct } from '../../arrow/value-column.ts';
-import type { DecidedRecord, DecidedRequest, Surroundings } from './request.ts';
+import type { DecidedRecord, DecidedRequest, ConditionInputs } from './request.ts';
 import { recordKinds as kinds } from '../record/columns.ts';
 import { decisionOf, phaseOf } from '../record/decoding.ts';
 import type { ExtraRights, Phase } from '../record/record.ts';
@@ -105,7 +105,7 @@ class RequestRow implements DecidedRequest {
     ]);
   }
 
-  surroundings(): Surroundings {
+  conditionInputs(): ConditionInputs {
     const { source_ip, context, duration_us } = this.#row;
     return {
       ip: source_ip,
@@ -125,7 +125,7 @@ class RequestRow implements DecidedRequest {
       phase: this.phase,
       time: this.time,
       decision: decisionOf(this.#row.decision),
-      context: this.surroundings().context,
+      context: this.conditionInputs().context,
     };
   }
 }

@@ -2,14 +2,14 @@ import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { makeFolder } from '../../storage/folder.ts';
 import { isAlive, ownMark, type ProcessMark } from '../../store/process-mark.ts';
-import { filesOf } from '../chain/log-folder.ts';
+import { logFilesOf } from '../chain/log-folder.ts';
 import { isAbsent } from '../segments/log-part.ts';
 
 /** A process that cannot be observed counts as gone after this time without a record, in milliseconds. */
 const SILENT_MILLIS = 24 * 3_600_000;
 
 /** The folder of the log, and the folder of process marks beside it. */
-export interface LogPlaces {
+export interface LogFolders {
   /** `<data>/private/audit`. */
   readonly folder: string;
   /** `<data>/private/audit-processes`. */
@@ -17,7 +17,7 @@ export interface LogPlaces {
 }
 
 /** Notes which process writes an instance, so that others can see when it is gone. */
-export async function noteOwner(processes: string, instance: string): Promise<void> {
+export async function recordOwner(processes: string, instance: string): Promise<void> {
   await makeFolder(processes, 0o700);
   await writeFile(ownerFile(processes, instance), JSON.stringify(await ownMark()), { mode: 0o600 });
 }
@@ -28,13 +28,13 @@ function ownerFile(processes: string, instance: string): string {
 
 /** Whether the process that wrote an instance is gone for certain: on this machine, or after long silence. */
 export async function isAbandoned(
-  { folder, processes }: LogPlaces,
+  { folder, processes }: LogFolders,
   instance: string,
 ): Promise<boolean> {
   const mark = await markOf(ownerFile(processes, instance));
   const alive = mark === undefined ? undefined : await isAlive(mark, await ownMark());
   if (alive !== undefined) return !alive;
-  const files = await filesOf(folder, instance);
+  const files = await logFilesOf(folder, instance);
   const last = files.at(-1);
   const path = last?.kind === 'segment' ? last.seal : (last?.path ?? join(folder, instance));
   const { mtimeMs } = await stat(path);
@@ -42,7 +42,7 @@ export async function isAbandoned(
 }
 
 /** The same, where nothing says which process writes the instance: then none does. */
-export async function isOver(places: LogPlaces, instance: string): Promise<boolean> {
+export async function isOver(places: LogFolders, instance: string): Promise<boolean> {
   const mark = await markOf(ownerFile(places.processes, instance));
   return mark === undefined || isAbandoned(places, instance);
 }

@@ -6,10 +6,10 @@ import { replaceText } from '../../storage/replaced-file.ts';
 import { instancesOf } from '../chain/log-folder.ts';
 import { isAbsent } from '../segments/log-part.ts';
 import {
-  fieldsOf,
+  statementFields,
   isSignedBy,
   signedText,
-  statementOf,
+  signingInput,
   StatementFault,
   textIn,
 } from '../signing/statement.ts';
@@ -54,7 +54,7 @@ export interface StartOptions extends CheckpointLocation {
 }
 
 /** Writes the statement of an instance, durably. @returns its digest. */
-export async function stateStart(options: StartOptions): Promise<string> {
+export async function signStart(options: StartOptions): Promise<string> {
   const { starts, folder, instance, key, store, anchor } = options;
   const others = (await instancesOf(folder)).filter((name) => name !== instance);
   const earlier = others.slice(-NAMED).join(' ');
@@ -85,7 +85,7 @@ export async function readStarts(
 function startIn(instance: string, text: string, keys: readonly PublicKey[]): InstanceStart {
   const digest = digestOf(text);
   try {
-    const fields = fieldsOf(text);
+    const fields = statementFields(text);
     const [time, earlier, store, anchor, key, signature] = [
       'time',
       'earlier',
@@ -94,7 +94,7 @@ function startIn(instance: string, text: string, keys: readonly PublicKey[]): In
       'key',
       'signature',
     ].map((name) => textIn(fields, name)) as [string, string, string, string, string, string];
-    const statement = statementOf(PURPOSE, [instance, time, earlier, store, anchor]);
+    const statement = signingInput(PURPOSE, [instance, time, earlier, store, anchor]);
     const trusted = isSignedBy(keys, { key, signature }, statement);
     const names = earlier === '' ? [] : earlier.split(' ');
     return { instance, time, earlier: names, store, anchor, trusted, digest };

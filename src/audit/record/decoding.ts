@@ -27,7 +27,7 @@ export class RecordFault extends Error {
  * @throws RecordFault naming the field, or saying that the line is no JSON object.
  */
 export function decodeRecord(line: string): LoggedRecord {
-  const plain = plainRecord(line, knownPrincipal);
+  const plain = plainRecord(line, cachedPrincipal);
   if (plain !== undefined) return plain;
   const fields = objectOf(line);
   return {
@@ -94,14 +94,14 @@ function jsonOf(line: string): JsonValue {
 }
 
 /** The last principal, with its JSON: mostly the next record has the same. */
-let asked: { readonly json: string; readonly principal: AuditPrincipal | null } = {
+let lastPrincipal: { readonly json: string; readonly principal: AuditPrincipal | null } = {
   json: 'null',
   principal: null,
 };
 
-function knownPrincipal(json: string): AuditPrincipal | null {
-  if (json !== asked.json) asked = { json, principal: principalOf(jsonOf(json)) };
-  return asked.principal;
+function cachedPrincipal(json: string): AuditPrincipal | null {
+  if (json !== lastPrincipal.json) lastPrincipal = { json, principal: principalOf(jsonOf(json)) };
+  return lastPrincipal.principal;
 }
 
 function principalOf(value: JsonValue | undefined): AuditPrincipal | null {

@@ -59,12 +59,12 @@ class RepeatedText {
 const USER_AGENT_LENGTH = 256;
 
 /** How the line of a record begins: with its place in the log, which is known only when it is written. */
-export function placeText(instance: string, sequence: bigint): string {
-  return `${placeBegin(instance)}${sequence},`;
+export function recordPrefix(instance: string, sequence: bigint): string {
+  return `${instancePrefix(instance)}${sequence},`;
 }
 
 /** The same up to the number. */
-export function placeBegin(instance: string): string {
+export function instancePrefix(instance: string): string {
   return `{"instance":${text(instance)},"sequence":`;
 }
 

@@ -13,20 +13,20 @@ export function wordsWhere(codes: CodeTest): RowMarks {
 export type CodeTest = (dictionary: Vector) => Uint8Array | undefined;
 
 /** A test for one word, by its bytes. */
-export function isWord(word: string): CodeTest {
+export function wordEquals(word: string): CodeTest {
   const wanted = Buffer.from(word);
-  return remembered((dictionary) =>
+  return cachedByDictionary((dictionary) =>
     marked(dictionary, (bytes) => bytes.length === wanted.length && wanted.equals(bytes)),
   );
 }
 
 /** A test for words that a function judges. */
-export function wordTest(test: (word: string) => boolean): CodeTest {
-  return remembered((dictionary) => marked(dictionary, (bytes) => test(bytes.toString())));
+export function wordMatches(test: (word: string) => boolean): CodeTest {
+  return cachedByDictionary((dictionary) => marked(dictionary, (bytes) => test(bytes.toString())));
 }
 
 /** The batches of a file share its dictionaries. */
-function remembered(test: CodeTest): CodeTest {
+function cachedByDictionary(test: CodeTest): CodeTest {
   const known = new WeakMap<Vector, { readonly codes: Uint8Array | undefined }>();
   return (dictionary) => {
     const before = known.get(dictionary);

@@ -5,7 +5,7 @@ import { schemaOf } from '../../arrow/nested-type.ts';
 import { project, slice } from '../../arrow/select.ts';
 import type { OpenPart, VirtualPart, VirtualTable } from '../../protocol/virtual-table.ts';
 import { LineIndex } from './line-index.ts';
-import { isAbsent, partsOf, sealedPart, type LogPart } from '../segments/log-part.ts';
+import { isAbsent, logPartsOf, sealedPart, type LogPart } from '../segments/log-part.ts';
 import { batchOfRecords, recordFields } from '../record/columns.ts';
 import { openSegment } from '../segments/segment-file.ts';
 import { microsOf } from '../record/time.ts';
@@ -19,7 +19,7 @@ export function logTable(folder: string): VirtualTable {
     schema,
     parts: async () => {
       const parts: VirtualPart[] = [];
-      for (const part of await partsOf(folder)) parts.push(await virtualPart(part));
+      for (const part of await logPartsOf(folder)) parts.push(await virtualPart(part));
       return parts;
     },
   };

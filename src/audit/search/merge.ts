@@ -15,7 +15,7 @@ interface Open<Item> {
 const BATCH_ITEMS = 1024;
 
 /** The items of several streams, in order as far as each is in order. A stream is begun when its turn may have come. */
-export async function* merged<Item>(
+export async function* mergeOrdered<Item>(
   streams: readonly OrderedStream<Item>[],
   keyOf: (item: Item) => string,
 ): AsyncGenerator<readonly Item[]> {

@@ -1,7 +1,7 @@
 import type { Data } from 'apache-arrow';
 import { int64, moment, word } from '../../arrow/value-column.ts';
 import { linePieces } from '../chain/line-pieces.ts';
-import { isAbsent, partsOf, sealedPart, type LogPart } from '../segments/log-part.ts';
+import { isAbsent, logPartsOf, sealedPart, type LogPart } from '../segments/log-part.ts';
 import { decisionOf, decodeRecord } from '../record/decoding.ts';
 import type { Decision, LoggedRecord } from '../record/record.ts';
 import { isInWindow, type RequestFilter } from './filter.ts';
@@ -14,7 +14,7 @@ export const reportKeys = ['subject', 'object', 'operation', 'rule'] as const;
 export type ReportKey = (typeof reportKeys)[number];
 
 /** The requests of one subject, on one object, of one operation, or decided by one rule. */
-export interface Tally {
+export interface RequestCounts {
   /** Null for requests of which it is not known. */
   readonly key: string | null;
   /** Requests that have an outcome. */
@@ -49,9 +49,9 @@ export async function reportRequests(
   by: ReportKey,
   window: Pick<RequestFilter, 'since' | 'until'>,
   progress: (records: number) => void = () => undefined,
-): Promise<readonly Tally[]> {
-  const tallies = new Tallies(window);
-  for (const part of await partsOf(folder)) {
+): Promise<readonly RequestCounts[]> {
+  const tallies = new CountsByKey(window);
+  for (const part of await logPartsOf(folder)) {
     if (!mayHold(part, window)) continue;
     for await (const lines of linesOf(part, by)) {
       for (const line of lines) tallies.add(line);
@@ -61,10 +61,10 @@ export async function reportRequests(
   return tallies.sorted();
 }
 
-class Tallies {
+class CountsByKey {
   records = 0;
   readonly #window: Pick<RequestFilter, 'since' | 'until'>;
-  readonly #byKey = new Map<string | null, Tally>();
+  readonly #byKey = new Map<string | null, RequestCounts>();
 
   constructor(window: Pick<RequestFilter, 'since' | 'until'>) {
     this.#window = window;
@@ -88,7 +88,7 @@ class Tallies {
     tally.bytesOut += bytesOut ?? 0n;
   }
 
-  sorted(): readonly Tally[] {
+  sorted(): readonly RequestCounts[] {
     const all = [...this.#byKey.values()].map((tally) => ({
       ...tally,
       // Where the rule of a request changed on its way, its attempt counts elsewhere.
@@ -99,10 +99,10 @@ class Tallies {
       .sort((one, other) => other.requests + other.open - (one.requests + one.open));
   }
 
-  #of(key: string | null, began: bigint): Tally {
+  #of(key: string | null, began: bigint): RequestCounts {
     const known = this.#byKey.get(key);
     if (known !== undefined) return known;
-    const tally: Tally = {
+    const tally: RequestCounts = {
       key,
       requests: 0,
       open: 0,

@@ -1,6 +1,6 @@
 import { LinesSearch, type Candidate } from './lines.ts';
-import { isAbsent, partsOf, sealedPart, type LogPart } from '../segments/log-part.ts';
-import { merged } from './merge.ts';
+import { isAbsent, logPartsOf, sealedPart, type LogPart } from '../segments/log-part.ts';
+import { mergeOrdered } from './merge.ts';
 import type { LoggedRecord } from '../record/record.ts';
 import { findsAttempts, matches, type RequestFilter } from './filter.ts';
 import { openSegment } from '../segments/segment-file.ts';
@@ -28,19 +28,19 @@ export async function* searchRequests(
   filter: RequestFilter,
 ): AsyncGenerator<readonly FoundRequest[]> {
   const search = new RequestSearch(filter);
-  const parts = await partsOf(folder);
+  const parts = await logPartsOf(folder);
   const near = parts.filter((part) => isNear(part, filter));
   const instances = new Set(near.map(({ instance }) => instance));
   const streams = [...instances].map((instance) => ({
     from: startOf(instance),
     batches: () => search.look(near.filter((part) => part.instance === instance)),
   }));
-  yield* merged(streams, ({ record }) => record.time);
+  yield* mergeOrdered(streams, ({ record }) => record.time);
   for (const part of parts) {
     if (!near.includes(part)) yield* search.lookAgain(part);
   }
   // An outcome that a later start wrote for an earlier one may have been seen before its attempt.
-  for (const part of near) await search.settle(part);
+  for (const part of near) await search.dropAnswered(part);
   yield* search.unanswered();
 }
 
@@ -100,7 +100,7 @@ class RequestSearch {
   }
 
   /** Forgets attempts whose outcomes lie in a part that was looked at. */
-  async settle(part: LogPart): Promise<void> {
+  async dropAnswered(part: LogPart): Promise<void> {
     if (!this.#mayAnswer(part)) return;
     for await (const candidates of this.#candidates(part, true)) {
       for (const { phase, decisionId } of candidates) {

@@ -6,9 +6,9 @@ import { phaseOf } from '../record/decoding.ts';
 import type { OpenSegment } from '../segments/segment-file.ts';
 import { isInWindow, type RequestFilter } from './filter.ts';
 import {
-  isWord,
+  wordEquals,
   wordsWhere,
-  wordTest,
+  wordMatches,
   type CodeTest,
   type RowMarks,
 } from '../record/word-codes.ts';
@@ -124,14 +124,14 @@ function testsOf({ subject, operations, object }: RequestFilter): readonly Colum
   const add = (columns: readonly string[], codes: CodeTest): void => {
     tests.push({ columns, marks: wordsWhere(codes) });
   };
-  if (subject !== undefined) add(['subject'], isWord(subject));
+  if (subject !== undefined) add(['subject'], wordEquals(subject));
   if (operations !== undefined) {
     add(
       ['operation'],
-      wordTest((name) => operations.has(name)),
+      wordMatches((name) => operations.has(name)),
     );
   }
-  if (object !== undefined) add(['object', 'objects'], wordTest(object));
+  if (object !== undefined) add(['object', 'objects'], wordMatches(object));
   return tests;
 }
 

@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads';
 import type { ChainHead } from '../chain/hash-chain.ts';
-import { sealFinished, type Sealed, type SealingOptions } from './sealing.ts';
+import { sealFinished, type SealingRun, type SealingOptions } from './sealing.ts';
 import type { SealingResult, SealingTask } from './sealing-thread.ts';
 import { UnfitSegment, type WrittenSegment } from './segment-file.ts';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -15,7 +15,7 @@ const MOST_MILLIS = 10 * 60_000;
  * Waits for moments at which this process has time to spare. Work on a thread gives way to
  * requests, but what collects its garbage does not.
  */
-export class Calm {
+export class IdleWait {
   readonly #utilization: () => number;
   readonly #lookMillis: number;
   readonly #mostMillis: number;
@@ -32,7 +32,7 @@ export class Calm {
   }
 
   /** Resolves at once if the loop was idle since the last check, or if waiting is disabled. */
-  async come(signal: AbortSignal): Promise<void> {
+  async untilIdle(signal: AbortSignal): Promise<void> {
     const end = performance.now() + this.#mostMillis;
     while (!signal.aborted && this.#utilization() > BUSY && performance.now() < end) {
       await sleep(this.#lookMillis, undefined, { signal }).catch(() => undefined);
@@ -55,7 +55,7 @@ const PAUSE_MILLIS = 60_000;
 
 export interface BackgroundSealingOptions extends Omit<SealingOptions, 'write'> {
   /** Called after each run that sealed something, or failed to. */
-  readonly done: (sealed: Sealed) => void;
+  readonly done: (sealed: SealingRun) => void;
   /** Called when a run could not be made, or passed over an instance. */
   readonly failed: (error: unknown) => void;
 }
@@ -66,7 +66,7 @@ export class BackgroundSealing {
   readonly #unfit = new Set<string>();
   #timer: NodeJS.Timeout | undefined;
   #run: Promise<void> = Promise.resolve();
-  readonly #calm = new Calm();
+  readonly #calm = new IdleWait();
   readonly #stopping = new AbortController();
 
   constructor(options: BackgroundSealingOptions) {
@@ -91,7 +91,7 @@ export class BackgroundSealing {
   }
 
   readonly #write: typeof writeOnThread = async (...segment) => {
-    await this.#calm.come(this.#stopping.signal);
+    await this.#calm.untilIdle(this.#stopping.signal);
     return writeOnThread(...segment);
   };
 

@@ -1,17 +1,17 @@
 import { readFile, stat } from 'node:fs/promises';
-import { filesOf, instancesOf, segmentOf, type LogFile } from '../chain/log-folder.ts';
-import { parseSeal, type Seal } from './seal.ts';
+import { logFilesOf, instancesOf, segmentOf, type LogFile } from '../chain/log-folder.ts';
+import { parseSeal, type SegmentSeal } from './seal.ts';
 
 /** A file of the log, with its properties that are known without reading records. */
 export interface LogPart {
   readonly instance: string;
   readonly file: LogFile;
   /** Of a segment; what it says is believed, as `audit verify` is there to doubt it. */
-  readonly seal?: Seal;
+  readonly seal?: SegmentSeal;
 }
 
 /** The parts of an audit folder that can still be read: instance by instance, each in the order in which it was written. */
-export async function partsOf(folder: string): Promise<readonly LogPart[]> {
+export async function logPartsOf(folder: string): Promise<readonly LogPart[]> {
   const parts: LogPart[] = [];
   for (const instance of await instancesOf(folder)) {
     parts.push(...(await partsOfInstance(folder, instance)));
@@ -25,7 +25,7 @@ export async function partsOfInstance(
   instance: string,
 ): Promise<readonly LogPart[]> {
   const parts: LogPart[] = [];
-  for (const file of await filesOf(folder, instance)) {
+  for (const file of await logFilesOf(folder, instance)) {
     if (file.kind === 'lines') {
       parts.push({ instance, file });
       continue;

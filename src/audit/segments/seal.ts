@@ -1,10 +1,10 @@
 import type { ChainHead } from '../chain/hash-chain.ts';
 import {
-  fieldsOf,
+  statementFields,
   integerIn,
   isSignedBy,
   signedText,
-  statementOf,
+  signingInput,
   textIn,
 } from '../signing/statement.ts';
 import type { PublicKey, SigningKey } from '../signing/keys.ts';
@@ -28,7 +28,7 @@ export interface Segment {
 }
 
 /** Signed: the segment is so. */
-export interface Seal extends Segment {
+export interface SegmentSeal extends Segment {
   /** When its file was removed because it was kept long enough; empty while it is there. */
   readonly retired: string;
   /** Id of the key. */
@@ -53,8 +53,8 @@ export function sealText(key: SigningKey, segment: Segment, retired = ''): strin
 }
 
 /** Reads a seal; nothing of it is believed yet. @throws StatementFault */
-export function parseSeal(text: string): Seal {
-  const fields = fieldsOf(text);
+export function parseSeal(text: string): SegmentSeal {
+  const fields = statementFields(text);
   return {
     instance: textIn(fields, 'instance'),
     file: textIn(fields, 'file'),
@@ -70,8 +70,8 @@ export function parseSeal(text: string): Seal {
 }
 
 /** Whether one of the keys signed it. */
-export function isSealSigned(seal: Seal, keys: readonly PublicKey[]): boolean {
+export function isSealSigned(seal: SegmentSeal, keys: readonly PublicKey[]): boolean {
   const { instance, file, before, after, from, to, sha256, retired } = seal;
   const values = [before.count, before.hash, after.count, after.hash, from, to, sha256, retired];
-  return isSignedBy(keys, seal, statementOf(PURPOSE, [instance, file, ...values]));
+  return isSignedBy(keys, seal, signingInput(PURPOSE, [instance, file, ...values]));
 }

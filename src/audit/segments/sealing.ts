@@ -2,9 +2,9 @@ import { readFile, rm, stat } from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
 import { syncFolder } from '../../storage/folder.ts';
 import { replaceText } from '../../storage/replaced-file.ts';
-import { beginning, type ChainHead } from '../chain/hash-chain.ts';
-import { filesOf, instancesOf, segmentOf, type LogFile } from '../chain/log-folder.ts';
-import { parseSeal, sealText, type Seal } from './seal.ts';
+import { firstHead, type ChainHead } from '../chain/hash-chain.ts';
+import { logFilesOf, instancesOf, segmentOf, type LogFile } from '../chain/log-folder.ts';
+import { parseSeal, sealText, type SegmentSeal } from './seal.ts';
 import { UnfitSegment, type writeSegment } from './segment-file.ts';
 import type { SigningKey } from '../signing/keys.ts';
 
@@ -23,7 +23,7 @@ export interface SealingOptions {
 }
 
 /** The result of a sealing run. */
-export interface Sealed {
+export interface SealingRun {
   /** Files of lines that became segments. */
   readonly sealed: number;
   /** Segments that were removed since they were kept long enough. */
@@ -39,7 +39,7 @@ export interface Sealed {
  * removes what was kept long enough. At any moment either the lines or the
  * sealed segment are there, so that a crash loses nothing and the next run continues.
  */
-export async function sealFinished(options: SealingOptions): Promise<Sealed> {
+export async function sealFinished(options: SealingOptions): Promise<SealingRun> {
   const done: Done = { sealed: 0, retired: 0, unfit: [], failures: [] };
   for (const instance of await instancesOf(options.folder)) {
     await sealInstance(options, instance, done).catch((error: unknown) => {
@@ -49,7 +49,7 @@ export async function sealFinished(options: SealingOptions): Promise<Sealed> {
   return done;
 }
 
-interface Done extends Sealed {
+interface Done extends SealingRun {
   sealed: number;
   retired: number;
   readonly unfit: string[];
@@ -57,8 +57,8 @@ interface Done extends Sealed {
 }
 
 async function sealInstance(options: SealingOptions, instance: string, done: Done): Promise<void> {
-  let head = beginning(instance);
-  const files = await filesOf(options.folder, instance);
+  let head = firstHead(instance);
+  const files = await logFilesOf(options.folder, instance);
   for (const file of files) {
     const seal = await sealOf(options, { instance, file, head, isLast: file === files.at(-1) });
     if (seal === undefined) return;
@@ -81,7 +81,10 @@ interface Place {
 }
 
 /** The seal of a part of the log, which is made if it can be; undefined while lines may still come. */
-async function sealOf(options: SealingOptions, place: Place): Promise<Seal | 'unfit' | undefined> {
+async function sealOf(
+  options: SealingOptions,
+  place: Place,
+): Promise<SegmentSeal | 'unfit' | undefined> {
   const { file } = place;
   if (file.kind === 'segment') return parseSeal(await readFile(file.seal, 'utf8'));
   if (!(await isFinished(options, place))) return undefined;
@@ -103,7 +106,7 @@ async function isFinished(
   return Date.now() - mtimeMs > staleMillis;
 }
 
-async function seal({ key, write }: SealingOptions, place: Place): Promise<Seal> {
+async function seal({ key, write }: SealingOptions, place: Place): Promise<SegmentSeal> {
   const { instance, file, head } = place;
   const path = segmentOf(file.path);
   const written = await write(file.path, path, head);
@@ -117,7 +120,7 @@ async function seal({ key, write }: SealingOptions, place: Place): Promise<Seal>
 async function retire(
   { key, retainMillis }: SealingOptions,
   file: LogFile,
-  seal: Seal,
+  seal: SegmentSeal,
 ): Promise<boolean> {
   const now = Date.now();
   if (seal.retired !== '' || now - Date.parse(seal.to) <= retainMillis) return false;

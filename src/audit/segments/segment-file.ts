@@ -6,7 +6,7 @@ import { FileWriter } from '../../arrow/ipc/file-writer.ts';
 import { validateColumns } from '../../arrow/validate.ts';
 import { readLines } from '../../storage/line-reader.ts';
 import { hashAfter, type ChainHead } from '../chain/hash-chain.ts';
-import { placeText, recordText } from '../record/encoding.ts';
+import { recordPrefix, recordText } from '../record/encoding.ts';
 import {
   batchOfRecords,
   newPartsOf,
@@ -124,7 +124,7 @@ class SegmentWriter {
   async add(records: readonly LoggedRecord[]): Promise<void> {
     if (this.#from === undefined) await this.#put(this.#writer.begin());
     const batch = batchOfRecords(this.#schema, records);
-    const { head, broken } = follow(this.#head, batch);
+    const { head, broken } = followBatch(this.#head, batch);
     if (broken !== undefined) {
       throw new UnfitSegment(`record ${head.count + 1n} does not follow from the one before`);
     }
@@ -162,7 +162,7 @@ async function* batchesOf(path: string): AsyncGenerator<readonly LoggedRecord[]>
 }
 
 /** Where the chain stands after the rows of a batch that follow one from the other, and the first that does not. */
-export function follow(
+export function followBatch(
   from: ChainHead,
   batch: RecordBatch,
 ): { readonly head: ChainHead; readonly broken?: LoggedRecord } {
@@ -179,7 +179,7 @@ export function follow(
 
 /** The hash of a record that stands behind a place of the chain. */
 export function hashOfRecord({ hash }: ChainHead, record: LoggedRecord): string {
-  const fields = placeText(record.instance, record.sequence) + recordText(record);
+  const fields = recordPrefix(record.instance, record.sequence) + recordText(record);
   return hashAfter(hash, Buffer.from(fields));
 }
 

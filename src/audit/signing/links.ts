@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { appendFileDurable } from '../../storage/append-durable.ts';
 import { isAbsent } from '../segments/log-part.ts';
 import { publicKeyOf, type PublicKey, type SigningKey } from './keys.ts';
-import { fieldsOf, StatementFault, statementOf, textIn } from './statement.ts';
+import { statementFields, StatementFault, signingInput, textIn } from './statement.ts';
 
 const PURPOSE = 'arrowgate audit key link 1';
 
@@ -21,7 +21,7 @@ export interface KeyLink {
 export async function addKeyLink(path: string, old: SigningKey, next: SigningKey): Promise<void> {
   const time = new Date().toISOString();
   const [from, to] = [old.public.pem, next.public.pem];
-  const statement = statementOf(PURPOSE, [from, to, time]);
+  const statement = signingInput(PURPOSE, [from, to, time]);
   const line = {
     old: from,
     next: to,
@@ -60,10 +60,10 @@ export function withLinked(
 /** Undefined for a line that is torn, or that one of the keys did not sign. */
 function linkIn(line: string): KeyLink | undefined {
   try {
-    const fields = fieldsOf(line);
+    const fields = statementFields(line);
     const [from, to, time] = ['old', 'next', 'time'].map((name) => textIn(fields, name));
     const [old, next] = [publicKeyOf(from!), publicKeyOf(to!)];
-    const statement = statementOf(PURPOSE, [from!, to!, time!]);
+    const statement = signingInput(PURPOSE, [from!, to!, time!]);
     const isGood =
       old?.verifies(statement, textIn(fields, 'signed_by_old')) === true &&
       next?.verifies(statement, textIn(fields, 'signed_by_next')) === true;

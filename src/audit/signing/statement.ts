@@ -13,7 +13,7 @@ type Fields = Readonly<Record<string, JsonValue>>;
 type Value = string | bigint;
 
 /** What is signed: the purpose, so that no signature serves another, and every value, a line each. */
-export function statementOf(purpose: string, values: readonly Value[]): string {
+export function signingInput(purpose: string, values: readonly Value[]): string {
   return [purpose, ...values.map((value) => JSON.stringify(String(value))), ''].join('\n');
 }
 
@@ -23,7 +23,7 @@ export function signedText(
   purpose: string,
   values: Readonly<Record<string, Value>>,
 ): string {
-  const signature = key.sign(statementOf(purpose, Object.values(values)));
+  const signature = key.sign(signingInput(purpose, Object.values(values)));
   const all = { ...values, key: key.public.id, signature };
   const parts = Object.entries(all).map(([name, value]) => `"${name}":${valueText(value)}`);
   return `{${parts.join(',')}}`;
@@ -39,7 +39,7 @@ export function isSignedBy(
 }
 
 /** The fields of a statement. @throws StatementFault */
-export function fieldsOf(line: string): Fields {
+export function statementFields(line: string): Fields {
   const value = jsonOf(line);
   if (isJsonObject(value)) return value;
   throw new StatementFault('a signed statement is a JSON object');

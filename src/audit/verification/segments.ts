@@ -4,14 +4,20 @@ import { access, readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { text as textKind } from '../../arrow/value-column.ts';
 import type { AuditFinding } from '../checkpoints/finding.ts';
-import { isDamage, numbersOfSegment, judgeBreak, removedText, type Judged } from './tampering.ts';
+import {
+  isDamage,
+  sequencesOfSegment,
+  diagnoseBreak,
+  removedText,
+  type Diagnosis,
+} from './tampering.ts';
 import type { ChainHead } from '../chain/hash-chain.ts';
-import type { Marks } from '../chain/reader.ts';
+import type { HashMarks } from '../chain/reader.ts';
 import type { LogFile } from '../chain/log-folder.ts';
 import { isAbsent } from '../segments/log-part.ts';
 import type { LoggedRecord } from '../record/record.ts';
-import { isSealSigned, parseSeal, type Seal } from '../segments/seal.ts';
-import { follow, hashOfRecord, openSegment } from '../segments/segment-file.ts';
+import { isSealSigned, parseSeal, type SegmentSeal } from '../segments/seal.ts';
+import { followBatch, hashOfRecord, openSegment } from '../segments/segment-file.ts';
 import type { PublicKey } from '../signing/keys.ts';
 import { StatementFault } from '../signing/statement.ts';
 
@@ -23,7 +29,7 @@ export interface SegmentPlace {
   readonly files: readonly LogFile[];
   /** Where the chain stands before it. */
   readonly from: ChainHead;
-  readonly marks: Marks;
+  readonly marks: HashMarks;
   readonly keys: readonly PublicKey[];
 }
 
@@ -51,7 +57,12 @@ export async function checkSegment(place: SegmentPlace): Promise<CheckedSegment>
 }
 
 /** The seal, if one of the keys signed it for this very place. */
-async function goodSeal({ instance, file, from, keys }: SegmentPlace): Promise<Seal | undefined> {
+async function goodSeal({
+  instance,
+  file,
+  from,
+  keys,
+}: SegmentPlace): Promise<SegmentSeal | undefined> {
   try {
     const seal = parseSeal(await readFile(file.seal, 'utf8'));
     const isHere = seal.instance === instance && seal.file === basename(file.path);
@@ -64,7 +75,7 @@ async function goodSeal({ instance, file, from, keys }: SegmentPlace): Promise<S
 }
 
 /** The hashes within the segment are lost. */
-function retired({ marks, file, from }: SegmentPlace, seal: Seal): CheckedSegment {
+function retired({ marks, file, from }: SegmentPlace, seal: SegmentSeal): CheckedSegment {
   for (const count of marks.keys()) {
     if (count > from.count && count < seal.after.count) marks.delete(count);
   }
@@ -74,7 +85,7 @@ function retired({ marks, file, from }: SegmentPlace, seal: Seal): CheckedSegmen
   return { head: seal.after, note };
 }
 
-function missing({ instance, file, from }: SegmentPlace, seal: Seal): CheckedSegment {
+function missing({ instance, file, from }: SegmentPlace, seal: SegmentSeal): CheckedSegment {
   const [first, last] = [from.count + 1n, seal.after.count];
   const text = `records ${first} to ${last} were removed with their file`;
   return {
@@ -83,7 +94,7 @@ function missing({ instance, file, from }: SegmentPlace, seal: Seal): CheckedSeg
   };
 }
 
-async function markHashes({ file, from, marks }: SegmentPlace, seal: Seal): Promise<void> {
+async function markHashes({ file, from, marks }: SegmentPlace, seal: SegmentSeal): Promise<void> {
   const wanted = [...marks.keys()].filter(
     (count) => count > from.count && count <= seal.after.count,
   );
@@ -110,7 +121,7 @@ async function markHashes({ file, from, marks }: SegmentPlace, seal: Seal): Prom
 async function checkRecords(
   place: SegmentPlace,
   why: string,
-  seal?: Seal,
+  seal?: SegmentSeal,
 ): Promise<CheckedSegment> {
   const { instance, file, from } = place;
   const { head, bad } = await firstBad(place).catch((error: unknown): FirstBad => {
@@ -136,8 +147,8 @@ async function checkRecords(
 async function cutOff(
   { file }: SegmentPlace,
   { count }: ChainHead,
-  seal: Seal | undefined,
-): Promise<readonly [bigint, Judged] | undefined> {
+  seal: SegmentSeal | undefined,
+): Promise<readonly [bigint, Diagnosis] | undefined> {
   if (seal === undefined || count >= seal.after.count) return undefined;
   const [first, last] = [count + 1n, seal.after.count];
   const isHidden = (await readFile(file.path)).includes(seal.after.hash);
@@ -154,7 +165,7 @@ interface FirstBad {
   /** How far the chain holds. */
   readonly head: ChainHead;
   /** The manipulation of the record behind it; undefined if there is none. */
-  readonly bad?: Judged;
+  readonly bad?: Diagnosis;
 }
 
 /** Follows the chain through the records up to the first that breaks it. */
@@ -163,7 +174,7 @@ async function firstBad(place: SegmentPlace): Promise<FirstBad> {
   try {
     let head = place.from;
     for (let index = 0; index < segment.file.batchRows.length; index++) {
-      const walked = follow(head, await segment.file.readBatch(index));
+      const walked = followBatch(head, await segment.file.readBatch(index));
       head = walked.head;
       if (walked.broken !== undefined)
         return { head, bad: await judge(place, head, walked.broken) };
@@ -178,15 +189,15 @@ function judge(
   { files, file, from }: SegmentPlace,
   head: ChainHead,
   broken: LoggedRecord,
-): Promise<Judged> {
+): Promise<Diagnosis> {
   const expected = head.count + 1n;
-  return judgeBreak({
+  return diagnoseBreak({
     files,
     expected,
     found: broken.sequence,
     followsAsExpected: () => hashOfRecord(head, { ...broken, sequence: expected }) === broken.hash,
     next: async () =>
-      (await numbersOfSegment(file.path))[Number(expected - from.count)] ?? undefined,
+      (await sequencesOfSegment(file.path))[Number(expected - from.count)] ?? undefined,
   });
 }
 

@@ -1,6 +1,6 @@
 import type { AuditFinding, Tampering } from '../checkpoints/finding.ts';
 import { readLines } from '../../storage/line-reader.ts';
-import { hashAfter, tailOf, TAIL_LENGTH, type ChainHead } from '../chain/hash-chain.ts';
+import { hashAfter, hashTail, TAIL_LENGTH, type ChainHead } from '../chain/hash-chain.ts';
 import type { BrokenLine } from '../chain/reader.ts';
 import type { LogFile } from '../chain/log-folder.ts';
 import { ArrowError } from '../../arrow/errors.ts';
@@ -14,7 +14,7 @@ const PLACE = /^(\{"instance":"[^"]*","sequence":)(\d{1,19}),/;
 const PLACE_LENGTH = 200;
 
 /** A manipulation of a record, as a sentence. */
-export interface Judged {
+export interface Diagnosis {
   readonly kind: Tampering;
   readonly text: string;
 }
@@ -42,22 +42,22 @@ export async function describeBreak(
 ): Promise<AuditFinding> {
   const expected = head.count + 1n;
   const { file, line, bytes } = broken;
-  const { kind, text } = await judgeBreak({
+  const { kind, text } = await diagnoseBreak({
     files,
     expected,
-    found: placeOf(bytes),
+    found: sequenceIn(bytes),
     followsAsExpected: () => follows(head, bytes.toString('latin1')),
-    next: () => placeAt(file, line + 1),
+    next: () => sequenceAt(file, line + 1),
   });
   return { kind, instance, file: file.path, line, sequence: expected, text };
 }
 
 /** Tells a record that was edited from one that stands where another was removed, or that was moved. */
-export async function judgeBreak(broken: BrokenRecord): Promise<Judged> {
+export async function diagnoseBreak(broken: BrokenRecord): Promise<Diagnosis> {
   const { files, expected, found } = broken;
-  const edited: Judged = { kind: 'edited', text: `record ${expected} was edited` };
+  const edited: Diagnosis = { kind: 'edited', text: `record ${expected} was edited` };
   if (found === undefined || found === expected || broken.followsAsExpected()) return edited;
-  const moved: Judged = {
+  const moved: Diagnosis = {
     kind: 'reordered',
     text: `record ${found} stands where ${expected} belongs`,
   };
@@ -78,13 +78,13 @@ export function removedText(first: bigint, last: bigint): string {
 function follows({ count, hash }: ChainHead, line: string): boolean {
   const numbered = line.replace(PLACE, `$1${count + 1n},`);
   const fields = numbered.slice(0, -TAIL_LENGTH);
-  return numbered === fields + tailOf(hashAfter(hash, Buffer.from(fields, 'latin1')));
+  return numbered === fields + hashTail(hashAfter(hash, Buffer.from(fields, 'latin1')));
 }
 
 /** Which record stands in a line of a file. */
-async function placeAt(file: LogFile, line: number): Promise<bigint | undefined> {
+async function sequenceAt(file: LogFile, line: number): Promise<bigint | undefined> {
   for await (const { number, bytes } of readLines(file.path)) {
-    if (number === line) return placeOf(bytes);
+    if (number === line) return sequenceIn(bytes);
   }
   return undefined;
 }
@@ -99,13 +99,13 @@ async function holds(files: readonly LogFile[], sequence: bigint): Promise<boole
 
 async function holdsIn({ kind, path }: LogFile, sequence: bigint): Promise<boolean> {
   if (kind === 'segment') return segmentHolds(path, sequence);
-  for await (const { bytes } of readLines(path)) if (placeOf(bytes) === sequence) return true;
+  for await (const { bytes } of readLines(path)) if (sequenceIn(bytes) === sequence) return true;
   return false;
 }
 
 async function segmentHolds(path: string, sequence: bigint): Promise<boolean> {
   try {
-    return (await numbersOfSegment(path)).includes(sequence);
+    return (await sequencesOfSegment(path)).includes(sequence);
   } catch (error) {
     // An unreadable file does not prove that the record exists.
     if (isDamage(error)) return false;
@@ -114,13 +114,13 @@ async function segmentHolds(path: string, sequence: bigint): Promise<boolean> {
 }
 
 /** The number that a line gives its record; it may lie. */
-export function placeOf(line: Buffer): bigint | undefined {
+export function sequenceIn(line: Buffer): bigint | undefined {
   const digits = PLACE.exec(line.toString('latin1', 0, PLACE_LENGTH))?.[2];
   return digits === undefined ? undefined : BigInt(digits);
 }
 
 /** The numbers that the records of a segment give themselves, in the order in which they stand. */
-export async function numbersOfSegment(path: string): Promise<readonly (bigint | null)[]> {
+export async function sequencesOfSegment(path: string): Promise<readonly (bigint | null)[]> {
   const segment = await openSegment(path);
   const { file } = segment;
   try {

@@ -1,16 +1,16 @@
 import type { AuditFinding } from '../checkpoints/finding.ts';
-import { describeBreak, placeOf } from './tampering.ts';
-import { beginning, type ChainHead } from '../chain/hash-chain.ts';
+import { describeBreak, sequenceIn } from './tampering.ts';
+import { firstHead, type ChainHead } from '../chain/hash-chain.ts';
 import type { InstanceStart } from '../instances/start.ts';
-import { readChain, type BrokenLine, type Marks, type ReadChain } from '../chain/reader.ts';
+import { readChain, type BrokenLine, type HashMarks, type ChainProgress } from '../chain/reader.ts';
 import type { Checkpoint } from '../checkpoints/checkpoint.ts';
-import { filesOf, instancesOf, type LogFile } from '../chain/log-folder.ts';
+import { logFilesOf, instancesOf, type LogFile } from '../chain/log-folder.ts';
 import { checkSegment } from './segments.ts';
 import type { PublicKey } from '../signing/keys.ts';
-import type { Vouchers } from '../checkpoints/trusted.ts';
+import type { TrustedCheckpoints } from '../checkpoints/trusted.ts';
 
 /** The scope and the findings of a verification. */
-export interface AuditVerified {
+export interface VerificationResult {
   readonly instances: number;
   readonly records: bigint;
   /** Records after the last signed head: chained, but not signed yet. */
@@ -35,14 +35,14 @@ export interface SignedHead {
 }
 
 /** Information on instances besides their records. */
-export interface InstanceKnowledge {
+export interface InstanceFacts {
   /** Their start records. */
   readonly starts: readonly InstanceStart[];
   /** Whether the process that wrote an instance is gone for certain. */
   readonly isOver: (instance: string) => Promise<boolean>;
 }
 
-const noKnowledge: InstanceKnowledge = { starts: [], isOver: async () => false };
+const noFacts: InstanceFacts = { starts: [], isOver: async () => false };
 
 /** Called with the number of verified records. */
 export type AuditProgress = (records: bigint) => void;
@@ -54,10 +54,10 @@ export type AuditProgress = (records: bigint) => void;
  */
 export async function verifyLog(
   folder: string,
-  vouchers: Vouchers,
+  vouchers: TrustedCheckpoints,
   progress: AuditProgress = () => undefined,
-  known: InstanceKnowledge = noKnowledge,
-): Promise<AuditVerified> {
+  known: InstanceFacts = noFacts,
+): Promise<VerificationResult> {
   const checked: CheckedChain[] = [];
   const present = await instancesOf(folder);
   let records = 0n;
@@ -90,8 +90,8 @@ export async function verifyLog(
 /** The instances that have a folder, and those that only a checkpoint or another instance knows. */
 function namesOf(
   present: readonly string[],
-  vouchers: Vouchers,
-  { starts }: InstanceKnowledge,
+  vouchers: TrustedCheckpoints,
+  { starts }: InstanceFacts,
 ): readonly string[] {
   const told = starts.flatMap(({ instance, earlier, trusted }) =>
     trusted ? [instance, ...earlier] : [],
@@ -110,8 +110,8 @@ interface CheckedChain {
 /** An instance without a folder. */
 function missingChain(
   instance: string,
-  vouchers: Vouchers,
-  { starts }: InstanceKnowledge,
+  vouchers: TrustedCheckpoints,
+  { starts }: InstanceFacts,
 ): CheckedChain {
   const last = vouchers.of(instance).at(-1);
   const knower = starts.find((start) => start.trusted && start.earlier.includes(instance));
@@ -123,13 +123,13 @@ function missingChain(
     evidence.length === 0 ? 'its own statement of its start is there' : evidence.join(', ');
   const text = `the whole instance is missing: ${why}`;
   const finding: AuditFinding = { ...whole(instance), kind: 'removed', sequence: 1n, text };
-  return { instance, head: beginning(instance), unsigned: 0n, notes: [], finding };
+  return { instance, head: firstHead(instance), unsigned: 0n, notes: [], finding };
 }
 
 /** Faults of the start records of instances. */
 function startFindings(
   starts: readonly InstanceStart[],
-  vouchers: Vouchers,
+  vouchers: TrustedCheckpoints,
 ): readonly AuditFinding[] {
   const byName = new Map(starts.map((start) => [start.instance, start]));
   const strange = starts.filter(({ trusted }) => !trusted);
@@ -152,12 +152,12 @@ function startFindings(
 async function checkChain(
   folder: string,
   instance: string,
-  vouchers: Vouchers,
-  known: InstanceKnowledge,
+  vouchers: TrustedCheckpoints,
+  known: InstanceFacts,
 ): Promise<CheckedChain> {
   const checkpoints = vouchers.of(instance);
-  const files = await filesOf(folder, instance);
-  const marks: Marks = new Map(checkpoints.map(({ count }) => [count, undefined]));
+  const files = await logFilesOf(folder, instance);
+  const marks: HashMarks = new Map(checkpoints.map(({ count }) => [count, undefined]));
   const walked = await walk({ instance, files, marks, keys: vouchers.keys });
   const newest = checkpoints.at(-1)?.count ?? 0n;
   const signed = newest > walked.sealed ? newest : walked.sealed;
@@ -204,7 +204,7 @@ interface Walked {
 async function walk(chain: ChainFiles): Promise<Walked> {
   const { instance, files } = chain;
   const notes: string[] = [];
-  let head = beginning(instance);
+  let head = firstHead(instance);
   let sealed = 0n;
   let previous: Stretch | undefined;
   for (const file of files) {
@@ -223,7 +223,7 @@ async function walk(chain: ChainFiles): Promise<Walked> {
 interface ChainFiles {
   readonly instance: string;
   readonly files: readonly LogFile[];
-  readonly marks: Marks;
+  readonly marks: HashMarks;
   readonly keys: readonly PublicKey[];
 }
 
@@ -260,7 +260,7 @@ async function walkLines({ marks }: ChainFiles, { file, from, previous }: Part):
 interface Stretch {
   readonly file: LogFile;
   readonly from: ChainHead;
-  readonly read: ReadChain;
+  readonly read: ChainProgress;
   readonly notes: readonly string[];
   readonly finding?: AuditFinding;
 }
@@ -270,11 +270,11 @@ interface Stretch {
  * failed could not be made to forget the records after that.
  */
 async function rewound(previous: Stretch, { bytes }: BrokenLine): Promise<ChainHead | undefined> {
-  const next = previous.file.kind === 'lines' ? placeOf(bytes) : undefined;
+  const next = previous.file.kind === 'lines' ? sequenceIn(bytes) : undefined;
   if (next === undefined || next <= previous.from.count + 1n) return undefined;
   const count = next - 1n;
   if (count >= previous.read.head.count) return undefined;
-  const marks: Marks = new Map([[count, undefined]]);
+  const marks: HashMarks = new Map([[count, undefined]]);
   await readChain(previous.file, previous.from, marks);
   const hash = marks.get(count);
   return hash === undefined ? undefined : { count, hash };
@@ -284,7 +284,7 @@ async function rewound(previous: Stretch, { bytes }: BrokenLine): Promise<ChainH
 function againstCheckpoints(
   instance: string,
   checkpoints: readonly Checkpoint[],
-  marks: Marks,
+  marks: HashMarks,
   { head, broken, finding }: Walked,
 ): AuditFinding | undefined {
   let good = 0n;
@@ -332,8 +332,8 @@ function whole(instance: string) {
 export async function soundHead(
   folder: string,
   instance: string,
-  vouchers: Vouchers,
+  vouchers: TrustedCheckpoints,
 ): Promise<ChainHead | undefined> {
-  const { finding, head, unsigned } = await checkChain(folder, instance, vouchers, noKnowledge);
+  const { finding, head, unsigned } = await checkChain(folder, instance, vouchers, noFacts);
   return finding === undefined && unsigned > 0n ? head : undefined;
 }

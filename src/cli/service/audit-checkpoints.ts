@@ -4,7 +4,7 @@ import {
   notesPlace,
   readableNotes,
   type CheckpointPlace,
-  type ReadCheckpoints,
+  type CheckpointSource,
 } from '../../audit/checkpoints/places.ts';
 import type { CheckpointLocation } from '../../audit/instances/start.ts';
 import { addKeyLink, readKeyLinks, withLinked } from '../../audit/signing/links.ts';
@@ -36,7 +36,7 @@ export async function readCheckpointPlaces(
   config: Config,
   folder: ReadDataFolder,
   opened: Opened,
-): Promise<readonly ReadCheckpoints[]> {
+): Promise<readonly CheckpointSource[]> {
   const notes = await openNotesForReading(notesOf(config, folder));
   opened.add(() => notes.close());
   const anchor = config['audit.anchor_file'];

@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { open, type RootDatabase } from 'lmdb';
-import type { Bytes, Tables } from './transaction.ts';
+import type { EmbeddedTable, EmbeddedTables } from './transaction.ts';
 import { messageOf, StoreError } from '../store-error.ts';
 
 /** Address space that the file may grow into; nothing is taken up before it is used. */
@@ -15,15 +15,15 @@ type Root = RootDatabase<Uint8Array, Uint8Array>;
 const NO_KEY = Buffer.from([0]);
 
 /** The embedded store's file, open. */
-export class OpenFile {
-  readonly tables: Tables;
+export class EmbeddedFile {
+  readonly tables: EmbeddedTables;
   /** What its name stood for when it was opened. */
   readonly inode: number;
   readonly #folder: string;
   readonly #reading: boolean;
   readonly #root: Root;
   #closed: Promise<void> | undefined;
-  #next: Promise<OpenFile> | undefined;
+  #next: Promise<EmbeddedFile> | undefined;
 
   /**
    * Opens the file of a folder, which is made where it is missing, or, for reading, has to be there.
@@ -38,7 +38,7 @@ export class OpenFile {
     // LMDB would make the folder of a file that is not there.
     if (reading) inodeOf(folder);
     this.#root = openRoot(folder, reading);
-    const table = (name: string): Bytes => this.#root.openDB(name, binary);
+    const table = (name: string): EmbeddedTable => this.#root.openDB(name, binary);
     this.tables = {
       values: table('values'),
       changes: table('changes'),
@@ -81,14 +81,14 @@ export class OpenFile {
    * The file of the same folder, opened after this one is closed; the same for all who ask.
    * @throws StoreError unavailable when it cannot be opened.
    */
-  reopened(): Promise<OpenFile> {
+  reopened(): Promise<EmbeddedFile> {
     return (this.#next ??= this.#reopen());
   }
 
-  async #reopen(): Promise<OpenFile> {
+  async #reopen(): Promise<EmbeddedFile> {
     try {
       await this.close();
-      return new OpenFile(this.#folder, this.#reading);
+      return new EmbeddedFile(this.#folder, this.#reading);
     } catch (error) {
       this.#next = undefined;
       throw unreadable(error);

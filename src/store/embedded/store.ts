@@ -1,17 +1,17 @@
 import {
   decodeWrites,
-  type Change,
+  type StoreChange,
   type Check,
   type CommitResult,
-  type Range,
+  type KeyRange,
   type ReadCheck,
   type Store,
   type StoreEntry,
   type StoreGuard,
-  type Watch,
+  type StoreWatch,
   type Write,
 } from '../store.ts';
-import { inodeOf, OpenFile, unreadable } from './file.ts';
+import { inodeOf, EmbeddedFile, unreadable } from './file.ts';
 import {
   applyReplay,
   applyRestore,
@@ -19,9 +19,9 @@ import {
   lastSequence,
   sequenceKey,
   sequenceOf,
-  type Bytes,
-  type Step,
-  type Tables,
+  type EmbeddedTable,
+  type TransactionStep,
+  type EmbeddedTables,
 } from './transaction.ts';
 import { messageOf, StoreError } from '../store-error.ts';
 import { makeFolder, syncFolder } from '../../storage/folder.ts';
@@ -30,15 +30,15 @@ import { Group, type Settled } from '../../storage/group.ts';
 import { readingStore } from '../reading-store.ts';
 import { boundBytes, keyBytes, keyText } from '../key.ts';
 
-type Test = (values: Tables['values']) => boolean;
+type Test = (values: EmbeddedTables['values']) => boolean;
 
 /** Compares what lies in the file with what was read from it, and copies none of it. */
-class EmbeddedWatch implements Watch {
-  readonly #newest: () => Tables | undefined;
+class EmbeddedWatch implements StoreWatch {
+  readonly #newest: () => EmbeddedTables | undefined;
   readonly #tests: readonly Test[];
 
   /** @param newest The tables as every commit so far has left them; undefined where they have to be awaited. */
-  constructor(newest: () => Tables | undefined, seen: readonly ReadCheck[]) {
+  constructor(newest: () => EmbeddedTables | undefined, seen: readonly ReadCheck[]) {
     this.#newest = newest;
     this.#tests = seen.map(testOf);
   }
@@ -80,7 +80,7 @@ const REMEMBERED = 4096;
 const LARGEST_BYTES = 2048;
 
 /** A key as the file has it, and the value that it had when it was read last. */
-interface Known {
+interface CachedValue {
   readonly key: Buffer;
   value: Buffer | undefined;
 }
@@ -90,13 +90,13 @@ interface Known {
  * the last time, they are the same object again, and nothing is copied.
  */
 class EmbeddedReads {
-  readonly #known = new Map<string, Known>();
+  readonly #known = new Map<string, CachedValue>();
 
   /**
    * The value of a key. Nobody may change it.
    * @throws StoreError key.
    */
-  read(values: Bytes, key: string): Uint8Array | undefined {
+  read(values: EmbeddedTable, key: string): Uint8Array | undefined {
     const known = this.#known.get(key) ?? this.#remember(key);
     // Memory that the package uses again for the next value. It may be longer than its length says.
     const found: Uint8Array | undefined = values.getBinaryFast(known.key);
@@ -111,8 +111,8 @@ class EmbeddedReads {
     return value;
   }
 
-  #remember(key: string): Known {
-    const known: Known = { key: keyBytes(key), value: undefined };
+  #remember(key: string): CachedValue {
+    const known: CachedValue = { key: keyBytes(key), value: undefined };
     this.#known.set(key, known);
     if (this.#known.size > REMEMBERED) this.#forgetOldest();
     return known;
@@ -143,7 +143,7 @@ const PATIENCE_MILLIS = 30_000;
  */
 export async function openEmbeddedStore(folder: string): Promise<Store> {
   await makeFolder(folder, 0o700);
-  const file = new OpenFile(folder);
+  const file = new EmbeddedFile(folder);
   await syncFolder(folder);
   return new EmbeddedStore(folder, file);
 }
@@ -157,9 +157,9 @@ export function openEmbeddedReading(folder: string): Store {
   return readingStore(new EmbeddedStore(folder, openedFile(folder, true), true));
 }
 
-function openedFile(folder: string, reading: boolean): OpenFile {
+function openedFile(folder: string, reading: boolean): EmbeddedFile {
   try {
-    return new OpenFile(folder, reading);
+    return new EmbeddedFile(folder, reading);
   } catch (error) {
     throw unreadable(error);
   }
@@ -169,16 +169,19 @@ class EmbeddedStore implements Store {
   readonly forgetsBeside = true;
   readonly #folder: string;
   readonly #reading: boolean;
-  readonly #group = new Group<Step, CommitResult>((steps) => this.#transact(steps), MAX_BATCH);
+  readonly #group = new Group<TransactionStep, CommitResult>(
+    (steps) => this.#transact(steps),
+    MAX_BATCH,
+  );
   readonly #gate = new Gate();
   readonly #reads = new EmbeddedReads();
-  #file: OpenFile;
+  #file: EmbeddedFile;
   /** When its name was last seen to stand for it. */
   #seenMillis = 0;
   #retired: Promise<void> = Promise.resolve();
   #closed = false;
 
-  constructor(folder: string, file: OpenFile, reading = false) {
+  constructor(folder: string, file: EmbeddedFile, reading = false) {
     this.#folder = folder;
     this.#file = file;
     this.#reading = reading;
@@ -192,11 +195,11 @@ class EmbeddedStore implements Store {
     return this.#read(({ values }) => keys.map((key) => this.#reads.read(values, key)));
   }
 
-  watch(seen: readonly ReadCheck[]): Watch {
+  watch(seen: readonly ReadCheck[]): StoreWatch {
     return new EmbeddedWatch(() => this.#atOnce(), seen);
   }
 
-  async range(range: Range): Promise<readonly StoreEntry[]> {
+  async range(range: KeyRange): Promise<readonly StoreEntry[]> {
     const [start, end] = [boundBytes(range.start), boundBytes(range.end)];
     if (Buffer.compare(start, end) >= 0 || range.limit <= 0) return [];
     const span =
@@ -213,7 +216,7 @@ class EmbeddedStore implements Store {
     return this.#submit({ kind: 'commit', checks, writes });
   }
 
-  async changes(limit: number): Promise<readonly Change[]> {
+  async changes(limit: number): Promise<readonly StoreChange[]> {
     // What a process that was killed had just written is seen by nobody until the next one writes.
     if (!this.#reading) await this.#submit({ kind: 'forget', sequences: [] });
     const found = await this.#read(({ changes }) =>
@@ -243,7 +246,7 @@ class EmbeddedStore implements Store {
     if (!done) throw new StoreError('occupied', 'the store is not empty');
   }
 
-  async replay(changes: readonly Change[]): Promise<void> {
+  async replay(changes: readonly StoreChange[]): Promise<void> {
     for (const { writes } of changes) verifyKeys([], writes);
     await this.#current();
     await this.#write((tables) => applyReplay(tables, changes));
@@ -266,7 +269,7 @@ class EmbeddedStore implements Store {
   }
 
   /** Reads the tables as every commit so far has left them, those of other processes too, at one moment. */
-  async #read<Result>(look: (tables: Tables) => Result): Promise<Result> {
+  async #read<Result>(look: (tables: EmbeddedTables) => Result): Promise<Result> {
     const tables = this.#atOnce() ?? (await this.#newest());
     try {
       return look(tables);
@@ -276,14 +279,14 @@ class EmbeddedStore implements Store {
     }
   }
 
-  async #newest(): Promise<Tables> {
+  async #newest(): Promise<EmbeddedTables> {
     const file = await this.#current();
     file.renew();
     return file.tables;
   }
 
   /** The same where nobody has to look at the file before; undefined where somebody has. */
-  #atOnce(): Tables | undefined {
+  #atOnce(): EmbeddedTables | undefined {
     this.#follow();
     if (!this.#gate.isOpen || this.#file.isClosed) return undefined;
     this.#file.renew();
@@ -291,7 +294,7 @@ class EmbeddedStore implements Store {
   }
 
   /** The file that is there now, once it was looked at. */
-  async #current(): Promise<OpenFile> {
+  async #current(): Promise<EmbeddedFile> {
     for (;;) {
       this.#follow();
       if (this.#file.isClosed) await this.#reopen();
@@ -316,7 +319,7 @@ class EmbeddedStore implements Store {
     if (this.#seenMillis === now) return;
     if (inodeOf(this.#folder) !== this.#file.inode) {
       const old = this.#file;
-      this.#file = new OpenFile(this.#folder, this.#reading);
+      this.#file = new EmbeddedFile(this.#folder, this.#reading);
       this.#gate.shut();
       this.#retired = this.#group.idle().then(() => old.close());
     }
@@ -327,13 +330,13 @@ class EmbeddedStore implements Store {
     if (this.#closed) throw new StoreError('closed', 'the store is closed');
   }
 
-  async #submit(step: Step): Promise<CommitResult> {
+  async #submit(step: TransactionStep): Promise<CommitResult> {
     await this.#current();
-    return patiently(this.#group.submit(step));
+    return withTimeout(this.#group.submit(step));
   }
 
   /** Does steps in one transaction, with one flush of the disk for all. */
-  async #transact(steps: readonly Step[]): Promise<readonly Settled<CommitResult>[]> {
+  async #transact(steps: readonly TransactionStep[]): Promise<readonly Settled<CommitResult>[]> {
     let inside: unknown;
     try {
       const results = await this.#write((tables, inode) => {
@@ -354,13 +357,13 @@ class EmbeddedStore implements Store {
   }
 
   /** Runs a function in one transaction. @throws Error when the disk refuses; whether it counts has to be read back. */
-  async #write<Result>(work: (tables: Tables, inode: number) => Result): Promise<Result> {
+  async #write<Result>(work: (tables: EmbeddedTables, inode: number) => Result): Promise<Result> {
     const file = this.#file.isClosed ? await this.#current() : this.#file;
     try {
       // A child transaction, so that a step that throws leaves nothing of the others either.
       return await file.transact(() => work(file.tables, file.inode));
     } catch (error) {
-      quieten(error);
+      ignoreSecondRejection(error);
       await file.closeIfDead();
       throw error;
     }
@@ -371,13 +374,19 @@ function replaced(): StoreError {
   return new StoreError('unavailable', 'the file of the store was replaced');
 }
 
-function entries(table: Bytes, options: Parameters<Bytes['getRange']>[0]): readonly StoreEntry[] {
+function entries(
+  table: EmbeddedTable,
+  options: Parameters<EmbeddedTable['getRange']>[0],
+): readonly StoreEntry[] {
   return [...table.getRange(options)].map(({ key, value }) => ({ key: keyText(key), value }));
 }
 
 const NO_VALUE = new Uint8Array();
 
-function keys(table: Bytes, options: Parameters<Bytes['getKeys']>[0]): readonly StoreEntry[] {
+function keys(
+  table: EmbeddedTable,
+  options: Parameters<EmbeddedTable['getKeys']>[0],
+): readonly StoreEntry[] {
   return [...table.getKeys(options)].map((key) => ({ key: keyText(key), value: NO_VALUE }));
 }
 
@@ -405,14 +414,14 @@ function settledBy(error: unknown, inWriting: boolean): Settled<CommitResult> {
 }
 
 /** The package hangs a second promise on the error, rejected too; unheard it would end the process. */
-function quieten(failure: unknown): void {
+function ignoreSecondRejection(failure: unknown): void {
   if (failure instanceof Error && 'commitError' in failure) {
     Promise.resolve(failure.commitError).catch(() => undefined);
   }
 }
 
 /** Waits so long and no longer: the answer after that is that the outcome is not known. */
-async function patiently(result: Promise<CommitResult>): Promise<CommitResult> {
+async function withTimeout(result: Promise<CommitResult>): Promise<CommitResult> {
   let timer: NodeJS.Timeout | undefined;
   const tooLate = new Promise<CommitResult>((resolve) => {
     const reason = `the store did not confirm the commit within ${PATIENCE_MILLIS / 1000} seconds`;

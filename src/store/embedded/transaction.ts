@@ -1,7 +1,7 @@
 import type { Database } from 'lmdb';
 import {
   encodeWrites,
-  type Change,
+  type StoreChange,
   type Check,
   type CommitResult,
   type StoreEntry,
@@ -10,14 +10,14 @@ import {
 import { boundBytes, keyBytes } from '../key.ts';
 
 /** Keys and values as they lie in the file. */
-export type Bytes = Database<Uint8Array, Uint8Array>;
+export type EmbeddedTable = Database<Uint8Array, Uint8Array>;
 
 /** The databases of the embedded store's file. */
-export interface Tables {
-  readonly values: Bytes;
+export interface EmbeddedTables {
+  readonly values: EmbeddedTable;
   /** What each commit wrote, by its sequence number, until it is forgotten. */
-  readonly changes: Bytes;
-  readonly counters: Bytes;
+  readonly changes: EmbeddedTable;
+  readonly counters: EmbeddedTable;
 }
 
 /** A conditional commit. */
@@ -33,7 +33,7 @@ export interface ForgetStep {
   readonly sequences: readonly bigint[];
 }
 
-export type Step = CommitStep | ForgetStep;
+export type TransactionStep = CommitStep | ForgetStep;
 
 const SEQUENCE = Buffer.from('sequence');
 
@@ -53,7 +53,10 @@ export function sequenceOf(bytes: Uint8Array): bigint {
  * Does steps one after the other inside the transaction that is open. A step
  * whose checks do not hold writes nothing; the others do not notice.
  */
-export function applySteps(tables: Tables, steps: readonly Step[]): readonly CommitResult[] {
+export function applySteps(
+  tables: EmbeddedTables,
+  steps: readonly TransactionStep[],
+): readonly CommitResult[] {
   const first = lastSequence(tables);
   let sequence = first;
   const results = steps.map((step) => {
@@ -66,14 +69,14 @@ export function applySteps(tables: Tables, steps: readonly Step[]): readonly Com
 }
 
 /** The number of the last change. */
-export function lastSequence(tables: Tables): bigint {
+export function lastSequence(tables: EmbeddedTables): bigint {
   const stored = tables.counters.get(SEQUENCE);
   return stored === undefined ? 0n : sequenceOf(stored);
 }
 
 /** Fills an empty store inside the transaction that is open; false when it is not empty. */
 export function applyRestore(
-  tables: Tables,
+  tables: EmbeddedTables,
   entries: readonly StoreEntry[],
   sequence: bigint,
 ): boolean {
@@ -84,7 +87,7 @@ export function applyRestore(
 }
 
 /** Applies those of some changes that the store does not have, inside the transaction that is open. */
-export function applyReplay(tables: Tables, changes: readonly Change[]): void {
+export function applyReplay(tables: EmbeddedTables, changes: readonly StoreChange[]): void {
   const last = lastSequence(tables);
   for (const { sequence, writes } of changes) {
     if (sequence <= last) continue;
@@ -93,15 +96,15 @@ export function applyReplay(tables: Tables, changes: readonly Change[]): void {
   }
 }
 
-function raise(tables: Tables, sequence: bigint): void {
+function raise(tables: EmbeddedTables, sequence: bigint): void {
   if (sequence > lastSequence(tables)) put(tables.counters, SEQUENCE, sequenceKey(sequence));
 }
 
-function isEmpty(table: Bytes): boolean {
+function isEmpty(table: EmbeddedTable): boolean {
   return [...table.getKeys({ limit: 1 })].length === 0;
 }
 
-function applyStep(tables: Tables, step: Step, last: bigint): CommitResult {
+function applyStep(tables: EmbeddedTables, step: TransactionStep, last: bigint): CommitResult {
   if (step.kind === 'forget') {
     for (const sequence of step.sequences) tables.changes.removeSync(sequenceKey(sequence));
     return { kind: 'committed', sequence: last };
@@ -113,7 +116,7 @@ function applyStep(tables: Tables, step: Step, last: bigint): CommitResult {
   return { kind: 'committed', sequence: last + 1n };
 }
 
-function holds(values: Bytes, check: Check, last: bigint): boolean {
+function holds(values: EmbeddedTable, check: Check, last: bigint): boolean {
   if (check.kind === 'sequence') return last >= check.atLeast;
   if (check.kind === 'count') {
     return countKeys(values, boundBytes(check.start), boundBytes(check.end)) === check.count;
@@ -125,15 +128,15 @@ function holds(values: Bytes, check: Check, last: bigint): boolean {
   return Buffer.compare(value, check.value) === 0;
 }
 
-function countKeys(values: Bytes, start: Buffer, end: Buffer): number {
+function countKeys(values: EmbeddedTable, start: Buffer, end: Buffer): number {
   return Buffer.compare(start, end) < 0 ? values.getKeysCount({ start, end }) : 0;
 }
 
-function apply(values: Bytes, { key, value }: Write): void {
+function apply(values: EmbeddedTable, { key, value }: Write): void {
   if (value === null) values.removeSync(keyBytes(key));
   else put(values, keyBytes(key), value);
 }
 
-function put(table: Bytes, key: Buffer, value: Uint8Array): void {
+function put(table: EmbeddedTable, key: Buffer, value: Uint8Array): void {
   table.putSync(key, value);
 }

@@ -1,5 +1,5 @@
 import { boundBytes, keyBytes } from '../key.ts';
-import type { Change, Check, Write } from '../store.ts';
+import type { StoreChange, Check, Write } from '../store.ts';
 
 /** What a script is given. */
 export type Argument = string | number | Buffer;
@@ -44,7 +44,7 @@ export function lexBounds(start: Buffer, end: Buffer): readonly [Argument, Argum
 }
 
 /** A change for the script that applies it again. */
-export function replayArguments({ sequence, writes }: Change): readonly Argument[] {
+export function replayArguments({ sequence, writes }: StoreChange): readonly Argument[] {
   return [String(sequence), writes.length, ...writes.flatMap(writeArguments)];
 }
 

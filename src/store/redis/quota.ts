@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { StoreError } from '../store-error.ts';
-import type { Quota, QuotaAnswer, QuotaAsk, QuotaReading } from '../quota.ts';
+import type { Quota, QuotaAnswer, QuotaCharge, QuotaReading } from '../quota.ts';
 import { parseRedisAddress } from './address.ts';
 import { codeOf, connectRedis, isAnswered, type RedisLink } from './client.ts';
 import type { Argument } from './commit.ts';
@@ -63,7 +63,7 @@ class RedisQuota implements Quota {
     this.#keeping.unref();
   }
 
-  async take(asks: readonly QuotaAsk[]): Promise<QuotaAnswer> {
+  async take(asks: readonly QuotaCharge[]): Promise<QuotaAnswer> {
     const lease = `${this.#process}:${this.#leases++}`;
     const keys = asks.map(({ key }) => key);
     const sent = ['take', lease, this.#lifeMicros, ...asks.flatMap(argumentsOf)];
@@ -87,7 +87,7 @@ class RedisQuota implements Quota {
     this.#link.client.disconnect();
   }
 
-  #hold(lease: string, asks: readonly QuotaAsk[]): () => void {
+  #hold(lease: string, asks: readonly QuotaCharge[]): () => void {
     const keys = asks.filter(({ concurrency }) => concurrency !== null).map(({ key }) => key);
     if (keys.length === 0) return () => undefined;
     const held = { lease, keys };
@@ -118,7 +118,7 @@ class RedisQuota implements Quota {
     if (!this.#link.ready) throw storeUnavailable();
     const keys = names.flatMap((name) => this.#keysOf(name));
     try {
-      return await inTime(this.#call([keys.length, ...keys, ...sent]));
+      return await withTimeout(this.#call([keys.length, ...keys, ...sent]));
     } catch (error) {
       if (isAnswered(error)) {
         throw new StoreError('unavailable', `Redis refused to count: ${codeOf(error)}`);
@@ -145,7 +145,7 @@ class RedisQuota implements Quota {
 }
 
 /** Gives up on a Redis that hangs. */
-async function inTime(work: Promise<unknown>): Promise<unknown> {
+async function withTimeout(work: Promise<unknown>): Promise<unknown> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(storeUnavailable()), ANSWER_MILLIS);
@@ -159,7 +159,7 @@ async function inTime(work: Promise<unknown>): Promise<unknown> {
   }
 }
 
-function argumentsOf({ rate, cost, concurrency }: QuotaAsk): readonly Argument[] {
+function argumentsOf({ rate, cost, concurrency }: QuotaCharge): readonly Argument[] {
   return [rate?.intervalMicros ?? 0, rate?.burst ?? 0, cost, concurrency ?? 0];
 }
 
@@ -168,7 +168,7 @@ function numbersOf(answer: unknown): readonly number[] {
   throw new StoreError('unavailable', 'Redis answered something else than a list');
 }
 
-function readingOf(ask: QuotaAsk, values: readonly number[], index: number): QuotaReading {
+function readingOf(ask: QuotaCharge, values: readonly number[], index: number): QuotaReading {
   const at = index * VALUES_OF_READING;
   const [wait = 0, left = 0, full = 0, slots = 0, busy = 0] = values.slice(
     at,

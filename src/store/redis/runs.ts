@@ -8,7 +8,7 @@ import { digestFor, sourcesFor, STATE, type RedisScript } from './scripts.ts';
 const ATTEMPTS = 5;
 
 /** The look at a server came to the end that the store must not be used; `cause` says why. */
-export class Refusal extends Error {
+export class GuardRefusal extends Error {
   constructor(cause: unknown) {
     super('the store is refused', { cause });
     this.name = 'Refusal';
@@ -41,7 +41,7 @@ export class RedisRuns {
   }
 
   /** Another that works on the same run and on no other, and waits for nobody's look. */
-  fixed(gate: Gate): RedisRuns {
+  pinned(gate: Gate): RedisRuns {
     const view = new RedisRuns(this.#client, this.#keys, gate);
     view.#run = this.#run;
     view.#fixed = true;
@@ -73,7 +73,7 @@ export class RedisRuns {
     try {
       await this.#gate.pass();
     } catch (error) {
-      throw new Refusal(error);
+      throw new GuardRefusal(error);
     }
   }
 

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import {
   decodeWrites,
-  type Change,
+  type StoreChange,
   type Check,
   type CommitResult,
-  type Range,
+  type KeyRange,
   type Store,
   type StoreEntry,
   type StoreGuard,
@@ -23,7 +23,7 @@ import {
   type RedisClient,
 } from './client.ts';
 import { commitArguments, lexBounds, replayArguments, type Argument } from './commit.ts';
-import { RedisRuns, Refusal } from './runs.ts';
+import { RedisRuns, GuardRefusal } from './runs.ts';
 import {
   CHANGES,
   COMMIT,
@@ -146,7 +146,7 @@ class RedisStore implements Store {
     return answer.map((value) => (value === null ? undefined : bytesOf(value)));
   }
 
-  async range(range: Range): Promise<readonly StoreEntry[]> {
+  async range(range: KeyRange): Promise<readonly StoreEntry[]> {
     const [start, end] = [boundBytes(range.start), boundBytes(range.end)];
     if (Buffer.compare(start, end) >= 0 || range.limit <= 0) return this.#nothing();
     const bounds = lexBounds(start, end);
@@ -161,7 +161,7 @@ class RedisStore implements Store {
     return this.#tracked(() => this.#commit(sent));
   }
 
-  async changes(limit: number): Promise<readonly Change[]> {
+  async changes(limit: number): Promise<readonly StoreChange[]> {
     if (limit <= 0) return this.#nothing();
     const answer = await this.#read(CHANGES, [limit]);
     return pairsOf(answer).map(([sequence, writes]) => ({
@@ -192,14 +192,14 @@ class RedisStore implements Store {
     if (ended !== 1) throw overtaken();
   }
 
-  async replay(changes: readonly Change[]): Promise<void> {
+  async replay(changes: readonly StoreChange[]): Promise<void> {
     await this.#read(REPLAY, changes.flatMap(replayArguments));
   }
 
   guard(look: StoreGuard): void {
     this.#gate.shut(() => {
       const open = new Gate();
-      return look(new RedisStore(this.#link, this.#runs.fixed(open), open));
+      return look(new RedisStore(this.#link, this.#runs.pinned(open), open));
     });
   }
 
@@ -331,7 +331,7 @@ const PASSING = new Set([
 
 /** Whether a command has no answer that says what became of it. */
 function isLost(error: unknown): boolean {
-  if (error instanceof StoreError || error instanceof Refusal) return false;
+  if (error instanceof StoreError || error instanceof GuardRefusal) return false;
   return !isAnswered(error) || PASSING.has(codeOf(error));
 }
 
@@ -340,7 +340,7 @@ function storeUnavailable(): StoreError {
 }
 
 function failed(error: unknown): unknown {
-  if (error instanceof Refusal) return error.cause;
+  if (error instanceof GuardRefusal) return error.cause;
   if (error instanceof StoreError) return error;
   return new StoreError('failed', `Redis refused: ${messageOf(error)}`);
 }

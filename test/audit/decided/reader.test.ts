@@ -123,15 +123,15 @@ describe('the requests of a log', () => {
         expect(rows.map((one) => one.record())).toEqual(
           lines.map((one) => expect.objectContaining(rowPart(one))),
         );
-        expect(rows.map((one) => one.surroundings())).toEqual(
-          lines.map((one) => one.surroundings()),
+        expect(rows.map((one) => one.conditionInputs())).toEqual(
+          lines.map((one) => one.conditionInputs()),
         );
         const likes = (requests: readonly DecidedRequest[]) =>
           requests.map((one) => requests.findIndex(({ key }) => key === one.key));
         expect(likes(rows)).toEqual(likes(lines));
         for (const [at, more] of given.entries()) {
           expect(lines[at]!.record()).toMatchObject(more);
-          expect(lines[at]!.surroundings()).toMatchObject({
+          expect(lines[at]!.conditionInputs()).toMatchObject({
             ip: more.source_ip,
             context: more.context,
           });

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { Chain } from '../../../src/audit/chain/hash-chain.ts';
+import { HashChain } from '../../../src/audit/chain/hash-chain.ts';
 import { recordText } from '../../../src/audit/record/encoding.ts';
 import { decodeRecord, RecordFault } from '../../../src/audit/record/decoding.ts';
 import type { AuditRecord } from '../../../src/audit/record/record.ts';
@@ -8,7 +8,7 @@ import { record } from '../records.ts';
 
 /** The line of the only record of a log, as the seventh. */
 function lineOf(given: AuditRecord): string {
-  const chain = new Chain('20260131T235959Z-9f86d081', () => undefined);
+  const chain = new HashChain('20260131T235959Z-9f86d081', () => undefined);
   return Buffer.from(chain.frame(7n, [{ bytes: recordText(given) }])).toString();
 }
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { Calm } from '../../../src/audit/segments/background-sealing.ts';
+import { IdleWait } from '../../../src/audit/segments/background-sealing.ts';
 
 const never = new AbortController().signal;
 
@@ -11,13 +11,13 @@ function loopOf(...looks: readonly number[]) {
 
 it('work goes on at once while the loop has time to spare', async () => {
   const { left, utilization } = loopOf(0.5, 1);
-  await new Calm(utilization, 1).come(never);
+  await new IdleWait(utilization, 1).untilIdle(never);
   expect(left).toEqual([1]);
 });
 
 it('work waits as long as the loop is busy', async () => {
   const { left, utilization } = loopOf(1, 0.9, 0.8, 0.1, 1);
-  await new Calm(utilization, 1).come(never);
+  await new IdleWait(utilization, 1).untilIdle(never);
   expect(left).toEqual([1]);
 });
 
@@ -27,20 +27,20 @@ it('work goes on when it has waited long, however busy the loop is', async () =>
     looks += 1;
     return 1;
   };
-  await new Calm(busy, 1, 20).come(never);
+  await new IdleWait(busy, 1, 20).untilIdle(never);
   expect(looks).toBeGreaterThan(0);
 });
 
 it('work waits no longer when all is to stop', async () => {
   const stop = new AbortController();
-  const waiting = new Calm(() => 1, 2 ** 30, 2 ** 31).come(stop.signal);
+  const waiting = new IdleWait(() => 1, 2 ** 30, 2 ** 31).untilIdle(stop.signal);
   stop.abort();
   await waiting;
   expect(stop.signal.aborted).toBe(true);
 });
 
 it('a loop that really works counts as busy, one that waits does not', async () => {
-  const calm = new Calm(undefined, 5);
+  const calm = new IdleWait(undefined, 5);
   const end = performance.now() + 60;
   let turns = 0;
   let ended = false;
@@ -51,6 +51,6 @@ it('a loop that really works counts as busy, one that waits does not', async () 
     else ended = true;
   };
   await new Promise<void>((resolve) => setImmediate(() => resolve(work())));
-  await calm.come(never);
+  await calm.untilIdle(never);
   expect(ended).toBe(true);
 });

@@ -11,8 +11,11 @@ import type { LoggedRecord } from '../../../src/audit/record/record.ts';
 import { sealFinished } from '../../../src/audit/segments/sealing.ts';
 import { recordsOfSegment, writeSegment } from '../../../src/audit/segments/segment-file.ts';
 import { readOrMakeSigningKey } from '../../../src/audit/signing/keys.ts';
-import { verifyLog, type AuditVerified } from '../../../src/audit/verification/verification.ts';
-import { readVouchers } from '../../../src/audit/checkpoints/trusted.ts';
+import {
+  verifyLog,
+  type VerificationResult,
+} from '../../../src/audit/verification/verification.ts';
+import { readTrustedCheckpoints } from '../../../src/audit/checkpoints/trusted.ts';
 import { openAuditLog } from '../../../src/audit/writer.ts';
 import { testFolders } from '../../support/folder.ts';
 import { record } from '../records.ts';
@@ -33,7 +36,7 @@ interface Part {
 
 interface Log {
   readonly parts: readonly Part[];
-  verify(): Promise<AuditVerified>;
+  verify(): Promise<VerificationResult>;
 }
 
 async function sealedLog(): Promise<Log> {
@@ -59,7 +62,8 @@ async function sealedLog(): Promise<Log> {
     parts.push(await segmentPart(join(folder, own, name), parts.at(-1)));
   return {
     parts,
-    verify: async () => verifyLog(folder, await readVouchers([anchorFile(anchor)], [key.public])),
+    verify: async () =>
+      verifyLog(folder, await readTrustedCheckpoints([anchorFile(anchor)], [key.public])),
   };
 }
 

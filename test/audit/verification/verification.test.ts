@@ -2,14 +2,17 @@ import { appendFile, readdir, readFile, rename, rm, writeFile } from 'node:fs/pr
 import { join } from 'node:path';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { beginning, hashAfter, tailOf } from '../../../src/audit/chain/hash-chain.ts';
+import { firstHead, hashAfter, hashTail } from '../../../src/audit/chain/hash-chain.ts';
 import { anchorFile } from '../../../src/audit/checkpoints/places.ts';
 import { parseSeal, sealText } from '../../../src/audit/segments/seal.ts';
-import { sealFinished, type Sealed } from '../../../src/audit/segments/sealing.ts';
+import { sealFinished, type SealingRun } from '../../../src/audit/segments/sealing.ts';
 import { writeSegment } from '../../../src/audit/segments/segment-file.ts';
 import { readOrMakeSigningKey, type SigningKey } from '../../../src/audit/signing/keys.ts';
-import { verifyLog, type AuditVerified } from '../../../src/audit/verification/verification.ts';
-import { readVouchers } from '../../../src/audit/checkpoints/trusted.ts';
+import {
+  verifyLog,
+  type VerificationResult,
+} from '../../../src/audit/verification/verification.ts';
+import { readTrustedCheckpoints } from '../../../src/audit/checkpoints/trusted.ts';
 import { openAuditLog } from '../../../src/audit/writer.ts';
 import { testFolders } from '../../support/folder.ts';
 import { readAll, record } from '../records.ts';
@@ -64,19 +67,19 @@ async function replace({ folder, instance }: Written, lines: readonly string[]):
   for (const other of others) await rm(other);
 }
 
-async function verify({ folder, anchor, key }: Written): Promise<AuditVerified> {
-  return verifyLog(folder, await readVouchers([anchorFile(anchor)], [key.public]));
+async function verify({ folder, anchor, key }: Written): Promise<VerificationResult> {
+  return verifyLog(folder, await readTrustedCheckpoints([anchorFile(anchor)], [key.public]));
 }
 
 /** The lines from the one given on with hashes that fit, as somebody could make them who cannot sign. */
 function relinked(written: Written, lines: readonly string[], from: number): readonly string[] {
-  const head = from === 0 ? beginning(written.instance).hash : hashOf(lines[from - 1]!);
+  const head = from === 0 ? firstHead(written.instance).hash : hashOf(lines[from - 1]!);
   let previous = head;
   return lines.map((line, index) => {
     if (index < from) return line;
     const fields = line.slice(0, line.lastIndexOf(',"hash":"'));
     previous = hashAfter(previous, Buffer.from(fields));
-    return fields + tailOf(previous);
+    return fields + hashTail(previous);
   });
 }
 
@@ -113,7 +116,7 @@ describe('an audit log that nobody touched', () => {
     const first = (await readFile(files[0]!, 'utf8')).trimEnd().split('\n');
     const next = log.lines[first.length]!;
     const refused = next.replace('"r', '"x').slice(0, next.lastIndexOf(',"hash":"'));
-    const tail = tailOf(hashAfter(hashOf(first.at(-1)!), Buffer.from(refused)));
+    const tail = hashTail(hashAfter(hashOf(first.at(-1)!), Buffer.from(refused)));
     await appendFile(files[0]!, `${refused}${tail}\n`);
     const { findings, notes } = await verify(log);
     expect(findings).toEqual([]);
@@ -238,7 +241,7 @@ describe('an audit log', () => {
     const anchors = [anchorFile(log.anchor)];
     const { findings } = await verifyLog(
       log.folder,
-      await readVouchers(anchors, [stranger.public]),
+      await readTrustedCheckpoints(anchors, [stranger.public]),
     );
     const known = (await readFile(log.anchor, 'utf8')).trimEnd().split('\n').length;
     const which = known === 1 ? 'the checkpoint at' : `${known} checkpoints at`;
@@ -249,7 +252,7 @@ describe('an audit log', () => {
 });
 
 /** Seals everything but the last file of a log. */
-async function seal({ folder, key, instance }: Written, retainMillis = 1e12): Promise<Sealed> {
+async function seal({ folder, key, instance }: Written, retainMillis = 1e12): Promise<SealingRun> {
   return sealFinished({
     folder,
     key,

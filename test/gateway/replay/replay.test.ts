@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { Chain } from '../../../src/audit/chain/hash-chain.ts';
+import { HashChain } from '../../../src/audit/chain/hash-chain.ts';
 import { recordText } from '../../../src/audit/record/encoding.ts';
 import type { AuditRecord } from '../../../src/audit/record/record.ts';
 import { RequestLine } from '../../../src/audit/decided/line.ts';
@@ -115,7 +115,7 @@ function recordOf(request: Request, policy: LoadedPolicy): AuditRecord {
 }
 
 function lineOf(given: AuditRecord): RequestLine {
-  const chain = new Chain('20260131T235959Z-9f86d081', () => undefined);
+  const chain = new HashChain('20260131T235959Z-9f86d081', () => undefined);
   const line = chain.frame(1n, [{ bytes: recordText(given) }]);
   return new RequestLine(Buffer.from(line).toString());
 }

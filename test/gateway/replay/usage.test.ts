@@ -30,7 +30,7 @@ function requestOf(record: DecidedRecord): DecidedRequest {
     decisionId: record.decision_id,
     time: record.time,
     key: JSON.stringify({ ...record, duration_us: null }),
-    surroundings: () => ({ ip: null, context: {}, time: record.time, durationMicros: 0n }),
+    conditionInputs: () => ({ ip: null, context: {}, time: record.time, durationMicros: 0n }),
     userAgent: () => null,
     record: () => record,
   };

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Quota, QuotaAsk } from '../../../src/store/quota.ts';
+import type { Quota, QuotaCharge } from '../../../src/store/quota.ts';
 import { openRedisQuota } from '../../../src/store/redis/quota.ts';
 import { quotaSuite } from '../../conformance/quota.ts';
 import { eventually } from '../../support/eventually.ts';
@@ -23,7 +23,7 @@ async function fresh(catalog: string = randomUUID(), lease = SHORT): Promise<Quo
 
 quotaSuite('counters in Redis', () => fresh());
 
-function ask(key: string, more: Partial<QuotaAsk> = {}): QuotaAsk {
+function ask(key: string, more: Partial<QuotaCharge> = {}): QuotaCharge {
   const rate = { intervalMicros: 8.76e12, burst: 3 };
   return { key, rate, cost: 1, concurrency: null, ...more };
 }

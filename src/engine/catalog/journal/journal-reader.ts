@@ -1,7 +1,7 @@
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { readLines } from '../../../storage/line-reader.ts';
-import type { Change } from '../../../store/store.ts';
+import type { StoreChange } from '../../../store/store.ts';
 import { decodeChange } from './journal-line.ts';
 
 /** A line of a journal file that cannot be read. */
@@ -28,7 +28,10 @@ export function journalFileName(first: bigint, instance: string, number: number)
  * opened yet.
  * @param onDamage Called with each line that cannot be read; it is passed over.
  */
-export async function* readJournal(folder: string, onDamage: OnDamage): AsyncGenerator<Change> {
+export async function* readJournal(
+  folder: string,
+  onDamage: OnDamage,
+): AsyncGenerator<StoreChange> {
   let sequence = -1n;
   const seen = new Set<string>();
   for await (const { change, text } of inOrder(folder, onDamage)) {
@@ -64,7 +67,7 @@ async function* inOrder(folder: string, onDamage: OnDamage): AsyncGenerator<Foun
 }
 
 interface Found {
-  readonly change: Change;
+  readonly change: StoreChange;
   readonly text: string;
 }
 

@@ -1,4 +1,4 @@
-import type { Change, StoreEntry } from '../../../store/store.ts';
+import type { StoreChange, StoreEntry } from '../../../store/store.ts';
 import { compareBytewise } from '../records/bytewise.ts';
 import { readJournal, type JournalDamage } from './journal-reader.ts';
 import { isSound, listSnapshots, readSnapshot, type SnapshotFile } from './snapshot-file.ts';
@@ -79,7 +79,7 @@ class Replay {
     this.sequence = base;
   }
 
-  add({ sequence, writes }: Change): void {
+  add({ sequence, writes }: StoreChange): void {
     if (sequence <= this.#base) return;
     if (sequence === this.sequence) this.forks.push(sequence);
     if (sequence > this.sequence + 1n) this.holes.push([this.sequence + 1n, sequence - 1n]);

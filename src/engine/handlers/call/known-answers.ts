@@ -1,6 +1,6 @@
 import type { Answer, CatalogRequest } from '../../../protocol/backend.ts';
 import type { OperationName } from '../../../protocol/operations/operation-name.ts';
-import type { ReadCheck, Store, Watch } from '../../../store/store.ts';
+import type { ReadCheck, Store, StoreWatch } from '../../../store/store.ts';
 import type { Basis, Handler, HandlerTable } from './handler.ts';
 import { seenIn } from './freshness.ts';
 import { LruCache } from '../../base/lru-cache.ts';
@@ -14,7 +14,7 @@ type SeenValue = Extract<ReadCheck, { kind: 'value' }>;
  * Looks at records by reading all of them again, for a store that has to be waited for: once,
  * where making an answer again takes several reads, one after the other.
  */
-class ReadWatch implements Watch {
+class ReadWatch implements StoreWatch {
   readonly #store: Pick<Store, 'getMany'>;
   readonly #seen: readonly SeenValue[];
   readonly #keys: readonly string[];
@@ -110,7 +110,7 @@ const KEPT: ReadonlySet<OperationName> = new Set<OperationName>([
 interface Kept {
   readonly answer: Answer;
   readonly newest: Basis['newest'];
-  readonly watch: Watch;
+  readonly watch: StoreWatch;
   /** Whether it is worth a look: where that takes a journey, a second answer has to be like the first. */
   readonly lasts: boolean;
 }
@@ -155,7 +155,7 @@ export class KnownAnswers {
     this.#kept.set(question, { answer, newest, watch, lasts }, bytes);
   }
 
-  #readAgain(records: readonly ReadCheck[]): Watch | undefined {
+  #readAgain(records: readonly ReadCheck[]): StoreWatch | undefined {
     const values = valuesOf(records);
     return values && new ReadWatch(this.#store, values);
   }
@@ -169,7 +169,7 @@ function isNewEnough({ newest }: Kept, headers: CatalogRequest['headers']): bool
 }
 
 /** What keeps the store from answering, whoever reads from it is told. */
-function holds(watch: Watch): boolean | Promise<boolean> {
+function holds(watch: StoreWatch): boolean | Promise<boolean> {
   try {
     const held = watch.holds() ?? false;
     return typeof held === 'boolean' ? held : held.catch(() => false);

@@ -1,6 +1,6 @@
 import { open, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Change, Store } from '../../../store/store.ts';
+import type { StoreChange, Store } from '../../../store/store.ts';
 import { decodeChange } from '../../catalog/journal/journal-line.ts';
 
 /** How much of the end of each file is looked at, in bytes, and of how many files. */
@@ -40,7 +40,7 @@ interface Newest {
   readonly value: Uint8Array | null;
 }
 
-function newestValues(changes: readonly Change[]): ReadonlyMap<string, Newest> {
+function newestValues(changes: readonly StoreChange[]): ReadonlyMap<string, Newest> {
   const values = new Map<string, Newest>();
   for (const { sequence, writes } of changes) {
     for (const { key, value } of writes) values.set(key, { sequence, value });
@@ -56,8 +56,8 @@ function same(held: Uint8Array | undefined, told: Uint8Array | null | undefined)
 }
 
 /** The changes at the ends of the files that were written last, in their order. */
-async function tailOf(folder: string): Promise<readonly Change[]> {
-  const changes: Change[] = [];
+async function tailOf(folder: string): Promise<readonly StoreChange[]> {
+  const changes: StoreChange[] = [];
   for (const path of await lastFiles(folder)) changes.push(...(await endOf(path)));
   return changes.toSorted((left, right) => (left.sequence < right.sequence ? -1 : 1));
 }
@@ -75,7 +75,7 @@ async function lastFiles(folder: string): Promise<readonly string[]> {
 }
 
 /** The whole lines at the end of a file. */
-async function endOf(path: string): Promise<readonly Change[]> {
+async function endOf(path: string): Promise<readonly StoreChange[]> {
   const file = await open(path, 'r');
   try {
     const { size } = await file.stat();
