@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { exists, makeFolder, syncFolder } from '../storage/folder.ts';
 import { POLICIES_FOLDER } from './chain/log-folder.ts';
 
-/** Name of an incomplete folder: it is being written, or a crash left it. */
+/** Name of an incomplete folder, which is being written or was left by a crash. */
 const UNFINISHED = /^\..*\.tmp$/;
-/** Age of an incomplete folder that no process still writes, in milliseconds. */
+/** Age after which an incomplete folder is removed, in ms. */
 const STALE_MILLIS = 3_600_000;
 
 /** A file of a policy. */
@@ -15,18 +15,17 @@ export interface PolicyFile {
   readonly text: string;
 }
 
-/** The folder in which the policy of a digest is kept. */
+/** Folder of the archived policy with a digest. */
 export function archivedPolicy(audit: string, digest: string): string {
   return join(audit, POLICIES_FOLDER, digest);
 }
 
 /**
- * Keeps the texts of a policy beside the audit log, under the digest that its
- * records name, so that they can be explained later. Whole and on stable storage
- * when this resolves; one that is kept already stays as it is. Folders have
- * mode 0700, files 0600.
+ * Archives the files of a policy beside the audit log, under the digest that records
+ * name, so that decisions can be explained later. Complete and durable when this
+ * resolves; an existing archive stays as it is. Folders have mode 0700, files 0600.
  * @param audit `<data>/private/audit`.
- * @throws the system's error; nothing is then under the digest.
+ * @throws the system's error; then there is no archive of the digest.
  */
 export async function archivePolicy(
   audit: string,
@@ -51,7 +50,7 @@ export async function sweepIncomplete(audit: string, now: number = Date.now()): 
   }
 }
 
-/** Writes the files under a name of their own; only when all is on the disk the folder gets its name. */
+/** Writes the files into a temporary folder, which is renamed when all of it is durable. */
 async function writeWhole(
   all: string,
   folder: string,
@@ -63,7 +62,7 @@ async function writeWhole(
     for (const { name, text } of files) await writeFile(join(temporary, name), text);
     await syncFolder(temporary);
     await rename(temporary, folder).catch(async (error: unknown) => {
-      // Another process may have kept it meanwhile: a folder that is not empty is never replaced.
+      // Another process may have archived it meanwhile; a folder that is not empty is never replaced.
       if (!(await exists(folder))) throw error;
     });
   } finally {

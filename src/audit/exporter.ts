@@ -4,7 +4,7 @@ import type { AuditRecord } from './record/record.ts';
 import { microsOf } from './record/time.ts';
 import type { AuditLog } from './writer.ts';
 
-/** Records that wait to be sent; when there are more, new ones are not sent. */
+/** Maximum number of waiting records; further records are not sent. */
 const MAX_WAITING = 8192;
 const BATCH_RECORDS = 512;
 const DELAY_MILLIS = 1000;
@@ -12,7 +12,7 @@ const TIMEOUT_MILLIS = 10_000;
 /** Flush timeout at shutdown, in ms. */
 const LAST_MILLIS = 3000;
 
-export interface ExporterOptions {
+interface ExporterOptions {
   /** Base address of the collector (OTLP over HTTP); logs go to `/v1/logs` below it. */
   readonly endpoint: string;
   /** Version of this program. */
@@ -21,15 +21,15 @@ export interface ExporterOptions {
   readonly failed: (error: Error | undefined) => void;
 }
 
-/** Somewhere that gets a copy of the records. */
-export interface LogExporter {
+/** A destination that gets a copy of each record. */
+interface LogExporter {
   send(instance: string, record: AuditRecord): void;
   close(): Promise<void>;
 }
 
 type Callback = (result: { readonly code: number; readonly error?: Error }) => void;
 
-/** A collector of OpenTelemetry logs. Its packages are loaded now, since most services have none. */
+/** Opens an exporter to an OpenTelemetry collector. Loads its packages, which most services do not need. */
 export async function openExporter(options: ExporterOptions): Promise<LogExporter> {
   const { LoggerProvider, BatchLogRecordProcessor } = await import('@opentelemetry/sdk-logs');
   const { OTLPLogExporter } = await import('@opentelemetry/exporter-logs-otlp-http');
@@ -64,19 +64,19 @@ export async function openExporter(options: ExporterOptions): Promise<LogExporte
   };
 }
 
-/** The same log, of which a collector gets each record that was written. Nothing waits for it. */
-export function withExporter(log: AuditLog, collector: LogExporter): AuditLog {
+/** The log with a copy of each written record to an exporter. Nothing waits for the exporter. */
+export function withExporter(log: AuditLog, exporter: LogExporter): AuditLog {
   return {
     ...log,
     write: (record, durable) => {
       const written = log.write(record, durable);
-      if (written === undefined) collector.send(log.instance, record);
-      return written?.then(() => collector.send(log.instance, record));
+      if (written === undefined) exporter.send(log.instance, record);
+      return written?.then(() => exporter.send(log.instance, record));
     },
   };
 }
 
-/** The body is the record as JSON, in the fields of the log. */
+/** The log record; its body is the audit record as JSON with the fields of the log. */
 function logOf(instance: string, record: AuditRecord) {
   const { phase, decision, subject, operation, object, status } = record;
   const attributes = {
@@ -90,7 +90,7 @@ function logOf(instance: string, record: AuditRecord) {
     'arrowgate.object': object,
     'arrowgate.status': status,
   };
-  const told = Object.entries(attributes).flatMap(([name, value]): [string, string | number][] =>
+  const present = Object.entries(attributes).flatMap(([name, value]): [string, string | number][] =>
     value === null || value === undefined ? [] : [[name, value]],
   );
   return {
@@ -101,11 +101,11 @@ function logOf(instance: string, record: AuditRecord) {
       ? { severityNumber: 9, severityText: 'INFO' }
       : { severityNumber: 13, severityText: 'WARN' }),
     body: bodyOf(instance, record),
-    attributes: Object.fromEntries(told),
+    attributes: Object.fromEntries(present),
   };
 }
 
-/** Its place in the chain is not known yet. */
+/** The record as JSON without its place in the chain, which is not known yet. */
 function bodyOf(instance: string, record: AuditRecord): string {
   const begun = recordPrefix(instance, 0n).replace('"sequence":0,', '');
   return `${begun}${recordText(record)}}`;

@@ -6,14 +6,14 @@ import { recordAt } from './record/columns.ts';
 import type { LoggedRecord, Phase } from './record/record.ts';
 import { openSegment } from './segments/segment-file.ts';
 
-/** The phase of a record, and the decision that links it to another; the record itself on demand. */
+/** Phase and decision of a record; the record itself is read on demand. */
 interface Half {
   readonly phase: Phase;
   readonly decisionId: string;
   load(): Promise<LoggedRecord>;
 }
 
-/** The attempts of an instance that have no outcome in it. */
+/** Attempts of an instance without an outcome in the same instance. */
 export async function unansweredAttempts(
   folder: string,
   instance: string,
@@ -29,7 +29,7 @@ export async function unansweredAttempts(
   return open.size === 0 ? [] : loaded(parts, open);
 }
 
-/** Those of some decisions that have an outcome in an instance. */
+/** The decisions that have an outcome in an instance. */
 export async function answeredIn(
   folder: string,
   instance: string,
@@ -74,7 +74,7 @@ const OUTCOME = 'o'.charCodeAt(0);
 const PHASE = Buffer.from('"phase":"');
 const DECISION = Buffer.from('"decision_id":"');
 
-/** The fields before these cannot look like them: they contain names and numbers of the service. */
+/** Finds the fields by their names: earlier fields hold no text of a caller that could look like them. */
 async function* halvesOfLines(path: string): AsyncGenerator<Half> {
   for await (const { bytes, torn } of linePieces(path)) {
     if (torn) return;

@@ -1,16 +1,15 @@
 /** Size of a block of records, in bytes. */
 const BLOCK_BYTES = 2 ** 16;
-/** Each record stands behind its length. */
+/** Size of the length before each record, in bytes. */
 const LENGTH_BYTES = 4;
-/** Bytes of UTF-8 that a character of a text takes at most. */
+/** Maximum bytes of UTF-8 for a UTF-16 code unit. */
 const WIDEST = 3;
-/** How many blocks without records are kept for the next ones: as many as are written between two syncs. */
-const KEPT_BLOCKS = 80;
+/** Maximum number of free blocks: as many as are written between two syncs. */
+const FREE_BLOCKS = 80;
 
 /**
- * The texts of some records as bytes. Records that nobody waits for stay in memory for a while:
- * as so many strings each of them would be copied by the garbage collector before it can be
- * forgotten, as bytes of one block nothing of them is.
+ * Texts of records as bytes of one buffer. Records that no caller awaits stay in memory for a
+ * while. As strings, the garbage collector would copy each of them; it does not copy a buffer.
  */
 export class RecordBlock {
   readonly #memory: Buffer;
@@ -21,7 +20,7 @@ export class RecordBlock {
     this.#memory = memory;
   }
 
-  /** Adds the text of a record; false where it may not fit any more. */
+  /** Adds the text of a record. @returns False if it may not fit. */
   add(text: string): boolean {
     const start = this.#end + LENGTH_BYTES;
     if (start + WIDEST * text.length > this.#memory.length) return false;
@@ -51,17 +50,17 @@ export function* recordsOfBlock(block: Uint8Array): Generator<Uint8Array> {
   }
 }
 
-/** Memory for blocks, which is used again. */
+/** Reused memory of blocks. */
 export class BlockMemory {
   readonly #bytes: number;
   readonly #free: ArrayBufferLike[] = [];
 
-  /** @param most Bytes that no block is larger than. */
+  /** @param most Maximum size of a block, in bytes. */
   constructor(most: number) {
     this.#bytes = Math.min(most, BLOCK_BYTES);
   }
 
-  /** A block without records. */
+  /** An empty block. */
   take(): RecordBlock {
     const memory = this.#free.pop();
     return new RecordBlock(
@@ -71,6 +70,6 @@ export class BlockMemory {
 
   /** Reclaims the memory of a block whose records are no longer needed. */
   free(block: Uint8Array): void {
-    if (this.#free.length < KEPT_BLOCKS) this.#free.push(block.buffer);
+    if (this.#free.length < FREE_BLOCKS) this.#free.push(block.buffer);
   }
 }

@@ -11,11 +11,11 @@ const HASH_END = '"}';
 export const TAIL_LENGTH = HASH_BEGIN.length + HASH_LENGTH + HASH_END.length;
 /** Text between the hash of a record and the next record. */
 const BETWEEN = `${HASH_END}\n`;
-/** No record's number and the comma after it are longer. */
+/** Maximum length of a sequence number and the comma after it. */
 const NUMBER_LENGTH = 20;
-/** Memory that is kept for the next lines, in bytes. */
-const KEPT_BYTES = 2 ** 20;
-/** Bytes of UTF-8 that a character of a text takes at most. */
+/** Maximum size of the reused buffer, in bytes. */
+const BUFFER_BYTES = 2 ** 20;
+/** Maximum bytes of UTF-8 for a UTF-16 code unit. */
 const WIDEST = 3;
 
 /** The tail of a record: its hash and the end of the line, without the newline. */
@@ -29,59 +29,56 @@ export interface ChainHead {
   readonly hash: string;
 }
 
-/** Where the chain of an instance begins: with a hash of its name. */
+/** Head of an empty chain: a hash of the instance's name. */
 export function firstHead(instance: string): ChainHead {
   const digest = createHash('sha256').update(`arrowgate audit chain 1\n${instance}\n`);
   return { count: 0n, hash: digest.digest('base64url') };
 }
 
-/** The hash of a record that follows the one of the hash given: over that hash and the line up to its own. */
+/** Hash of a record: over the previous record's hash and the record's line up to its own hash. */
 export function hashAfter(previous: string, fields: Uint8Array): string {
   return hashOf(Buffer.concat([Buffer.from(previous + BETWEEN), fields]));
 }
 
-/**
- * The same, where both stand in a row, as in a file of the log: from the hash
- * before to the record's own.
- */
+/** The same for adjacent bytes, as in a file of the log: from the previous hash up to the record's own. */
 export function hashOf(bytes: Uint8Array): string {
   return hash('sha256', bytes, 'base64url');
 }
 
 /**
- * Links the records of one instance. Each line ends with a hash over the hash
- * before it and its own fields, so that none can be changed, taken out or moved
- * without changing every hash after it.
+ * Chains the records of one instance. Each line ends with a hash over the previous
+ * hash and its own fields, so changing, removing or moving a line changes every
+ * later hash.
  */
 export class HashChain implements Framing {
   readonly #begun: string;
-  readonly #onKept: (head: ChainHead) => void;
+  readonly #onDurable: (head: ChainHead) => void;
   readonly #done: (bytes: Uint8Array) => void;
   #head: ChainHead;
-  #kept: ChainHead;
+  #durable: ChainHead;
   #room = Buffer.alloc(0);
-  /** Blocks whose records are in the file, but not on stable storage yet. */
+  /** Blocks whose records are in the file, but not yet durable. */
   #blocks: Uint8Array[] = [];
 
   /**
-   * @param onKept Told the head whenever everything up to it is on stable storage.
-   * @param done Told each block of records whose bytes are not needed any more.
+   * @param onDurable Called with the head when all records up to it are durable.
+   * @param done Called with each block whose memory can be reused.
    */
   constructor(
     instance: string,
-    onKept: (head: ChainHead) => void,
+    onDurable: (head: ChainHead) => void,
     done: (block: Uint8Array) => void = () => undefined,
   ) {
     this.#begun = instancePrefix(instance);
-    this.#onKept = onKept;
+    this.#onDurable = onDurable;
     this.#done = done;
     this.#head = firstHead(instance);
-    this.#kept = this.#head;
+    this.#durable = this.#head;
   }
 
   /**
-   * The lines of records: of texts of their fields, or of blocks of such texts. Written once into
-   * the memory that goes to the file: what is hashed stands there in a row.
+   * Frames records, each given as the text of its fields or in a block of such texts. The lines are
+   * written once, into the memory that goes to the file, where the hashed bytes are adjacent.
    */
   frame(place: bigint, lines: readonly Line[]): Uint8Array {
     const around = this.#begun.length + NUMBER_LENGTH + TAIL_LENGTH + 1;
@@ -100,44 +97,44 @@ export class HashChain implements Framing {
     return framed;
   }
 
-  /** Small texts reuse one buffer: allocating costs more than the hash. */
+  /** Small pieces reuse one buffer, because allocation costs more than the hash. */
   #roomOf(bytes: number): Buffer {
-    if (bytes > KEPT_BYTES) return Buffer.allocUnsafeSlow(bytes);
+    if (bytes > BUFFER_BYTES) return Buffer.allocUnsafeSlow(bytes);
     if (bytes > this.#room.length)
-      this.#room = Buffer.allocUnsafeSlow(Math.min(2 * bytes, KEPT_BYTES));
+      this.#room = Buffer.allocUnsafeSlow(Math.min(2 * bytes, BUFFER_BYTES));
     return this.#room;
   }
 
   kept(): void {
-    this.#kept = this.#head;
-    this.#onKept(this.#kept);
+    this.#durable = this.#head;
+    this.#onDurable(this.#durable);
     const blocks = this.#blocks;
     this.#blocks = [];
     for (const block of blocks) this.#done(block);
   }
 
   dropped(): void {
-    this.#head = this.#kept;
-    // They are framed again, or were refused.
+    this.#head = this.#durable;
+    // The log frames these records again, or has refused them.
     this.#blocks = [];
   }
 }
 
-/** Memory for lines and for the hash before them, as long as all characters of texts are of one byte. */
+/** Bytes for lines and the hash before them, if all characters are ASCII. */
 function roomFor(lines: readonly Line[], around: number): number {
   let room = 2 * around;
   for (const { bytes, lines: count = 1 } of lines) room += bytes.length + count * around;
   return room;
 }
 
-/** Writes lines into memory, one behind the other, each with the hash of the one before. */
+/** Writes consecutive lines into memory and computes their hashes. */
 class Linker {
   readonly #begun: string;
   #room: Buffer;
   #number: number;
   #hash: string;
   #at = 0;
-  /** From where on the bytes for the next hash stand. */
+  /** Start of the bytes of the next hash. */
   #hashed = 0;
 
   constructor(room: Buffer, begun: string, number: number, hash: string) {
@@ -160,17 +157,17 @@ class Linker {
     this.#end();
   }
 
-  /** The lines without the end of the one before; the hash of the last, and its number. */
+  /** The lines without the end of the previous line; hash and sequence number of the last line. */
   ended(): { readonly framed: Uint8Array; readonly hash: string; readonly last: number } {
-    this.#make(TAIL_LENGTH + 1);
+    this.#reserve(TAIL_LENGTH + 1);
     const at = this.#at + this.#room.write(HASH_BEGIN + this.#hash + BETWEEN, this.#at, 'latin1');
     const framed = this.#room.subarray(TAIL_LENGTH + 1, at);
     return { framed, hash: this.#hash, last: this.#number - 1 };
   }
 
-  /** The end of the line before, and what the next one begins with. */
+  /** Writes the end of the previous line and the prefix of the next. */
   #begin(length: number): void {
-    this.#make(length + this.#begun.length + NUMBER_LENGTH + TAIL_LENGTH + 1);
+    this.#reserve(length + this.#begun.length + NUMBER_LENGTH + TAIL_LENGTH + 1);
     const between = `${HASH_BEGIN}${this.#hash}${BETWEEN}${this.#begun}${this.#number},`;
     this.#hashed = this.#at + HASH_BEGIN.length;
     this.#at += this.#room.write(between, this.#at, 'latin1');
@@ -181,8 +178,8 @@ class Linker {
     this.#number += 1;
   }
 
-  /** Reserves room for this many more bytes. */
-  #make(bytes: number): void {
+  /** Makes room for this many more bytes. */
+  #reserve(bytes: number): void {
     if (this.#room.length - this.#at >= bytes) return;
     this.#room = Buffer.concat([this.#room], 2 * this.#room.length + bytes);
   }

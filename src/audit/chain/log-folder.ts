@@ -4,19 +4,19 @@ import { join } from 'node:path';
 const LINES = /^(\d{8})\.jsonl$/;
 const SEAL = /^(\d{8})\.seal$/;
 
-/** A part of an instance's log: a file of lines, or a segment that was sealed. */
+/** A part of an instance's log: a file of lines, or a sealed segment. */
 export interface LogFile {
   readonly kind: 'lines' | 'segment';
-  /** The file of lines, or the Arrow file, which is no more when it was kept long enough. */
+  /** The file of lines, or the Arrow file, which is missing after its retention. */
   readonly path: string;
-  /** Where the seal of the segment is, or would be. */
+  /** Path of the segment's seal, which a file of lines does not have. */
   readonly seal: string;
 }
 
-/** The folder, beside those of the instances, of the policies that records name. */
+/** Folder of the archived policies, beside the folders of instances. */
 export const POLICIES_FOLDER = 'policies';
 
-/** The instances of an audit folder, in the order of their starts. None when the folder is not there. */
+/** Instances of an audit folder, in order of their starts; none if the folder is missing. */
 export async function instancesOf(folder: string): Promise<readonly string[]> {
   const entries = await readdir(folder, { withFileTypes: true }).catch(absent);
   return entries
@@ -26,8 +26,8 @@ export async function instancesOf(folder: string): Promise<readonly string[]> {
 }
 
 /**
- * The parts of an instance's log, in the order in which they were written. While
- * the file of lines is there it counts: the segment may not be whole yet.
+ * Parts of an instance's log, in the order in which they were written. Where both exist,
+ * the file of lines is used: the segment may be incomplete.
  */
 export async function logFilesOf(folder: string, instance: string): Promise<readonly LogFile[]> {
   const inner = join(folder, instance);
@@ -41,7 +41,7 @@ export async function logFilesOf(folder: string, instance: string): Promise<read
   }));
 }
 
-/** The segment that a file of lines becomes. */
+/** Path of the segment that a file of lines becomes. */
 export function segmentOf(lines: string): string {
   return lines.replace(/jsonl$/, 'arrow');
 }

@@ -1,19 +1,19 @@
 import type { LineLog } from '../../storage/line-log.ts';
 import type { BlockMemory, RecordBlock } from './block.ts';
 
-/** Longest delay of a record that no caller awaits, before the log gets it. */
-const HAND_MILLIS = 20;
+/** Maximum delay before the log gets a record that no caller awaits, in ms. */
+const DELAY_MILLIS = 20;
 
 /**
- * Hands records to a log in their order: one that somebody waits for at once, the others
- * many at a time.
+ * Hands records to a log in order: a record that its caller awaits at once, the others
+ * in blocks.
  */
 export class RecordQueue {
   readonly #lines: LineLog;
   readonly #memory: BlockMemory;
   #open: RecordBlock | undefined;
   #timer: NodeJS.Timeout | undefined;
-  /** Resolves when the log, which has too much to write, takes more. */
+  /** Resolves when an overloaded log accepts more; undefined while it is not overloaded. */
   #room: Promise<void> | undefined;
   #closed = false;
 
@@ -33,7 +33,7 @@ export class RecordQueue {
       return this.#alone(text, false);
     }
     this.#open = block;
-    this.#timer ??= setTimeout(() => this.#handOver(), HAND_MILLIS);
+    this.#timer ??= setTimeout(() => this.#handOver(), DELAY_MILLIS);
     return this.#room;
   }
 
@@ -61,11 +61,11 @@ export class RecordQueue {
     const written = this.#lines.append(line, false);
     if (written === undefined) return;
     const room = (this.#room = this.#written(line, written));
-    // There may be no caller.
+    // No caller may be waiting for it.
     room.catch(() => undefined);
   }
 
-  /** Those whose records these are wait for nothing any more, so the log keeps them until it can write them. */
+  /** Callers no longer wait for these records, so after a failure the log gets them again. */
   async #written(line: Parameters<LineLog['append']>[0], written: Promise<void>): Promise<void> {
     try {
       await written;

@@ -10,33 +10,33 @@ import type { LogFile } from './log-folder.ts';
 import { linePieces, type LinePiece } from './line-pieces.ts';
 
 const NEWLINE = 0x0a;
-/** From the newline of a record back to its hash. */
+/** Distance from the newline of a record back to its hash, in bytes. */
 const HASH_BACK = HASH_LENGTH + 2;
 
-/** The first line of a file that does not follow from the line before it. */
+/** The first line of a file whose hash does not follow from the line before. */
 export interface BrokenLine {
   readonly file: LogFile;
-  /** From 1. */
+  /** Number of the line, from 1. */
   readonly line: number;
-  /** Without its newline. */
+  /** The line without its newline. */
   readonly bytes: Buffer;
 }
 
-/** How far the chain of an instance holds in a file. */
+/** How far the chain of an instance is intact in a file. */
 export interface ChainProgress {
-  /** After the last line that follows from the one before. */
+  /** Head after the last intact line. */
   readonly head: ChainHead;
   readonly broken?: BrokenLine;
   /** Whether the file ends with a line that has no newline. */
   readonly torn: boolean;
 }
 
-/** The requested heads of a chain, by record count. */
+/** Requested hashes of a chain, by record count; undefined until they are read. */
 export type HashMarks = Map<bigint, string | undefined>;
 
 /**
- * Follows the chain through a file, from the head given, and notes the hashes at
- * the marks. Reading stops at the first line that breaks it.
+ * Verifies the chain of a file from a head on, and sets the hashes of the marks.
+ * Reading stops at the first line that breaks the chain.
  */
 export async function readChain(
   file: LogFile,
@@ -72,7 +72,7 @@ class Walk {
     return { count: this.#count, hash: this.#hash };
   }
 
-  /** Follows the chain through whole lines; gives the line that breaks it. */
+  /** Verifies whole lines; returns the first line that breaks the chain. */
   take({ bytes, torn }: LinePiece): BrokenLine | undefined {
     if (torn) return undefined;
     let start = 0;
@@ -95,7 +95,7 @@ class Walk {
   /** Expected hash of the line from `start` to `end`. */
   #next(bytes: Buffer, start: number, end: number): string {
     const fields = Math.max(start, end - TAIL_LENGTH);
-    // The hash before it and the line stand in a row, but for the first line of a piece.
+    // The previous hash and the line are adjacent, except for the first line of a piece.
     if (start > 0) return hashOf(bytes.subarray(start - 1 - HASH_BACK, fields));
     return hashAfter(this.#hash, bytes.subarray(start, fields));
   }
@@ -109,7 +109,7 @@ class Walk {
   }
 }
 
-/** What stands where the tail of a line belongs. */
+/** The bytes at the place of a line's tail, as text. */
 function tailIn(bytes: Buffer, start: number, end: number): string {
   return bytes.toString('latin1', Math.max(start, end - TAIL_LENGTH), end);
 }

@@ -9,22 +9,22 @@ import {
 } from '../signing/statement.ts';
 import type { PublicKey, SigningKey } from '../signing/keys.ts';
 
-/** What was signed before checkpoints named the start of their instance. */
+/** Purpose of checkpoints without the start of their instance. */
 const FIRST_PURPOSE = 'arrowgate audit checkpoint 1';
 const PURPOSE = 'arrowgate audit checkpoint 2';
 
-/** Signed: so far had the chain of an instance come at a time. */
+/** A signed head of an instance's chain. */
 export interface Checkpoint {
   readonly instance: string;
-  /** Records of the chain so far. */
+  /** Number of records up to the head. */
   readonly count: bigint;
-  /** The hash of the last of them. */
+  /** Hash of the last record. */
   readonly hash: string;
-  /** RFC 3339, in UTC. */
+  /** Time of the signature: RFC 3339 in UTC. */
   readonly time: string;
-  /** Digest of the statement that the instance made at its start; empty where it made none. */
+  /** Digest of the instance's start statement; empty if there is none. */
   readonly start: string;
-  /** The instance that signed what survived, after this one had ended without a signed head; empty otherwise. */
+  /** Instance that signed this head after a crash of the checkpoint's own; empty otherwise. */
   readonly recovered: string;
   /** Id of the key. */
   readonly key: string;
@@ -32,11 +32,11 @@ export interface Checkpoint {
 }
 
 /** The fields of a checkpoint besides the head. */
-export type CheckpointDetails = Pick<Checkpoint, 'start' | 'recovered'>;
+type CheckpointDetails = Pick<Checkpoint, 'start' | 'recovered'>;
 
 const noDetails: CheckpointDetails = { start: '', recovered: '' };
 
-/** Signs a checkpoint of now. */
+/** Signs a checkpoint with the current time. */
 export function checkpointText(
   key: SigningKey,
   instance: string,
@@ -47,7 +47,7 @@ export function checkpointText(
   return signedText(key, PURPOSE, { instance, count, hash, time, start, recovered });
 }
 
-/** Reads a checkpoint; nothing of it is believed yet. @throws StatementFault */
+/** Parses a checkpoint without verifying it. @throws StatementFault */
 export function parseCheckpoint(text: string): Checkpoint {
   const fields = statementFields(text);
   return {

@@ -1,4 +1,4 @@
-/** A manipulation of a chain, or the reason why it cannot be verified. */
+/** A manipulation of a chain, or the reason why the chain cannot be verified. */
 export type Tampering =
   | 'edited'
   | 'removed'
@@ -8,15 +8,15 @@ export type Tampering =
   | 'unknown key'
   | 'not asked';
 
-/** The first thing that is wrong with the chain of an instance. */
+/** The first fault in the chain of an instance. */
 export interface AuditFinding {
   readonly kind: Tampering;
   readonly instance: string;
-  /** The file, where one is to blame. */
+  /** File with the fault; null where no single file has it. */
   readonly file: string | null;
-  /** From 1, within the file. */
+  /** Line of the file, from 1. */
   readonly line: number | null;
-  /** Number of the first bad record in the chain. */
+  /** Sequence number of the first bad record. */
   readonly sequence: bigint;
   /** One sentence. */
   readonly text: string;

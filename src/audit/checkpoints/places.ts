@@ -2,21 +2,21 @@ import { readFile } from 'node:fs/promises';
 import { appendFileDurable } from '../../storage/append-durable.ts';
 import type { Notes, ReadNotes } from '../../store/notes.ts';
 
-/** Where checkpoints are kept, apart from the log that they vouch for; only to be read. */
+/** Checkpoints that are stored apart from the log, for reading. */
 export interface CheckpointSource {
   /** Name of the place in messages. */
   readonly name: string;
-  /** The stored checkpoints, as unparsed texts. */
+  /** The stored checkpoints as texts. */
   all(): Promise<readonly string[]>;
 }
 
-/** The same, to be written. */
+/** A place to which checkpoints are written. */
 export interface CheckpointPlace extends CheckpointSource {
-  /** Keeps the newest checkpoint of an instance. */
+  /** Writes the newest checkpoint of an instance. */
   write(instance: string, text: string): Promise<void>;
 }
 
-/** The notes of the store: the newest checkpoint of each instance. */
+/** Notes of the store, which hold the newest checkpoint of each instance. */
 export function notesPlace(notes: Notes): CheckpointPlace {
   return {
     ...readableNotes(notes),
@@ -24,7 +24,7 @@ export function notesPlace(notes: Notes): CheckpointPlace {
   };
 }
 
-/** The same to be read. */
+/** The same notes for reading. */
 export function readableNotes(notes: ReadNotes, name = 'the store'): CheckpointSource {
   return {
     name,
@@ -33,8 +33,8 @@ export function readableNotes(notes: ReadNotes, name = 'the store'): CheckpointS
 }
 
 /**
- * A file to which every checkpoint is added, a line each. Many gateways may
- * share it: a line is written at once, at the end.
+ * A file to which every checkpoint is appended as a line. Gateways may share it, because
+ * a line is appended with one write.
  */
 export function anchorFile(path: string): CheckpointPlace {
   return {
@@ -44,7 +44,7 @@ export function anchorFile(path: string): CheckpointPlace {
   };
 }
 
-/** A line that lacks its newline was torn by a crash: the one before it stands. */
+/** The whole lines of a file; a crash may have torn the last one. */
 async function linesOf(path: string): Promise<readonly string[]> {
   const text = await readFile(path, 'utf8');
   return text

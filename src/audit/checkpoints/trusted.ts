@@ -4,20 +4,20 @@ import type { CheckpointSource } from './places.ts';
 import type { PublicKey } from '../signing/keys.ts';
 import { StatementFault } from '../signing/statement.ts';
 
-/** A place that was asked for checkpoints. */
+/** A place from which checkpoints were read. */
 export interface QueriedPlace {
   readonly name: string;
   readonly checkpoints: number;
 }
 
-/** The checkpoints of all places that one of the keys signed. */
+/** Checkpoints of all places with a valid signature of one of the keys. */
 export class TrustedCheckpoints {
   readonly #byInstance: ReadonlyMap<string, readonly Checkpoint[]>;
-  /** The keys whose signatures count. */
+  /** The trusted keys. */
   readonly keys: readonly PublicKey[];
-  /** Checkpoints that do not count, and why: none of the keys signed them, or they cannot be read. */
+  /** Faults of checkpoints: an unknown key, or a checkpoint or place that cannot be read. */
   readonly findings: readonly AuditFinding[];
-  /** How many checkpoints each place has that count. */
+  /** Number of trusted checkpoints of each place. */
   readonly places: readonly QueriedPlace[];
 
   constructor(
@@ -32,38 +32,38 @@ export class TrustedCheckpoints {
     this.places = places;
   }
 
-  /** Instances of which there is a checkpoint. */
+  /** Instances with a checkpoint. */
   get instances(): readonly string[] {
     return [...this.#byInstance.keys()];
   }
 
-  /** The checkpoints of an instance, in the order of their counts. */
+  /** Checkpoints of an instance in order of their counts. */
   of(instance: string): readonly Checkpoint[] {
     return this.#byInstance.get(instance) ?? [];
   }
 }
 
-/** Reads the checkpoints of the places. A place that cannot be read is a finding. */
+/** Reads and verifies the checkpoints of places. A place that cannot be read is a finding. */
 export async function readTrustedCheckpoints(
   places: readonly CheckpointSource[],
   keys: readonly PublicKey[],
 ): Promise<TrustedCheckpoints> {
-  const good: Checkpoint[] = [];
+  const trusted: Checkpoint[] = [];
   const findings: AuditFinding[] = [];
-  const asked: QueriedPlace[] = [];
+  const queried: QueriedPlace[] = [];
   for (const place of places) {
-    const before = good.length;
-    const strange: Checkpoint[] = [];
+    const before = trusted.length;
+    const unknown: Checkpoint[] = [];
     for (const text of await textsOf(place, findings)) {
       const read = checkpointIn(text);
       if (typeof read === 'string') findings.push(placeFinding(place.name, 'edited', read));
-      else if (isCheckpointSigned(read, keys)) good.push(read);
-      else strange.push(read);
+      else if (isCheckpointSigned(read, keys)) trusted.push(read);
+      else unknown.push(read);
     }
-    for (const some of grouped(strange).values()) findings.push(unknownKey(place.name, some));
-    asked.push({ name: place.name, checkpoints: good.length - before });
+    for (const some of grouped(unknown).values()) findings.push(unknownKey(place.name, some));
+    queried.push({ name: place.name, checkpoints: trusted.length - before });
   }
-  return new TrustedCheckpoints(good, keys, findings, asked);
+  return new TrustedCheckpoints(trusted, keys, findings, queried);
 }
 
 async function textsOf(
@@ -93,7 +93,7 @@ function checkpointIn(text: string): Checkpoint | string {
   }
 }
 
-/** A place has as many checkpoints of an instance as it has seconds: one sentence for all of them. */
+/** One finding for all checkpoints of an instance: an anchor file may have thousands. */
 function unknownKey(place: string, checkpoints: readonly Checkpoint[]): AuditFinding {
   const sorted = checkpoints.toSorted(byCount);
   const [{ instance, count, key }, last] = [sorted[0]!, sorted.at(-1)!];

@@ -5,10 +5,10 @@ import { isAlive, ownMark, type ProcessMark } from '../../store/process-mark.ts'
 import { logFilesOf } from '../chain/log-folder.ts';
 import { isAbsent } from '../segments/log-part.ts';
 
-/** A process that cannot be observed counts as gone after this time without a record, in milliseconds. */
+/** Time without a record after which the process of another machine counts as gone, in ms. */
 const SILENT_MILLIS = 24 * 3_600_000;
 
-/** The folder of the log, and the folder of process marks beside it. */
+/** Folder of the log, and folder of the process marks. */
 export interface LogFolders {
   /** `<data>/private/audit`. */
   readonly folder: string;
@@ -16,7 +16,7 @@ export interface LogFolders {
   readonly processes: string;
 }
 
-/** Notes which process writes an instance, so that others can see when it is gone. */
+/** Records which process writes an instance, so that other processes can tell whether it is gone. */
 export async function recordOwner(processes: string, instance: string): Promise<void> {
   await makeFolder(processes, 0o700);
   await writeFile(ownerFile(processes, instance), JSON.stringify(await ownMark()), { mode: 0o600 });
@@ -26,7 +26,7 @@ function ownerFile(processes: string, instance: string): string {
   return join(processes, `${instance}.json`);
 }
 
-/** Whether the process that wrote an instance is gone for certain: on this machine, or after long silence. */
+/** Whether the process of an instance is gone: it was on this machine, or wrote no record for a day. */
 export async function isAbandoned(
   { folder, processes }: LogFolders,
   instance: string,
@@ -41,13 +41,13 @@ export async function isAbandoned(
   return Date.now() - mtimeMs > SILENT_MILLIS;
 }
 
-/** The same, where nothing says which process writes the instance: then none does. */
+/** The same; without a process mark the instance counts as ended. */
 export async function isOver(places: LogFolders, instance: string): Promise<boolean> {
   const mark = await markOf(ownerFile(places.processes, instance));
   return mark === undefined || isAbandoned(places, instance);
 }
 
-/** Undefined when it is not there, or was torn by a crash. */
+/** Undefined if it is missing, or torn by a crash. */
 async function markOf(path: string): Promise<ProcessMark | undefined> {
   try {
     const { pid, born, host } = JSON.parse(await readFile(path, 'utf8')) as Partial<ProcessMark>;

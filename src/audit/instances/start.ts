@@ -16,11 +16,11 @@ import {
 import type { PublicKey, SigningKey } from '../signing/keys.ts';
 
 const PURPOSE = 'arrowgate audit start 1';
-/** So many of the instances before it are named by an instance. */
+/** Number of earlier instances that a start statement names. */
 const NAMED = 64;
 const SUFFIX = '.json';
 
-/** Where an instance keeps its checkpoints. */
+/** Where the checkpoints of an instance are stored. */
 export interface CheckpointLocation {
   /** `embedded`, or `redis:` and the catalog's name. */
   readonly store: string;
@@ -29,16 +29,16 @@ export interface CheckpointLocation {
 }
 
 /**
- * Signed when an instance begins: which instances there were before it, and where its
- * checkpoints are kept. Each of its checkpoints names the digest of this.
+ * Start statement of an instance: the instances before it, and where its checkpoints are
+ * stored. Each of its checkpoints names the digest of the statement.
  */
 export interface InstanceStart extends CheckpointLocation {
   readonly instance: string;
   /** RFC 3339, in UTC. */
   readonly time: string;
-  /** The newest instances that were there. */
+  /** Names of the newest earlier instances. */
   readonly earlier: readonly string[];
-  /** Whether one of the keys signed it. */
+  /** Whether one of the keys signed the statement. */
   readonly trusted: boolean;
   /** SHA-256 of the statement, in base64url. */
   readonly digest: string;
@@ -53,7 +53,7 @@ export interface StartOptions extends CheckpointLocation {
   readonly key: SigningKey;
 }
 
-/** Writes the statement of an instance, durably. @returns its digest. */
+/** Signs and writes the start statement of an instance, durably. @returns Its digest. */
 export async function signStart(options: StartOptions): Promise<string> {
   const { starts, folder, instance, key, store, anchor } = options;
   const others = (await instancesOf(folder)).filter((name) => name !== instance);
@@ -65,7 +65,7 @@ export async function signStart(options: StartOptions): Promise<string> {
   return digestOf(text);
 }
 
-/** The statements of all instances; of one that cannot be read nothing is believed. */
+/** Start statements of all instances; one that cannot be parsed is not trusted. */
 export async function readStarts(
   starts: string,
   keys: readonly PublicKey[],

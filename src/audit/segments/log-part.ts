@@ -2,15 +2,15 @@ import { readFile, stat } from 'node:fs/promises';
 import { logFilesOf, instancesOf, segmentOf, type LogFile } from '../chain/log-folder.ts';
 import { parseSeal, type SegmentSeal } from './seal.ts';
 
-/** A file of the log, with its properties that are known without reading records. */
+/** A file of the log and its seal. */
 export interface LogPart {
   readonly instance: string;
   readonly file: LogFile;
-  /** Of a segment; what it says is believed, as `audit verify` is there to doubt it. */
+  /** Seal of a segment. Readers trust it; `audit verify` verifies it. */
   readonly seal?: SegmentSeal;
 }
 
-/** The parts of an audit folder that can still be read: instance by instance, each in the order in which it was written. */
+/** Readable parts of an audit folder: instance by instance, in the order in which they were written. */
 export async function logPartsOf(folder: string): Promise<readonly LogPart[]> {
   const parts: LogPart[] = [];
   for (const instance of await instancesOf(folder)) {
@@ -19,7 +19,7 @@ export async function logPartsOf(folder: string): Promise<readonly LogPart[]> {
   return parts;
 }
 
-/** The parts of one instance. */
+/** Readable parts of one instance. */
 export async function partsOfInstance(
   folder: string,
   instance: string,
@@ -36,7 +36,7 @@ export async function partsOfInstance(
   return parts;
 }
 
-/** The same part after its file of lines was sealed; undefined while it was not. */
+/** The part after its file of lines was sealed; undefined if it was not. */
 export async function sealedPart({ instance, file }: LogPart): Promise<LogPart | undefined> {
   if (file.kind === 'segment' || (await exists(file.path))) return undefined;
   const seal = parseSeal(await readFile(file.seal, 'utf8'));

@@ -11,32 +11,32 @@ import type { PublicKey, SigningKey } from '../signing/keys.ts';
 
 const PURPOSE = 'arrowgate audit seal 1';
 
-/** Metadata of a sealed segment: a file of the log that gets no further records. */
-export interface Segment {
+/** Metadata of a sealed segment, a file of the log that gets no further records. */
+interface Segment {
   readonly instance: string;
   /** Name of the file, `00000001.arrow`. */
   readonly file: string;
-  /** Where the chain stands before its first record. */
+  /** Head of the chain before the first record. */
   readonly before: ChainHead;
-  /** Where it stands after its last. */
+  /** Head of the chain after the last record. */
   readonly after: ChainHead;
-  /** Times of its earliest and its latest record. */
+  /** Times of the earliest and the latest record. */
   readonly from: string;
   readonly to: string;
   /** SHA-256 of the file, in hexadecimal. */
   readonly sha256: string;
 }
 
-/** Signed: the segment is so. */
+/** Signed metadata of a segment. */
 export interface SegmentSeal extends Segment {
-  /** When its file was removed because it was kept long enough; empty while it is there. */
+  /** When the file was removed after its retention; empty while the file exists. */
   readonly retired: string;
   /** Id of the key. */
   readonly key: string;
   readonly signature: string;
 }
 
-/** Signs a segment, as it is or as one that was kept long enough. */
+/** Signs the metadata of a segment. @param retired When its file was removed. */
 export function sealText(key: SigningKey, segment: Segment, retired = ''): string {
   return signedText(key, PURPOSE, {
     instance: segment.instance,
@@ -52,7 +52,7 @@ export function sealText(key: SigningKey, segment: Segment, retired = ''): strin
   });
 }
 
-/** Reads a seal; nothing of it is believed yet. @throws StatementFault */
+/** Parses a seal without verifying it. @throws StatementFault */
 export function parseSeal(text: string): SegmentSeal {
   const fields = statementFields(text);
   return {

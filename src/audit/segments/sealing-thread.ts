@@ -10,7 +10,7 @@ export interface SealingTask {
   readonly before: ChainHead;
 }
 
-/** Output of the thread: a segment, or the reason why there is none. */
+/** Output of the thread: a segment, or the reason why it cannot be written. */
 export type SealingResult =
   | { readonly kind: 'written'; readonly segment: WrittenSegment }
   | { readonly kind: 'unfit'; readonly why: string };

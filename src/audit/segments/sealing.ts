@@ -11,14 +11,14 @@ import type { SigningKey } from '../signing/keys.ts';
 export interface SealingOptions {
   /** `<data>/private/audit`. */
   readonly folder: string;
-  /** The instance of this process, whose last file is still written. */
+  /** Instance of this process, which still writes its last file. */
   readonly own: string;
   readonly key: SigningKey;
-  /** Age after which another instance's file counts as finished, in milliseconds without a write. */
+  /** Time without a write after which another instance's last file counts as finished, in ms. */
   readonly staleMillis: number;
-  /** Segments whose records are all older are removed, in milliseconds. */
+  /** Retention: segments whose records are all older are removed, in ms. */
   readonly retainMillis: number;
-  /** Makes a segment's file: here, or on a thread. */
+  /** Writes a segment's file, here or on a thread. */
   readonly write: typeof writeSegment;
 }
 
@@ -26,18 +26,18 @@ export interface SealingOptions {
 export interface SealingRun {
   /** Files of lines that became segments. */
   readonly sealed: number;
-  /** Segments that were removed since they were kept long enough. */
+  /** Segments that were removed after their retention. */
   readonly retired: number;
-  /** Files that cannot be sealed because their chain is broken: see `audit verify`. */
+  /** Files with a broken chain, which cannot be sealed: see `audit verify`. */
   readonly unfit: readonly string[];
-  /** Errors that prevented the check of whole instances; other instances are not affected. */
+  /** Errors that prevented the sealing of an instance; other instances are not affected. */
   readonly failures: readonly unknown[];
 }
 
 /**
- * Makes Arrow files of the files of lines that get no further record, and
- * removes what was kept long enough. At any moment either the lines or the
- * sealed segment are there, so that a crash loses nothing and the next run continues.
+ * Seals finished files of lines as Arrow files, and removes segments after their
+ * retention. At any moment the lines or the sealed segment exist, so a crash loses
+ * nothing and the next run continues.
  */
 export async function sealFinished(options: SealingOptions): Promise<SealingRun> {
   const done: Done = { sealed: 0, retired: 0, unfit: [], failures: [] };
@@ -75,12 +75,12 @@ async function sealInstance(options: SealingOptions, instance: string, done: Don
 interface Place {
   readonly instance: string;
   readonly file: LogFile;
-  /** Where the chain stands before it. */
+  /** Head of the chain before the file. */
   readonly head: ChainHead;
   readonly isLast: boolean;
 }
 
-/** The seal of a part of the log, which is made if it can be; undefined while lines may still come. */
+/** Seal of a part, which is sealed now if it is finished; undefined while it may get records. */
 async function sealOf(
   options: SealingOptions,
   place: Place,

@@ -20,13 +20,12 @@ import { readSync } from 'node:fs';
 import type { RandomAccess } from '../../arrow/ipc/random-access.ts';
 
 const FIRST_BYTES = 2 ** 20;
-/** Arrow's columns begin on such a boundary. */
+/** Alignment of Arrow's buffers, in bytes. */
 const ALIGNMENT = 64;
 
 /**
- * Reads a file into memory that is used again and again: what was read is good
- * until `reset`. It blocks, which is several times faster than to wait where the
- * file is in the system's memory.
+ * Reads a file into reused memory: bytes are valid until `reset`. Reads are synchronous,
+ * which is several times faster where the system caches the file.
  */
 class ScratchReads implements RandomAccess {
   readonly size: number;
@@ -40,7 +39,7 @@ class ScratchReads implements RandomAccess {
     this.size = size;
   }
 
-  /** The buffer may be reused. */
+  /** Reuses the memory: bytes that were read before become invalid. */
   reset(): void {
     if (this.#wanted > this.#memory.length) this.#memory = Buffer.allocUnsafeSlow(this.#wanted);
     this.#used = 0;
@@ -65,7 +64,7 @@ class ScratchReads implements RandomAccess {
   }
 }
 
-/** Rows of a batch. */
+/** Rows per batch. */
 const BATCH_ROWS = 16_384;
 
 /** The result of sealing a file of lines. */
@@ -77,14 +76,14 @@ export interface WrittenSegment {
   readonly sha256: string;
 }
 
-/** The chain is broken in the file, or its records cannot be restored from columns. */
+/** A file of lines with a broken chain, or whose records cannot be restored from columns. */
 export class UnfitSegment extends Error {}
 
 /**
- * Writes the records of a file of lines as an Arrow file, whole and durable: it
- * is there under its name or not at all. Every record is made from its columns
- * once more and must hash to what its line says.
- * @throws UnfitSegment and leaves no file.
+ * Writes the records of a file of lines as an Arrow file, which gets its name when it is
+ * complete and durable. Every record is encoded again from its columns and must have the
+ * hash of its line.
+ * @throws UnfitSegment; then there is no file.
  */
 export async function writeSegment(
   lines: string,
@@ -161,7 +160,7 @@ async function* batchesOf(path: string): AsyncGenerator<readonly LoggedRecord[]>
   if (records.length > 0) yield records;
 }
 
-/** Where the chain stands after the rows of a batch that follow one from the other, and the first that does not. */
+/** Head of the chain after the intact rows of a batch, and the first row that breaks it. */
 export function followBatch(
   from: ChainHead,
   batch: RecordBatch,
@@ -177,7 +176,7 @@ export function followBatch(
   return { head };
 }
 
-/** The hash of a record that stands behind a place of the chain. */
+/** Hash of a record that follows a head of the chain. */
 export function hashOfRecord({ hash }: ChainHead, record: LoggedRecord): string {
   const fields = recordPrefix(record.instance, record.sequence) + recordText(record);
   return hashAfter(hash, Buffer.from(fields));
@@ -191,7 +190,7 @@ export interface OpenSegment {
   close(): Promise<void>;
 }
 
-/** Opens a segment's file. @throws ArrowError when it is damaged, RecordFault for one of another version of the program */
+/** Opens a segment's file. @throws ArrowError if it is damaged, RecordFault if another version wrote it */
 export async function openSegment(path: string): Promise<OpenSegment> {
   const handle = await open(path, 'r');
   try {
@@ -213,7 +212,7 @@ export async function openSegment(path: string): Promise<OpenSegment> {
   }
 }
 
-/** Records are read by the places of their columns, which other versions of the program may have elsewhere. */
+/** Checks the columns, because records are read by their positions, which may differ between versions. */
 function withColumns(file: ArrowFile, path: string): ArrowFile {
   const { fields } = file.schema;
   const isSame = recordFields.every(({ name }, at) => fields[at]?.name === name);
@@ -221,11 +220,7 @@ function withColumns(file: ArrowFile, path: string): ArrowFile {
   throw otherVersion(`the segment ${path} has other columns`);
 }
 
-/**
- * The same file, of which every batch is checked before anybody looks at it: who
- * can write to the disk must not be able to keep the log from being read by more
- * than taking it away.
- */
+/** The file with validation of every batch, so that a manipulated file is an error and never a crash. */
 function checked(file: ArrowFile): ArrowFile {
   return {
     schema: file.schema,

@@ -14,7 +14,7 @@ import { syncFolder } from '../../storage/folder.ts';
 
 const ID_LENGTH = 16;
 
-/** A file that holds no Ed25519 key in PEM. */
+/** A file without an Ed25519 key in PEM. */
 export class SigningKeyError extends Error {
   constructor(path: string, why: string) {
     super(`${path} ${why}`);
@@ -24,7 +24,7 @@ export class SigningKeyError extends Error {
 
 /** Verifies a signature (Ed25519, RFC 8032). */
 export class PublicKey {
-  /** The beginning of the SHA-256 of the key in DER, by which a signature names it. */
+  /** Id by which signatures name the key: the beginning of the SHA-256 of its DER. */
   readonly id: string;
   readonly #key: KeyObject;
 
@@ -44,7 +44,7 @@ export class PublicKey {
   }
 }
 
-/** Signs (Ed25519, RFC 8032). The private half never leaves it. */
+/** Signs (Ed25519, RFC 8032). Does not reveal the private key. */
 export class SigningKey {
   readonly #key: KeyObject;
   readonly public: PublicKey;
@@ -65,12 +65,12 @@ export async function readSigningKey(path: string): Promise<SigningKey> {
   return new SigningKey(ed25519(path, createPrivateKey, await textOf(path)));
 }
 
-/** Reads the public key of a PEM file; of a private one, its public half. @throws SigningKeyError */
+/** Reads the public key of a PEM file, which may hold a private key. @throws SigningKeyError */
 export async function readPublicKey(path: string): Promise<PublicKey> {
   return new PublicKey(ed25519(path, createPublicKey, await textOf(path)));
 }
 
-/** The public key of a text in PEM; undefined for a text that is none. */
+/** Public key of a PEM text; undefined for any other text. */
 export function publicKeyOf(pem: string): PublicKey | undefined {
   try {
     return new PublicKey(ed25519('', createPublicKey, pem));
@@ -80,8 +80,8 @@ export function publicKeyOf(pem: string): PublicKey | undefined {
 }
 
 /**
- * Makes a new private key in place of the one in a file.
- * @param before Done with the new key before the old one goes.
+ * Replaces the private key of a file by a new one.
+ * @param before Called with the new key before the file is replaced.
  */
 export async function replaceSigningKey(
   path: string,
@@ -101,8 +101,8 @@ export async function replaceSigningKey(
 }
 
 /**
- * Reads the private key of a file, which is made when there is none: mode 0600,
- * whole and durable, and one for all who begin at once.
+ * Reads the private key of a file. Creates the file if it is missing: mode 0600,
+ * complete and durable. Concurrent callers get the same key.
  * @throws SigningKeyError
  */
 export async function readOrMakeSigningKey(path: string): Promise<SigningKey> {

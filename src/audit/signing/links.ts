@@ -7,17 +7,17 @@ import { statementFields, StatementFault, signingInput, textIn } from './stateme
 const PURPOSE = 'arrowgate audit key link 1';
 
 /**
- * Says that one signing key follows another. Both signed it: who trusts either of them
- * can trust the other. The first key of a log follows itself.
+ * States that one signing key follows another. Both keys sign it, so trust in one of them
+ * extends to the other. The first key of a log follows itself.
  */
-export interface KeyLink {
+interface KeyLink {
   readonly old: PublicKey;
   readonly next: PublicKey;
   /** RFC 3339, in UTC. */
   readonly time: string;
 }
 
-/** Adds a link to a file of links, durably. */
+/** Appends a link to a file of links, durably. */
 export async function addKeyLink(path: string, old: SigningKey, next: SigningKey): Promise<void> {
   const time = new Date().toISOString();
   const [from, to] = [old.public.pem, next.public.pem];
@@ -32,7 +32,7 @@ export async function addKeyLink(path: string, old: SigningKey, next: SigningKey
   await appendFileDurable(path, `${JSON.stringify(line)}\n`);
 }
 
-/** The links of a file whose signatures are good, oldest first; none where the file is missing. */
+/** Links of a file with valid signatures, oldest first; none if the file is missing. */
 export async function readKeyLinks(path: string): Promise<readonly KeyLink[]> {
   const text = await readFile(path, 'utf8').catch((error: unknown) => {
     if (isAbsent(error)) return '';
@@ -41,14 +41,14 @@ export async function readKeyLinks(path: string): Promise<readonly KeyLink[]> {
   return text.split('\n').flatMap((line) => (line === '' ? [] : (linkIn(line) ?? [])));
 }
 
-/** Some keys, and all that links lead to from them, in either direction. */
+/** The keys and all keys linked with them, in either direction. */
 export function withLinked(
   keys: readonly PublicKey[],
   links: readonly KeyLink[],
 ): readonly PublicKey[] {
   const trusted = new Map(keys.map((key) => [key.id, key]));
-  for (let before = -1; before !== trusted.size;) {
-    before = trusted.size;
+  for (let size = -1; size !== trusted.size;) {
+    size = trusted.size;
     for (const { old, next } of links) {
       if (!trusted.has(old.id) && !trusted.has(next.id)) continue;
       trusted.set(old.id, old).set(next.id, next);
@@ -57,7 +57,7 @@ export function withLinked(
   return [...trusted.values()];
 }
 
-/** Undefined for a line that is torn, or that one of the keys did not sign. */
+/** Undefined for a torn line and for an invalid signature. */
 function linkIn(line: string): KeyLink | undefined {
   try {
     const fields = statementFields(line);

@@ -1,7 +1,7 @@
 import { isJsonObject, parseJson, type JsonValue } from '../../protocol/json.ts';
 import type { PublicKey, SigningKey } from './keys.ts';
 
-/** A text that is no signed statement of the kind asked for. */
+/** A text that is not a signed statement of the expected kind. */
 export class StatementFault extends Error {
   constructor(why: string) {
     super(why);
@@ -12,12 +12,12 @@ export class StatementFault extends Error {
 type Fields = Readonly<Record<string, JsonValue>>;
 type Value = string | bigint;
 
-/** What is signed: the purpose, so that no signature serves another, and every value, a line each. */
+/** The signed text: the purpose, which limits what the signature is valid for, and each value on a line. */
 export function signingInput(purpose: string, values: readonly Value[]): string {
   return [purpose, ...values.map((value) => JSON.stringify(String(value))), ''].join('\n');
 }
 
-/** A statement with its signature: one JSON object in one line. */
+/** A statement with its signature, as a JSON object in one line. */
 export function signedText(
   key: SigningKey,
   purpose: string,

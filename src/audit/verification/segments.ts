@@ -21,28 +21,28 @@ import { followBatch, hashOfRecord, openSegment } from '../segments/segment-file
 import type { PublicKey } from '../signing/keys.ts';
 import { StatementFault } from '../signing/statement.ts';
 
-/** The inputs of a segment check besides its file. */
-export interface SegmentPlace {
+/** A segment and its place in the chain. */
+interface SegmentPlace {
   readonly instance: string;
   readonly file: LogFile;
   /** All files of the instance. */
   readonly files: readonly LogFile[];
-  /** Where the chain stands before it. */
+  /** Head of the chain before the segment. */
   readonly from: ChainHead;
   readonly marks: HashMarks;
   readonly keys: readonly PublicKey[];
 }
 
-/** How far the chain holds in a segment. */
-export interface CheckedSegment {
+/** How far the chain is intact in a segment. */
+interface CheckedSegment {
   readonly head: ChainHead;
   readonly finding?: AuditFinding;
   readonly note?: string;
 }
 
 /**
- * Checks a sealed segment: by the digest of its file where the seal is good, and
- * record by record where it is not.
+ * Verifies a sealed segment: by the digest of its file if the seal is valid, and
+ * record by record if it is not.
  */
 export async function checkSegment(place: SegmentPlace): Promise<CheckedSegment> {
   const seal = await goodSeal(place);
@@ -56,7 +56,7 @@ export async function checkSegment(place: SegmentPlace): Promise<CheckedSegment>
   return { head: seal.after };
 }
 
-/** The seal, if one of the keys signed it for this very place. */
+/** The seal, if one of the keys signed it for this place of the chain. */
 async function goodSeal({
   instance,
   file,
@@ -74,7 +74,7 @@ async function goodSeal({
   }
 }
 
-/** The hashes within the segment are lost. */
+/** The result for a segment that was removed after its retention: its hashes are unknown. */
 function retired({ marks, file, from }: SegmentPlace, seal: SegmentSeal): CheckedSegment {
   for (const count of marks.keys()) {
     if (count > from.count && count < seal.after.count) marks.delete(count);
@@ -117,7 +117,7 @@ async function markHashes({ file, from, marks }: SegmentPlace, seal: SegmentSeal
   }
 }
 
-/** Looks at every record for the first that is bad. If none is, the segment itself is to blame. */
+/** Verifies every record. If all are intact, the fault is in the file itself. */
 async function checkRecords(
   place: SegmentPlace,
   why: string,
@@ -141,8 +141,8 @@ async function checkRecords(
 }
 
 /**
- * The records that were taken from the end of a segment whose others are as they were; or that
- * are there still, behind bytes that say that there are fewer: then the last one's hash is.
+ * The records that are missing at the end of a segment whose other records are intact. They were
+ * removed, or are hidden: then the file still holds the hash of the last one.
  */
 async function cutOff(
   { file }: SegmentPlace,
@@ -162,13 +162,13 @@ async function cutOff(
 }
 
 interface FirstBad {
-  /** How far the chain holds. */
+  /** Head after the last intact record. */
   readonly head: ChainHead;
-  /** The manipulation of the record behind it; undefined if there is none. */
+  /** Manipulation of the next record; undefined if all are intact. */
   readonly bad?: Diagnosis;
 }
 
-/** Follows the chain through the records up to the first that breaks it. */
+/** Verifies the records up to the first that breaks the chain. */
 async function firstBad(place: SegmentPlace): Promise<FirstBad> {
   const segment = await openSegment(place.file.path);
   try {

@@ -9,31 +9,31 @@ import { isAbsent } from '../segments/log-part.ts';
 import { RecordFault } from '../record/decoding.ts';
 import { openSegment } from '../segments/segment-file.ts';
 
-/** How a line of the log begins; the instance is not looked at. */
+/** Beginning of a line of the log, with its sequence number. */
 const PLACE = /^(\{"instance":"[^"]*","sequence":)(\d{1,19}),/;
 const PLACE_LENGTH = 200;
 
-/** A manipulation of a record, as a sentence. */
+/** Kind of a manipulation, and a sentence about it. */
 export interface Diagnosis {
   readonly kind: Tampering;
   readonly text: string;
 }
 
 /** The first record that does not follow from the one before it. */
-export interface BrokenRecord {
-  /** The files of its instance. */
+interface BrokenRecord {
+  /** Files of the instance. */
   readonly files: readonly LogFile[];
-  /** The number that belongs there. */
+  /** The expected sequence number. */
   readonly expected: bigint;
-  /** The number that it gives itself; it may lie, or not be one. */
+  /** The record's own sequence number, which may be forged; undefined if there is none. */
   readonly found: bigint | undefined;
-  /** Whether it would follow if it gave itself the number that belongs there. */
+  /** Whether the record's hash fits once it has the expected number. */
   readonly followsAsExpected: () => boolean;
-  /** The number that the record behind it gives itself. */
+  /** The sequence number of the next record. */
   readonly next: () => Promise<bigint | undefined>;
 }
 
-/** Explains the first line that does not follow from its predecessor. */
+/** Explains the first line that breaks the chain. */
 export async function describeBreak(
   instance: string,
   files: readonly LogFile[],
@@ -52,7 +52,7 @@ export async function describeBreak(
   return { kind, instance, file: file.path, line, sequence: expected, text };
 }
 
-/** Tells a record that was edited from one that stands where another was removed, or that was moved. */
+/** Decides whether the record was edited or moved, or others before it were removed. */
 export async function diagnoseBreak(broken: BrokenRecord): Promise<Diagnosis> {
   const { files, expected, found } = broken;
   const edited: Diagnosis = { kind: 'edited', text: `record ${expected} was edited` };
@@ -67,21 +67,21 @@ export async function diagnoseBreak(broken: BrokenRecord): Promise<Diagnosis> {
   return { kind: 'removed', text: removedText(expected, found - 1n) };
 }
 
-/** That the records from one to another are gone. */
+/** States that a range of records was removed. */
 export function removedText(first: bigint, last: bigint): string {
   return first === last
     ? `record ${first} was removed`
     : `records ${first} to ${last} were removed`;
 }
 
-/** Whether a line follows once it has the number that belongs there. */
+/** Whether a line's hash fits once the line has the expected number. */
 function follows({ count, hash }: ChainHead, line: string): boolean {
   const numbered = line.replace(PLACE, `$1${count + 1n},`);
   const fields = numbered.slice(0, -TAIL_LENGTH);
   return numbered === fields + hashTail(hashAfter(hash, Buffer.from(fields, 'latin1')));
 }
 
-/** Which record stands in a line of a file. */
+/** Sequence number in a line of a file. */
 async function sequenceAt(file: LogFile, line: number): Promise<bigint | undefined> {
   for await (const { number, bytes } of readLines(file.path)) {
     if (number === line) return sequenceIn(bytes);
@@ -89,7 +89,7 @@ async function sequenceAt(file: LogFile, line: number): Promise<bigint | undefin
   return undefined;
 }
 
-/** Whether the record stands anywhere. */
+/** Whether a record is in one of the files. */
 async function holds(files: readonly LogFile[], sequence: bigint): Promise<boolean> {
   for (const file of files) {
     if (await holdsIn(file, sequence)) return true;
@@ -113,13 +113,13 @@ async function segmentHolds(path: string, sequence: bigint): Promise<boolean> {
   }
 }
 
-/** The number that a line gives its record; it may lie. */
+/** Sequence number in a line, which may be forged. */
 export function sequenceIn(line: Buffer): bigint | undefined {
   const digits = PLACE.exec(line.toString('latin1', 0, PLACE_LENGTH))?.[2];
   return digits === undefined ? undefined : BigInt(digits);
 }
 
-/** The numbers that the records of a segment give themselves, in the order in which they stand. */
+/** Sequence numbers of a segment's records, in the order of the file. */
 export async function sequencesOfSegment(path: string): Promise<readonly (bigint | null)[]> {
   const segment = await openSegment(path);
   const { file } = segment;

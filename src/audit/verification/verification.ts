@@ -9,62 +9,59 @@ import { checkSegment } from './segments.ts';
 import type { PublicKey } from '../signing/keys.ts';
 import type { TrustedCheckpoints } from '../checkpoints/trusted.ts';
 
-/** The scope and the findings of a verification. */
+/** Scope and findings of a verification. */
 export interface VerificationResult {
   readonly instances: number;
   readonly records: bigint;
-  /** Records after the last signed head: chained, but not signed yet. */
+  /** Records after the last signed head. */
   readonly unsigned: bigint;
   readonly findings: readonly AuditFinding[];
-  /** Notes that are not faults, for example remains of a crash. */
+  /** Notes that are no faults, for example remains of a crash. */
   readonly notes: readonly string[];
-  /** Where each chain ends, and up to where a signature vouches for it. */
+  /** Heads of all chains. */
   readonly heads: readonly SignedHead[];
 }
 
-/** Where the chain of an instance ends. */
-export interface SignedHead {
+/** Head of an instance's chain, and how much of the chain is signed. */
+interface SignedHead {
   readonly instance: string;
   readonly count: bigint;
   readonly hash: string;
-  /** How many of its records are covered by a signature. */
+  /** Number of records up to the last signature. */
   readonly signed: bigint;
-  /** When the newest checkpoint was signed, and by which key; null without one. */
+  /** Time and key of the newest checkpoint; null without one. */
   readonly time: string | null;
   readonly key: string | null;
 }
 
-/** Information on instances besides their records. */
-export interface InstanceFacts {
-  /** Their start records. */
+/** Facts about instances besides their records. */
+interface InstanceFacts {
+  /** Start statements of instances. */
   readonly starts: readonly InstanceStart[];
-  /** Whether the process that wrote an instance is gone for certain. */
+  /** Whether the process of an instance is gone. */
   readonly isOver: (instance: string) => Promise<boolean>;
 }
 
 const noFacts: InstanceFacts = { starts: [], isOver: async () => false };
 
-/** Called with the number of verified records. */
-export type AuditProgress = (records: bigint) => void;
-
 /**
- * Checks every chain of an audit folder against itself, against the checkpoints that were
- * kept elsewhere, and against what other instances knew of it. Of each chain it tells
- * the first thing that is wrong.
+ * Verifies every chain of an audit folder: its hashes, the checkpoints and seals, and the
+ * start statements of other instances. Reports the first fault of each chain.
+ * @param progress Called with the number of verified records.
  */
 export async function verifyLog(
   folder: string,
-  vouchers: TrustedCheckpoints,
-  progress: AuditProgress = () => undefined,
-  known: InstanceFacts = noFacts,
+  trusted: TrustedCheckpoints,
+  progress: (records: bigint) => void = () => undefined,
+  facts: InstanceFacts = noFacts,
 ): Promise<VerificationResult> {
   const checked: CheckedChain[] = [];
   const present = await instancesOf(folder);
   let records = 0n;
-  for (const instance of namesOf(present, vouchers, known)) {
+  for (const instance of namesOf(present, trusted, facts)) {
     const chain = present.includes(instance)
-      ? await checkChain(folder, instance, vouchers, known)
-      : missingChain(instance, vouchers, known);
+      ? await checkChain(folder, instance, trusted, facts)
+      : missingChain(instance, trusted, facts);
     checked.push(chain);
     records += chain.head.count;
     progress(records);
@@ -74,29 +71,29 @@ export async function verifyLog(
     records,
     unsigned: checked.reduce((sum, { unsigned }) => sum + unsigned, 0n),
     findings: [
-      ...vouchers.findings,
-      ...startFindings(known.starts, vouchers),
+      ...trusted.findings,
+      ...startFindings(facts.starts, trusted),
       ...checked.flatMap(({ finding }) => (finding === undefined ? [] : [finding])),
     ],
     notes: checked.flatMap(({ notes }) => notes),
     heads: checked.map(({ instance, head, unsigned }) => {
-      const last = vouchers.of(instance).at(-1);
+      const last = trusted.of(instance).at(-1);
       const signed = head.count - unsigned;
       return { instance, ...head, signed, time: last?.time ?? null, key: last?.key ?? null };
     }),
   };
 }
 
-/** The instances that have a folder, and those that only a checkpoint or another instance knows. */
+/** Instances with a folder, a checkpoint or a start statement, and those that other instances name. */
 function namesOf(
   present: readonly string[],
-  vouchers: TrustedCheckpoints,
+  trusted: TrustedCheckpoints,
   { starts }: InstanceFacts,
 ): readonly string[] {
-  const told = starts.flatMap(({ instance, earlier, trusted }) =>
-    trusted ? [instance, ...earlier] : [],
+  const named = starts.flatMap((start) =>
+    start.trusted ? [start.instance, ...start.earlier] : [],
   );
-  return [...new Set([...present, ...vouchers.instances, ...told])].sort();
+  return [...new Set([...present, ...trusted.instances, ...named])].sort();
 }
 
 interface CheckedChain {
@@ -110,10 +107,10 @@ interface CheckedChain {
 /** An instance without a folder. */
 function missingChain(
   instance: string,
-  vouchers: TrustedCheckpoints,
+  trusted: TrustedCheckpoints,
   { starts }: InstanceFacts,
 ): CheckedChain {
-  const last = vouchers.of(instance).at(-1);
+  const last = trusted.of(instance).at(-1);
   const knower = starts.find((start) => start.trusted && start.earlier.includes(instance));
   const evidence = [
     ...(last === undefined ? [] : [`${last.count} of its records were signed at ${last.time}`]),
@@ -126,23 +123,23 @@ function missingChain(
   return { instance, head: firstHead(instance), unsigned: 0n, notes: [], finding };
 }
 
-/** Faults of the start records of instances. */
+/** Faults of start statements. */
 function startFindings(
   starts: readonly InstanceStart[],
-  vouchers: TrustedCheckpoints,
+  checkpoints: TrustedCheckpoints,
 ): readonly AuditFinding[] {
   const byName = new Map(starts.map((start) => [start.instance, start]));
-  const strange = starts.filter(({ trusted }) => !trusted);
-  const gone = vouchers.instances.filter((instance) => {
-    const digest = vouchers.of(instance).at(-1)?.start ?? '';
+  const unknown = starts.filter(({ trusted }) => !trusted);
+  const missing = checkpoints.instances.filter((instance) => {
+    const digest = checkpoints.of(instance).at(-1)?.start ?? '';
     return digest !== '' && byName.get(instance)?.digest !== digest;
   });
   return [
-    ...strange.map(({ instance }): AuditFinding => {
+    ...unknown.map(({ instance }): AuditFinding => {
       const text = 'the statement of its start was not signed by any of the keys';
       return { ...whole(instance), kind: 'unknown key', sequence: 0n, text };
     }),
-    ...gone.map((instance): AuditFinding => {
+    ...missing.map((instance): AuditFinding => {
       const text = 'the statement of its start is not the one that its checkpoints name';
       return { ...whole(instance), kind: 'removed', sequence: 0n, text };
     }),
@@ -152,13 +149,13 @@ function startFindings(
 async function checkChain(
   folder: string,
   instance: string,
-  vouchers: TrustedCheckpoints,
-  known: InstanceFacts,
+  trusted: TrustedCheckpoints,
+  facts: InstanceFacts,
 ): Promise<CheckedChain> {
-  const checkpoints = vouchers.of(instance);
+  const checkpoints = trusted.of(instance);
   const files = await logFilesOf(folder, instance);
   const marks: HashMarks = new Map(checkpoints.map(({ count }) => [count, undefined]));
-  const walked = await walk({ instance, files, marks, keys: vouchers.keys });
+  const walked = await walk({ instance, files, marks, keys: trusted.keys });
   const newest = checkpoints.at(-1)?.count ?? 0n;
   const signed = newest > walked.sealed ? newest : walked.sealed;
   const { count } = walked.head;
@@ -168,7 +165,7 @@ async function checkChain(
     walked.finding ??
     (walked.broken && (await describeBreak(instance, files, walked.head, walked.broken))) ??
     unvouched(instance, checkpoints, walked) ??
-    (unsigned > 0n && (await known.isOver(instance))
+    (unsigned > 0n && (await facts.isOver(instance))
       ? unended(instance, unsigned, signed)
       : undefined);
   const notes = [...walked.notes, ...recoveredNotes(instance, checkpoints)];
@@ -194,7 +191,7 @@ function recoveredNotes(instance: string, checkpoints: readonly Checkpoint[]): r
 
 interface Walked {
   readonly head: ChainHead;
-  /** Up to where good seals vouch for it. */
+  /** Number of records up to the last valid seal. */
   readonly sealed: bigint;
   readonly broken?: BrokenLine | undefined;
   readonly finding?: AuditFinding | undefined;
@@ -256,7 +253,7 @@ async function walkLines({ marks }: ChainFiles, { file, from, previous }: Part):
   return { file, from, read, notes };
 }
 
-/** A file and how far the chain held in it. */
+/** A file and how far the chain is intact in it. */
 interface Stretch {
   readonly file: LogFile;
   readonly from: ChainHead;
@@ -266,8 +263,8 @@ interface Stretch {
 }
 
 /**
- * Where the chain stood when it was taken up in another file, since a disk that
- * failed could not be made to forget the records after that.
+ * Head at which the chain continues in the next file, if the previous file ends with records
+ * that were never confirmed: after a failed flush the disk may keep them.
  */
 async function rewound(previous: Stretch, { bytes }: BrokenLine): Promise<ChainHead | undefined> {
   const next = previous.file.kind === 'lines' ? sequenceIn(bytes) : undefined;
@@ -280,14 +277,14 @@ async function rewound(previous: Stretch, { bytes }: BrokenLine): Promise<ChainH
   return hash === undefined ? undefined : { count, hash };
 }
 
-/** A chain that holds in itself, but is not the one that was signed. */
+/** The fault of a chain that is intact, but differs from its checkpoints. */
 function againstCheckpoints(
   instance: string,
   checkpoints: readonly Checkpoint[],
   marks: HashMarks,
   { head, broken, finding }: Walked,
 ): AuditFinding | undefined {
-  let good = 0n;
+  let matched = 0n;
   for (const { count, hash, time } of checkpoints) {
     if (!marks.has(count)) continue;
     // Records after a fault were not verified.
@@ -299,16 +296,16 @@ function againstCheckpoints(
     }
     if (marks.get(count) !== hash) {
       const text =
-        `records ${good + 1n} to ${count} are not those that were signed at ${time}: ` +
+        `records ${matched + 1n} to ${count} are not those that were signed at ${time}: ` +
         'one of them was edited, and the hashes after it made anew';
-      return { ...whole(instance), kind: 'edited', sequence: good + 1n, text };
+      return { ...whole(instance), kind: 'edited', sequence: matched + 1n, text };
     }
-    good = count;
+    matched = count;
   }
   return undefined;
 }
 
-/** The first checkpoint is kept with the first mutation, or after a second: a crash before that leaves no more than so. */
+/** Maximum number of records before the first checkpoint, which follows the first change or the first second. */
 const UNSIGNED_RECORDS = 10_000n;
 
 function unvouched(
@@ -326,14 +323,14 @@ function whole(instance: string) {
 }
 
 /**
- * The head of a chain that holds from its beginning, against its seals and checkpoints;
- * undefined for one that does not, or that is signed to its end.
+ * Head of a chain that is intact and agrees with its seals and checkpoints; undefined for
+ * any other chain, and for one that is signed to its end.
  */
 export async function soundHead(
   folder: string,
   instance: string,
-  vouchers: TrustedCheckpoints,
+  trusted: TrustedCheckpoints,
 ): Promise<ChainHead | undefined> {
-  const { finding, head, unsigned } = await checkChain(folder, instance, vouchers, noFacts);
+  const { finding, head, unsigned } = await checkChain(folder, instance, trusted, noFacts);
   return finding === undefined && unsigned > 0n ? head : undefined;
 }
