@@ -8,9 +8,9 @@ const DURATION = '"duration_us":';
 const ID = '"decision_id":"';
 
 /**
- * A request as the line of its outcome has it; of its attempt, if it has no other.
- * Parts of the line are found by the names around them, which no value can look
- * like: a quote within a value has a backslash before it.
+ * A request, read from the line of its outcome, or of its attempt if there is no outcome.
+ * Fields are found by their names, which no value can contain: a quote inside a value is
+ * escaped.
  */
 export class RequestLine implements DecidedRequest {
   readonly #line: string;
@@ -53,11 +53,11 @@ export class RequestLine implements DecidedRequest {
   }
 
   record(): DecidedRecord {
-    // Its texts are kept for long; parts of a long text would keep all of it.
+    // A substring would keep the whole piece of the file in memory.
     return decodeRecord(Buffer.from(this.#line).toString());
   }
 
-  /** Its keys are the caller's, and one may be called like the field behind it, which alone is the last of that name. */
+  /** Its keys come from the caller and may be named like the next field, which is the last one of that name. */
   #context(): string {
     const name = ',"context":';
     const start = this.#line.indexOf(name) + name.length;

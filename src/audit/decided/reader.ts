@@ -8,7 +8,7 @@ import { requestColumns, requestsOfBatch } from './row.ts';
 import { parseSeal } from '../segments/seal.ts';
 import { openSegment } from '../segments/segment-file.ts';
 
-/** From when to when; both open unless given. RFC 3339 in UTC with microseconds. */
+/** A period of time; an absent bound is open. RFC 3339 in UTC with microseconds. */
 export interface Period {
   readonly since?: string | undefined;
   readonly until?: string | undefined;
@@ -17,9 +17,9 @@ export interface Period {
 type Requests = readonly DecidedRequest[];
 
 /**
- * Every request of an audit folder whose record is of the period, each once: by its
- * outcome, or by its attempt where it has no outcome. Comes in pieces, instance by
- * instance; those without an outcome come last.
+ * Reads every request of an audit folder with a record in the period, once: its outcome, or
+ * its attempt if there is no outcome. Yields batches, instance by instance; requests without
+ * an outcome come last.
  */
 export async function* readRequests(folder: string, period: Period = {}): AsyncGenerator<Requests> {
   const halves = new Halves();
@@ -34,10 +34,10 @@ export async function* readRequests(folder: string, period: Period = {}): AsyncG
   yield halves.unanswered().filter((record) => isWithin(record, period));
 }
 
-/** Brings attempts and outcomes together: a later start may have written the outcome, into an instance of its own. */
+/** Matches attempts and outcomes, which may be in different instances. */
 class Halves {
   readonly #attempts = new Map<string, DecidedRequest>();
-  /** Decisions whose outcome came by before their attempt. */
+  /** Decisions whose outcome was read before their attempt. */
   readonly #early = new Set<string>();
 
   isEnd(record: DecidedRequest): boolean {

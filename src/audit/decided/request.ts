@@ -1,6 +1,6 @@
 import type { LoggedRecord, Phase } from '../record/record.ts';
 
-/** The fields of a record that determine how its request was decided. */
+/** Fields of a record that determine the decision. */
 export type DecidedRecord = Pick<
   LoggedRecord,
   | 'phase'
@@ -22,26 +22,26 @@ export type DecidedRecord = Pick<
   | 'context'
 >;
 
-/** The inputs of the conditions of a policy. */
+/** Inputs of policy conditions. */
 export interface ConditionInputs {
   readonly ip: string | null;
   readonly context: Readonly<Record<string, string>>;
-  /** Of the record. */
+  /** Time of the record. */
   readonly time: string;
-  /** From the request's arrival to that time. */
+  /** Time from the request's arrival to the record. */
   readonly durationMicros: bigint;
 }
 
-/** A request of the log; its parts are read when they are asked for. */
+/** A request of the log, whose fields are read on demand. */
 export interface DecidedRequest {
   readonly phase: Phase;
   readonly decisionId: string;
-  /** Of the record: RFC 3339 in UTC with microseconds. */
+  /** Time of the record: RFC 3339 in UTC with microseconds. */
   readonly time: string;
-  /** The same for all requests that have the same principal, ask for the same, and were decided in the same way. */
+  /** Equal for requests with the same principal, request and decision. */
   readonly key: string;
   conditionInputs(): ConditionInputs;
-  /** Cut after 256 characters. */
+  /** Truncated to 256 characters. */
   userAgent(): string | null;
   record(): DecidedRecord;
 }

@@ -46,13 +46,13 @@ const rows = struct<Row>({
   context: kinds.context,
 });
 
-/** The columns that a batch of requests is read with, in this order: those of a row, then what is read alone. */
+/** Columns to read for requests, in this order: those of `Row`, then `user_agent`. */
 export const requestColumns: readonly string[] = [
   ...rows.type.children.map(({ name }: { readonly name: string }) => name),
   'user_agent',
 ];
 
-/** The requests of a batch with the columns above. */
+/** Requests of a batch with these columns. */
 export function requestsOfBatch({ data, numRows }: RecordBatch): readonly DecidedRequest[] {
   return Array.from({ length: numRows }, (_, row) => new RequestRow(data, row));
 }
@@ -71,7 +71,7 @@ class RequestRow implements DecidedRequest {
     this.#at = at;
   }
 
-  /** Everything; most of an attempt is never asked for. */
+  /** All fields, decoded on first use. */
   get #row(): Row {
     return (this.#read ??= rows.read(this.#data, this.#at)!);
   }

@@ -46,7 +46,7 @@ interface CommitRow {
   readonly rows_removed: bigint;
   readonly schema_changed: boolean;
   readonly rules: readonly string[];
-  /** Null in records of the first versions of the program, as all below. */
+  /** Null in records of the first versions of the program, like all following fields. */
   readonly table: string | null;
   readonly rows_changed: bigint | null;
   readonly columns: readonly string[] | null;
@@ -56,7 +56,7 @@ interface CommitRow {
 type Different = 'phase' | 'time' | 'decision' | 'principal' | 'shadow' | 'context' | 'commit';
 type Same = Omit<LoggedRecord, Different>;
 
-/** A record as the values of a row. */
+/** A record as a row. */
 interface RecordRow extends Same {
   readonly phase: string;
   readonly time: bigint;
@@ -67,7 +67,7 @@ interface RecordRow extends Same {
   readonly commit: CommitRow | null;
 }
 
-/** How the fields of a record stand in their columns. */
+/** Column types of the fields of a record. */
 export const recordKinds = {
   instance: word,
   sequence: int64,
@@ -120,7 +120,7 @@ export const recordKinds = {
 
 const rows = struct<RecordRow>(recordKinds);
 
-/** Columns that always have a value. */
+/** Columns without nulls. */
 const NEVER_NULL = new Set([
   'instance',
   'sequence',
@@ -205,7 +205,7 @@ function furtherOf({ table, rows_changed, columns, statement }: CommitRow): Part
 const COMMIT = 'commit';
 const commitField = recordFields.find(({ name }) => name === COMMIT)!;
 
-/** A batch of a segment, whose commits may have been sealed before they had all parts of today. */
+/** A batch of a segment; commit fields that did not exist when it was sealed are added as null. */
 export function withNewParts(batch: RecordBatch): RecordBatch {
   const { fields, metadata } = batch.schema;
   const at = fields.findIndex(({ name }) => name === COMMIT);
@@ -217,13 +217,13 @@ export function withNewParts(batch: RecordBatch): RecordBatch {
   return batchOfData(schema, batch.data.children.with(at, data), batch.numRows);
 }
 
-/** A column of a segment; parts that its commits did not have when it was sealed are null. */
+/** A column of a segment; commit fields that did not exist when it was sealed are added as null. */
 export function newPartsOf(column: string, data: Data): Data {
-  const known = data.children.length;
-  if (column !== COMMIT || known >= commitField.type.children.length) return data;
+  const existing = data.children.length;
+  if (column !== COMMIT || existing >= commitField.type.children.length) return data;
   const rows = data.offset + data.length;
   const nulls = recordKinds.commit.data(Array.from({ length: rows }, () => null));
-  const children = [...data.children, ...nulls.children.slice(known)];
+  const children = [...data.children, ...nulls.children.slice(existing)];
   const { type } = commitField;
   return data.clone(type, data.offset, data.length, data.nullCount, data.buffers, children);
 }

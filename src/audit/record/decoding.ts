@@ -14,7 +14,7 @@ import {
 
 type JsonObject = { readonly [key: string]: JsonValue };
 
-/** A line that is not a record of the audit log: damaged, or torn by a crash. */
+/** A line that is not a record of the audit log, or has a damaged field. */
 export class RecordFault extends Error {
   constructor(message: string) {
     super(message);
@@ -23,8 +23,8 @@ export class RecordFault extends Error {
 }
 
 /**
- * The record of a line. Fields that this program does not know are passed over.
- * @throws RecordFault naming the field, or saying that the line is no JSON object.
+ * Decodes a line. Unknown fields are ignored.
+ * @throws RecordFault that names the field, or says that the line is no JSON object.
  */
 export function decodeRecord(line: string): LoggedRecord {
   const plain = plainRecord(line, cachedPrincipal);
@@ -67,7 +67,7 @@ export function decodeRecord(line: string): LoggedRecord {
 const verdicts: readonly ShadowVerdict['decision'][] = ['allow', 'deny'];
 const phases: readonly Phase[] = ['attempt', 'outcome'];
 
-/** Fields that some version of the program did not write. */
+/** Fields that earlier versions of the program did not write. */
 const LATER = ['rights', 'shadow'];
 
 function objectOf(line: string): JsonObject {
@@ -78,7 +78,7 @@ function objectOf(line: string): JsonObject {
   return value;
 }
 
-/** A record of another version of the program that this one cannot read. */
+/** The error for a record of another version of the program. */
 export function otherVersion(what: string): RecordFault {
   return new RecordFault(
     `${what}: another version of the program wrote it, and this one cannot read it`,
@@ -93,7 +93,7 @@ function jsonOf(line: string): JsonValue {
   }
 }
 
-/** The last principal, with its JSON: mostly the next record has the same. */
+/** Last decoded principal and its JSON: the next record usually has the same. */
 let lastPrincipal: { readonly json: string; readonly principal: AuditPrincipal | null } = {
   json: 'null',
   principal: null,

@@ -1,12 +1,12 @@
 import type { CommitSummary } from '../../protocol/commit-summary.ts';
 import type { ExtraRights, AuditPrincipal, AuditRecord, ShadowVerdict } from './record.ts';
 
-/** How many texts are kept at most, by their keys. */
-const KEPT_TEXTS = 512;
-/** Characters of the longest of them. */
-const KEPT_LENGTH = 4096;
+/** Maximum number of cached texts. */
+const CACHED_TEXTS = 512;
+/** Maximum length of a cached text. */
+const CACHED_LENGTH = 4096;
 
-/** The text of some fields of a record. */
+/** Cached text of some fields of a record. */
 interface EncodedFields {
   readonly record: AuditRecord;
   text: string;
@@ -14,16 +14,16 @@ interface EncodedFields {
 }
 
 /**
- * Fields of a record as text, which other records often share: the outcome of
- * a request with its attempt, the requests of a caller with one another.
+ * Encodes fields that records often share, and caches the text: the outcome of a request
+ * shares them with its attempt, and requests of one caller with each other.
  */
 class RepeatedText {
   readonly #keyOf: (record: AuditRecord) => string | null;
   readonly #isSame: (one: AuditRecord, other: AuditRecord) => boolean;
   readonly #write: (record: AuditRecord) => string;
-  readonly #kept = new Map<string | null, EncodedFields>();
+  readonly #cached = new Map<string | null, EncodedFields>();
 
-  /** @param keyOf A key that distinguishes most texts; the last text of each key is cached. */
+  /** @param keyOf Cache key; the last text of each key is cached. */
   constructor(
     keyOf: (record: AuditRecord) => string | null,
     isSame: (one: AuditRecord, other: AuditRecord) => boolean,
@@ -36,42 +36,40 @@ class RepeatedText {
 
   text(record: AuditRecord): string {
     const key = this.#keyOf(record);
-    const kept = this.#kept.get(key);
-    if (kept === undefined) return this.#added(key, record);
-    if (!this.#isSame(kept.record, record)) return this.#added(key, record);
-    if (!kept.isFlat) {
-      // A text that was put together from many is one only after it was copied.
-      kept.text = Buffer.from(kept.text).toString();
-      kept.isFlat = true;
+    const cached = this.#cached.get(key);
+    if (cached === undefined || !this.#isSame(cached.record, record)) return this.#add(key, record);
+    if (!cached.isFlat) {
+      // V8 represents a concatenated text as a tree; a copy is flat.
+      cached.text = Buffer.from(cached.text).toString();
+      cached.isFlat = true;
     }
-    return kept.text;
+    return cached.text;
   }
 
-  #added(key: string | null, record: AuditRecord): string {
+  #add(key: string | null, record: AuditRecord): string {
     const text = this.#write(record);
-    if (text.length > KEPT_LENGTH) return text;
-    if (this.#kept.size >= KEPT_TEXTS) this.#kept.clear();
-    this.#kept.set(key, { record, text, isFlat: false });
+    if (text.length > CACHED_LENGTH) return text;
+    if (this.#cached.size >= CACHED_TEXTS) this.#cached.clear();
+    this.#cached.set(key, { record, text, isFlat: false });
     return text;
   }
 }
 
 const USER_AGENT_LENGTH = 256;
 
-/** How the line of a record begins: with its place in the log, which is known only when it is written. */
+/** Beginning of a record's line: its place in the log, which is known when it is written. */
 export function recordPrefix(instance: string, sequence: bigint): string {
   return `${instancePrefix(instance)}${sequence},`;
 }
 
-/** The same up to the number. */
+/** The same up to the sequence number. */
 export function instancePrefix(instance: string): string {
   return `{"instance":${text(instance)},"sequence":`;
 }
 
 /**
- * The fields of the line after its place; its hash and its end follow them
- * (`Chain`). Every field is there, always in this order; what is absent is null.
- * Integers are JSON integers of any size.
+ * Fields of a record's line after its place; `HashChain` appends the hash. All fields are
+ * present, in this order; absent values are null. Integers are JSON integers of any size.
  */
 export function recordText(record: AuditRecord): string {
   return (
@@ -82,7 +80,7 @@ export function recordText(record: AuditRecord): string {
   );
 }
 
-/** Whether a record has no rights, shadow verdict, context and commit, as most have none. */
+/** Whether a record has no rights, shadow verdict, context and commit, which is the most frequent case. */
 function isPlain({ rights, shadow, context, commit }: AuditRecord): boolean {
   for (const _ in context) return false;
   return (
@@ -100,7 +98,7 @@ function plainText(record: AuditRecord): string {
   );
 }
 
-/** The text of a plain record without its answer. */
+/** Text of a plain record without an answer. */
 const UNANSWERED =
   ',"rights":[],"shadow":null,"status":null,"code":null,"bytes_in":null,"bytes_out":null,"context":{},"commit":null';
 
@@ -122,7 +120,7 @@ function furtherText(record: AuditRecord): string {
   );
 }
 
-/** The caller, and from where. */
+/** Fields of the caller. */
 const caller = new RepeatedText(
   (record) => record.credential,
   (one, other) =>
@@ -137,7 +135,7 @@ const caller = new RepeatedText(
     `,"user_agent":${text(record.user_agent?.slice(0, USER_AGENT_LENGTH))}`,
 );
 
-/** The request and the decision. */
+/** Fields of the request and the decision. */
 const question = new RepeatedText(
   (record) => record.object,
   (one, other) =>
@@ -208,7 +206,7 @@ function commitText(commit: CommitSummary | null | undefined): string {
   );
 }
 
-/** Commit fields that the first versions did not write: their records are hashed without them. */
+/** Commit fields that the first versions did not write; their records are hashed without these fields. */
 function furtherCommitText({ table, rowsChanged, columns, statement }: CommitSummary): string {
   if (rowsChanged === undefined || rowsChanged === null) return '';
   return (

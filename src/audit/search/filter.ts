@@ -2,28 +2,28 @@ import type { Decision, LoggedRecord } from '../record/record.ts';
 
 /** Selects requests of the log. Absent criteria match everything. */
 export interface RequestFilter {
-  /** Requests that came at this moment or later, in microseconds since 1970. */
+  /** Arrival at this time or later, in microseconds since 1970. */
   readonly since?: bigint;
-  /** Requests that came before this moment. */
+  /** Arrival before this time. */
   readonly until?: bigint;
   /** `user:<name>`. */
   readonly subject?: string;
-  /** Judges the canonical path of an object; one of the request's objects is enough. */
+  /** Test of canonical paths, which one of the request's objects must pass. */
   readonly object?: (path: string) => boolean;
   readonly operations?: ReadonlySet<string>;
   readonly decision?: Decision;
-  /** Judges the status of the answer. */
+  /** Test of the answer's status. */
   readonly status?: (status: number) => boolean;
-  /** Stands somewhere in a text of the record, in the same letter case. */
+  /** Substring of a text of the record; case-sensitive. */
   readonly text?: string;
 }
 
-/** Whether a request that came then is meant. */
+/** Whether an arrival time is in the filter's window. */
 export function isInWindow({ since, until }: RequestFilter, began: bigint): boolean {
   return (since === undefined || began >= since) && (until === undefined || began < until);
 }
 
-/** Whether a record is of a request of that subject, operation and object: attempt and outcome agree on these. */
+/** Whether a record matches subject, operation and object, which are the same in attempt and outcome. */
 export function isAbout(filter: RequestFilter, record: LoggedRecord): boolean {
   const { subject, operations, object } = filter;
   if (subject !== undefined && record.subject !== subject) return false;
@@ -33,7 +33,7 @@ export function isAbout(filter: RequestFilter, record: LoggedRecord): boolean {
   return own || record.objects.some(object);
 }
 
-/** Whether a record meets the other criteria of a filter. */
+/** Whether a record matches the other criteria of a filter. */
 export function matches(filter: RequestFilter, record: LoggedRecord): boolean {
   const { decision, status, text } = filter;
   if (decision !== undefined && record.decision !== decision) return false;
@@ -41,13 +41,13 @@ export function matches(filter: RequestFilter, record: LoggedRecord): boolean {
   return text === undefined || contains(record, text);
 }
 
-/** Whether an attempt whose outcome is not known can be meant: it has no status. */
+/** Whether a request without an outcome can match: it has no status. */
 export function findsAttempts({ status }: RequestFilter): boolean {
   return status === undefined;
 }
 
-/** Whether a text of the record has this one in it; times are no texts. */
-export function contains({ time: _time, ...record }: LoggedRecord, text: string): boolean {
+/** Whether a text of the record contains a substring; the time is not searched. */
+function contains({ time: _time, ...record }: LoggedRecord, text: string): boolean {
   return Object.values(record).some((value) => holds(value, text));
 }
 

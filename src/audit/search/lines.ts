@@ -8,15 +8,14 @@ const NEWLINE = 0x0a;
 const TIME = Buffer.from('"time":"');
 
 /**
- * Finds the records of a file of lines that are about requests of a filter. Only
- * lines with the bytes that such a record must have are read as JSON. A last
- * line without its newline is passed over.
- * @throws RecordFault for such a line that is no record.
+ * Finds candidates of a filter in a file of lines. Only lines with the bytes that a match must
+ * have are decoded. A torn last line is ignored.
+ * @throws RecordFault for a damaged line.
  */
 export class LinesSearch {
   readonly #filter: RequestFilter;
   readonly #needle: Buffer | undefined;
-  /** Lines of earlier times are about earlier requests. */
+  /** Lines with an earlier time belong to earlier requests. */
   readonly #since: Buffer | undefined;
 
   constructor(filter: RequestFilter) {
@@ -25,7 +24,7 @@ export class LinesSearch {
     this.#since = filter.since === undefined ? undefined : Buffer.from(timeOf(filter.since));
   }
 
-  /** The candidates of the file, piece by piece; of requests of any time, when asked for. */
+  /** Candidates of a file in batches. @param anyTime Whether the window of the filter is ignored. */
   async *candidates(path: string, anyTime: boolean): AsyncGenerator<readonly Candidate[]> {
     for await (const { bytes, torn } of linePieces(path)) {
       if (torn) return;
@@ -48,7 +47,7 @@ export class LinesSearch {
     }
   }
 
-  /** The time of a line is the first thing in it that looks like one. */
+  /** Compares the time of a line, which is its first field of that name. */
   #isEarlier(bytes: Buffer, start: number): boolean {
     if (this.#since === undefined) return false;
     const at = bytes.indexOf(TIME, start) + TIME.length;
@@ -58,13 +57,13 @@ export class LinesSearch {
   #judge(line: string, anyTime: boolean): readonly Candidate[] {
     const record = decodeRecord(line);
     const candidate = candidateOf(record);
-    const isMeant = anyTime || isInWindow(this.#filter, candidate.began);
-    return isMeant && isAbout(this.#filter, record) ? [candidate] : [];
+    const inTime = anyTime || isInWindow(this.#filter, candidate.began);
+    return inTime && isAbout(this.#filter, record) ? [candidate] : [];
   }
 }
 
-/** A record that is at hand, as a candidate. */
-export function candidateOf(record: LoggedRecord): Candidate {
+/** A decoded record as a candidate. */
+function candidateOf(record: LoggedRecord): Candidate {
   return {
     phase: record.phase,
     decisionId: record.decision_id,
@@ -73,12 +72,12 @@ export function candidateOf(record: LoggedRecord): Candidate {
   };
 }
 
-/** When the request of a record came, in microseconds since 1970. */
+/** Arrival of a record's request, in microseconds since 1970. */
 export function beganOf({ time, duration_us: duration }: LoggedRecord): bigint {
   return microsOf(time) - (duration ?? 0n);
 }
 
-/** Text that occurs in the line of each such record. */
+/** Bytes that the line of every match contains. */
 function needleOf({ subject, operations }: RequestFilter): Buffer | undefined {
   if (subject !== undefined) return Buffer.from(`"subject":${JSON.stringify(subject)}`);
   const [operation, ...others] = operations ?? [];
@@ -86,12 +85,12 @@ function needleOf({ subject, operations }: RequestFilter): Buffer | undefined {
   return Buffer.from(`"operation":${JSON.stringify(operation)}`);
 }
 
-/** A record that is about a request that may be meant. */
+/** A record that may match a filter. */
 export interface Candidate {
   readonly phase: Phase;
   readonly decisionId: string;
-  /** When its request came, in microseconds since 1970. */
+  /** Arrival of its request, in microseconds since 1970. */
   readonly began: bigint;
-  /** The record itself; to be asked for before the next candidates are. */
+  /** Reads the record; only valid until the next batch of candidates. */
   load(): Promise<LoggedRecord>;
 }

@@ -36,7 +36,7 @@ async function virtualPart(part: LogPart): Promise<VirtualPart> {
   }
 }
 
-/** The record count and the time range, from its seal. */
+/** A segment, with the record count and the time range of its seal. */
 function segmentPart({ file, seal }: LogPart): VirtualPart {
   const { before, after, from, to } = seal!;
   const time = { least: microsOf(from), greatest: microsOf(to) };
@@ -57,7 +57,7 @@ async function openedSegment(path: string): Promise<OpenPart> {
   };
 }
 
-/** A file of lines grows: its current content counts. */
+/** A file of lines with its current content; it may grow. */
 async function linesPart(part: LogPart): Promise<VirtualPart> {
   const { path } = part.file;
   const lines = await LineIndex.of(path, (await stat(path)).size);
@@ -80,7 +80,7 @@ function openedLines(part: LogPart, lines: LineIndex): OpenPart {
   };
 }
 
-/** The rows of some lines that were sealed while the table was read. */
+/** Rows of lines that were sealed while the table was read. */
 async function sameRows(
   { file }: LogPart,
   lines: LineIndex,
@@ -90,7 +90,7 @@ async function sameRows(
   const segment = await openSegment(file.path);
   try {
     let first = lines.batchRows.slice(0, index).reduce((sum, rows) => sum + rows, 0);
-    // Batches of a segment hold whole batches of lines.
+    // A batch of a segment consists of whole batches of lines.
     const at = segment.file.batchRows.findIndex((rows) => {
       if (first < rows) return true;
       first -= rows;
@@ -103,7 +103,7 @@ async function sameRows(
   }
 }
 
-/** Files have types of their own for what is the same. */
+/** The batch with the schema of the table: types of files may differ in ids of dictionaries. */
 function inSchema(batch: RecordBatch, columns: readonly string[]): RecordBatch {
   const fields = columns.map((name) => recordFields.find((field) => field.name === name)!);
   return batchOfData(schemaOf(fields, schema.metadata), batch.data.children, batch.numRows);

@@ -1,6 +1,6 @@
-/** Items in batches, each item with a text that tells its place in an order. */
-export interface OrderedStream<Item> {
-  /** No item of the stream comes before this. */
+/** A stream of items with sort keys. */
+interface OrderedStream<Item> {
+  /** Lower bound of the stream's keys. */
   readonly from: string;
   batches(): AsyncGenerator<readonly Item[]>;
 }
@@ -11,10 +11,10 @@ interface Open<Item> {
   at: number;
 }
 
-/** Groups items in batches of this size; the last one may be smaller. */
+/** Items per batch. */
 const BATCH_ITEMS = 1024;
 
-/** The items of several streams, in order as far as each is in order. A stream is begun when its turn may have come. */
+/** Merges ordered streams. A stream is opened when the merge reaches its lower bound. */
 export async function* mergeOrdered<Item>(
   streams: readonly OrderedStream<Item>[],
   keyOf: (item: Item) => string,
@@ -44,7 +44,7 @@ async function begin<Item>(stream: OrderedStream<Item>, open: Open<Item>[]): Pro
   if (await advance(begun)) open.push(begun);
 }
 
-/** Goes on to the next item; false when there is none. */
+/** Advances to the next item. @returns False at the end. */
 async function advance<Item>(open: Open<Item>): Promise<boolean> {
   open.at += 1;
   while (open.at >= open.items.length) {

@@ -13,23 +13,23 @@ export const reportKeys = ['subject', 'object', 'operation', 'rule'] as const;
 
 export type ReportKey = (typeof reportKeys)[number];
 
-/** The requests of one subject, on one object, of one operation, or decided by one rule. */
+/** Counts of the requests with one subject, object, operation or rule. */
 export interface RequestCounts {
-  /** Null for requests of which it is not known. */
+  /** Null for requests without a value. */
   readonly key: string | null;
-  /** Requests that have an outcome. */
+  /** Requests with an outcome. */
   requests: number;
-  /** Requests without an outcome: they still run, or their result is unknown. */
+  /** Requests without an outcome: in flight, or of unknown result. */
   open: number;
   readonly decisions: Map<Decision, number>;
   bytesIn: bigint;
   bytesOut: bigint;
-  /** When the first and the last of them came, in microseconds since 1970. */
+  /** Arrival of the first and the last request, in microseconds since 1970. */
   first: bigint;
   last: bigint;
 }
 
-/** The fields of a record that a tally uses. */
+/** Fields of a record that are counted. */
 interface Line {
   readonly key: string | null;
   readonly isOutcome: boolean;
@@ -40,9 +40,8 @@ interface Line {
 }
 
 /**
- * Counts the requests that came in a window, by what is asked: the largest
- * counts first.
- * @param progress Told how many records have been looked at.
+ * Counts the requests of a window by a key, largest counts first.
+ * @param progress Called with the number of records read.
  */
 export async function reportRequests(
   folder: string,
@@ -91,7 +90,7 @@ class CountsByKey {
   sorted(): readonly RequestCounts[] {
     const all = [...this.#byKey.values()].map((tally) => ({
       ...tally,
-      // Where the rule of a request changed on its way, its attempt counts elsewhere.
+      // Attempt and outcome may name different rules.
       open: Math.max(0, tally.open),
     }));
     return all
@@ -100,8 +99,8 @@ class CountsByKey {
   }
 
   #of(key: string | null, began: bigint): RequestCounts {
-    const known = this.#byKey.get(key);
-    if (known !== undefined) return known;
+    const existing = this.#byKey.get(key);
+    if (existing !== undefined) return existing;
     const tally: RequestCounts = {
       key,
       requests: 0,
@@ -117,7 +116,7 @@ class CountsByKey {
   }
 }
 
-/** Whether requests of the window may have records in a part. An outcome is never before its request. */
+/** Whether a part may hold records of the window. An outcome is never older than its request. */
 function mayHold({ seal }: LogPart, { since }: Pick<RequestFilter, 'since'>): boolean {
   return seal === undefined || since === undefined || microsOf(seal.to) >= since;
 }

@@ -7,21 +7,20 @@ import { openSegment } from '../segments/segment-file.ts';
 import { SegmentSearch } from './segments.ts';
 import { microsOf, timeOf } from '../record/time.ts';
 
-/** Attempt and outcome of a request as one: the outcome, or the attempt while there is none. */
+/** A request: its outcome, or its attempt while there is no outcome. */
 export interface FoundRequest {
   readonly record: LoggedRecord;
-  /** When it came: the time of its attempt. */
+  /** Time of its attempt. */
   readonly began: string;
 }
 
-/** Outcomes that come so long after their requests are found at once, later ones by looking again: 10 minutes. */
+/** Duration of requests, in microseconds, up to which outcomes are found in the first pass. */
 const SLACK_MICROS = 600_000_000n;
 
 /**
- * The requests of an audit folder that a filter means, in the order of their
- * outcomes; those without an outcome come last. Segments are passed over by the
- * times of their seals.
- * @throws RecordFault, StatementFault, ArrowError when the log is damaged.
+ * Searches the requests of an audit folder, in the order of their outcomes; requests without
+ * an outcome come last. Segments are skipped by the times of their seals.
+ * @throws RecordFault, StatementFault, ArrowError if the log is damaged.
  */
 export async function* searchRequests(
   folder: string,
@@ -39,19 +38,19 @@ export async function* searchRequests(
   for (const part of parts) {
     if (!near.includes(part)) yield* search.lookAgain(part);
   }
-  // An outcome that a later start wrote for an earlier one may have been seen before its attempt.
+  // An outcome that a later instance wrote may have been read before its attempt.
   for (const part of near) await search.dropAnswered(part);
   yield* search.unanswered();
 }
 
-/** Whether requests of the window may have records in a part. */
+/** Whether a part may hold records of the window. */
 function isNear({ seal }: LogPart, { since, until }: RequestFilter): boolean {
   if (seal === undefined) return true;
   const isLate = until !== undefined && microsOf(seal.from) >= until + SLACK_MICROS;
   return !isLate && (since === undefined || microsOf(seal.to) >= since);
 }
 
-/** When an instance was started, by its name; no record of it is older. */
+/** Start of an instance, by its name; no record is older. */
 function startOf(instance: string): string {
   const digits = /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z/.exec(instance);
   if (digits === null) return '';
@@ -68,7 +67,7 @@ class RequestSearch {
   readonly #filter: RequestFilter;
   readonly #segments: SegmentSearch;
   readonly #lines: LinesSearch;
-  /** Attempts whose outcomes were not seen, by decision. */
+  /** Attempts without an outcome yet, by decision. */
   readonly #open = new Map<string, OpenAttempt>();
 
   constructor(filter: RequestFilter) {
@@ -77,7 +76,7 @@ class RequestSearch {
     this.#lines = new LinesSearch(filter);
   }
 
-  /** The requests whose outcomes lie in some parts. */
+  /** Requests with outcomes in some parts. */
   async *look(parts: readonly LogPart[]): AsyncGenerator<readonly FoundRequest[]> {
     for (const part of parts) {
       for await (const candidates of this.#candidates(part, false)) {
@@ -87,7 +86,7 @@ class RequestSearch {
     }
   }
 
-  /** The requests of open attempts whose outcomes lie in a part that was passed over. */
+  /** Requests of open attempts with outcomes in a part that was skipped. */
   async *lookAgain(part: LogPart): AsyncGenerator<readonly FoundRequest[]> {
     if (!this.#mayAnswer(part)) return;
     for await (const candidates of this.#candidates(part, true)) {
@@ -99,7 +98,7 @@ class RequestSearch {
     }
   }
 
-  /** Forgets attempts whose outcomes lie in a part that was looked at. */
+  /** Drops open attempts with outcomes in a part that was read. */
   async dropAnswered(part: LogPart): Promise<void> {
     if (!this.#mayAnswer(part)) return;
     for await (const candidates of this.#candidates(part, true)) {
@@ -109,7 +108,7 @@ class RequestSearch {
     }
   }
 
-  /** The attempts that are left. Their files are read once more, since nothing was kept of them. */
+  /** Requests without an outcome. Their parts are read again. */
   async *unanswered(): AsyncGenerator<readonly FoundRequest[]> {
     const parts = new Set([...this.#open.values()].map(({ part }) => part));
     for (const part of parts) {
@@ -143,7 +142,7 @@ class RequestSearch {
     return matches(this.#filter, record) ? [{ record, began: timeOf(candidate.began) }] : [];
   }
 
-  /** Whether an outcome that is looked for may lie in the part. */
+  /** Whether the part may hold the outcome of an open attempt. */
   #mayAnswer({ seal }: LogPart): boolean {
     if (this.#open.size === 0) return false;
     if (seal === undefined) return true;

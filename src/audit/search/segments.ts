@@ -13,24 +13,23 @@ import {
   type RowMarks,
 } from '../record/word-codes.ts';
 
-/** A test that some columns have to pass: one of them is enough. */
+/** A test that at least one of some columns must pass. */
 interface ColumnTest {
   readonly columns: readonly string[];
   readonly marks: RowMarks;
 }
 
-/** Where the columns stand that tell which request a record is of, and when that came. */
+/** Positions of the columns that identify a request and its arrival. */
 const PLACE = ['phase', 'decision_id', 'time', 'duration_us'].map((name) =>
   recordFields.findIndex((field) => field.name === name),
 );
 const TIMES = ['time', 'duration_us'];
-/** Rows as close together are read in one piece. */
+/** Maximum distance of rows that are read in one piece. */
 const NEAR_ROWS = 4096;
 
 /**
- * Finds the records of a segment's file that are about requests of a filter. Of
- * each batch the columns of the filter are read first, codes are compared, and
- * nothing else is read of batches without such a record.
+ * Finds candidates of a filter in a segment. Reads the columns of the filter first, and other
+ * columns only of batches with a match.
  */
 export class SegmentSearch {
   readonly #filter: RequestFilter;
@@ -42,8 +41,8 @@ export class SegmentSearch {
   }
 
   /**
-   * The candidates of a segment, batch by batch; of requests of any time, when
-   * asked for. Those of a batch are good until the next is asked for.
+   * Candidates of a segment in batches, each valid until the next is read.
+   * @param anyTime Whether the window of the filter is ignored.
    */
   async *candidates(segment: OpenSegment, anyTime: boolean): AsyncGenerator<readonly Candidate[]> {
     for (let index = 0; index < segment.file.batchRows.length; index++) {
@@ -55,17 +54,17 @@ export class SegmentSearch {
     }
   }
 
-  /** Undefined when no batch of the file has any. */
+  /** Matching rows of a batch; undefined if no batch of the file has any. */
   async #rowsOf({ file, scratch }: OpenSegment, index: number): Promise<Rows | undefined> {
-    let kept: Uint8Array | undefined;
+    let marked: Uint8Array | undefined;
     for (const { columns, marks } of this.#tests) {
       const batch = await file.readBatch(index, columns, { access: scratch });
       const found = either(batch.data.children.map(marks));
-      // A word that the file's dictionaries lack is in none of its batches.
+      // A word that is not in the file's dictionaries is in none of its batches.
       if (found === undefined) return undefined;
-      kept = kept === undefined ? found : both(kept, found);
+      marked = marked === undefined ? found : both(marked, found);
     }
-    return listed(kept, file.batchRows[index]!);
+    return listed(marked, file.batchRows[index]!);
   }
 
   async #inWindow({ file, scratch }: OpenSegment, index: number, rows: Rows): Promise<Rows> {
@@ -108,7 +107,7 @@ function candidateAt(batch: RecordBatch, row: number): Candidate {
   };
 }
 
-/** Rows that lie close together, as the first and the last of them. */
+/** Groups rows that are close together, each as its first and last row. */
 function stretches(rows: Rows): readonly { readonly first: number; readonly last: number }[] {
   const found: { readonly first: number; last: number }[] = [];
   for (const row of rows) {
