@@ -1,10 +1,10 @@
 import { text, word } from '../arrow/value-column.ts';
 import { linePieces } from './chain/line-pieces.ts';
-import { isAbsent, partsOfInstance, sealedPart, type LogPart } from './segments/log-part.ts';
+import { partsOfInstance, readPart, type LogPart } from './segments/log-part.ts';
 import { decodeRecord } from './record/decoding.ts';
 import { recordAt } from './record/columns.ts';
 import type { LoggedRecord, Phase } from './record/record.ts';
-import { openSegment } from './segments/segment-file.ts';
+import type { OpenSegment } from './segments/segment-file.ts';
 
 /** Phase and decision of a record; the record itself is read on demand. */
 interface Half {
@@ -57,15 +57,8 @@ async function loaded(
   return found;
 }
 
-async function* halvesOf(part: LogPart): AsyncGenerator<Half> {
-  const { kind, path } = part.file;
-  try {
-    yield* kind === 'lines' ? halvesOfLines(path) : halvesOfSegment(path);
-  } catch (error) {
-    if (!isAbsent(error)) throw error;
-    const sealed = await sealedPart(part);
-    if (sealed !== undefined) yield* halvesOf(sealed);
-  }
+function halvesOf(part: LogPart): AsyncGenerator<Half> {
+  return readPart(part, { lines: halvesOfLines, segment: halvesOfSegment });
 }
 
 const NEWLINE = 0x0a;
@@ -93,24 +86,18 @@ async function* halvesOfLines(path: string): AsyncGenerator<Half> {
   }
 }
 
-async function* halvesOfSegment(path: string): AsyncGenerator<Half> {
-  const segment = await openSegment(path);
-  const { file } = segment;
-  try {
-    for (let index = 0; index < file.batchRows.length; index++) {
-      const { data } = await file.readBatch(index, ['phase', 'decision_id']);
-      for (let row = 0; row < data.length; row++) {
-        yield {
-          phase: word.read(data.children[0]!, row) === 'outcome' ? 'outcome' : 'attempt',
-          decisionId: text.read(data.children[1]!, row)!,
-          load: async () => {
-            const rows = { start: row, count: 1 };
-            return recordAt(await file.readBatch(index, undefined, { rows }), 0);
-          },
-        };
-      }
+async function* halvesOfSegment({ file }: OpenSegment): AsyncGenerator<Half> {
+  for (let index = 0; index < file.batchRows.length; index++) {
+    const { data } = await file.readBatch(index, ['phase', 'decision_id']);
+    for (let row = 0; row < data.length; row++) {
+      yield {
+        phase: word.read(data.children[0]!, row) === 'outcome' ? 'outcome' : 'attempt',
+        decisionId: text.read(data.children[1]!, row)!,
+        load: async () => {
+          const rows = { start: row, count: 1 };
+          return recordAt(await file.readBatch(index, undefined, { rows }), 0);
+        },
+      };
     }
-  } finally {
-    await segment.close();
   }
 }

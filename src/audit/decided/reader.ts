@@ -1,12 +1,9 @@
-import { readFile } from 'node:fs/promises';
 import type { DecidedRequest } from './request.ts';
 import { linePieces } from '../chain/line-pieces.ts';
-import { logFilesOf, instancesOf, segmentOf, type LogFile } from '../chain/log-folder.ts';
-import { isAbsent } from '../segments/log-part.ts';
+import { logPartsOf, readPart, type LogPart } from '../segments/log-part.ts';
 import { RequestLine } from './line.ts';
 import { requestColumns, requestsOfBatch } from './row.ts';
-import { parseSeal } from '../segments/seal.ts';
-import { openSegment } from '../segments/segment-file.ts';
+import { batchesOfSegment, type OpenSegment } from '../segments/segment-file.ts';
 
 /** A period of time; an absent bound is open. RFC 3339 in UTC with microseconds. */
 export interface Period {
@@ -23,12 +20,11 @@ type Requests = readonly DecidedRequest[];
  */
 export async function* readRequests(folder: string, period: Period = {}): AsyncGenerator<Requests> {
   const halves = new Halves();
-  for (const instance of await instancesOf(folder)) {
-    for (const file of await logFilesOf(folder, instance)) {
-      for await (const records of recordsIn(file, period)) {
-        const ended = records.filter((record) => halves.isEnd(record));
-        yield ended.filter((record) => isWithin(record, period));
-      }
+  for (const part of await logPartsOf(folder)) {
+    if (!mayHold(part, period)) continue;
+    for await (const records of readPart(part, reader)) {
+      const ended = records.filter((record) => halves.isEnd(record));
+      yield ended.filter((record) => isWithin(record, period));
     }
   }
   yield halves.unanswered().filter((record) => isWithin(record, period));
@@ -60,26 +56,14 @@ function isWithin({ time }: DecidedRequest, { since, until }: Period): boolean {
   return (since === undefined || time >= since) && (until === undefined || time < until);
 }
 
-/** A file of lines may have been sealed a moment ago; a segment may have been kept long enough. */
-async function* recordsIn(file: LogFile, period: Period): AsyncGenerator<Requests> {
-  const { kind, path, seal } = file;
-  try {
-    if (kind === 'lines') yield* recordsOfLines(path);
-    else if (await mayHold(seal, period)) yield* recordsOfSegment(path);
-  } catch (error) {
-    if (!isAbsent(error)) throw error;
-    if (kind === 'lines')
-      yield* recordsIn({ ...file, kind: 'segment', path: segmentOf(path) }, period);
-  }
+function mayHold({ seal }: LogPart, { since, until }: Period): boolean {
+  if (seal === undefined) return true;
+  return (since === undefined || seal.to >= since) && (until === undefined || seal.from < until);
 }
 
-async function mayHold(path: string, { since, until }: Period): Promise<boolean> {
-  if (since === undefined && until === undefined) return true;
-  const { from, to } = parseSeal(await readFile(path, 'utf8'));
-  return (since === undefined || to >= since) && (until === undefined || from < until);
-}
+const reader = { lines: requestsOfLines, segment: requestsOfSegment };
 
-async function* recordsOfLines(path: string): AsyncGenerator<Requests> {
+async function* requestsOfLines(path: string): AsyncGenerator<Requests> {
   for await (const { bytes, torn } of linePieces(path)) {
     if (torn) continue;
     const lines = bytes.toString().split('\n');
@@ -88,13 +72,6 @@ async function* recordsOfLines(path: string): AsyncGenerator<Requests> {
   }
 }
 
-async function* recordsOfSegment(path: string): AsyncGenerator<Requests> {
-  const segment = await openSegment(path);
-  try {
-    for (let index = 0; index < segment.file.batchRows.length; index++) {
-      yield requestsOfBatch(await segment.file.readBatch(index, requestColumns));
-    }
-  } finally {
-    await segment.close();
-  }
+async function* requestsOfSegment(segment: OpenSegment): AsyncGenerator<Requests> {
+  for await (const batch of batchesOfSegment(segment, requestColumns)) yield requestsOfBatch(batch);
 }

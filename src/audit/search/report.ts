@@ -1,11 +1,11 @@
 import type { Data } from 'apache-arrow';
 import { int64, moment, word } from '../../arrow/value-column.ts';
 import { linePieces } from '../chain/line-pieces.ts';
-import { isAbsent, logPartsOf, sealedPart, type LogPart } from '../segments/log-part.ts';
+import { logPartsOf, readPart, type LogPart } from '../segments/log-part.ts';
 import { decisionOf, decodeRecord } from '../record/decoding.ts';
 import type { Decision, LoggedRecord } from '../record/record.ts';
 import { isInWindow, type RequestFilter } from './filter.ts';
-import { openSegment } from '../segments/segment-file.ts';
+import type { OpenSegment } from '../segments/segment-file.ts';
 import { microsOf } from '../record/time.ts';
 
 /** The grouping of a report. */
@@ -52,7 +52,11 @@ export async function reportRequests(
   const tallies = new CountsByKey(window);
   for (const part of await logPartsOf(folder)) {
     if (!mayHold(part, window)) continue;
-    for await (const lines of linesOf(part, by)) {
+    const reader = {
+      lines: (path: string) => linesOfFile(path, by),
+      segment: (segment: OpenSegment) => linesOfSegment(segment, by),
+    };
+    for await (const lines of readPart(part, reader)) {
       for (const line of lines) tallies.add(line);
       progress(tallies.records);
     }
@@ -121,17 +125,6 @@ function mayHold({ seal }: LogPart, { since }: Pick<RequestFilter, 'since'>): bo
   return seal === undefined || since === undefined || microsOf(seal.to) >= since;
 }
 
-async function* linesOf(part: LogPart, by: ReportKey): AsyncGenerator<readonly Line[]> {
-  const { kind, path } = part.file;
-  try {
-    yield* kind === 'lines' ? linesOfFile(path, by) : linesOfSegment(path, by);
-  } catch (error) {
-    if (!isAbsent(error)) throw error;
-    const sealed = await sealedPart(part);
-    if (sealed !== undefined) yield* linesOf(sealed, by);
-  }
-}
-
 async function* linesOfFile(path: string, by: ReportKey): AsyncGenerator<readonly Line[]> {
   for await (const { bytes, torn } of linePieces(path)) {
     if (torn) return;
@@ -151,33 +144,30 @@ function lineOf(record: LoggedRecord, by: ReportKey): Line {
   };
 }
 
-async function* linesOfSegment(path: string, by: ReportKey): AsyncGenerator<readonly Line[]> {
-  const segment = await openSegment(path);
-  const { file, scratch } = segment;
+async function* linesOfSegment(
+  { file, scratch }: OpenSegment,
+  by: ReportKey,
+): AsyncGenerator<readonly Line[]> {
   const columns = [by, 'phase', 'decision', 'time', 'duration_us', 'bytes_in', 'bytes_out'];
-  try {
-    for (let index = 0; index < file.batchRows.length; index++) {
-      const { data } = await file.readBatch(index, columns, { access: scratch });
-      const [key, phase, decision, time, duration, bytesIn, bytesOut] = data.children as [
-        Data,
-        Data,
-        Data,
-        Data,
-        Data,
-        Data,
-        Data,
-      ];
-      yield Array.from({ length: data.length }, (_, row) => ({
-        key: word.read(key, row),
-        isOutcome: word.read(phase, row) === 'outcome',
-        decision: word.read(decision, row)!,
-        began: moment.read(time, row)! - (int64.read(duration, row) ?? 0n),
-        bytesIn: int64.read(bytesIn, row),
-        bytesOut: int64.read(bytesOut, row),
-      }));
-      scratch.reset();
-    }
-  } finally {
-    await segment.close();
+  for (let index = 0; index < file.batchRows.length; index++) {
+    const { data } = await file.readBatch(index, columns, { access: scratch });
+    const [key, phase, decision, time, duration, bytesIn, bytesOut] = data.children as [
+      Data,
+      Data,
+      Data,
+      Data,
+      Data,
+      Data,
+      Data,
+    ];
+    yield Array.from({ length: data.length }, (_, row) => ({
+      key: word.read(key, row),
+      isOutcome: word.read(phase, row) === 'outcome',
+      decision: word.read(decision, row)!,
+      began: moment.read(time, row)! - (int64.read(duration, row) ?? 0n),
+      bytesIn: int64.read(bytesIn, row),
+      bytesOut: int64.read(bytesOut, row),
+    }));
+    scratch.reset();
   }
 }

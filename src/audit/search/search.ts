@@ -1,9 +1,12 @@
+import { Field, Schema, type RecordBatch } from 'apache-arrow';
+import { batchOfData } from '../../arrow/data.ts';
+import { moment } from '../../arrow/value-column.ts';
+import { batchOfRecords, recordFields } from '../record/columns.ts';
 import { LinesSearch, type Candidate } from './lines.ts';
-import { isAbsent, logPartsOf, sealedPart, type LogPart } from '../segments/log-part.ts';
+import { logPartsOf, readPart, type LogPart } from '../segments/log-part.ts';
 import { mergeOrdered } from './merge.ts';
 import type { LoggedRecord } from '../record/record.ts';
 import { findsAttempts, matches, type RequestFilter } from './filter.ts';
-import { openSegment } from '../segments/segment-file.ts';
 import { SegmentSearch } from './segments.ts';
 import { microsOf, timeOf } from '../record/time.ts';
 
@@ -12,6 +15,19 @@ export interface FoundRequest {
   readonly record: LoggedRecord;
   /** Time of its attempt. */
   readonly began: string;
+}
+
+const recordSchema = new Schema([...recordFields]);
+
+/** Columns of requests as a table: the arrival, and the columns of the record. */
+export const requestSchema = new Schema([new Field('began', moment.type, false), ...recordFields]);
+
+/** Requests as a batch of `requestSchema`. */
+export function batchOfRequests(requests: readonly FoundRequest[]): RecordBatch {
+  const records = requests.map(({ record }) => record);
+  const began = moment.data(requests.map((request) => microsOf(request.began)));
+  const { children } = batchOfRecords(recordSchema, records).data;
+  return batchOfData(requestSchema, [began, ...children], requests.length);
 }
 
 /** Duration of requests, in microseconds, up to which outcomes are found in the first pass. */
@@ -150,24 +166,10 @@ class RequestSearch {
     return [...this.#open.values()].some(({ began }) => began <= to);
   }
 
-  async *#candidates(part: LogPart, anyTime: boolean): AsyncGenerator<readonly Candidate[]> {
-    const { file } = part;
-    try {
-      if (file.kind === 'lines') yield* this.#lines.candidates(file.path, anyTime);
-      else yield* this.#inSegment(file.path, anyTime);
-    } catch (error) {
-      if (!isAbsent(error)) throw error;
-      const sealed = await sealedPart(part);
-      if (sealed !== undefined) yield* this.#candidates(sealed, anyTime);
-    }
-  }
-
-  async *#inSegment(path: string, anyTime: boolean): AsyncGenerator<readonly Candidate[]> {
-    const segment = await openSegment(path);
-    try {
-      yield* this.#segments.candidates(segment, anyTime);
-    } finally {
-      await segment.close();
-    }
+  #candidates(part: LogPart, anyTime: boolean): AsyncGenerator<readonly Candidate[]> {
+    return readPart(part, {
+      lines: (path) => this.#lines.candidates(path, anyTime),
+      segment: (segment) => this.#segments.candidates(segment, anyTime),
+    });
   }
 }

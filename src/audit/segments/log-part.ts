@@ -1,6 +1,7 @@
 import { readFile, stat } from 'node:fs/promises';
 import { logFilesOf, instancesOf, segmentOf, type LogFile } from '../chain/log-folder.ts';
 import { parseSeal, type SegmentSeal } from './seal.ts';
+import { openSegment, type OpenSegment } from './segment-file.ts';
 
 /** A file of the log and its seal. */
 export interface LogPart {
@@ -41,6 +42,37 @@ export async function sealedPart({ instance, file }: LogPart): Promise<LogPart |
   if (file.kind === 'segment' || (await exists(file.path))) return undefined;
   const seal = parseSeal(await readFile(file.seal, 'utf8'));
   return { instance, seal, file: { ...file, kind: 'segment', path: segmentOf(file.path) } };
+}
+
+/** How the content of a part is read: as lines, or as a segment, which is closed afterwards. */
+export interface PartReader<Item> {
+  readonly lines: (path: string) => AsyncIterable<Item>;
+  readonly segment: (segment: OpenSegment) => AsyncIterable<Item>;
+}
+
+/** Reads a part. Its lines may have been sealed meanwhile; a segment that was removed has no items. */
+export async function* readPart<Item>(
+  part: LogPart,
+  reader: PartReader<Item>,
+): AsyncGenerator<Item> {
+  const { kind, path } = part.file;
+  try {
+    if (kind === 'lines') yield* reader.lines(path);
+    else yield* readSegment(path, reader);
+  } catch (error) {
+    if (!isAbsent(error)) throw error;
+    const sealed = await sealedPart(part);
+    if (sealed !== undefined) yield* readPart(sealed, reader);
+  }
+}
+
+async function* readSegment<Item>(path: string, reader: PartReader<Item>): AsyncGenerator<Item> {
+  const segment = await openSegment(path);
+  try {
+    yield* reader.segment(segment);
+  } finally {
+    await segment.close();
+  }
 }
 
 /** Whether an error means that a file does not exist. */

@@ -245,12 +245,33 @@ function checked(file: ArrowFile): ArrowFile {
   };
 }
 
-/** The records of a segment's file, in order. @throws ArrowError, RecordFault when it is damaged */
+/** Opens a segment, uses it and closes it. @throws as `openSegment` */
+export async function withSegment<Result>(
+  path: string,
+  use: (segment: OpenSegment) => Promise<Result>,
+): Promise<Result> {
+  const segment = await openSegment(path);
+  try {
+    return await use(segment);
+  } finally {
+    await segment.close();
+  }
+}
+
+/** Batches of a segment in order, with some of its columns or all. @throws ArrowError if it is damaged */
+export async function* batchesOfSegment(
+  { file }: OpenSegment,
+  columns?: readonly string[],
+): AsyncGenerator<RecordBatch> {
+  for (let index = 0; index < file.batchRows.length; index++)
+    yield await file.readBatch(index, columns);
+}
+
+/** Records of a segment in order. @throws ArrowError, RecordFault if it is damaged */
 export async function* recordsOfSegment(path: string): AsyncGenerator<LoggedRecord> {
   const segment = await openSegment(path);
   try {
-    for (let index = 0; index < segment.file.batchRows.length; index++) {
-      const batch = await segment.file.readBatch(index);
+    for await (const batch of batchesOfSegment(segment)) {
       for (let row = 0; row < batch.numRows; row++) yield recordAt(batch, row);
     }
   } finally {

@@ -17,7 +17,12 @@ import type { LogFile } from '../chain/log-folder.ts';
 import { isAbsent } from '../segments/log-part.ts';
 import type { LoggedRecord } from '../record/record.ts';
 import { isSealSigned, parseSeal, type SegmentSeal } from '../segments/seal.ts';
-import { followBatch, hashOfRecord, openSegment } from '../segments/segment-file.ts';
+import {
+  batchesOfSegment,
+  followBatch,
+  hashOfRecord,
+  withSegment,
+} from '../segments/segment-file.ts';
 import type { PublicKey } from '../signing/keys.ts';
 import { StatementFault } from '../signing/statement.ts';
 
@@ -99,8 +104,7 @@ async function markHashes({ file, from, marks }: SegmentPlace, seal: SegmentSeal
     (count) => count > from.count && count <= seal.after.count,
   );
   if (wanted.length === 0) return;
-  const segment = await openSegment(file.path);
-  try {
+  await withSegment(file.path, async (segment) => {
     let before = from.count;
     for (const [index, rows] of segment.file.batchRows.entries()) {
       const here = wanted.filter((count) => count > before && count <= before + BigInt(rows));
@@ -112,9 +116,7 @@ async function markHashes({ file, from, marks }: SegmentPlace, seal: SegmentSeal
       }
       before += BigInt(rows);
     }
-  } finally {
-    await segment.close();
-  }
+  });
 }
 
 /** Verifies every record. If all are intact, the fault is in the file itself. */
@@ -170,22 +172,19 @@ interface FirstBad {
 
 /** Verifies the records up to the first that breaks the chain. */
 async function firstBad(place: SegmentPlace): Promise<FirstBad> {
-  const segment = await openSegment(place.file.path);
-  try {
+  return withSegment(place.file.path, async (segment) => {
     let head = place.from;
-    for (let index = 0; index < segment.file.batchRows.length; index++) {
-      const walked = followBatch(head, await segment.file.readBatch(index));
+    for await (const batch of batchesOfSegment(segment)) {
+      const walked = followBatch(head, batch);
       head = walked.head;
       if (walked.broken !== undefined)
-        return { head, bad: await judge(place, head, walked.broken) };
+        return { head, bad: await diagnose(place, head, walked.broken) };
     }
     return { head };
-  } finally {
-    await segment.close();
-  }
+  });
 }
 
-function judge(
+function diagnose(
   { files, file, from }: SegmentPlace,
   head: ChainHead,
   broken: LoggedRecord,

@@ -1,3 +1,4 @@
+import type { Data } from 'apache-arrow';
 import type { AuditFinding, Tampering } from '../checkpoints/finding.ts';
 import { readLines } from '../../storage/line-reader.ts';
 import { hashAfter, hashTail, TAIL_LENGTH, type ChainHead } from '../chain/hash-chain.ts';
@@ -7,7 +8,7 @@ import { ArrowError } from '../../arrow/errors.ts';
 import { int64 } from '../../arrow/value-column.ts';
 import { isAbsent } from '../segments/log-part.ts';
 import { RecordFault } from '../record/decoding.ts';
-import { openSegment } from '../segments/segment-file.ts';
+import { batchesOfSegment, withSegment } from '../segments/segment-file.ts';
 
 /** Beginning of a line of the log, with its sequence number. */
 const PLACE = /^(\{"instance":"[^"]*","sequence":)(\d{1,19}),/;
@@ -120,19 +121,15 @@ export function sequenceIn(line: Buffer): bigint | undefined {
 }
 
 /** Sequence numbers of a segment's records, in the order of the file. */
-export async function sequencesOfSegment(path: string): Promise<readonly (bigint | null)[]> {
-  const segment = await openSegment(path);
-  const { file } = segment;
-  try {
+export function sequencesOfSegment(path: string): Promise<readonly (bigint | null)[]> {
+  return withSegment(path, async (segment) => {
     const numbers: (bigint | null)[] = [];
-    for (const [index, rows] of file.batchRows.entries()) {
-      const column = (await file.readBatch(index, ['sequence'])).data.children[0]!;
-      for (let row = 0; row < rows; row++) numbers.push(int64.read(column, row));
+    for await (const { data, numRows } of batchesOfSegment(segment, ['sequence'])) {
+      const [column] = data.children as [Data];
+      for (let row = 0; row < numRows; row++) numbers.push(int64.read(column, row));
     }
     return numbers;
-  } finally {
-    await segment.close();
-  }
+  });
 }
 
 /** Whether an error means that a segment is damaged or missing. */

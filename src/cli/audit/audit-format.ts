@@ -1,7 +1,7 @@
 import { StreamWriter } from '../../arrow/ipc/stream-writer.ts';
 import { hashTail } from '../../audit/chain/hash-chain.ts';
 import { recordPrefix, recordText } from '../../audit/record/encoding.ts';
-import { batchOfRequests, requestSchema } from '../../audit/search/request-columns.ts';
+import { batchOfRequests, requestSchema } from '../../audit/search/search.ts';
 import type { FoundRequest } from '../../audit/search/search.ts';
 import { UsageError } from '../output/service-error.ts';
 
