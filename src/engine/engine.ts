@@ -4,6 +4,7 @@ import type { Backend } from '../protocol/backend.ts';
 import { StoreError } from '../store/store-error.ts';
 import type { VirtualTable } from '../protocol/virtual-table.ts';
 import type { Store } from '../store/store.ts';
+import { LocalStorage } from '../storage/local-storage.ts';
 import type { Committer } from './catalog/records/commit-loop.ts';
 import { StrangeStore } from './catalog/records/catalog-id.ts';
 import { Catalog } from './catalog/catalog.ts';
@@ -12,7 +13,7 @@ import { JournalKeeper } from './catalog/journal/journal-keeper.ts';
 import { CATALOG_KEY } from './catalog/records/keys.ts';
 import { EmbeddedBackend } from './handlers/call/backend.ts';
 import { openCoordination } from './coordination.ts';
-import { makeFolder } from './base/disk.ts';
+import { makeFolder } from '../storage/folder.ts';
 import type { HandlerTable } from './handlers/call/handler.ts';
 import {
   catalogHandlers,
@@ -245,6 +246,7 @@ async function openNow(options: EngineOptions): Promise<Engine | string> {
 
 async function openOwn(given: EngineOptions): Promise<Engine> {
   const { data } = given;
+  const storage = new LocalStorage();
   const root = await tablesFolder(data);
   const { journal, committer, store, recent } = await openCoordination(data, given.store);
   const options = { ...given, store };
@@ -260,6 +262,7 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
   const horizon = new Horizon(running, presence);
   const manifests = new ManifestStore(memory);
   const tables: Tables = new Tables({
+    storage,
     root,
     places,
     manifests,
@@ -290,6 +293,7 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
   const parts = { ...written, reader, heavy, transactions, runner, held };
   const built = builtHandlers(options, parts);
   const past = pastHandlers({
+    storage,
     store: recent.store,
     root,
     places,
