@@ -138,11 +138,13 @@ const confined: Readonly<Record<string, readonly string[]>> = {
   commander: ['src/cli/'],
   'node:fs': [
     'src/engine/',
-    'src/audit/',
     'src/policy/',
     'src/gateway/',
     'src/cli/',
-    'src/store/',
+    // The file that LMDB opens, notes that need not be durable, and processes in /proc.
+    'src/store/embedded/file.ts',
+    'src/store/embedded/notes.ts',
+    'src/store/process-mark.ts',
     'src/storage/',
     'src/arrow/distance/distance-kernels.ts',
   ],

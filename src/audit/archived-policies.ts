@@ -1,8 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
-import { join } from 'node:path';
-import { exists, makeFolder, syncFolder } from '../storage/folder.ts';
-import { POLICIES_FOLDER } from './chain/log-folder.ts';
+import { basename, join } from 'node:path';
+import { logStorage, POLICIES_FOLDER, realFolder } from './chain/log-files.ts';
 
 /** Name of an incomplete folder, which is being written or was left by a crash. */
 const UNFINISHED = /^\..*\.tmp$/;
@@ -32,21 +30,19 @@ export async function archivePolicy(
   digest: string,
   files: readonly PolicyFile[],
 ): Promise<void> {
-  const all = join(audit, POLICIES_FOLDER);
-  await makeFolder(all, 0o700);
-  const folder = archivedPolicy(audit, digest);
-  if (!(await exists(folder))) await writeWhole(all, folder, files);
-  await syncFolder(all);
+  await logStorage.folders.make(join(audit, POLICIES_FOLDER), 0o700);
+  const all = await realFolder(join(audit, POLICIES_FOLDER));
+  const folder = join(all, digest);
+  if (logStorage.stat(folder) === undefined) await writeWhole(all, folder, files);
+  await logStorage.flush(all);
 }
 
 /** Removes incomplete policies that crashes left. */
 export async function sweepIncomplete(audit: string, now: number = Date.now()): Promise<void> {
-  const all = join(audit, POLICIES_FOLDER);
-  for (const name of await readdir(all).catch((): string[] => [])) {
-    if (!UNFINISHED.test(name)) continue;
-    const path = join(all, name);
-    const { mtimeMs } = await stat(path).catch(() => ({ mtimeMs: now }));
-    if (now - mtimeMs > STALE_MILLIS) await rm(path, { recursive: true, force: true });
+  const all = await realFolder(join(audit, POLICIES_FOLDER));
+  for await (const { path, writtenMillis } of logStorage.entries(all)) {
+    if (!UNFINISHED.test(basename(path)) || now - writtenMillis <= STALE_MILLIS) continue;
+    await logStorage.removeTree(path, { kept: [] });
   }
 }
 
@@ -58,24 +54,14 @@ async function writeWhole(
 ): Promise<void> {
   const temporary = join(all, `.${randomUUID()}.tmp`);
   try {
-    await mkdir(temporary, { mode: 0o700 });
-    for (const { name, text } of files) await writeFile(join(temporary, name), text);
-    await syncFolder(temporary);
-    await rename(temporary, folder).catch(async (error: unknown) => {
+    await logStorage.folders.make(temporary, 0o700);
+    for (const { name, text } of files)
+      await logStorage.replace(join(temporary, name), Buffer.from(text));
+    await logStorage.folders.move(temporary, folder).catch((error: unknown) => {
       // Another process may have archived it meanwhile; a folder that is not empty is never replaced.
-      if (!(await exists(folder))) throw error;
+      if (logStorage.stat(folder) === undefined) throw error;
     });
   } finally {
-    await rm(temporary, { recursive: true, force: true });
-  }
-}
-
-async function writeFile(path: string, text: string): Promise<void> {
-  const file = await open(path, 'wx', 0o600);
-  try {
-    await file.writeFile(text);
-    await file.sync();
-  } finally {
-    await file.close();
+    await logStorage.removeTree(temporary, { kept: [] });
   }
 }

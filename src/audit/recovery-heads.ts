@@ -1,12 +1,17 @@
-import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { makeFolder } from '../storage/folder.ts';
 import { firstHead, type ChainHead } from './chain/hash-chain.ts';
 import { readChain, type HashMarks } from './chain/reader.ts';
 import { checkpointText } from './checkpoints/checkpoint.ts';
 import type { CheckpointPlace } from './checkpoints/places.ts';
 import { isAbandoned, type LogFolders } from './instances/owner.ts';
-import { logFilesOf, instancesOf, type LogFile } from './chain/log-folder.ts';
+import {
+  ForeignFile,
+  instancesOf,
+  logFilesOf,
+  logStorage,
+  readLogFile,
+  type LogFile,
+} from './chain/log-files.ts';
 import { isSealSigned, parseSeal } from './segments/seal.ts';
 import type { PublicKey, SigningKey } from './signing/keys.ts';
 import { soundHead } from './verification/verification.ts';
@@ -33,8 +38,8 @@ export interface RecoveryOptions extends LogFolders {
  */
 export async function signSurvivors(options: RecoveryOptions): Promise<readonly string[]> {
   const { folder, processes, own } = options;
-  await makeFolder(processes, 0o700);
-  const marks = new Set(await readdir(processes));
+  await logStorage.folders.make(processes, 0o700);
+  const marks = new Set(await logStorage.names(processes));
   const signed: string[] = [];
   let checkpoints: TrustedCheckpoints | undefined;
   for (const instance of await instancesOf(folder)) {
@@ -42,7 +47,7 @@ export async function signSurvivors(options: RecoveryOptions): Promise<readonly 
     if (!(await isAbandoned(options, instance))) continue;
     checkpoints ??= await checkpointsOf(options);
     if (await signSurvivor(options, instance, checkpoints)) signed.push(instance);
-    await writeFile(join(processes, instance + ENDING), '', { mode: 0o600 });
+    await logStorage.replace(join(processes, instance + ENDING), Buffer.alloc(0));
   }
   return signed;
 }
@@ -61,7 +66,10 @@ async function signSurvivor(
   checkpoints: TrustedCheckpoints,
 ): Promise<boolean> {
   if (checkpoints.findings.some((finding) => finding.instance === instance)) return false;
-  const head = await survivingHead(folder, instance, checkpoints);
+  const head = await survivingHead(folder, instance, checkpoints).catch((error: unknown) => {
+    if (error instanceof ForeignFile) return undefined;
+    throw error;
+  });
   if (head === undefined) return false;
   const start = checkpoints.of(instance).at(-1)?.start ?? '';
   const text = checkpointText(key, instance, head, { start, recovered: own });
@@ -95,6 +103,6 @@ async function survivingHead(
 
 /** Head of the chain after a segment; undefined if its seal is not valid. */
 async function headOf(file: LogFile, { keys }: TrustedCheckpoints): Promise<ChainHead | undefined> {
-  const seal = parseSeal(await readFile(file.seal, 'utf8'));
+  const seal = parseSeal(await readLogFile(file.seal));
   return isSealSigned(seal, keys) ? seal.after : undefined;
 }

@@ -1,10 +1,6 @@
-import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { makeFolder } from '../storage/folder.ts';
-import { replaceText } from '../storage/replaced-file.ts';
 import { isAbandoned, type LogFolders } from './instances/owner.ts';
-import { instancesOf } from './chain/log-folder.ts';
-import { isAbsent } from './segments/log-part.ts';
+import { instancesOf, logStorage, readBeside } from './chain/log-files.ts';
 import type { AuditRecord, LoggedRecord } from './record/record.ts';
 import { microsOf, timeOf } from './record/time.ts';
 import { answeredIn, unansweredAttempts } from './unanswered.ts';
@@ -40,15 +36,14 @@ interface Claim {
  */
 export async function resolveAttempts(options: ResolutionOptions): Promise<number> {
   const { folder, log } = options;
-  await makeFolder(options.processes, 0o700);
+  await logStorage.folders.make(options.processes, 0o700);
   let written = 0;
   for (const instance of await instancesOf(folder)) {
     if (instance === log.instance || !(await isAbandoned(options, instance))) continue;
     const path = join(options.processes, instance + ENDING);
     if (!(await claim(options, path))) continue;
     written += await resolveInstance(options, instance);
-    const done: Claim = { by: log.instance, done: true };
-    await replaceText(path, JSON.stringify(done));
+    await logStorage.replace(path, claimBytes({ by: log.instance, done: true }));
   }
   return written;
 }
@@ -97,37 +92,28 @@ function resolved(attempt: LoggedRecord, fate: AttemptResult, nowMicros: bigint)
 /** Claims an instance for this process. @returns False if another process has it, or it is resolved. */
 async function claim(options: ResolutionOptions, path: string): Promise<boolean> {
   const by = options.log.instance;
-  const own = JSON.stringify({ by, done: false } satisfies Claim);
-  try {
-    await writeFile(path, own, { flag: 'wx', mode: 0o600 });
-    return true;
-  } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
-  }
+  const own = claimBytes({ by, done: false });
+  if ((await logStorage.putIfAbsent(path, own, 0o600)) === 'created') return true;
   const before = await claimOf(path);
   if (before?.done === true) return false;
-  const works = before !== undefined && before.by !== by && !(await isGone(options, before.by));
+  const works =
+    before !== undefined && before.by !== by && !(await isAbandoned(options, before.by));
   if (works) return false;
-  await replaceText(path, own);
+  await logStorage.replace(path, own);
   return true;
+}
+
+function claimBytes(claim: Claim): Uint8Array {
+  return Buffer.from(JSON.stringify(claim));
 }
 
 /** Undefined for a claim that a crash tore. */
 async function claimOf(path: string): Promise<Claim | undefined> {
   try {
-    const { by, done } = JSON.parse(await readFile(path, 'utf8')) as Partial<Claim>;
+    const { by, done } = JSON.parse(await readBeside(path)) as Partial<Claim>;
     return typeof by === 'string' ? { by, done: done === true } : undefined;
   } catch (error) {
     if (error instanceof SyntaxError) return undefined;
-    throw error;
-  }
-}
-
-async function isGone(places: LogFolders, instance: string): Promise<boolean> {
-  try {
-    return await isAbandoned(places, instance);
-  } catch (error) {
-    if (isAbsent(error)) return true;
     throw error;
   }
 }

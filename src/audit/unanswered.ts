@@ -1,5 +1,5 @@
 import { text, word } from '../arrow/value-column.ts';
-import { linePieces } from './chain/line-pieces.ts';
+import { linePieces } from './chain/log-files.ts';
 import { partsOfInstance, readPart, type LogPart } from './segments/log-part.ts';
 import { decodeRecord } from './record/decoding.ts';
 import { recordAt } from './record/columns.ts';

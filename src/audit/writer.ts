@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { join } from 'node:path';
-import { makeFolder } from '../storage/folder.ts';
+import { join, resolve } from 'node:path';
+import { logStorage } from './chain/log-files.ts';
 import { LineLog } from '../storage/line-log.ts';
 import { HashChain } from './chain/hash-chain.ts';
 import { CheckpointPublisher, type PublisherOptions } from './checkpoints/publisher.ts';
@@ -62,12 +62,12 @@ const IDLE_MILLIS = 12 * 3_600_000;
 export async function openAuditLog(options: AuditLogOptions): Promise<AuditLog> {
   const instance = newInstance();
   const folder = join(options.folder, instance);
-  await makeFolder(folder, 0o700);
+  await logStorage.folders.make(resolve(folder), 0o700);
   if (options.processes !== undefined) await recordOwner(options.processes, instance);
   const checkpoints = await checkpointsOf(options, instance);
   const memory = new BlockMemory(options.rotateBytes);
   const lines = new LineLog({
-    folder,
+    folder: logStorage.files.pathOf(resolve(folder)),
     name: (number) => `${String(number).padStart(DIGITS, '0')}.jsonl`,
     framing: new HashChain(
       instance,

@@ -4,7 +4,7 @@ import {
   instancesOf,
   segmentOf,
   type LogFile,
-} from '../../src/audit/chain/log-folder.ts';
+} from '../../src/audit/chain/log-files.ts';
 import { decodeRecord, RecordFault } from '../../src/audit/record/decoding.ts';
 import type { LoggedRecord } from '../../src/audit/record/record.ts';
 import { recordsOfSegment } from '../../src/audit/segments/segment-file.ts';

@@ -6,8 +6,8 @@ import {
   TAIL_LENGTH,
   type ChainHead,
 } from './hash-chain.ts';
-import type { LogFile } from './log-folder.ts';
-import { linePieces, type LinePiece } from './line-pieces.ts';
+import type { LogFile } from './log-files.ts';
+import { linePieces, type LinePiece } from './log-files.ts';
 
 const NEWLINE = 0x0a;
 /** Distance from the newline of a record back to its hash, in bytes. */

@@ -1,6 +1,7 @@
-import { readFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
 import { appendFileDurable } from '../../storage/append-durable.ts';
 import type { Notes, ReadNotes } from '../../store/notes.ts';
+import { logStorage } from '../chain/log-files.ts';
 
 /** Checkpoints that are stored apart from the log, for reading. */
 export interface CheckpointSource {
@@ -46,7 +47,7 @@ export function anchorFile(path: string): CheckpointPlace {
 
 /** The whole lines of a file; a crash may have torn the last one. */
 async function linesOf(path: string): Promise<readonly string[]> {
-  const text = await readFile(path, 'utf8');
+  const text = (await logStorage.read(resolve(path), 'all')).toString();
   return text
     .slice(0, text.lastIndexOf('\n') + 1)
     .split('\n')

@@ -1,5 +1,5 @@
 import type { DecidedRequest } from './request.ts';
-import { linePieces } from '../chain/line-pieces.ts';
+import { lineBatches } from '../chain/log-files.ts';
 import { logPartsOf, readPart, type LogPart } from '../segments/log-part.ts';
 import { RequestLine } from './line.ts';
 import { requestColumns, requestsOfBatch } from './row.ts';
@@ -64,10 +64,7 @@ function mayHold({ seal }: LogPart, { since, until }: Period): boolean {
 const reader = { lines: requestsOfLines, segment: requestsOfSegment };
 
 async function* requestsOfLines(path: string): AsyncGenerator<Requests> {
-  for await (const { bytes, torn } of linePieces(path)) {
-    if (torn) continue;
-    const lines = bytes.toString().split('\n');
-    lines.pop();
+  for await (const lines of lineBatches(path)) {
     yield lines.map((line) => new RequestLine(line));
   }
 }

@@ -1,9 +1,7 @@
-import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { makeFolder } from '../../storage/folder.ts';
+import { isMissing } from '../../storage/storage-error.ts';
 import { isAlive, ownMark, type ProcessMark } from '../../store/process-mark.ts';
-import { logFilesOf } from '../chain/log-folder.ts';
-import { isAbsent } from '../segments/log-part.ts';
+import { logFilesOf, logStorage, readBeside } from '../chain/log-files.ts';
 
 /** Time without a record after which the process of another machine counts as gone, in ms. */
 const SILENT_MILLIS = 24 * 3_600_000;
@@ -18,8 +16,9 @@ export interface LogFolders {
 
 /** Records which process writes an instance, so that other processes can tell whether it is gone. */
 export async function recordOwner(processes: string, instance: string): Promise<void> {
-  await makeFolder(processes, 0o700);
-  await writeFile(ownerFile(processes, instance), JSON.stringify(await ownMark()), { mode: 0o600 });
+  await logStorage.folders.make(processes, 0o700);
+  const mark = Buffer.from(JSON.stringify(await ownMark()));
+  await logStorage.replace(ownerFile(processes, instance), mark);
 }
 
 function ownerFile(processes: string, instance: string): string {
@@ -37,8 +36,8 @@ export async function isAbandoned(
   const files = await logFilesOf(folder, instance);
   const last = files.at(-1);
   const path = last?.kind === 'segment' ? last.seal : (last?.path ?? join(folder, instance));
-  const { mtimeMs } = await stat(path);
-  return Date.now() - mtimeMs > SILENT_MILLIS;
+  const written = logStorage.stat(path)?.writtenMillis ?? 0;
+  return Date.now() - written > SILENT_MILLIS;
 }
 
 /** The same; without a process mark the instance counts as ended. */
@@ -50,11 +49,11 @@ export async function isOver(places: LogFolders, instance: string): Promise<bool
 /** Undefined if it is missing, or torn by a crash. */
 async function markOf(path: string): Promise<ProcessMark | undefined> {
   try {
-    const { pid, born, host } = JSON.parse(await readFile(path, 'utf8')) as Partial<ProcessMark>;
+    const { pid, born, host } = JSON.parse(await readBeside(path)) as Partial<ProcessMark>;
     const isWhole = typeof pid === 'number' && typeof born === 'string' && typeof host === 'string';
     return isWhole ? { pid, born, host } : undefined;
   } catch (error) {
-    if (error instanceof SyntaxError || isAbsent(error)) return undefined;
+    if (error instanceof SyntaxError || isMissing(error)) return undefined;
     throw error;
   }
 }

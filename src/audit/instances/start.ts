@@ -1,10 +1,6 @@
 import { createHash } from 'node:crypto';
-import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { makeFolder } from '../../storage/folder.ts';
-import { replaceText } from '../../storage/replaced-file.ts';
-import { instancesOf } from '../chain/log-folder.ts';
-import { isAbsent } from '../segments/log-part.ts';
+import { instancesOf, logStorage, readBeside } from '../chain/log-files.ts';
 import {
   statementFields,
   isSignedBy,
@@ -60,8 +56,8 @@ export async function signStart(options: StartOptions): Promise<string> {
   const earlier = others.slice(-NAMED).join(' ');
   const time = new Date().toISOString();
   const text = signedText(key, PURPOSE, { instance, time, earlier, store, anchor });
-  await makeFolder(starts, 0o700);
-  await replaceText(join(starts, instance + SUFFIX), text);
+  await logStorage.folders.make(starts, 0o700);
+  await logStorage.replace(join(starts, instance + SUFFIX), Buffer.from(text));
   return digestOf(text);
 }
 
@@ -70,14 +66,11 @@ export async function readStarts(
   starts: string,
   keys: readonly PublicKey[],
 ): Promise<readonly InstanceStart[]> {
-  const names = await readdir(starts).catch((error: unknown): string[] => {
-    if (isAbsent(error)) return [];
-    throw error;
-  });
+  const names = (await logStorage.names(starts)) ?? [];
   const found = names.filter((name) => name.endsWith(SUFFIX)).sort();
   return Promise.all(
     found.map(async (name) =>
-      startIn(name.slice(0, -SUFFIX.length), await readFile(join(starts, name), 'utf8'), keys),
+      startIn(name.slice(0, -SUFFIX.length), await readBeside(join(starts, name)), keys),
     ),
   );
 }

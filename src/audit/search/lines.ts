@@ -1,4 +1,4 @@
-import { linePieces } from '../chain/line-pieces.ts';
+import { linePieces } from '../chain/log-files.ts';
 import { decodeRecord } from '../record/decoding.ts';
 import type { LoggedRecord, Phase } from '../record/record.ts';
 import { isAbout, isInWindow, type RequestFilter } from './filter.ts';

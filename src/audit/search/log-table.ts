@@ -1,4 +1,6 @@
-import { open, stat } from 'node:fs/promises';
+import { isMissing } from '../../storage/storage-error.ts';
+import { readUpTo } from '../../storage/open-object.ts';
+import { openLogFile } from '../chain/log-files.ts';
 import { Schema, type RecordBatch } from 'apache-arrow';
 import { batchOfData } from '../../arrow/data.ts';
 import { schemaOf } from '../../arrow/nested-type.ts';
@@ -6,7 +8,7 @@ import { project, slice } from '../../arrow/select.ts';
 import type { OpenPart, VirtualPart, VirtualTable } from '../../protocol/virtual-table.ts';
 import { decodeRecord } from '../record/decoding.ts';
 import type { LoggedRecord } from '../record/record.ts';
-import { isAbsent, logPartsOf, sealedPart, type LogPart } from '../segments/log-part.ts';
+import { logPartsOf, sealedPart, type LogPart } from '../segments/log-part.ts';
 import { batchOfRecords, recordFields } from '../record/columns.ts';
 import { openSegment, withSegment } from '../segments/segment-file.ts';
 import { microsOf } from '../record/time.ts';
@@ -31,7 +33,7 @@ async function virtualPart(part: LogPart): Promise<VirtualPart> {
   try {
     return await linesPart(part);
   } catch (error) {
-    const sealed = isAbsent(error) ? await sealedPart(part) : undefined;
+    const sealed = isMissing(error) ? await sealedPart(part) : undefined;
     if (sealed === undefined) throw error;
     return segmentPart(sealed);
   }
@@ -54,14 +56,13 @@ async function openedSegment(path: string): Promise<OpenPart> {
   return {
     batchRows: file.batchRows,
     read: async (index, columns) => inSchema(await file.readBatch(index, columns), columns),
-    close: () => segment.close(),
+    close: async () => segment.close(),
   };
 }
 
 /** A file of lines with its current content; it may grow. */
 async function linesPart(part: LogPart): Promise<VirtualPart> {
-  const { path } = part.file;
-  const lines = await LineIndex.of(path, (await stat(path)).size);
+  const lines = await LineIndex.of(part.file.path);
   return { rows: lines.rows, bounds: new Map(), open: async () => openedLines(part, lines) };
 }
 
@@ -72,7 +73,7 @@ function openedLines(part: LogPart, lines: LineIndex): OpenPart {
       try {
         return project(batchOfRecords(schema, await lines.records(index)), columns);
       } catch (error) {
-        const sealed = isAbsent(error) ? await sealedPart(part) : undefined;
+        const sealed = isMissing(error) ? await sealedPart(part) : undefined;
         if (sealed === undefined) throw error;
         return sameRows(sealed, lines, index, columns);
       }
@@ -132,34 +133,35 @@ class LineIndex {
     this.rows = this.batchRows.reduce((sum, rows) => sum + rows, 0);
   }
 
-  /** Counts the whole lines of the file. @throws the system's error when it is not there */
-  static async of(path: string, size: number): Promise<LineIndex> {
-    const file = await open(path, 'r');
+  /** Counts the whole lines of the file. @throws an error that `isMissing` if there is none */
+  static async of(path: string): Promise<LineIndex> {
+    const file = openLogFile(path);
     try {
       const counter = new LineCounter();
       const bytes = Buffer.allocUnsafe(PIECE_BYTES);
+      const size = file.size();
       for (let at = 0; at < size;) {
-        const { bytesRead } = await file.read(bytes, 0, Math.min(PIECE_BYTES, size - at), at);
-        if (bytesRead === 0) break;
-        counter.take(bytes.subarray(0, bytesRead), at);
-        at += bytesRead;
+        const read = await file.read(bytes.subarray(0, size - at), at);
+        if (read === 0) break;
+        counter.take(bytes.subarray(0, read), at);
+        at += read;
       }
       return new LineIndex(path, counter.end());
     } finally {
-      await file.close();
+      file.close();
     }
   }
 
   /** The records of a batch. @throws RecordFault for a line that is none */
   async records(index: number): Promise<readonly LoggedRecord[]> {
     const { start, end } = this.#stretches[index]!;
-    const file = await open(this.#path, 'r');
+    const file = openLogFile(this.#path);
     try {
       const bytes = Buffer.alloc(end - start);
-      await file.read(bytes, 0, bytes.length, start);
+      await readUpTo(file, bytes, start);
       return bytes.toString().split('\n').slice(0, -1).map(decodeRecord);
     } finally {
-      await file.close();
+      file.close();
     }
   }
 }

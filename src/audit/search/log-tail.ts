@@ -1,6 +1,7 @@
-import { open } from 'node:fs/promises';
-import { instancesOf } from '../chain/log-folder.ts';
-import { isAbsent, partsOfInstance, type LogPart } from '../segments/log-part.ts';
+import { isMissing } from '../../storage/storage-error.ts';
+import { readUpTo } from '../../storage/open-object.ts';
+import { instancesOf, openLogFile } from '../chain/log-files.ts';
+import { partsOfInstance, type LogPart } from '../segments/log-part.ts';
 import { decodeRecord } from '../record/decoding.ts';
 import type { LoggedRecord } from '../record/record.ts';
 import { recordsOfSegment } from '../segments/segment-file.ts';
@@ -68,7 +69,7 @@ export class LogTail {
   async #whole(path: string): Promise<Buffer> {
     const from = this.#taken.get(path) ?? 0;
     const bytes = await bytesFrom(path, from).catch((error: unknown) => {
-      if (isAbsent(error)) return Buffer.alloc(0);
+      if (isMissing(error)) return Buffer.alloc(0);
       throw error;
     });
     const whole = bytes.subarray(0, bytes.lastIndexOf(NEWLINE) + 1);
@@ -78,13 +79,11 @@ export class LogTail {
 }
 
 async function bytesFrom(path: string, from: number): Promise<Buffer> {
-  const file = await open(path, 'r');
+  const file = openLogFile(path);
   try {
-    const { size } = await file.stat();
-    const bytes = Buffer.alloc(Math.max(0, size - from));
-    const { bytesRead } = await file.read(bytes, 0, bytes.length, from);
-    return bytes.subarray(0, bytesRead);
+    const bytes = Buffer.alloc(Math.max(0, file.size() - from));
+    return bytes.subarray(0, await readUpTo(file, bytes, from));
   } finally {
-    await file.close();
+    file.close();
   }
 }

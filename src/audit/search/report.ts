@@ -1,6 +1,6 @@
 import type { Data } from 'apache-arrow';
 import { int64, moment, word } from '../../arrow/value-column.ts';
-import { linePieces } from '../chain/line-pieces.ts';
+import { lineBatches } from '../chain/log-files.ts';
 import { logPartsOf, readPart, type LogPart } from '../segments/log-part.ts';
 import { decisionOf, decodeRecord } from '../record/decoding.ts';
 import type { Decision, LoggedRecord } from '../record/record.ts';
@@ -126,9 +126,7 @@ function mayHold({ seal }: LogPart, { since }: Pick<RequestFilter, 'since'>): bo
 }
 
 async function* linesOfFile(path: string, by: ReportKey): AsyncGenerator<readonly Line[]> {
-  for await (const { bytes, torn } of linePieces(path)) {
-    if (torn) return;
-    const lines = bytes.toString().split('\n').slice(0, -1);
+  for await (const lines of lineBatches(path)) {
     yield lines.map((line) => lineOf(decodeRecord(line), by));
   }
 }

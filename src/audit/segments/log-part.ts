@@ -1,5 +1,12 @@
-import { readFile, stat } from 'node:fs/promises';
-import { logFilesOf, instancesOf, segmentOf, type LogFile } from '../chain/log-folder.ts';
+import { isMissing } from '../../storage/storage-error.ts';
+import {
+  instancesOf,
+  logFilesOf,
+  logStorage,
+  readLogFile,
+  segmentOf,
+  type LogFile,
+} from '../chain/log-files.ts';
 import { parseSeal, type SegmentSeal } from './seal.ts';
 import { openSegment, type OpenSegment } from './segment-file.ts';
 
@@ -31,7 +38,7 @@ export async function partsOfInstance(
       parts.push({ instance, file });
       continue;
     }
-    const seal = parseSeal(await readFile(file.seal, 'utf8'));
+    const seal = parseSeal(await readLogFile(file.seal));
     if (seal.retired === '') parts.push({ instance, file, seal });
   }
   return parts;
@@ -39,8 +46,8 @@ export async function partsOfInstance(
 
 /** The part after its file of lines was sealed; undefined if it was not. */
 export async function sealedPart({ instance, file }: LogPart): Promise<LogPart | undefined> {
-  if (file.kind === 'segment' || (await exists(file.path))) return undefined;
-  const seal = parseSeal(await readFile(file.seal, 'utf8'));
+  if (file.kind === 'segment' || logStorage.stat(file.path) !== undefined) return undefined;
+  const seal = parseSeal(await readLogFile(file.seal));
   return { instance, seal, file: { ...file, kind: 'segment', path: segmentOf(file.path) } };
 }
 
@@ -60,7 +67,7 @@ export async function* readPart<Item>(
     if (kind === 'lines') yield* reader.lines(path);
     else yield* readSegment(path, reader);
   } catch (error) {
-    if (!isAbsent(error)) throw error;
+    if (!isMissing(error)) throw error;
     const sealed = await sealedPart(part);
     if (sealed !== undefined) yield* readPart(sealed, reader);
   }
@@ -73,19 +80,4 @@ async function* readSegment<Item>(path: string, reader: PartReader<Item>): Async
   } finally {
     await segment.close();
   }
-}
-
-/** Whether an error means that a file does not exist. */
-export function isAbsent(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'ENOENT';
-}
-
-async function exists(path: string): Promise<boolean> {
-  return stat(path).then(
-    () => true,
-    (error: unknown) => {
-      if (isAbsent(error)) return false;
-      throw error;
-    },
-  );
 }

@@ -1,9 +1,13 @@
-import { readFile, rm, stat } from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
-import { syncFolder } from '../../storage/folder.ts';
-import { replaceText } from '../../storage/replaced-file.ts';
 import { firstHead, type ChainHead } from '../chain/hash-chain.ts';
-import { logFilesOf, instancesOf, segmentOf, type LogFile } from '../chain/log-folder.ts';
+import {
+  instancesOf,
+  logFilesOf,
+  logStorage,
+  readLogFile,
+  segmentOf,
+  type LogFile,
+} from '../chain/log-files.ts';
 import { parseSeal, sealText, type SegmentSeal } from './seal.ts';
 import { UnfitSegment, type writeSegment } from './segment-file.ts';
 import type { SigningKey } from '../signing/keys.ts';
@@ -86,7 +90,7 @@ async function sealOf(
   place: Place,
 ): Promise<SegmentSeal | 'unfit' | undefined> {
   const { file } = place;
-  if (file.kind === 'segment') return parseSeal(await readFile(file.seal, 'utf8'));
+  if (file.kind === 'segment') return parseSeal(await readLogFile(file.seal));
   if (!(await isFinished(options, place))) return undefined;
   try {
     return await seal(options, place);
@@ -102,8 +106,8 @@ async function isFinished(
 ): Promise<boolean> {
   if (!isLast) return true;
   if (instance === own) return false;
-  const { mtimeMs } = await stat(file.path);
-  return Date.now() - mtimeMs > staleMillis;
+  const written = logStorage.stat(file.path)?.writtenMillis ?? Date.now();
+  return Date.now() - written > staleMillis;
 }
 
 async function seal({ key, write }: SealingOptions, place: Place): Promise<SegmentSeal> {
@@ -111,9 +115,7 @@ async function seal({ key, write }: SealingOptions, place: Place): Promise<Segme
   const path = segmentOf(file.path);
   const written = await write(file.path, path, head);
   const text = sealText(key, { instance, file: basename(path), before: head, ...written });
-  await replaceText(file.seal, text);
-  await rm(file.path, { force: true });
-  await syncFolder(dirname(path));
+  await replaceSeal(file, text, file.path);
   return parseSeal(text);
 }
 
@@ -124,8 +126,14 @@ async function retire(
 ): Promise<boolean> {
   const now = Date.now();
   if (seal.retired !== '' || now - Date.parse(seal.to) <= retainMillis) return false;
-  await replaceText(file.seal, sealText(key, seal, new Date(now).toISOString()));
-  await rm(segmentOf(file.path), { force: true });
-  await syncFolder(dirname(file.path));
+  const text = sealText(key, seal, new Date(now).toISOString());
+  await replaceSeal(file, text, segmentOf(file.path));
   return true;
+}
+
+/** Writes a seal, and then removes the file that is no longer needed. */
+async function replaceSeal(file: LogFile, text: string, unneeded: string): Promise<void> {
+  await logStorage.replace(file.seal, Buffer.from(text));
+  logStorage.discard(unneeded);
+  await logStorage.flush(dirname(file.path));
 }

@@ -1,11 +1,12 @@
 import { createHash, randomUUID, type Hash } from 'node:crypto';
-import { open, rename, rm, type FileHandle } from 'node:fs/promises';
 import { Schema, type RecordBatch } from 'apache-arrow';
 import { openFile, type ArrowFile } from '../../arrow/ipc/file-reader.ts';
 import { FileWriter } from '../../arrow/ipc/file-writer.ts';
 import { validateColumns } from '../../arrow/validate.ts';
-import { readLines } from '../../storage/line-reader.ts';
+import { readUpTo } from '../../storage/open-object.ts';
+import type { NewObject, OpenObject } from '../../storage/storage.ts';
 import { hashAfter, type ChainHead } from '../chain/hash-chain.ts';
+import { lineBatches, logStorage, openLogFile } from '../chain/log-files.ts';
 import { recordPrefix, recordText } from '../record/encoding.ts';
 import {
   batchOfRecords,
@@ -16,12 +17,13 @@ import {
 } from '../record/columns.ts';
 import { decodeRecord, otherVersion } from '../record/decoding.ts';
 import type { LoggedRecord } from '../record/record.ts';
-import { readSync } from 'node:fs';
 import type { RandomAccess } from '../../arrow/ipc/random-access.ts';
 
 const FIRST_BYTES = 2 ** 20;
 /** Alignment of Arrow's buffers, in bytes. */
 const ALIGNMENT = 64;
+/** Reads of at most this many bytes are synchronous. */
+const SYNC_BYTES = 2 ** 16;
 
 /**
  * Reads a file into reused memory: bytes are valid until `reset`. Reads are synchronous,
@@ -29,14 +31,14 @@ const ALIGNMENT = 64;
  */
 class ScratchReads implements RandomAccess {
   readonly size: number;
-  readonly #descriptor: number;
+  readonly #object: OpenObject;
   #memory = Buffer.allocUnsafeSlow(FIRST_BYTES);
   #used = 0;
   #wanted = 0;
 
-  constructor(descriptor: number, size: number) {
-    this.#descriptor = descriptor;
-    this.size = size;
+  constructor(object: OpenObject) {
+    this.#object = object;
+    this.size = object.size();
   }
 
   /** Reuses the memory: bytes that were read before become invalid. */
@@ -48,7 +50,15 @@ class ScratchReads implements RandomAccess {
 
   async read(offset: number, length: number): Promise<Uint8Array> {
     const bytes = this.#take(length);
-    return bytes.subarray(0, readSync(this.#descriptor, bytes, 0, length, offset));
+    for (let done = 0; done < length;) {
+      const piece = bytes.subarray(done, done + SYNC_BYTES);
+      const read =
+        this.#object.readNow(piece, offset + done) ??
+        (await this.#object.read(piece, offset + done));
+      if (read === 0) return bytes.subarray(0, done);
+      done += read;
+    }
+    return bytes;
   }
 
   #take(length: number): Uint8Array {
@@ -92,22 +102,23 @@ export async function writeSegment(
 ): Promise<WrittenSegment> {
   // Of its own for each: processes in containers may have one number.
   const temporary = `${path}.${randomUUID()}.tmp`;
-  const file = await open(temporary, 'wx', 0o600);
+  const file = logStorage.create(temporary, 0o600);
   try {
     const segment = new SegmentWriter(file, before);
     for await (const records of batchesOf(lines)) await segment.add(records);
     const written = await segment.end();
     await file.sync();
-    await rename(temporary, path);
+    logStorage.rename(temporary, path);
     return written;
-  } finally {
-    await file.close();
-    await rm(temporary, { force: true });
+  } catch (error) {
+    await file.abandon();
+    logStorage.discard(temporary);
+    throw error;
   }
 }
 
 class SegmentWriter {
-  readonly #file: FileHandle;
+  readonly #file: NewObject;
   readonly #schema = new Schema([...recordFields]);
   readonly #writer = new FileWriter(this.#schema);
   readonly #digest: Hash = createHash('sha256');
@@ -115,7 +126,7 @@ class SegmentWriter {
   #from: string | undefined;
   #to = '';
 
-  constructor(file: FileHandle, before: ChainHead) {
+  constructor(file: NewObject, before: ChainHead) {
     this.#file = file;
     this.#head = before;
   }
@@ -144,18 +155,19 @@ class SegmentWriter {
 
   async #put(bytes: Uint8Array): Promise<void> {
     this.#digest.update(bytes);
-    await this.#file.appendFile(bytes);
+    await this.#file.write([bytes]);
   }
 }
 
 async function* batchesOf(path: string): AsyncGenerator<readonly LoggedRecord[]> {
   let records: LoggedRecord[] = [];
-  for await (const { bytes, ended } of readLines(path)) {
-    if (!ended) continue;
-    records.push(decodeRecord(bytes.toString()));
-    if (records.length < BATCH_ROWS) continue;
-    yield records;
-    records = [];
+  for await (const lines of lineBatches(path)) {
+    for (const line of lines) {
+      records.push(decodeRecord(line));
+      if (records.length < BATCH_ROWS) continue;
+      yield records;
+      records = [];
+    }
   }
   if (records.length > 0) yield records;
 }
@@ -187,27 +199,26 @@ export interface OpenSegment {
   readonly file: ArrowFile;
   /** Reads batches synchronously, for sequential readers. */
   readonly scratch: ScratchReads;
-  close(): Promise<void>;
+  close(): void;
 }
 
 /** Opens a segment's file. @throws ArrowError if it is damaged, RecordFault if another version wrote it */
 export async function openSegment(path: string): Promise<OpenSegment> {
-  const handle = await open(path, 'r');
+  const object = openLogFile(path);
   try {
-    const { size } = await handle.stat();
     const read = async (offset: number, length: number): Promise<Uint8Array> => {
       // Memory of its own, which begins on a boundary of 8 bytes.
       const bytes = Buffer.allocUnsafeSlow(length);
-      const { bytesRead } = await handle.read(bytes, 0, length, offset);
-      return new Uint8Array(bytes.buffer, bytes.byteOffset, bytesRead);
+      const filled = await readUpTo(object, bytes, offset);
+      return new Uint8Array(bytes.buffer, bytes.byteOffset, filled);
     };
     return {
-      file: checked(withColumns(await openFile({ size, read }), path)),
-      scratch: new ScratchReads(handle.fd, size),
-      close: () => handle.close(),
+      file: checked(withColumns(await openFile({ size: object.size(), read }), path)),
+      scratch: new ScratchReads(object),
+      close: () => object.close(),
     };
   } catch (error) {
-    await handle.close();
+    object.close();
     throw error;
   }
 }
@@ -254,7 +265,7 @@ export async function withSegment<Result>(
   try {
     return await use(segment);
   } finally {
-    await segment.close();
+    segment.close();
   }
 }
 
@@ -275,6 +286,6 @@ export async function* recordsOfSegment(path: string): AsyncGenerator<LoggedReco
       for (let row = 0; row < batch.numRows; row++) yield recordAt(batch, row);
     }
   } finally {
-    await segment.close();
+    segment.close();
   }
 }

@@ -3,14 +3,13 @@ import {
   createPrivateKey,
   createPublicKey,
   generateKeyPairSync,
-  randomUUID,
   sign,
   verify,
   type KeyObject,
 } from 'node:crypto';
-import { link, open, readFile, rename, rm } from 'node:fs/promises';
-import { dirname } from 'node:path';
-import { syncFolder } from '../../storage/folder.ts';
+import { resolve } from 'node:path';
+import { errorCode, isMissing } from '../../storage/storage-error.ts';
+import { logStorage } from '../chain/log-files.ts';
 
 const ID_LENGTH = 16;
 
@@ -87,17 +86,11 @@ export async function replaceSigningKey(
   path: string,
   before: (next: SigningKey) => Promise<void>,
 ): Promise<SigningKey> {
-  const made = `${path}.${randomUUID()}.new`;
-  try {
-    await make(made);
-    const key = await readSigningKey(made);
-    await before(key);
-    await rename(made, path);
-    await syncFolder(dirname(path));
-    return key;
-  } finally {
-    await rm(made, { force: true });
-  }
+  const pem = newKey();
+  const key = new SigningKey(ed25519(path, createPrivateKey, pem));
+  await before(key);
+  await logStorage.replace(resolve(path), Buffer.from(pem));
+  return key;
 }
 
 /**
@@ -106,41 +99,32 @@ export async function replaceSigningKey(
  * @throws SigningKeyError
  */
 export async function readOrMakeSigningKey(path: string): Promise<SigningKey> {
-  if (!(await exists(path))) await make(path);
+  const pem = await textIfPresent(path);
+  if (pem !== undefined) return new SigningKey(ed25519(path, createPrivateKey, pem));
+  await logStorage.putIfAbsent(resolve(path), Buffer.from(newKey()), 0o600);
   return readSigningKey(path);
 }
 
-async function make(path: string): Promise<void> {
+/** A new private key in PEM. */
+function newKey(): string {
   const { privateKey } = generateKeyPairSync('ed25519');
-  const temporary = `${path}.${randomUUID()}.tmp`;
-  const file = await open(temporary, 'wx', 0o600);
-  try {
-    await file.writeFile(privateKey.export({ type: 'pkcs8', format: 'pem' }));
-    await file.sync();
-    await link(temporary, path);
-    await syncFolder(dirname(path));
-  } catch (error) {
-    if (!hasCode(error, 'EEXIST')) throw error;
-  } finally {
-    await file.close();
-    await rm(temporary, { force: true });
-  }
+  return privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
 }
 
-async function exists(path: string): Promise<boolean> {
-  try {
-    await (await open(path)).close();
-    return true;
-  } catch (error) {
-    if (hasCode(error, 'ENOENT')) return false;
-    throw unreadable(path, error);
-  }
-}
-
+/** Key files belong to the configuration, which may name links. */
 async function textOf(path: string): Promise<string> {
-  return readFile(path, 'utf8').catch((error: unknown) => {
-    throw unreadable(path, error);
-  });
+  const text = await textIfPresent(path);
+  if (text === undefined) throw new SigningKeyError(path, 'cannot be read (ENOENT)');
+  return text;
+}
+
+async function textIfPresent(path: string): Promise<string | undefined> {
+  try {
+    return (await logStorage.read(resolve(path), 'all')).toString();
+  } catch (error) {
+    if (isMissing(error)) return undefined;
+    throw new SigningKeyError(path, `cannot be read (${errorCode(error) ?? 'unknown'})`);
+  }
 }
 
 function ed25519(path: string, parse: (pem: string) => KeyObject, pem: string): KeyObject {
@@ -155,13 +139,4 @@ function parsed(path: string, parse: (pem: string) => KeyObject, pem: string): K
   } catch {
     throw new SigningKeyError(path, 'holds no key in PEM');
   }
-}
-
-function unreadable(path: string, error: unknown): SigningKeyError {
-  const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
-  return new SigningKeyError(path, `cannot be read (${code})`);
-}
-
-function hasCode(error: unknown, code: string): boolean {
-  return error instanceof Error && 'code' in error && error.code === code;
 }

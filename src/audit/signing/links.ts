@@ -1,6 +1,6 @@
-import { readFile } from 'node:fs/promises';
 import { appendFileDurable } from '../../storage/append-durable.ts';
-import { isAbsent } from '../segments/log-part.ts';
+import { unlessMissing } from '../../storage/storage-error.ts';
+import { readBeside } from '../chain/log-files.ts';
 import { publicKeyOf, type PublicKey, type SigningKey } from './keys.ts';
 import { statementFields, StatementFault, signingInput, textIn } from './statement.ts';
 
@@ -34,10 +34,7 @@ export async function addKeyLink(path: string, old: SigningKey, next: SigningKey
 
 /** Links of a file with valid signatures, oldest first; none if the file is missing. */
 export async function readKeyLinks(path: string): Promise<readonly KeyLink[]> {
-  const text = await readFile(path, 'utf8').catch((error: unknown) => {
-    if (isAbsent(error)) return '';
-    throw error;
-  });
+  const text = (await unlessMissing(readBeside(path))) ?? '';
   return text.split('\n').flatMap((line) => (line === '' ? [] : (linkIn(line) ?? [])));
 }
 

@@ -1,6 +1,4 @@
 import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
-import { access, readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { text as textKind } from '../../arrow/value-column.ts';
 import type { AuditFinding } from '../checkpoints/finding.ts';
@@ -13,8 +11,8 @@ import {
 } from './tampering.ts';
 import type { ChainHead } from '../chain/hash-chain.ts';
 import type { HashMarks } from '../chain/reader.ts';
-import type { LogFile } from '../chain/log-folder.ts';
-import { isAbsent } from '../segments/log-part.ts';
+import { logStorage, openLogFile, readLogFile, type LogFile } from '../chain/log-files.ts';
+import { readWhole } from '../../storage/open-object.ts';
 import type { LoggedRecord } from '../record/record.ts';
 import { isSealSigned, parseSeal, type SegmentSeal } from '../segments/seal.ts';
 import {
@@ -25,6 +23,9 @@ import {
 } from '../segments/segment-file.ts';
 import type { PublicKey } from '../signing/keys.ts';
 import { StatementFault } from '../signing/statement.ts';
+
+/** Bytes of a file that are read at once. */
+const PIECE_BYTES = 2 ** 20;
 
 /** A segment and its place in the chain. */
 interface SegmentPlace {
@@ -53,7 +54,7 @@ export async function checkSegment(place: SegmentPlace): Promise<CheckedSegment>
   const seal = await goodSeal(place);
   if (seal === undefined) return checkRecords(place, 'its seal is not valid');
   if (seal.retired !== '') return retired(place, seal);
-  if (!(await exists(place.file.path))) return missing(place, seal);
+  if (logStorage.stat(place.file.path) === undefined) return missing(place, seal);
   if ((await digestOf(place.file.path)) !== seal.sha256) {
     return checkRecords(place, 'its bytes are not those that were sealed', seal);
   }
@@ -69,7 +70,7 @@ async function goodSeal({
   keys,
 }: SegmentPlace): Promise<SegmentSeal | undefined> {
   try {
-    const seal = parseSeal(await readFile(file.seal, 'utf8'));
+    const seal = parseSeal(await readLogFile(file.seal));
     const isHere = seal.instance === instance && seal.file === basename(file.path);
     const follows = seal.before.count === from.count && seal.before.hash === from.hash;
     return isHere && follows && isSealSigned(seal, keys) ? seal : undefined;
@@ -153,7 +154,7 @@ async function cutOff(
 ): Promise<readonly [bigint, Diagnosis] | undefined> {
   if (seal === undefined || count >= seal.after.count) return undefined;
   const [first, last] = [count + 1n, seal.after.count];
-  const isHidden = (await readFile(file.path)).includes(seal.after.hash);
+  const isHidden = (await readWhole(openLogFile(file.path))).includes(seal.after.hash);
   const hidden = `the file was edited to hide its records from ${first} to ${last}`;
   return [
     first,
@@ -200,19 +201,22 @@ function diagnose(
   });
 }
 
+/** SHA-256 of a file in hexadecimal. A piece is read while the one before is hashed. */
 async function digestOf(path: string): Promise<string> {
   const digest = createHash('sha256');
-  for await (const chunk of createReadStream(path, { highWaterMark: 2 ** 20 }))
-    digest.update(chunk);
-  return digest.digest('hex');
-}
-
-async function exists(path: string): Promise<boolean> {
-  return access(path).then(
-    () => true,
-    (error: unknown) => {
-      if (isAbsent(error)) return false;
-      throw error;
-    },
-  );
+  const file = openLogFile(path);
+  try {
+    let [filling, spare] = [Buffer.allocUnsafe(PIECE_BYTES), Buffer.allocUnsafe(PIECE_BYTES)];
+    let read = await file.read(filling, 0);
+    for (let position = read; read > 0; position += read) {
+      const piece = filling.subarray(0, read);
+      const next = file.read(spare, position);
+      digest.update(piece);
+      [filling, spare] = [spare, filling];
+      read = await next;
+    }
+    return digest.digest('hex');
+  } finally {
+    file.close();
+  }
 }

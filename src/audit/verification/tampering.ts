@@ -1,18 +1,16 @@
 import type { Data } from 'apache-arrow';
 import type { AuditFinding, Tampering } from '../checkpoints/finding.ts';
-import { readLines } from '../../storage/line-reader.ts';
+import { isMissing } from '../../storage/storage-error.ts';
 import { hashAfter, hashTail, TAIL_LENGTH, type ChainHead } from '../chain/hash-chain.ts';
 import type { BrokenLine } from '../chain/reader.ts';
-import type { LogFile } from '../chain/log-folder.ts';
+import { ForeignFile, lineBatches, type LogFile } from '../chain/log-files.ts';
 import { ArrowError } from '../../arrow/errors.ts';
 import { int64 } from '../../arrow/value-column.ts';
-import { isAbsent } from '../segments/log-part.ts';
 import { RecordFault } from '../record/decoding.ts';
 import { batchesOfSegment, withSegment } from '../segments/segment-file.ts';
 
 /** Beginning of a line of the log, with its sequence number. */
 const PLACE = /^(\{"instance":"[^"]*","sequence":)(\d{1,19}),/;
-const PLACE_LENGTH = 200;
 
 /** Kind of a manipulation, and a sentence about it. */
 export interface Diagnosis {
@@ -43,14 +41,15 @@ export async function describeBreak(
 ): Promise<AuditFinding> {
   const expected = head.count + 1n;
   const { file, line, bytes } = broken;
-  const { kind, text } = await diagnoseBreak({
+  const text = bytes.toString('latin1');
+  const diagnosis = await diagnoseBreak({
     files,
     expected,
-    found: sequenceIn(bytes),
-    followsAsExpected: () => follows(head, bytes.toString('latin1')),
+    found: sequenceIn(text),
+    followsAsExpected: () => follows(head, text),
     next: () => sequenceAt(file, line + 1),
   });
-  return { kind, instance, file: file.path, line, sequence: expected, text };
+  return { ...diagnosis, instance, file: file.path, line, sequence: expected };
 }
 
 /** Decides whether the record was edited or moved, or others before it were removed. */
@@ -84,8 +83,11 @@ function follows({ count, hash }: ChainHead, line: string): boolean {
 
 /** Sequence number in a line of a file. */
 async function sequenceAt(file: LogFile, line: number): Promise<bigint | undefined> {
-  for await (const { number, bytes } of readLines(file.path)) {
-    if (number === line) return sequenceIn(bytes);
+  let before = 0;
+  for await (const lines of lineBatches(file.path)) {
+    const found = lines[line - 1 - before];
+    if (found !== undefined) return sequenceIn(found);
+    before += lines.length;
   }
   return undefined;
 }
@@ -99,14 +101,12 @@ async function holds(files: readonly LogFile[], sequence: bigint): Promise<boole
 }
 
 async function holdsIn({ kind, path }: LogFile, sequence: bigint): Promise<boolean> {
-  if (kind === 'segment') return segmentHolds(path, sequence);
-  for await (const { bytes } of readLines(path)) if (sequenceIn(bytes) === sequence) return true;
-  return false;
-}
-
-async function segmentHolds(path: string, sequence: bigint): Promise<boolean> {
   try {
-    return (await sequencesOfSegment(path)).includes(sequence);
+    if (kind === 'segment') return (await sequencesOfSegment(path)).includes(sequence);
+    for await (const lines of lineBatches(path)) {
+      if (lines.some((line) => sequenceIn(line) === sequence)) return true;
+    }
+    return false;
   } catch (error) {
     // An unreadable file does not prove that the record exists.
     if (isDamage(error)) return false;
@@ -115,8 +115,8 @@ async function segmentHolds(path: string, sequence: bigint): Promise<boolean> {
 }
 
 /** Sequence number in a line, which may be forged. */
-export function sequenceIn(line: Buffer): bigint | undefined {
-  const digits = PLACE.exec(line.toString('latin1', 0, PLACE_LENGTH))?.[2];
+export function sequenceIn(line: string): bigint | undefined {
+  const digits = PLACE.exec(line)?.[2];
   return digits === undefined ? undefined : BigInt(digits);
 }
 
@@ -132,8 +132,8 @@ export function sequencesOfSegment(path: string): Promise<readonly (bigint | nul
   });
 }
 
-/** Whether an error means that a segment is damaged or missing. */
+/** Whether an error means that a file of the log is damaged, missing or not the log's own. */
 export function isDamage(error: unknown): boolean {
-  if (error instanceof ArrowError || error instanceof RecordFault) return true;
-  return error instanceof RangeError || error instanceof TypeError || isAbsent(error);
+  const kinds = [ArrowError, RecordFault, ForeignFile, RangeError, TypeError];
+  return kinds.some((kind) => error instanceof kind) || isMissing(error);
 }

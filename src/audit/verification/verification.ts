@@ -4,7 +4,7 @@ import { firstHead, type ChainHead } from '../chain/hash-chain.ts';
 import type { InstanceStart } from '../instances/start.ts';
 import { readChain, type BrokenLine, type HashMarks, type ChainProgress } from '../chain/reader.ts';
 import type { Checkpoint } from '../checkpoints/checkpoint.ts';
-import { logFilesOf, instancesOf, type LogFile } from '../chain/log-folder.ts';
+import { ForeignFile, instancesOf, logFilesOf, type LogFile } from '../chain/log-files.ts';
 import { checkSegment } from './segments.ts';
 import type { PublicKey } from '../signing/keys.ts';
 import type { TrustedCheckpoints } from '../checkpoints/trusted.ts';
@@ -231,7 +231,25 @@ interface Part {
 }
 
 async function walkPart(chain: ChainFiles, part: Part): Promise<Stretch> {
-  return part.file.kind === 'segment' ? walkSegment(chain, part) : walkLines(chain, part);
+  try {
+    return await (part.file.kind === 'segment' ? walkSegment(chain, part) : walkLines(chain, part));
+  } catch (error) {
+    if (error instanceof ForeignFile) return foreignStretch(chain, part, error);
+    throw error;
+  }
+}
+
+/** The finding for a file of the log that was replaced by a link or by something else. */
+function foreignStretch(
+  { instance }: ChainFiles,
+  { file, from }: Part,
+  { what }: ForeignFile,
+): Stretch {
+  const sequence = from.count + 1n;
+  const text = `the file that record ${sequence} belongs to ${what}: it was not read`;
+  const finding: AuditFinding = { ...whole(instance), kind: 'removed', sequence, text };
+  const read = { head: from, torn: false };
+  return { file, from, read, notes: [], finding: { ...finding, file: file.path } };
 }
 
 async function walkSegment(chain: ChainFiles, { file, from }: Part): Promise<Stretch> {
@@ -267,7 +285,7 @@ interface Stretch {
  * that were never confirmed: after a failed flush the disk may keep them.
  */
 async function rewound(previous: Stretch, { bytes }: BrokenLine): Promise<ChainHead | undefined> {
-  const next = previous.file.kind === 'lines' ? sequenceIn(bytes) : undefined;
+  const next = previous.file.kind === 'lines' ? sequenceIn(bytes.toString('latin1')) : undefined;
   if (next === undefined || next <= previous.from.count + 1n) return undefined;
   const count = next - 1n;
   if (count >= previous.read.head.count) return undefined;

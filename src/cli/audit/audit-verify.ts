@@ -13,10 +13,11 @@ import type { Config } from '../config/config-table.ts';
 import { openedForReading, type ReadDataFolder } from '../service/data-folder.ts';
 import { Opened } from '../service/opened.ts';
 import { progressOf, type Run } from '../output/output.ts';
-import { linePieces } from '../../audit/chain/line-pieces.ts';
-import { isAbsent, logPartsOf, type LogPart } from '../../audit/segments/log-part.ts';
+import { ForeignFile, linePieces } from '../../audit/chain/log-files.ts';
+import { logPartsOf, type LogPart } from '../../audit/segments/log-part.ts';
 import { openSegment } from '../../audit/segments/segment-file.ts';
 import { wordEquals, wordsWhere } from '../../audit/record/word-codes.ts';
+import { isMissing } from '../../storage/storage-error.ts';
 
 const ATTEMPT = Buffer.from(',"phase":"attempt","time":"');
 const OUTCOME = Buffer.from(',"phase":"outcome","time":"');
@@ -33,8 +34,8 @@ async function balanceOf({ file, seal }: LogPart): Promise<number> {
   try {
     return seal === undefined ? await balanceOfLines(file.path) : await balanceOfSegment(file.path);
   } catch (error) {
-    // It was sealed, or removed since it was kept long enough.
-    if (isAbsent(error)) return 0;
+    // It was sealed or removed meanwhile, or is a finding of the verification.
+    if (isMissing(error) || error instanceof ForeignFile) return 0;
     throw error;
   }
 }
@@ -68,7 +69,7 @@ async function balanceOfSegment(path: string): Promise<number> {
     }
     return open;
   } finally {
-    await segment.close();
+    segment.close();
   }
 }
 

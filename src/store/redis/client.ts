@@ -1,5 +1,6 @@
-import { readFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
 import { Cluster, Redis, type RedisOptions } from 'ioredis';
+import { LocalStorage } from '../../storage/local-storage.ts';
 import { StoreError } from '../store-error.ts';
 import type { RedisAddress } from './address.ts';
 
@@ -82,13 +83,10 @@ function commonOptions({ username, password }: RedisAddress) {
   } satisfies RedisOptions;
 }
 
-async function authoritiesOf({ authorities }: RedisAddress): Promise<Buffer | undefined> {
-  return authorities === undefined ? undefined : readPem(authorities);
-}
-
-async function readPem(path: string): Promise<Buffer> {
+async function authoritiesOf({ authorities: path }: RedisAddress): Promise<Buffer | undefined> {
+  if (path === undefined) return undefined;
   try {
-    return await readFile(path);
+    return await new LocalStorage().read(resolve(path), 'all');
   } catch {
     throw new StoreError('address', `the file of Redis's certificates cannot be read: ${path}`);
   }
