@@ -1,11 +1,11 @@
 /**
- * Why a store refuses: a key it cannot hold, a store that is closed, a failure
- * of the disk or the memory beneath it, a server that does not answer (a file
- * that is gone), an address that names none, or something in it where nothing may be.
+ * Kind of a store error: `key` an invalid key, `closed` a closed store, `failed` an error of the disk or the server,
+ * `unavailable` a server that does not answer or a file that is missing, `address` an invalid address, `occupied` a
+ * store that should be empty.
  */
-export type StoreFault = 'key' | 'closed' | 'failed' | 'unavailable' | 'address' | 'occupied';
+type StoreFault = 'key' | 'closed' | 'failed' | 'unavailable' | 'address' | 'occupied';
 
-/** A refusal of the store. Nothing was written. */
+/** An error of the store. Nothing was written. */
 export class StoreError extends Error {
   readonly kind: StoreFault;
 
@@ -16,7 +16,7 @@ export class StoreError extends Error {
   }
 }
 
-/** What anything that was thrown says. */
+/** Message of a thrown value. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

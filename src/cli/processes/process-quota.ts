@@ -1,6 +1,6 @@
 import cluster from 'node:cluster';
 import { StoreError } from '../../store/store-error.ts';
-import { openQuota } from '../../store/open/open-quota.ts';
+import { openQuota } from '../../store/open/open-store.ts';
 import type { Quota, QuotaAnswer, QuotaCharge } from '../../store/quota.ts';
 import type { Config } from '../config/config-table.ts';
 import { isQuotaReply, type QuotaReply, type QuotaRequest } from './process-life.ts';

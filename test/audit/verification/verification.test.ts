@@ -1,4 +1,13 @@
-import { appendFile, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import {
+  appendFile,
+  mkdir,
+  readdir,
+  readFile,
+  rename,
+  rm,
+  symlink,
+  writeFile,
+} from 'node:fs/promises';
 import { join } from 'node:path';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
@@ -13,6 +22,7 @@ import {
   type VerificationResult,
 } from '../../../src/audit/verification/verification.ts';
 import { readTrustedCheckpoints } from '../../../src/audit/checkpoints/trusted.ts';
+import { readRequests } from '../../../src/audit/decided/reader.ts';
 import { openAuditLog } from '../../../src/audit/writer.ts';
 import { testFolders } from '../../support/folder.ts';
 import { readAll, record } from '../records.ts';
@@ -368,5 +378,54 @@ describe('a log whose finished files were sealed', () => {
     const { sealed, failures } = await seal(good);
     expect(sealed).toBeGreaterThan(1);
     expect(failures).toHaveLength(1);
+  });
+});
+
+async function countRequests(folder: string): Promise<number> {
+  let count = 0;
+  for await (const requests of readRequests(folder)) count += requests.length;
+  return count;
+}
+
+describe('a file of the log that is not the log’s own', () => {
+  it.each(['00000001.arrow', '00000001.seal', '00000002.jsonl'])(
+    'is a finding when it was replaced by a symbolic link, and is not followed: %s',
+    async (name) => {
+      const log = await written(5000);
+      if (name.startsWith('00000001')) await seal(log);
+      const path = join(log.folder, log.instance, name);
+      const elsewhere = join(await newFolder(), name);
+      await rename(path, elsewhere);
+      await symlink(elsewhere, path);
+      const [finding, ...others] = (await verify(log)).findings;
+      expect(others).toEqual([]);
+      expect(finding).toMatchObject({ kind: 'removed', instance: log.instance });
+      expect(finding!.text).toContain('is a symbolic link or lies behind one: it was not read');
+      await expect(countRequests(log.folder)).rejects.toThrow('is a symbolic link');
+    },
+  );
+
+  it('is a finding when it is a folder, and a link in place of an instance is none of its log', async () => {
+    const log = await written(2 ** 20);
+    const [file] = await filesOf(log.folder, log.instance);
+    await rm(file!);
+    await mkdir(file!);
+    const [finding] = (await verify(log)).findings;
+    expect(finding).toMatchObject({ kind: 'removed', file });
+    expect(finding!.text).toContain('is not a plain file');
+    const elsewhere = join(await newFolder(), log.instance);
+    await rename(join(log.folder, log.instance), elsewhere);
+    await symlink(elsewhere, join(log.folder, log.instance));
+    expect((await verify(log)).findings).toMatchObject([{ kind: 'removed', sequence: 1n }]);
+  });
+
+  it('is no matter of links above the log, which the configuration may name', async () => {
+    const log = await written(5000);
+    await seal(log);
+    const link = join(await newFolder(), 'data');
+    await symlink(log.folder, link);
+    const through = { ...log, folder: link };
+    expect(await verify(through)).toMatchObject({ records: BigInt(RECORDS), findings: [] });
+    expect(await readAll(link)).toEqual(await readAll(log.folder));
   });
 });
