@@ -18,7 +18,7 @@ export async function declareTables(
   names: readonly string[],
 ): Promise<void> {
   const { openEmbeddedStore } = await built<typeof Embedded>('store/embedded/store.js');
-  const { openJournal } = await built<typeof JournalModule>('engine/catalog/journal.js');
+  const { openJournal } = await built<typeof JournalModule>('engine/catalog/journal/journal.js');
   const { Catalog } = await built<typeof CatalogModule>('engine/catalog/catalog.js');
   const store = await openEmbeddedStore(join(data, 'private', 'store'));
   const journal = await openJournal(join(data, 'catalog'), store);

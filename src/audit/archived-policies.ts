@@ -8,7 +8,7 @@ const UNFINISHED = /^\..*\.tmp$/;
 const STALE_MILLIS = 3_600_000;
 
 /** A file of a policy. */
-export interface PolicyFile {
+interface PolicyFile {
   readonly name: string;
   readonly text: string;
 }

@@ -9,7 +9,7 @@ import type { AuditLog } from './writer.ts';
 /** Result of a request whose process ended before it wrote the outcome. */
 export type AttemptResult = 'committed' | 'not committed' | 'unknown';
 
-export interface ResolutionOptions extends LogFolders {
+interface ResolutionOptions extends LogFolders {
   /** Log of this process, to which the outcomes are written. */
   readonly log: AuditLog;
   /** Determines the result of a request. */

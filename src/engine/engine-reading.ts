@@ -64,6 +64,7 @@ export async function openForReading(options: ReadingOptions): Promise<CatalogRe
     reading: true,
   });
   const retention: RetentionParts = {
+    storage,
     store,
     committer: noCommitter,
     root,

@@ -1,3 +1,4 @@
+import type { Storage } from '../storage/storage.ts';
 import { realpath } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Backend } from '../protocol/backend.ts';
@@ -250,12 +251,12 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
   const root = await tablesFolder(data);
   const { journal, committer, store, recent } = await openCoordination(data, given.store);
   const options = { ...given, store };
-  const places = await placesOf(data, options.locations);
+  const places = await placesOf(storage, data, options.locations);
   const { virtual = [] } = options;
   const paths = virtual.map(({ path }) => path);
   const catalog = new Catalog(store, committer, paths);
   const memory = new MemoryBudget(options.cacheBytes);
-  const reader = new FragmentReader(memory);
+  const reader = new FragmentReader(storage, memory);
   const removed = () => reader.closeRemoved();
   const running = new Running();
   const presence = await Presence.open(join(data, 'catalog', 'processes'), running);
@@ -319,7 +320,7 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
     health: healthOf(store, journal),
     weakness: () => store.weakness(),
   });
-  const kept = { store, committer, root, tables, places, horizon, removed, presence };
+  const kept = { storage, store, committer, root, tables, places, horizon, removed, presence };
   const retention = retentionOf(options, kept);
   return {
     backend: new LeasedBackend(backend, running),
@@ -352,17 +353,18 @@ async function tablesFolder(data: string): Promise<string> {
 
 /** The folders where tables may lie, and those of the gateway itself. */
 async function placesOf(
+  storage: Storage,
   data: string,
   { managed, allowed, mode }: LocationRules,
 ): Promise<TablePlaces> {
   await makeFolder(managed, mode);
   const own = ['private', 'catalog', 'tables'].map((name) => join(data, name));
-  return TablePlaces.open([managed, ...allowed], [data, ...own], mode);
+  return TablePlaces.open(storage, [managed, ...allowed], [data, ...own], mode);
 }
 
 interface Kept extends Pick<
   RetentionParts,
-  'store' | 'committer' | 'root' | 'horizon' | 'removed'
+  'storage' | 'store' | 'committer' | 'root' | 'horizon' | 'removed'
 > {
   readonly tables: Tables;
   readonly places: TablePlaces;

@@ -52,7 +52,7 @@ export async function sealedPart({ instance, file }: LogPart): Promise<LogPart |
 }
 
 /** How the content of a part is read: as lines, or as a segment, which is closed afterwards. */
-export interface PartReader<Item> {
+interface PartReader<Item> {
   readonly lines: (path: string) => AsyncIterable<Item>;
   readonly segment: (segment: OpenSegment) => AsyncIterable<Item>;
 }

@@ -4,7 +4,7 @@ import { isMissing } from '../../storage/storage-error.ts';
 import { hashAfter, hashTail, TAIL_LENGTH, type ChainHead } from '../chain/hash-chain.ts';
 import type { BrokenLine } from '../chain/reader.ts';
 import { ForeignFile, lineBatches, type LogFile } from '../chain/log-files.ts';
-import { ArrowError } from '../../arrow/errors.ts';
+import { ArrowError } from '../../arrow/arrow-error.ts';
 import { int64 } from '../../arrow/value-column.ts';
 import { RecordFault } from '../record/decoding.ts';
 import { batchesOfSegment, withSegment } from '../segments/segment-file.ts';

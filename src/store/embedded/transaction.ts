@@ -21,14 +21,14 @@ export interface EmbeddedTables {
 }
 
 /** A conditional commit. */
-export interface CommitStep {
+interface CommitStep {
   readonly kind: 'commit';
   readonly checks: readonly Check[];
   readonly writes: readonly Write[];
 }
 
 /** Changes that are not needed any more. */
-export interface ForgetStep {
+interface ForgetStep {
   readonly kind: 'forget';
   readonly sequences: readonly bigint[];
 }

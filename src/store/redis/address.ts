@@ -1,7 +1,7 @@
 import { StoreError } from '../store-error.ts';
 
 /** One server of Redis. */
-export interface RedisHost {
+interface RedisHost {
   readonly host: string;
   readonly port: number;
 }

@@ -20,7 +20,7 @@ const LONGEST_KEY = 200;
 const DIGEST = createHash('sha1').update(QUOTA_SCRIPT).digest('hex');
 const VALUES_OF_READING = 5;
 
-export interface RedisQuotaOptions {
+interface RedisQuotaOptions {
   /** `redis://…`: see `parseRedisAddress`. */
   readonly url: string;
   /** The catalog's name: several may share a Redis. */

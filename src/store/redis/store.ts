@@ -100,7 +100,7 @@ const PAUSE_MILLIS = 50;
 const FIRST_MILLIS = 5000;
 
 /** Which catalog of which Redis. */
-export interface RedisStoreOptions {
+interface RedisStoreOptions {
   /** `redis://…`: see `parseRedisAddress`. */
   readonly url: string;
   /** The catalog's name: several may share a Redis. */

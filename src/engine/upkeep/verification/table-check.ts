@@ -79,7 +79,7 @@ class TableCheck {
     this.#parts = parts;
     this.#subject = subject;
     this.#folder = parts.folder(subject.record);
-    this.#files = new FileCheck(this.#folder);
+    this.#files = new FileCheck({ storage: parts.storage, folder: this.#folder });
     this.#lance = new LanceCheck(this.#folder);
   }
 
