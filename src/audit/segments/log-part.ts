@@ -78,6 +78,6 @@ async function* readSegment<Item>(path: string, reader: PartReader<Item>): Async
   try {
     yield* reader.segment(segment);
   } finally {
-    await segment.close();
+    segment.close();
   }
 }

@@ -190,7 +190,7 @@ describe('a segment of a version that said less of commits', () => {
     expect(await recordsIn(segment)).toEqual(records);
     const opened = await openSegment(segment);
     const walked = followBatch(firstHead(instance), await opened.file.readBatch(0));
-    await opened.close();
+    opened.close();
     expect([walked.head.count, walked.broken]).toEqual([2n, undefined]);
 
     const key = await readOrMakeSigningKey(join(await newFolder(), 'key.pem'));
