@@ -79,14 +79,9 @@ function startIn(instance: string, text: string, keys: readonly PublicKey[]): In
   const digest = digestOf(text);
   try {
     const fields = statementFields(text);
-    const [time, earlier, store, anchor, key, signature] = [
-      'time',
-      'earlier',
-      'store',
-      'anchor',
-      'key',
-      'signature',
-    ].map((name) => textIn(fields, name)) as [string, string, string, string, string, string];
+    const [time, earlier] = [textIn(fields, 'time'), textIn(fields, 'earlier')];
+    const [store, anchor] = [textIn(fields, 'store'), textIn(fields, 'anchor')];
+    const [key, signature] = [textIn(fields, 'key'), textIn(fields, 'signature')];
     const statement = signingInput(PURPOSE, [instance, time, earlier, store, anchor]);
     const trusted = isSignedBy(keys, { key, signature }, statement);
     const names = earlier === '' ? [] : earlier.split(' ');

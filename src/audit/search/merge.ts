@@ -24,8 +24,10 @@ export async function* mergeOrdered<Item>(
   let batch: Item[] = [];
   for (;;) {
     let next = least(open, keyOf);
-    while (waiting.length > 0 && (next === undefined || waiting[0]!.from <= keyOf(itemOf(next)))) {
-      await begin(waiting.shift()!, open);
+    for (let stream = waiting[0]; stream !== undefined; stream = waiting[0]) {
+      if (next !== undefined && stream.from > keyOf(itemOf(next))) break;
+      waiting.shift();
+      await begin(stream, open);
       next = least(open, keyOf);
     }
     if (next === undefined) break;
@@ -62,7 +64,7 @@ function least<Item>(
 ): Open<Item> | undefined {
   let [found] = open;
   for (const each of open) {
-    if (keyOf(itemOf(each)) < keyOf(itemOf(found!))) found = each;
+    if (found === undefined || keyOf(itemOf(each)) < keyOf(itemOf(found))) found = each;
   }
   return found;
 }

@@ -58,13 +58,14 @@ export function withLinked(
 function linkIn(line: string): KeyLink | undefined {
   try {
     const fields = statementFields(line);
-    const [from, to, time] = ['old', 'next', 'time'].map((name) => textIn(fields, name));
-    const [old, next] = [publicKeyOf(from!), publicKeyOf(to!)];
-    const statement = signingInput(PURPOSE, [from!, to!, time!]);
+    const [from, to] = [textIn(fields, 'old'), textIn(fields, 'next')];
+    const time = textIn(fields, 'time');
+    const [old, next] = [publicKeyOf(from), publicKeyOf(to)];
+    const statement = signingInput(PURPOSE, [from, to, time]);
     const isGood =
       old?.verifies(statement, textIn(fields, 'signed_by_old')) === true &&
       next?.verifies(statement, textIn(fields, 'signed_by_next')) === true;
-    return isGood ? { old, next, time: time! } : undefined;
+    return isGood ? { old, next, time } : undefined;
   } catch (error) {
     if (error instanceof StatementFault) return undefined;
     throw error;
