@@ -3,8 +3,8 @@ import type { LimitsOn } from '../policy/settings/limit-book.ts';
 import type { PolicySnapshot } from '../policy/decide/snapshot.ts';
 import { smallestOf, type BudgetLimits } from '../protocol/budget.ts';
 import { CatalogError } from '../protocol/errors.ts';
-import { StoreError } from '../store/errors.ts';
-import type { Quota, QuotaAnswer, QuotaAsk } from '../store/quota.ts';
+import { StoreError } from '../store/store-error.ts';
+import type { Quota, QuotaAnswer, QuotaCharge } from '../store/quota.ts';
 import type { Gateway } from './gateway.ts';
 import { objectPath } from './decision/known-route.ts';
 import { networkOf } from './http/networks.ts';
@@ -15,7 +15,7 @@ import { Throttled, type LimitState } from './decision/throttled.ts';
 /** The counters of a request: what is asked of each, and the limit that it is of. */
 interface Counted {
   readonly limits: readonly Limit[];
-  readonly asks: readonly QuotaAsk[];
+  readonly asks: readonly QuotaCharge[];
   /** What the limits say of its budget; undefined where none does. */
   readonly budget: Partial<BudgetLimits> | undefined;
 }
@@ -109,7 +109,7 @@ const fixedScopes: ReadonlySet<LimitScope> = new Set<LimitScope>([
 function countedOn(identified: Identified, { limits, groups }: LimitsOn): Counted {
   const { name } = identified.route.operation;
   const counted: Limit[] = [];
-  const asks: QuotaAsk[] = [];
+  const asks: QuotaCharge[] = [];
   for (const one of limits) {
     if (one.rate === null && one.concurrency === null) continue;
     for (const value of values[one.per](identified, one, groups)) {

@@ -4,7 +4,7 @@ import { scopeFault } from '../../policy/lines/scopes.ts';
 import { parseDuration } from '../../protocol/units.ts';
 import { UsageError } from '../output/service-error.ts';
 import type { Command } from 'commander';
-import type { Period } from '../../audit/search/request-reader.ts';
+import type { Period } from '../../audit/decided/reader.ts';
 import { timeOf } from '../../audit/record/time.ts';
 import { parseMoment } from '../../policy/conditions/time-window.ts';
 

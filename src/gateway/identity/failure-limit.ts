@@ -1,4 +1,4 @@
-import type { Quota, QuotaAsk } from '../../store/quota.ts';
+import type { Quota, QuotaCharge } from '../../store/quota.ts';
 import { networkOf } from '../http/networks.ts';
 import { CatalogError } from '../../protocol/errors.ts';
 
@@ -127,7 +127,7 @@ export class FailureLimit {
 }
 
 /** The same failure, as counters ask for it; no limit has such a name. */
-function quotaAskOf([source, each]: readonly [source: string, each: number]): QuotaAsk {
+function quotaAskOf([source, each]: readonly [source: string, each: number]): QuotaCharge {
   const rate = { intervalMicros: each * 1000, burst: Math.round(MINUTE_MILLIS / each) };
   return { key: `(failed):${source}`, rate, cost: 1, concurrency: null };
 }

@@ -1,4 +1,4 @@
-import type { DecidedRecord } from '../../audit/search/decided-request.ts';
+import type { DecidedRecord } from '../../audit/decided/request.ts';
 import { allowedByPolicy, type AuditPrincipal } from '../../audit/record/record.ts';
 import { accessGroups } from '../../policy/lines/rights.ts';
 import { MAIN_BRANCH } from '../../protocol/branch.ts';

@@ -1,4 +1,4 @@
-import type { DecidedRequest } from '../../audit/search/decided-request.ts';
+import type { DecidedRequest } from '../../audit/decided/request.ts';
 
 /** What a proposed policy would give to somebody, or take away. */
 export interface Change {

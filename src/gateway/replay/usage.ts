@@ -1,4 +1,4 @@
-import type { DecidedRecord, DecidedRequest } from '../../audit/search/decided-request.ts';
+import type { DecidedRecord, DecidedRequest } from '../../audit/decided/request.ts';
 import type { LookedAt } from '../../policy/conditions/circumstances.ts';
 import { valuesLookedAt } from '../../policy/values-looked-at.ts';
 import { linesOfText, lineOfRule } from '../../policy/lines/line-text.ts';

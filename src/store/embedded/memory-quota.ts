@@ -1,4 +1,4 @@
-import type { Quota, QuotaAnswer, QuotaAsk, QuotaReading, QuotaRate } from '../quota.ts';
+import type { Quota, QuotaAnswer, QuotaCharge, QuotaReading, QuotaRate } from '../quota.ts';
 
 /** Times are sums of fractions: less than this, in microseconds, is no time at all. */
 const NOTHING = 0.1;
@@ -19,7 +19,7 @@ interface Weighed {
  * @param counter In microseconds of the same clock as `now`; undefined for one that nothing was taken from.
  */
 function weigh(
-  { cost }: QuotaAsk,
+  { cost }: QuotaCharge,
   rate: QuotaRate,
   counter: number | undefined,
   now: number,
@@ -43,8 +43,8 @@ const MOST_COUNTERS = 100_000;
 const LEFT_COUNTERS = 90_000;
 
 /** One ask with what its counters say. */
-interface Judged {
-  readonly ask: QuotaAsk;
+interface WeighedRequest {
+  readonly ask: QuotaCharge;
   readonly weighed: Weighed | undefined;
   readonly used: number;
   readonly busy: boolean;
@@ -72,7 +72,7 @@ export class MemoryQuota implements Quota {
     return this.#counters.size;
   }
 
-  take(asks: readonly QuotaAsk[]): QuotaAnswer {
+  take(asks: readonly QuotaCharge[]): QuotaAnswer {
     const now = this.#now();
     const judged = asks.map((ask) => this.#judge(ask, now));
     const granted = judged.every(isGranted);
@@ -91,7 +91,7 @@ export class MemoryQuota implements Quota {
     this.#counters.clear();
   }
 
-  #judge(ask: QuotaAsk, now: number): Judged {
+  #judge(ask: QuotaCharge, now: number): WeighedRequest {
     const { key, rate, concurrency } = ask;
     const used = this.#slots.get(key) ?? 0;
     return {
@@ -102,7 +102,7 @@ export class MemoryQuota implements Quota {
     };
   }
 
-  #charge({ ask, weighed, used }: Judged): void {
+  #charge({ ask, weighed, used }: WeighedRequest): void {
     if (weighed !== undefined && ask.cost > 0) {
       this.#counters.delete(ask.key);
       this.#counters.set(ask.key, weighed.after);
@@ -110,7 +110,7 @@ export class MemoryQuota implements Quota {
     if (ask.concurrency !== null) this.#slots.set(ask.key, used + 1);
   }
 
-  #releaseOf(asks: readonly QuotaAsk[]): () => void {
+  #releaseOf(asks: readonly QuotaCharge[]): () => void {
     let isHeld = true;
     return () => {
       if (isHeld) for (const ask of asks) if (holds(ask)) this.#leave(ask.key);
@@ -137,17 +137,17 @@ export class MemoryQuota implements Quota {
 
 const nothing = (): void => undefined;
 
-function isGranted({ weighed, busy }: Judged): boolean {
+function isGranted({ weighed, busy }: WeighedRequest): boolean {
   return !busy && (weighed?.waitMicros ?? 0) === 0;
 }
 
 /** Whether a counter is one of those that run, so that it is to be given back. */
-function holds({ concurrency }: QuotaAsk): boolean {
+function holds({ concurrency }: QuotaCharge): boolean {
   return concurrency !== null;
 }
 
 function readingOf(
-  { ask, weighed, used, busy }: Judged,
+  { ask, weighed, used, busy }: WeighedRequest,
   granted: boolean,
   now: number,
 ): QuotaReading {

@@ -1,4 +1,4 @@
-import { StoreError } from '../../../store/errors.ts';
+import { StoreError } from '../../../store/store-error.ts';
 import type { Store, Write } from '../../../store/store.ts';
 import { LruCache } from '../../base/lru-cache.ts';
 

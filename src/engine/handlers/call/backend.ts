@@ -7,7 +7,7 @@ import { LONG_JSON } from '../../../protocol/json-parser.ts';
 import type { OperationName } from '../../../protocol/operations/operation-name.ts';
 import type { Permit } from '../../../protocol/permit.ts';
 import { RuleRefusal } from '../../../rules/commit-rule.ts';
-import { StoreError } from '../../../store/errors.ts';
+import { StoreError } from '../../../store/store-error.ts';
 import { LinkedPath } from '../../../storage/plain-path.ts';
 import { requireArrowType, schemaBody, sendsSchema } from './arrow-body.ts';
 import {
