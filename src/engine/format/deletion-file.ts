@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { mkdirSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { LRUCache } from 'lru-cache';
 import { Field, Schema, Uint32, makeData, makeVector } from 'apache-arrow';
 import { openFile } from '../../arrow/ipc/file-reader.ts';
 import { FileWriter } from '../../arrow/ipc/file-writer.ts';
@@ -9,7 +10,6 @@ import { Flushes, FileDescriptor } from '../../storage/file-descriptor.ts';
 import { syncFolder } from '../base/disk.ts';
 import { readOwn } from '../base/own-file.ts';
 import { removeFile } from '../base/tree.ts';
-import { LruCache } from '../base/lru-cache.ts';
 import { DELETIONS } from './layout.ts';
 import { bytesAccess } from './memory/random-access.ts';
 
@@ -19,7 +19,7 @@ const schema = new Schema([new Field('row', new Uint32(), false)]);
 const AT_ONCE = 16;
 
 /** Folders whose names are on stable storage, and what told them from others then. */
-const durable = new LruCache<string>(10_000);
+const durable = new LRUCache<string, string>({ max: 10_000 });
 
 /**
  * Writes the deleted rows of fragments, one file each. Files and their names are
@@ -65,7 +65,7 @@ function isDurable(folder: string): boolean {
 async function makeDurable(folder: string): Promise<void> {
   const mark = markOf(folder);
   await syncFolder(dirname(folder));
-  if (mark !== undefined) durable.set(folder, mark, 1);
+  if (mark !== undefined) durable.set(folder, mark);
 }
 
 /** What tells a folder from another one that gets its name later. */

@@ -1,4 +1,5 @@
 import { decodeJwt, jwtVerify, errors } from 'jose';
+import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
 import type { Issuer } from '../../policy/settings/issuer.ts';
 import { CatalogError } from '../../protocol/errors.ts';
@@ -54,27 +55,23 @@ interface Entry {
  * and never beyond. Holds no token.
  */
 class TokenCache {
-  readonly #entries = new Map<string, Entry>();
-  readonly #limit: number;
+  readonly #entries: LRUCache<string, Entry>;
 
   constructor(limit: number) {
-    this.#limit = limit;
+    this.#entries = new LRUCache({ max: limit });
   }
 
   /** @param now Milliseconds since 1970. */
   get(token: string, now: number): Principal | undefined {
     const key = hashOf(token);
     const entry = this.#entries.get(key);
-    if (entry === undefined) return undefined;
-    if (now < entry.expires) return entry.principal;
+    if (entry === undefined || now < entry.expires) return entry?.principal;
     this.#entries.delete(key);
     return undefined;
   }
 
   /** @param expires The token's own end, in milliseconds since 1970. */
   put(token: string, principal: Principal, expires: number): void {
-    const [oldest] = this.#entries.keys();
-    if (this.#entries.size >= this.#limit && oldest !== undefined) this.#entries.delete(oldest);
     this.#entries.set(hashOf(token), { principal, expires });
   }
 

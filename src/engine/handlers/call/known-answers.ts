@@ -1,9 +1,9 @@
+import { LRUCache } from 'lru-cache';
 import type { Answer, CatalogRequest } from '../../../protocol/backend.ts';
 import type { OperationName } from '../../../protocol/operations/operation-name.ts';
 import type { ReadCheck, Store, Watch } from '../../../store/store.ts';
 import type { Basis, Handler, HandlerTable } from './handler.ts';
 import { seenIn } from './freshness.ts';
-import { LruCache } from '../../base/lru-cache.ts';
 import { CatalogError, type ErrorName } from '../../../protocol/errors.ts';
 import { StoreError } from '../../../store/errors.ts';
 import { namesVersion } from './parameters.ts';
@@ -123,7 +123,7 @@ interface Kept {
  */
 export class KnownAnswers {
   readonly #store: Pick<Store, 'watch' | 'getMany'>;
-  readonly #kept = new LruCache<Kept>(MEMORY_BYTES);
+  readonly #kept = new LRUCache<string, Kept>({ maxSize: MEMORY_BYTES });
 
   constructor(store: Pick<Store, 'watch' | 'getMany'>) {
     this.#store = store;
@@ -152,7 +152,7 @@ export class KnownAnswers {
     const watch = prompt ?? this.#readAgain(records);
     if (watch === undefined) return;
     const lasts = prompt !== undefined || this.#kept.get(question)?.answer.body === answer.body;
-    this.#kept.set(question, { answer, newest, watch, lasts }, bytes);
+    this.#kept.set(question, { answer, newest, watch, lasts }, { size: bytes });
   }
 
   #readAgain(records: readonly ReadCheck[]): Watch | undefined {

@@ -1,4 +1,4 @@
-import { LruCache } from '../../base/lru-cache.ts';
+import { LRUCache } from 'lru-cache';
 
 /** So many rotations are kept. */
 const KNOWN = 8;
@@ -41,12 +41,12 @@ class Rotation {
 }
 
 /** Rotations of vectors of a few lengths, which are asked for again and again. */
-const known = new LruCache<Rotation>(KNOWN);
+const known = new LRUCache<string, Rotation>({ max: KNOWN });
 
 /** The rotation of vectors of some length. */
 export function rotationOf(size: number): Rotation {
   const rotation = known.get(String(size)) ?? new Rotation(size);
-  known.set(String(size), rotation, 1);
+  known.set(String(size), rotation);
   return rotation;
 }
 

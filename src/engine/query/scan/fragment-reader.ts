@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { LRUCache } from 'lru-cache';
 import type { RecordBatch } from 'apache-arrow';
 import type { RowRange } from '../../../arrow/ipc/row-range.ts';
 import { concat, take } from '../../../arrow/select.ts';
@@ -6,7 +7,6 @@ import { candidatesOf, type CandidateBatch, type Candidates } from '../../index/
 import { IndexReader } from '../../index/keys/index-reader.ts';
 import { findRows, type FragmentLookup } from '../../index/keys/lookup.ts';
 import { placeIn, stretchesOf } from '../../index/keys/row-set.ts';
-import { LruCache } from '../../base/lru-cache.ts';
 import { holdsCodes } from '../../index/vectors/code-file.ts';
 import { CodeStore, vectorSource, type VectorSource } from '../../index/vectors/code-store.ts';
 import { cachedColumns, type ColumnsFound } from '../../format/cached-columns.ts';
@@ -156,7 +156,10 @@ const DELETIONS_BYTES = 16 * 2 ** 20;
 export class FragmentReader implements BatchSource {
   readonly #files = new OpenFiles();
   readonly #memory = new ReadMemory();
-  readonly #deletions = new LruCache<Uint32Array>(DELETIONS_BYTES);
+  readonly #deletions = new LRUCache<string, Uint32Array>({
+    maxSize: DELETIONS_BYTES,
+    sizeCalculation: (rows) => Math.max(1, rows.byteLength),
+  });
   readonly #columnCache: ColumnCache;
   readonly #indexReader: IndexReader;
   readonly #codes: CodeStore;
@@ -254,13 +257,13 @@ export class FragmentReader implements BatchSource {
     const known = this.#deletions.get(path);
     if (known !== undefined) return known;
     const rows = await readDeletions(folder, deletions);
-    this.#deletions.set(path, rows, rows.byteLength);
+    this.#deletions.set(path, rows);
     return rows;
   }
 
   /** Remembers deleted rows that were just written: whoever changes the table next asks for them. */
   keepDeletions({ folder }: Snapshot, path: string, rows: Uint32Array): void {
-    this.#deletions.set(join(folder, path), rows, rows.byteLength);
+    this.#deletions.set(join(folder, path), rows);
   }
 
   /** Closes the files that have been removed and are not being read. */

@@ -1,13 +1,13 @@
 import { statSync } from 'node:fs';
 import { access } from 'node:fs/promises';
 import { dirname, join, sep } from 'node:path';
+import { LRUCache } from 'lru-cache';
 import type { VersionRecord } from '../../format/records.ts';
 import { renameIfAbsent, writeDurable } from '../../base/disk.ts';
 import { requireOwnFolder } from '../../base/opened-folder.ts';
 import { readOwn } from '../../base/own-file.ts';
 import { removeFile } from '../../base/tree.ts';
 import { filesOf, readVersion } from '../../catalog/records/version-walk.ts';
-import { LruCache } from '../../base/lru-cache.ts';
 import { MAIN } from '../../format/chain.ts';
 import { manifestName, stagingName } from '../../format/layout.ts';
 import { decodeManifest, encodeManifest, type Manifest } from '../../format/manifest.ts';
@@ -32,8 +32,8 @@ interface Kept {
  * name. Whoever reads a record first finishes what a crash left undone.
  */
 export class ManifestStore {
-  readonly #cache: LruCache<Kept>;
-  readonly #final = new LruCache<true>(100_000);
+  readonly #cache: LRUCache<string, Kept>;
+  readonly #final = new LRUCache<string, true>({ max: 100_000 });
   readonly #budget: MemoryBudget;
   readonly #reading: boolean;
 
@@ -44,7 +44,10 @@ export class ManifestStore {
   constructor(budget: MemoryBudget, reading = false) {
     this.#budget = budget;
     this.#reading = reading;
-    this.#cache = new LruCache(budget.bytes, ({ bytes }) => budget.refund(bytes));
+    this.#cache = new LRUCache({
+      maxSize: Math.max(1, budget.bytes),
+      dispose: ({ bytes }) => budget.refund(bytes),
+    });
   }
 
   /**
@@ -95,7 +98,7 @@ export class ManifestStore {
       if (!isMissing(error)) throw error;
       await access(path);
     }
-    this.#final.set(staging, true, 1);
+    this.#final.set(staging, true);
   }
 
   /** The manifest of a committed version that has its final name, if it is remembered. */
@@ -129,9 +132,11 @@ export class ManifestStore {
 
   /** Remembers a manifest that was just written. */
   keep(folder: string, record: VersionRecord, manifest: Manifest): void {
-    const bytes = record.manifestBytes * MEMORY_PER_BYTE;
+    const bytes = Math.max(1, record.manifestBytes * MEMORY_PER_BYTE);
+    // The cache would not take it, nor refund it.
+    if (bytes > this.#cache.maxSize) return;
     this.#budget.spend(bytes);
-    this.#cache.set(inside(folder, record.staging), { manifest, bytes }, bytes);
+    this.#cache.set(inside(folder, record.staging), { manifest, bytes }, { size: bytes });
   }
 }
 
