@@ -109,7 +109,7 @@ function recordOf(
 }
 
 /** How the log stores the statement of a change: its text, its digest, or not at all. */
-export type StatementForm = 'text' | 'digest' | 'off';
+type StatementForm = 'text' | 'digest' | 'off';
 
 /** A longer statement is cut, in bytes of UTF-8. */
 const STATEMENT_BYTES = 2048;

@@ -40,9 +40,9 @@ function responseHeaders(
 const MILLIS = 1000;
 
 /**
- * Records how a request ends and answers it. The outcome is recorded before the
- * first byte is sent, so that a change is never acknowledged without it; only
- * for a read that streams, whose size is known at its end, after the last.
+ * Records the outcome of a request and answers it. The outcome is recorded before the
+ * first byte is sent, so that a change is never acknowledged without it. Exception: a read
+ * that streams is recorded after the last byte, because its size is unknown before.
  */
 export async function conclude(gateway: Gateway, reached: Outcome): Promise<void> {
   const { known } = reached;
@@ -95,14 +95,14 @@ function sizeOf(body: AnswerBody): number | null {
 }
 
 /**
- * A client that was never told to send its body may or may not send it, so the
+ * A client that waits for `100 Continue` may or may not send its body, so the
  * connection cannot be used again (RFC 9110 section 10.1.1).
  */
 function isClosing(gateway: Gateway, outcome: Outcome): boolean {
   return outcome.known.body.waiting || gateway.drain.stopping;
 }
 
-/** The outcome of a streamed read, once it is known whether the client got all of it. */
+/** The outcome of a streamed read, after the client has received all of it or part of it. */
 function ended(outcome: Outcome, sent: Sent): Outcome {
   if (sent.end === 'complete') return outcome;
   if (sent.end === 'source-failed') return { ...outcome, code: errorRow('Internal').code };

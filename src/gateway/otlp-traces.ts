@@ -30,7 +30,7 @@ import type {
 } from './telemetry/traces.ts';
 
 /** Where a trace continues. */
-export interface TraceParent {
+interface TraceParent {
   /** 32 and 16 hexadecimal digits in lower case, not all zero. */
   readonly traceId: string;
   readonly spanId: string;
@@ -51,7 +51,7 @@ export function parseTraceparent(text: unknown): TraceParent | undefined {
 }
 
 /** The `traceparent` of a span. */
-export function traceparentOf(span: {
+function traceparentOf(span: {
   readonly traceId: string;
   readonly spanId: string;
   readonly traceFlags: number;
@@ -63,7 +63,7 @@ export function traceparentOf(span: {
 type Result = Parameters<Parameters<SpanExporter['export']>[1]>[0];
 
 /** An exporter that counts what it could send and what not. */
-export class CountedExporter implements SpanExporter {
+class CountedExporter implements SpanExporter {
   readonly #exporter: SpanExporter;
   readonly #counted: (result: 'exported' | 'lost', spans: number) => void;
 
@@ -100,11 +100,11 @@ const EXPORT_MILLIS = 5000;
 /** How long a stop waits for a collector. */
 const CLOSE_MILLIS = 3000;
 
-export interface OtlpOptions {
+interface OtlpOptions {
   /** Address of the collector; `/v1/traces` is added where it is not there. */
   readonly endpoint: string;
   readonly version: string;
-  /** Told how many spans were exported or lost. */
+  /** Called with the number of spans that were exported or lost. */
   readonly counted: (result: 'exported' | 'lost', spans: number) => void;
 }
 

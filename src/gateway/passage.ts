@@ -7,7 +7,7 @@ import type { RequestTrace } from './telemetry/traces.ts';
 type Later = Omit<Answered, keyof Received>;
 
 /** What a request begins with. */
-export type Beginning = Omit<Received, 'described' | 'trace'>;
+type Beginning = Omit<Received, 'described' | 'trace'>;
 
 /**
  * A request on its way through the gateway. Each step adds what it finds out to this

@@ -22,7 +22,7 @@ const pages: ReadonlyMap<string, Page> = new Map<string, Page>([
   ['/openapi.json', (gateway) => json(200, openApiDocument(gateway.version))],
 ]);
 
-/** What a listener of its own serves, which only those reach who may see it. */
+/** What a separate listener serves. */
 const adminPages: ReadonlyMap<string, Page> = new Map<string, Page>([
   ['/healthz', () => json(200, { status: 'ok' })],
   ['/readyz', readiness],

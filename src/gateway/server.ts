@@ -15,7 +15,7 @@ import { randomUUID } from 'node:crypto';
 import { CatalogError } from '../protocol/errors.ts';
 import { errorBody } from './outcome.ts';
 
-/** What HTTP/2 counts for a header beside its name and value (RFC 9113 section 6.5.2). */
+/** Size that HTTP/2 counts for a header besides its name and value (RFC 9113 section 6.5.2). */
 const ENTRY_BYTES = 32;
 const TOO_LARGE = 431;
 
@@ -33,15 +33,15 @@ function refuseHeaders(response: Http2ServerResponse): void {
   response.end(errorBody(error, requestId));
 }
 
-/** Ends a stream on which nothing moves for so long. */
+/** Ends a stream after an idle time. */
 function limitStill({ stream }: Http2ServerResponse, milliseconds: number): void {
   stream.setTimeout(milliseconds, () => stream.close(constants.NGHTTP2_CANCEL));
 }
 
 const SWEEP_MILLIS = 50;
-/** A client that still sends although it was answered can hold up a stop for so long. */
+/** How long clients that still send after their answer can delay a stop, in ms. */
 const LATE_MILLIS = 1_000;
-/** What runs gets so long to notice that its connection was cut. */
+/** Grace period after connections are cut, in ms. */
 const LAST_MILLIS = 5_000;
 
 export interface ServerOptions extends Limits {
@@ -50,18 +50,18 @@ export interface ServerOptions extends Limits {
   readonly port: number;
   /** How long requests in flight may continue after `stop()`, in ms. */
   readonly drainMillis: number;
-  /** With it connections are encrypted, and HTTP/2 is spoken too. */
+  /** Enables TLS and HTTP/2. */
   readonly certificate?: Certificate;
-  /** What is served: everything, unless it says otherwise. */
+  /** What is served; everything by default. */
   readonly site?: Site;
 }
 
 /** A server that listens. */
 export interface Listening {
   readonly url: string;
-  /** Tells clients to use no connection again; requests are still served. */
+  /** Asks clients not to reuse connections; requests are still served. */
   announce(): void;
-  /** Accepts nothing more, finishes what runs within the time given, and closes. */
+  /** Accepts nothing more, finishes requests in flight within the drain time, and closes. */
   stop(): Promise<void>;
 }
 
@@ -118,7 +118,7 @@ function wire(serving: Serving): void {
   follow(serving.server, gateway.log, options.certificate);
 }
 
-/** What begins the exchange of a request. */
+/** Begins the exchange of a request. */
 function taker({ gateway, connections, options }: Serving) {
   const site = options.site ?? 'all';
   return (incoming: Incoming, outgoing: Outgoing, waiting: boolean): void => {
@@ -175,13 +175,13 @@ async function stop({ server, gateway, connections, options }: Serving): Promise
   await within(LAST_MILLIS, Promise.all([closed, gateway.drain.idle()]));
 }
 
-/** Resolves when nothing runs any more, and those who were answered have sent the rest of their requests. */
+/** Resolves when no request is in flight and answered clients have sent the rest of their requests. */
 async function emptied(gateway: Gateway, closed: Promise<unknown>): Promise<void> {
   await gateway.drain.idle();
   await within(LATE_MILLIS, closed);
 }
 
-/** Waits for the work, but no longer than so. */
+/** Waits for the work, at most for this time. */
 async function within(milliseconds: number, work: Promise<unknown>): Promise<void> {
   const timer = new AbortController();
   const { signal } = timer;

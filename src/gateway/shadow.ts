@@ -63,9 +63,9 @@ class Trial implements PolicyTrial {
 const PAUSE_MILLIS = 60_000;
 
 /** How many requests a shadow policy would have decided otherwise, since the start. */
-export type ShadowCounts = Readonly<Record<ShadowVerdict['decision'], number>>;
+type ShadowCounts = Readonly<Record<ShadowVerdict['decision'], number>>;
 
-/** The policy that is tried out beside the one in force: it is asked about every request, and decides none. */
+/** The policy that is tried out beside the one in force: it judges every request and decides none. */
 export class Shadow {
   readonly #source: ShadowSource;
   readonly #log: Logger;

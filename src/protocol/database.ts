@@ -5,7 +5,7 @@ import { decodePercent } from './query.ts';
 
 /** The header that names a database, and the one that names a namespace below it. */
 export const DATABASE_HEADER = 'x-lancedb-database';
-export const DATABASE_PREFIX_HEADER = 'x-lancedb-database-prefix';
+const DATABASE_PREFIX_HEADER = 'x-lancedb-database-prefix';
 
 /** The namespaces that are the roots of databases, by the names of these. */
 export type Databases = ReadonlyMap<string, ObjectPath>;
@@ -14,7 +14,7 @@ export type Databases = ReadonlyMap<string, ObjectPath>;
 export const SYSTEM = 'system';
 
 /** The error for an unknown database, with its name. */
-export interface UnknownDatabase {
+interface UnknownDatabase {
   readonly unknown: string;
 }
 

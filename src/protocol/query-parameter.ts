@@ -8,7 +8,7 @@ export const MAX_DELIMITER_BYTES = 64;
 export type ParameterKind = 'text' | 'choice' | 'flag' | 'count' | 'version' | 'map';
 
 /** A query parameter of the protocol. */
-export interface QueryParameter {
+interface QueryParameter {
   readonly kind: ParameterKind;
   readonly description: string;
   /**

@@ -1,9 +1,10 @@
-import type { ClientRequest, IncomingMessage } from 'node:http';
+import type { ClientRequest } from 'node:http';
+import type { Readable } from 'node:stream';
 import { TLSSocket } from 'node:tls';
 import type { RemoteOptions } from './backend-options.ts';
 import { ExchangeFault } from './remote-error.ts';
-import type { PlainAnswer } from './plain-answer.ts';
-import { StreamedResponse, WholeResponse, type RemoteResponse } from './remote-response.ts';
+import type { Fields } from './remote-headers.ts';
+import { StreamedResponse, type RemoteResponse, type WholeResponse } from './remote-response.ts';
 
 type Timeouts = RemoteOptions['timeouts'];
 
@@ -95,22 +96,16 @@ export class Exchange {
     socket.once(event, () => this.connected());
   }
 
-  /** Node's client reads the response to a request that it did not send. */
-  follow(outgoing: ClientRequest): void {
-    this.#refuseUpgrade(outgoing);
-    outgoing.on('response', (message) => this.answered(message));
-    outgoing.on('error', (error) => this.failed(error));
-  }
-
-  answered(message: IncomingMessage): void {
+  /** The head of the answer arrived; its body is read as a stream. */
+  answered(status: number, headers: Fields, body: Readable): void {
     this.connected();
-    this.#settled(new StreamedResponse(message, () => this.#end()));
+    this.#settled(new StreamedResponse(status, headers, body, () => this.#end()));
   }
 
-  /** All of the answer came. */
-  answeredWhole(answer: PlainAnswer): void {
+  /** All of the answer arrived. */
+  answeredWhole(response: WholeResponse): void {
     this.#end();
-    this.#settled(new WholeResponse(answer));
+    this.#settled(response);
   }
 
   /** The request, or its body, could not be sent, or its answer not be read. */
@@ -128,9 +123,13 @@ export class Exchange {
   /** The connection was idle. The cause may be a client that sends or reads slowly. */
   idle(): void {
     const turn = this.#response?.waitsForBackend ?? !this.#request.waitsForClient;
-    const { idle } = this.#timeouts;
-    if (turn) this.#fail(new ExchangeFault('silent', `sent nothing for ${idle} ms`));
+    if (turn) this.silent();
     else this.#request.waitOn();
+  }
+
+  /** The backend was expected to send, and did not within the idle timeout. */
+  silent(): void {
+    this.#fail(new ExchangeFault('silent', `sent nothing for ${this.#timeouts.idle} ms`));
   }
 
   #settled(response: RemoteResponse): void {

@@ -103,10 +103,12 @@ function chosen(
   const kept: Record<string, string> = {};
   const hop = hopOf(headers.connection);
   for (const name in headers) {
-    const value = headers[name];
-    if (typeof value !== 'string') continue;
+    const field = headers[name];
+    if (field === undefined) continue;
     if (!names.has(name) && !(name.startsWith('x-') && beginsWithOne(name, prefixes))) continue;
-    if (hop === undefined || !hop.has(name)) kept[name] = value;
+    if (hop?.has(name) === true) continue;
+    // The values of a repeated field are a list (RFC 9110 section 5.3).
+    kept[name] = typeof field === 'string' ? field : field.join(', ');
   }
   return kept;
 }

@@ -26,12 +26,12 @@ export class Attempt {
     return this.#decisionId;
   }
 
-  /** Whether it is known that the record could not be written: nothing took effect then. */
+  /** Whether writing the record has failed; then nothing took effect. */
   get failed(): boolean {
     return this.#failed;
   }
 
-  /** Resolves when it is known whether the record was written; undefined where that is known at once. */
+  /** Resolves when the record was written or has failed; undefined if that needs no waiting. */
   get settled(): Promise<void> | undefined {
     return this.#settled;
   }
@@ -72,7 +72,7 @@ export interface Routed extends Received {
   readonly bodyContext?: ReadonlyMap<string, string> | undefined;
 }
 
-/** The caller is known. */
+/** The caller is identified. */
 export interface Identified extends Routed {
   readonly principal: Principal;
 }

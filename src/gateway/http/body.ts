@@ -3,9 +3,8 @@ import { isBrokenOff, type Incoming, type Outgoing } from './message.ts';
 import type { BodyAhead, BodyBytes } from '../../protocol/backend.ts';
 
 /**
- * The body of a request, passed on as it comes and counted. Nothing is read
- * before somebody iterates, and a client that waits for `100 Continue`
- * (RFC 9110 section 10.1.1) is told to continue only then.
+ * The body of a request, passed on as it arrives and counted. Nothing is read before the
+ * first iteration; `100 Continue` (RFC 9110 section 10.1.1) is sent only then.
  */
 export class RequestBody implements BodyBytes {
   readonly #incoming: Incoming;
@@ -43,8 +42,8 @@ export class RequestBody implements BodyBytes {
   }
 
   /**
-   * All of the body where it is there and nothing holds its end back, which spares
-   * whoever wants it whole from reading a stream; it is read then.
+   * The whole body if it has arrived and nothing holds its end back. This is cheaper than
+   * reading a stream.
    */
   atHand(): Uint8Array | undefined {
     if (this.#held !== undefined || this.#waiting) return undefined;

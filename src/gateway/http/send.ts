@@ -16,7 +16,7 @@ const ENOUGH = 2 ** 18;
 /**
  * So many bytes are handed to the connection before others get their turn: the
  * system copies them at once, megabytes as readily as kilobytes, and meanwhile
- * nobody else is answered.
+ * no other request is answered.
  */
 const TURN = 2 ** 19;
 
@@ -218,7 +218,7 @@ function drained(response: Outgoing): Promise<void> {
   });
 }
 
-/** Closes the source of an answer that nobody will read; returns the error of closing it. */
+/** Closes the source of an answer without a reader; returns the error of closing it. */
 async function abandon({ body }: Answer): Promise<Sent> {
   const gone: Sent = { bytes: 0n, end: 'client-gone' };
   if (body === null || typeof body === 'string') return gone;

@@ -32,7 +32,7 @@ export interface MadeKey {
   readonly stored: StoredKey;
 }
 
-export type KeyState = 'active' | 'expired' | 'revoked';
+type KeyState = 'active' | 'expired' | 'revoked';
 
 const SHAPE = /^agk_([a-z0-9]{8,16})_[A-Za-z0-9_-]{43}$/;
 const ID_LETTERS = 'abcdefghijklmnopqrstuvwxyz0123456789';
@@ -86,7 +86,7 @@ export function revoked(key: StoredKey, now: Date): StoredKey {
 
 /**
  * A successor with the same rights, and the old key with an end: both are valid
- * for the overlap, so that nobody is locked out while the new one is handed
+ * for the overlap, so that no client is locked out while the new one is handed
  * round. A key that was made to live for some time gives its successor as long.
  */
 export function rotated(

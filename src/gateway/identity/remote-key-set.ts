@@ -16,7 +16,7 @@ export interface RemoteTimes {
   readonly grace: number;
   /** The pause after a failed fetch: it doubles from the first to the longest. */
   readonly retry: readonly [first: number, longest: number];
-  /** The pause after a key that was asked for and is not there: it doubles while no keys change. */
+  /** The pause after a request for a missing key, in ms. It doubles while no keys change. */
   readonly unknown: readonly [first: number, longest: number];
   /** A fetch takes no longer. */
   readonly timeout: number;
@@ -42,7 +42,7 @@ export interface RemoteOptions {
  * A key set at an address. It is fetched when it is made and again every few
  * minutes, so that requests do not wait for it and a withdrawn key ends soon.
  * A token that names an unknown key brings a fetch forward, but not often:
- * whoever makes names up must not reach the issuer through the gateway. While
+ * made-up key names must not cause requests to the issuer. While
  * the issuer is unavailable its last keys hold for a while.
  */
 export class RemoteKeySet implements KeySet {

@@ -12,7 +12,7 @@ import { hash } from 'node:crypto';
 
 type Sentence = (error: errors.JOSEError) => string;
 
-/** What is told of a token that does not verify, by the code of the error. Nothing of the token is repeated. */
+/** Sentences about tokens that do not verify, by error code. They repeat nothing of the token. */
 const sentences: Readonly<Record<string, Sentence>> = {
   ERR_JWT_EXPIRED: () => 'the token has expired',
   ERR_JWT_CLAIM_VALIDATION_FAILED: claimSentence,
@@ -51,8 +51,8 @@ interface Entry {
 }
 
 /**
- * Whom verified tokens stand for, by a hash of the token, until they expire
- * and never beyond. Holds no token.
+ * Principals of verified tokens, by a hash of the token, until the token expires.
+ * Holds no token.
  */
 class TokenCache {
   readonly #entries: LRUCache<string, Entry>;
@@ -108,7 +108,7 @@ interface Verified {
 }
 
 /** How the tokens of issuers are verified. */
-export interface TokensOptions {
+interface TokensOptions {
   readonly log: Logger;
   readonly times?: RemoteTimes;
   /** Milliseconds on a clock that only goes forward. */
@@ -140,13 +140,13 @@ export class Tokens {
     return this.#trusted.size > 0 && SHAPE.test(text);
   }
 
-  /** Whom a token stands for that was verified before and has not expired. */
+  /** The principal of a token that was verified before and has not expired. */
   cached(token: string): Principal | undefined {
     return this.#cache.get(token, Date.now());
   }
 
   /**
-   * Whom a token stands for.
+   * The principal of a token.
    * @throws CatalogError Unauthenticated; ServiceUnavailable when the keys of its issuer cannot be had
    */
   async verify(token: string): Promise<Principal> {

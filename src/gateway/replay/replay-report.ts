@@ -1,6 +1,6 @@
 import type { DecidedRequest } from '../../audit/search/decided-request.ts';
 
-/** What a proposed policy would give to somebody, or take away. */
+/** A right that a proposed policy would give or take away. */
 export interface Change {
   readonly subject: string;
   readonly action: string;
@@ -31,7 +31,7 @@ export interface ChangedRequests extends Change {
 }
 
 /** Requests that could not be decided again. */
-export interface SkippedRequests {
+interface SkippedRequests {
   readonly why: string;
   readonly requests: number;
   readonly example: string;

@@ -16,7 +16,7 @@ type Found = Replayed | 'act';
 /** So many kinds of requests are remembered with what became of them. */
 const KEPT_KINDS = 200_000;
 
-export interface ReplayOptions {
+interface ReplayOptions {
   /** The policy that is proposed. */
   readonly proposed: LoadedPolicy;
   /** A policy of before, by its digest; undefined where it is not kept. */
@@ -103,7 +103,7 @@ function changeOf(
 ) {
   const refused = allowedByPolicy(record.decision) ? undefined : rights.at(-1);
   const { name, objectsInBody } = asking.operation;
-  // A body that nobody has read may name more objects, or a branch.
+  // An unread body may name more objects, or a branch.
   const isOpen = branchOfRoute(asking.operation, asking.query) === null;
   return {
     subject: record.principal?.subject ?? '',
@@ -115,7 +115,7 @@ function changeOf(
   };
 }
 
-/** The object that was asked for last. */
+/** The object of the last required right. */
 function pathOf({ rights, object }: DecidedRecord): string {
   return rights.at(-1)?.objects.at(-1) ?? object ?? '';
 }

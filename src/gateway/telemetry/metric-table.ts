@@ -25,7 +25,7 @@ export class Tally {
   }
 }
 
-/** One metric: everything that is known of it, once. */
+/** One row of the metric table. */
 export interface MetricRow {
   readonly name: string;
   readonly type: 'counter' | 'gauge' | 'histogram';

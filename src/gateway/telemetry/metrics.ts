@@ -3,13 +3,13 @@ import { buckets, metricTable, Tally, type MetricName, type MetricRow } from './
 
 export type Labels = Readonly<Record<string, string>>;
 
-/** A value of a metric, as it is read when somebody asks. */
+/** A value of a metric, read at each scrape. */
 export interface Sample {
   readonly labels?: Labels;
   readonly value: number;
 }
 
-/** What is read only when somebody asks for it. */
+/** Reads values at a scrape. */
 export type Source = () => readonly Sample[] | Promise<readonly Sample[]>;
 
 /** A request that has ended, as the metrics know it: by names of which there are few. */
@@ -72,12 +72,12 @@ export class Metrics {
     this.#flushes.add(seconds);
   }
 
-  /** Has a metric read whenever somebody asks. */
+  /** Registers a metric that is read at each scrape. */
   source(name: MetricName, source: Source): void {
     this.#sources.set(name, source);
   }
 
-  /** Has the values of all processes that serve together told, not only of this one. */
+  /** Reports the values of all processes that serve together, instead of only this one. */
   together(all: () => Promise<readonly MetricValues[]>): void {
     this.#others = all;
   }
@@ -170,7 +170,7 @@ function spread(labels: Labels, tally: Tally): readonly Placed[] {
   ];
 }
 
-/** The library leaves out of a sum what cannot be added, as the time of a start: the first is meant. */
+/** The library omits values that cannot be added, such as start times: the first is used. */
 function kept(metric: { readonly aggregator: string }): object {
   return metric.aggregator === 'omit' ? { ...metric, aggregator: 'min' } : metric;
 }

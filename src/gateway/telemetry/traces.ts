@@ -1,11 +1,11 @@
 import type { Incoming } from '../http/message.ts';
 
-/** The steps of a request that are told apart in its trace. */
+/** The steps of a request that have spans of their own. */
 export type TracedStep = 'decide' | 'attempt' | 'backend' | 'outcome';
 
-/** A step, and what is known when it begins. */
+/** Attributes of a step that are known when it begins. */
 export interface TracedDetails {
-  /** Name of the backend that is asked. */
+  /** Name of the backend. */
   readonly backend?: string;
 }
 
