@@ -6,7 +6,7 @@ import type {
   CatalogRequest,
 } from '../protocol/backend.ts';
 import { RequestBudget } from '../protocol/budget.ts';
-import { isWithin, SYSTEM } from '../protocol/database.ts';
+import { liesWithin, SYSTEM } from '../protocol/database.ts';
 import type { ObjectPath } from '../protocol/identifier.ts';
 import type { Permit } from '../protocol/permit.ts';
 import { RoutedPermit } from './backends/routed-permit.ts';
@@ -47,9 +47,10 @@ export async function forward(recorded: Recorded, backend: Backend): Promise<Ans
 /** A request to a database reaches nothing outside of it. */
 function permitOf({ route: { root = [] }, permit }: Recorded): Permit {
   if (root.length === 0) return permit;
-  const isInside = (object: ObjectPath): boolean => object[0] === SYSTEM || isWithin(object, root);
+  const isInside = (object: ObjectPath): boolean =>
+    object[0] === SYSTEM || liesWithin(object, root);
   const territory = {
-    serves: (object: ObjectPath) => isInside(object) || isWithin(root, object),
+    serves: (object: ObjectPath) => isInside(object) || liesWithin(root, object),
     servesBelow: isInside,
   };
   return new RoutedPermit(permit, territory, 'lies outside of the database');

@@ -19,10 +19,10 @@ import {
   type ReadableSpan,
   type SpanExporter,
 } from '@opentelemetry/sdk-trace-base';
-import type { Incoming } from './http/message.ts';
-import { pathOf } from './route.ts';
+import type { IncomingRequest } from './http/message.ts';
+import { targetPath } from './route.ts';
 import type {
-  Judged,
+  TracedDecision,
   RequestTrace,
   TracedDetails,
   TracedStep,
@@ -141,11 +141,11 @@ class SpannedRequest implements RequestTrace {
   readonly #inside: Context;
   #step: Span | undefined;
 
-  constructor(tracer: Tracer, incoming: Incoming, requestId: string) {
+  constructor(tracer: Tracer, incoming: IncomingRequest, requestId: string) {
     this.#tracer = tracer;
     const attributes = {
       'http.request.method': incoming.method ?? '',
-      'url.path': pathOf(incoming.url ?? ''),
+      'url.path': targetPath(incoming.url ?? ''),
       'network.protocol.version': incoming.httpVersion,
       'arrowgate.request_id': requestId,
     };
@@ -164,7 +164,7 @@ class SpannedRequest implements RequestTrace {
     if (backend !== undefined) this.#step.setAttribute('arrowgate.backend', backend);
   }
 
-  judged({ decision, decisionId, operation, object, backend, status, code }: Judged): void {
+  judged({ decision, decisionId, operation, object, backend, status, code }: TracedDecision): void {
     this.#span.setAttributes({
       'arrowgate.decision': decision,
       'arrowgate.decision_id': decisionId,
@@ -185,7 +185,7 @@ class SpannedRequest implements RequestTrace {
 }
 
 /** The context of the trace that the client began, if it began one. */
-function parentOf({ headers }: Incoming): Context {
+function parentOf({ headers }: IncomingRequest): Context {
   const parent = parseTraceparent(headers['traceparent']);
   if (parent === undefined) return ROOT_CONTEXT;
   const spanContext: SpanContext = {

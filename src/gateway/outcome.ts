@@ -8,13 +8,13 @@ import { CatalogError, TryAgain } from '../protocol/errors.ts';
 import { isDisconnected } from './http/message.ts';
 import { Denied, type SnapshotPermit } from './decision/permit.ts';
 import { rateLimitHeaders } from './decision/rate-limit-headers.ts';
-import { MethodRefused, pathOf } from './route.ts';
+import { MethodRefused, targetPath } from './route.ts';
 import type { Answered, RefusedRequest } from './decision/steps.ts';
 import { TooManyFailures } from './identity/failure-limit.ts';
 import { Throttled } from './decision/throttled.ts';
 
 /** How a request ends: its answer, and its decision for the audit log. */
-export interface Outcome {
+export interface RequestOutcome {
   readonly known: RefusedRequest;
   readonly decision: Decision;
   /** The policy line behind the decision; of a commit that a rule refused, the rule. */
@@ -35,7 +35,7 @@ export interface Outcome {
 export const CLIENT_DISCONNECTED = 499;
 
 /** The outcome of a request that the backend answered. */
-export function success(answered: Answered): Outcome {
+export function success(answered: Answered): RequestOutcome {
   return {
     known: answered,
     decision: 'allow',
@@ -55,7 +55,7 @@ function inNames({ answer, route }: Answered): Answer {
 }
 
 /** The outcome of a request that was refused, or that failed, when `known` was known of it. */
-export function refusal(known: RefusedRequest, error: unknown): Outcome {
+export function refusal(known: RefusedRequest, error: unknown): RequestOutcome {
   const refused = asCatalogError(error);
   const denied = refused instanceof Denied ? refused : undefined;
   const decision = decisionOf(known, refused);
@@ -124,7 +124,7 @@ function answerOf(
   known: RefusedRequest,
   refused: CatalogError,
   error: unknown,
-): Pick<Outcome, 'answer' | 'code' | 'failure'> {
+): Pick<RequestOutcome, 'answer' | 'code' | 'failure'> {
   const answered = { answer: refusalAnswer(known, refused), code: refused.row.code };
   if (error instanceof CatalogError) return answered;
   return isDisconnected(known.response)
@@ -166,7 +166,7 @@ export function errorBody(error: CatalogError, requestId: string, names: Rooted 
 function statusFor(known: RefusedRequest, error: CatalogError): number {
   if (error instanceof MethodRefused) return 405;
   const { url = '', headers } = known.incoming;
-  const dialect = known.route?.dialect ?? dialectOf(pathOf(url), headers['user-agent']);
+  const dialect = known.route?.dialect ?? dialectOf(targetPath(url), headers['user-agent']);
   return statusOf(error.row, dialect, known.route?.operation.name);
 }
 

@@ -4,7 +4,7 @@ import type { AuditLog } from '../audit/writer.ts';
 import { CatalogError } from '../protocol/errors.ts';
 import { Attempt, type Authorized, type RefusedRequest, type Recorded } from './decision/steps.ts';
 import { attemptRecord, backendOf, outcomeRecord, type RecordOptions } from './audit-record.ts';
-import type { Outcome } from './outcome.ts';
+import type { RequestOutcome } from './outcome.ts';
 import { advance } from './passage.ts';
 
 interface RecorderOptions extends RecordOptions {
@@ -77,7 +77,7 @@ export class Recorder {
    * had one. Synchronous if the record need not be durable.
    */
   outcome(
-    outcome: Outcome,
+    outcome: RequestOutcome,
     bytesOut: bigint | number | null,
   ): OutcomeState | Promise<OutcomeState> {
     const { known } = outcome;
@@ -89,7 +89,10 @@ export class Recorder {
     return written instanceof Promise ? written.then(() => 'recorded') : 'recorded';
   }
 
-  async #settledOutcome(outcome: Outcome, bytesOut: bigint | number | null): Promise<OutcomeState> {
+  async #settledOutcome(
+    outcome: RequestOutcome,
+    bytesOut: bigint | number | null,
+  ): Promise<OutcomeState> {
     const { known } = outcome;
     const durable = this.#isDurable(known);
     await known.attempt?.settled;

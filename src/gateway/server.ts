@@ -8,8 +8,14 @@ import { Connections } from './http/connections.ts';
 import { ControlTraffic, noteRequest } from './http/control-traffic.ts';
 import { exchange } from './exchange.ts';
 import type { Gateway } from './gateway.ts';
-import { follow, isSecure, makeServer, type HttpServer, type Limits } from './http/http-server.ts';
-import { isHttp2, type Incoming, type Outgoing } from './http/message.ts';
+import {
+  watchServer,
+  isSecure,
+  makeServer,
+  type HttpServer,
+  type Limits,
+} from './http/http-server.ts';
+import { isHttp2, type IncomingRequest, type OutgoingResponse } from './http/message.ts';
 import type { Site } from './plain.ts';
 import { randomUUID } from 'node:crypto';
 import { CatalogError } from '../protocol/errors.ts';
@@ -101,27 +107,29 @@ function wire(serving: Serving): void {
   const events: EventEmitter = serving.server;
   const take = taker(serving);
   wireConnections(serving);
-  events.on('request', (incoming: Incoming, outgoing: Outgoing) => take(incoming, outgoing, false));
-  events.on('checkContinue', (incoming: Incoming, outgoing: Outgoing) =>
-    take(incoming, outgoing, true),
-  );
-  events.on('checkExpectation', (incoming: Incoming, outgoing: Outgoing) =>
+  events.on('request', (incoming: IncomingRequest, outgoing: OutgoingResponse) =>
     take(incoming, outgoing, false),
   );
-  events.on('connect', (incoming: Incoming, other: Socket | Http2ServerResponse) => {
+  events.on('checkContinue', (incoming: IncomingRequest, outgoing: OutgoingResponse) =>
+    take(incoming, outgoing, true),
+  );
+  events.on('checkExpectation', (incoming: IncomingRequest, outgoing: OutgoingResponse) =>
+    take(incoming, outgoing, false),
+  );
+  events.on('connect', (incoming: IncomingRequest, other: Socket | Http2ServerResponse) => {
     if ('stream' in other) take(incoming, other, false);
     else refuseTunnel(other);
   });
   events.on('clientError', (error: Error, socket: Socket) => {
     refuseBytes(error, socket, connections.latest(socket));
   });
-  follow(serving.server, gateway.log, options.certificate);
+  watchServer(serving.server, gateway.log, options.certificate);
 }
 
 /** Begins the exchange of a request. */
 function taker({ gateway, connections, options }: Serving) {
   const site = options.site ?? 'all';
-  return (incoming: Incoming, outgoing: Outgoing, waiting: boolean): void => {
+  return (incoming: IncomingRequest, outgoing: OutgoingResponse, waiting: boolean): void => {
     if (isHttp2(outgoing)) {
       connections.streaming(outgoing);
       noteRequest(outgoing, incoming.rawHeaders);

@@ -68,12 +68,12 @@ export function rootedPath({ root }: Rooted, path: ObjectPath): ObjectPath {
 
 /** The client's name of an object: the inverse of `rootedPath`. */
 export function namedPath({ root }: Rooted, path: ObjectPath): ObjectPath {
-  if (root === undefined || root.length === 0 || !isWithin(path, root)) return path;
+  if (root === undefined || root.length === 0 || !liesWithin(path, root)) return path;
   return path.slice(root.length);
 }
 
 /** Whether an object is the root of a request, or below it. */
-export function isWithin(path: ObjectPath, root: ObjectPath): boolean {
+export function liesWithin(path: ObjectPath, root: ObjectPath): boolean {
   return path.length >= root.length && root.every((segment, at) => path[at] === segment);
 }
 

@@ -1,9 +1,10 @@
 import type { ClientRequest } from 'node:http';
 import type { Readable } from 'node:stream';
 import { TLSSocket } from 'node:tls';
+import { errors } from 'undici';
 import type { RemoteOptions } from './backend-options.ts';
 import { ExchangeFault } from './remote-error.ts';
-import type { Fields } from './remote-headers.ts';
+import type { HeaderFields } from './remote-headers.ts';
 import { StreamedResponse, type RemoteResponse, type WholeResponse } from './remote-response.ts';
 
 type Timeouts = RemoteOptions['timeouts'];
@@ -97,7 +98,7 @@ export class Exchange {
   }
 
   /** The head of the answer arrived; its body is read as a stream. */
-  answered(status: number, headers: Fields, body: Readable): void {
+  answered(status: number, headers: HeaderFields, body: Readable): void {
     this.connected();
     this.#settled(new StreamedResponse(status, headers, body, () => this.#end()));
   }
@@ -147,11 +148,11 @@ export class Exchange {
   }
 
   #faultOf(error: Error): ExchangeFault {
-    const code = 'code' in error && typeof error.code === 'string' ? ` (${error.code})` : '';
+    const why = reasonOf(error);
     if (!this.#isConnected) {
-      return new ExchangeFault('unreached', `cannot be reached${code}`, error);
+      return new ExchangeFault('unreached', `cannot be reached${why}`, error);
     }
-    return new ExchangeFault(this.#request.isStale ? 'stale' : 'broken', `broke off${code}`, error);
+    return new ExchangeFault(this.#request.isStale ? 'stale' : 'broken', `broke off${why}`, error);
   }
 
   #unconnected(): void {
@@ -187,4 +188,13 @@ export class Exchange {
     this.#request.stop();
     this.#over();
   }
+}
+
+/** The code of an error in brackets, if it says something to an operator. */
+function reasonOf(error: Error): string {
+  const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
+  if (error instanceof errors.HTTPParserError || code.startsWith('HPE_')) {
+    return ' (its answer is not valid HTTP)';
+  }
+  return code === '' ? '' : ` (${code})`;
 }

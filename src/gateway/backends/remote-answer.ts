@@ -2,8 +2,7 @@ import { isAscii, isUtf8 } from 'node:buffer';
 import type { Answer, ByteStream, CatalogRequest } from '../../protocol/backend.ts';
 import { CatalogError } from '../../protocol/errors.ts';
 import { parseJson, type JsonValue } from '../../protocol/json.ts';
-import { BackendUnavailable } from './backend-unavailable.ts';
-import { protocolCode, remoteError } from './remote-error.ts';
+import { BackendUnavailable, protocolCode, remoteError } from './remote-error.ts';
 import { headersBack } from './remote-headers.ts';
 import { WHOLE_BYTES, type RemoteResponse } from './remote-response.ts';
 

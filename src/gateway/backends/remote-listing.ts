@@ -7,7 +7,7 @@ import { isJsonObject, stringifyJson, type JsonValue } from '../../protocol/json
 import { operations } from '../../protocol/operations/operations.ts';
 import type { Permit, VisibleNames } from '../../protocol/permit.ts';
 import { readParameter } from '../../protocol/query-parameter.ts';
-import { BackendUnavailable } from './backend-unavailable.ts';
+import { BackendUnavailable } from './remote-error.ts';
 import { jsonOf } from './remote-answer.ts';
 
 /** Minimum and maximum page size of requests to a backend. */

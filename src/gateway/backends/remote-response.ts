@@ -1,12 +1,12 @@
 import type { Readable } from 'node:stream';
 import type { ByteStream } from '../../protocol/backend.ts';
 import { ExchangeFault } from './remote-error.ts';
-import type { Fields } from './remote-headers.ts';
+import type { HeaderFields } from './remote-headers.ts';
 
 /** An answer of a backend whose head has arrived. Its body must be read or failed. */
 export interface RemoteResponse {
   readonly status: number;
-  readonly headers: Fields;
+  readonly headers: HeaderFields;
   /** The whole body, if it has arrived. */
   readonly atHand: Buffer | undefined;
   /** Whether a reader waits for more of the body. */
@@ -28,11 +28,11 @@ export const WHOLE_BYTES = 64 * 1024;
 /** An answer that has arrived completely. */
 export class WholeResponse implements RemoteResponse {
   readonly status: number;
-  readonly headers: Fields;
+  readonly headers: HeaderFields;
   readonly atHand: Buffer;
   readonly waitsForBackend = false;
 
-  constructor(status: number, headers: Fields, body: Buffer) {
+  constructor(status: number, headers: HeaderFields, body: Buffer) {
     this.status = status;
     this.headers = headers;
     this.atHand = body;
@@ -58,14 +58,14 @@ export class WholeResponse implements RemoteResponse {
 /** An answer whose body is read as a stream. */
 export class StreamedResponse implements RemoteResponse {
   readonly status: number;
-  readonly headers: Fields;
+  readonly headers: HeaderFields;
   readonly #body: Readable;
   readonly #ended: () => void;
   #waiting = false;
   readonly atHand = undefined;
 
   /** @param ended Called when the body has ended or failed. */
-  constructor(status: number, headers: Fields, body: Readable, ended: () => void) {
+  constructor(status: number, headers: HeaderFields, body: Readable, ended: () => void) {
     this.status = status;
     this.headers = headers;
     this.#body = body;

@@ -4,7 +4,7 @@ import type { ClientPool, PooledClient } from './client-pool.ts';
 import type { Seated } from './connection-limit.ts';
 import type { Exchange, SentRequest } from './exchange.ts';
 import { WHOLE_BYTES, WholeResponse } from './remote-response.ts';
-import type { Fields } from './remote-headers.ts';
+import type { HeaderFields } from './remote-headers.ts';
 
 /** A request whose body is at hand, or that has none. */
 export interface Whole {
@@ -24,7 +24,7 @@ interface WholeOptions {
 /** The head of an answer. */
 interface Head {
   readonly status: number;
-  readonly headers: Fields;
+  readonly headers: HeaderFields;
 }
 
 /**
@@ -96,7 +96,7 @@ export class WholeRequest implements SentRequest, Seated, Dispatcher.DispatchHan
     else this.#exchange?.connected();
   }
 
-  onResponseStart(_: unknown, status: number, headers: Fields): void {
+  onResponseStart(_: unknown, status: number, headers: HeaderFields): void {
     // Informational responses are followed by the answer (RFC 9110 section 15.2).
     if (status < 200) return;
     this.#head = { status, headers };
@@ -114,7 +114,7 @@ export class WholeRequest implements SentRequest, Seated, Dispatcher.DispatchHan
     this.#isOver = true;
     // The connection is free once its parser has returned.
     queueMicrotask(() => {
-      this.#giveBack();
+      if (this.#pooled !== undefined) this.#options.pool.give(this.#pooled);
       this.#ended();
     });
   }
@@ -123,13 +123,10 @@ export class WholeRequest implements SentRequest, Seated, Dispatcher.DispatchHan
     this.#isOver = true;
     if (error.message === UNASKED_CONTINUE) this.#options.onContinue();
     queueMicrotask(() => {
-      this.#giveBack();
+      // A client whose connection attempt failed can go on counting its request as running.
+      void this.#pooled?.client.destroy();
       this.#failed(error);
     });
-  }
-
-  #giveBack(): void {
-    if (this.#pooled !== undefined) this.#options.pool.give(this.#pooled);
   }
 
   #ended(): void {

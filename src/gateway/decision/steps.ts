@@ -2,8 +2,8 @@ import type { Answer } from '../../protocol/backend.ts';
 import type { BudgetLimits } from '../../protocol/budget.ts';
 import type { Principal } from '../../protocol/principal.ts';
 import type { RouteMatch } from '../../protocol/route.ts';
-import type { RequestBody } from '../http/body.ts';
-import type { Incoming, Outgoing } from '../http/message.ts';
+import type { RequestBody } from '../http/request-body.ts';
+import type { IncomingRequest, OutgoingResponse } from '../http/message.ts';
 import type { LimitState } from './throttled.ts';
 import type { SnapshotPermit } from './permit.ts';
 import type { RequestTrace } from '../telemetry/traces.ts';
@@ -38,12 +38,12 @@ export class Attempt {
 }
 
 /** A route of the operation table, as a request named it. */
-export type Route = Extract<RouteMatch, { kind: 'operation' }>;
+export type OperationRoute = Extract<RouteMatch, { kind: 'operation' }>;
 
 /** A request as it came: it has its ids, nothing of it is believed. */
 export interface Received {
-  readonly incoming: Incoming;
-  readonly response: Outgoing;
+  readonly incoming: IncomingRequest;
+  readonly response: OutgoingResponse;
   readonly body: RequestBody;
   readonly requestId: string;
   /** The same, when the client sent it. */
@@ -63,7 +63,7 @@ export interface Received {
 
 /** Its operation and object are known. */
 export interface Routed extends Received {
-  readonly route: Route;
+  readonly route: OperationRoute;
   /** The database that its headers name, if no database has that name. */
   readonly unknownDatabase?: string | undefined;
   /** The context of the headers. */

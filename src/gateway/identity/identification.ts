@@ -9,7 +9,7 @@ import {
 } from './client-certificate.ts';
 import type { FailureLimit } from './failure-limit.ts';
 import type { KeyRing } from './key-ring.ts';
-import type { Incoming } from '../http/message.ts';
+import type { IncomingRequest } from '../http/message.ts';
 import type { Tokens } from './tokens.ts';
 
 const BEARER = /^Bearer +(\S+)$/i;
@@ -25,7 +25,7 @@ interface IdentificationOptions {
 
 /** The credentials of a request; never its body. */
 interface CredentialInput {
-  readonly incoming: Pick<Incoming, 'headers' | 'socket'>;
+  readonly incoming: Pick<IncomingRequest, 'headers' | 'socket'>;
   readonly sourceIp: string;
 }
 
@@ -100,7 +100,7 @@ export class Identification {
     return proofs.every(isAtHand) ? onlyOne(proofs) : allOf(proofs).then(onlyOne);
   }
 
-  #certified(socket: Incoming['socket']): Principal | undefined {
+  #certified(socket: IncomingRequest['socket']): Principal | undefined {
     const { clientSubject } = this.#options;
     if (clientSubject === undefined) return undefined;
     const certificate = clientCertificate(socket);

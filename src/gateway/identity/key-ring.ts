@@ -10,7 +10,7 @@ const NOBODY = Buffer.alloc(32);
 const SALT_BYTES = 32;
 
 /** What a credential turned out to be. */
-export type Identity =
+export type KeyIdentity =
   | { readonly kind: 'known'; readonly principal: Principal }
   | { readonly kind: 'unknown' }
   /** The secret was right, but the key has ended. */
@@ -24,14 +24,14 @@ export const administrator: Principal = {
   credential: { kind: 'key', id: 'admin-key' },
 };
 
-const known: Identity = { kind: 'known', principal: administrator };
+const known: KeyIdentity = { kind: 'known', principal: administrator };
 
 /** A key with what is needed of it for each request. */
 interface HeldKey {
   readonly key: StoredKey;
   readonly hash: Buffer;
   /** What it is while it may be used. */
-  readonly identity: Identity;
+  readonly identity: KeyIdentity;
 }
 
 /**
@@ -78,7 +78,7 @@ export class KeyRing {
   }
 
   /** The principal of a credential. Takes equally long for an unknown id and a wrong secret. */
-  identify(text: string): Identity {
+  identify(text: string): KeyIdentity {
     if (performance.now() - this.#looked > LOOK_MILLIS) this.#look();
     const digest = hashOnce('sha256', this.#salt + text, 'base64url');
     let proven = this.#proven.get(digest);
@@ -111,7 +111,7 @@ export class KeyRing {
     return this.#match(id, hash);
   }
 
-  #judge({ key, identity }: HeldKey): Identity {
+  #judge({ key, identity }: HeldKey): KeyIdentity {
     const now = new Date();
     const state = keyState(key, now);
     if (state !== 'active') return { kind: 'ended', id: key.id, state };

@@ -1,5 +1,5 @@
 import { hash, randomBytes, randomInt } from 'node:crypto';
-import type { Scope } from '../../protocol/principal.ts';
+import type { KeyScope } from '../../protocol/principal.ts';
 
 /** A key as it is stored: everything but its secret, of which only a hash is kept. */
 export interface StoredKey {
@@ -9,7 +9,7 @@ export interface StoredKey {
   /** `role:<name>` each. */
   readonly roles: readonly string[];
   /** Present when they narrow the key. */
-  readonly scopes?: readonly Scope[];
+  readonly scopes?: readonly KeyScope[];
   /** SHA-256 of the whole key, base64url. The secret has 256 random bits, so a slow hash would add nothing. */
   readonly hash: string;
   /** RFC 3339. */
@@ -22,7 +22,7 @@ export interface StoredKey {
 export interface KeyDetails {
   readonly subject: string;
   readonly roles: readonly string[];
-  readonly scopes?: readonly Scope[];
+  readonly scopes?: readonly KeyScope[];
   readonly expires: Date | null;
 }
 

@@ -31,7 +31,7 @@ export const remoteTimes: RemoteTimes = {
 };
 
 /** What a remote key set is made with. */
-export interface RemoteOptions {
+export interface RemoteKeySetOptions {
   readonly events: KeySetEvents;
   readonly times: RemoteTimes;
   /** Milliseconds on a clock that only goes forward. */
@@ -48,7 +48,7 @@ export interface RemoteOptions {
 export class RemoteKeySet implements KeySet {
   readonly uri: string;
   readonly find: JWTVerifyGetKey = (header, token) => this.#find(header, token);
-  readonly #options: RemoteOptions;
+  readonly #options: RemoteKeySetOptions;
   readonly #closed = new AbortController();
   #keys: JWTVerifyGetKey | undefined;
   #text = '';
@@ -61,7 +61,7 @@ export class RemoteKeySet implements KeySet {
   #fetching: Promise<void> | undefined;
   #failure: string | undefined;
 
-  constructor(uri: string, options: RemoteOptions) {
+  constructor(uri: string, options: RemoteKeySetOptions) {
     this.uri = uri;
     this.#options = options;
     this.#retry = options.times.retry[0];

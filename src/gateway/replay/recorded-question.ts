@@ -37,7 +37,7 @@ const undecided: Readonly<Partial<Record<DecidedRecord['decision'], string>>> = 
 };
 
 /** The questions about the request of a record. */
-export function questionOf(record: DecidedRecord): RecordedQuestion | Unanswerable {
+export function recordedQuestion(record: DecidedRecord): RecordedQuestion | Unanswerable {
   const why = undecided[record.decision];
   if (why !== undefined) return { why };
   const { principal, operation, object, rights } = record;

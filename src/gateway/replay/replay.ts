@@ -6,7 +6,7 @@ import type { LoadedPolicy } from '../../policy/load.ts';
 import type { PolicySnapshot } from '../../policy/decide/snapshot.ts';
 import { branchOfRoute } from '../../protocol/branch.ts';
 import { circumstancesOfRecord, kindOfRequest } from './recorded-circumstances.ts';
-import { questionOf, type RecordedQuestion } from './recorded-question.ts';
+import { recordedQuestion, type RecordedQuestion } from './recorded-question.ts';
 import { replayedVerdict, type ReplayedVerdict } from './replayed-verdict.ts';
 import { ReplayReport, type Replayed } from './replay-report.ts';
 
@@ -56,7 +56,7 @@ export class Replay {
   }
 
   async #replay(record: DecidedRecord, request: DecidedRequest): Promise<Replayed> {
-    const question = questionOf(record);
+    const question = recordedQuestion(record);
     if ('why' in question) return { kind: 'skipped', why: question.why };
     const { snapshot } = this.#options.proposed;
     const found = verdictUnder(question, snapshot, request, this.#lookedAt);

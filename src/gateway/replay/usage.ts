@@ -8,7 +8,7 @@ import { EVERYONE } from '../../policy/lines/pattern.ts';
 import { judgeNeed, SnapshotPermit } from '../decision/permit.ts';
 import { needsOf } from '../decision/needs.ts';
 import { circumstancesOfRecord, kindOfRequest } from './recorded-circumstances.ts';
-import { questionOf, type RecordedQuestion } from './recorded-question.ts';
+import { recordedQuestion, type RecordedQuestion } from './recorded-question.ts';
 
 /** So many kinds of requests are remembered as looked at. */
 const KEPT_KINDS = 200_000;
@@ -77,7 +77,7 @@ export class Usage {
       const lines = await this.#linesOf(record.rule, record.policy_digest);
       for (const line of lines) this.#use(line, own);
     }
-    const question = questionOf(record);
+    const question = recordedQuestion(record);
     if ('why' in question) return;
     for (const line of this.#further(question, request)) this.#use(line, own);
   }

@@ -1,5 +1,5 @@
 /** How often, and how long: a histogram of seconds. */
-export class Tally {
+export class MetricTally {
   readonly #counts = new Float64Array(buckets.length + 1);
   #sum = 0;
 

@@ -1,5 +1,11 @@
 import { AggregatorRegistry, collectDefaultMetrics, Registry } from 'prom-client';
-import { buckets, metricTable, Tally, type MetricName, type MetricRow } from './metric-table.ts';
+import {
+  buckets,
+  metricTable,
+  MetricTally,
+  type MetricName,
+  type MetricRow,
+} from './metric-table.ts';
 
 export type Labels = Readonly<Record<string, string>>;
 
@@ -10,7 +16,7 @@ export interface Sample {
 }
 
 /** Reads values at a scrape. */
-export type Source = () => readonly Sample[] | Promise<readonly Sample[]>;
+export type MetricSource = () => readonly Sample[] | Promise<readonly Sample[]>;
 
 /** A request that has ended, as the metrics know it: by names of which there are few. */
 export interface Ended {
@@ -26,7 +32,7 @@ export interface Ended {
 
 interface Requests {
   readonly labels: Labels;
-  readonly tally: Tally;
+  readonly tally: MetricTally;
   bytesIn: number;
   bytesOut: number;
 }
@@ -43,8 +49,8 @@ export class Metrics {
   /** What was counted last: the next request is mostly of the same kind. */
   #last: { readonly of: Ended; readonly entry: Requests } | undefined;
   readonly #counts = new Map<MetricName, Map<string, number>>();
-  readonly #flushes = new Tally();
-  readonly #sources = new Map<MetricName, Source>();
+  readonly #flushes = new MetricTally();
+  readonly #sources = new Map<MetricName, MetricSource>();
   #others: () => Promise<readonly MetricValues[]> = async () => [await this.values()];
 
   constructor(version: string) {
@@ -73,7 +79,7 @@ export class Metrics {
   }
 
   /** Registers a metric that is read at each scrape. */
-  source(name: MetricName, source: Source): void {
+  source(name: MetricName, source: MetricSource): void {
     this.#sources.set(name, source);
   }
 
@@ -114,7 +120,7 @@ export class Metrics {
     const known = this.#requests.get(key);
     if (known !== undefined) return known;
     const labels = { operation: operation ?? 'none', decision, backend, status: kind };
-    const entry = { labels, tally: new Tally(), bytesIn: 0, bytesOut: 0 };
+    const entry = { labels, tally: new MetricTally(), bytesIn: 0, bytesOut: 0 };
     this.#requests.set(key, entry);
     return entry;
   }
@@ -156,7 +162,7 @@ interface Placed extends Sample {
 }
 
 /** The lines of a histogram. */
-function spread(labels: Labels, tally: Tally): readonly Placed[] {
+function spread(labels: Labels, tally: MetricTally): readonly Placed[] {
   const { atMost, count, sum } = tally;
   return [
     ...buckets.map((bound, at) => ({

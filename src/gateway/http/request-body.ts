@@ -1,5 +1,5 @@
 import { noteBody } from './control-traffic.ts';
-import { isBrokenOff, type Incoming, type Outgoing } from './message.ts';
+import { isBrokenOff, type IncomingRequest, type OutgoingResponse } from './message.ts';
 import type { BodyAhead, BodyBytes } from '../../protocol/backend.ts';
 
 /**
@@ -7,13 +7,13 @@ import type { BodyAhead, BodyBytes } from '../../protocol/backend.ts';
  * first iteration; `100 Continue` (RFC 9110 section 10.1.1) is sent only then.
  */
 export class RequestBody implements BodyBytes {
-  readonly #incoming: Incoming;
-  readonly #response: Outgoing;
+  readonly #incoming: IncomingRequest;
+  readonly #response: OutgoingResponse;
   #waiting: boolean;
   #bytes = 0;
   #held: Promise<void> | undefined;
 
-  constructor(incoming: Incoming, response: Outgoing, waiting: boolean) {
+  constructor(incoming: IncomingRequest, response: OutgoingResponse, waiting: boolean) {
     this.#incoming = incoming;
     this.#response = response;
     this.#waiting = waiting;
@@ -97,7 +97,7 @@ const NOTHING = Buffer.alloc(0);
  * The whole body where it is there already, as a small one mostly is: it came
  * with its headers. To read it as a stream would cost more than the request.
  */
-function wholeOf(incoming: Incoming): Uint8Array | undefined {
+function wholeOf(incoming: IncomingRequest): Uint8Array | undefined {
   if ('stream' in incoming || !incoming.complete || incoming.destroyed) return undefined;
   if (incoming.readableEnded || incoming.readableFlowing === true) return undefined;
   const length = incoming.readableLength;
