@@ -113,7 +113,7 @@ describe('a request that gets no memory', () => {
       },
     });
     const reply = await ask(harness, '/v1/table/prod$t/query', { headers: admin, body: '{}' });
-    expect([reply.status, reply.headers['retry-after']]).toEqual([503, '1']);
+    expect([reply.status, reply.headers['retry-after']]).toEqual([503, '5']);
     expect(json(reply)).toEqual({
       error: 'other requests hold all memory that requests may hold (budget.memory): try again',
       code: 17,

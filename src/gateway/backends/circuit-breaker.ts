@@ -1,4 +1,4 @@
-import { BackendUnavailable } from './backend-unavailable.ts';
+import { BackendUnavailable } from './remote-error.ts';
 
 /** A request that the breaker let through and whose result is not known yet. */
 export interface Trial {
