@@ -124,7 +124,6 @@ describe('a request that gets no memory', () => {
       'content-length',
       'content-type',
       'date',
-      'keep-alive',
       'phalanx-version',
       'retry-after',
       'x-arrowgate-decision',
