@@ -17,8 +17,8 @@ export async function declareTables(
   namespace: string,
   names: readonly string[],
 ): Promise<void> {
-  const { openEmbeddedStore } = await built<typeof Embedded>('store/embedded.js');
-  const { openJournal } = await built<typeof JournalModule>('engine/catalog/journal.js');
+  const { openEmbeddedStore } = await built<typeof Embedded>('store/embedded/embedded.js');
+  const { openJournal } = await built<typeof JournalModule>('engine/catalog/journal/journal.js');
   const { Catalog } = await built<typeof CatalogModule>('engine/catalog/catalog.js');
   const store = await openEmbeddedStore(join(data, 'private', 'store'));
   const journal = await openJournal(join(data, 'catalog'), store);

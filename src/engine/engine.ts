@@ -1,9 +1,11 @@
+import type { Storage } from '../storage/storage.ts';
 import { realpath } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Backend } from '../protocol/backend.ts';
 import { StoreError } from '../store/errors.ts';
 import type { VirtualTable } from '../protocol/virtual-table.ts';
 import type { Store } from '../store/store.ts';
+import { LocalStorage } from '../storage/local-storage.ts';
 import type { Committer } from './catalog/records/commit-loop.ts';
 import { StrangeStore } from './catalog/records/catalog-id.ts';
 import { Catalog } from './catalog/catalog.ts';
@@ -12,7 +14,7 @@ import { JournalKeeper } from './catalog/journal/journal-keeper.ts';
 import { CATALOG_KEY } from './catalog/records/keys.ts';
 import { EmbeddedBackend } from './handlers/call/backend.ts';
 import { openCoordination } from './coordination.ts';
-import { makeFolder } from './base/disk.ts';
+import { makeFolder } from '../storage/folder.ts';
 import type { HandlerTable } from './handlers/call/handler.ts';
 import {
   catalogHandlers,
@@ -245,21 +247,23 @@ async function openNow(options: EngineOptions): Promise<Engine | string> {
 
 async function openOwn(given: EngineOptions): Promise<Engine> {
   const { data } = given;
+  const storage = new LocalStorage();
   const root = await tablesFolder(data);
   const { journal, committer, store, recent } = await openCoordination(data, given.store);
   const options = { ...given, store };
-  const places = await placesOf(data, options.locations);
+  const places = await placesOf(storage, data, options.locations);
   const { virtual = [] } = options;
   const paths = virtual.map(({ path }) => path);
   const catalog = new Catalog(store, committer, paths);
   const memory = new MemoryBudget(options.cacheBytes);
-  const reader = new FragmentReader(memory);
+  const reader = new FragmentReader(storage, memory);
   const removed = () => reader.closeRemoved();
   const running = new Running();
   const presence = await Presence.open(join(data, 'catalog', 'processes'), running);
   const horizon = new Horizon(running, presence);
   const manifests = new ManifestStore(memory);
   const tables: Tables = new Tables({
+    storage,
     root,
     places,
     manifests,
@@ -290,6 +294,7 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
   const parts = { ...written, reader, heavy, transactions, runner, held };
   const built = builtHandlers(options, parts);
   const past = pastHandlers({
+    storage,
     store: recent.store,
     root,
     places,
@@ -315,7 +320,7 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
     health: healthOf(store, journal),
     weakness: () => store.weakness(),
   });
-  const kept = { store, committer, root, tables, places, horizon, removed, presence };
+  const kept = { storage, store, committer, root, tables, places, horizon, removed, presence };
   const retention = retentionOf(options, kept);
   return {
     backend: new LeasedBackend(backend, running),
@@ -348,17 +353,18 @@ async function tablesFolder(data: string): Promise<string> {
 
 /** The folders where tables may lie, and those of the gateway itself. */
 async function placesOf(
+  storage: Storage,
   data: string,
   { managed, allowed, mode }: LocationRules,
 ): Promise<TablePlaces> {
   await makeFolder(managed, mode);
   const own = ['private', 'catalog', 'tables'].map((name) => join(data, name));
-  return TablePlaces.open([managed, ...allowed], [data, ...own], mode);
+  return TablePlaces.open(storage, [managed, ...allowed], [data, ...own], mode);
 }
 
 interface Kept extends Pick<
   RetentionParts,
-  'store' | 'committer' | 'root' | 'horizon' | 'removed'
+  'storage' | 'store' | 'committer' | 'root' | 'horizon' | 'removed'
 > {
   readonly tables: Tables;
   readonly places: TablePlaces;

@@ -2,6 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import * as fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Check, Range, Store, StoreEntry, Write } from '../../src/store/store.ts';
+import { casesOf } from '../support/cases.ts';
 
 /** A store under test, on a place of its own. */
 export interface StoreUnderTest {
@@ -228,7 +229,7 @@ export function storeSuite(name: string, open: () => Promise<StoreUnderTest>): v
             expect((await store.commit([check], [])).kind).toBe('committed');
           },
         ),
-        { numRuns: 60 },
+        { numRuns: casesOf(25, 60) },
       );
     });
 

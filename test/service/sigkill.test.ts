@@ -12,8 +12,10 @@ import { InsertLedger, OverwriteLedger, range, versionsOf } from './insert-ledge
 import { NameLedger } from './name-ledger.ts';
 import { randomOf, type Random } from './random.ts';
 import { wideStream } from './wide-rows.ts';
+import { casesOf } from '../support/cases.ts';
+import { waitUntil } from '../support/eventually.ts';
 
-const KILLS = 18;
+const KILLS = casesOf(8, 18);
 const seed = Date.now() % 2 ** 31;
 
 let service: Service;
@@ -172,10 +174,10 @@ describe('SIGTERM', () => {
     // An attempt is recorded when its request has begun.
     const attempts = async (): Promise<number> =>
       (await service.audit()).filter((record) => record['operation'] === 'InsertIntoTable').length;
-    while ((await attempts()) < 5) await sleep(10);
+    await waitUntil(async () => (await attempts()) >= 5);
 
     const exit = service.end('SIGTERM');
-    while (!(await isRefused(service.url))) await sleep(10);
+    await waitUntil(() => isRefused(service.url));
     letGo();
     const replies = await Promise.all(inserts);
     expect(replies.map((reply) => reply.status)).toEqual([200, 200, 200, 200, 200]);

@@ -1,4 +1,5 @@
 import type { Store } from '../../store/store.ts';
+import type { Storage } from '../../storage/storage.ts';
 import type { BatchSource } from '../query/scan/fragment-reader.ts';
 import type { Committer } from '../catalog/records/commit-loop.ts';
 import { Catalog } from '../catalog/catalog.ts';
@@ -18,9 +19,10 @@ import { queryTable } from './rows/table-reads.ts';
 import { tableExists } from './tables.ts';
 import { tagVersion } from './versions/tags.ts';
 
-/** What past versions are read with. */
-export interface PastParts {
-  /** Records that were read before. */
+/** Parts for reading past versions. */
+interface PastParts {
+  readonly storage: Storage;
+  /** Cached records. */
   readonly store: Store;
   readonly root: string;
   readonly places: TablePlaces;
@@ -30,7 +32,7 @@ export interface PastParts {
   readonly heavy: HeavyWork;
 }
 
-/** The operations that can answer for a version by what was read before, without the store. */
+/** Operations that can answer for a version from cached records without the store. */
 export function pastHandlers({ store, reader, heavy, ...parts }: PastParts): HandlerTable {
   const committer: Committer = {
     commit: (checks, writes) => store.commit(checks, writes),

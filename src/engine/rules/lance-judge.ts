@@ -32,7 +32,7 @@ export function lanceJudge(rules: CommitJudge): JudgeStaged {
 }
 
 /** A version of a Lance client, and what it follows. */
-export interface LanceStep {
+interface LanceStep {
   /** Id of the table. */
   readonly table: string;
   readonly branch: string;

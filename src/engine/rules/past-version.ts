@@ -62,10 +62,13 @@ function engineRows(before: Snapshot | undefined, after: Snapshot): CountedRows 
   const fresh = after.nextRowId - before.nextRowId;
   const moved = sum(came) - fresh;
   if (moved <= 0n) return 'apart';
-  const kept = [...old.values()].filter(({ key }) => now.has(key));
-  const left = sum(kept) - kept.reduce((total, { key }) => total + now.get(key)!.rows, 0n);
+  const kept = [...old.values()].flatMap((before) => {
+    const after = now.get(before.key);
+    return after === undefined ? [] : [{ before, after }];
+  });
+  const left = kept.reduce((total, { before, after }) => total + before.rows - after.rows, 0n);
   const went = sum(gone) + left;
-  const whole = kept.every(({ key, deletions }) => now.get(key)!.deletions === deletions);
+  const whole = kept.every(({ before, after }) => before.deletions === after.deletions);
   if (fresh === 0n && whole && moved === went && gone.length > 1) return 'kept';
   const changed = moved < went ? moved : went;
   return { added: fresh, changed, removed: went - changed };

@@ -1,6 +1,7 @@
 import { sep } from 'node:path';
 import type { RecordBatch, Schema } from 'apache-arrow';
-import type { Flushes } from '../../storage/file-descriptor.ts';
+import type { Storage } from '../../storage/storage.ts';
+import type { Flushes } from '../../storage/flushes.ts';
 import { commitFilesOnce, tookNoEffect, type Committer } from '../catalog/records/commit-loop.ts';
 import { versionKey } from '../catalog/records/keys.ts';
 import { requireDurable } from '../catalog/records/seal.ts';
@@ -17,7 +18,7 @@ import { KeyedMutex } from '../format/memory/keyed-mutex.ts';
 import type { Manifest } from '../format/manifest.ts';
 import { ManifestStore } from './lines/manifest-store.ts';
 import type { Committed, Founding, VersionCommit } from './lines/version-commits.ts';
-import type { FoundSnapshot, Snapshot } from '../format/snapshot.ts';
+import type { FoundSnapshot, Snapshot, TableFolder } from '../format/snapshot.ts';
 import { makeTableFolder, removeTableFolder } from '../format/table-folder.ts';
 import { TablePlaces } from '../format/table-places.ts';
 import { headCheck, versionWrites, VersionStore, type VersionPage } from './lines/version-store.ts';
@@ -92,12 +93,16 @@ export class Tables {
   readonly #branches: Branches;
   readonly #manifests: ManifestStore;
   readonly #mutex = new KeyedMutex();
-  readonly #snapshots = new ManifestSnapshots();
+  readonly #snapshots: ManifestSnapshots;
   readonly #onCommit: OnCommit | undefined;
+  /** Where the files of tables lie. */
+  readonly storage: Storage;
   /** The files of versions that were removed. */
   readonly waste: Waste;
 
   constructor(options: TablesOptions) {
+    this.storage = options.storage;
+    this.#snapshots = new ManifestSnapshots(options.storage);
     this.#onCommit = options.onCommit;
     this.#root = options.root;
     this.#places = options.places ?? new TablePlaces([], [options.root]);
@@ -119,10 +124,14 @@ export class Tables {
     return location === null ? `${this.#root}${sep}${id}` : this.#places.folderAt(location);
   }
 
+  #folderOf(table: TableRecord): TableFolder {
+    return { storage: this.storage, folder: this.folder(table) };
+  }
+
   /** Removes what was written for a table that did not come to be. */
   async removeFolder(table: TableRecord, files: readonly WrittenFile[]): Promise<void> {
     const chosen = table.location !== null;
-    await removeTableFolder(this.folder(table), chosen, files, this.#places.kept);
+    await removeTableFolder(this.#folderOf(table), chosen, files, this.#places.kept);
   }
 
   /**
@@ -210,7 +219,7 @@ export class Tables {
     batches: AsyncIterable<RecordBatch>,
     flushes?: Flushes,
   ): Promise<readonly WrittenFile[]> {
-    const folder = this.folder(table);
+    const folder = this.#folderOf(table);
     try {
       const mode = table.location === null ? undefined : this.#places.mode;
       await makeTableFolder(folder, mode);
@@ -269,12 +278,12 @@ export class Tables {
     batches: AsyncIterable<RecordBatch>,
     flushes?: Flushes,
   ): Promise<readonly WrittenFile[]> {
-    return ingest(this.folder(table), schema, batches, flushes);
+    return ingest(this.#folderOf(table), schema, batches, flushes);
   }
 
   /** Removes files that `write` wrote and no commit took. */
   async discard(table: TableRecord, files: readonly Pick<WrittenFile, 'file'>[]): Promise<void> {
-    await discard(this.folder(table), files);
+    await discard(this.#folderOf(table), files);
   }
 
   /**
@@ -402,6 +411,8 @@ export class Tables {
 
 /** What the tables of an engine work with. */
 interface TablesOptions {
+  /** Where the files of tables lie. */
+  readonly storage: Storage;
   /** The folder that holds a folder for each table. */
   readonly root: string;
   /** Where the folders of other tables lie; without it they lie where their records say. */

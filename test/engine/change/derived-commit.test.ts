@@ -1,3 +1,4 @@
+import { disk } from '../../support/disk.ts';
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -17,6 +18,7 @@ import { updateRows } from '../../../src/engine/change/update-rows.ts';
 import { appended } from '../../../src/engine/format/change.ts';
 import { FragmentReader } from '../../../src/engine/query/scan/fragment-reader.ts';
 import { MemoryBudget } from '../../../src/engine/format/memory/memory-budget.ts';
+import { LocalStorage } from '../../../src/storage/local-storage.ts';
 import { Tables } from '../../../src/engine/versions/tables.ts';
 import { CatalogError } from '../../../src/protocol/errors.ts';
 import { refusalOf, tableRecord, unsureCommitter } from '../../support/catalog.ts';
@@ -43,7 +45,7 @@ beforeEach(async () => {
   store = new MemoryStore();
   ours = tablesWith(store);
   others = tablesWith(store);
-  reader = new FragmentReader();
+  reader = new FragmentReader(disk);
   const files = await ours.begin(record, schema, batches(1n, 2n, 3n));
   await ours.first(record, schema, files, async (checks, writes) => {
     const write = { key: table.key, value: table.value };
@@ -157,7 +159,13 @@ describe('a change while others write', () => {
 });
 
 function tablesWith(committer: Committer): Tables {
-  return new Tables({ root, store, committer, memory: new MemoryBudget(2 ** 20) });
+  return new Tables({
+    storage: new LocalStorage(),
+    root,
+    store,
+    committer,
+    memory: new MemoryBudget(2 ** 20),
+  });
 }
 
 function commit<Result>(derive: Derive<Result>, check?: () => void) {

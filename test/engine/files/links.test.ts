@@ -1,3 +1,4 @@
+import { disk } from '../../support/disk.ts';
 import {
   link,
   lstat,
@@ -14,7 +15,7 @@ import { Int64, vectorFromArray } from 'apache-arrow';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { droppedKey, tableKey } from '../../../src/engine/catalog/records/keys.ts';
 import { decodeTable, encodeDropped } from '../../../src/engine/catalog/records/records-codec.ts';
-import { KeptFolder, removeTree } from '../../../src/engine/base/tree.ts';
+import { KeptFolder, removeTree } from '../../../src/storage/tree.ts';
 import { FragmentReader } from '../../../src/engine/query/scan/fragment-reader.ts';
 import { LinkedPath } from '../../../src/storage/plain-path.ts';
 import { tableRecord } from '../../support/catalog.ts';
@@ -207,7 +208,7 @@ describe('a read', () => {
     const [file] = (await readdir(join(folder, 'indices.aside'), { recursive: true })).filter(
       (name) => name.endsWith('.arrow'),
     );
-    const reader = new FragmentReader();
+    const reader = new FragmentReader(disk);
     await expect(reader.prewarm(join(folder, 'indices', file!))).rejects.toThrow(LinkedPath);
     await reader.close();
   });

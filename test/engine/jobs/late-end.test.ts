@@ -1,3 +1,4 @@
+import { disk } from '../../support/disk.ts';
 import { join } from 'node:path';
 import { Int64, vectorFromArray } from 'apache-arrow';
 import { afterEach, beforeEach, expect, it } from 'vitest';
@@ -9,6 +10,7 @@ import { moved } from '../../../src/engine/upkeep/jobs/transaction.ts';
 import { Transactions } from '../../../src/engine/upkeep/jobs/transactions.ts';
 import { FragmentReader } from '../../../src/engine/query/scan/fragment-reader.ts';
 import { MemoryBudget } from '../../../src/engine/format/memory/memory-budget.ts';
+import { LocalStorage } from '../../../src/storage/local-storage.ts';
 import { Tables } from '../../../src/engine/versions/tables.ts';
 import type {
   Committed,
@@ -24,10 +26,16 @@ let tables: LateTables;
 
 beforeEach(async () => {
   table = await EngineTable.open();
-  reader = new FragmentReader();
+  reader = new FragmentReader(disk);
   const { store, data } = table.engine;
   const root = join(data, 'tables');
-  tables = new LateTables({ root, store, committer: store, memory: new MemoryBudget(0) });
+  tables = new LateTables({
+    storage: new LocalStorage(),
+    root,
+    store,
+    committer: store,
+    memory: new MemoryBudget(0),
+  });
   await table.create({ n: vectorFromArray([1n, 2n, 3n], new Int64()) });
 });
 

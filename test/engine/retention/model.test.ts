@@ -11,6 +11,7 @@ import { freshEngine, type TestEngine } from '../../support/engine.ts';
 import { streamOf } from '../../support/engine-table.ts';
 import { bytesOf, rowsOf } from '../../support/query-answer.ts';
 import { ask } from '../../support/request.ts';
+import { casesOf } from '../../support/cases.ts';
 
 /** One table as it must be: the values of each version, from 1. */
 interface Modelled {
@@ -220,6 +221,6 @@ it('keeps what can be read or brought back, and nothing else', async () => {
         await engine.close();
       }
     }),
-    { numRuns: 12 },
+    { numRuns: casesOf(5, 12) },
   );
 });

@@ -2,6 +2,7 @@ import { Dictionary, Int32, Utf8 } from 'apache-arrow';
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { ask, batchOf, column, constant, refusal, select, typeOf } from '../support.ts';
+import { casesOf } from '../../support/cases.ts';
 
 const texts = ['abc', 'ABC', '', 'foo bar-baz', 'é😀x', 'line\nbreak', 'a1_b22', null];
 const batch = batchOf({
@@ -248,7 +249,7 @@ describe('a regular expression', () => {
         const folded = new RegExp(pattern, 'iu').test(text);
         expect(constant(`regexp_like('${text}', '${pattern}', 'i')`)).toBe(folded);
       }),
-      { numRuns: 2000 },
+      { numRuns: casesOf(500, 2000) },
     );
   });
 });

@@ -8,6 +8,7 @@ import type { ReadCheck } from '../../../src/store/store.ts';
 import { storeSuite, type StoreUnderTest } from '../../conformance/store.ts';
 import { Child, outputOnSmallDisk } from '../../support/child.ts';
 import { testFolders } from '../../support/folder.ts';
+import { casesOf } from '../../support/cases.ts';
 
 const CHILD = new URL('../commit-child.ts', import.meta.url);
 
@@ -66,7 +67,7 @@ describe('the embedded store of several processes', () => {
 
   it('loses no acknowledged commit of one that is killed, and is not blocked by it', async () => {
     const folder = await newFolder();
-    for (let round = 0; round < 6; round++) {
+    for (let round = 0; round < casesOf(3, 6); round++) {
       const name = `round${round}`;
       const child = new Child(CHILD, [folder, name, '1000000']);
       await child.printed(1 + round * 40);

@@ -34,7 +34,7 @@ describe('two catalogs in one Redis', () => {
   });
 });
 
-describe('a Redis that goes away', () => {
+describe.concurrent('a Redis that goes away', () => {
   it('is missed at once, keeps what it acknowledged, and is found again', async () => {
     const redis = await RedisServer.start();
     const under = await freshRedisStore(redis.url);
@@ -153,7 +153,7 @@ describe('a Redis that goes away', () => {
   });
 });
 
-describe('a Redis that may lose what it acknowledged', () => {
+describe.concurrent('a Redis that may lose what it acknowledged', () => {
   const weak: readonly [string, readonly string[], string][] = [
     ['no file', ['--appendonly', 'no'], 'it keeps no append-only file (appendonly no)'],
     [
@@ -209,7 +209,7 @@ async function increment(store: Store, index: number): Promise<string> {
   }
 }
 
-describe('the guard of a store on Redis', () => {
+describe.concurrent('the guard of a store on Redis', () => {
   it('is asked again when the server was restarted, before anything is done there', async () => {
     const redis = await RedisServer.start(['--appendonly', 'no']);
     const under = await freshRedisStore(redis.url);

@@ -3,16 +3,17 @@ import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { LanceBase, LanceManifest } from './lance-manifest.ts';
 
-/** The folders in which the files of a version lie. */
+/** Folders of a version's files. */
 export interface LanceFolders {
-  /** That of its table, or of its branch. */
+  /** Folder of its table or branch. */
   readonly own: string;
-  /** Those of others, by the numbers that its manifest gives them. */
+  /** Folders of other tables or branches by their ids in the manifest. */
   readonly bases: ReadonlyMap<number, LanceBase>;
 }
 
 /**
- * The folders of a version with all links resolved: clients may call one by several names.
+ * Resolves the folders of a version, including symbolic links: clients may use several names for
+ * one.
  * @param file Absolute path of its manifest.
  */
 export async function lanceFolders(
@@ -35,7 +36,7 @@ function pathOf(path: string): string {
   }
 }
 
-/** A folder that is not there is called what it is called. */
+/** A missing folder keeps its name. */
 async function resolved(path: string): Promise<string> {
   return realpath(path).catch(() => path);
 }

@@ -8,7 +8,7 @@ import { arrowFields } from './lance-schema.ts';
 import { readManifestFile } from './manifest-file.ts';
 import { versionNotFound } from '../version-refusals.ts';
 
-/** A Lance table at one version, as its manifest says. */
+/** A Lance table at one version, from its manifest. */
 export interface LanceSnapshot {
   readonly version: bigint;
   readonly schema: Schema;
@@ -16,12 +16,12 @@ export interface LanceSnapshot {
   readonly numIndices: number;
 }
 
-/** Some rows of a Lance table. */
-export interface LancePart {
+/** A fragment of a Lance table. */
+interface LancePart {
   /** Rows that are not deleted. */
   readonly rows: number;
   readonly deletedRows: number;
-  /** How large its data files are together, as far as the manifest says. */
+  /** Size of its data files in bytes, as far as the manifest records it. */
   readonly bytes: number;
 }
 

@@ -5,22 +5,23 @@ import { branchRefs } from '../../versions/managed/lance-refs.ts';
 import { locationOf } from '../../versions/managed/managed-versions.ts';
 import type { AdoptFirst } from '../../versions/managed/staged-manifest.ts';
 import { MAIN } from '../../format/chain.ts';
+import type { MaybePromise } from '../../../protocol/maybe-promise.ts';
 
 /**
- * The table of a read after external versions of a line of it are adopted.
- * @param branch The line that the read is of.
+ * The table of a read, after adoption of a line's external versions.
+ * @param branch The line of the read.
  */
 export function adoptedTable(
   call: Call,
   stored: Stored<TableRecord>,
   branch: string,
-): Stored<TableRecord> | Promise<Stored<TableRecord>> {
+): MaybePromise<Stored<TableRecord>> {
   const { adoption } = call;
   if (adoption === undefined || stored.content.kind === 'engine') return stored;
   return adoption.beforeRead(call.request.object, stored, branch, causeOf(call));
 }
 
-/** The table of a listing of branches after external versions of all its lines are adopted. */
+/** The table of a listing of branches, after adoption of all external versions. */
 export async function adoptedBranches(
   call: Call,
   stored: Stored<TableRecord>,
@@ -33,7 +34,7 @@ export async function adoptedBranches(
   return table;
 }
 
-/** What adopts external versions before a request commits further ones. */
+/** Adopts external versions before a request commits further ones. */
 export function adoptFirst(call: Call): AdoptFirst {
   return async (path, stored, branch) =>
     (await call.adoption?.beforeCommit(path, stored, branch, causeOf(call))) ?? stored;

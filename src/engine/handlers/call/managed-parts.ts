@@ -8,7 +8,7 @@ import type { Tables } from '../../versions/tables.ts';
 import type { Tags } from '../../versions/lines/tags.ts';
 import type { VersionStore } from '../../versions/lines/version-store.ts';
 
-/** What the operations work with that coordinate the versions of Lance clients. */
+/** Parts of the operations that coordinate versions of Lance clients. */
 export interface ManagedParts {
   readonly catalog: Catalog;
   readonly store: Store;
@@ -18,6 +18,6 @@ export interface ManagedParts {
   readonly tags: Tags;
   readonly tables: Tables;
   readonly locations: TableRoots;
-  /** Manifests that need not be read again. */
+  /** Cached manifests. */
   readonly manifests?: KnownManifests;
 }

@@ -13,6 +13,7 @@ import { requireUnneeded, withRefs } from '../../versions/managed/managed-branch
 import { adoptedBranches } from '../call/adopted-table.ts';
 import { requireWrittenTable } from '../call/table-parts.ts';
 import { engineTable, knownTable, writtenTable, type TagParts } from './tags.ts';
+import { itemAt } from '../../base/items.ts';
 
 /** The operations on branches. */
 export function branchHandlers(parts: TagParts): HandlerTable {
@@ -122,7 +123,7 @@ async function listBranches(parts: TagParts, call: Call): Promise<Answer> {
 function entriesOf(branches: readonly NamedBranch[]): object {
   return Object.fromEntries(
     branches.map(({ name, branch: { lineage, createdMillis, manifestBytes } }) => {
-      const { branch, version } = lineage[0]!;
+      const { branch, version } = itemAt(lineage, 0);
       return [
         name,
         {

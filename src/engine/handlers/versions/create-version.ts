@@ -24,6 +24,7 @@ import type { Gates } from '../../versions/managed/staged-manifest.ts';
 import { adoptFirst } from '../call/adopted-table.ts';
 import { versionEntry } from './table-versions.ts';
 import type { ManagedParts } from '../call/managed-parts.ts';
+import { itemAt } from '../../base/items.ts';
 
 /**
  * CreateTableVersion: the conditional commit decides who is next, then the staged
@@ -32,7 +33,7 @@ import type { ManagedParts } from '../call/managed-parts.ts';
 export function createVersion(parts: ManagedParts): Handler {
   return async (call) => {
     const request = versionRequest(call.request.object, call.body, branchParameter(call));
-    const answerOf = (planned: readonly PlannedVersion[]) => created(call, planned[0]!);
+    const answerOf = (planned: readonly PlannedVersion[]) => created(call, itemAt(planned, 0));
     const seal = call.once.seal(answerOf);
     return answerOf(await committedVersions(waiting(parts, call), [request], seal, gatesOf(call)));
   };

@@ -57,7 +57,7 @@ export function restoreTable(catalog: Catalog, tables: Tables): Handler {
 }
 
 /** Versions from the first (included) up to the last (excluded); null for no end. */
-export interface VersionRange {
+interface VersionRange {
   readonly first: bigint;
   readonly last: bigint | null;
 }

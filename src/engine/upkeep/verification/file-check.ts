@@ -1,3 +1,4 @@
+import type { TableFolder } from '../../format/snapshot.ts';
 import { lstat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { readDeletions } from '../../format/deletion-file.ts';
@@ -6,7 +7,7 @@ import { ColumnCache } from '../../format/memory/column-cache.ts';
 import { MemoryBudget } from '../../format/memory/memory-budget.ts';
 import type { DataFile, Fragment, IndexDefinition } from '../../format/snapshot.ts';
 import { TextReader } from '../../index/text/text-reader.ts';
-import { unlessMissing } from '../../base/opened-folder.ts';
+import { unlessMissing } from '../../../storage/storage-error.ts';
 import { checkCodes, holdsCodes } from '../../index/vectors/code-file.ts';
 import { findingOf } from './finding.ts';
 
@@ -34,14 +35,15 @@ export interface FileFault {
 
 /** Compares the files of one table's folder with what manifests say of them. Each is read once. */
 export class FileCheck {
-  readonly #folder: string;
-  readonly #open = new OpenFiles();
+  readonly #table: TableFolder;
+  readonly #open: OpenFiles;
   readonly #data = new Map<string, Promise<Facts<DataFacts>>>();
   readonly #deletions = new Map<string, Promise<Facts<DeletionFacts>>>();
   #bytes = 0;
 
-  constructor(folder: string) {
-    this.#folder = folder;
+  constructor(table: TableFolder) {
+    this.#table = table;
+    this.#open = new OpenFiles(table.storage);
   }
 
   /** How many files were looked at. */
@@ -89,7 +91,7 @@ export class FileCheck {
   }
 
   #dataFacts(path: string, isText = false): Promise<Facts<DataFacts>> {
-    const known = this.#data.get(path) ?? this.#readData(join(this.#folder, path), isText);
+    const known = this.#data.get(path) ?? this.#readData(join(this.#table.folder, path), isText);
     this.#data.set(path, known);
     return known;
   }
@@ -113,7 +115,7 @@ export class FileCheck {
   /** Files of codes have checksums, which nobody looks at but who reads them. */
   async #codeDamage(path: string): Promise<string | undefined> {
     try {
-      await this.#open.use(join(this.#folder, path), async (opened) =>
+      await this.#open.use(join(this.#table.folder, path), async (opened) =>
         holdsCodes(opened) ? checkCodes(opened) : undefined,
       );
       return undefined;
@@ -130,7 +132,7 @@ export class FileCheck {
 
   async #readDeletions(path: string): Promise<Facts<DeletionFacts>> {
     try {
-      const rows = await unlessMissing(readDeletions(this.#folder, path));
+      const rows = await unlessMissing(readDeletions(this.#table, path));
       if (rows === undefined) return 'is missing';
       const ascending = rows.every((row, at) => at === 0 || row > rows[at - 1]!);
       return { rows: rows.length, last: rows.at(-1) ?? -1, ascending };

@@ -1,5 +1,5 @@
 import { dirname, join, relative } from 'node:path';
-import { readIfPresent } from '../../base/disk.ts';
+import { readIfPresent } from '../../../storage/durable-file.ts';
 import { children } from '../../catalog/records/children.ts';
 import { allVersionsOf, headKey, tagsOf, versionKey } from '../../catalog/records/keys.ts';
 import type { TableRecord, VersionRecord } from '../../format/records.ts';
@@ -79,7 +79,7 @@ class TableCheck {
     this.#parts = parts;
     this.#subject = subject;
     this.#folder = parts.folder(subject.record);
-    this.#files = new FileCheck(this.#folder);
+    this.#files = new FileCheck({ storage: parts.storage, folder: this.#folder });
     this.#lance = new LanceCheck(this.#folder);
   }
 

@@ -1,3 +1,4 @@
+import { disk } from '../../../support/disk.ts';
 import { join } from 'node:path';
 import { Int64, Utf8, vectorFromArray } from 'apache-arrow';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -6,6 +7,7 @@ import { claim } from '../../../../src/engine/upkeep/jobs/job.ts';
 import { Transactions } from '../../../../src/engine/upkeep/jobs/transactions.ts';
 import { MemoryBudget } from '../../../../src/engine/format/memory/memory-budget.ts';
 import { FragmentReader } from '../../../../src/engine/query/scan/fragment-reader.ts';
+import { LocalStorage } from '../../../../src/storage/local-storage.ts';
 import { Tables } from '../../../../src/engine/versions/tables.ts';
 import type {
   Committed,
@@ -111,6 +113,7 @@ describe('a backfill', () => {
     const id = await begin({ column: 'twice' });
     const { store, data } = table.engine;
     const tables = new BusyTables({
+      storage: new LocalStorage(),
       root: join(data, 'tables'),
       store,
       committer: store,
@@ -119,7 +122,7 @@ describe('a backfill', () => {
     tables.between = async (part) => {
       await table.send('insert', { body: streamOf(partOf(part)) });
     };
-    const reader = new FragmentReader();
+    const reader = new FragmentReader(disk);
     const hold = { transactions: new Transactions(store, store), holder: 'h', leaseMillis: 60_000 };
     const job = await claim(hold, id);
     await backfill({ store, tables, reader, rowsInCommit: 0 })(job!);
