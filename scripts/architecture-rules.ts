@@ -133,7 +133,8 @@ const confined: Readonly<Record<string, readonly string[]>> = {
   lmdb: ['src/store/embedded/file.ts'],
   ioredis: ['src/store/'],
   casbin: ['src/policy/'],
-  'http-proxy': ['src/gateway/'],
+  'http-proxy': ['src/gateway/backends/'],
+  undici: ['src/gateway/backends/'],
   jose: ['src/gateway/identity/'],
   commander: ['src/cli/'],
   'node:fs': [

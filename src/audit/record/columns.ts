@@ -13,7 +13,7 @@ import {
   word,
 } from '../../arrow/value-column.ts';
 import type { CommitSummary } from '../../protocol/commit-summary.ts';
-import type { Scope } from '../../protocol/principal.ts';
+import type { KeyScope } from '../../protocol/principal.ts';
 import { decisionOf, phaseOf, verdictOf } from './decoding.ts';
 import type { ExtraRights, LoggedRecord } from './record.ts';
 import { microsOf, timeOf } from './time.ts';
@@ -24,7 +24,7 @@ interface PrincipalRow {
   readonly subject: string;
   readonly groups: readonly string[];
   readonly roles: readonly string[];
-  readonly scopes: readonly Scope[] | null;
+  readonly scopes: readonly KeyScope[] | null;
 }
 
 interface ContextRow {
@@ -80,7 +80,7 @@ export const recordKinds = {
     subject: word,
     groups: list(word),
     roles: list(word),
-    scopes: list(struct<Scope>({ action: word, pattern: word })),
+    scopes: list(struct<KeyScope>({ action: word, pattern: word })),
   }),
   subject: word,
   credential: word,

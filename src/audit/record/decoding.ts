@@ -1,6 +1,6 @@
 import type { CommitSummary } from '../../protocol/commit-summary.ts';
 import { isJsonObject, parseJson, type JsonValue } from '../../protocol/json.ts';
-import type { Scope } from '../../protocol/principal.ts';
+import type { KeyScope } from '../../protocol/principal.ts';
 import { plainRecord } from './plain-line.ts';
 import {
   decisions,
@@ -115,7 +115,7 @@ function principalOf(value: JsonValue | undefined): AuditPrincipal | null {
   };
 }
 
-function scopesOf(value: JsonValue | undefined): readonly Scope[] | null {
+function scopesOf(value: JsonValue | undefined): readonly KeyScope[] | null {
   if (value === null) return null;
   if (!Array.isArray(value)) throw fault('scopes', 'a list');
   return value.map((scope) => {

@@ -1,5 +1,5 @@
 import type { CommitSummary } from '../../protocol/commit-summary.ts';
-import type { Scope } from '../../protocol/principal.ts';
+import type { KeyScope } from '../../protocol/principal.ts';
 
 /** Each request leaves an attempt and an outcome, linked by its decision id. */
 export type Phase = 'attempt' | 'outcome';
@@ -33,7 +33,7 @@ export interface AuditPrincipal {
   /** Roles of the credential. */
   readonly roles: readonly string[];
   /** Scopes of the credential, if it has any. */
-  readonly scopes?: readonly Scope[] | null;
+  readonly scopes?: readonly KeyScope[] | null;
 }
 
 /** Rights that a request needed beyond its route, query and mode, in order. */

@@ -1,9 +1,9 @@
+import { LRUCache } from 'lru-cache';
 import type { Answer, CatalogRequest } from '../../../protocol/backend.ts';
 import type { OperationName } from '../../../protocol/operations/operation-name.ts';
 import type { ReadCheck, Store, StoreWatch } from '../../../store/store.ts';
 import type { Basis, Handler, HandlerTable } from './handler.ts';
 import { seenIn } from './freshness.ts';
-import { LruCache } from '../../base/lru-cache.ts';
 import { CatalogError, type ErrorName } from '../../../protocol/errors.ts';
 import { StoreError } from '../../../store/store-error.ts';
 import { namesVersion } from './parameters.ts';
@@ -122,7 +122,7 @@ interface CachedAnswer {
  */
 export class KnownAnswers {
   readonly #store: Pick<Store, 'watch' | 'getMany'>;
-  readonly #kept = new LruCache<CachedAnswer>(MEMORY_BYTES);
+  readonly #kept = new LRUCache<string, CachedAnswer>({ maxSize: MEMORY_BYTES });
 
   constructor(store: Pick<Store, 'watch' | 'getMany'>) {
     this.#store = store;
@@ -149,7 +149,7 @@ export class KnownAnswers {
     const watch = prompt ?? this.#readAgain(records);
     if (watch === undefined) return;
     const lasts = prompt !== undefined || this.#kept.get(question)?.answer.body === answer.body;
-    this.#kept.set(question, { answer, newest, watch, lasts }, bytes);
+    this.#kept.set(question, { answer, newest, watch, lasts }, { size: bytes });
   }
 
   #readAgain(records: readonly ReadCheck[]): StoreWatch | undefined {

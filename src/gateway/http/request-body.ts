@@ -1,20 +1,19 @@
 import { noteBody } from './control-traffic.ts';
-import { isBrokenOff, type Incoming, type Outgoing } from './message.ts';
+import { isBrokenOff, type IncomingRequest, type OutgoingResponse } from './message.ts';
 import type { BodyAhead, BodyBytes } from '../../protocol/backend.ts';
 
 /**
- * The body of a request, passed on as it comes and counted. Nothing is read
- * before somebody iterates, and a client that waits for `100 Continue`
- * (RFC 9110 section 10.1.1) is told to continue only then.
+ * The body of a request, passed on as it arrives and counted. Nothing is read before the
+ * first iteration; `100 Continue` (RFC 9110 section 10.1.1) is sent only then.
  */
 export class RequestBody implements BodyBytes {
-  readonly #incoming: Incoming;
-  readonly #response: Outgoing;
+  readonly #incoming: IncomingRequest;
+  readonly #response: OutgoingResponse;
   #waiting: boolean;
   #bytes = 0;
   #held: Promise<void> | undefined;
 
-  constructor(incoming: Incoming, response: Outgoing, waiting: boolean) {
+  constructor(incoming: IncomingRequest, response: OutgoingResponse, waiting: boolean) {
     this.#incoming = incoming;
     this.#response = response;
     this.#waiting = waiting;
@@ -43,8 +42,8 @@ export class RequestBody implements BodyBytes {
   }
 
   /**
-   * All of the body where it is there and nothing holds its end back, which spares
-   * whoever wants it whole from reading a stream; it is read then.
+   * The whole body if it has arrived and nothing holds its end back. This is cheaper than
+   * reading a stream.
    */
   atHand(): Uint8Array | undefined {
     if (this.#held !== undefined || this.#waiting) return undefined;
@@ -98,7 +97,7 @@ const NOTHING = Buffer.alloc(0);
  * The whole body where it is there already, as a small one mostly is: it came
  * with its headers. To read it as a stream would cost more than the request.
  */
-function wholeOf(incoming: Incoming): Uint8Array | undefined {
+function wholeOf(incoming: IncomingRequest): Uint8Array | undefined {
   if ('stream' in incoming || !incoming.complete || incoming.destroyed) return undefined;
   if (incoming.readableEnded || incoming.readableFlowing === true) return undefined;
   const length = incoming.readableLength;
