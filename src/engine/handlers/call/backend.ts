@@ -236,7 +236,7 @@ function requireBranch(
   }
 }
 
-/** What a request asked for whose commit a rule refused: nothing was changed. */
+/** Summary of a request whose commit a rule refused: nothing was changed. */
 function refusedSummary({ rules, request, body }: Call): CommitSummary {
   const statement = statementOf(request.operation.name, { body, query: request.query });
   return { ...placeSummary('refused'), rules: rules.names, statement };

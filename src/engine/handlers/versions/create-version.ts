@@ -39,7 +39,7 @@ export function createVersion(parts: ManagedParts): Handler {
   };
 }
 
-/** What each version of a request must pass. */
+/** Checks that each version of a request must pass. */
 export function gatesOf(call: Call): Gates {
   return { judge: lanceJudge(call.rules), adopt: adoptFirst(call) };
 }
@@ -73,12 +73,12 @@ export async function committedVersions(
   seal: Seal<readonly PlannedVersion[]> | undefined,
   gates: Gates,
 ): Promise<readonly PlannedVersion[]> {
-  const { committer } = parts;
+  const { storage, committer } = parts;
   const now = Date.now();
   const held = new Set<string>();
   const named = new Set<readonly PlannedVersion[]>();
   const name = async (versions: readonly PlannedVersion[]): Promise<void> => {
-    if (!named.has(versions)) await nameVersions(versions);
+    if (!named.has(versions)) await nameVersions(storage, versions);
     named.add(versions);
   };
   try {
@@ -97,16 +97,16 @@ export async function committedVersions(
       },
     );
     await name(planned);
-    finishNames(planned, held);
-    letGo(held);
+    await finishNames(storage, planned, held);
+    await letGo(storage, held);
     return planned;
   } catch (error) {
-    if (tookNoEffect(error)) letGo(held);
+    if (tookNoEffect(error)) await letGo(storage, held);
     throw error;
   }
 }
 
-/** What a body, or an entry of one, says of a version. */
+/** Parses a version in a body or an entry of one. */
 export function versionRequest(path: ObjectPath, fields: Fields, branch: string): VersionRequest {
   return {
     path,
