@@ -4,20 +4,20 @@ import { open, type RootDatabase } from 'lmdb';
 import type { EmbeddedTable, EmbeddedTables } from './transaction.ts';
 import { messageOf, StoreError } from '../store-error.ts';
 
-/** Address space that the file may grow into; nothing is taken up before it is used. */
+/** Maximum size of the file; address space is reserved, memory is not. */
 const MAP_BYTES = 2 ** 36;
 
 const binary = { keyEncoding: 'binary', encoding: 'binary' } as const;
 
 type Root = RootDatabase<Uint8Array, Uint8Array>;
 
-/** What is asked for to see whether the file answers; nobody writes it. */
+/** Key of the read that checks whether the file answers; it is never written. */
 const NO_KEY = Buffer.from([0]);
 
-/** The embedded store's file, open. */
+/** The open file of the embedded store. */
 export class EmbeddedFile {
   readonly tables: EmbeddedTables;
-  /** What its name stood for when it was opened. */
+  /** Inode of the file when it was opened. */
   readonly inode: number;
   readonly #folder: string;
   readonly #reading: boolean;
@@ -47,17 +47,17 @@ export class EmbeddedFile {
     this.inode = inodeOf(folder);
   }
 
-  /** Whether it is closed, or about to be. */
+  /** Whether it is closed or closing. */
   get isClosed(): boolean {
     return this.#closed !== undefined;
   }
 
-  /** Has the next read see what was written so far, by other processes too. */
+  /** Makes the next read see all writes so far, also those of other processes. */
   renew(): void {
     this.#root.resetReadTxn();
   }
 
-  /** Runs a function in a transaction that is kept as a whole or not at all. */
+  /** Runs a function in an atomic transaction. */
   transact<Result>(work: () => Result): Promise<Result> {
     return this.#root.childTransaction(work);
   }
@@ -72,13 +72,13 @@ export class EmbeddedFile {
     await this.close();
   }
 
-  /** Resolves when what is in progress has ended and the file is closed. */
+  /** Resolves when operations in progress have ended and the file is closed. */
   close(): Promise<void> {
     return (this.#closed ??= this.#root.close());
   }
 
   /**
-   * The file of the same folder, opened after this one is closed; the same for all who ask.
+   * Reopens the file of the folder after this one is closed; all callers get the same file.
    * @throws StoreError unavailable when it cannot be opened.
    */
   reopened(): Promise<EmbeddedFile> {
@@ -124,8 +124,8 @@ function openRoot(folder: string, readOnly: boolean): Root {
 }
 
 /**
- * The number of the file that a folder holds now.
- * @throws StoreError unavailable when it holds none: it was taken away.
+ * Inode of the file that a folder holds now.
+ * @throws StoreError unavailable if the file is missing.
  */
 export function inodeOf(folder: string): number {
   const stats = statSync(join(folder, 'data.mdb'), { throwIfNoEntry: false });
@@ -133,7 +133,7 @@ export function inodeOf(folder: string): number {
   return stats.ino;
 }
 
-/** What a failure of the file itself is to callers. */
+/** The store error for a failure of the file. */
 export function unreadable(error: unknown): StoreError {
   if (error instanceof StoreError) return error;
   return new StoreError('unavailable', `the store could not be read: ${messageOf(error)}`);

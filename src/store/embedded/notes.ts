@@ -6,16 +6,16 @@ import { NoteFile, noteIn } from '../../storage/note-file.ts';
 import type { Note, Notes, ReadNotes } from '../notes.ts';
 
 const SUFFIX = '.json';
-/** Of a note that one process writes again and again. */
+/** Suffix of notes that one process writes frequently. */
 const OWN_SUFFIX = '.note';
 
-/** Opens the notes of a folder, a file for each; the folder is made where it is missing (mode 0700). */
+/** Opens the notes of a folder, one file each. Creates the folder if it is missing (mode 0700). */
 export async function openNotesFolder(folder: string): Promise<Notes> {
   await makeFolder(folder, 0o700);
   return new NotesFolder(folder);
 }
 
-/** The notes of a folder for reading: none where the folder is missing, which is not made. */
+/** The notes of a folder for reading; none if the folder is missing. */
 export function readNotesFolder(folder: string): ReadNotes {
   return new NotesFolder(folder);
 }
@@ -69,7 +69,7 @@ class NotesFolder implements Notes {
     const notes = await Promise.all(
       [...names].sort().map(async (name) => ({ name, text: await this.get(name) })),
     );
-    // Another process may have removed one meanwhile.
+    // Another process may have removed a note meanwhile.
     return notes.flatMap(({ name, text }) => (text === undefined ? [] : [{ name, text }]));
   }
 
@@ -78,7 +78,7 @@ class NotesFolder implements Notes {
     this.#own.clear();
   }
 
-  /** Writes a text under a name of its own, which is gone after something was done with it. */
+  /** Writes a text into a temporary file, which is moved or linked and then removed. */
   async #written(
     name: string,
     text: string,
@@ -102,13 +102,13 @@ class NotesFolder implements Notes {
   }
 }
 
-/** The name of the note that a file holds; undefined of other files. */
+/** Name of the note in a file; undefined for other files. */
 function nameOf(file: string): string | undefined {
   const suffix = [SUFFIX, OWN_SUFFIX].find((one) => file.endsWith(one));
   return suffix && file.slice(0, -suffix.length);
 }
 
-/** The bytes of a file; undefined when there is none. */
+/** Bytes of a file; undefined if there is none. */
 async function contentOf(path: string): Promise<Buffer | undefined> {
   return readFile(path).catch((error: unknown) => {
     if (hasCode(error, 'ENOENT')) return undefined;

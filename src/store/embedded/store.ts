@@ -32,12 +32,12 @@ import { boundBytes, keyBytes, keyText } from '../key.ts';
 
 type Test = (values: EmbeddedTables['values']) => boolean;
 
-/** Compares what lies in the file with what was read from it, and copies none of it. */
+/** Compares values of the file with values that were read, without copying them. */
 class EmbeddedWatch implements StoreWatch {
   readonly #newest: () => EmbeddedTables | undefined;
   readonly #tests: readonly Test[];
 
-  /** @param newest The tables as every commit so far has left them; undefined where they have to be awaited. */
+  /** @param newest Returns the tables after all commits so far; undefined if they must be awaited. */
   constructor(newest: () => EmbeddedTables | undefined, seen: readonly ReadCheck[]) {
     this.#newest = newest;
     this.#tests = seen.map(testOf);
@@ -50,7 +50,7 @@ class EmbeddedWatch implements StoreWatch {
       for (const test of this.#tests) if (!test(tables.values)) return false;
       return true;
     } catch {
-      // The file does not answer, and a read says so.
+      // The file does not answer; a read reports the error.
       return undefined;
     }
   }
@@ -64,7 +64,7 @@ function valueTest(key: Buffer, value: Uint8Array | null): Test {
   if (value === null) return (values) => values.getBinaryFast(key) === undefined;
   const expected = Buffer.from(value.buffer, value.byteOffset, value.byteLength);
   return (values) => {
-    // Memory that the package uses again for the next value: its bytes are only compared.
+    // The package reuses this memory for the next value, so bytes are only compared.
     const found: Uint8Array | undefined = values.getBinaryFast(key);
     return found !== undefined && expected.compare(found, 0, found.length) === 0;
   };
@@ -75,30 +75,30 @@ function countTest({ start, end, count }: Extract<ReadCheck, { kind: 'count' }>)
   return (values) => values.getKeysCount(range) === count;
 }
 
-/** So many values are remembered, each of so many bytes at most. */
+/** Maximum number of cached values, and maximum size of each, in bytes. */
 const REMEMBERED = 4096;
 const LARGEST_BYTES = 2048;
 
-/** A key as the file has it, and the value that it had when it was read last. */
+/** Encoded key, and the value of its last read. */
 interface CachedValue {
   readonly key: Buffer;
   value: Buffer | undefined;
 }
 
 /**
- * Reads values out of the file. The file is asked each time; but where it has the bytes that it had
- * the last time, they are the same object again, and nothing is copied.
+ * Reads values from the file. Each read compares the bytes of the file with the last value; if
+ * they are equal, it returns the same object and copies nothing.
  */
 class EmbeddedReads {
   readonly #known = new Map<string, CachedValue>();
 
   /**
-   * The value of a key. Nobody may change it.
+   * The value of a key, which must not be modified.
    * @throws StoreError key.
    */
   read(values: EmbeddedTable, key: string): Uint8Array | undefined {
     const known = this.#known.get(key) ?? this.#remember(key);
-    // Memory that the package uses again for the next value. It may be longer than its length says.
+    // The package reuses this memory for the next value; it may be larger than `length`.
     const found: Uint8Array | undefined = values.getBinaryFast(known.key);
     if (found === undefined) {
       known.value = undefined;
@@ -131,15 +131,15 @@ function isSame(value: Buffer, found: Uint8Array): boolean {
   return value.byteLength === length && value.compare(found, 0, length) === 0;
 }
 
-/** The most commits that share one flush of the disk. */
+/** Maximum number of commits that share a flush. */
 const MAX_BATCH = 256;
-/** A commit that is not confirmed by then is unknown: a process that was stopped may hold the lock. */
+/** Time after which an unconfirmed commit is unknown, in ms: a stopped process may hold the lock. */
 const PATIENCE_MILLIS = 30_000;
 
 /**
  * Opens the embedded store of a folder, which is made where it is missing (mode
- * 0700). Any number of processes of one machine may have it open. When its file
- * is taken away nothing is answered, and when another is put there, that is the store.
+ * 0700). Processes of one machine may share it. If the file is missing, operations fail; if it
+ * is replaced, the new file is the store.
  */
 export async function openEmbeddedStore(folder: string): Promise<Store> {
   await makeFolder(folder, 0o700);
@@ -176,7 +176,7 @@ class EmbeddedStore implements Store {
   readonly #gate = new Gate();
   readonly #reads = new EmbeddedReads();
   #file: EmbeddedFile;
-  /** When its name was last seen to stand for it. */
+  /** When the inode of the file was last checked. */
   #seenMillis = 0;
   #retired: Promise<void> = Promise.resolve();
   #closed = false;
@@ -217,7 +217,7 @@ class EmbeddedStore implements Store {
   }
 
   async changes(limit: number): Promise<readonly StoreChange[]> {
-    // What a process that was killed had just written is seen by nobody until the next one writes.
+    // Writes of a killed process become visible with the next write.
     if (!this.#reading) await this.#submit({ kind: 'forget', sequences: [] });
     const found = await this.#read(({ changes }) =>
       [...changes.getRange({ start: sequenceKey(0n), limit })].map(({ key, value }) => ({
@@ -268,7 +268,7 @@ class EmbeddedStore implements Store {
     await this.#file.close();
   }
 
-  /** Reads the tables as every commit so far has left them, those of other processes too, at one moment. */
+  /** Reads the tables at one moment, after all commits so far, also those of other processes. */
   async #read<Result>(look: (tables: EmbeddedTables) => Result): Promise<Result> {
     const tables = this.#atOnce() ?? (await this.#newest());
     try {
@@ -285,7 +285,7 @@ class EmbeddedStore implements Store {
     return file.tables;
   }
 
-  /** The same where nobody has to look at the file before; undefined where somebody has. */
+  /** The newest tables; undefined if the file must be checked or opened first. */
   #atOnce(): EmbeddedTables | undefined {
     this.#follow();
     if (!this.#gate.isOpen || this.#file.isClosed) return undefined;
@@ -293,7 +293,7 @@ class EmbeddedStore implements Store {
     return this.#file.tables;
   }
 
-  /** The file that is there now, once it was looked at. */
+  /** The current file after its check. */
   async #current(): Promise<EmbeddedFile> {
     for (;;) {
       this.#follow();
@@ -303,7 +303,7 @@ class EmbeddedStore implements Store {
     }
   }
 
-  /** Goes on with a file that had to be closed because it did not answer any more. */
+  /** Reopens a file that was closed because it did not answer. */
   async #reopen(): Promise<void> {
     const old = this.#file;
     const file = await old.reopened();
@@ -312,7 +312,7 @@ class EmbeddedStore implements Store {
     if (file.inode !== old.inode) this.#gate.shut();
   }
 
-  /** Goes over to the file that its name stands for now. */
+  /** Switches to the file that the folder holds now. */
   #follow(): void {
     this.#requireOpen();
     const now = Date.now();
@@ -335,13 +335,13 @@ class EmbeddedStore implements Store {
     return withTimeout(this.#group.submit(step));
   }
 
-  /** Does steps in one transaction, with one flush of the disk for all. */
+  /** Applies steps in one transaction with one flush. */
   async #transact(steps: readonly TransactionStep[]): Promise<readonly Settled<CommitResult>[]> {
     let inside: unknown;
     try {
       const results = await this.#write((tables, inode) => {
         try {
-          // What is written to a file without a name is lost.
+          // Writes to a removed file would be lost.
           if (inodeOf(this.#folder) !== inode) throw replaced();
           return applySteps(tables, steps);
         } catch (error) {
@@ -356,11 +356,11 @@ class EmbeddedStore implements Store {
     }
   }
 
-  /** Runs a function in one transaction. @throws Error when the disk refuses; whether it counts has to be read back. */
+  /** Runs a function in one transaction. @throws Error if the disk fails; the caller reads back whether it was applied. */
   async #write<Result>(work: (tables: EmbeddedTables, inode: number) => Result): Promise<Result> {
     const file = this.#file.isClosed ? await this.#current() : this.#file;
     try {
-      // A child transaction, so that a step that throws leaves nothing of the others either.
+      // A child transaction is rolled back completely if a step throws.
       return await file.transact(() => work(file.tables, file.inode));
     } catch (error) {
       ignoreSecondRejection(error);
@@ -390,7 +390,7 @@ function keys(
   return [...table.getKeys(options)].map((key) => ({ key: keyText(key), value: NO_VALUE }));
 }
 
-/** Keys are looked at before the transaction, so that one commit's key cannot spoil another's batch. */
+/** Checks keys before the transaction, so that an invalid key does not fail the commits of a batch. */
 function verifyKeys(checks: readonly Check[], writes: readonly { readonly key: string }[]): void {
   for (const check of checks) {
     if (check.kind === 'value') keyBytes(check.key);
@@ -400,8 +400,8 @@ function verifyKeys(checks: readonly Check[], writes: readonly { readonly key: s
 }
 
 /**
- * What a failure is to those whose steps were in the transaction. One that the disk refused
- * while it was written out has to be read back to see whether it counts.
+ * Result of the steps of a failed transaction. If the disk failed during the write, the result is
+ * unknown and must be read back.
  */
 function settledBy(error: unknown, inWriting: boolean): Settled<CommitResult> {
   if (error instanceof StoreError) return { kind: 'failed', error };
@@ -413,14 +413,14 @@ function settledBy(error: unknown, inWriting: boolean): Settled<CommitResult> {
   return { kind: 'failed', error: new StoreError('failed', message) };
 }
 
-/** The package hangs a second promise on the error, rejected too; unheard it would end the process. */
+/** Handles the second rejected promise that the package attaches to the error; unhandled it would end the process. */
 function ignoreSecondRejection(failure: unknown): void {
   if (failure instanceof Error && 'commitError' in failure) {
     Promise.resolve(failure.commitError).catch(() => undefined);
   }
 }
 
-/** Waits so long and no longer: the answer after that is that the outcome is not known. */
+/** The result of a commit, which is unknown after a timeout. */
 async function withTimeout(result: Promise<CommitResult>): Promise<CommitResult> {
   let timer: NodeJS.Timeout | undefined;
   const tooLate = new Promise<CommitResult>((resolve) => {

@@ -9,13 +9,13 @@ import {
 } from '../store.ts';
 import { boundBytes, keyBytes } from '../key.ts';
 
-/** Keys and values as they lie in the file. */
+/** Keys and values of a database of the file. */
 export type EmbeddedTable = Database<Uint8Array, Uint8Array>;
 
-/** The databases of the embedded store's file. */
+/** Databases of the embedded store's file. */
 export interface EmbeddedTables {
   readonly values: EmbeddedTable;
-  /** What each commit wrote, by its sequence number, until it is forgotten. */
+  /** Writes of each commit, by its sequence number, until `forget`. */
   readonly changes: EmbeddedTable;
   readonly counters: EmbeddedTable;
 }
@@ -27,7 +27,7 @@ interface CommitStep {
   readonly writes: readonly Write[];
 }
 
-/** Changes that are not needed any more. */
+/** Changes that are no longer needed. */
 interface ForgetStep {
   readonly kind: 'forget';
   readonly sequences: readonly bigint[];
@@ -37,21 +37,21 @@ export type TransactionStep = CommitStep | ForgetStep;
 
 const SEQUENCE = Buffer.from('sequence');
 
-/** The key of a change: its number as eight bytes, so that changes lie in order. */
+/** Key of a change: its sequence number in eight bytes, big endian, so that changes are in order. */
 export function sequenceKey(sequence: bigint): Buffer {
   const key = Buffer.alloc(8);
   key.writeBigUInt64BE(sequence);
   return key;
 }
 
-/** The number that a key of a change, or the counter, stands for. */
+/** Sequence number in a key of a change, or in the counter. */
 export function sequenceOf(bytes: Uint8Array): bigint {
   return Buffer.from(bytes).readBigUInt64BE();
 }
 
 /**
- * Does steps one after the other inside the transaction that is open. A step
- * whose checks do not hold writes nothing; the others do not notice.
+ * Applies steps in order inside the open transaction. A step whose checks fail writes
+ * nothing and does not affect the others.
  */
 export function applySteps(
   tables: EmbeddedTables,
@@ -68,13 +68,13 @@ export function applySteps(
   return results;
 }
 
-/** The number of the last change. */
+/** Sequence number of the last change. */
 export function lastSequence(tables: EmbeddedTables): bigint {
   const stored = tables.counters.get(SEQUENCE);
   return stored === undefined ? 0n : sequenceOf(stored);
 }
 
-/** Fills an empty store inside the transaction that is open; false when it is not empty. */
+/** Fills an empty store inside the open transaction. @returns False if it is not empty. */
 export function applyRestore(
   tables: EmbeddedTables,
   entries: readonly StoreEntry[],
@@ -86,7 +86,7 @@ export function applyRestore(
   return true;
 }
 
-/** Applies those of some changes that the store does not have, inside the transaction that is open. */
+/** Applies the changes that the store does not have, inside the open transaction. */
 export function applyReplay(tables: EmbeddedTables, changes: readonly StoreChange[]): void {
   const last = lastSequence(tables);
   for (const { sequence, writes } of changes) {

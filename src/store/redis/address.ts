@@ -6,19 +6,19 @@ interface RedisHost {
   readonly port: number;
 }
 
-/** Where a Redis is, and how it is spoken to. */
+/** Address of Redis, with credentials and transport. */
 export interface RedisAddress {
-  /** One server, the master that sentinels name, or a cluster. */
+  /** One server, a master behind sentinels, or a cluster. */
   readonly kind: 'single' | 'sentinel' | 'cluster';
   readonly tls: boolean;
   readonly hosts: readonly RedisHost[];
   readonly username: string | undefined;
   readonly password: string | undefined;
-  /** The number of the database; a cluster has only the first. */
+  /** Number of the database; 0 for a cluster. */
   readonly database: number;
-  /** The name that sentinels know the master by; empty for the other kinds. */
+  /** Name of the master at the sentinels; empty for other kinds. */
   readonly master: string;
-  /** Path of a file with the certificates that are trusted beside the system's. */
+  /** Path of a file with additional trusted certificates. */
   readonly authorities: string | undefined;
 }
 
@@ -33,7 +33,7 @@ const SENTINEL_PORT = 26379;
  * Reads `redis://[user:password@]host[:port][/database]`, with `rediss` for TLS;
  * `redis+sentinel://host,host/master[/database]` and `redis+cluster://host,host`
  * for those; `?ca=FILE` names a file of certificates to trust.
- * @throws StoreError address. It never repeats the text, which may hold a password.
+ * @throws StoreError address. The message does not repeat the text, which may hold a password.
  */
 export function parseRedisAddress(text: string): RedisAddress {
   const parts = SHAPE.exec(text)?.groups;

@@ -7,19 +7,19 @@ import type { RedisAddress } from './address.ts';
 /** A connection to Redis: to one server, or to all of a cluster. */
 export type RedisClient = Redis | Cluster;
 
-/** Told whether Redis is available, whenever that changes. */
+/** Called with the availability of Redis when it changes. */
 export type OnAvailability = (isAvailable: boolean) => void;
 
-/** A command that is not answered by then has failed, in milliseconds. */
+/** Timeout of a command, in ms. */
 const COMMAND_MILLIS = 2000;
 const CONNECT_MILLIS = 2000;
 const DISCONNECT_MILLIS = 100;
 const LONGEST_PAUSE = 1000;
 
 /**
- * Connects, and continues doing so whenever the connection is lost. Nothing is
- * queued while there is none: a command then fails at once. No command is sent
- * twice by the client, since only the store knows which may be.
+ * Connects, and reconnects whenever the connection is lost. Without a connection commands
+ * fail at once; nothing is queued. The client sends no command twice, because only the
+ * store knows which commands may be repeated.
  * @param onAvailability Called when Redis becomes unavailable, and when it is available again.
  * @throws StoreError address when the file of certificates cannot be read.
  */
@@ -28,7 +28,7 @@ export async function connectRedis(
   onAvailability: OnAvailability = () => undefined,
 ): Promise<RedisLink> {
   const client = clientOf(address, await authoritiesOf(address));
-  // Without a listener an error of the connection would end the process; commands say it, too.
+  // Without a listener a connection error would end the process; commands report it as well.
   client.on('error', () => undefined);
   follow(client, onAvailability);
   return new RedisLink(client);
@@ -42,7 +42,7 @@ function follow(client: RedisClient, onAvailability: OnAvailability): void {
     isAvailable = now;
   };
   client.on('ready', () => note(true));
-  // One that waits to try again has lost its connection; one that was closed here has ended.
+  // This event means that the connection was lost; a connection closed here ends instead.
   client.on('reconnecting', () => note(false));
 }
 
@@ -78,7 +78,7 @@ function commonOptions({ username, password }: RedisAddress) {
     disconnectTimeout: DISCONNECT_MILLIS,
     maxRetriesPerRequest: 0,
     autoResendUnfulfilledCommands: false,
-    // After a failover the old master takes no writes: look for the new one.
+    // After a failover the old master refuses writes: reconnect to the new one.
     reconnectOnError: (error) => codeOf(error) === 'READONLY',
   } satisfies RedisOptions;
 }
@@ -96,17 +96,17 @@ function pause(times: number): number {
   return Math.min(50 * times, LONGEST_PAUSE);
 }
 
-/** The code of an error that Redis answered: its first word. */
+/** Code of an error reply of Redis: its first word. */
 export function codeOf(error: unknown): string {
   return error instanceof Error ? (error.message.split(' ', 1)[0] ?? '') : '';
 }
 
-/** Whether an error is one that Redis answered. */
+/** Whether an error is an error reply of Redis. */
 export function isAnswered(error: unknown): boolean {
   return error instanceof Error && error.name === 'ReplyError';
 }
 
-/** A connection to Redis that is left for a new one when an answer is overdue. */
+/** A connection to Redis that is replaced when an answer is overdue. */
 export class RedisLink {
   readonly client: RedisClient;
   #leaving = false;
@@ -123,14 +123,14 @@ export class RedisLink {
     return this.client.status === 'ready' && !this.#leaving;
   }
 
-  /** A server that was stopped keeps its connections and says nothing: a new one shows whether it is there. */
+  /** Replaces the connection: a stopped server keeps connections open, only a new one shows whether it answers. */
   leave(): void {
     if (!this.ready) return;
     this.#leaving = true;
     this.client.disconnect(true);
   }
 
-  /** Waits until commands can be sent, or so long. */
+  /** Waits until commands can be sent, up to a timeout. @returns Whether they can. */
   async untilReady(millis: number): Promise<boolean> {
     if (this.ready) return true;
     return new Promise((resolve) => {

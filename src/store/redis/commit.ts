@@ -1,10 +1,10 @@
 import { boundBytes, keyBytes } from '../key.ts';
 import type { StoreChange, Check, Write } from '../store.ts';
 
-/** What a script is given. */
+/** An argument of a script. */
 export type Argument = string | number | Buffer;
 
-/** A commit is remembered for so long, in seconds: longer than anybody asks for its outcome. */
+/** How long the id of a commit is stored, in seconds: longer than any retry. */
 const REMEMBERED_SECONDS = 600;
 
 /**
@@ -37,13 +37,13 @@ function countArguments(start: string, end: string, count: number): readonly Arg
   return ['c', ...lexBounds(boundBytes(start), boundBytes(end)), count];
 }
 
-/** A range of keys as Redis writes it: the start is in it, the end is not. */
+/** Bounds of a range for Redis: the start is inclusive, the end exclusive. */
 export function lexBounds(start: Buffer, end: Buffer): readonly [Argument, Argument] {
   const first = start.length === 0 ? '-' : Buffer.concat([Buffer.from('['), start]);
   return [first, Buffer.concat([Buffer.from('('), end])];
 }
 
-/** A change for the script that applies it again. */
+/** A change as arguments of the replay script. */
 export function replayArguments({ sequence, writes }: StoreChange): readonly Argument[] {
   return [String(sequence), writes.length, ...writes.flatMap(writeArguments)];
 }

@@ -2,12 +2,12 @@ import { parseRedisAddress } from './address.ts';
 import { connectRedis, isAnswered, type RedisClient, type RedisLink } from './client.ts';
 import type { Note, Notes } from '../notes.ts';
 
-/** How long the first connection may take, in milliseconds. */
+/** Timeout of the first connection, in ms. */
 const FIRST_MILLIS = 5000;
 
 /**
- * Opens the notes of a catalog in Redis: one hash, in the slot of the catalog's
- * other keys. It opens without Redis as well, and works as soon as Redis answers.
+ * Opens the notes of a catalog in Redis: a hash in the same slot as the catalog's other keys.
+ * Opens without Redis as well, and works as soon as Redis answers.
  * @throws StoreError address.
  */
 export async function openNotesRedis(
@@ -59,7 +59,8 @@ class NotesRedis implements Notes {
   async close(): Promise<void> {
     this.#link.client.disconnect();
   }
-  /** A connection that gave no answer is left for a new one: it may lead to a server that is gone. */
+
+  /** Replaces a connection without an answer: its server may be gone. */
   async #ask<Result>(command: (client: RedisClient) => Promise<Result>): Promise<Result> {
     try {
       return await command(this.#link.client);

@@ -6,15 +6,15 @@ import { codeOf, connectRedis, isAnswered, type RedisLink } from './client.ts';
 import type { Argument } from './commit.ts';
 import { QUOTA_SCRIPT } from './quota-script.ts';
 
-/** Whoever waits for its limits longer than this, in milliseconds, continues without them. */
+/** Timeout of an answer, in ms; requests then continue without limits. */
 const ANSWER_MILLIS = 1_000;
-/** A slot comes back so long after its gateway has died. */
+/** Time until the slot of a dead gateway expires, in ms. */
 const LEASE_MILLIS = 6_000;
-/** How often those that run say that they still do. */
+/** Interval at which leases of running requests are renewed, in ms. */
 const KEEP_MILLIS = 2_000;
-/** So many leases are kept with one command. */
+/** Maximum number of leases that one command renews. */
 const KEPT_AT_ONCE = 500;
-/** Longer names of counters are kept as digests. */
+/** Length from which on names of counters are replaced by digests. */
 const LONGEST_KEY = 200;
 
 const DIGEST = createHash('sha1').update(QUOTA_SCRIPT).digest('hex');
@@ -25,7 +25,7 @@ interface RedisQuotaOptions {
   readonly url: string;
   /** The catalog's name: several may share a Redis. */
   readonly catalog: string;
-  /** How long a slot outlives its gateway, and how often one says that it lives; in milliseconds. */
+  /** Lifetime and renewal interval of a lease, in ms. */
   readonly lease?: { readonly lifeMillis: number; readonly keepMillis: number };
 }
 
@@ -56,7 +56,7 @@ class RedisQuota implements Quota {
 
   constructor(link: RedisLink, { catalog, lease }: RedisQuotaOptions) {
     this.#link = link;
-    // The braces put all counters into one slot of a cluster, since a request may take from several.
+    // The braces put all counters into one slot of a cluster: a request may charge several.
     this.#prefix = `{arrowgate:${catalog}}:limit`;
     this.#lifeMicros = (lease?.lifeMillis ?? LEASE_MILLIS) * 1000;
     this.#keeping = setInterval(() => void this.#keep(), lease?.keepMillis ?? KEEP_MILLIS);
@@ -93,12 +93,12 @@ class RedisQuota implements Quota {
     const held = { lease, keys };
     this.#held.set(lease, held);
     return () => {
-      // One that cannot be given back now is kept no longer, and so ends by itself.
+      // A lease that cannot be released now is not renewed, so it expires.
       if (this.#held.delete(lease)) void this.#each('give', [held], []);
     };
   }
 
-  /** Says of everything that runs that it still does. */
+  /** Renews the leases of all running requests. */
   async #keep(): Promise<void> {
     const held = [...this.#held.values()];
     for (let at = 0; at < held.length; at += KEPT_AT_ONCE) {
@@ -144,7 +144,7 @@ class RedisQuota implements Quota {
   }
 }
 
-/** Gives up on a Redis that hangs. */
+/** Rejects if Redis does not answer in time. */
 async function withTimeout(work: Promise<unknown>): Promise<unknown> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
@@ -154,7 +154,7 @@ async function withTimeout(work: Promise<unknown>): Promise<unknown> {
     return await Promise.race([work, late]);
   } finally {
     clearTimeout(timer);
-    // What fails after that is nobody's.
+    // A later failure has no caller.
     work.catch(() => undefined);
   }
 }

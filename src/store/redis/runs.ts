@@ -4,10 +4,10 @@ import type { Argument } from './commit.ts';
 import { codeOf, type RedisClient } from './client.ts';
 import { digestFor, sourcesFor, STATE, type RedisScript } from './scripts.ts';
 
-/** How often a server is looked for whose run does not change meanwhile. */
+/** Maximum number of attempts to find a server whose run does not change meanwhile. */
 const ATTEMPTS = 5;
 
-/** The look at a server came to the end that the store must not be used; `cause` says why. */
+/** The guard refused the server; `cause` is its error. */
 export class GuardRefusal extends Error {
   constructor(cause: unknown) {
     super('the store is refused', { cause });
@@ -16,9 +16,8 @@ export class GuardRefusal extends Error {
 }
 
 /**
- * Runs scripts on the run of a server that was looked at before: every run knows
- * scripts of its own, so that one that took over, or came back, runs none of
- * those that were meant for another.
+ * Runs scripts on a checked run of a server. Each run has its own scripts, so a server that
+ * took over or restarted does not execute scripts for another run.
  */
 export class RedisRuns {
   readonly #client: RedisClient;
@@ -35,12 +34,12 @@ export class RedisRuns {
     this.#gate = gate;
   }
 
-  /** Has the server looked at again: the connection was lost, and it may have been another meanwhile. */
+  /** Requires a new check, because the server may have been replaced while the connection was lost. */
   leave(): void {
     if (this.#run !== undefined) this.#left(this.#run);
   }
 
-  /** Another that works on the same run and on no other, and waits for nobody's look. */
+  /** A view of the same run that does not follow to another run. */
   pinned(gate: Gate): RedisRuns {
     const view = new RedisRuns(this.#client, this.#keys, gate);
     view.#run = this.#run;
@@ -48,7 +47,7 @@ export class RedisRuns {
     return view;
   }
 
-  /** Runs a script once the server was looked at. */
+  /** Runs a script on a checked run. */
   async call(script: RedisScript, sent: readonly Argument[]): Promise<unknown> {
     for (;;) {
       const run = await this.#looked();
@@ -61,11 +60,11 @@ export class RedisRuns {
     }
   }
 
-  /** The run that commands go to, looked at. */
+  /** The current run after its check. */
   async #looked(): Promise<string> {
     if (this.#run === undefined) await (this.#finding ??= this.#find());
     while (!this.#gate.isOpen) await this.#look();
-    // The look may have found out that it is another by now.
+    // The run may have changed during the check.
     return this.#run ?? this.#looked();
   }
 
@@ -93,7 +92,7 @@ export class RedisRuns {
     }
   }
 
-  /** Gives the server its scripts. */
+  /** Loads the scripts into the server. @returns Its run. */
   async #found(): Promise<string> {
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
       const run = runOf(await this.#evalSource(STATE.source, ['']));

@@ -40,7 +40,7 @@ import {
 } from './scripts.ts';
 import { Cluster, type Redis } from 'ioredis';
 
-/** A setting of Redis, the values that keep what was acknowledged, and what any other means. */
+/** Settings of Redis, their durable values, and the meaning of other values. */
 const settings: readonly {
   readonly name: string;
   readonly good: readonly string[];
@@ -64,8 +64,8 @@ const settings: readonly {
 ];
 
 /**
- * Why this Redis may lose what it acknowledged; undefined when it does not.
- * One that does not tell its settings is not trusted.
+ * Why Redis may lose acknowledged changes; undefined if it does not. Unreadable settings
+ * count as a weakness.
  */
 async function weaknessOf(client: RedisClient): Promise<string | undefined> {
   const nodes = client instanceof Cluster ? client.nodes('master') : [client];
@@ -93,13 +93,13 @@ async function settingOf(node: Redis, name: string): Promise<string | undefined>
   return Array.isArray(answer) && typeof answer[1] === 'string' ? answer[1] : undefined;
 }
 
-/** A commit whose answer was lost is asked about for so long before it is unknown, in milliseconds. */
+/** How long a commit is sent again after a lost answer before its result is unknown, in ms. */
 const PATIENCE_MILLIS = 8000;
 const PAUSE_MILLIS = 50;
-/** How long the first connection may take, in milliseconds. */
+/** Timeout of the first connection, in ms. */
 const FIRST_MILLIS = 5000;
 
-/** Which catalog of which Redis. */
+/** A catalog in Redis. */
 interface RedisStoreOptions {
   /** `redis://…`: see `parseRedisAddress`. */
   readonly url: string;
@@ -110,8 +110,8 @@ interface RedisStoreOptions {
 }
 
 /**
- * Opens the store of a catalog in Redis, 6.2 or newer. It opens without Redis as
- * well, refuses everything then, and works as soon as Redis answers.
+ * Opens the store of a catalog in Redis 6.2 or newer. Opens without Redis as well: operations
+ * then fail until Redis answers.
  * @throws StoreError address.
  */
 export async function openRedisStore(options: RedisStoreOptions): Promise<Store> {
@@ -215,7 +215,7 @@ class RedisStore implements Store {
     this.#link.client.disconnect();
   }
 
-  /** Sends a commit until its answer comes: the script applies one id once. */
+  /** Sends a commit until it is answered; the script applies an id once. */
   async #commit(sent: readonly Argument[]): Promise<CommitResult> {
     const until = Date.now() + PATIENCE_MILLIS;
     this.#requireReady();
@@ -223,7 +223,7 @@ class RedisStore implements Store {
       try {
         return resultOf(await this.#runs.call(COMMIT, sent));
       } catch (error) {
-        // What is refused now may have been made the first time.
+        // A commit that is refused now may have been applied by an earlier attempt.
         if (!isLost(error) && !sure) return unknown(failed(error));
         if (!isLost(error)) throw failed(error);
         this.#link.leave();
@@ -271,7 +271,7 @@ class RedisStore implements Store {
   }
 }
 
-/** Entries of about so many bytes, or so many, are put back at once. */
+/** Maximum size and number of entries that are restored at once. */
 const PAGE_BYTES = 2 ** 20;
 const PAGE_ENTRIES = 1000;
 
@@ -318,7 +318,7 @@ function bytesOf(answer: unknown): Buffer {
   throw new StoreError('failed', 'Redis answered something else than bytes');
 }
 
-/** Errors that Redis answers when it cannot serve now, though it may have before or may soon. */
+/** Error replies of a server that is temporarily unavailable. */
 const PASSING = new Set([
   'LOADING',
   'READONLY',
@@ -329,7 +329,7 @@ const PASSING = new Set([
   'UNBLOCKED',
 ]);
 
-/** Whether a command has no answer that says what became of it. */
+/** Whether the result of a command is unknown. */
 function isLost(error: unknown): boolean {
   if (error instanceof StoreError || error instanceof GuardRefusal) return false;
   return !isAnswered(error) || PASSING.has(codeOf(error));
