@@ -1,3 +1,4 @@
+import { disk } from '../support/disk.ts';
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -72,7 +73,9 @@ async function journalOf(
 ): Promise<ReadonlyMap<string, readonly (Uint8Array | null)[]>> {
   const history = new Map<string, (Uint8Array | null)[]>();
   const damaged: unknown[] = [];
-  for await (const change of readJournal(join(data, 'catalog'), (damage) => damaged.push(damage))) {
+  for await (const change of readJournal(disk, join(data, 'catalog'), (damage) =>
+    damaged.push(damage),
+  )) {
     for (const { key, value } of change.writes) {
       const values = history.get(key) ?? [];
       values.push(value);

@@ -196,7 +196,8 @@ class PastLine {
   async #read(version: VersionRecord): Promise<PastVersion | undefined> {
     const { record, chain } = this.#line;
     try {
-      if (record.kind !== 'engine') return await lancePast(locationOf(record), version);
+      if (record.kind !== 'engine')
+        return await lancePast(this.#parts.tables.storage, locationOf(record), version);
       return enginePast(await this.#parts.tables.snapshot(record, version.version, chain));
     } catch (error) {
       const gone = error instanceof Error && 'syscall' in error;

@@ -1,3 +1,4 @@
+import type { Storage } from '../../storage/storage.ts';
 import { join } from 'node:path';
 import type { Action } from '../../protocol/operations/operation.ts';
 import type { CommitAction, TableState, VersionChange } from '../../rules/commit-facts.ts';
@@ -22,13 +23,14 @@ export interface PastVersion {
 
 /** A version that a Lance client wrote. @throws LanceManifestError, and what the operating system says. */
 export async function lancePast(
+  storage: Storage,
   location: string,
   { manifest: name }: Pick<VersionRecord, 'manifest'>,
 ): Promise<PastVersion> {
   const file = join(location, name);
-  const { manifest } = await readManifestFile(file);
-  const { change: kind } = await lanceTransaction(file, manifest);
-  const state = lanceState(manifest, await lanceFolders(file, manifest));
+  const { manifest } = await readManifestFile(storage, file);
+  const { change: kind } = await lanceTransaction(storage, file, manifest);
+  const state = lanceState(manifest, await lanceFolders(storage, file, manifest));
   return {
     state,
     rows: (before) => movesBetween(before?.state ?? null, state, kind),

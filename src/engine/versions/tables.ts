@@ -110,7 +110,8 @@ export class Tables {
     this.#versions = new VersionStore(options.store);
     this.#managed = new ManagedVersions(options);
     this.#branches = new Branches(options.store, options.committer);
-    this.#manifests = options.manifests ?? new ManifestStore(options.memory, options.reading);
+    this.#manifests =
+      options.manifests ?? new ManifestStore(options.storage, options.memory, options.reading);
     this.waste = new Waste({
       ...options,
       folder: (table) => this.folder(table),
@@ -316,6 +317,7 @@ export class Tables {
   ): Promise<Result> {
     return this.#mutex.run(table.id, () =>
       work({
+        storage: this.storage,
         committer: this.#committer,
         versions: this.#versions,
         folder: (one) => this.folder(one),

@@ -1,3 +1,4 @@
+import { disk } from '../../support/disk.ts';
 import { randomUUID } from 'node:crypto';
 import { utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -178,7 +179,7 @@ class Model {
   }
 
   async #pathsOf(id: string, record: VersionRecord): Promise<readonly string[]> {
-    const named = await readNamed(join(this.#engine.data, 'tables', id), record);
+    const named = await readNamed(disk, join(this.#engine.data, 'tables', id), record);
     return [...named, record.manifest];
   }
 }

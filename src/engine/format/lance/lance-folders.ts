@@ -1,5 +1,5 @@
-import { realpath } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import type { Storage } from '../../../storage/storage.ts';
+import { dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { LanceBase, LanceManifest } from './lance-manifest.ts';
 
@@ -17,15 +17,17 @@ export interface LanceFolders {
  * @param file Absolute path of its manifest.
  */
 export async function lanceFolders(
+  storage: Storage,
   file: string,
   { bases }: Pick<LanceManifest, 'bases'>,
 ): Promise<LanceFolders> {
   const own = dirname(dirname(file));
-  if (bases.size === 0) return { own: await resolved(own), bases };
+  if (bases.size === 0) return { own: await resolved(storage, own), bases };
   const others = [...bases].map(
-    async ([id, base]) => [id, { ...base, path: await resolved(pathOf(base.path)) }] as const,
+    async ([id, base]) =>
+      [id, { ...base, path: await resolved(storage, pathOf(base.path)) }] as const,
   );
-  return { own: await resolved(own), bases: new Map(await Promise.all(others)) };
+  return { own: await resolved(storage, own), bases: new Map(await Promise.all(others)) };
 }
 
 function pathOf(path: string): string {
@@ -37,6 +39,6 @@ function pathOf(path: string): string {
 }
 
 /** A missing folder keeps its name. */
-async function resolved(path: string): Promise<string> {
-  return realpath(path).catch(() => path);
+async function resolved(storage: Storage, path: string): Promise<string> {
+  return storage.resolve(resolve(path)).catch(() => path);
 }

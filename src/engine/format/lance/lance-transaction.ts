@@ -1,3 +1,4 @@
+import type { Storage } from '../../../storage/storage.ts';
 import { basename, dirname, join } from 'node:path';
 import type { LanceManifest } from './lance-manifest.ts';
 import {
@@ -58,12 +59,13 @@ const MOST_BYTES = 64 * 1024 * 1024;
  * @param path The manifest's file; a branch stores its transactions beside its versions.
  */
 export async function lanceTransaction(
+  storage: Storage,
   path: string,
   manifest: Pick<LanceManifest, 'transaction' | 'transactionFile'>,
 ): Promise<LanceTransaction> {
   const id = manifest.transactionFile;
   try {
-    const message = await messageOf(path, manifest);
+    const message = await messageOf(storage, path, manifest);
     return { id, ...(message === null ? { change: null } : changeOf(message)) };
   } catch (error) {
     // An unreadable transaction is unknown, and judges assume the worst.
@@ -74,12 +76,17 @@ export async function lanceTransaction(
 }
 
 async function messageOf(
+  storage: Storage,
   path: string,
   { transaction, transactionFile }: Pick<LanceManifest, 'transaction' | 'transactionFile'>,
 ): Promise<Uint8Array | null> {
-  if (transaction !== null) return readManifestPart(path, transaction);
+  if (transaction !== null) return readManifestPart(storage, path, transaction);
   if (transactionFile === null || basename(transactionFile) !== transactionFile) return null;
-  return readPlain(join(dirname(dirname(path)), '_transactions', transactionFile), MOST_BYTES);
+  return readPlain(
+    storage,
+    join(dirname(dirname(path)), '_transactions', transactionFile),
+    MOST_BYTES,
+  );
 }
 
 type ChangeDraft = Draft<Omit<LanceTransaction, 'id'>>;

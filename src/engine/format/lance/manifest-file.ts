@@ -1,4 +1,4 @@
-import { FileDescriptor } from '../../../storage/file-descriptor.ts';
+import type { OpenObject, Storage } from '../../../storage/storage.ts';
 import type { LanceManifest } from './lance-manifest.ts';
 import { countIndices, decodeLanceManifest } from './lance-manifest-reader.ts';
 import { LanceManifestError } from './lance-message.ts';
@@ -23,8 +23,8 @@ const MOST_BYTES = 256 * 1024 * 1024;
  * Reads a manifest file: only its end, which holds everything that the catalog needs.
  * @throws LanceManifestError, and the error of the operating system for a file that is not there.
  */
-export async function readManifestFile(path: string): Promise<ManifestFile> {
-  const file = FileDescriptor.openEntry(path);
+export async function readManifestFile(storage: Storage, path: string): Promise<ManifestFile> {
+  const file = await storage.open(path, 'folders');
   try {
     return await readOpenManifest(file, file.size());
   } finally {
@@ -33,7 +33,7 @@ export async function readManifestFile(path: string): Promise<ManifestFile> {
 }
 
 /** Reads the manifest of an open file, which stays open. @param size Bytes of the file. */
-export async function readOpenManifest(file: FileDescriptor, size: number): Promise<ManifestFile> {
+export async function readOpenManifest(file: OpenObject, size: number): Promise<ManifestFile> {
   if (size < TAIL_BYTES) throw new LanceManifestError('the file is too short');
   const start = Math.max(0, size - END_BYTES);
   const end = { start, bytes: await readRange({ file }, start, size - start) };
@@ -44,8 +44,12 @@ export async function readOpenManifest(file: FileDescriptor, size: number): Prom
  * Reads a further part of a manifest's file.
  * @throws LanceManifestError, and the error of the operating system for a file that is not there.
  */
-export async function readManifestPart(path: string, start: bigint): Promise<Buffer> {
-  const file = FileDescriptor.openEntry(path);
+export async function readManifestPart(
+  storage: Storage,
+  path: string,
+  start: bigint,
+): Promise<Buffer> {
+  const file = await storage.open(path, 'folders');
   try {
     return await readSection({ file, size: file.size() }, start);
   } finally {
@@ -54,7 +58,7 @@ export async function readManifestPart(path: string, start: bigint): Promise<Buf
 }
 
 interface OpenManifest {
-  readonly file: FileDescriptor;
+  readonly file: OpenObject;
   readonly size: number;
   /** The part that was read: from an offset to the end. */
   readonly end?: { readonly start: number; readonly bytes: Buffer };

@@ -1,5 +1,6 @@
 import { LinkedPath } from '../../../storage/plain-path.ts';
-import { FileDescriptor } from '../../../storage/file-descriptor.ts';
+import { errorCode } from '../../../storage/storage-error.ts';
+import type { OpenObject, Storage } from '../../../storage/storage.ts';
 
 /** Bytes of each file that are compared at once. */
 const PIECE_BYTES = 2 ** 20;
@@ -9,8 +10,12 @@ const PIECE_BYTES = 2 ** 20;
  * Pipes and devices are refused: reading them might never end.
  * @throws the system's error.
  */
-export async function readPlain(path: string, most: number): Promise<Buffer | null> {
-  return withPlain([path], async ([file]) => {
+export async function readPlain(
+  storage: Storage,
+  path: string,
+  most: number,
+): Promise<Buffer | null> {
+  return withPlain(storage, [path], async ([file]) => {
     const size = file.size();
     if (size > most) return null;
     const bytes = Buffer.alloc(size);
@@ -20,8 +25,12 @@ export async function readPlain(path: string, most: number): Promise<Buffer | nu
 }
 
 /** Whether two plain files hold the same bytes. @throws the system's error. */
-export async function haveSameBytes(one: string, other: string): Promise<boolean> {
-  const same = await withPlain([one, other], async ([left, right]) => {
+export async function haveSameBytes(
+  storage: Storage,
+  one: string,
+  other: string,
+): Promise<boolean> {
+  const same = await withPlain(storage, [one, other], async ([left, right]) => {
     const size = left.size();
     if (right.size() !== size) return false;
     const [ours, theirs] = [Buffer.alloc(PIECE_BYTES), Buffer.alloc(PIECE_BYTES)];
@@ -36,19 +45,20 @@ export async function haveSameBytes(one: string, other: string): Promise<boolean
 
 /** Opens files for a function and closes them; null if one is not a plain file. */
 async function withPlain<const Paths extends readonly string[], Result>(
+  storage: Storage,
   paths: Paths,
-  work: (files: { [Position in keyof Paths]: FileDescriptor }) => Promise<Result | null>,
+  work: (files: { [Position in keyof Paths]: OpenObject }) => Promise<Result | null>,
 ): Promise<Result | null> {
-  const files: FileDescriptor[] = [];
+  const files: OpenObject[] = [];
   try {
-    for (const path of paths) files.push(FileDescriptor.openEntry(path));
-    return files.every((file) => file.isPlain())
-      ? await work(files as { [Position in keyof Paths]: FileDescriptor })
+    for (const path of paths) files.push(await storage.open(path, 'folders'));
+    return files.every((file) => file.plainSize() !== undefined)
+      ? await work(files as { [Position in keyof Paths]: OpenObject })
       : null;
   } catch (error) {
     if (error instanceof LinkedPath) return null;
     // Error of the system for a socket.
-    if (error instanceof Error && 'code' in error && error.code === 'ENXIO') return null;
+    if (errorCode(error) === 'ENXIO') return null;
     throw error;
   } finally {
     for (const file of files) file.close();

@@ -1,3 +1,4 @@
+import type { Storage } from '../../../storage/storage.ts';
 import { join } from 'node:path';
 import { Schema } from 'apache-arrow';
 import { CatalogError } from '../../../protocol/errors.ts';
@@ -32,11 +33,12 @@ interface LancePart {
  * @throws CatalogError TableVersionNotFound when the manifest is gone; Internal for one that cannot be read.
  */
 export async function lanceSnapshot(
+  storage: Storage,
   folder: string,
   { version, manifest: name }: Pick<VersionRecord, 'version' | 'manifest'>,
 ): Promise<LanceSnapshot> {
   try {
-    const { manifest, numIndices } = await readManifestFile(join(folder, name));
+    const { manifest, numIndices } = await readManifestFile(storage, join(folder, name));
     const fields = arrowFields(manifest.fields);
     const fragments = manifest.fragments.map((fragment) => ({
       rows: Number(liveRows(fragment)),

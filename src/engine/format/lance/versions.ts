@@ -1,4 +1,5 @@
-import { readdir } from 'node:fs/promises';
+import { isAbsent } from '../../../storage/storage-error.ts';
+import type { Storage } from '../../../storage/storage.ts';
 import { join } from 'node:path';
 import { isDetached, parseVersionFile } from './version-file.ts';
 
@@ -18,9 +19,12 @@ export interface LanceVersion {
  * Every version with a manifest in a folder, in no order, including detached ones.
  * @param folder Folder of the table or branch.
  */
-export async function lanceManifests(folder: string): Promise<readonly LanceVersion[]> {
+export async function lanceManifests(
+  storage: Storage,
+  folder: string,
+): Promise<readonly LanceVersion[]> {
   const manifests = join(folder, LANCE_VERSIONS);
-  return (await namesIn(manifests)).flatMap((name) => {
+  return (await namesIn(storage, manifests)).flatMap((name) => {
     const file = parseVersionFile(name);
     if (file === undefined || file.staging !== '') return [];
     return [{ version: file.version, manifest: join(manifests, name) }];
@@ -32,22 +36,22 @@ export async function lanceManifests(folder: string): Promise<readonly LanceVers
  * ascending; empty for a folder without a table. Staged and detached versions are left out.
  * @param folder Folder of the table or branch.
  */
-export async function lanceVersions(folder: string): Promise<readonly LanceVersion[]> {
-  const found = (await lanceManifests(folder)).filter(({ version }) => !isDetached(version));
+export async function lanceVersions(
+  storage: Storage,
+  folder: string,
+): Promise<readonly LanceVersion[]> {
+  const found = (await lanceManifests(storage, folder)).filter(
+    ({ version }) => !isDetached(version),
+  );
   return found.toSorted((left, right) => (left.version < right.version ? -1 : 1));
 }
 
 /** Names in a folder; empty if it is missing. */
-export async function namesIn(folder: string): Promise<readonly string[]> {
+export async function namesIn(storage: Storage, folder: string): Promise<readonly string[]> {
   try {
-    return await readdir(folder);
+    return (await storage.names(folder)) ?? [];
   } catch (error) {
-    if (isNoFolder(error)) return [];
+    if (isAbsent(error)) return [];
     throw error;
   }
-}
-
-function isNoFolder(error: unknown): boolean {
-  const code = error instanceof Error && 'code' in error ? error.code : undefined;
-  return code === 'ENOENT' || code === 'ENOTDIR';
 }

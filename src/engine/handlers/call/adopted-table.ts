@@ -1,3 +1,4 @@
+import type { Storage } from '../../../storage/storage.ts';
 import type { Stored, TableRecord } from '../../format/records.ts';
 import type { Call } from './handler.ts';
 import type { AdoptionCause } from '../../versions/managed/adoption.ts';
@@ -23,12 +24,13 @@ export function adoptedTable(
 
 /** The table of a listing of branches, after adoption of all external versions. */
 export async function adoptedBranches(
+  storage: Storage,
   call: Call,
   stored: Stored<TableRecord>,
 ): Promise<Stored<TableRecord>> {
   const table = await adoptedTable(call, stored, MAIN);
   if (table.content.kind !== 'lance' || call.adoption === undefined) return table;
-  for (const name of (await branchRefs(locationOf(table.content))).keys()) {
+  for (const name of (await branchRefs(storage, locationOf(table.content))).keys()) {
     await adoptedTable(call, table, name);
   }
   return table;

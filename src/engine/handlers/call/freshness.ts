@@ -11,7 +11,7 @@ import type { Tables } from '../../versions/tables.ts';
 /** Parts for checking what a client has seen. */
 interface FreshnessParts {
   readonly catalog: Pick<Catalog, 'table'>;
-  readonly tables: Pick<Tables, 'chain' | 'version' | 'folder'>;
+  readonly tables: Pick<Tables, 'chain' | 'version' | 'folder' | 'storage'>;
 }
 
 /** Reads on which clients send what they have seen (wire contract, sections 1.6 and 5). */
@@ -92,7 +92,8 @@ async function requireSeen(
   if (table?.kind !== 'engine') return;
   const chain = await tables.chain(table, branchParameter(call));
   const head = (await tables.version(table, undefined, chain)).content.version;
-  if (head >= seen || !(await wasMade(tables.folder(table), seen, chain.key))) return;
+  if (head >= seen || !(await wasMade(tables.storage, tables.folder(table), seen, chain.key)))
+    return;
   throw new CatalogError(
     'ServiceUnavailable',
     `the store of the catalog lacks changes: its newest version of the table is ${head}, but version ${seen} was written`,

@@ -1,3 +1,4 @@
+import type { Storage } from '../../../storage/storage.ts';
 import type { Store } from '../../../store/store.ts';
 import type { Catalog } from '../../catalog/catalog.ts';
 import type { Committer } from '../../catalog/records/commit-loop.ts';
@@ -10,6 +11,7 @@ import type { VersionStore } from '../../versions/lines/version-store.ts';
 
 /** Parts of the operations that coordinate versions of Lance clients. */
 export interface ManagedParts {
+  readonly storage: Storage;
   readonly catalog: Catalog;
   readonly store: Store;
   readonly committer: Committer;

@@ -1,3 +1,4 @@
+import type { Storage } from '../../../storage/storage.ts';
 import { CatalogError } from '../../../protocol/errors.ts';
 import type { TableRecord, Stored, VersionRecord } from '../../format/records.ts';
 import type { Call } from './handler.ts';
@@ -53,6 +54,8 @@ function otherBranch(name: string, branch: string, asked: string): CatalogError 
 
 /** Reads of table metadata. */
 export interface TableView {
+  /** Storage of the tables' files. */
+  readonly storage: Storage;
   /** The line of a branch or `main`. @throws CatalogError TableBranchNotFound. */
   chain(table: TableRecord, branch: string): Promise<Chain>;
   /** A table at its newest or at a given version. @throws CatalogError TableVersionNotFound. */

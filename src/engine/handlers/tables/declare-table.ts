@@ -19,7 +19,7 @@ import { placeSummary } from '../../once/commit-summary.ts';
 import type { ManagedParts } from '../call/managed-parts.ts';
 
 /** Parts of the operations that give a table a name and a location. */
-export type PlaceParts = Pick<ManagedParts, 'catalog' | 'store' | 'tables' | 'locations'>;
+export type PlaceParts = Pick<ManagedParts, 'catalog' | 'store' | 'locations'>;
 
 /**
  * DeclareTable: a name and an empty folder, into which a Lance client then
@@ -52,7 +52,7 @@ export function declareTable(parts: PlaceParts): Handler {
     } catch (error) {
       // A folder that the client chose may belong to another table by now.
       if (chosen === null && tookNoEffect(error)) {
-        await parts.tables.storage.folders?.removeIfEmpty(location);
+        await parts.locations.storage.folders?.removeIfEmpty(location);
       }
       throw error;
     }

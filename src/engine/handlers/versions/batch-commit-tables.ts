@@ -38,7 +38,7 @@ export function batchCommitTables(parts: ManagedParts): Handler {
     const { rules } = call;
     const planned = await committed({ ...parts, rules, gates: gatesOf(call) }, steps, held, seal);
     for (const { settle } of planned) await settle();
-    letGo(held);
+    await letGo(parts.storage, held);
     return answerOf(planned);
   };
 }
@@ -72,7 +72,7 @@ async function committed(
     );
   } catch (error) {
     if (tookNoEffect(error)) {
-      letGo(held);
+      await letGo(parts.storage, held);
       for (const { undo } of steps) await undo();
     }
     throw error;

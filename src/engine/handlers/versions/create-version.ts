@@ -73,12 +73,12 @@ export async function committedVersions(
   seal: Seal<readonly PlannedVersion[]> | undefined,
   gates: Gates,
 ): Promise<readonly PlannedVersion[]> {
-  const { committer } = parts;
+  const { storage, committer } = parts;
   const now = Date.now();
   const held = new Set<string>();
   const named = new Set<readonly PlannedVersion[]>();
   const name = async (versions: readonly PlannedVersion[]): Promise<void> => {
-    if (!named.has(versions)) await nameVersions(versions);
+    if (!named.has(versions)) await nameVersions(storage, versions);
     named.add(versions);
   };
   try {
@@ -97,11 +97,11 @@ export async function committedVersions(
       },
     );
     await name(planned);
-    finishNames(planned, held);
-    letGo(held);
+    await finishNames(storage, planned, held);
+    await letGo(storage, held);
     return planned;
   } catch (error) {
-    if (tookNoEffect(error)) letGo(held);
+    if (tookNoEffect(error)) await letGo(storage, held);
     throw error;
   }
 }

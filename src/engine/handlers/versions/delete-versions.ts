@@ -91,7 +91,7 @@ export function deleteVersions({ catalog, tables, tags, branches }: TagParts): H
       kept: (record, chain) =>
         record.kind === 'engine'
           ? keptVersions(tags, branches, record.id, chain)
-          : keptManagedVersions(tags, branches, record, chain),
+          : keptManagedVersions(tables.storage, tags, branches, record, chain),
       seal: call.once.seal(answer),
     });
     return answer(removed);

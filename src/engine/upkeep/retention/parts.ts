@@ -1,5 +1,5 @@
-import type { Storage } from '../../../storage/storage.ts';
 import type { Store } from '../../../store/store.ts';
+import type { Storage } from '../../../storage/storage.ts';
 import type { CatalogParts } from '../../catalog/records/reader.ts';
 import type { TableRecord } from '../../format/records.ts';
 import type { Horizon } from '../../versions/leases/horizon.ts';

@@ -1,5 +1,4 @@
 import type { TableFolder } from '../../format/snapshot.ts';
-import { lstat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { readDeletions } from '../../format/deletion-file.ts';
 import { OpenFiles } from '../../format/memory/open-files.ts';
@@ -97,7 +96,7 @@ export class FileCheck {
   }
 
   async #readData(path: string, isText: boolean): Promise<Facts<DataFacts>> {
-    const stats = await unlessMissing(lstat(path));
+    const stats = await this.#table.storage.stat(path);
     if (stats === undefined) return 'is missing';
     try {
       const facts = await this.#open.use(path, ({ file, size }) =>
