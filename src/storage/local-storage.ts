@@ -115,8 +115,8 @@ export class LocalStorage implements Storage {
     return treeOf(checkedFolder(folder));
   }
 
-  create(key: string): NewObject {
-    return StreamedFile.create(checkedKey(key));
+  create(key: string, links: Links = 'none'): NewObject {
+    return StreamedFile.create(checkedKey(key), links);
   }
 
   async write(key: string, bytes: Uint8Array, links: Links = 'none'): Promise<void> {

@@ -47,7 +47,7 @@ export interface Storage {
    * Begins a new object, of a name that nobody else uses, in a folder that exists.
    * @throws an error that `isTaken` where there is one; a storage may find that out at the end.
    */
-  create(key: string): NewObject;
+  create(key: string, links?: Links): NewObject;
   /**
    * Writes an object whole, under a name that nobody else uses. It and its name are durable
    * when this resolves, and gone when it rejects. A crash may leave a part of it.

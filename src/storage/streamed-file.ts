@@ -1,4 +1,5 @@
 import { FileDescriptor } from './file-descriptor.ts';
+import type { Links } from './storage.ts';
 
 /** No more bytes than this are written while others are being made ready: they are held in memory beside those. */
 const BESIDE_BYTES = 32 * 2 ** 20;
@@ -21,10 +22,12 @@ export class StreamedFile {
 
   /**
    * @param path Absolute and normalised.
+   * @param links Which links on the path may be followed.
    * @throws the system's error, EEXIST when the name is taken; LinkedPath when a folder on the path is a link.
    */
-  static create(path: string): StreamedFile {
-    return new StreamedFile(FileDescriptor.openPlain(path, 'wx'));
+  static create(path: string, links: Links = 'none'): StreamedFile {
+    const isChecked = links === 'none';
+    return new StreamedFile(FileDescriptor[isChecked ? 'openPlain' : 'open'](path, 'wx'));
   }
 
   /**
