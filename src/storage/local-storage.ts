@@ -1,4 +1,4 @@
-import { lstatSync, statSync } from 'node:fs';
+import { lstatSync, renameSync, statSync } from 'node:fs';
 import { readdir, readFile, realpath, rename, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { copyOwn, linkOrCopy } from './copied-file.ts';
@@ -19,6 +19,7 @@ import { errorCode, isAbsent, isMissing } from './storage-error.ts';
 import { checkedFolder, checkedKey } from './storage-key.ts';
 import type {
   Copied,
+  CreateOptions,
   Files,
   Folders,
   Freed,
@@ -115,8 +116,8 @@ export class LocalStorage implements Storage {
     return treeOf(checkedFolder(folder));
   }
 
-  create(key: string, links: Links = 'none'): NewObject {
-    return StreamedFile.create(checkedKey(key), links);
+  create(key: string, options: CreateOptions = {}): NewObject {
+    return StreamedFile.create(checkedKey(key), options);
   }
 
   async write(key: string, bytes: Uint8Array, links: Links = 'none'): Promise<void> {
@@ -151,6 +152,10 @@ export class LocalStorage implements Storage {
 
   renameIfAbsent(from: string, to: string): Placed {
     return renameIfAbsent(checkedKey(from), checkedKey(to));
+  }
+
+  rename(from: string, to: string): void {
+    renameSync(checkedKey(from), checkedKey(to));
   }
 
   copy(from: string, to: string, shared: boolean): Promise<Copied> {

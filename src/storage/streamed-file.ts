@@ -1,5 +1,5 @@
 import { FileDescriptor } from './file-descriptor.ts';
-import type { Links } from './storage.ts';
+import type { CreateOptions } from './storage.ts';
 
 /** No more bytes than this are written while others are being made ready: they are held in memory beside those. */
 const BESIDE_BYTES = 32 * 2 ** 20;
@@ -22,12 +22,11 @@ export class StreamedFile {
 
   /**
    * @param path Absolute and normalised.
-   * @param links Which links on the path may be followed.
-   * @throws the system's error, EEXIST when the name is taken; LinkedPath when a folder on the path is a link.
+   * @throws the system's error, EEXIST when the name is taken; LinkedPath when a folder on the path is a link that may not be followed.
    */
-  static create(path: string, links: Links = 'none'): StreamedFile {
-    const isChecked = links === 'none';
-    return new StreamedFile(FileDescriptor[isChecked ? 'openPlain' : 'open'](path, 'wx'));
+  static create(path: string, { mode, links = 'none' }: CreateOptions = {}): StreamedFile {
+    const open = links === 'none' ? 'openPlain' : 'open';
+    return new StreamedFile(FileDescriptor[open](path, 'wx', mode));
   }
 
   /**
