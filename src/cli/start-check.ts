@@ -18,7 +18,7 @@ import { sentencesOf } from './error-sentences.ts';
 import { signingKeyFault } from './config/key-findings.ts';
 import { roleWarnings } from './service/key-roles.ts';
 import { activeKeys, isDataFolder, type KnownKeys } from './service/known-keys.ts';
-import { listenFault, openCertificate, placesOf } from './config/listeners.ts';
+import { listenFault, openCertificate, addressesOf } from './config/listeners.ts';
 import { openBackends } from './service/open-backends.ts';
 import { firstPolicy, policyWarnings } from './service/open-policy.ts';
 import { Opened } from './service/opened.ts';
@@ -260,7 +260,7 @@ const noBackend: Backend = {
 };
 
 async function lookAtAddresses(looking: Looking): Promise<Counts> {
-  const places = placesOf(looking.config);
+  const places = addressesOf(looking.config);
   for (const place of places) {
     const error = await listenOnce(place);
     if (error === undefined) continue;
@@ -272,7 +272,7 @@ async function lookAtAddresses(looking: Looking): Promise<Counts> {
 }
 
 /** Listens at a place for a moment. Answers why it cannot. */
-function listenOnce(place: ReturnType<typeof placesOf>[number]): Promise<Error | undefined> {
+function listenOnce(place: ReturnType<typeof addressesOf>[number]): Promise<Error | undefined> {
   return new Promise((done) => {
     const server = createServer();
     server.once('error', done);

@@ -116,7 +116,7 @@ export interface RuleSet {
 }
 
 /** The fault in the SQL of a check that any table would show; undefined if there is none. */
-export function checkFault(text: string): string | undefined {
+export function checkSyntaxFault(text: string): string | undefined {
   try {
     parseExpression(text);
     return undefined;
@@ -127,7 +127,7 @@ export function checkFault(text: string): string | undefined {
 }
 
 /** The columns that the SQL of a check names, each once, as they are written. @throws SqlError */
-export function checkColumns(text: string): readonly string[] {
+export function columnsInCheck(text: string): readonly string[] {
   const found = new Set<string>();
   collect(parseExpression(text), found);
   return [...found];

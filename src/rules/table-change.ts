@@ -28,7 +28,7 @@ export function versionChange(
   return {
     before,
     after,
-    rowsBefore: before === null ? 0n : rowsOf(before),
+    rowsBefore: before === null ? 0n : rowCountOf(before),
     rowsAdded: counted.added,
     rowsRemoved: counted.removed,
     rowsChanged: counted.changed > rewritten ? counted.changed : rewritten,
@@ -37,7 +37,7 @@ export function versionChange(
 }
 
 /** Rows of a version that are not deleted. */
-export function rowsOf({ fragments }: TableState): bigint {
+export function rowCountOf({ fragments }: TableState): bigint {
   return fragments.reduce((sum, { rows }) => sum + rows, 0n);
 }
 

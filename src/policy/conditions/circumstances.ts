@@ -1,8 +1,8 @@
 import type { Action } from '../../protocol/operations/operation.ts';
-import { valueSources, type Judged, type RequestFacts, type Supposed } from './kinds.ts';
+import { valueSources, type JudgedValues, type RequestFacts, type Supposed } from './kinds.ts';
 
 /** What the conditions of a request are judged by: a row of `kinds.ts` says where each value comes from. */
-export type Circumstances = Judged;
+export type Circumstances = JudgedValues;
 
 /** Nothing is known: every condition of an allow fails, every one of a deny is satisfied. */
 export const noCircumstances: Circumstances = { context: new Map() };

@@ -1,5 +1,5 @@
 import type { Circumstances } from './circumstances.ts';
-import type { Outcome, Term } from './kind.ts';
+import type { TermResult, Term } from './kind.ts';
 
 /** The `cond` column of a line: every term of it has to be true. */
 export interface Condition {
@@ -12,9 +12,9 @@ export interface Condition {
  * What a term has to come to for a line to apply. What is missing fails an allow and satisfies a deny;
  * what is open is taken the other way round, since it is asked again once it is known.
  */
-const satisfied: Readonly<Record<Effect, ReadonlySet<Outcome>>> = {
-  allow: new Set<Outcome>([true, 'open']),
-  deny: new Set<Outcome>([true, 'missing']),
+const satisfied: Readonly<Record<Effect, ReadonlySet<TermResult>>> = {
+  allow: new Set<TermResult>([true, 'open']),
+  deny: new Set<TermResult>([true, 'missing']),
 };
 
 /** What came of the conditions under circumstances that were asked for, so that a listing asks once. */

@@ -1,7 +1,7 @@
 import type { TermReader } from './term-reader.ts';
 
 /** What becomes of a term: true or false, or its variable is missing, or it is still open. */
-export type Outcome = boolean | 'missing' | 'open';
+export type TermResult = boolean | 'missing' | 'open';
 
 /** A term of a condition, compiled. `Now` is what conditions are judged by. */
 export interface Term<Now> {
@@ -13,7 +13,7 @@ export interface Term<Now> {
   readonly looksAt: string;
   /** Terms that only some value can make true together, or none, have the same. */
   readonly group: string;
-  outcome(now: Now): Outcome;
+  outcome(now: Now): TermResult;
   /** The value that its variable has, for a reader; undefined if it is missing. */
   shown(now: Now): string | undefined;
   /** Whether some value makes it and the others of its group true. */
@@ -80,9 +80,12 @@ export function isKeyed({ variable }: { readonly variable: string }): boolean {
 }
 
 /** A row as the parser and the reference use it. */
-export function kindOf<Now extends Openness, Value, Details, Source extends { name: string }>(
-  row: KindRow<Now, Value, Details> & { readonly source: Source },
-): ConditionKind<Now, Source> {
+export function conditionKind<
+  Now extends Openness,
+  Value,
+  Details,
+  Source extends { name: string },
+>(row: KindRow<Now, Value, Details> & { readonly source: Source }): ConditionKind<Now, Source> {
   const { variable, examples, about, source } = row;
   const readTerm = (word: string, reader: TermReader): ReadTerm<Now> | undefined => {
     const key = keyIn(row, word);
@@ -141,7 +144,7 @@ class CompiledTerm<Now extends Openness, Value, Details> implements Term<Now> {
   }
 
   /** A missing or open value never reaches the test of a row: what it means is the same for all kinds. */
-  outcome(now: Now): Outcome {
+  outcome(now: Now): TermResult {
     if (now.open?.has(this.looksAt) === true) return 'open';
     const value = this.#row.value(now, this.#key);
     if (value === null) return 'open';

@@ -1,11 +1,18 @@
 import { MAIN_BRANCH, isAboutBranch } from '../../protocol/branch.ts';
 import type { Action } from '../../protocol/operations/operation.ts';
-import { daysOf, wallTime, type Weekday } from '../../rules/zone-clock.ts';
+import { parseWeekdays, wallTime, type Weekday } from '../../rules/zone-clock.ts';
 import { blockHolds, haveCommonAddress, parseAddress, parseBlock } from './address.ts';
 import type { AddressBlock } from './address.ts';
-import { kindOf, type ConditionKind, type KindRow, type Openness } from './kind.ts';
-import { ConditionFault, type Membership } from './term-reader.ts';
-import { isWithin, MOMENT, parseMoment, shownTime, windowOf, windowsMeet } from './time-window.ts';
+import { conditionKind, type ConditionKind, type KindRow, type Openness } from './kind.ts';
+import { ConditionFault, type TextMembership } from './term-reader.ts';
+import {
+  windowHolds,
+  MOMENT,
+  parseMoment,
+  shownTime,
+  parseWindow,
+  windowsMeet,
+} from './time-window.ts';
 import type { TimeWindow } from './time-window.ts';
 
 /**
@@ -157,14 +164,14 @@ const branch: ValueSource<'branch'> = {
 export const valueSources: readonly ValueSource[] = [address, clock, context, branch];
 
 /** What terms are judged by: the values, and which of them are open. */
-export type Judged = ConditionValues & Openness;
+export type JudgedValues = ConditionValues & Openness;
 
 /** A kind among others. */
-export type Kind = ConditionKind<Judged, ValueSource>;
+export type AnyConditionKind = ConditionKind<JudgedValues, ValueSource>;
 
-type Row<Value, Details> = KindRow<Judged, Value, Details> & { readonly source: ValueSource };
+type Row<Value, Details> = KindRow<JudgedValues, Value, Details> & { readonly source: ValueSource };
 
-const ip = kindOf({
+const ip = conditionKind({
   variable: 'ip',
   examples: ['ip in 10.0.0.0/8, ::1'],
   about: 'the address that the request comes from',
@@ -179,7 +186,7 @@ const ip = kindOf({
   canMeet: haveCommonAddress,
 } satisfies Row<NonNullable<ReturnType<typeof parseAddress>>, readonly AddressBlock[]>);
 
-const time = kindOf({
+const time = conditionKind({
   variable: 'time',
   examples: ['time in 08:00..18:00 Europe/Berlin'],
   about: 'the time of day, from the first minute up to the second, which may be past midnight',
@@ -187,7 +194,7 @@ const time = kindOf({
   read: (reader) => {
     reader.word('in', 'a time is asked for with time in 08:00..18:00 ZONE');
     const written = reader.next('a window such as 08:00..18:00 follows time in').text;
-    const window = windowOf(written);
+    const window = parseWindow(written);
     if ('fault' in window) throw new ConditionFault(window.fault);
     const zone = reader.zone();
     if (zone !== undefined) return { ...window, zone };
@@ -196,7 +203,7 @@ const time = kindOf({
   zone: ({ zone }) => zone,
   value: (now) => now.time,
   shown: (now, _, { zone }) => shownTime(zone, now.time),
-  test: (window) => (millis) => isWithin(window, wallTime(window.zone, millis).minute),
+  test: (window) => (millis) => windowHolds(window, wallTime(window.zone, millis).minute),
   group: ({ zone }) => zone,
   canMeet: windowsMeet,
 } satisfies Row<number, TimeWindow & { readonly zone: string }>);
@@ -209,7 +216,7 @@ interface Days {
   readonly zone?: string | undefined;
 }
 
-const day = kindOf({
+const day = conditionKind({
   variable: 'day',
   examples: ['day in mon..fri', 'day in sat, sun UTC'],
   about: "the day of the week, in the zone of the condition's time or else UTC",
@@ -239,11 +246,11 @@ const day = kindOf({
 /** A kind that compares a text with `==`, `!=` or `in`. */
 function textKind(
   row: Pick<
-    Row<string, Membership>,
+    Row<string, TextMembership>,
     'variable' | 'examples' | 'about' | 'source' | 'key' | 'value'
   >,
-): Kind {
-  return kindOf({
+): AnyConditionKind {
+  return conditionKind({
     ...row,
     read: (reader, variable) => reader.membership(variable),
     shown: (now, key) => row.value(now, key) ?? undefined,
@@ -252,7 +259,7 @@ function textKind(
       (value) =>
         values.has(value) === among,
     canMeet: membershipsMeet,
-  } satisfies Row<string, Membership>);
+  } satisfies Row<string, TextMembership>);
 }
 
 const ctx = textKind({
@@ -273,7 +280,7 @@ const onBranch = textKind({
 });
 
 /** Every kind of condition, as refusals list them. */
-export const conditionKinds: readonly Kind[] = [ip, time, day, onBranch, ctx];
+export const conditionKinds: readonly AnyConditionKind[] = [ip, time, day, onBranch, ctx];
 
 function blockOf(text: string): AddressBlock {
   const result = parseBlock(text);
@@ -282,7 +289,7 @@ function blockOf(text: string): AddressBlock {
 }
 
 function namedDays(text: string): readonly Weekday[] {
-  const days = daysOf(text);
+  const days = parseWeekdays(text);
   if (days !== undefined) return days;
   throw new ConditionFault(
     `${JSON.stringify(text)} is no day: write mon, tue, wed, thu, fri, sat, sun or mon..fri`,
@@ -297,7 +304,7 @@ function contextKey(key: string): string {
   throw new ConditionFault(`keys of the context are in lower case: write ctx.${key.toLowerCase()}`);
 }
 
-function membershipsMeet(terms: readonly Membership[]): boolean {
+function membershipsMeet(terms: readonly TextMembership[]): boolean {
   const [first, ...more] = terms.filter(({ among }) => among);
   if (first === undefined) return true;
   const others = [...more, ...terms.filter(({ among }) => !among)];

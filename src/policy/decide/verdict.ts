@@ -7,7 +7,7 @@ import {
   accessGroups,
   auditRight,
   describeRights,
-  partsOf,
+  rightsOfAction,
   rightNames,
   rightsOf,
 } from '../lines/rights.ts';
@@ -27,7 +27,7 @@ const actions = new Set<string>([...rightNames, ...accessGroups]);
 
 /** The single rights that an action needs; undefined for an unknown action. */
 export function neededFor(action: Action): readonly Action[] | undefined {
-  return actions.has(action) ? partsOf(action) : undefined;
+  return actions.has(action) ? rightsOfAction(action) : undefined;
 }
 
 /** The question whether a single right is held. */

@@ -53,7 +53,7 @@ const sets = new Map<string, RightSet>(
 );
 
 /** The single rights that an action of a line (an operation, an access group or `*`) stands for; undefined if unknown. */
-export function partsOf(action: string): readonly Action[] | undefined {
+export function rightsOfAction(action: string): readonly Action[] | undefined {
   return parts.get(action);
 }
 

@@ -74,7 +74,7 @@ export const wantAnything: Want = {
  * scope: its own rights and, as with a line, those of `describe`; in `system`
  * only if the scope has `audit`.
  */
-export function narrow(want: Want, scope: RightSet): Want {
+export function narrowWant(want: Want, scope: RightSet): Want {
   return {
     direct: want.direct.and(scope),
     implied: want.implied,

@@ -10,7 +10,7 @@ import {
   type Document,
   type YAMLMap,
 } from 'yaml';
-import { PolicyError, type Finding } from '../lines/policy-error.ts';
+import { PolicyError, type PolicyFinding } from '../lines/policy-error.ts';
 
 /** What this file reads of a schema. `expects` says in words what a value has to be; what is `hidden` is not repeated. */
 interface Shape extends TSchema {
@@ -57,7 +57,7 @@ interface Walk {
   readonly file: string;
   readonly document: Document;
   readonly lines: LineCounter;
-  readonly findings: Finding[];
+  readonly findings: PolicyFinding[];
 }
 
 /** A file of aliases that stand for ever more is not spelled out. */
