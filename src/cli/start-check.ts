@@ -26,11 +26,11 @@ import { policyReport } from './policy/policy-check.ts';
 import { UsageError } from './output/service-error.ts';
 import { requireWritable } from './service/writable-folder.ts';
 
-/** What a start with a configuration would meet. */
+/** Result of a simulated start. */
 export interface StartReport {
-  /** What `serve` refuses. */
+  /** Faults with which `serve` would not start. */
   readonly refusals: readonly string[];
-  /** What `serve` warns of, and what is odd about the policy. */
+  /** Warnings of `serve` and of the policy check. */
   readonly warnings: readonly string[];
   /** Parts that could not be checked, and files that a start creates. */
   readonly notes: readonly string[];
@@ -67,7 +67,7 @@ const parts: Readonly<Record<string, Look>> = {
   addresses: lookAtAddresses,
 };
 
-/** Parts that lie in the data folder: without it there is nothing to say of them. */
+/** Parts in the data folder; not checked if there is no data folder. */
 const insideData: ReadonlySet<string> = new Set(['keys', 'audit', 'store']);
 
 /** Looks at everything that a start with a configuration needs. Nothing is written or made. */

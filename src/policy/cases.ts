@@ -4,10 +4,10 @@ import { CaseReader, CASES_FILE, type PolicyCase } from './settings/case-reader.
 import { PolicyError, type PolicyFinding } from './lines/policy-error.ts';
 import type { PolicySnapshot } from './decide/snapshot.ts';
 
-/** How many cases are read or decided before other work gets its turn. */
+/** Number of cases that are read or decided in one step; other work runs between steps. */
 const TURN = 100;
 
-/** How many cases that failed a refusal names. */
+/** Maximum number of failed cases in a refusal. */
 const MAX_NAMED = 20;
 
 /** Reads the text of a `cases.yaml` at once. @throws PolicyError for anything that is not understood: unknown keys too */

@@ -85,7 +85,7 @@ const administrator: Principal = {
   credential: { kind: 'key', id: 'administrator' },
 };
 
-/** Reads a policy as a whole. Under a foreign model only its roles and the administrator are looked at. */
+/** Checks a policy as a whole. Under a foreign model, only its roles and the administrator are checked. */
 export function lintPolicy(policy: LoadedPolicy): Lint {
   const { policies, roles } = policy;
   const graph = new RoleGraph(roles);
@@ -151,7 +151,7 @@ function shadowed(policies: readonly PolicyLine[], graph: RoleGraph): readonly P
   });
 }
 
-/** The trees of all whose lines apply to whoever the subject's lines apply to. */
+/** Trees of the subject and of all its roles: their lines apply wherever the subject's lines apply. */
 function rootsOf(
   subject: string,
   tries: ReadonlyMap<string, TrieNode>,
@@ -184,7 +184,7 @@ function covers(other: PolicyLine, line: PolicyLine): boolean {
   return other.condition === undefined || other.condition === line.condition;
 }
 
-/** Of two lines that say the same the first one counts. */
+/** Of two equal lines the first one counts. */
 function isFirst(other: PolicyLine, line: PolicyLine): boolean {
   const alike =
     other.subject === line.subject &&

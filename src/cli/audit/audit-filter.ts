@@ -30,7 +30,7 @@ export interface FilterFlags extends WindowFlags {
 
 type Window = Pick<RequestFilter, 'since' | 'until'>;
 
-/** @throws UsageError for a time that is none */
+/** @throws UsageError for an invalid time */
 export function periodFilter({ since, until }: WindowFlags, now = Date.now()): Window {
   const window = {
     ...(since === undefined ? {} : { since: momentOf('--since', since, now) }),

@@ -92,7 +92,7 @@ interface Verification extends AuditVerified {
   readonly to: string | null;
   /** Fingerprints of the keys whose signatures count, and where the trust in each comes from. */
   readonly keys: readonly { readonly id: string; readonly why: string }[];
-  /** Places that were asked for checkpoints. */
+  /** Places in which checkpoints were searched. */
   readonly places: readonly QueriedPlace[];
   /** Limits of this verification. */
   readonly unknown: readonly string[];
@@ -131,7 +131,7 @@ async function verify(config: Config, flags: VerifyFlags, { output }: Run): Prom
   }
 }
 
-/** Places where instances say that they kept checkpoints, and that were not asked. */
+/** Places in which instances kept checkpoints, and which were not searched. */
 function unqueriedPlaces(
   starts: readonly InstanceStart[],
   config: Config,

@@ -16,7 +16,7 @@ interface Wrong {
 export type SettingReading<Value> =
   | { readonly kind: 'value'; readonly value: Value }
   | Wrong
-  /** A key that there is none of, inside of the value. */
+  /** Path of an unknown key inside the value. */
   | { readonly kind: 'unknown'; readonly at: readonly (string | number)[] };
 
 /** How the values of a kind are read, from YAML or from the text of a flag or variable. */

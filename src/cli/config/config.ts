@@ -10,7 +10,7 @@ import { fileSource, readConfigFile } from './config-file.ts';
 import type { SettingReading } from './config-kinds.ts';
 import { configPaths, settingOf, type Config, type ConfigPath } from './config-table.ts';
 
-/** The file that is read, if it exists, when none is named. */
+/** Default configuration file; read if it exists. */
 const DEFAULT_FILE = 'arrowgate.yaml';
 
 /** The flags of a command line, by the path of their key, and `--config`. */

@@ -11,13 +11,13 @@ export interface AddressBlock extends Address {
   readonly prefix: number;
 }
 
-/** Either the block, or one sentence that says what is wrong and how it is spelt right. */
+/** Either the block, or one sentence with the fault and the correct form. */
 export type BlockResult = { readonly block: AddressBlock } | { readonly fault: string };
 
 /** An IPv4 address inside IPv6 (RFC 4291 section 2.5.5.2). */
 const MAPPED = 0xffffn << 32n;
 
-/** Reads an address; undefined if it is none. IPv4 inside IPv6 is the IPv4 address. */
+/** Parses an address; undefined if invalid. IPv4 inside IPv6 is the IPv4 address. */
 export function parseAddress(text: string): Address | undefined {
   if (isIPv4(text)) return { bits: 32, value: numberOf(text.split('.').map(Number), 8n) };
   const [plain = ''] = text.split('%', 1);

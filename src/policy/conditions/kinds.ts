@@ -16,7 +16,7 @@ import {
 import type { TimeWindow } from './time-window.ts';
 
 /**
- * The values that conditions look at: plain, so that a decision can be made again from its audit
+ * The values that conditions read: plain data, so that a decision can be repeated from its audit
  * record. An absent value is missing: it fails the condition of an allow and satisfies that of a deny.
  */
 export interface ConditionValues {
@@ -27,8 +27,8 @@ export interface ConditionValues {
   /** The context of the request, keys in lower case. */
   readonly context: ReadonlyMap<string, string>;
   /**
-   * The branch that the request is about; absent where it is about none. Null while it is open, since
-   * the body that may name it is not read: whoever reads the body asks again.
+   * The request's branch; absent if it has none. Null while unknown, because the body may name it: the
+   * decision is repeated when the body has been read.
    */
   readonly branch?: string | null | undefined;
 }
@@ -69,9 +69,9 @@ export interface ValueSource<Of extends Field = Field> {
   readonly live?: (facts: RequestFacts) => ConditionValues[Of];
   /** Names of values that a record hides. */
   readonly hidden?: (facts: RequestFacts) => readonly string[];
-  /** The same for values that no condition tells apart; absent if the question itself has the value. */
+  /** Equal for values that no condition distinguishes; absent if the question itself has the value. */
   readonly alike?: (values: ConditionValues, looksAt: (name: string) => boolean) => unknown;
-  /** What is wrong with a text of it, in one sentence. */
+  /** Fault of a text, in one sentence. */
   readonly fault?: (supposed: Supposed) => string | undefined;
   /** From texts that have no fault. */
   readonly suppose: (supposed: Supposed, action: Action) => ConditionValues[Of];
@@ -163,7 +163,7 @@ const branch: ValueSource<'branch'> = {
 /** Where each value comes from: as cases and flags list them, and each once. */
 export const valueSources: readonly ValueSource[] = [address, clock, context, branch];
 
-/** What terms are judged by: the values, and which of them are open. */
+/** The input of terms: the values, and the names of those that are open. */
 export type JudgedValues = ConditionValues & Openness;
 
 /** A kind among others. */

@@ -9,7 +9,7 @@ interface Token {
   readonly end: number;
 }
 
-/** What a word may hold without quotes. */
+/** Characters of a word without quotes. */
 const TOKEN = /\s*(?:(==|!=|[(),])|'([^']*)'|"([^"]*)"|([^\s,()'"=!<>&|]+))/y;
 
 /** A condition that cannot be read; the message is one sentence that says what is wrong. */

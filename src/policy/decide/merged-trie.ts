@@ -12,7 +12,7 @@ interface MergedLines {
   places: number;
 }
 
-/** The entries that match an object: the same for all objects that no line tells apart. */
+/** The entries that match an object: the same for all objects that no line distinguishes. */
 export class Matching {
   readonly entries: readonly TrieEntry[];
   /** Whether some lines have conditions. */

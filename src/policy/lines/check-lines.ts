@@ -20,7 +20,7 @@ type Fault = (text: string) => void;
 /**
  * Reads the lines of `policy.csv` strictly. Under a
  * foreign model only the number of columns, the effects and the roles are
- * checked: what its other columns mean is known to its matcher alone.
+ * checked: only its matcher defines the other columns.
  */
 export function checkLines(lines: readonly CsvLine[], model: PolicyModel): CheckedLines {
   const policies: PolicyLine[] = [];
@@ -89,10 +89,10 @@ function readCondition(
 
 /** Parses equal conditions once, so that lines share their results. */
 function conditionReader(): (text: string) => ConditionResult {
-  const known = new Map<string, ConditionResult>();
+  const parsed = new Map<string, ConditionResult>();
   return (text) => {
-    let result = known.get(text);
-    if (result === undefined) known.set(text, (result = parseCondition(text)));
+    let result = parsed.get(text);
+    if (result === undefined) parsed.set(text, (result = parseCondition(text)));
     return result;
   };
 }

@@ -13,15 +13,15 @@ export interface CsvResult {
   readonly findings: readonly PolicyFinding[];
 }
 
-/** Where casbin itself has to say how it reads a line: quotes, and brackets around commas. */
+/** Characters for which casbin's own parser is used: quotes, and brackets around commas. */
 const PECULIAR = /["()]/;
 
 const CONTROL = /(?!\t)[\p{Cc}\u2028\u2029\ufeff]/u;
 
 /**
  * Splits a policy as casbin does: cells between commas, trimmed, quoted where
- * they hold a comma; `#` begins a comment line. What casbin would drop without
- * a word is a finding.
+ * they hold a comma; `#` begins a comment line. Lines that casbin would drop silently
+ * are findings.
  */
 export function parseCsv(text: string): CsvResult {
   const lines: CsvLine[] = [];

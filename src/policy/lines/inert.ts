@@ -10,8 +10,7 @@ import { RESERVED } from './want.ts';
 type InertRule = (line: PolicyLine) => string | undefined;
 
 /**
- * The lines that are spelt right and can never decide anything: whoever wrote them believes them
- * to be in force.
+ * Finds valid lines that can never decide anything. Their author believes that they are in force.
  */
 export function inertLines(policies: readonly PolicyLine[]): readonly PolicyFinding[] {
   return policies.flatMap((one) => {
@@ -50,7 +49,7 @@ const rules: readonly InertRule[] = [
   },
 ];
 
-/** Whether an action has an operation like that; one that is none is like anything. */
+/** Whether an action has an operation that passes the test; an action without operations always passes. */
 function someOperation(action: string, test: (operation: Operation) => boolean): boolean {
   return rightsOfAction(action)!.some((name: Action) =>
     isOperationName(name) ? test(operations[name]) : true,

@@ -147,7 +147,7 @@ function matcherFault({ m, g }: ModelParts): KeyFault | undefined {
     : { key: 'm', text: `the matcher calls the unknown function ${unknown}` };
 }
 
-/** A condition that is written and never asked for would seem to be in force. */
+/** Refuses a column of conditions that the matcher ignores: it would seem to be in force. */
 function conditionFault({ m, p }: ModelParts): KeyFault | undefined {
   const asks = [...m.matchAll(/\bholds\s*\(([^()]*)\)/g)].map((call) => call[1]!.trim());
   if (asks.some((asked) => asked !== 'p_cond')) {

@@ -13,7 +13,7 @@ const CONTROL = /\p{Cc}/u;
 const NAMED = /^(user|group|role):(.+)$/s;
 
 /**
- * What is wrong with a subject as a policy spells it:
+ * The fault of a subject as a policy spells it:
  * `user:`, `group:` or `role:` and a name percent-encoded like a path
  * segment, or `*`. Undefined if nothing is.
  */

@@ -27,7 +27,7 @@ const groups = {
 export const accessGroups = Object.keys(groups) as readonly AccessGroup[];
 
 /**
- * What lines give and decisions ask for, smallest pieces first: every
+ * The rights of lines and decisions, in their smallest units: every
  * operation, and each access group that has no operation (`audit`),
  * which is a right of its own.
  */

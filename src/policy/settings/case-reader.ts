@@ -125,7 +125,7 @@ export class CaseReader {
     return supposed;
   }
 
-  /** What a case says of a value: its name and text, or those of each key. */
+  /** The texts of a value in a case, by its name, or by each of its keys. */
   #textsOf(map: YAMLMap, { name, keyed }: ValueSource): readonly (readonly [string, string])[] {
     if (!map.has(name)) return [];
     if (!keyed) return [[name, this.#text(map, name)]];

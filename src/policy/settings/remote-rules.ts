@@ -23,7 +23,7 @@ export interface ServedNamespaces {
   readonly trust: ReadonlySet<Action>;
 }
 
-/** What the body of an operation can do to a table that the route does not show, and which demands that concerns; null for all. */
+/** Requirements that the body of an operation can violate while the route does not show it; null for all. */
 const bodies: Partial<Record<OperationName, readonly RequirementName[] | null>> = {
   RenameTable: ['no_drop'],
   RegisterTable: ['no_drop'],

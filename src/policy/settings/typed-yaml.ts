@@ -12,7 +12,7 @@ import {
 } from 'yaml';
 import { PolicyError, type PolicyFinding } from '../lines/policy-error.ts';
 
-/** What this file reads of a schema. `expects` says in words what a value has to be; what is `hidden` is not repeated. */
+/** Options of a schema. `expects` describes a valid value in words; a `hidden` value is not repeated in errors. */
 interface Shape extends TSchema {
   readonly expects?: string;
   readonly hidden?: boolean;
