@@ -52,6 +52,11 @@ describe('the architecture', () => {
       'src/arrow/a.ts: may not import node:fs/promises',
     ],
     [
+      'a file system in the engine, which has its storage',
+      { 'engine/a.ts': "import { statSync } from 'node:fs';\n" },
+      'src/engine/a.ts: may not import node:fs',
+    ],
+    [
       'the environment outside the configuration',
       { 'cli/a.ts': 'export const home = process.env.HOME;\n' },
       'src/cli/a.ts: process.env is read in src/cli/config*.ts only',

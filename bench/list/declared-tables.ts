@@ -1,3 +1,4 @@
+import { disk } from '../../test/support/disk.ts';
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import type * as CatalogModule from '../../src/engine/catalog/catalog.ts';
@@ -21,7 +22,7 @@ export async function declareTables(
   const { openJournal } = await built<typeof JournalModule>('engine/catalog/journal/journal.js');
   const { Catalog } = await built<typeof CatalogModule>('engine/catalog/catalog.js');
   const store = await openEmbeddedStore(join(data, 'private', 'store'));
-  const journal = await openJournal(join(data, 'catalog'), store);
+  const journal = await openJournal(disk, join(data, 'catalog'), store);
   const catalog = new Catalog(store, journal);
   await catalog.createNamespace([namespace], 'create', {});
   for (let start = 0; start < names.length; start += AT_ONCE) {

@@ -3,7 +3,7 @@ import { readLines } from '../storage/line-reader.ts';
 import { hashAfter, tailOf, TAIL_LENGTH, type ChainHead } from './chain/chain.ts';
 import type { BrokenLine } from './chain/chain-reader.ts';
 import type { LogFile } from './chain/log-folder.ts';
-import { ArrowError } from '../arrow/errors.ts';
+import { ArrowError } from '../arrow/arrow-error.ts';
 import { int64 } from '../arrow/value-column.ts';
 import { isAbsent } from './segments/log-part.ts';
 import { RecordFault } from './record/record-decoding.ts';

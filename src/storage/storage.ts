@@ -62,6 +62,11 @@ export interface Storage {
   /** Writes an object in place of the old one, if any: readers see one or the other. Durable when it resolves. */
   replace(key: string, bytes: Uint8Array): Promise<void>;
   /**
+   * Writes a small object in place of the old one, if any, and does not wait until it is durable:
+   * after a crash of the machine its bytes may be lost. Its temporary name is the key with `.new`.
+   */
+  note(key: string, bytes: Uint8Array): Promise<void>;
+  /**
    * Gives an object a second name unless that is taken: decides races. An object of that name is
    * durable when this resolves, whoever made it, if the first one is.
    */
@@ -173,6 +178,12 @@ export interface StorageEntry {
 export interface Freed {
   readonly files: number;
   readonly bytes: number;
+}
+
+export const NOTHING: Freed = { files: 0, bytes: 0 };
+
+export function plus(left: Freed, right: Freed): Freed {
+  return { files: left.files + right.files, bytes: left.bytes + right.bytes };
 }
 
 export interface RemoveOptions {

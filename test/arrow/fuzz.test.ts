@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ArrowError } from '../../src/arrow/errors.ts';
+import { ArrowError } from '../../src/arrow/arrow-error.ts';
 import { fileBytes, fixture, openBytes, plainRows, readStream } from './support.ts';
 import { casesOf } from '../support/cases.ts';
 

@@ -9,7 +9,7 @@ import { Lane, type LaneOptions } from './lane.ts';
 import type { TableKind } from './table-kind.ts';
 
 /** `ARROWGATE_TEST_KILLS` asks for more; each lane gets a quarter of them. */
-const KILLS = Math.ceil(Number(process.env['ARROWGATE_TEST_KILLS'] ?? 104) / 4);
+const KILLS = Math.ceil(Number(process.env['ARROWGATE_TEST_KILLS'] ?? 24) / 4);
 const SEED = Number(process.env['ARROWGATE_TEST_SEED'] ?? Date.now() % 2 ** 31);
 /** How long a kill with everything around it may take, in milliseconds. */
 const MILLIS_PER_KILL = 20_000;

@@ -2,7 +2,7 @@ import { Field, Int32, Int64, Schema, Struct, Utf8, Bool, Uint64 } from 'apache-
 import { describe, expect, it } from 'vitest';
 import { bindExpression } from '../../src/sql/bind.ts';
 import { columnsUsed } from '../../src/sql/evaluate/columns.ts';
-import { SqlError } from '../../src/sql/values/errors.ts';
+import { SqlError } from '../../src/sql/values/sql-error.ts';
 import { selectRows } from '../../src/sql/evaluate.ts';
 import { parseExpression } from '../../src/sql/parse.ts';
 import { parsePath } from '../../src/sql/parse/path.ts';

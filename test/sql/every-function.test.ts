@@ -1,7 +1,7 @@
 import { Int64, List, Field, Utf8, Float64 } from 'apache-arrow';
 import { describe, expect, it } from 'vitest';
 import { bindExpression } from '../../src/sql/bind.ts';
-import { SqlError } from '../../src/sql/values/errors.ts';
+import { SqlError } from '../../src/sql/values/sql-error.ts';
 import { evaluate } from '../../src/sql/evaluate.ts';
 import { functions } from '../../src/sql/functions/table.ts';
 import { parseExpression } from '../../src/sql/parse.ts';

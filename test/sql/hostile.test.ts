@@ -4,7 +4,7 @@ import { bindExpression } from '../../src/sql/bind.ts';
 import { columnsUsed, fieldsUsed } from '../../src/sql/evaluate/columns.ts';
 import { parseExpression } from '../../src/sql/parse.ts';
 import { RegexpSearch } from '../../src/sql/patterns/regexp-search.ts';
-import { SqlError } from '../../src/sql/values/errors.ts';
+import { SqlError } from '../../src/sql/values/sql-error.ts';
 import { evaluate } from '../../src/sql/evaluate.ts';
 import { CountedBudget, OverCount } from './counted-budget.ts';
 import { ask, batchOf, column } from './support.ts';

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { SqlError } from '../../src/sql/values/errors.ts';
+import { SqlError } from '../../src/sql/values/sql-error.ts';
 import type { Expression } from '../../src/sql/values/expression.ts';
 import { parseExpression } from '../../src/sql/parse.ts';
 import { printExpression } from '../../src/sql/print.ts';

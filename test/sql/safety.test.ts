@@ -28,10 +28,10 @@ import {
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { bindExpression } from '../../src/sql/bind.ts';
-import { SqlError } from '../../src/sql/values/errors.ts';
+import { SqlError } from '../../src/sql/values/sql-error.ts';
 import { evaluate } from '../../src/sql/evaluate.ts';
 import { parseExpression } from '../../src/sql/parse.ts';
-import { sameType } from '../../src/sql/values/same-type.ts';
+import { sameType } from '../../src/arrow/types.ts';
 import { expressionTexts } from './expression-texts.ts';
 import { ask, batchOf, column, refusal, select, valuesOf } from './support.ts';
 import { casesOf } from '../support/cases.ts';

@@ -5,6 +5,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
+import { principalName } from '../../src/cli/config/key-details.ts';
+import { updateKeys } from '../../src/gateway/identity/key-file.ts';
+import { makeKey } from '../../src/gateway/identity/keys.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -63,6 +66,13 @@ export class Service {
 
   /** Starts the program on a fresh data folder and any free port. */
   static async start(options: ServiceOptions = {}): Promise<Service> {
+    const service = await Service.prepare(options);
+    await service.restart();
+    return service;
+  }
+
+  /** Makes the folders of a service, which `restart` starts for the first time. */
+  static async prepare(options: ServiceOptions = {}): Promise<Service> {
     const folder = await mkdtemp(join(options.within ?? tmpdir(), 'arrowgate-'));
     const service = new Service(folder, options);
     await cp(join(service.#root, 'policies'), service.policies, { recursive: true });
@@ -76,7 +86,6 @@ export class Service {
       await writeFile(join(service.policies, 'limits.yaml'), options.limits);
     if (options.config !== undefined)
       await writeFile(join(folder, 'arrowgate.yaml'), options.config);
-    await service.restart();
     return service;
   }
 
@@ -225,8 +234,21 @@ export class Service {
     return knowsNone ? data : [...data, '--policies', this.policies];
   }
 
-  /** A new key for a subject that holds the given roles. */
+  /** A new key for a subject that holds the given roles, as the command makes it, without its record. */
   async key(subject: string, ...roles: readonly string[]): Promise<string> {
+    const details = {
+      subject: principalName('user', subject),
+      roles: roles.map((role) => principalName('role', role)),
+      expires: null,
+    };
+    const made = makeKey(details, new Date());
+    const path = join(this.data, 'private', 'keys.json');
+    await updateKeys(path, (stored) => [...stored, made.stored]);
+    return made.text;
+  }
+
+  /** The same by the command `keys create`. */
+  async keyByCommand(subject: string, ...roles: readonly string[]): Promise<string> {
     const flags = roles.flatMap((role) => ['--role', role]);
     const make = ['keys', 'create', '--subject', subject, ...flags, '--json'];
     const { code, out, err } = await this.command(...make);

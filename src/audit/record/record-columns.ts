@@ -8,7 +8,7 @@ import {
   moment,
   struct,
   text,
-  truth,
+  flag,
   uint64,
   word,
 } from '../../arrow/value-column.ts';
@@ -108,7 +108,7 @@ export const recordKinds = {
     version: uint64,
     rows_added: int64,
     rows_removed: int64,
-    schema_changed: truth,
+    schema_changed: flag,
     rules: list(word),
     table: word,
     rows_changed: int64,

@@ -1,7 +1,7 @@
 import type { KeyWriter } from './key-writer.ts';
 
 /** Told of memory before it is taken, in bytes; refuses by throwing. */
-export type Charge = (bytes: number) => void;
+type Charge = (bytes: number) => void;
 
 const free: Charge = () => undefined;
 

@@ -55,6 +55,7 @@ import type { Field } from 'apache-arrow';
 import { changedAt, fieldAt, fieldPlace } from '../format/field-place.ts';
 import { columnsOf, withColumns } from '../format/table-columns.ts';
 import type { Committed } from '../versions/lines/version-commits.ts';
+import { pairs } from '../base/items.ts';
 
 const noParts =
   'this service takes the rows of a write in one stream: there are no writes of several parts, send them with insert';
@@ -74,7 +75,7 @@ interface AbsentParts {
   readonly tables: TableView;
 }
 
-/** Routes of newer clients for what this service has not: each says what it is, or answers that there is none. */
+/** Routes of newer clients for missing features: each explains the absence or answers null. */
 function absentHandlers(parts: AbsentParts): HandlerTable {
   return {
     CreateMultipartWrite: refuse(noParts),
@@ -100,7 +101,7 @@ async function none({ catalog, tables }: AbsentParts, call: Call, name: string):
 }
 
 /** The operations on a table that do not touch its rows. */
-export function tableHandlers(
+function tableHandlers(
   catalog: Catalog,
   tables: TableView,
   tags: Tags,
@@ -262,15 +263,15 @@ function mergedMetadata(
   return merged;
 }
 
-/** What is to become of the metadata of one field. */
+/** A change of one field's metadata. */
 interface FieldUpdate {
   readonly path: string;
   readonly metadata: MetadataChange;
-  /** Whether what is not named goes. */
+  /** Whether unnamed keys are removed. */
   readonly replace: boolean;
 }
 
-/** UpdateFieldMetadata: answers what each field that was named has now, by the path that named it. */
+/** UpdateFieldMetadata: answers the new metadata of each field by the path in the request. */
 function updateFieldMetadata(parts: SchemaParts): Handler {
   return async (call) => {
     const updates = updatesField(call.body);
@@ -314,6 +315,6 @@ function updated(base: Contents, updates: readonly FieldUpdate[]): Contents {
   }, base.schema.fields);
   return withColumns(
     base,
-    columnsOf(base).map(({ id }, position) => ({ id, field: fields[position]! })),
+    pairs(columnsOf(base), fields).map(([{ id }, field]) => ({ id, field })),
   );
 }

@@ -16,7 +16,7 @@ export function adoptionJudge(
   judging: Judging,
   versions: Pick<VersionStore, 'list'>,
 ): JudgeExternal {
-  return async ({ path, table, lines, line, version, cause }: ExternalStep) => {
+  return async ({ storage, path, table, lines, line, version, cause }: ExternalStep) => {
     const { requestId, decisionId } = cause;
     const request = { operation: operations.CreateTableVersion, requestId, context: null };
     const nobody = { kind: 'key', id: '' } as const;
@@ -25,7 +25,7 @@ export function adoptionJudge(
     const rules = new CommitJudge(judging, request, { principal, decisionId }, all);
     if (!rules.covers(path)) return;
     const location = locationOf(table);
-    const past = new PastLines(versions, table.id, location, lines);
+    const past = new PastLines(storage, versions, table.id, location, lines);
     const commit = await past.commit(line, version);
     const { branch } = line.chain;
     await rules.judge({

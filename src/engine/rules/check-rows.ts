@@ -1,7 +1,7 @@
 import { DataType, type Field, type RecordBatch } from 'apache-arrow';
 import { columnsUsed } from '../../sql/evaluate/columns.ts';
 import { bindPredicate } from '../../sql/bind.ts';
-import { SqlError } from '../../sql/values/errors.ts';
+import { SqlError } from '../../sql/values/sql-error.ts';
 import { parseExpression } from '../../sql/parse.ts';
 import type { VersionChange } from '../../rules/commit-facts.ts';
 import { touchedFragments } from '../../rules/table-change.ts';

@@ -78,7 +78,7 @@ class VerdictMemory<Verdict> {
 }
 
 /** Where rules come from: the policy in force. */
-export interface RuleSource {
+interface RuleSource {
   /** The rules that bind every caller. */
   binding(principal: Permit['principal']): RuleSet;
   /** Every rule. */
@@ -146,7 +146,7 @@ export interface Commit extends Omit<
 }
 
 /** What a request says of what it commits. */
-export type CommitRequest = Pick<CatalogRequest, 'operation' | 'requestId' | 'clientRequestId'> & {
+type CommitRequest = Pick<CatalogRequest, 'operation' | 'requestId' | 'clientRequestId'> & {
   /** Null where nobody knows any more. */
   readonly context: CatalogRequest['context'] | null;
   /** What the request may use; absent where none waits for the commit. */
@@ -265,7 +265,7 @@ export class CommitJudge {
   ): Promise<string | undefined> {
     if (change === null || snapshot === undefined) return undefined;
     if (check === undefined && unique === undefined) return undefined;
-    const reader = new FragmentReader();
+    const reader = new FragmentReader(snapshot.storage);
     try {
       const rows = new JudgedRows(snapshot, reader, this.#faults, this.#statement);
       const fault = check === undefined ? undefined : await checkFault(check, change, rows);

@@ -5,6 +5,7 @@ import { typeName } from '../../arrow/types.ts';
 import type { ColumnFacts, TableState } from '../../rules/commit-facts.ts';
 import type { Manifest } from '../format/manifest.ts';
 import { fragmentKey } from '../format/snapshot.ts';
+import { itemAt } from '../base/items.ts';
 
 /** A version of a table that this engine writes, as rules look at it. */
 export function engineState({
@@ -13,7 +14,7 @@ export function engineState({
   fragments,
 }: Pick<Manifest, 'schema' | 'fieldIds' | 'fragments'>): TableState {
   return {
-    columns: columnsOf(schema, (at) => [fieldIds[at]!]),
+    columns: columnsOf(schema, (at) => [itemAt(fieldIds, at)]),
     fragments: fragments.map((fragment) => ({
       key: fragmentKey(fragment),
       rows: BigInt(fragment.rows),

@@ -46,7 +46,7 @@ export interface HistoryOptions {
   readonly onTable?: (path: ObjectPath) => void;
 }
 
-export interface HistoryParts {
+interface HistoryParts {
   readonly store: Store;
   readonly tables: Tables;
 }
@@ -189,7 +189,7 @@ class PastLine {
     snapshot: Snapshot | undefined,
   ): Promise<string | Error | undefined> {
     if (change === null || snapshot === undefined) return undefined;
-    const reader = new FragmentReader();
+    const reader = new FragmentReader(snapshot.storage);
     try {
       const rows = new JudgedRows(snapshot, reader, new Map());
       const fault = check === undefined ? undefined : await checkFault(check, change, rows);
@@ -206,7 +206,8 @@ class PastLine {
   async #read(version: VersionRecord): Promise<PastVersion | undefined> {
     const { record, chain } = this.#line;
     try {
-      if (record.kind !== 'engine') return await lancePast(locationOf(record), version);
+      if (record.kind !== 'engine')
+        return await lancePast(this.#parts.tables.storage, locationOf(record), version);
       return enginePast(await this.#parts.tables.snapshot(record, version.version, chain));
     } catch (error) {
       const gone = error instanceof Error && 'syscall' in error;

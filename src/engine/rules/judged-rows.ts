@@ -4,10 +4,10 @@ import type { FragmentReader } from '../query/scan/fragment-reader.ts';
 import { fragmentKey, type Fragment, type Snapshot } from '../format/snapshot.ts';
 
 /** What judging the rows of a fragment came to: undefined for nothing that is wrong. */
-type Fault = string | undefined;
+type RowFault = string | undefined;
 
 /** Verdicts on fragments that cannot change: a change that is computed again has most of them still. */
-export type KnownFaults = Map<string, Fault>;
+export type KnownFaults = Map<string, RowFault>;
 
 /** The rows of a version that is not there yet. */
 export class JudgedRows {
@@ -38,7 +38,11 @@ export class JudgedRows {
   }
 
   /** Judges a fragment once, however often the version is computed. */
-  async once(demand: string, fragment: Fragment, judge: () => Promise<Fault>): Promise<Fault> {
+  async once(
+    demand: string,
+    fragment: Fragment,
+    judge: () => Promise<RowFault>,
+  ): Promise<RowFault> {
     const key = `${demand}\n${partOf(fragment)}`;
     if (!this.#known.has(key)) this.#known.set(key, await judge());
     return this.#known.get(key);
@@ -46,7 +50,7 @@ export class JudgedRows {
 }
 
 /** What names the rows of a fragment and their values for good. */
-export function partOf(fragment: Fragment): string {
+function partOf(fragment: Fragment): string {
   const files = fragment.files.map(({ path, fields }) => `${path}:${fields.join()}`);
   return [fragmentKey(fragment), ...files, fragment.deletions ?? ''].join(' ');
 }

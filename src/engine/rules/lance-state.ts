@@ -14,6 +14,7 @@ import { arrowFields } from '../format/lance/lance-schema.ts';
 import type { LanceChange } from '../format/lance/lance-transaction.ts';
 import { LANCE_DATA, LANCE_DELETIONS } from '../format/lance/versions.ts';
 import { columnsOf } from './engine-state.ts';
+import { itemAt } from '../base/items.ts';
 
 /**
  * A version of a table that Lance clients write, as rules look at it. Files are known by their
@@ -25,7 +26,7 @@ export function lanceState(manifest: LanceManifest, folders: LanceFolders): Tabl
   const columns = fields.filter(({ parent }) => parent < 0);
   const schema = new Schema([...arrowFields(fields)]);
   return {
-    columns: columnsOf(schema, (at) => idsWithin(fields, columns[at]!.id)),
+    columns: columnsOf(schema, (at) => idsWithin(fields, itemAt(columns, at).id)),
     fragments: fragments.map((fragment) => ({
       key: keyOf(fragment, folders),
       rows: liveRows(fragment),

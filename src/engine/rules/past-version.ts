@@ -1,3 +1,4 @@
+import type { Storage } from '../../storage/storage.ts';
 import { join } from 'node:path';
 import type { Action } from '../../protocol/operations/operation.ts';
 import type { CommitAction, TableState, VersionChange } from '../../rules/commit-facts.ts';
@@ -22,13 +23,14 @@ export interface PastVersion {
 
 /** A version that a Lance client wrote. @throws LanceManifestError, and what the operating system says. */
 export async function lancePast(
+  storage: Storage,
   location: string,
   { manifest: name }: Pick<VersionRecord, 'manifest'>,
 ): Promise<PastVersion> {
   const file = join(location, name);
-  const { manifest } = await readManifestFile(file);
-  const { change: kind } = await lanceTransaction(file, manifest);
-  const state = lanceState(manifest, await lanceFolders(file, manifest));
+  const { manifest } = await readManifestFile(storage, file);
+  const { change: kind } = await lanceTransaction(storage, file, manifest);
+  const state = lanceState(manifest, await lanceFolders(storage, file, manifest));
   return {
     state,
     rows: (before) => movesBetween(before?.state ?? null, state, kind),
@@ -62,10 +64,13 @@ function engineRows(before: Snapshot | undefined, after: Snapshot): CountedRows 
   const fresh = after.nextRowId - before.nextRowId;
   const moved = sum(came) - fresh;
   if (moved <= 0n) return 'apart';
-  const kept = [...old.values()].filter(({ key }) => now.has(key));
-  const left = sum(kept) - kept.reduce((total, { key }) => total + now.get(key)!.rows, 0n);
+  const kept = [...old.values()].flatMap((before) => {
+    const after = now.get(before.key);
+    return after === undefined ? [] : [{ before, after }];
+  });
+  const left = kept.reduce((total, { before, after }) => total + before.rows - after.rows, 0n);
   const went = sum(gone) + left;
-  const whole = kept.every(({ key, deletions }) => now.get(key)!.deletions === deletions);
+  const whole = kept.every(({ before, after }) => before.deletions === after.deletions);
   if (fresh === 0n && whole && moved === went && gone.length > 1) return 'kept';
   const changed = moved < went ? moved : went;
   return { added: fresh, changed, removed: went - changed };

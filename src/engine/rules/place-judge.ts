@@ -1,3 +1,4 @@
+import type { Storage } from '../../storage/storage.ts';
 import { join } from 'node:path';
 import type { ObjectPath } from '../../protocol/identifier.ts';
 import type { CommitAction, TableState } from '../../rules/commit-facts.ts';
@@ -21,7 +22,7 @@ export interface PlacedTable {
   readonly record: TableRecord;
 }
 
-type TableReads = Pick<Tables, 'snapshot' | 'version'>;
+type TableReads = Pick<Tables, 'snapshot' | 'storage' | 'version'>;
 
 /** Judges what makes no version: of a tag, a branch or older versions. @throws RuleRefusal */
 export async function judgeAside(
@@ -146,11 +147,15 @@ async function stateOf(tables: TableReads, record: TableRecord, chain: Chain): P
     const snapshot = await tables.snapshot(record, version, chain);
     return { state: engineState(snapshot), snapshot, head };
   }
-  return { state: await lanceStateIn(locationOf(record), manifest), head };
+  return { state: await lanceStateIn(tables.storage, locationOf(record), manifest), head };
 }
 
-async function lanceStateIn(location: string, manifest: string): Promise<TableState> {
+async function lanceStateIn(
+  storage: Storage,
+  location: string,
+  manifest: string,
+): Promise<TableState> {
   const file = join(location, manifest);
-  const { manifest: read } = await readManifestFile(file);
-  return lanceState(read, await lanceFolders(file, read));
+  const { manifest: read } = await readManifestFile(storage, file);
+  return lanceState(read, await lanceFolders(storage, file, read));
 }

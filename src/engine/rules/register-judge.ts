@@ -1,3 +1,4 @@
+import type { Storage } from '../../storage/storage.ts';
 import { join } from 'node:path';
 import { versionChange } from '../../rules/table-change.ts';
 import type { ObjectPath } from '../../protocol/identifier.ts';
@@ -18,7 +19,7 @@ export async function judgeRegistering(
   rules: CommitJudge,
   path: ObjectPath,
   location: string,
-  { lines }: Pick<BackFill, 'lines'>,
+  { storage, lines }: Pick<BackFill, 'storage' | 'lines'>,
 ): Promise<void> {
   if (!rules.covers(path)) return;
   for (const { chain, found } of lines) {
@@ -31,17 +32,18 @@ export async function judgeRegistering(
       branch: chain.branch,
       keeper: 'elsewhere',
       location,
-      ...(await creation(location, newest)),
+      ...(await creation(storage, location, newest)),
     });
   }
 }
 
 async function creation(
+  storage: Storage,
   location: string,
   newest: VersionRecord | undefined,
 ): Promise<Pick<Commit, 'change' | 'unknown'>> {
   if (newest === undefined) return { change: null };
-  const state = await stateBefore(location, newest);
+  const state = await stateBefore(storage, location, newest);
   if (state instanceof Unread) return { change: null, unknown: state.why };
   return { change: versionChange(null, state, 'apart') };
 }
@@ -56,14 +58,15 @@ export async function judgeRegisteringAgain(
   rules: CommitJudge,
   versions: VersionReads,
   { path, record }: PlacedTable,
-  { lines }: Pick<BackFill, 'lines'>,
+  { storage, lines }: Pick<BackFill, 'storage' | 'lines'>,
 ): Promise<void> {
   if (!rules.covers(path)) return;
   const location = locationOf(record);
-  if (record.kind === 'declared') return judgeRegistering(rules, path, location, { lines });
+  if (record.kind === 'declared')
+    return judgeRegistering(rules, path, location, { storage, lines });
   const placed = { table: path, keeper: 'elsewhere', location } as const;
   await rules.judge({ ...placed, action: 'register', change: null });
-  const past = new PastLines(versions, record.id, location, lines);
+  const past = new PastLines(storage, versions, record.id, location, lines);
   for (const line of lines) {
     const { branch } = line.chain;
     for (const one of line.found) {
@@ -74,17 +77,20 @@ export async function judgeRegisteringAgain(
 
 /** The versions of a table that were found in its folder, each as the commit that made it. */
 export class PastLines {
+  readonly #storage: Storage;
   readonly #versions: VersionReads;
   readonly #tableId: string;
   readonly #location: string;
   readonly #lines: ReadonlyMap<string, FoundLine>;
 
   constructor(
+    storage: Storage,
     versions: VersionReads,
     tableId: string,
     location: string,
     lines: readonly FoundLine[],
   ) {
+    this.#storage = storage;
     this.#versions = versions;
     this.#tableId = tableId;
     this.#location = location;
@@ -98,19 +104,20 @@ export class PastLines {
   ): Promise<Awaited<ReturnType<typeof lanceCommit>>> {
     const before = await this.#before(line, one);
     const file = join(this.#location, one.manifest);
-    const manifest = await manifestIn(file, one.version);
+    const manifest = await manifestIn(this.#storage, file, one.version);
     const { branch } = line.chain;
-    return lanceCommit({ table: this.#tableId, branch, before, manifest, file });
+    return lanceCommit(this.#storage, { table: this.#tableId, branch, before, manifest, file });
   }
 
   /** A version that belongs to no chain is compared with the newest known one of the line. */
   async #before(line: FoundLine, { version }: VersionRecord): Promise<StateBefore> {
     const { head, origin } = line;
-    if (isDetached(version) && head !== undefined) return stateBefore(this.#location, head);
+    if (isDetached(version) && head !== undefined)
+      return stateBefore(this.#storage, this.#location, head);
     const last = isDetached(version)
       ? line.found.findLast((one) => !isDetached(one.version))
       : await this.#newest(line, version - 1n);
-    if (last !== undefined) return stateBefore(this.#location, last);
+    if (last !== undefined) return stateBefore(this.#storage, this.#location, last);
     return origin === undefined ? null : this.#from(origin);
   }
 
@@ -130,7 +137,7 @@ export class PastLines {
   }: NonNullable<FoundLine['origin']>): Promise<StateBefore> {
     const parent = this.#lines.get(parentBranch);
     const from = parent && (await this.#newest(parent, parentVersion));
-    if (from !== undefined) return stateBefore(this.#location, from);
+    if (from !== undefined) return stateBefore(this.#storage, this.#location, from);
     return new Unread(
       `version ${parentVersion} of ${parentBranch}, from which its branch came, is not there`,
     );

@@ -9,6 +9,8 @@ import { topLevel } from '../request/column-path.ts';
 import { fragmentKey, type Fragment, type Snapshot } from '../format/snapshot.ts';
 import type { JudgedRows } from './judged-rows.ts';
 import { shownRow } from './shown-row.ts';
+import { childData } from '../../arrow/data.ts';
+import { fieldIndex } from '../../arrow/select.ts';
 
 /** The most memory that the keys of new rows may take, in bytes. */
 const MOST_BYTES = 512 * 2 ** 20;
@@ -70,7 +72,7 @@ class NewKeys {
   #bytes = 0;
 
   constructor(names: readonly string[], fields: readonly Field[]) {
-    const columns = names.map((name) => fields.find((field) => field.name === name)!);
+    const columns = names.flatMap((name) => fields.find((field) => field.name === name) ?? []);
     this.#names = names;
     this.#bounds = new KeyBounds(columns.map(({ type }) => type));
     this.#ranges = new KeyRanges(columns.map(topLevel));
@@ -116,7 +118,7 @@ class NewKeys {
   }
 
   #columnsOf(batch: RecordBatch) {
-    return this.#names.map((name) => batch.getChild(name)!.data[0]!);
+    return this.#names.map((name) => childData(batch.data, fieldIndex(batch.schema, name)));
   }
 
   #tooMany(): string {

@@ -10,7 +10,7 @@ import type { CommitJudge } from './commit-judge.ts';
 import { engineState } from './engine-state.ts';
 
 /** Which table gets a version, and how. */
-export interface VersionPlace {
+interface VersionPlace {
   readonly path: ObjectPath;
   readonly table: TableRecord;
   /** Of main unless it is given. */

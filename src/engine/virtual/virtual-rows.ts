@@ -1,9 +1,13 @@
+import { MemoryStorage } from '../../storage/memory-storage.ts';
 import type { OpenPart, VirtualPart, VirtualTable } from '../../protocol/virtual-table.ts';
 import type { RowRange } from '../../arrow/ipc/row-range.ts';
 import { slice } from '../../arrow/select.ts';
 import type { BatchRange, BatchSource, FragmentBatch } from '../query/scan/fragment-reader.ts';
 import type { DataFile, Fragment, Snapshot } from '../format/snapshot.ts';
 import { StatisticsBytes } from '../format/statistics-bytes.ts';
+
+/** A virtual table has no files. */
+const noFiles = new MemoryStorage();
 
 /** A virtual table has one version, whatever its rows. */
 export const ONLY_VERSION = 1n;
@@ -31,7 +35,8 @@ export class VirtualRows implements BatchSource {
     }
     const snapshot: Snapshot = {
       tableId: table.path.join('/'),
-      folder: '',
+      storage: noFiles,
+      folder: '/',
       version: ONLY_VERSION,
       timestampMillis: Date.now(),
       schema,
@@ -88,7 +93,8 @@ export class VirtualRows implements BatchSource {
   }
 
   #opened(fragment: Fragment): Promise<OpenPart> {
-    const known = this.#open.get(fragment) ?? this.#parts.get(fragment)!.open();
+    const known = this.#open.get(fragment) ?? this.#parts.get(fragment)?.open();
+    if (known === undefined) throw new Error('the fragment is not one of this table');
     this.#open.set(fragment, known);
     return known;
   }

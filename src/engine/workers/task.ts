@@ -1,16 +1,17 @@
 import { OverBudget, type BudgetMessage } from '../../protocol/budget.ts';
 import type { FormulaMessage } from './formula-task.ts';
+import type { Storage } from '../../storage/storage.ts';
 import type { FragmentIndex, IndexDefinition, Snapshot } from '../format/snapshot.ts';
 import type { QueryRequest } from '../request/request.ts';
 import { CatalogError, errorTable } from '../../protocol/errors.ts';
 import { decodeSchema, encodeSchema } from '../../arrow/ipc/schema-encoding.ts';
 
-/** What a task may use, and whom it is for. */
-export interface TaskBudget {
+/** Budget and owner of a task. */
+interface TaskBudget {
   readonly budget?: BudgetMessage;
 }
 
-/** Work that a thread can do, as plain data: what was asked, and the version of the table that it is asked of. */
+/** Work for a thread as plain data. */
 export type Task = TaskBudget & TaskWork;
 
 type TaskWork =
@@ -18,20 +19,20 @@ type TaskWork =
   | { readonly kind: 'analyze'; readonly request: QueryRequest; readonly snapshot: SnapshotMessage }
   | { readonly kind: 'count'; readonly predicate: string; readonly snapshot: SnapshotMessage }
   | { readonly kind: 'formula'; readonly formula: FormulaMessage }
-  /** Index the only fragment. */
+  /** Index the only fragment of the snapshot. */
   | { readonly kind: 'index'; readonly index: IndexDefinition; readonly snapshot: SnapshotMessage };
 
-/** What a thread tells of a fragment that it indexes, as JSON: rows that are done, and at last the file. */
+/** Progress of an index task as JSON: rows done, finally the file. */
 export type IndexStep = { readonly rows: number } | { readonly file: FragmentIndex };
 
-/** What a thread is told. A task is known by its number. */
+/** Messages to a thread. Tasks have numbers. */
 export type ToThread =
   | { readonly kind: 'begin'; readonly id: number; readonly task: Task }
-  /** One more piece may be sent. */
+  /** Requests one more piece. */
   | { readonly kind: 'more'; readonly id: number }
   | { readonly kind: 'cancel'; readonly id: number };
 
-/** What a thread answers: the bytes of the task's result in pieces, and then how it ended. */
+/** Messages from a thread: pieces of a result, then its end. */
 export type FromThread =
   | { readonly kind: 'piece'; readonly id: number; readonly bytes: Uint8Array }
   | { readonly kind: 'end'; readonly id: number; readonly spent: number }
@@ -42,9 +43,9 @@ export type FromThread =
       readonly fault: FaultMessage;
     };
 
-/** An error on its way between threads: a refusal by its name, or anything else. */
-export interface FaultMessage {
-  /** Of the error table; null for what is no refusal. */
+/** An error as plain data: a CatalogError by name, or any other error. */
+interface FaultMessage {
+  /** Name in the error table; null for other errors. */
   readonly name: string | null;
   readonly message: string;
   readonly detail: string | undefined;
@@ -74,13 +75,13 @@ export function errorOf({ name, message, detail, stack, over }: FaultMessage): E
   return error;
 }
 
-/** A table at one version as data that can be sent to a thread: only its schema is no plain data. */
-type SnapshotMessage = Omit<Snapshot, 'schema'> & { readonly schema: Uint8Array };
+/** A snapshot as plain data, which can be sent to a thread. */
+type SnapshotMessage = Omit<Snapshot, 'schema' | 'storage'> & { readonly schema: Uint8Array };
 
-export function snapshotMessage(snapshot: Snapshot): SnapshotMessage {
+export function snapshotMessage({ storage: _, ...snapshot }: Snapshot): SnapshotMessage {
   return { ...snapshot, schema: encodeSchema(snapshot.schema) };
 }
 
-export function snapshotOf(message: SnapshotMessage): Snapshot {
-  return { ...message, schema: decodeSchema(message.schema) };
+export function snapshotOf(message: SnapshotMessage, storage: Storage): Snapshot {
+  return { ...message, storage, schema: decodeSchema(message.schema) };
 }

@@ -4,6 +4,7 @@ import { RequestBudget, unboundedBudget } from '../../protocol/budget.ts';
 import { hintCollection } from '../format/memory/memory-budget.ts';
 import { FragmentReader } from '../query/scan/fragment-reader.ts';
 import { faultMessage, type FromThread, type Task, type ToThread } from './task.ts';
+import { LocalStorage } from '../../storage/local-storage.ts';
 import { giveWay } from '../../store/process-mark.ts';
 import { runTask } from './thread-tasks.ts';
 
@@ -40,7 +41,7 @@ interface Running {
 }
 
 giveWay();
-const reader = new FragmentReader();
+const reader = new FragmentReader(new LocalStorage());
 const running = new Map<number, Running>();
 
 parentPort?.on('message', (message: ToThread) => handlers[message.kind](message as never));

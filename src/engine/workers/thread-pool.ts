@@ -2,7 +2,7 @@ import type { Task } from './task.ts';
 import { Thread } from './thread.ts';
 
 /** How a task is done. */
-export interface TaskOptions {
+interface TaskOptions {
   /** Whom it is for: nobody's tasks are on all threads at once. */
   readonly owner?: string;
   /** Called once when the task has ended, however it did, with the processor time that it took, in ms. */
@@ -67,7 +67,8 @@ export class ThreadPool {
     const most = Math.max(2, this.#size);
     const all = [...this.#threads].sort((left, right) => left.busy - right.busy);
     const own = all.filter((thread) => thread.worksFor(owner) > 0);
-    if (own.length >= most - 1) return own[0]!;
+    const [first] = own;
+    if (first !== undefined && own.length >= most - 1) return first;
     const others = all.filter((thread) => thread.worksFor(owner) === 0);
     const [idlest] = others;
     if (idlest !== undefined && (idlest.busy === 0 || this.#threads.size >= most)) return idlest;

@@ -1,8 +1,9 @@
+import { firstDifference } from '../../arrow/spans.ts';
 import type { BytesColumn } from '../values/column.ts';
 import { spend } from '../values/meter.ts';
-import type { Form, Outcome } from './compare-numbers.ts';
+import type { Form, StateBits } from './compare-numbers.ts';
 
-/** Comparing fewer bytes is counted with the row. */
+/** Comparing up to this many bytes is charged with the row. */
 const LONG = 64;
 
 /**
@@ -20,30 +21,20 @@ export function orderBytes(
   const length = left.ends[row]! - from;
   const otherLength = right.ends[other]! - to;
   const shared = Math.min(length, otherLength);
-  for (let at = 0; at < shared; at++) {
-    const difference = left.bytes[from + at]! - right.bytes[to + at]!;
-    if (difference !== 0) {
-      if (at > LONG) spend(at);
-      return difference;
-    }
-  }
-  if (shared > LONG) spend(shared);
-  return length - otherLength;
+  // Most values differ in their first byte.
+  const head = shared > 0 ? left.bytes[from]! - right.bytes[to]! : 0;
+  if (head !== 0) return head;
+  const at = firstDifference(left.bytes, from, right.bytes, to, shared);
+  if (at > LONG) spend(at);
+  return at < shared ? left.bytes[from + at]! - right.bytes[to + at]! : length - otherLength;
 }
 
 /** Whether a value of the column is the given bytes. */
 export function equalBytes(column: BytesColumn, row: number, literal: Uint8Array): boolean {
   const from = column.starts[row]!;
-  if (column.ends[row]! - from !== literal.length) {
-    return false;
-  }
+  if (column.ends[row]! - from !== literal.length) return false;
   if (literal.length > LONG) spend(literal.length);
-  for (let at = 0; at < literal.length; at++) {
-    if (column.bytes[from + at] !== literal[at]) {
-      return false;
-    }
-  }
-  return true;
+  return firstDifference(column.bytes, from, literal, 0, literal.length) === literal.length;
 }
 
 /** Compares the values of two columns byte by byte. */
@@ -52,7 +43,7 @@ export function compareBytes(
   left: BytesColumn,
   right: BytesColumn,
   into: Uint8Array,
-  { no, flip }: Outcome,
+  { no, flip }: StateBits,
 ): void {
   for (let row = 0; row < into.length; row++) {
     const found = orderBytes(left, row, right, row);
@@ -67,7 +58,7 @@ export function compareBytesTo(
   column: BytesColumn,
   literal: Uint8Array,
   into: Uint8Array,
-  { no, flip }: Outcome,
+  { no, flip }: StateBits,
 ): void {
   if (form === 'eq') {
     for (let row = 0; row < into.length; row++) {

@@ -2,7 +2,7 @@ import { Field, Struct } from 'apache-arrow';
 import type { Bound, Kernel } from '../evaluate/bound.ts';
 import { structColumn } from '../values/column.ts';
 import { bindElement } from '../bind/element.ts';
-import { SqlError } from '../values/errors.ts';
+import { SqlError } from '../values/sql-error.ts';
 import { call } from '../evaluate/node.ts';
 import { isComputable } from '../values/types.ts';
 import { checkCount, wrongArgument, type FunctionCall, type FunctionRow } from './function-row.ts';

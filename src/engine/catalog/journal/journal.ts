@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { CatalogError } from '../../../protocol/errors.ts';
-import { makeFolder } from '../../../storage/folder.ts';
+import { requireFiles } from '../../../storage/open-object.ts';
+import type { Storage } from '../../../storage/storage.ts';
 import { LineLog } from '../../../storage/line-log.ts';
 import type { Change, Check, CommitResult, Store, Write } from '../../../store/store.ts';
 import { requireOwnStore } from '../records/catalog-id.ts';
@@ -58,15 +59,16 @@ const PAGE = 32;
  * changes are not ours to take.
  */
 export async function openJournal(
+  storage: Storage,
   folder: string,
   store: Store,
   options: JournalOptions = {},
 ): Promise<Journal> {
-  await makeFolder(folder);
-  await requireOwnStore(folder, store);
+  await storage.folders?.make(folder);
+  await requireOwnStore(storage, folder, store);
   const instance = randomBytes(4).toString('hex');
   const log = new LineLog({
-    folder,
+    folder: requireFiles(storage).pathOf(folder),
     name: (number, first) => journalFileName(first ?? 0n, instance, number),
     mode: 0o666,
     rotateBytes: options.rotateBytes ?? ROTATE_BYTES,

@@ -24,6 +24,8 @@ import {
   type SchemaParts,
 } from './schema-change.ts';
 import { castsExactly, exactCast } from '../../../sql/cast/exact-cast.ts';
+import { itemAt } from '../../base/items.ts';
+import { columnData } from '../../../arrow/data.ts';
 
 /** An alteration and the field that it is about. */
 interface Altered extends Alteration {
@@ -64,19 +66,19 @@ async function altered(on: ChangeBase, alterations: readonly Alteration[]): Prom
   const casts = castsOf(base, all, fields);
   const columns = fields.map((field, position): TableColumn => {
     const cast = casts.find((one) => one.position === position);
-    return { field, id: cast?.id ?? base.fieldIds[position]! };
+    return { field, id: cast?.id ?? itemAt(base.fieldIds, position) };
   });
   withColumns(base, columns);
   for (const one of all) {
     if (one.nullable === false && fieldAt(one.place).nullable) await refuseNulls(on, one.place);
   }
   if (casts.length === 0) return withColumns(base, columns);
-  const names = casts.map(({ position }) => base.schema.fields[position]!.name);
+  const nameOf = ({ position }: Cast) => itemAt(base.schema.fields, position).name;
   const fragments = await writer.extended(snapshot, {
     fields: casts.map(({ field }) => field),
     ids: casts.map(({ id }) => id),
-    reads: names,
-    values: (rows) => casts.map((cast, at) => castValues(rows, names[at]!, cast)),
+    reads: casts.map(nameOf),
+    values: (rows) => casts.map((cast) => castValues(rows, nameOf(cast), cast)),
   });
   return withColumns({ ...base, fragments }, columns);
 }
@@ -132,7 +134,7 @@ function castsOf(
   const positions = [...new Set(changes.map(({ place }) => place.positions[0]))];
   return positions.map((position, at) => ({
     position,
-    field: fields[position]!,
+    field: itemAt(fields, position),
     id: base.nextFieldId + at,
     changes: changes.filter(({ place }) => place.positions[0] === position),
   }));
@@ -141,7 +143,7 @@ function castsOf(
 function castValues(rows: RecordBatch, name: string, { field, changes }: Cast): Vector {
   const column = rows.getChild(name);
   if (column === null) throw new Error(`the column ${name} was not read`);
-  const data = changes.reduce((values, change) => castInside(values, change), column.data[0]!);
+  const data = changes.reduce((values, change) => castInside(values, change), columnData(column));
   return new VectorClass([retype(data, field.type)]);
 }
 

@@ -19,6 +19,7 @@ import { DataType } from 'apache-arrow';
 import { CatalogError } from '../../../protocol/errors.ts';
 import { bindPredicate, rowsWhere } from '../../request/formula.ts';
 import type { FieldPlace } from '../../format/field-place.ts';
+import type { MaybePromise } from '../../../protocol/maybe-promise.ts';
 
 /** What the operations that change a table's columns work with. */
 export interface SchemaParts {
@@ -36,7 +37,7 @@ export interface ChangeBase {
 }
 
 /** The next version of a table, computed from the newest; again when another writer was first. */
-export type SchemaChange = (on: ChangeBase) => Contents | Promise<Contents>;
+type SchemaChange = (on: ChangeBase) => MaybePromise<Contents>;
 
 /**
  * Makes the next version of the table that a request names. Files that the
@@ -55,8 +56,9 @@ export async function commitSchemaChange(
   const table = await catalog.requireTable(object);
   requireEngineTable(object, table.content);
   const chain = await tables.chain(table.content, branchParameter(call));
+  const { storage } = tables;
   const folder = tables.folder(table.content);
-  const writer = new ColumnWriter(reader, folder);
+  const writer = new ColumnWriter(storage, reader, folder);
   const tableId = table.content.id;
   try {
     const committed = await tables.commit({
@@ -64,7 +66,7 @@ export async function commitSchemaChange(
       chain,
       current: () => catalog.requireTable(object),
       change: async (base) => {
-        const snapshot = { tableId, folder, rows: rowsOf(base), ...base };
+        const snapshot = { tableId, storage, folder, rows: rowsOf(base), ...base };
         const next = await change({ base, snapshot, reader, writer });
         checkComputed(base.schema, next.schema);
         return next;

@@ -1,5 +1,5 @@
 import type { DataType } from 'apache-arrow';
-import { ArrowError } from '../../../arrow/errors.ts';
+import { ArrowError } from '../../../arrow/arrow-error.ts';
 import type { JsonField, JsonType } from '../../../arrow/json-schema.ts';
 import { typeFromJson } from '../../../arrow/json-type.ts';
 import { CatalogError } from '../../../protocol/errors.ts';
@@ -78,7 +78,7 @@ function nameOf(type: string, length: number | undefined): string {
     const bits = decimal[1] === '256' ? 256 : 128;
     return `decimal:${bits}:${Math.floor(length / 1000)}:${length % 1000}`;
   }
-  return Object.hasOwn(namespaceNames, type) ? namespaceNames[type]! : type;
+  return (Object.hasOwn(namespaceNames, type) ? namespaceNames[type] : undefined) ?? type;
 }
 
 /** What is to become of one column or field; null leaves a thing as it is. */

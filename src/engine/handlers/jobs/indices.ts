@@ -19,7 +19,7 @@ import { placeOf, type TableView } from '../call/read-place.ts';
 import { requireEngineTable } from '../call/table-parts.ts';
 
 /** What tells of indices. */
-export interface IndexParts {
+interface IndexParts {
   readonly catalog: Catalog;
   readonly tables: TableView;
   readonly tags: Tags;
@@ -35,7 +35,7 @@ export type Attend = (
 ) => void;
 
 /** What changes indices, or reads their files. */
-export interface IndexFileParts {
+interface IndexFileParts {
   readonly catalog: Catalog;
   readonly tables: Tables;
   readonly reader: FragmentReader;

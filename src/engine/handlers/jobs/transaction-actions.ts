@@ -72,7 +72,7 @@ async function* bodyOf(pieces: readonly Uint8Array[]): AsyncGenerator<Uint8Array
 }
 
 /** A step of a change of a transaction. Throws when it cannot be taken. */
-export type TransactionAction = (record: TransactionRecord) => TransactionRecord;
+type TransactionAction = (record: TransactionRecord) => TransactionRecord;
 
 /** Properties beginning so are the service's own. */
 const RESERVED = 'job.';

@@ -18,7 +18,7 @@ export interface TableChanges extends TableParts {
 }
 
 /** How rules look at a change of rows. */
-export interface JudgedChange<Result> {
+interface JudgedChange<Result> {
   readonly action: CommitAction;
   readonly rows: RowsOf<Result>;
 }

@@ -70,7 +70,9 @@ function deadline(text: string | undefined): () => void {
     throw invalid('timeout must be a duration such as 30s, 500ms or 1m30s');
   }
   let limit = 0;
-  for (const [, count, unit] of plain.matchAll(PART)) limit += Number(count) * units[unit!]!;
+  for (const [, count, unit = ''] of plain.matchAll(PART)) {
+    limit += Number(count) * (units[unit] ?? 0);
+  }
   const end = performance.now() + limit;
   return () => {
     if (performance.now() <= end) return;

@@ -39,7 +39,7 @@ export async function readTable(reads: TableReads, call: Call, fields?: Fields):
 }
 
 /** A table at a version, and by what it was found. */
-export interface FoundTable extends FoundSnapshot {
+interface FoundTable extends FoundSnapshot {
   readonly table: Stored<TableRecord>;
   readonly chain: Chain;
 }

@@ -17,10 +17,7 @@ import type { Tags } from '../../versions/lines/tags.ts';
 import type { Committed } from '../../versions/lines/version-commits.ts';
 import { commitSummary } from '../../once/commit-summary.ts';
 import { requireEngineTable } from '../call/table-parts.ts';
-import { mkdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { syncFolder } from '../../../storage/folder.ts';
-import { copyOwn, linkOrCopy } from '../../../storage/copied-file.ts';
 import { filesOf } from '../../catalog/records/version-walk.ts';
 import { makeTableFolder } from '../../format/table-folder.ts';
 
@@ -147,18 +144,18 @@ async function snapshotOf(
  * @param shared Whether the files get second names, where the file system can, and no bytes are copied.
  */
 async function copyTableFiles(
-  from: Pick<Snapshot, 'folder' | 'fragments'>,
+  from: Pick<Snapshot, 'storage' | 'folder' | 'fragments'>,
   folder: string,
   shared: boolean,
 ): Promise<void> {
-  await makeTableFolder(folder);
+  const { storage } = from;
+  await makeTableFolder({ storage, folder });
   const files = filesOf(from);
   const folders = foldersOf(files);
-  for (const inner of folders) await mkdir(join(folder, inner), { recursive: true });
-  const copy = shared ? linkOrCopy : copyOwn;
-  for (const file of files) await copy(join(from.folder, file), join(folder, file));
-  for (const inner of folders) await syncFolder(join(folder, inner));
-  await syncFolder(folder);
+  for (const inner of folders) storage.folders?.makeNow(join(folder, inner));
+  for (const file of files) await storage.copy(join(from.folder, file), join(folder, file), shared);
+  for (const inner of folders) await storage.flush(join(folder, inner));
+  await storage.flush(folder);
 }
 
 /** The folders of some files, and those around them: inner ones first. */

@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { rmdir } from 'node:fs/promises';
 import type { Answer } from '../../../protocol/backend.ts';
 import { jsonAnswer } from '../call/answers.ts';
 import { tookNoEffect } from '../../catalog/records/commit-loop.ts';
@@ -52,7 +51,9 @@ export function declareTable(parts: PlaceParts): Handler {
       await commit(parts, call, table, answer);
     } catch (error) {
       // A folder that the client chose may be another's by now.
-      if (chosen === null && tookNoEffect(error)) await rmdir(location).catch(() => undefined);
+      if (chosen === null && tookNoEffect(error)) {
+        await parts.locations.storage.folders?.removeIfEmpty(location);
+      }
       throw error;
     }
     return answer;

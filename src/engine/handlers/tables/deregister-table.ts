@@ -81,7 +81,7 @@ async function lastSnapshot(tables: TableView, table: TableRecord): Promise<Last
 
 async function lastOf(tables: TableView, table: TableRecord): Promise<Last> {
   const { content } = await tables.version(table);
-  const { version, fragments } = await lanceSnapshot(locationOf(table), content);
+  const { version, fragments } = await lanceSnapshot(tables.storage, locationOf(table), content);
   return { version, rows: fragments.reduce((sum, { rows }) => sum + BigInt(rows), 0n) };
 }
 

@@ -150,7 +150,7 @@ async function writtenElsewhere(
 ): Promise<object> {
   if (table.kind === 'declared' && version === undefined) return {};
   const { content } = await tables.version(table, version, chain);
-  const snapshot = await lanceSnapshot(locationOf(table), content);
+  const snapshot = await lanceSnapshot(tables.storage, locationOf(table), content);
   return written(call, snapshot, snapshot.fragments);
 }
 

@@ -68,7 +68,7 @@ const contentsOf: Readonly<Record<TableKind, (read: Read) => Promise<Contents>>>
   },
   lance: async ({ tables, table, chain, version }) => {
     const { content } = await tables.version(table, version, chain);
-    return lanceSnapshot(locationOf(table), content);
+    return lanceSnapshot(tables.storage, locationOf(table), content);
   },
   engine: async ({ tables, table, chain, version }) => {
     const { snapshot, record } = await tables.found(table, version, chain);

@@ -13,6 +13,7 @@ import type { Gates } from '../../versions/managed/staged-manifest.ts';
 import { gatesOf } from './create-version.ts';
 import type { ManagedParts } from '../call/managed-parts.ts';
 import type { Store, Write } from '../../../store/store.ts';
+import { pairs, onlyItem } from '../../base/items.ts';
 
 /** An operation of a batch by its kind. */
 interface NamedStep extends BatchStep {
@@ -29,7 +30,7 @@ export function batchCommitTables(parts: ManagedParts): Handler {
     for (const step of steps) step.ask(call.permit);
     const held = new Set<string>();
     const answerOf = (planned: readonly PlannedStep[]) => {
-      const results = planned.map(({ answer }, index) => ({ [steps[index]!.kind]: answer }));
+      const results = pairs(planned, steps).map(([{ answer }, { kind }]) => ({ [kind]: answer }));
       const commit = batchSummary(planned.map(({ summary }) => summary));
       return jsonAnswer(call, { results }, { commit, objects: steps.map(({ path }) => path) });
     };
@@ -37,7 +38,7 @@ export function batchCommitTables(parts: ManagedParts): Handler {
     const { rules } = call;
     const planned = await committed({ ...parts, rules, gates: gatesOf(call) }, steps, held, seal);
     for (const { settle } of planned) await settle();
-    letGo(held);
+    await letGo(parts.storage, held);
     return answerOf(planned);
   };
 }
@@ -71,7 +72,7 @@ async function committed(
     );
   } catch (error) {
     if (tookNoEffect(error)) {
-      letGo(held);
+      await letGo(parts.storage, held);
       for (const { undo } of steps) await undo();
     }
     throw error;
@@ -79,18 +80,19 @@ async function committed(
 }
 
 function stepOf(parts: StepParts, call: Call, fields: Fields, part: string): NamedStep {
-  const kinds = Object.keys(batchSteps).filter((kind) => isJsonObject(fields[kind] ?? null));
-  const [kind, ...others] = kinds;
-  if (kind === undefined || others.length > 0) {
+  const kinds = Object.entries(batchSteps).filter(([kind]) => isJsonObject(fields[kind] ?? null));
+  const step = onlyItem(kinds);
+  if (step === undefined) {
     throw new CatalogError(
       'InvalidInput',
       `${part} must hold exactly one of ${Object.keys(batchSteps).join(', ')}, not ${kinds.length}`,
     );
   }
+  const [kind, make] = step;
   const inner = fields[kind] ?? null;
   const said = isJsonObject(inner) ? inner : {};
   const path = pathField(call, said, `${part}.${kind}`);
-  return { kind, ...batchSteps[kind]!(parts, path, said) };
+  return { kind, ...make(parts, path, said) };
 }
 
 /**

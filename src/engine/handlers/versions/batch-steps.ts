@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { rmdir } from 'node:fs/promises';
 import type { CommitSummary } from '../../../protocol/commit-summary.ts';
 import type { ObjectPath } from '../../../protocol/identifier.ts';
 import type { Permit } from '../../../protocol/permit.ts';
@@ -74,7 +73,7 @@ export const batchSteps: Readonly<Record<string, StepMaker>> = {
   deregister_table: deregister,
 };
 
-function createVersion(_: StepParts, path: ObjectPath, fields: Fields): BatchStep {
+function createVersion({ storage }: StepParts, path: ObjectPath, fields: Fields): BatchStep {
   const request = versionRequest(path, fields, branchField(fields));
   return {
     path,
@@ -83,7 +82,7 @@ function createVersion(_: StepParts, path: ObjectPath, fields: Fields): BatchSte
       const planned = await versions.add(request);
       const { checks, writes, summary, table, record } = planned;
       const answer = { version: versionEntry(table, record) };
-      return { checks, writes, summary, answer, settle: () => settleVersions([planned]) };
+      return { checks, writes, summary, answer, settle: () => settleVersions(storage, [planned]) };
     },
     undo: nothing,
   };
@@ -124,7 +123,7 @@ function declare(parts: StepParts, path: ObjectPath, fields: Fields): BatchStep 
       };
     },
     undo: async () => {
-      for (const folder of made) await rmdir(folder).catch(() => undefined);
+      for (const folder of made) await parts.storage.folders?.removeIfEmpty(folder);
     },
   };
 }
@@ -144,8 +143,8 @@ function deleteVersions(parts: StepParts, path: ObjectPath, fields: Fields): Bat
     },
     chain: (table: TableRecord) => tables.chain(table, branch),
     asked: (version: bigint) => isAsked(ranges, version),
-    kept: (table: TableRecord, chain: Parameters<typeof keptManagedVersions>[3]) =>
-      keptManagedVersions(tags, branches, table, chain),
+    kept: (table: TableRecord, chain: Parameters<typeof keptManagedVersions>[4]) =>
+      keptManagedVersions(tables.storage, tags, branches, table, chain),
   };
   return {
     path,
@@ -158,7 +157,7 @@ function deleteVersions(parts: StepParts, path: ObjectPath, fields: Fields): Bat
         writes,
         summary: placeSummary('delete_versions', table.id),
         answer: { deleted_count: records.length },
-        settle: () => removeManifests(locationOf(table), records),
+        settle: () => removeManifests(tables.storage, locationOf(table), records),
       };
     },
     undo: nothing,

@@ -1,3 +1,4 @@
+import type { Storage } from '../../../storage/storage.ts';
 import { join } from 'node:path';
 import type { CommitSummary } from '../../../protocol/commit-summary.ts';
 import type { VersionRecord } from '../../format/records.ts';
@@ -10,7 +11,7 @@ import { LanceManifestError } from '../../format/lance/lance-message.ts';
 import { wasReplaced } from '../../once/commit-summary.ts';
 import { lanceTransaction } from '../../format/lance/lance-transaction.ts';
 import { readManifestFile } from '../../format/lance/manifest-file.ts';
-import { isAbsent } from './place.ts';
+import { isAbsent } from '../../../storage/storage-error.ts';
 
 const KIND = 'create_version';
 
@@ -36,15 +37,18 @@ export interface LanceNext {
  * and the one before say.
  */
 export async function lanceSummary(
+  storage: Storage,
   location: string,
   { record: base, known }: LanceBase,
   { table, manifest: next, file }: LanceNext,
 ): Promise<CommitSummary> {
-  const before = known ?? (base === undefined ? undefined : await readBase(location, base));
+  const before =
+    known ?? (base === undefined ? undefined : await readBase(storage, location, base));
   const fragments = before?.fragments ?? [];
   const came = rowsMissing(next.fragments, fragments);
   const went = rowsMissing(fragments, next.fragments);
-  const kept = came > 0n && went > 0n ? await movedRows(file, next, came, went) : NOTHING_MOVED;
+  const kept =
+    came > 0n && went > 0n ? await movedRows(storage, file, next, came, went) : NOTHING_MOVED;
   return {
     kind: KIND,
     baseVersion: base?.version ?? null,
@@ -71,12 +75,13 @@ const NOTHING_MOVED: Moved = { moved: 0n, changed: 0n };
 
 /** An update writes rows again, and a compaction puts them elsewhere: its transaction says which it was. */
 async function movedRows(
+  storage: Storage,
   file: string,
   manifest: LanceManifest,
   came: bigint,
   went: bigint,
 ): Promise<Moved> {
-  const { change } = await lanceTransaction(file, manifest);
+  const { change } = await lanceTransaction(storage, file, manifest);
   const moved = came < went ? came : went;
   if (change === 'rewrite') return { moved, changed: 0n };
   return change === 'update' || change === 'merge' ? { moved, changed: moved } : NOTHING_MOVED;
@@ -126,11 +131,12 @@ export function repeatedSummary(table: string, version: bigint): CommitSummary {
 
 /** The audit says what is known; a commit does not fail for what is not. */
 async function readBase(
+  storage: Storage,
   location: string,
   { manifest }: VersionRecord,
 ): Promise<LanceManifest | undefined> {
   try {
-    return (await readManifestFile(join(location, manifest))).manifest;
+    return (await readManifestFile(storage, join(location, manifest))).manifest;
   } catch (error) {
     if (isAbsent(error) || error instanceof LanceManifestError) return undefined;
     throw error;

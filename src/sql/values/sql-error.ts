@@ -2,7 +2,7 @@
  * What an expression was refused for. `value` is a value that the expression
  * cannot take: a malformed date, a text that is no number, a division by zero.
  */
-export type SqlErrorKind =
+type SqlErrorKind =
   | 'syntax'
   | 'unknown-column'
   | 'unknown-function'
@@ -11,10 +11,10 @@ export type SqlErrorKind =
   | 'value'
   | 'limit';
 
-/** The refusal of an expression: one sentence that ends with the place in the text. */
+/** The error of an expression: one sentence that ends with the position in the text. */
 export class SqlError extends Error {
   readonly kind: SqlErrorKind;
-  /** The 1-based character of the expression's text that the refusal is about. */
+  /** 1-based position of the error, in characters of the expression's text. */
   readonly position: number;
 
   constructor(kind: SqlErrorKind, message: string, position: number) {
@@ -25,7 +25,7 @@ export class SqlError extends Error {
   }
 }
 
-/** A piece of the caller's text for a message, cut where it is long. */
+/** The caller's text for a message, shortened to 60 characters. */
 export function excerpt(text: string): string {
   return text.length > 60 ? `${text.slice(0, 60)}...` : text;
 }

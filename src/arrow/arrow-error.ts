@@ -1,11 +1,11 @@
 /**
  * What is wrong with Arrow data: `corrupt` (the bytes break the format),
- * `unsupported` (well formed, but not kept here), `limit` (larger than is
+ * `unsupported` (well formed, but not supported here), `limit` (larger than is
  * allowed), `mismatch` (valid, but not what the schema asks for).
  */
-export type ArrowErrorKind = 'corrupt' | 'unsupported' | 'limit' | 'mismatch';
+type ArrowErrorKind = 'corrupt' | 'unsupported' | 'limit' | 'mismatch';
 
-/** A refusal of Arrow data. Callers decide by `kind`, never by the message. */
+/** The error for Arrow data that is not accepted. Callers decide by `kind`, never by the message. */
 export class ArrowError extends Error {
   readonly kind: ArrowErrorKind;
 
