@@ -50,7 +50,7 @@ export function shallowFindings(
 
 const tableRights = Object.values(operations)
   .filter(({ object }) => object === 'table')
-  .map(({ name }) => rightsOf(name)!);
+  .map(({ name }) => rightsOf(name));
 
 function isShallow({ pattern, rights }: PolicyLine): boolean {
   if (pattern.below || pattern.segments.at(-1) !== ANY) return false;

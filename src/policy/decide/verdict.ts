@@ -21,7 +21,7 @@ export interface TracedGrants extends Grants {
   line(rights: RightSet, effect: Effect): number | undefined;
 }
 
-const wants = new Map<string, Want>(rightNames.map((name) => [name, wantRight(rightsOf(name)!)]));
+const wants = new Map<string, Want>(rightNames.map((name) => [name, wantRight(rightsOf(name))]));
 
 const actions = new Set<string>([...rightNames, ...accessGroups]);
 
@@ -49,7 +49,7 @@ export function judge(
   scopes: readonly CompiledScope[] | undefined,
 ): Verdict {
   const want = wantFor(right);
-  const single = rightsOf(right)!;
+  const single = rightsOf(right);
   const reserved = isReserved(object);
   if (!holds(want, grants, reserved)) return refusal(grants, right, single, reserved);
   if (scopes !== undefined) {

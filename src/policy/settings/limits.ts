@@ -81,7 +81,7 @@ function requireEffective(
   if (limit.rate === null && limit.concurrency === null && limit.budget === null) {
     return fields.fault('name', `the limit ${limit.name} has no rate, concurrency or budget`);
   }
-  const covered = operationNames.filter((name) => rightsOf(name)!.within(limit.rights));
+  const covered = operationNames.filter((name) => rightsOf(name).within(limit.rights));
   checkNamed(fields, limit, named);
   for (const pattern of patterns ?? []) {
     if (covered.some((name) => canMatch(name, pattern))) continue;
