@@ -11,7 +11,7 @@ export function getBit(bits: Uint8Array, index: number): boolean {
 }
 
 /** Sets the bit at an index of a bitmap that was made of zeros. */
-function setBit(bits: Uint8Array, index: number): void {
+export function setBit(bits: Uint8Array, index: number): void {
   bits[index >> 3]! |= 1 << (index & 7);
 }
 

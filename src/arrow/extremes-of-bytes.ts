@@ -1,6 +1,6 @@
 import type { Data } from 'apache-arrow';
 import type { Bounds, HasValue } from './bounds.ts';
-import { firstDifference, spansOf } from './spans.ts';
+import { compareRuns, spansOf } from './spans.ts';
 
 /** Maximum length of a bound, in bytes. */
 export const MAX_BOUND_BYTES = 32;
@@ -22,11 +22,14 @@ export function extremesOfBytes(data: Data, has: HasValue): Bounds {
     // The first bytes decide most of the time.
     if (least >= 0 && head > leastHead && head < greatestHead) continue;
     if (has !== null && !has(row)) continue;
-    if (least < 0 || order(bytes, start, end, starts[least]!, ends[least]!) < 0) {
+    if (least < 0 || compareRuns(bytes, start, end, bytes, starts[least]!, ends[least]!) < 0) {
       least = row;
       leastHead = head;
     }
-    if (greatest < 0 || order(bytes, start, end, starts[greatest]!, ends[greatest]!) > 0) {
+    if (
+      greatest < 0 ||
+      compareRuns(bytes, start, end, bytes, starts[greatest]!, ends[greatest]!) > 0
+    ) {
       greatest = row;
       greatestHead = head;
     }
@@ -50,12 +53,6 @@ function shortHeadOf(bytes: Uint8Array, start: number, end: number): number {
   let head = 0;
   for (let at = start; at < start + 6; at++) head = head * 256 + (at < end ? bytes[at]! : 0);
   return head;
-}
-
-function order(bytes: Uint8Array, start: number, end: number, from: number, to: number): number {
-  const shared = Math.min(end - start, to - from);
-  const at = firstDifference(bytes, start, bytes, from, shared);
-  return at < shared ? bytes[start + at]! - bytes[from + at]! : end - start - (to - from);
 }
 
 /** The least short value that is not less; null when there is none. */

@@ -57,3 +57,20 @@ export function firstDifference(
   while (at < length && left[from + at] === right[to + at]) at++;
   return at;
 }
+
+/** Compares two runs of bytes: negative, 0 or positive. A prefix is less. */
+export function compareRuns(
+  left: Uint8Array,
+  from: number,
+  end: number,
+  right: Uint8Array,
+  to: number,
+  otherEnd: number,
+): number {
+  const shared = Math.min(end - from, otherEnd - to);
+  for (let at = 0; at < shared; at++) {
+    const difference = left[from + at]! - right[to + at]!;
+    if (difference !== 0) return difference;
+  }
+  return end - from - (otherEnd - to);
+}

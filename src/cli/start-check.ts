@@ -2,7 +2,7 @@ import { readdir, stat } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join, resolve } from 'node:path';
 import { pino } from 'pino';
-import { isAbandoned } from '../audit/instance-owner.ts';
+import { isAbandoned } from '../audit/instances/owner.ts';
 import { requireOwnStore } from '../engine/catalog/records/catalog-id.ts';
 import { requireFormat } from '../engine/catalog/journal/identity.ts';
 import { readKeys } from '../gateway/identity/key-file.ts';

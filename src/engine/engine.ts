@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { Backend } from '../protocol/backend.ts';
-import { StoreError } from '../store/errors.ts';
+import { StoreError } from '../store/store-error.ts';
 import type { VirtualTable } from '../protocol/virtual-table.ts';
 import type { Store } from '../store/store.ts';
 import { LocalStorage } from '../storage/local-storage.ts';

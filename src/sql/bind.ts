@@ -112,7 +112,7 @@ function textOperand(bound: Bound): Bound {
   if (family !== 'text') {
     throw new SqlError(
       'type',
-      `expected a string beside LIKE, found ${sqlTypeName(bound.type)}`,
+      `expected a string with LIKE, found ${sqlTypeName(bound.type)}`,
       bound.position,
     );
   }
@@ -148,7 +148,7 @@ function bindLike(
 
 function bindWhen(operand: Bound | undefined, when: Expression, scope: Statement): Bound {
   return operand === undefined
-    ? bindTest(when, scope, 'behind WHEN')
+    ? bindTest(when, scope, 'after WHEN')
     : bindComparison('=', operand, bindNode(when, scope), when.position);
 }
 
@@ -187,7 +187,7 @@ function bindJunction(
   { kind, operands, position }: Extract<Expression, { kind: 'and' | 'or' }>,
   scope: Statement,
 ): Bound {
-  const where = `beside ${kind.toUpperCase()}`;
+  const where = `next to ${kind.toUpperCase()}`;
   const tests = operands.map((operand) => bindTest(operand, scope, where));
   return junction(kind, tests, position);
 }
@@ -200,7 +200,7 @@ const binders: { readonly [Kind in Expression['kind']]: Binder<Kind> } = {
     bindField(bindNode(operand, scope), name, position),
   element: ({ operand, index, position }, scope) =>
     bindElement(bindNode(operand, scope), bindNode(index, scope), position),
-  not: ({ operand, position }, scope) => negation(bindTest(operand, scope, 'behind NOT'), position),
+  not: ({ operand, position }, scope) => negation(bindTest(operand, scope, 'after NOT'), position),
   negate: ({ operand, position }, scope) => bindNegation(bindNode(operand, scope), position),
   and: bindJunction,
   or: bindJunction,

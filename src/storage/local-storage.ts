@@ -1,4 +1,4 @@
-import { lstatSync, statSync } from 'node:fs';
+import { lstatSync, renameSync, statSync } from 'node:fs';
 import { readdir, readFile, realpath, rename, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { copyOwn, linkOrCopy } from './copied-file.ts';
@@ -115,8 +115,8 @@ export class LocalStorage implements Storage {
     return treeOf(checkedFolder(folder));
   }
 
-  create(key: string): NewObject {
-    return StreamedFile.create(checkedKey(key));
+  create(key: string, mode?: number): NewObject {
+    return StreamedFile.create(checkedKey(key), mode);
   }
 
   async write(key: string, bytes: Uint8Array, links: Links = 'none'): Promise<void> {
@@ -151,6 +151,10 @@ export class LocalStorage implements Storage {
 
   renameIfAbsent(from: string, to: string): Placed {
     return renameIfAbsent(checkedKey(from), checkedKey(to));
+  }
+
+  rename(from: string, to: string): void {
+    renameSync(checkedKey(from), checkedKey(to));
   }
 
   copy(from: string, to: string, shared: boolean): Promise<Copied> {

@@ -127,6 +127,12 @@ export class MemoryStorage implements Storage {
     return 'created';
   }
 
+  async rename(from: string, to: string): Promise<void> {
+    const object = this.#found(checkedKey(from));
+    this.#objects.delete(from);
+    this.#objects.set(checkedKey(to), object);
+  }
+
   async copy(from: string, to: string): Promise<Copied> {
     const { bytes } = this.#found(from);
     if (this.#objects.has(checkedKey(to))) throw taken(to);

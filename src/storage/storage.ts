@@ -45,9 +45,10 @@ export interface Storage {
 
   /**
    * Begins a new object, of a name that nobody else uses, in a folder that exists.
+   * @param mode Of a file, less the umask; 0666 when absent.
    * @throws an error that `isTaken` where there is one; a storage may find that out at the end.
    */
-  create(key: string): NewObject;
+  create(key: string, mode?: number): NewObject;
   /**
    * Writes an object whole, under a name that nobody else uses. It and its name are durable
    * when this resolves, and gone when it rejects. A crash may leave a part of it.
@@ -76,6 +77,11 @@ export interface Storage {
    * name. A crash leaves the object under one name or both; `flush` settles it.
    */
   renameIfAbsent(from: string, to: string): Placed | Promise<Placed>;
+  /**
+   * Gives an object another name, in place of any other object of that name: readers see one or
+   * the other. `flush` makes it durable.
+   */
+  rename(from: string, to: string): void | Promise<void>;
   /**
    * Copies an object to a name that is free. Durable when this resolves, but for its name.
    * @param shared Whether both may share their bytes: then neither is ever changed.

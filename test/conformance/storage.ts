@@ -131,6 +131,16 @@ export function storageConformance(open: () => Promise<StorageUnderTest>): void 
       expect((await storage.read(other)).toString()).toBe('second');
     });
 
+    it('can be given to another object in place of the one that has it', async () => {
+      const { storage, folder } = await open();
+      const [key, other] = [`${folder}/a`, `${folder}/b`];
+      await storage.write(key, Buffer.from('first'));
+      await storage.write(other, Buffer.from('second'));
+      await storage.rename(other, key);
+      expect((await storage.read(key)).toString()).toBe('second');
+      expect(await storage.names(folder)).toEqual(['a']);
+    });
+
     it('can be second ones, others, or those of copies', async () => {
       const { storage, folder } = await open();
       const [one, two, three] = ['one', 'two', 'three'].map((name) => `${folder}/${name}`);

@@ -11,7 +11,7 @@ beforeAll(async () => {
 afterAll(async () => oracle.stop());
 
 describe('random queries of random tables', () => {
-  const programs = casesOf(8, 10);
+  const programs = casesOf(6, 10);
   const mix = { query: 8, count: 4, nearest: 4, insert: 2, delete: 1 };
 
   it.each([1000, 1010, 1020, 1030, 1040].slice(0, casesOf(2, 5)))(

@@ -10,7 +10,7 @@ import { randomOf } from './random.ts';
 import { goodRows } from './table-bodies.ts';
 import { casesOf } from '../support/cases.ts';
 
-const CHANGES = casesOf(50, 80);
+const CHANGES = casesOf(30, 80);
 const seed = Date.now() % 2 ** 31;
 
 let service: Service;

@@ -112,7 +112,7 @@ describe('several processes behind one port', () => {
         const writers = [...ledgers, ...ledgers, ...ledgers].map((ledger) =>
           inserting(ledger, over.signal),
         );
-        for (const kill of range(casesOf(2, 3))) {
+        for (const kill of range(casesOf(1, 3))) {
           await sleep(400);
           const workers = await childrenOf(service.pid);
           process.kill(workers[kill % workers.length]!, 'SIGKILL');

@@ -139,15 +139,15 @@ describe('SIGKILL', () => {
     for (let kill = 0; kill < KILLS; kill++) {
       const running = writers.run(service.url);
       await sleep(30 + random(400));
+      // How much is done until then depends on the machine; that nobody got anything done would prove nothing.
+      if (kill === KILLS - 1)
+        await waitUntil(() => writers.inserts.every(({ acknowledged }) => acknowledged > 0));
       await service.end('SIGKILL');
       await running;
       await service.restart();
       await writers.check(service.url);
     }
     await checkDisk(service, writers);
-    const acknowledged = writers.inserts.map((ledger) => ledger.acknowledged);
-    // How many there are depends on the machine; that nobody got anything done would prove nothing.
-    expect(Math.min(...acknowledged)).toBeGreaterThan(0);
   });
 });
 

@@ -100,9 +100,9 @@ describe('names', () => {
 
 describe('predicates', () => {
   it.each([
-    ['not id', 'type: expected a predicate behind NOT, found int64, at position 5'],
-    ['flag and id', 'type: expected a predicate beside AND, found int64, at position 10'],
-    ["flag or 'x'", 'type: expected a predicate beside OR, found string, at position 9'],
+    ['not id', 'type: expected a predicate after NOT, found int64, at position 5'],
+    ['flag and id', 'type: expected a predicate next to AND, found int64, at position 10'],
+    ["flag or 'x'", 'type: expected a predicate next to OR, found string, at position 9'],
     ['id is true', 'type: expected a predicate before IS TRUE, found int64, at position 1'],
     [
       "interval '1 day'",

@@ -110,9 +110,9 @@ const hostile: readonly (readonly [name: string, text: string, outcome: string |
   [
     'deep types',
     `cast([n] as ${'array<'.repeat(30)}int${'>'.repeat(30)})`,
-    /^limit: expected at most 20 types/,
+    /^limit: expected at most 20 nested types/,
   ],
-  ['deep type suffixes', `n::int${'[]'.repeat(5000)}`, /^limit: expected at most 20 types/],
+  ['deep type suffixes', `n::int${'[]'.repeat(5000)}`, /^limit: expected at most 20 nested types/],
   ['a deep Arrow type', `arrow_cast(n, '${'List('.repeat(3000)}Int8')`, /^type: /],
   ['a long format', `to_char(current_date, '${'%Y'.repeat(20_000)}') = 'x'`, 'accepted'],
   ['many parameters', `n in (${'?, '.repeat(20_000)} 1)`, /^limit: /],

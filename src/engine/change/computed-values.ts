@@ -96,7 +96,7 @@ export function checkComputed(before: Schema, after: Schema): void {
     if (broken.has(name)) continue;
     throw new CatalogError(
       'TableSchemaValidationError',
-      `the column ${JSON.stringify(name)} could not be computed any more: ${fault}`,
+      `the column ${JSON.stringify(name)} could no longer be computed: ${fault}`,
     );
   }
 }

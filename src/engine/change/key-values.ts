@@ -20,12 +20,12 @@ export class KeyValues {
     this.#parts = this.#key.map(() => []);
   }
 
-  /** How many rows there are. */
+  /** Number of rows. */
   get rows(): number {
     return this.#rows;
   }
 
-  /** Takes in the keys of further rows. */
+  /** Adds the keys of further rows. */
   add(batch: RecordBatch): void {
     this.#rows += batch.numRows;
     if (this.#rows > MOST_ROWS) this.#parts = null;
@@ -37,7 +37,7 @@ export class KeyValues {
     }
   }
 
-  /** What the rows have in each column of their key; null when they are too many. */
+  /** Values of the rows in each key column; null if there are too many. */
   columns(): readonly { readonly path: ColumnPath; readonly values: Data }[] | null {
     if (this.#parts === null || this.#rows === 0) return null;
     const columns = this.#parts.map((parts) => concatData(parts));

@@ -10,7 +10,7 @@ import {
   type Int64,
   type Uint64,
 } from 'apache-arrow';
-import { bitmapBytes } from '../../arrow/bitmap.ts';
+import { bitmapBytes, setBit } from '../../arrow/bitmap.ts';
 import { dataOf } from '../../arrow/data.ts';
 
 /* Columns of a manifest straight from rows: a builder that sees each value as anything is many times slower. */
@@ -97,7 +97,7 @@ function bitsOf<Row>(rows: readonly Row[], isSet: (row: Row) => boolean) {
   let count = 0;
   for (const [at, row] of rows.entries()) {
     if (!isSet(row)) continue;
-    bits[at >> 3]! |= 1 << (at & 7);
+    setBit(bits, at);
     count++;
   }
   return { bits, count };

@@ -100,23 +100,6 @@ async function none({ catalog, tables }: AbsentParts, call: Call, name: string):
   return jsonAnswer(call, { [name]: null });
 }
 
-/** The operations on a table that do not touch its rows. */
-function tableHandlers(
-  catalog: Catalog,
-  tables: TableView,
-  tags: Tags,
-  pageLimit: number,
-): HandlerTable {
-  return {
-    DescribeTable: (call) => describeTable(catalog, tables, tags, call),
-    TableExists: (call) => tableExists(catalog, tables, call),
-    DropTable: (call) => dropTable(catalog, tables, call),
-    ListTableVersions: (call) => listTableVersions(catalog, tables, pageLimit, call),
-    GetTableStats: (call) => tableStats(catalog, tables, tags, call),
-    ListTableTags: (call) => listTags({ catalog, tags, pageLimit }, call),
-  };
-}
-
 /** TableExists. */
 export async function tableExists(
   catalog: Catalog,
@@ -205,7 +188,12 @@ export function catalogHandlers(
   return {
     ...namespaceHandlers(catalog, tables, pageLimit),
     ...tableListHandlers(catalog, pageLimit),
-    ...tableHandlers(catalog, tables, tags, pageLimit),
+    DescribeTable: (call) => describeTable(catalog, tables, tags, call),
+    TableExists: (call) => tableExists(catalog, tables, call),
+    DropTable: (call) => dropTable(catalog, tables, call),
+    ListTableVersions: (call) => listTableVersions(catalog, tables, pageLimit, call),
+    GetTableStats: (call) => tableStats(catalog, tables, tags, call),
+    ListTableTags: (call) => listTags({ catalog, tags, pageLimit }, call),
   };
 }
 

@@ -5,12 +5,12 @@ import type { VersionStore } from '../versions/lines/version-store.ts';
 import { CommitJudge, type Judging } from './commit-judge.ts';
 import { PastLines } from './register-judge.ts';
 
-/** Who adopts versions, for rules and the audit log. */
+/** Subject of adoptions for rules and the audit log. */
 export const ADOPTER = 'system:adoption';
 
 /**
- * What judges versions that were written without the catalog, each as a commit of
- * `system:adoption`. No exception of a rule counts, and there is no context.
+ * Judges versions that were written without the catalog, each as a commit of `system:adoption`.
+ * Exceptions of rules do not apply, and there is no context.
  */
 export function adoptionJudge(
   judging: Judging,

@@ -15,7 +15,7 @@ import type { Commit, CommitJudge } from './commit-judge.ts';
 import { anyClasses, lanceAction, lanceClasses, lanceState, movesBetween } from './lance-state.ts';
 import { createHash } from 'node:crypto';
 
-/** What judges the versions of Lance clients, by the manifests before and after. */
+/** Judges versions of Lance clients by their manifests before and after. */
 export function lanceJudge(rules: CommitJudge): JudgeStaged {
   return async ({ storage, path, table, branch, base, manifest, file }) => {
     if (!rules.covers(path)) return;
@@ -31,22 +31,22 @@ export function lanceJudge(rules: CommitJudge): JudgeStaged {
   };
 }
 
-/** A version of a Lance client, and what it follows. */
+/** A version of a Lance client and its predecessor. */
 interface LanceStep {
   /** Id of the table. */
   readonly table: string;
   readonly branch: string;
   readonly before: StateBefore;
-  /** Why it cannot be read where there is none. */
+  /** The manifest, or why it cannot be read. */
   readonly manifest: LanceManifest | Unread;
   /** Absolute path of the file with the manifest. */
   readonly file: string;
 }
 
-/** Null where nothing was before. */
+/** State before a version; null if there was none. */
 export type StateBefore = TableState | Unread | null;
 
-/** A version that cannot be read: why, as a part of a sentence. */
+/** An unreadable version, with the reason as a part of a sentence. */
 export class Unread {
   readonly why: string;
 
@@ -59,7 +59,7 @@ export class Unread {
   }
 }
 
-/** What a version does to the one before, as rules judge it. */
+/** Facts of a version's change for rules. */
 export async function lanceCommit(
   storage: Storage,
   { table, branch, before, manifest, file }: LanceStep,
@@ -82,8 +82,8 @@ function unknown({ why }: Unread, kind: LanceChange | null) {
 }
 
 /**
- * The state of a version that is recorded. Of versions of one commit, those before do not have
- * their final names yet.
+ * State of a recorded version. Earlier versions of the same commit may not have their final names
+ * yet.
  */
 export async function stateBefore(
   storage: Storage,
@@ -98,7 +98,7 @@ export async function stateBefore(
   return Unread.manifest(record.version);
 }
 
-/** The manifest of a version in a file. */
+/** Reads the manifest of a version. */
 export async function manifestIn(
   storage: Storage,
   file: string,
@@ -112,7 +112,7 @@ export async function manifestIn(
   }
 }
 
-/** What a manifest says; nobody can tell of one whose columns are not known. */
+/** State in a manifest; unreadable if its columns are unknown. */
 async function stateOf(
   storage: Storage,
   file: string,
@@ -134,13 +134,13 @@ interface LanceCommit {
   readonly branch: string;
   /** Absolute path of the file with its manifest. */
   readonly file: string;
-  /** Name of its transaction; null where its client did not say. */
+  /** Name of its transaction; null if the client recorded none. */
   readonly transaction: string | null;
 }
 
 /**
- * What tells a commit from others, however often its client tries it: its transaction,
- * or else the SHA-256 of its manifest, which names its version and files that nobody has written before.
+ * Identity of a commit across retries: its transaction, or the SHA-256 of its manifest, which names
+ * its version and new files.
  */
 async function commitId(storage: Storage, commit: LanceCommit): Promise<string> {
   const { table, branch, file, transaction } = commit;

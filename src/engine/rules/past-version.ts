@@ -11,10 +11,10 @@ import type { Snapshot } from '../format/snapshot.ts';
 import { engineState } from './engine-state.ts';
 import { lanceAction, lanceClasses, lanceState, movesBetween } from './lance-state.ts';
 
-/** A version as it lies on the disk. */
+/** A stored version. */
 export interface PastVersion {
   readonly state: TableState;
-  /** Where its rows can be read. */
+  /** The version, if its rows can be read. */
   readonly snapshot?: Snapshot;
   readonly rows: (before: PastVersion | null) => CountedRows | Moves;
   readonly action: (before: PastVersion | null) => CommitAction;
@@ -51,9 +51,9 @@ export function enginePast(snapshot: Snapshot): PastVersion {
 }
 
 /**
- * How rows came and went, as far as manifests tell: rows that are new got new ids. Rows
- * that were rewritten under the ids they had were updated; where whole fragments went, nothing of others,
- * and as many rows came, files were merged.
+ * Counts added, changed and removed rows from manifests. New rows have new ids; rows rewritten
+ * under their ids were updated; if whole fragments were replaced by as many rows, files were
+ * merged.
  */
 function engineRows(before: Snapshot | undefined, after: Snapshot): CountedRows | Moves {
   if (before === undefined) return 'apart';

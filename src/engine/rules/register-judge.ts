@@ -12,8 +12,8 @@ import { lanceCommit, manifestIn, stateBefore, Unread, type StateBefore } from '
 import type { PlacedTable } from './place-judge.ts';
 
 /**
- * Judges that Lance clients' versions become those of a table, as if the newest of each line
- * made it. @throws RuleRefusal
+ * Judges the registration of a Lance table as if the newest version of each line created it.
+ * @throws RuleRefusal
  */
 export async function judgeRegistering(
   rules: CommitJudge,
@@ -24,7 +24,7 @@ export async function judgeRegistering(
   if (!rules.covers(path)) return;
   for (const { chain, found } of lines) {
     const newest = found.findLast(({ version }) => !isDetached(version));
-    // Of a table without versions the place alone can be judged.
+    // Only the location of a table without versions can be judged.
     if (newest === undefined && chain.branch !== lines[0]?.chain.branch) continue;
     await rules.judge({
       table: path,
@@ -51,8 +51,9 @@ async function creation(
 type VersionReads = Pick<VersionStore, 'list'>;
 
 /**
- * Judges the versions that Lance clients wrote past the catalog to a table that it knows, on
- * main and on branches, one after the other, as if each had been committed to it. @throws RuleRefusal
+ * Judges versions of a known table that Lance clients wrote without the catalog, on main and
+ * branches, each as a commit.
+ * @throws RuleRefusal
  */
 export async function judgeRegisteringAgain(
   rules: CommitJudge,
@@ -75,7 +76,7 @@ export async function judgeRegisteringAgain(
   }
 }
 
-/** The versions of a table that were found in its folder, each as the commit that made it. */
+/** Versions found in a table's folder, each as the commit that made it. */
 export class PastLines {
   readonly #storage: Storage;
   readonly #versions: VersionReads;
@@ -97,7 +98,7 @@ export class PastLines {
     this.#lines = new Map(lines.map((line) => [line.chain.branch, line]));
   }
 
-  /** What a version does to the one that it follows. */
+  /** Facts of a version's change. */
   async commit(
     line: FoundLine,
     one: VersionRecord,
@@ -109,7 +110,7 @@ export class PastLines {
     return lanceCommit(this.#storage, { table: this.#tableId, branch, before, manifest, file });
   }
 
-  /** A version that belongs to no chain is compared with the newest known one of the line. */
+  /** A detached version is compared with the newest known version of the line. */
   async #before(line: FoundLine, { version }: VersionRecord): Promise<StateBefore> {
     const { head, origin } = line;
     if (isDetached(version) && head !== undefined)
@@ -121,7 +122,7 @@ export class PastLines {
     return origin === undefined ? null : this.#from(origin);
   }
 
-  /** The newest version of a line up to one, with or without a record. */
+  /** The newest version of a line up to a given one, with or without a record. */
   async #newest({ chain, found }: FoundLine, upTo: bigint): Promise<VersionRecord | undefined> {
     const beside = found.findLast(({ version }) => !isDetached(version) && version <= upTo);
     const page = { limit: 1, descending: true, after: upTo + 1n };
@@ -130,7 +131,7 @@ export class PastLines {
     return beside.version > known.version ? beside : known;
   }
 
-  /** What a branch came from: the version itself, or the newest before it that is still there. */
+  /** The origin of a branch: the version itself, or the newest earlier one that exists. */
   async #from({
     parentBranch,
     parentVersion,

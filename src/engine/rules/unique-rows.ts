@@ -14,7 +14,7 @@ import { fieldIndex } from '../../arrow/select.ts';
 
 /** The most memory that the keys of new rows may take, in bytes. */
 const MOST_BYTES = 512 * 2 ** 20;
-/** What a key takes beside its own bytes. */
+/** Memory of a key beside its bytes. */
 const BYTES_OF_KEY = 24;
 
 /**
@@ -105,7 +105,7 @@ class NewKeys {
     return new Set(found.map(({ fragment }) => fragment));
   }
 
-  /** What is wrong when a row of a batch has one of the keys. */
+  /** The fault if a row of a batch has one of the keys. */
   meets(batch: RecordBatch): string | undefined {
     const columns = this.#columnsOf(batch);
     const writer = new KeyWriter(columns);

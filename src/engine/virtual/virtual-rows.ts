@@ -9,10 +9,10 @@ import { StatisticsBytes } from '../format/statistics-bytes.ts';
 /** A virtual table has no files. */
 const noFiles = new MemoryStorage();
 
-/** A virtual table has one version, whatever its rows. */
+/** The only version of a virtual table. */
 export const ONLY_VERSION = 1n;
 
-/** The rows of a virtual table at one moment, in the shape of any other table, so that queries run on them as they are. */
+/** A snapshot of a virtual table's rows as a source for queries. */
 export class VirtualRows implements BatchSource {
   readonly snapshot: Snapshot;
   readonly #parts: ReadonlyMap<Fragment, VirtualPart>;
@@ -23,7 +23,7 @@ export class VirtualRows implements BatchSource {
     this.#parts = parts;
   }
 
-  /** The rows of this moment. */
+  /** Takes a snapshot of the current rows. */
   static async of(table: VirtualTable): Promise<VirtualRows> {
     const { schema } = table;
     const fieldIds = schema.fields.map((_, at) => at);
@@ -117,7 +117,7 @@ function fragmentOf(table: VirtualTable, part: VirtualPart, at: number, before: 
   };
 }
 
-/** What is known of a part, as of any data file. How many batches it has is not known before it is opened. */
+/** Facts of a part as of a data file. The number of batches is unknown before it is opened. */
 function statisticsOf({ schema }: VirtualTable, { rows, bounds }: VirtualPart): Uint8Array {
   const bytes = new StatisticsBytes();
   bytes.putCount(1);

@@ -78,8 +78,9 @@ export function errorOf({ name, message, detail, stack, over }: FaultMessage): E
 /** A snapshot as plain data, which can be sent to a thread. */
 type SnapshotMessage = Omit<Snapshot, 'schema' | 'storage'> & { readonly schema: Uint8Array };
 
-export function snapshotMessage({ storage: _, ...snapshot }: Snapshot): SnapshotMessage {
-  return { ...snapshot, schema: encodeSchema(snapshot.schema) };
+export function snapshotMessage(snapshot: Snapshot): SnapshotMessage {
+  const { storage: _, ...data } = snapshot;
+  return { ...data, schema: encodeSchema(snapshot.schema) };
 }
 
 export function snapshotOf(message: SnapshotMessage, storage: Storage): Snapshot {

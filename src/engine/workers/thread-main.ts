@@ -1,4 +1,4 @@
-// What runs in a thread of the pool: tasks side by side, none of which sends more than was asked for.
+// The main module of a pool thread. Runs tasks concurrently, each with back pressure.
 import { parentPort } from 'node:worker_threads';
 import { RequestBudget, unboundedBudget } from '../../protocol/budget.ts';
 import { hintCollection } from '../format/memory/memory-budget.ts';

@@ -3,7 +3,7 @@ import { Thread } from './thread.ts';
 
 /** How a task is done. */
 interface TaskOptions {
-  /** Whom it is for: nobody's tasks are on all threads at once. */
+  /** Owner of the task: one owner never occupies all threads. */
   readonly owner?: string;
   /** Called once when the task has ended, however it did, with the processor time that it took, in ms. */
   readonly ended?: (spent: number) => void;

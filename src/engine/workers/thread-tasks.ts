@@ -138,7 +138,7 @@ type Run<Kind extends Task['kind']> = (
   use: TaskUse,
 ) => Chunks;
 
-/** What a task may use, and what is aborted once nobody waits for it. */
+/** Budget of a task, and the signal of its cancellation. */
 interface TaskUse {
   readonly signal: AbortSignal;
   readonly budget: RequestBudget;

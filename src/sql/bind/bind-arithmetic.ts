@@ -279,7 +279,7 @@ export function bindNegation(operand: Bound, position: number): Bound {
   if (!isNumeric(typed.type)) {
     throw new SqlError(
       'type',
-      `expected a number behind -, found ${sqlTypeName(operand.type)}`,
+      `expected a number after -, found ${sqlTypeName(operand.type)}`,
       position,
     );
   }

@@ -111,7 +111,7 @@ function asDuration(node: Bound, beside: DataType): Bound {
   if (!isLength || node.value === null || familyOf(beside) !== 'duration') return node;
   const { months, days, nanoseconds } = node.value as Interval;
   if (months !== 0) {
-    const message = `expected an interval of days and times beside ${sqlTypeName(beside)}, found one of months`;
+    const message = `expected an interval of days and times with ${sqlTypeName(beside)}, found one of months`;
     throw new SqlError('type', message, node.position);
   }
   const length = BigInt(days) * dayNanoseconds + nanoseconds;

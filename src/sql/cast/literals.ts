@@ -145,7 +145,7 @@ export function momentOfText(node: BoundLiteral, type: DataType): bigint {
   if (nanoseconds === undefined) {
     throw new SqlError(
       'value',
-      `expected ${expected} beside ${sqlTypeName(type)}, found '${excerpt(node.value as string)}'`,
+      `expected ${expected} for ${sqlTypeName(type)}, found '${excerpt(node.value as string)}'`,
       node.position,
     );
   }

@@ -1,4 +1,4 @@
-import { firstDifference } from '../../arrow/spans.ts';
+import { compareRuns, firstDifference } from '../../arrow/spans.ts';
 import type { BytesColumn } from '../values/column.ts';
 import { spend } from '../values/meter.ts';
 import type { Form, StateBits } from './compare-numbers.ts';
@@ -18,15 +18,12 @@ export function orderBytes(
 ): number {
   const from = left.starts[row]!;
   const to = right.starts[other]!;
-  const length = left.ends[row]! - from;
-  const otherLength = right.ends[other]! - to;
-  const shared = Math.min(length, otherLength);
-  // Most values differ in their first byte.
-  const head = shared > 0 ? left.bytes[from]! - right.bytes[to]! : 0;
-  if (head !== 0) return head;
+  const [end, otherEnd] = [left.ends[row]!, right.ends[other]!];
+  const shared = Math.min(end - from, otherEnd - to);
+  if (shared <= LONG) return compareRuns(left.bytes, from, end, right.bytes, to, otherEnd);
   const at = firstDifference(left.bytes, from, right.bytes, to, shared);
   if (at > LONG) spend(at);
-  return at < shared ? left.bytes[from + at]! - right.bytes[to + at]! : length - otherLength;
+  return compareRuns(left.bytes, from + at, end, right.bytes, to + at, otherEnd);
 }
 
 /** Whether a value of the column is the given bytes. */

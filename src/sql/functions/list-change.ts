@@ -182,9 +182,9 @@ function replaceRow(name: string, times: Times): FunctionRow {
     bind(made) {
       checkCount(usage, made, count, count);
       const [, from, to] = made.arguments;
-      const [wide] = withValue(usage, asList(listArgument(usage, made, 0)), to!, 3);
-      const [list, sought] = withValue(usage, wide, from!, 2);
-      const [, put] = withValue(usage, list, to!, 3);
+      const [wide] = withValue(usage, asList(listArgument(usage, made, 0)), to, 3);
+      const [list, sought] = withValue(usage, wide, from, 2);
+      const [, put] = withValue(usage, list, to, 3);
       const counts = made.arguments.slice(3).map((each) => fitArgument(usage, 'integer', each, 4));
       return call({
         name: made.name,

@@ -84,7 +84,7 @@ const getRow: FunctionRow = {
   bind(made) {
     checkCount(getUsage, made, 2, Infinity);
     const [struct, ...names] = made.arguments;
-    return names.reduce((operand, name) => bindElement(operand, name, made.position), struct!);
+    return names.reduce((operand, name) => bindElement(operand, name, made.position), struct);
   },
 };
 

@@ -166,7 +166,7 @@ function parseType(cursor: TokenCursor, depth: number): DataType {
   const { kind, text, position } = cursor.peek();
   const name = text.toLowerCase();
   if (depth > maxTypeDepth) {
-    const message = `expected at most ${maxTypeDepth} types in each other, found more`;
+    const message = `expected at most ${maxTypeDepth} nested types, found more`;
     throw new SqlError('limit', message, position);
   }
   const make = kind === 'name' ? plain.get(name) : undefined;

@@ -63,14 +63,14 @@ const nested: ReadonlyMap<string, 'list' | 'struct'> = new Map([
 function parseNested(cursor: TokenCursor, depth: number): TypeName {
   const { text, position } = cursor.peek();
   if (depth > maxTypeDepth) {
-    const message = `expected at most ${maxTypeDepth} types in each other, found more`;
+    const message = `expected at most ${maxTypeDepth} nested types, found more`;
     throw new SqlError('limit', message, position);
   }
   const kind = cursor.atSymbol('<', 1) ? nested.get(text.toLowerCase()) : undefined;
   let type = kind === undefined ? parsePlain(cursor) : parseKind(cursor, kind, depth);
   for (let levels = depth; cursor.atSymbol('[') && cursor.atSymbol(']', 1); levels++) {
     if (levels > maxTypeDepth) {
-      const message = `expected at most ${maxTypeDepth} types in each other, found more`;
+      const message = `expected at most ${maxTypeDepth} nested types, found more`;
       throw new SqlError('limit', message, position);
     }
     cursor.next();

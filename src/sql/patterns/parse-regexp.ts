@@ -82,14 +82,14 @@ function parseNumbered(place: Place, name: string | undefined): RegexpNode {
 function parseGroupBody(place: Place): RegexpNode {
   const { reader, depth } = place;
   const inner = parseChoice({ ...place, depth: depth + 1 });
-  return reader.take(')') ? inner : reader.fail(') behind a group');
+  return reader.take(')') ? inner : reader.fail(') after a group');
 }
 
 function parseGroup(place: Place): RegexpNode {
   const { reader, depth } = place;
   if (depth >= maxPatternDepth) {
     return reader.tooLarge(
-      `expected at most ${maxPatternDepth} groups in each other in a regular expression, found more`,
+      `expected at most ${maxPatternDepth} nested groups in a regular expression, found more`,
     );
   }
   reader.next();

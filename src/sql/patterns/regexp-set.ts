@@ -51,7 +51,7 @@ function parseEnd(reader: RegexpReader): number {
   if (reader.peek() === '[' || pair === '&&' || pair === '--' || pair === '~~') {
     return reader.fail('a character of a class', place);
   }
-  return reader.next().codePointAt(0) ?? reader.fail('] behind the characters of a class', place);
+  return reader.next().codePointAt(0) ?? reader.fail('] after the characters of a class', place);
 }
 
 function parseItem(reader: RegexpReader): SetItem {

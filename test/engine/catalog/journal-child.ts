@@ -1,6 +1,6 @@
 import { disk } from '../../support/disk.ts';
 import { openJournal } from '../../../src/engine/catalog/journal/journal.ts';
-import { openEmbeddedStore } from '../../../src/store/embedded/embedded.ts';
+import { openEmbeddedStore } from '../../../src/store/embedded/store.ts';
 
 /**
  * Commits through a journal, several at a time, until it is killed. Prints

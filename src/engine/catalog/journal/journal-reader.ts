@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { linesOf } from '../../../storage/line-reader.ts';
 import type { Storage } from '../../../storage/storage.ts';
 import { StorageError } from '../../../storage/storage-error.ts';
-import type { Change } from '../../../store/store.ts';
+import type { StoreChange } from '../../../store/store.ts';
 import { decodeChange } from './journal-line.ts';
 
 /** A line of a journal file that cannot be read. */
@@ -33,7 +33,7 @@ export async function* readJournal(
   storage: Storage,
   folder: string,
   onDamage: OnDamage,
-): AsyncGenerator<Change> {
+): AsyncGenerator<StoreChange> {
   let sequence = -1n;
   const seen = new Set<string>();
   for await (const { change, text } of inOrder(storage, folder, onDamage)) {
@@ -73,7 +73,7 @@ async function* inOrder(
 }
 
 interface Found {
-  readonly change: Change;
+  readonly change: StoreChange;
   readonly text: string;
 }
 

@@ -1,5 +1,5 @@
 import type { Storage } from '../../../storage/storage.ts';
-import type { Change, StoreEntry } from '../../../store/store.ts';
+import type { StoreChange, StoreEntry } from '../../../store/store.ts';
 import { isMissing } from '../../../storage/storage-error.ts';
 import { compareBytewise } from '../records/bytewise.ts';
 import { readJournal, type JournalDamage } from './journal-reader.ts';
@@ -89,7 +89,7 @@ class Replay {
     this.sequence = base;
   }
 
-  add({ sequence, writes }: Change): void {
+  add({ sequence, writes }: StoreChange): void {
     if (sequence <= this.#base) return;
     if (sequence === this.sequence) this.forks.push(sequence);
     if (sequence > this.sequence + 1n) this.holes.push([this.sequence + 1n, sequence - 1n]);

@@ -3,7 +3,7 @@ import { CatalogError } from '../../../protocol/errors.ts';
 import { requireFiles } from '../../../storage/open-object.ts';
 import type { Storage } from '../../../storage/storage.ts';
 import { LineLog } from '../../../storage/line-log.ts';
-import type { Change, Check, CommitResult, Store, Write } from '../../../store/store.ts';
+import type { StoreChange, Check, CommitResult, Store, Write } from '../../../store/store.ts';
 import { requireOwnStore } from '../records/catalog-id.ts';
 import type { Decided } from '../records/commit-loop.ts';
 import { IDLE_MILLIS } from './journal-keeper.ts';
@@ -117,7 +117,7 @@ class StoreJournal implements Journal {
 
   async catchUp(): Promise<void> {
     const missed = this.#missed;
-    let page: readonly Change[];
+    let page: readonly StoreChange[];
     do {
       page = await this.#store.changes(PAGE);
       await this.#writeAllDown(page);
@@ -140,7 +140,7 @@ class StoreJournal implements Journal {
     return result;
   }
 
-  async #writeAllDown(changes: readonly Change[]): Promise<void> {
+  async #writeAllDown(changes: readonly StoreChange[]): Promise<void> {
     try {
       await Promise.all(changes.map((change) => this.#writeDown(change)));
     } catch (error) {
@@ -150,7 +150,7 @@ class StoreJournal implements Journal {
     }
   }
 
-  #writeDown(change: Change): Promise<void> {
+  #writeDown(change: StoreChange): Promise<void> {
     const known = this.#lines.get(change.sequence);
     if (known !== undefined) return known;
     const line = this.#append(change);
@@ -158,7 +158,7 @@ class StoreJournal implements Journal {
     return line;
   }
 
-  async #append(change: Change): Promise<void> {
+  async #append(change: StoreChange): Promise<void> {
     try {
       await this.#log.append({ order: change.sequence, bytes: encodeChange(change) }, true);
     } catch (error) {

@@ -32,7 +32,7 @@ export function decodeLanceManifest(message: Uint8Array): LanceManifest {
 }
 
 /**
- * How many indices a table has. One index may have several entries, of one name.
+ * Counts the indices of a table. One index may have several entries of one name.
  * @param section The message that a manifest says the place of.
  * @throws LanceManifestError
  */

@@ -7,7 +7,7 @@ import { LONG_JSON } from '../../../protocol/json-parser.ts';
 import type { OperationName } from '../../../protocol/operations/operation-name.ts';
 import type { Permit } from '../../../protocol/permit.ts';
 import { RuleRefusal } from '../../../rules/commit-rule.ts';
-import { StoreError } from '../../../store/errors.ts';
+import { StoreError } from '../../../store/store-error.ts';
 import { LinkedPath } from '../../../storage/plain-path.ts';
 import { requireArrowType, schemaBody, sendsSchema } from './arrow-body.ts';
 import {
@@ -236,7 +236,7 @@ function requireBranch(
   }
 }
 
-/** What a request asked for whose commit a rule refused: nothing was changed. */
+/** Summary of a request whose commit a rule refused: nothing was changed. */
 function refusedSummary({ rules, request, body }: Call): CommitSummary {
   const statement = statementOf(request.operation.name, { body, query: request.query });
   return { ...placeSummary('refused'), rules: rules.names, statement };

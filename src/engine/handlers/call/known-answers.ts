@@ -1,11 +1,11 @@
+import { LRUCache } from 'lru-cache';
 import type { Answer, CatalogRequest } from '../../../protocol/backend.ts';
 import type { OperationName } from '../../../protocol/operations/operation-name.ts';
-import type { ReadCheck, Store, Watch } from '../../../store/store.ts';
+import type { ReadCheck, Store, StoreWatch } from '../../../store/store.ts';
 import type { Basis, Handler, HandlerTable } from './handler.ts';
 import { seenIn } from './freshness.ts';
-import { LruCache } from '../../base/lru-cache.ts';
 import { CatalogError, type ErrorName } from '../../../protocol/errors.ts';
-import { StoreError } from '../../../store/errors.ts';
+import { StoreError } from '../../../store/store-error.ts';
 import { namesVersion } from './parameters.ts';
 import { onlyItem } from '../../base/items.ts';
 import type { MaybePromise } from '../../../protocol/maybe-promise.ts';
@@ -14,7 +14,7 @@ import { andThen } from '../../../protocol/maybe-promise.ts';
 type SeenValue = Extract<ReadCheck, { kind: 'value' }>;
 
 /** Watches records by reading them again in one request, for a store with latency. */
-class ReadWatch implements Watch {
+class ReadWatch implements StoreWatch {
   readonly #store: Pick<Store, 'getMany'>;
   readonly #seen: readonly SeenValue[];
   readonly #keys: readonly string[];
@@ -110,7 +110,7 @@ const KEPT: ReadonlySet<OperationName> = new Set<OperationName>([
 interface CachedAnswer {
   readonly answer: Answer;
   readonly newest: Basis['newest'];
-  readonly watch: Watch;
+  readonly watch: StoreWatch;
   /** Whether to check it: with a remote store only after the answer was the same twice. */
   readonly lasts: boolean;
 }
@@ -122,7 +122,7 @@ interface CachedAnswer {
  */
 export class KnownAnswers {
   readonly #store: Pick<Store, 'watch' | 'getMany'>;
-  readonly #kept = new LruCache<CachedAnswer>(MEMORY_BYTES);
+  readonly #kept = new LRUCache<string, CachedAnswer>({ maxSize: MEMORY_BYTES });
 
   constructor(store: Pick<Store, 'watch' | 'getMany'>) {
     this.#store = store;
@@ -149,10 +149,10 @@ export class KnownAnswers {
     const watch = prompt ?? this.#readAgain(records);
     if (watch === undefined) return;
     const lasts = prompt !== undefined || this.#kept.get(question)?.answer.body === answer.body;
-    this.#kept.set(question, { answer, newest, watch, lasts }, bytes);
+    this.#kept.set(question, { answer, newest, watch, lasts }, { size: bytes });
   }
 
-  #readAgain(records: readonly ReadCheck[]): Watch | undefined {
+  #readAgain(records: readonly ReadCheck[]): StoreWatch | undefined {
     const values = valuesOf(records);
     return values && new ReadWatch(this.#store, values);
   }
@@ -166,7 +166,7 @@ function isNewEnough({ newest }: CachedAnswer, headers: CatalogRequest['headers'
 }
 
 /** Errors of the store are reported by the read that follows. */
-function holds(watch: Watch): MaybePromise<boolean> {
+function holds(watch: StoreWatch): MaybePromise<boolean> {
   try {
     const held = watch.holds() ?? false;
     return typeof held === 'boolean' ? held : held.catch(() => false);

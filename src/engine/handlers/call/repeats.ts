@@ -21,8 +21,9 @@ export class Repeats {
   }
 
   /**
-   * @param call As of a request that nobody can repeat.
-   * @throws CatalogError InvalidInput when the id was used for something else, and whatever the handler refuses.
+   * @param call The call without idempotency.
+   * @throws CatalogError InvalidInput if the id was used for something else, and whatever the
+   * handler refuses.
    */
   run(call: Call, handler: Handler): Promise<Answer> {
     const { request, permit } = call;

@@ -64,7 +64,7 @@ async function extended(
   return { ...next, fragments };
 }
 
-/** It reads no computed column: so it never matters which is filled first. */
+/** It reads no computed column, so the order of computation does not matter. */
 function computedField(
   { schema }: Contents,
   { name, text }: ExpressionColumn,

@@ -27,12 +27,12 @@ import { castsExactly, exactCast } from '../../../sql/cast/exact-cast.ts';
 import { itemAt } from '../../base/items.ts';
 import { columnData } from '../../../arrow/data.ts';
 
-/** An alteration and the field that it is about. */
+/** An alteration and its field. */
 interface Altered extends Alteration {
   readonly place: FieldPlace;
 }
 
-/** A column that gets values of another type, as a whole or in fields inside it. */
+/** A column whose type changes, as a whole or in nested fields. */
 interface Cast {
   readonly position: number;
   readonly field: Field;
@@ -162,17 +162,23 @@ function castOne(values: Data, path: string, type: DataType): Data {
   );
 }
 
-/** A column of another type, or the first value that the type cannot hold, as text. */
+/** A converted column, or the first value that the type cannot hold, as text. */
 type CastColumn =
   | { readonly kind: 'column'; readonly data: Data }
   | { readonly kind: 'lost'; readonly value: string };
 
-/** Whether a column of one type can become one of another: single values, and lists and structs of them. */
+/**
+ * Whether a column type can be converted into another: single values, and lists and structs of
+ * them.
+ */
 function canCastColumn(from: DataType, to: DataType): boolean {
   return sameType(from, to) || castsExactly(from, to);
 }
 
-/** A column as another type; `canCastColumn` was asked. No value changes but by the rounding of floats. */
+/**
+ * Converts a column to another type, after `canCastColumn`. Values change only by the rounding of
+ * floats.
+ */
 function castColumn(data: Data, to: DataType): CastColumn {
   if (sameType(data.type, to)) return { kind: 'column', data: retype(data, to) };
   const cast = exactCast(data, to);

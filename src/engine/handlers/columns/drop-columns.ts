@@ -43,11 +43,11 @@ function namesOf(value: JsonValue | undefined): readonly string[] {
   throw new CatalogError('InvalidInput', 'columns must name at least one column');
 }
 
-/** A column that loses fields inside it. */
+/** A column that loses nested fields. */
 interface Trimmed {
   readonly position: number;
   readonly column: TableColumn;
-  /** From the last field to the first, so that each stands where it stood. */
+  /** Last field first, so that positions stay valid. */
   readonly dropped: readonly FieldPlace[];
 }
 
@@ -112,7 +112,7 @@ function compare(left: readonly number[], right: readonly number[]): number {
   return left.length - right.length;
 }
 
-/** The fields with one of them, however deep it lies, left out of its struct. */
+/** Removes a nested field from its struct, at any depth. */
 function withoutField(
   fields: readonly Field[],
   [position, ...inner]: readonly number[],

@@ -21,14 +21,14 @@ import { bindPredicate, rowsWhere } from '../../request/formula.ts';
 import type { FieldPlace } from '../../format/field-place.ts';
 import type { MaybePromise } from '../../../protocol/maybe-promise.ts';
 
-/** What the operations that change a table's columns work with. */
+/** Parts of the operations that change a table's columns. */
 export interface SchemaParts {
   readonly catalog: Catalog;
   readonly tables: Tables;
   readonly reader: FragmentReader;
 }
 
-/** The newest version of a table, with what reads its rows and what writes further columns. */
+/** The newest version of a table with its reader and a writer of columns. */
 export interface ChangeBase {
   readonly base: Manifest;
   readonly snapshot: Snapshot;
@@ -36,7 +36,9 @@ export interface ChangeBase {
   readonly writer: ColumnWriter;
 }
 
-/** The next version of a table, computed from the newest; again when another writer was first. */
+/**
+ * Computes the next version of a table from the newest; runs again if another writer commits first.
+ */
 type SchemaChange = (on: ChangeBase) => MaybePromise<Contents>;
 
 /**
@@ -87,7 +89,7 @@ export async function commitSchemaChange(
   }
 }
 
-/** The answer of a schema operation: which version it made. */
+/** The answer of a schema operation with its version. */
 export function versionAnswer(
   call: Call,
   kind: string,
@@ -99,8 +101,7 @@ export function versionAnswer(
 }
 
 /**
- * Refuses a field that is to hold no nulls and has some. Where the struct that
- * holds it is itself null, the field is not looked at.
+ * Refuses to make a field non-nullable that has nulls. Fields of null structs are not considered.
  * @throws CatalogError TableSchemaValidationError with their number.
  */
 export async function refuseNulls(

@@ -8,7 +8,7 @@ import { checkModel } from '../../../protocol/models/models.ts';
 import { flagField, textField, type Fields } from '../../base/fields.ts';
 import { checkFieldName } from '../../format/incoming.ts';
 
-/** Names that only the namespace vocabulary has, in LanceDB's (wire contract, section 7). */
+/** Type names of the namespace vocabulary only, with LanceDB's names (wire contract, section 7). */
 const namespaceNames: Readonly<Record<string, string>> = {
   float16: 'halffloat',
   float32: 'float',
@@ -81,7 +81,7 @@ function nameOf(type: string, length: number | undefined): string {
   return (Object.hasOwn(namespaceNames, type) ? namespaceNames[type] : undefined) ?? type;
 }
 
-/** What is to become of one column or field; null leaves a thing as it is. */
+/** A change of one column or field; null members leave a property unchanged. */
 export interface Alteration {
   readonly path: string;
   readonly rename: string | null;

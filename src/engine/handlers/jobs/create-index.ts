@@ -80,7 +80,7 @@ function columnOf({ body }: Call, { schema }: Snapshot): Field {
   );
 }
 
-/** Names stand in paths, where `.` and `..` are no names. */
+/** Names are used in paths, where `.` and `..` are not allowed. */
 function nameOf({ body }: Call, column: Field): string {
   const name = textField(body, 'name') ?? `${column.name}_idx`;
   const hasLength = name !== '' && name.length <= MOST_CHARACTERS;

@@ -20,9 +20,9 @@ import { pairs } from '../../base/items.ts';
 
 interface Mode {
   readonly kind: 'append' | 'overwrite';
-  /** What it counts as beside an insert. */
+  /** Further actions that it counts as. */
   readonly classes: ReadonlySet<Action>;
-  /** The rows to write, in the schema that the table has with them. */
+  /** Prepares the rows to write, in the schema of the resulting table. */
   readonly rows: (call: Call, branch: string, incoming: Incoming, table: Schema) => Incoming;
   readonly change: (schema: Schema, files: readonly WrittenFile[]) => ContentsChange;
 }
@@ -85,7 +85,7 @@ export function insertIntoTable(parts: TableParts): Handler {
   };
 }
 
-/** The rows were written in a schema; a table that has another one by now cannot take them. */
+/** Rows written in one schema do not fit a table whose schema has changed since. */
 function unlessAltered(schema: Schema, change: ContentsChange): ContentsChange {
   return (base) => {
     if (sameSchema(base.schema, schema)) return change(base);
@@ -110,7 +110,7 @@ function overwriting(call: Call, branch: string, incoming: Incoming, table: Sche
   return incoming;
 }
 
-/** Whether rows have the columns of a table, in their order; those that the table computes may be missing. */
+/** Whether rows have the columns of a table in order; computed columns may be missing. */
 function hasColumnsOf(incoming: Schema, table: Schema): boolean {
   const sent = new Set(incoming.fields.map(({ name }) => name));
   const open = withoutComputed(table, sent);

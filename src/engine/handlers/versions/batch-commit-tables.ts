@@ -15,7 +15,7 @@ import type { ManagedParts } from '../call/managed-parts.ts';
 import type { Store, Write } from '../../../store/store.ts';
 import { pairs, onlyItem } from '../../base/items.ts';
 
-/** An operation of a batch by its kind. */
+/** An operation of a batch with its kind. */
 interface NamedStep extends BatchStep {
   readonly kind: string;
 }
@@ -96,8 +96,8 @@ function stepOf(parts: StepParts, call: Call, fields: Fields, part: string): Nam
 }
 
 /**
- * Several versions of a table may follow each other in one batch; whatever else is done
- * to a table must be all that the batch does to it.
+ * Several versions of a table may be created in one batch; any other operation on a table must be
+ * the only one.
  */
 function checkApart(steps: readonly NamedStep[]): void {
   const seen = new Map<string, string>();
@@ -114,7 +114,7 @@ function checkApart(steps: readonly NamedStep[]): void {
   }
 }
 
-/** The store knows of no place before the batch is committed. */
+/** Locations of a batch are not yet in the store, so they are compared here. */
 function requireOwnPlaces(planned: readonly PlannedStep[]): void {
   const places = planned.flatMap(({ place }) => (place === undefined ? [] : [`${place}/`]));
   for (const [index, place] of places.entries()) {

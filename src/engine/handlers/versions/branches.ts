@@ -43,7 +43,7 @@ async function createBranch(parts: TagParts, call: Call): Promise<Answer> {
   const origin = async (table: TableRecord): Promise<BranchOrigin> => {
     const chain = await tables.chain(table, from);
     const number = version ?? (await tables.version(table, undefined, chain)).content.version;
-    // By its number, so that nobody who writes meanwhile is in the way.
+    // By number, so that concurrent writers do not interfere.
     return { chain, version: await tables.version(table, number, chain) };
   };
   const table = knownTable(async () => {

@@ -39,7 +39,7 @@ export function createVersion(parts: ManagedParts): Handler {
   };
 }
 
-/** What each version of a request must pass. */
+/** Checks that each version of a request must pass. */
 export function gatesOf(call: Call): Gates {
   return { judge: lanceJudge(call.rules), adopt: adoptFirst(call) };
 }
@@ -106,7 +106,7 @@ export async function committedVersions(
   }
 }
 
-/** What a body, or an entry of one, says of a version. */
+/** Parses a version in a body or an entry of one. */
 export function versionRequest(path: ObjectPath, fields: Fields, branch: string): VersionRequest {
   return {
     path,

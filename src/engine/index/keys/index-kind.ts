@@ -39,7 +39,7 @@ export function indexTypeOf(text: string): IndexType {
   if (purpose === undefined) {
     throw new CatalogError(
       'InvalidInput',
-      `${JSON.stringify(text)} is no type of an index; ${KNOWN}`,
+      `${JSON.stringify(text)} is not an index type; ${KNOWN}`,
     );
   }
   throw new CatalogError(

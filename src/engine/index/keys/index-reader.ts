@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { LRUCache } from 'lru-cache';
 import { DataType, Field, Schema, type Data, type RecordBatch, type Uint32 } from 'apache-arrow';
 import { batchOfData, dataOf, isNull, sliceData } from '../../../arrow/data.ts';
 import { extremesOf, mergeExtremes, type Extremes } from '../../../arrow/extremes.ts';
@@ -7,7 +8,6 @@ import { selectRows } from '../../../sql/evaluate.ts';
 import { may, possibleStates } from '../../../sql/possible.ts';
 import { rangeValue, type RangeValue } from '../../../sql/compare/value-range.ts';
 import { rangeOf } from './fragment-ranges.ts';
-import { LruCache } from '../../base/lru-cache.ts';
 import type { ColumnCache } from '../../format/memory/column-cache.ts';
 import type { OpenFiles } from '../../format/memory/open-files.ts';
 import { placesOf, stretchesWith } from './key-places.ts';
@@ -47,7 +47,7 @@ const ROWS_SHARE = 1 / 2;
 export class IndexReader {
   readonly #files: OpenFiles;
   readonly #cache: ColumnCache;
-  readonly #directories = new LruCache<Directory>(DIRECTORY_BYTES);
+  readonly #directories = new LRUCache<string, Directory>({ maxSize: DIRECTORY_BYTES });
   #lookups = 0;
 
   constructor(files: OpenFiles, cache: ColumnCache) {
@@ -102,7 +102,7 @@ export class IndexReader {
     const ordered = type === 'LABEL_LIST' ? 0 : orderedPages(ends, last);
     const orderedEnds = sliceData(ends, 0, 2 * ordered);
     const directory = { pages: last, ends, ordered, orderedEnds };
-    this.#directories.set(path, directory, bytesOfData(ends));
+    this.#directories.set(path, directory, { size: 1 + bytesOfData(ends) });
     return directory;
   }
 

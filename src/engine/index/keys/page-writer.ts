@@ -6,6 +6,7 @@ import { takeData } from '../../../arrow/take.ts';
 import { bytesData } from '../../format/manifest-data.ts';
 import type { FragmentIndex, IndexDefinition, TableFolder } from '../../format/snapshot.ts';
 import { IndexFile } from './index-file.ts';
+import { setBit } from '../../../arrow/bitmap.ts';
 
 /** First word of each form. */
 const AS_ROWS = 0;
@@ -26,7 +27,7 @@ export function encodePostings(rows: Uint32Array, of: number): Uint8Array {
   }
   const bytes = new Uint8Array(HEADER + bitBytes);
   bytes[0] = AS_BITS;
-  for (const row of rows) bytes[HEADER + (row >> 3)]! |= 1 << (row & 7);
+  for (const row of rows) setBit(bytes, 8 * HEADER + row);
   return bytes;
 }
 

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
+import { LRUCache } from 'lru-cache';
 import type { Data } from 'apache-arrow';
 import { isNull } from '../../../arrow/data.ts';
-import { LruCache } from '../../base/lru-cache.ts';
 import { indexColumns, type ColumnsAt } from '../keys/index-reader.ts';
 import type { ColumnCache } from '../../format/memory/column-cache.ts';
 import type { OpenFiles } from '../../format/memory/open-files.ts';
@@ -47,7 +47,7 @@ export interface TokenVisitor {
 export class TextReader {
   readonly #files: OpenFiles;
   readonly #cache: ColumnCache;
-  readonly #directories = new LruCache<Directory>(DIRECTORY_BYTES);
+  readonly #directories = new LRUCache<string, Directory>({ maxSize: DIRECTORY_BYTES });
   /** Rows of cached pages whose checksums were verified. */
   readonly #intact = new WeakMap<Data, Uint8Array>();
 
@@ -119,7 +119,8 @@ export class TextReader {
     }
     const lengths = mergedParts(headers);
     const directory = { parts, lengths };
-    this.#directories.set(path, directory, 256 + 2 * ends.byteLength + lengths.lengths.byteLength);
+    const size = 256 + 2 * ends.byteLength + lengths.lengths.byteLength;
+    this.#directories.set(path, directory, { size });
     return directory;
   }
 

@@ -1,4 +1,4 @@
-import { LruCache } from '../../base/lru-cache.ts';
+import { LRUCache } from 'lru-cache';
 
 /** Number of cached rotations. */
 const KNOWN = 8;
@@ -40,12 +40,12 @@ class Rotation {
 }
 
 /** Cache of rotations by length. */
-const known = new LruCache<Rotation>(KNOWN);
+const known = new LRUCache<string, Rotation>({ max: KNOWN });
 
 /** The rotation for a vector length. */
 export function rotationOf(size: number): Rotation {
   const rotation = known.get(String(size)) ?? new Rotation(size);
-  known.set(String(size), rotation, 1);
+  known.set(String(size), rotation);
   return rotation;
 }
 

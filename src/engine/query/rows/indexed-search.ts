@@ -13,6 +13,7 @@ import { encodeQuery, type EncodedQuery } from '../../index/vectors/encoded-quer
 import { isCovered, type IndexUse } from '../../index/vectors/index-use.ts';
 import type { VectorSource } from '../../index/vectors/code-store.ts';
 import { itemAt } from '../../base/items.ts';
+import { setBit, getBit } from '../../../arrow/bitmap.ts';
 
 /** A search that may use an index. */
 interface IndexedSearch {
@@ -172,8 +173,8 @@ function notIn(gone: Uint32Array): ((row: number) => boolean) | null {
 function isIn(rows: Uint32Array, of: number): ((row: number) => boolean) | null {
   if (rows.length === of) return null;
   const bits = new Uint8Array(Math.ceil(of / 8));
-  for (const row of rows) bits[row >> 3]! |= 1 << (row & 7);
-  return (row) => ((bits[row >> 3]! >> (row & 7)) & 1) === 1;
+  for (const row of rows) setBit(bits, row);
+  return (row) => getBit(bits, row);
 }
 
 interface FoundByCodes {

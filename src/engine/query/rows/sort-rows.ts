@@ -126,7 +126,8 @@ export function orderOf(
 }
 
 function orderKey(key: SortKey, batch: RecordBatch, index: number): OrderKey {
-  const column = batch.getChildAt(index)!;
+  const column = batch.getChildAt(index);
+  if (column === null) throw new Error(`the batch has no column ${index} to sort by`);
   const isValid = validity(column);
   const { ascending, nullsFirst } = key;
   const compare = comparisonOfKey(key, column, isValid);

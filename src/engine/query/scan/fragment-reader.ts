@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import type { Storage } from '../../../storage/storage.ts';
 import { join } from 'node:path';
 import type { RecordBatch } from 'apache-arrow';
@@ -7,7 +8,6 @@ import { candidatesOf, type CandidateBatch, type Candidates } from '../../index/
 import { IndexReader } from '../../index/keys/index-reader.ts';
 import { findRows, type FragmentLookup } from '../../index/keys/lookup.ts';
 import { placeIn, stretchesOf } from '../../index/keys/row-set.ts';
-import { LruCache } from '../../base/lru-cache.ts';
 import { holdsCodes } from '../../index/vectors/code-file.ts';
 import { CodeStore, vectorSource, type VectorSource } from '../../index/vectors/code-store.ts';
 import { cachedColumns } from '../../format/cached-columns.ts';
@@ -160,7 +160,10 @@ export class FragmentReader implements BatchSource {
   readonly storage: Storage;
   readonly #files: OpenFiles;
   readonly #memory = new ReadMemory();
-  readonly #deletions = new LruCache<Uint32Array>(DELETIONS_BYTES);
+  readonly #deletions = new LRUCache<string, Uint32Array>({
+    maxSize: DELETIONS_BYTES,
+    sizeCalculation: (rows) => Math.max(1, rows.byteLength),
+  });
   readonly #columnCache: ColumnCache;
   readonly #indexReader: IndexReader;
   readonly #codes: CodeStore;
@@ -264,13 +267,13 @@ export class FragmentReader implements BatchSource {
     const known = this.#deletions.get(path);
     if (known !== undefined) return known;
     const rows = await readDeletions(table, deletions);
-    this.#deletions.set(path, rows, rows.byteLength);
+    this.#deletions.set(path, rows);
     return rows;
   }
 
   /** Caches deleted rows that were just written: the next change reads them. */
   keepDeletions({ folder }: Snapshot, path: string, rows: Uint32Array): void {
-    this.#deletions.set(join(folder, path), rows, rows.byteLength);
+    this.#deletions.set(join(folder, path), rows);
   }
 
   /** Closes removed files that are not being read. */

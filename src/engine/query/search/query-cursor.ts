@@ -103,6 +103,8 @@ function allOf(parts: readonly Cursor[]): Cursor {
   return onlyItem(parts) ?? new AllCursor(parts);
 }
 
+const NO_PLACES = new Uint8Array(0);
+
 /** A word of a phrase and its position. */
 interface PhraseWord {
   readonly cursor: TermCursor;
@@ -115,12 +117,16 @@ interface PhraseWord {
  */
 function phraseTest(words: readonly PhraseWord[], slop: number): () => boolean {
   return () => {
-    let reached = words[0]!.cursor.places();
-    for (let at = 1; at < words.length && reached.length > 0; at++) {
-      const gap = words[at]!.position - words[at - 1]!.position;
-      reached = reachable(reached, words[at]!.cursor.places(), gap, gap + slop);
+    let before: PhraseWord | undefined;
+    let reached: Numbers = NO_PLACES;
+    for (const word of words) {
+      const places = word.cursor.places();
+      const gap = word.position - (before?.position ?? 0);
+      reached = before === undefined ? places : reachable(reached, places, gap, gap + slop);
+      if (reached.length === 0) return false;
+      before = word;
     }
-    return reached.length > 0;
+    return before !== undefined;
   };
 }
 

@@ -13,6 +13,7 @@ import type { QueryPlan } from '../plan/plan.ts';
 import { countOf, rowAt } from '../scan/rows.ts';
 import type { Scanner } from '../scan/scan.ts';
 import { selectedRows } from '../rows/selected-rows.ts';
+import { setBit, getBit } from '../../../arrow/bitmap.ts';
 
 /** Found rows, highest score first. */
 export interface ScoredRows {
@@ -79,7 +80,7 @@ function isThere(row: number, gone: Uint32Array): boolean {
 }
 
 function isAllowed(row: number, bits: Uint8Array | null): boolean {
-  return bits === null || ((bits[row >> 3]! >> (row & 7)) & 1) === 1;
+  return bits === null || getBit(bits, row);
 }
 
 /** Number of rows between checks whether to yield. */
@@ -185,7 +186,7 @@ export async function allowedRows(
     const row = rowAt(rows);
     for (let at = 0; at < countOf(rows); at++) {
       const place = start + (live === null ? row(at) : live[row(at)]!);
-      bits[place >> 3]! |= 1 << (place & 7);
+      setBit(bits, place);
     }
     found.release?.();
   }

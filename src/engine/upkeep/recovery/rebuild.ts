@@ -1,6 +1,6 @@
 import { dirname, join } from 'node:path';
 import { randomUUID, randomBytes } from 'node:crypto';
-import type { Store, StoreEntry, Write, Change } from '../../../store/store.ts';
+import type { Store, StoreEntry, Write, StoreChange } from '../../../store/store.ts';
 import { idPaths, readId, storedId } from '../../catalog/records/catalog-id.ts';
 import { openFormat, requireFormat } from '../../catalog/journal/identity.ts';
 import { openJournal } from '../../catalog/journal/journal.ts';
@@ -55,7 +55,11 @@ async function survey(state: JournalState): Promise<Survey> {
 }
 
 /** Writes a change that no store has yet at the end of a journal, durably. */
-async function appendToJournal(storage: Storage, folder: string, change: Change): Promise<void> {
+async function appendToJournal(
+  storage: Storage,
+  folder: string,
+  change: StoreChange,
+): Promise<void> {
   const instance = randomBytes(4).toString('hex');
   const log = new LineLog({
     folder: requireFiles(storage).pathOf(folder),

@@ -1,5 +1,5 @@
 import type { Storage } from '../../../storage/storage.ts';
-import type { Change, Store } from '../../../store/store.ts';
+import type { StoreChange, Store } from '../../../store/store.ts';
 import { idPaths, readId, storedId, StrangeStore } from '../../catalog/records/catalog-id.ts';
 import { lastInJournal } from '../../catalog/journal/journal-end.ts';
 import { encodeChange } from '../../catalog/journal/journal-line.ts';
@@ -49,7 +49,7 @@ async function rollForward(
   { sequence, last }: Gap,
 ): Promise<void> {
   const held = await heldBy(view);
-  const changes: Change[] = [];
+  const changes: StoreChange[] = [];
   for await (const change of readJournal(storage, folder, () => undefined)) {
     if (contradicts(held, change)) throw behind({ sequence, last });
     if (change.sequence > sequence) changes.push(change);
@@ -65,7 +65,7 @@ async function heldBy(view: Store): Promise<ReadonlyMap<bigint, Buffer>> {
   return new Map(changes.map((change) => [change.sequence, encodeChange(change)]));
 }
 
-function contradicts(held: ReadonlyMap<bigint, Buffer>, change: Change): boolean {
+function contradicts(held: ReadonlyMap<bigint, Buffer>, change: StoreChange): boolean {
   const line = held.get(change.sequence);
   return line !== undefined && !line.equals(encodeChange(change));
 }

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { Storage } from '../../../storage/storage.ts';
 import { readUpTo } from '../../../storage/open-object.ts';
-import type { Change, Store } from '../../../store/store.ts';
+import type { StoreChange, Store } from '../../../store/store.ts';
 import { folderNames } from '../../catalog/journal/journal-reader.ts';
 import { decodeChange } from '../../catalog/journal/journal-line.ts';
 
@@ -42,7 +42,7 @@ interface Newest {
   readonly value: Uint8Array | null;
 }
 
-function newestValues(changes: readonly Change[]): ReadonlyMap<string, Newest> {
+function newestValues(changes: readonly StoreChange[]): ReadonlyMap<string, Newest> {
   const values = new Map<string, Newest>();
   for (const { sequence, writes } of changes) {
     for (const { key, value } of writes) values.set(key, { sequence, value });
@@ -58,8 +58,8 @@ function same(held: Uint8Array | undefined, told: Uint8Array | null | undefined)
 }
 
 /** The changes at the ends of the files that were written last, in their order. */
-async function tailOf(storage: Storage, folder: string): Promise<readonly Change[]> {
-  const changes: Change[] = [];
+async function tailOf(storage: Storage, folder: string): Promise<readonly StoreChange[]> {
+  const changes: StoreChange[] = [];
   for (const path of await lastFiles(storage, folder))
     changes.push(...(await endOf(storage, path)));
   return changes.toSorted((left, right) => (left.sequence < right.sequence ? -1 : 1));
@@ -78,7 +78,7 @@ async function lastFiles(storage: Storage, folder: string): Promise<readonly str
 }
 
 /** The whole lines at the end of a file. */
-async function endOf(storage: Storage, path: string): Promise<readonly Change[]> {
+async function endOf(storage: Storage, path: string): Promise<readonly StoreChange[]> {
   const file = await storage.open(path, 'all');
   try {
     const size = file.size();

@@ -1,6 +1,6 @@
 import type { Storage } from '../../../storage/storage.ts';
 import { crc32 } from 'node:zlib';
-import type { Change, Store } from '../../../store/store.ts';
+import type { StoreChange, Store } from '../../../store/store.ts';
 import { readJournal, type JournalDamage } from '../../catalog/journal/journal-reader.ts';
 import { readState } from '../../catalog/journal/journal-state.ts';
 import type { Finding } from './finding.ts';
@@ -87,7 +87,7 @@ async function replayed(storage: Storage, folder: string): Promise<Replay> {
 }
 
 /** Changes that the store holds and whose lines are still to come, by their numbers. */
-type Pending = ReadonlyMap<bigint, Change>;
+type Pending = ReadonlyMap<bigint, StoreChange>;
 
 /** After a kill nobody may have written them down yet: a look at the journal does not. */
 async function pendingIn(store: Store): Promise<Pending> {

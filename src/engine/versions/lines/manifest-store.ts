@@ -1,9 +1,9 @@
 import { join, sep } from 'node:path';
+import { LRUCache } from 'lru-cache';
 import type { VersionRecord } from '../../format/records.ts';
 import { isMissing } from '../../../storage/storage-error.ts';
 import type { Storage } from '../../../storage/storage.ts';
 import { filesOf, readVersion } from '../../catalog/records/version-walk.ts';
-import { LruCache } from '../../base/lru-cache.ts';
 import { MAIN } from '../../format/chain.ts';
 import { manifestName, stagingName } from '../../format/layout.ts';
 import { decodeManifest, encodeManifest, type Manifest } from '../../format/manifest.ts';
@@ -29,8 +29,8 @@ interface Kept {
  */
 export class ManifestStore {
   readonly #storage: Storage;
-  readonly #cache: LruCache<Kept>;
-  readonly #final = new LruCache<true>(100_000);
+  readonly #cache: LRUCache<string, Kept>;
+  readonly #final = new LRUCache<string, true>({ max: 100_000 });
   readonly #budget: MemoryBudget;
   readonly #reading: boolean;
 
@@ -42,7 +42,10 @@ export class ManifestStore {
     this.#storage = storage;
     this.#budget = budget;
     this.#reading = reading;
-    this.#cache = new LruCache(budget.bytes, ({ bytes }) => budget.refund(bytes));
+    this.#cache = new LRUCache({
+      maxSize: Math.max(1, budget.bytes),
+      dispose: ({ bytes }) => budget.refund(bytes),
+    });
   }
 
   /**
@@ -92,7 +95,7 @@ export class ManifestStore {
       // The staging name is gone when somebody has finished before: then the final one is there.
       if (!isMissing(error) || !(await this.#has(path))) throw error;
     }
-    this.#final.set(staging, true, 1);
+    this.#final.set(staging, true);
   }
 
   /** The manifest of a committed version that has its final name, if it is remembered. */
@@ -126,9 +129,11 @@ export class ManifestStore {
 
   /** Remembers a manifest that was just written. */
   keep(folder: string, record: VersionRecord, manifest: Manifest): void {
-    const bytes = record.manifestBytes * MEMORY_PER_BYTE;
+    const bytes = Math.max(1, record.manifestBytes * MEMORY_PER_BYTE);
+    // The cache would not take it, nor refund it.
+    if (bytes > this.#cache.maxSize) return;
     this.#budget.spend(bytes);
-    this.#cache.set(inside(folder, record.staging), { manifest, bytes }, bytes);
+    this.#cache.set(inside(folder, record.staging), { manifest, bytes }, { size: bytes });
   }
 
   async #has(path: string): Promise<boolean> {

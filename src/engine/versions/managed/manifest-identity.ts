@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
 import { isAbsent } from '../../../storage/storage-error.ts';
 import type { OpenObject, Storage } from '../../../storage/storage.ts';
 import { CatalogError } from '../../../protocol/errors.ts';
-import { LruCache } from '../../base/lru-cache.ts';
 import type { VersionRecord } from '../../format/records.ts';
 import { within } from './place.ts';
 
@@ -19,7 +19,7 @@ interface KnownFile {
 }
 
 /** By path. A digest is of bytes: whichever engine computed it, it is the same. */
-const known = new LruCache<KnownFile>(KNOWN_FILES);
+const known = new LRUCache<string, KnownFile>({ max: KNOWN_FILES });
 
 /** The SHA-256 of an open manifest's bytes, in hexadecimal digits. */
 export async function openDigest(file: OpenObject): Promise<string> {
@@ -48,7 +48,7 @@ export async function manifestDigest(storage: Storage, path: string): Promise<st
     try {
       const digest = await openDigest(file);
       // A file that was replaced meanwhile is not known by this digest.
-      if ((await storage.stamp(path)) === stamp) known.set(path, { stamp, digest }, 1);
+      if ((await storage.stamp(path)) === stamp) known.set(path, { stamp, digest });
       return digest;
     } finally {
       file.close();

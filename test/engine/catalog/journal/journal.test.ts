@@ -8,8 +8,8 @@ import {
 } from '../../../../src/engine/catalog/journal/journal-reader.ts';
 import { encodeChange } from '../../../../src/engine/catalog/journal/journal-line.ts';
 import { openJournal, type Journal } from '../../../../src/engine/catalog/journal/journal.ts';
-import { openEmbeddedStore } from '../../../../src/store/embedded/embedded.ts';
-import type { Change, CommitResult, Store, Write } from '../../../../src/store/store.ts';
+import { openEmbeddedStore } from '../../../../src/store/embedded/store.ts';
+import type { StoreChange, CommitResult, Store, Write } from '../../../../src/store/store.ts';
 import { Child } from '../../../support/child.ts';
 import { countFlushes } from '../../../support/datasync.ts';
 import { testFolders } from '../../../support/folder.ts';
@@ -40,13 +40,13 @@ async function put(journal: Journal, key: string, value: string): Promise<Commit
 }
 
 interface Read {
-  readonly changes: readonly Change[];
+  readonly changes: readonly StoreChange[];
   readonly damage: readonly JournalDamage[];
 }
 
 async function read(): Promise<Read> {
   const damage: JournalDamage[] = [];
-  const changes: Change[] = [];
+  const changes: StoreChange[] = [];
   for await (const change of readJournal(disk, folder, (found) => damage.push(found))) {
     changes.push(change);
   }

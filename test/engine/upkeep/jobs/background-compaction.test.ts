@@ -3,7 +3,6 @@ import { array, assert, asyncProperty, constant, integer, oneof } from 'fast-che
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { EngineTable, streamOf, type Columns } from '../../../support/engine-table.ts';
-import { casesOf } from '../../../support/cases.ts';
 import { waitUntil } from '../../../support/eventually.ts';
 
 let table: EngineTable;
@@ -92,7 +91,7 @@ describe('merging in the background', () => {
         await open();
         merged += await agrees(work, writers);
       }),
-      { numRuns: casesOf(1, 3) },
+      { numRuns: 3 },
     );
     expect(merged).toBeGreaterThan(0);
   });

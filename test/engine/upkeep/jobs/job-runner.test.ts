@@ -7,7 +7,7 @@ import { JobRunner } from '../../../../src/engine/upkeep/jobs/job-runner.ts';
 import type { TransactionRecord } from '../../../../src/engine/upkeep/jobs/transaction.ts';
 import { Transactions } from '../../../../src/engine/upkeep/jobs/transactions.ts';
 import { CatalogError } from '../../../../src/protocol/errors.ts';
-import { StoreError } from '../../../../src/store/errors.ts';
+import { StoreError } from '../../../../src/store/store-error.ts';
 import { tableRecord } from '../../../support/catalog.ts';
 import { MemoryStore } from '../../../support/memory-store.ts';
 import { waitUntil } from '../../../support/eventually.ts';
