@@ -1,3 +1,4 @@
+import { copyBytes } from '../../arrow/data.ts';
 import { analyzePlan } from '../query/analyze.ts';
 import { rowsAnswer } from '../query/plan/answer.ts';
 import { attended } from '../query/scan/attended.ts';
@@ -110,7 +111,7 @@ async function* inChunks(
     if (piece.byteLength > ENOUGH) {
       if (bytes > 0) yield taken();
       // Piece by piece, so that it is not held twice.
-      for (let at = 0; at < piece.byteLength; at += ENOUGH) yield piece.slice(at, at + ENOUGH);
+      for (let at = 0; at < piece.byteLength; at += ENOUGH) yield copyBytes(piece, at, at + ENOUGH);
       if ('sent' in stream) stream.sent?.(piece);
       continue;
     }
