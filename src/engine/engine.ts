@@ -60,6 +60,7 @@ import { readingsOf, type EngineReadings } from './readings.ts';
 import { FragmentReader } from './query/scan/fragment-reader.ts';
 import type { LocationRules, TableRoots } from './versions/lines/locations.ts';
 import { MemoryBudget } from './format/memory/memory-budget.ts';
+import type { IncomingLimits } from './format/incoming.ts';
 import { RequestMemory } from './format/memory/request-memory.ts';
 import { ManifestStore } from './versions/lines/manifest-store.ts';
 import { TablePlaces } from './format/table-places.ts';
@@ -69,7 +70,7 @@ import { VersionStore } from './versions/lines/version-store.ts';
 import { Upkeep } from './upkeep.ts';
 import { withVirtualTables } from './virtual/virtual-handlers.ts';
 import { HeavyWork } from './workers/heavy-work.ts';
-import { indexerOn } from './workers/thread-tasks.ts';
+import { indexerOn, unpackerOn } from './workers/thread-tasks.ts';
 import { ThreadPool } from './workers/thread-pool.ts';
 import type { Manifest } from './format/manifest.ts';
 import type { Snapshot } from './format/snapshot.ts';
@@ -271,6 +272,9 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
     onCommit: (table, chain, manifest) => following.notice({ table, chain }, manifest),
   });
   const pool = new ThreadPool(options.workers ?? 0);
+  // One of its own: a heavy query of whoever sends rows would keep them waiting.
+  const unpackers = new ThreadPool(Math.min(1, pool.size));
+  const unpack = pool.size > 0 ? unpackerOn(unpackers) : undefined;
   const indexer = indexerOn(pool);
   const following = new VersionWork({ store, tables, reader, running, indexer });
   const transactions = new Transactions(store, committer);
@@ -287,7 +291,7 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
   const branches = new Branches(store, committer);
   const attend: Attend = (...seen) => following.attend(...seen);
   const written = { catalog, store, committer, tables, tags, branches, attend };
-  const parts = { ...written, reader, heavy, transactions, runner, held };
+  const parts = { ...written, reader, heavy, transactions, runner, held, unpack };
   const built = builtHandlers(options, parts);
   const past = pastHandlers({
     store: recent.store,
@@ -333,7 +337,7 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
       await sweep.close();
       await running.settled();
       await presence.close();
-      await pool.close();
+      await Promise.all([pool.close(), unpackers.close()]);
       await reader.close();
       await journal.close();
     },
@@ -416,6 +420,7 @@ interface HandlerParts {
   readonly attend: Attend;
   /** What all requests hold together. */
   readonly held: RequestMemory;
+  readonly unpack: IncomingLimits['unpack'];
 }
 
 /** Every operation that is built, on tables that exist. */
@@ -439,7 +444,7 @@ function builtHandlers(options: EngineOptions, parts: HandlerParts): HandlerTabl
 
 /** The operations that read and write. */
 function handlerTable(options: EngineOptions, parts: HandlerParts): HandlerTable {
-  const { catalog, tables, tags, reader, heavy, held } = parts;
+  const { catalog, tables, tags, reader, heavy, held, unpack } = parts;
   const writing = {
     catalog,
     tables,
@@ -447,6 +452,7 @@ function handlerTable(options: EngineOptions, parts: HandlerParts): HandlerTable
     locations: rootsOf(options),
     maxArrowBytes: options.arrowBody,
     memory: held,
+    unpack,
   };
   const reading = { catalog, tables, tags, reader, heavy };
   const changing = { ...writing, reader };

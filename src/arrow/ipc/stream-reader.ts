@@ -1,6 +1,13 @@
 import type { RecordBatch, Schema } from 'apache-arrow';
 import { batchOfData } from '../data.ts';
-import { decodedBuffers, decompressedBytes, readBuffers, type Stretches } from './body.ts';
+import {
+  bufferRegions,
+  decodedBuffers,
+  decompressedBytes,
+  readBuffers,
+  type PackedBatch,
+  type Stretches,
+} from './body.ts';
 import { ByteSource } from './byte-source.ts';
 import { zstdReady } from './codec-zstd.ts';
 import { ColumnCursor } from './column-cursor.ts';
@@ -21,7 +28,14 @@ export interface StreamLimits {
   readonly metadataBytes?: number;
   /** Asked before memory is taken; nobody unless given. */
   readonly meter?: StreamMeter;
+  /** Decompresses large batches elsewhere; they are decompressed here, in turns, unless given. */
+  readonly decode?: DecodeBatch | undefined;
 }
+
+/** Decompresses the buffers of a batch, in order, and may take the memory of its body. */
+export type DecodeBatch = (batch: PackedBatch) => Promise<readonly Uint8Array[]>;
+
+type Limits = Required<Omit<StreamLimits, 'decode'>> & Pick<StreamLimits, 'decode'>;
 
 /** What a stream asks before it takes memory. Each refuses by throwing. */
 export interface StreamMeter {
@@ -86,6 +100,7 @@ export async function openStream(
       batchBytes: limits.batchBytes ?? 1_073_741_824,
       metadataBytes: limits.metadataBytes ?? 16_777_216,
       meter: limits.meter ?? unmetered,
+      decode: limits.decode,
     });
   } catch (error) {
     await bytes.close();
@@ -95,7 +110,7 @@ export async function openStream(
 
 async function openSource(
   source: ByteSource,
-  limits: Required<StreamLimits>,
+  limits: Limits,
 ): Promise<ArrowStream> {
   let prefix = await readPrefix(source);
   const isFile = prefix !== undefined && isFileStart(prefix);
@@ -113,7 +128,7 @@ async function openSource(
 class StreamReader implements ArrowStream {
   readonly schema: Schema;
   readonly #source: ByteSource;
-  readonly #limits: Required<StreamLimits>;
+  readonly #limits: Limits;
   readonly #dictionaries: StreamDictionaries;
   readonly #isFile: boolean;
   #batch: RecordBatch | undefined;
@@ -123,7 +138,7 @@ class StreamReader implements ArrowStream {
 
   constructor(
     source: ByteSource,
-    limits: Required<StreamLimits>,
+    limits: Limits,
     decoded: DecodedSchema,
     isFile: boolean,
   ) {
@@ -188,8 +203,11 @@ class StreamReader implements ArrowStream {
   }
 
   /** Sizes that are declared are asked for before memory is taken. */
-  async #readBuffers({ bodyLength }: Message, header: BatchHeader): Promise<Uint8Array[]> {
-    const { meter, batchBytes } = this.#limits;
+  async #readBuffers(
+    { bodyLength }: Message,
+    header: BatchHeader,
+  ): Promise<readonly Uint8Array[]> {
+    const { meter, batchBytes, decode } = this.#limits;
     meter.plan(bodyLength);
     const body = await this.#source.need(bodyLength, 'the body of a message', (bytes) =>
       this.#hold(bytes),
@@ -197,7 +215,11 @@ class StreamReader implements ArrowStream {
     const decompressed = decompressedBytes(header, body, batchBytes);
     meter.decompress(decompressed);
     await this.#hold(decompressed);
-    if (decompressed <= turnBytes) return readBuffers(header, body);
+    const { codec } = header;
+    if (codec === undefined || decompressed <= turnBytes) return readBuffers(header, body);
+    if (decode !== undefined) {
+      return decode({ codec, regions: bufferRegions(header, body.length), body });
+    }
     await meter.turn();
     return inTurns(decodedBuffers(header, body), meter);
   }

@@ -1,5 +1,6 @@
 import type { RecordBatch, Schema } from 'apache-arrow';
 import { ArrowError } from '../../arrow/errors.ts';
+import type { PackedBatch } from '../../arrow/ipc/body.ts';
 import { openStream } from '../../arrow/ipc/stream-reader.ts';
 import { checkSupported, conform } from '../../arrow/types.ts';
 import type { CatalogRequest } from '../../protocol/backend.ts';
@@ -33,13 +34,14 @@ const errorNames: Readonly<Record<ArrowError['kind'], ErrorName>> = {
  * @throws CatalogError InvalidInput or TableSchemaValidationError; OverBudget.
  */
 export async function openIncoming(
-  { body, budget }: Pick<CatalogRequest, 'body' | 'budget'>,
-  { maxArrowBytes, memory }: IncomingLimits,
+  { body, budget, signal }: Pick<CatalogRequest, 'body' | 'budget' | 'signal'>,
+  { maxArrowBytes, memory, unpack }: IncomingLimits,
 ): Promise<Incoming> {
   const meter = new BodyMeter(memory, budget);
   try {
     const bytes = maxArrowBytes === null ? body : bounded(body, maxArrowBytes);
-    const stream = await openStream(bytes, { meter });
+    const decode = unpack && ((batch: PackedBatch) => unpack(batch, signal()));
+    const stream = await openStream(bytes, { meter, decode });
     checkSupported(stream.schema);
     checkNames(stream.schema);
     return { schema: stream.schema, batches: metered(stream.batches(), meter) };
@@ -54,6 +56,8 @@ export interface IncomingLimits {
   readonly maxArrowBytes: number | null;
   /** What all requests may hold together. */
   readonly memory: RequestMemory;
+  /** Decompresses large batches on another thread, until the signal; on this one when absent. */
+  readonly unpack?: ((batch: PackedBatch, signal: AbortSignal) => Promise<readonly Uint8Array[]>) | undefined;
 }
 
 /** Delegates, so that nothing here holds a batch while the next one is read. */

@@ -3,6 +3,7 @@ import type { FormulaMessage } from './formula-task.ts';
 import type { FragmentIndex, IndexDefinition, Snapshot } from '../format/snapshot.ts';
 import type { QueryRequest } from '../request/request.ts';
 import { CatalogError, errorTable } from '../../protocol/errors.ts';
+import type { PackedBatch } from '../../arrow/ipc/body.ts';
 import { decodeSchema, encodeSchema } from '../../arrow/ipc/schema-encoding.ts';
 
 /** What a task may use, and whom it is for. */
@@ -18,6 +19,8 @@ type TaskWork =
   | { readonly kind: 'analyze'; readonly request: QueryRequest; readonly snapshot: SnapshotMessage }
   | { readonly kind: 'count'; readonly predicate: string; readonly snapshot: SnapshotMessage }
   | { readonly kind: 'formula'; readonly formula: FormulaMessage }
+  /** Decompress the buffers of a batch: each is a piece of the result. The memory of the batch goes along. */
+  | { readonly kind: 'unpack'; readonly batch: PackedBatch }
   /** Index the only fragment. */
   | { readonly kind: 'index'; readonly index: IndexDefinition; readonly snapshot: SnapshotMessage };
 

@@ -1,3 +1,5 @@
+import { unpacked } from '../../arrow/ipc/body.ts';
+import { zstdReady } from '../../arrow/ipc/codec-zstd.ts';
 import { analyzePlan } from '../query/analyze.ts';
 import { rowsAnswer } from '../query/plan/answer.ts';
 import { attended } from '../query/scan/attended.ts';
@@ -7,6 +9,7 @@ import { planQuery } from '../query/plan/plan.ts';
 import { ownStatement } from '../base/statement.ts';
 import type { RequestBudget } from '../../protocol/budget.ts';
 import type { BatchSource } from '../query/scan/fragment-reader.ts';
+import { asRefusal, type IncomingLimits } from '../format/incoming.ts';
 import { evaluated } from './formula-task.ts';
 import { snapshotOf, snapshotMessage, type Task, type IndexStep } from './task.ts';
 import type { ByteStream } from '../../protocol/backend.ts';
@@ -47,6 +50,18 @@ async function onThread(
   }
   if (file !== undefined) return file;
   throw new Error('a thread has indexed a fragment and named no file');
+}
+
+/**
+ * Decompresses batches on a thread of the pool. Bodies of several requests take turns, buffer by
+ * buffer.
+ */
+export function unpackerOn(pool: ThreadPool): NonNullable<IncomingLimits['unpack']> {
+  return async (batch, signal) => {
+    const buffers: Uint8Array[] = [];
+    for await (const bytes of await pool.run({ kind: 'unpack', batch }, signal)) buffers.push(bytes);
+    return buffers;
+  };
 }
 
 /** So often it is told how many rows are done. */
@@ -118,6 +133,13 @@ async function* inChunks(
   if (bytes > 0) yield taken();
 }
 
+/** Bytes in memory of their own. */
+function owned(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
+  const { buffer, byteLength } = bytes;
+  const isWhole = buffer instanceof ArrayBuffer && buffer.byteLength === byteLength;
+  return isWhole ? new Uint8Array(buffer) : Uint8Array.from(bytes);
+}
+
 function joined(pieces: readonly Uint8Array[], bytes: number): Uint8Array<ArrayBuffer> {
   const whole = new Uint8Array(bytes);
   let at = 0;
@@ -168,6 +190,14 @@ const runs: { readonly [Kind in Task['kind']]: Run<Kind> } = {
   formula: async function* ({ formula }, _, { budget }) {
     const statement = { ...ownStatement(budget), now: formula.now };
     yield* inChunks(evaluated(formula, statement));
+  },
+  unpack: async function* ({ batch }) {
+    try {
+      await zstdReady;
+      for (const bytes of unpacked(batch)) yield owned(bytes);
+    } catch (error) {
+      throw asRefusal(error);
+    }
   },
   index: async function* ({ index, snapshot: message }, source, { signal }) {
     const snapshot = snapshotOf(message);

@@ -46,7 +46,7 @@ export class Thread {
   begin(task: Task, owner: string): TaskResult {
     const id = this.#next++;
     this.#owners.set(id, owner);
-    this.#send({ kind: 'begin', id, task });
+    this.#send({ kind: 'begin', id, task }, task.kind === 'unpack' ? [task.batch.body.buffer] : []);
     const result = new TaskResult(
       () => this.#send({ kind: 'more', id }),
       () => this.#send({ kind: 'cancel', id }),
@@ -83,7 +83,7 @@ export class Thread {
     }
   }
 
-  #send(message: ToThread): void {
-    this.#worker.postMessage(message, []);
+  #send(message: ToThread, memory: readonly ArrayBuffer[] = []): void {
+    this.#worker.postMessage(message, [...memory]);
   }
 }

@@ -1,7 +1,8 @@
-import { setImmediate } from 'node:timers/promises';
 import type { StreamMeter } from '../../../arrow/ipc/stream-reader.ts';
 import type { RequestBudget } from '../../../protocol/budget.ts';
 import { TryAgain } from '../../../protocol/errors.ts';
+import { nextTurn } from '../../base/pace.ts';
+import { hintCollection } from './memory-budget.ts';
 
 /** A request that holds less never waits, so that a large one does not keep small ones from being answered. */
 const SMALL_BYTES = 2 ** 20;
@@ -9,6 +10,9 @@ const SMALL_BYTES = 2 ** 20;
 const WAIT_MILLIS = 10_000;
 /** After how many seconds a request that waited in vain should be sent again. */
 const RETRY_SECONDS = '5';
+
+/** Collection is asked for whenever so many bytes were given back: V8 alone may leave several times as many. */
+const COLLECTED_BYTES = 2 ** 27;
 
 interface Waiter {
   readonly bytes: number;
@@ -22,7 +26,8 @@ export class RequestMemory {
   readonly bytes: number;
   readonly #waitMillis: number;
   #held = 0;
-  #turn: Promise<void> = Promise.resolve();
+  /** Bytes given back since collection was asked for. */
+  #dropped = 0;
   readonly #waiters: Waiter[] = [];
 
   /**
@@ -37,12 +42,6 @@ export class RequestMemory {
   /** Bytes that are held now. */
   get held(): number {
     return this.#held;
-  }
-
-  /** Resolves in a turn of the event loop of its own: long work of several requests would follow in one. */
-  turn(): Promise<void> {
-    this.#turn = this.#turn.then(() => setImmediate());
-    return this.#turn;
   }
 
   /** Takes memory that a request must have at once. */
@@ -68,6 +67,11 @@ export class RequestMemory {
   /** Gives memory back. */
   give(bytes: number): void {
     this.#held -= bytes;
+    this.#dropped += bytes;
+    if (this.#dropped >= COLLECTED_BYTES) {
+      hintCollection(this.#dropped);
+      this.#dropped = 0;
+    }
     for (;;) {
       const [first] = this.#waiters;
       if (first === undefined || !this.#fits(first.bytes, first.own)) return;
@@ -153,7 +157,7 @@ export class BodyMeter implements StreamMeter {
   }
 
   turn(): Promise<void> {
-    return this.#memory.turn();
+    return nextTurn();
   }
 
   /** Gives back all that is held. */
