@@ -51,6 +51,8 @@ export interface StreamMeter {
   addRows(rows: number): void;
   /** Resolves when it may work on many bytes at once. */
   turn(): void | Promise<void>;
+  /** Gives back all that is held, once the stream was read or left. */
+  close(): void;
 }
 
 const nothing = (): void => undefined;
@@ -62,6 +64,7 @@ const unmetered: StreamMeter = {
   decompress: nothing,
   addRows: nothing,
   turn: nothing,
+  close: nothing,
 };
 
 /** Decompressing more bytes than this delays other requests. */
@@ -108,10 +111,7 @@ export async function openStream(
   }
 }
 
-async function openSource(
-  source: ByteSource,
-  limits: Limits,
-): Promise<ArrowStream> {
+async function openSource(source: ByteSource, limits: Limits): Promise<ArrowStream> {
   let prefix = await readPrefix(source);
   const isFile = prefix !== undefined && isFileStart(prefix);
   if (isFile) prefix = await readPrefix(source);
@@ -136,12 +136,7 @@ class StreamReader implements ArrowStream {
   #held = 0;
   #spareRows = spareRows;
 
-  constructor(
-    source: ByteSource,
-    limits: Limits,
-    decoded: DecodedSchema,
-    isFile: boolean,
-  ) {
+  constructor(source: ByteSource, limits: Limits, decoded: DecodedSchema, isFile: boolean) {
     this.schema = decoded.schema;
     this.#source = source;
     this.#limits = limits;
@@ -160,7 +155,7 @@ class StreamReader implements ArrowStream {
       if (this.#isFile) await this.#source.drain();
       if (!(await this.#source.atEnd())) throw corrupt('Bytes follow the end of the stream.');
     } finally {
-      this.#release();
+      this.#limits.meter.close();
       await this.#source.close();
     }
   }
@@ -203,10 +198,7 @@ class StreamReader implements ArrowStream {
   }
 
   /** Sizes that are declared are asked for before memory is taken. */
-  async #readBuffers(
-    { bodyLength }: Message,
-    header: BatchHeader,
-  ): Promise<readonly Uint8Array[]> {
+  async #readBuffers({ bodyLength }: Message, header: BatchHeader): Promise<readonly Uint8Array[]> {
     const { meter, batchBytes, decode } = this.#limits;
     meter.plan(bodyLength);
     const body = await this.#source.need(bodyLength, 'the body of a message', (bytes) =>
@@ -235,7 +227,7 @@ class StreamReader implements ArrowStream {
     });
   }
 
-  /** What dictionaries hold they keep until the end of the stream, which its reader gives back. */
+  /** What dictionaries hold they keep until the end of the stream. */
   #release(): void {
     this.#limits.meter.release(this.#held);
     this.#held = 0;

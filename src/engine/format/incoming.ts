@@ -44,7 +44,7 @@ export async function openIncoming(
     const stream = await openStream(bytes, { meter, decode });
     checkSupported(stream.schema);
     checkNames(stream.schema);
-    return { schema: stream.schema, batches: metered(stream.batches(), meter) };
+    return { schema: stream.schema, batches: stream.batches() };
   } catch (error) {
     throw asRefusal(error);
   }
@@ -57,19 +57,9 @@ export interface IncomingLimits {
   /** What all requests may hold together. */
   readonly memory: RequestMemory;
   /** Decompresses large batches on another thread, until the signal; on this one when absent. */
-  readonly unpack?: ((batch: PackedBatch, signal: AbortSignal) => Promise<readonly Uint8Array[]>) | undefined;
-}
-
-/** Delegates, so that nothing here holds a batch while the next one is read. */
-async function* metered(
-  batches: AsyncGenerator<RecordBatch>,
-  meter: BodyMeter,
-): AsyncGenerator<RecordBatch> {
-  try {
-    yield* batches;
-  } finally {
-    meter.close();
-  }
+  readonly unpack?:
+    | ((batch: PackedBatch, signal: AbortSignal) => Promise<readonly Uint8Array[]>)
+    | undefined;
 }
 
 /** What the client is told of an error of the Arrow layer; other errors are passed on. */

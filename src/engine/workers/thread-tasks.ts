@@ -59,7 +59,8 @@ async function onThread(
 export function unpackerOn(pool: ThreadPool): NonNullable<IncomingLimits['unpack']> {
   return async (batch, signal) => {
     const buffers: Uint8Array[] = [];
-    for await (const bytes of await pool.run({ kind: 'unpack', batch }, signal)) buffers.push(bytes);
+    for await (const bytes of await pool.run({ kind: 'unpack', batch }, signal))
+      buffers.push(bytes);
     return buffers;
   };
 }

@@ -2,7 +2,6 @@ import type { StreamMeter } from '../../../arrow/ipc/stream-reader.ts';
 import type { RequestBudget } from '../../../protocol/budget.ts';
 import { TryAgain } from '../../../protocol/errors.ts';
 import { nextTurn } from '../../base/pace.ts';
-import { hintCollection } from './memory-budget.ts';
 
 /** A request that holds less never waits, so that a large one does not keep small ones from being answered. */
 const SMALL_BYTES = 2 ** 20;
@@ -10,9 +9,6 @@ const SMALL_BYTES = 2 ** 20;
 const WAIT_MILLIS = 10_000;
 /** After how many seconds a request that waited in vain should be sent again. */
 const RETRY_SECONDS = '5';
-
-/** Collection is asked for whenever so many bytes were given back: V8 alone may leave several times as many. */
-const COLLECTED_BYTES = 2 ** 27;
 
 interface Waiter {
   readonly bytes: number;
@@ -26,8 +22,6 @@ export class RequestMemory {
   readonly bytes: number;
   readonly #waitMillis: number;
   #held = 0;
-  /** Bytes given back since collection was asked for. */
-  #dropped = 0;
   readonly #waiters: Waiter[] = [];
 
   /**
@@ -67,11 +61,6 @@ export class RequestMemory {
   /** Gives memory back. */
   give(bytes: number): void {
     this.#held -= bytes;
-    this.#dropped += bytes;
-    if (this.#dropped >= COLLECTED_BYTES) {
-      hintCollection(this.#dropped);
-      this.#dropped = 0;
-    }
     for (;;) {
       const [first] = this.#waiters;
       if (first === undefined || !this.#fits(first.bytes, first.own)) return;
