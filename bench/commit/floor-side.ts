@@ -1,6 +1,6 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import type * as DiskModule from '../../src/engine/base/disk.ts';
+import type * as DiskModule from '../../src/storage/durable-file.ts';
 import type * as LogModule from '../../src/storage/line-log.ts';
 import type * as OpenModule from '../../src/store/open/open-store.ts';
 import type { LineLog } from '../../src/storage/line-log.ts';
@@ -49,7 +49,7 @@ export class FloorSide implements Committers {
   ): Promise<FloorSide> {
     const { openStore } = await built<typeof OpenModule>('store/open-store.js');
     const { LineLog: Log } = await built<typeof LogModule>('store/line-log.js');
-    const { writeDurable } = await built<typeof DiskModule>('engine/disk.js');
+    const { writeDurable } = await built<typeof DiskModule>('storage/durable-file.js');
     await mkdir(join(folder, 'log'));
     const log = new Log({
       folder: join(folder, 'log'),

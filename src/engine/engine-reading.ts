@@ -15,6 +15,7 @@ import { Running } from './versions/leases/running.ts';
 import { readNamed } from './catalog/records/version-walk.ts';
 import { judgeHistory, type History, type HistoryOptions } from './rules/history.ts';
 import { MemoryBudget } from './format/memory/memory-budget.ts';
+import { LocalStorage } from '../storage/local-storage.ts';
 import { Tables } from './versions/tables.ts';
 import { Verifier, type Verified, type VerifyOptions } from './upkeep/verification/verifier.ts';
 
@@ -53,7 +54,15 @@ export async function openForReading(options: ReadingOptions): Promise<CatalogRe
     await readProcesses(join(data, 'catalog', 'processes')),
   );
   const root = join(data, 'tables');
-  const tables = new Tables({ root, store, committer: noCommitter, memory, reading: true });
+  const storage = new LocalStorage();
+  const tables = new Tables({
+    storage,
+    root,
+    store,
+    committer: noCommitter,
+    memory,
+    reading: true,
+  });
   const retention: RetentionParts = {
     store,
     committer: noCommitter,

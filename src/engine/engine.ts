@@ -4,6 +4,7 @@ import type { Backend } from '../protocol/backend.ts';
 import { StoreError } from '../store/errors.ts';
 import type { VirtualTable } from '../protocol/virtual-table.ts';
 import type { Store } from '../store/store.ts';
+import { LocalStorage } from '../storage/local-storage.ts';
 import type { Committer } from './catalog/records/commit-loop.ts';
 import { StrangeStore } from './catalog/records/catalog-id.ts';
 import { Catalog } from './catalog/catalog.ts';
@@ -12,7 +13,7 @@ import { JournalKeeper } from './catalog/journal/journal-keeper.ts';
 import { CATALOG_KEY } from './catalog/records/keys.ts';
 import { EmbeddedBackend } from './handlers/call/backend.ts';
 import { openCoordination } from './coordination.ts';
-import { makeFolder } from './base/disk.ts';
+import { makeFolder } from '../storage/folder.ts';
 import type { HandlerTable } from './handlers/call/handler.ts';
 import {
   catalogHandlers,
@@ -246,6 +247,7 @@ async function openNow(options: EngineOptions): Promise<Engine | string> {
 
 async function openOwn(given: EngineOptions): Promise<Engine> {
   const { data } = given;
+  const storage = new LocalStorage();
   const root = await tablesFolder(data);
   const { journal, committer, store, recent } = await openCoordination(data, given.store);
   const options = { ...given, store };
@@ -261,6 +263,7 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
   const horizon = new Horizon(running, presence);
   const manifests = new ManifestStore(memory);
   const tables: Tables = new Tables({
+    storage,
     root,
     places,
     manifests,
@@ -271,10 +274,7 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
     removed,
     onCommit: (table, chain, manifest) => following.notice({ table, chain }, manifest),
   });
-  const pool = new ThreadPool(options.workers ?? 0);
-  // One of its own: a heavy query of whoever sends rows would keep them waiting.
-  const unpackers = new ThreadPool(Math.min(1, pool.size));
-  const unpack = pool.size > 0 ? unpackerOn(unpackers) : undefined;
+  const { pool, unpack, closeThreads } = threadsOf(options);
   const indexer = indexerOn(pool);
   const following = new VersionWork({ store, tables, reader, running, indexer });
   const transactions = new Transactions(store, committer);
@@ -294,6 +294,7 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
   const parts = { ...written, reader, heavy, transactions, runner, held, unpack };
   const built = builtHandlers(options, parts);
   const past = pastHandlers({
+    storage,
     store: recent.store,
     root,
     places,
@@ -337,11 +338,22 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
       await sweep.close();
       await running.settled();
       await presence.close();
-      await Promise.all([pool.close(), unpackers.close()]);
+      await closeThreads();
       await reader.close();
       await journal.close();
     },
   };
+}
+
+/** Threads for heavy work, and one of its own for bodies: a heavy query of their sender must not delay them. */
+function threadsOf({ workers = 0 }: EngineOptions) {
+  const pool = new ThreadPool(workers);
+  const unpackers = new ThreadPool(Math.min(1, workers));
+  const unpack = workers > 0 ? unpackerOn(unpackers) : undefined;
+  const closeThreads = async (): Promise<void> => {
+    await Promise.all([pool.close(), unpackers.close()]);
+  };
+  return { pool, unpack, closeThreads };
 }
 
 /** Makes the folder that holds the folders of tables; its path without links. */

@@ -13,34 +13,7 @@ import {
 } from 'node:fs';
 import { promisify } from 'node:util';
 import { isRefusedLink, LinkedPath, requirePlainPath } from './plain-path.ts';
-
-/** What is on its way to stable storage while other work continues. */
-export class Flushes {
-  readonly #under = new Set<Promise<void>>();
-  #failed: { readonly error: unknown } | undefined;
-
-  add(flush: Promise<void>): void {
-    const ended = flush.then(
-      () => {
-        this.#under.delete(ended);
-      },
-      (error: unknown) => {
-        this.#under.delete(ended);
-        this.#failed ??= { error };
-      },
-    );
-    this.#under.add(ended);
-  }
-
-  /**
-   * Resolves when everything that was added is on stable storage.
-   * @throws what the first that failed threw, whenever it is asked; nothing is in progress any more then.
-   */
-  async settled(): Promise<void> {
-    while (this.#under.size > 0) await Promise.all(this.#under);
-    if (this.#failed !== undefined) throw this.#failed.error;
-  }
-}
+import type { OpenObject } from './storage.ts';
 
 const read = promisify(readCallback);
 const writev = promisify(writevCallback);
@@ -54,11 +27,10 @@ const PIECES = 512;
 const SMALL_BYTES = 2 ** 16;
 
 /**
- * A file that is open for writing. Calls that only touch what the system holds
- * in memory, opening, closing and small writes, are made at once; what moves
- * many bytes or waits for the disk continues beside other work and is awaited.
+ * An open file. Opening, closing, and small reads and writes are synchronous, since they
+ * only touch the memory of the system. Calls that move many bytes or wait for the disk are not.
  */
-export class FileDescriptor {
+export class FileDescriptor implements OpenObject {
   readonly #descriptor: number;
   #closed = false;
 
@@ -127,6 +99,17 @@ export class FileDescriptor {
     const length = into.byteLength;
     if (length <= SMALL_BYTES) return readSync(this.#descriptor, into, 0, length, position);
     return (await read(this.#descriptor, into, 0, length, position)).bytesRead;
+  }
+
+  /** The same at once; undefined for more bytes than are copied faster than a thread is woken. */
+  readNow(into: Uint8Array, position: number): number | undefined {
+    const length = into.byteLength;
+    return length > SMALL_BYTES ? undefined : readSync(this.#descriptor, into, 0, length, position);
+  }
+
+  /** Whether the file has no name any more. */
+  isRemoved(): boolean {
+    return fstatSync(this.#descriptor).nlink === 0;
   }
 
   /** After this the file's bytes are on stable storage. */

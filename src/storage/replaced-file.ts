@@ -4,10 +4,10 @@ import { dirname } from 'node:path';
 import { syncFolder } from './folder.ts';
 
 /**
- * Puts a text in place of a file, or makes it (mode 0600). A reader sees the old
+ * Puts a text, or bytes, in place of a file, or makes it (mode 0600). A reader sees the old
  * content or the new; after this the new one is on stable storage.
  */
-export async function replaceText(path: string, text: string): Promise<void> {
+export async function replaceText(path: string, text: string | Uint8Array): Promise<void> {
   const temporary = `${path}.${randomUUID()}.tmp`;
   try {
     const file = await open(temporary, 'wx', 0o600);

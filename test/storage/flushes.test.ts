@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { Flushes } from '../../src/storage/file-descriptor.ts';
+import { Flushes } from '../../src/storage/flushes.ts';
 
 describe('flushes', () => {
   it('are settled at once when there are none', async () => {

@@ -2,7 +2,7 @@ import { access } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
 import { BackupRefusal, type BackedUp } from '../../engine/upkeep/recovery/backup.ts';
-import { copyDurable } from '../../engine/format/copied-file.ts';
+import { copyDurable } from '../../storage/copied-file.ts';
 import { rebuild } from '../../engine/upkeep/recovery/rebuild.ts';
 import { makeFolder, syncFolder } from '../../storage/folder.ts';
 import { openStore } from '../../store/open/open-store.ts';

@@ -1,4 +1,4 @@
-import { Flushes } from '../../storage/file-descriptor.ts';
+import { Flushes } from '../../storage/flushes.ts';
 import type { Write } from '../../store/store.ts';
 import { tookNoEffect } from '../catalog/records/commit-loop.ts';
 import type { Stored, TableRecord } from '../format/records.ts';

@@ -4,7 +4,7 @@ import { batchOfData } from '../../arrow/data.ts';
 import { nullsOf } from '../../arrow/nullability.ts';
 import { take } from '../../arrow/select.ts';
 import { schemaOf } from '../../arrow/nested-type.ts';
-import type { Flushes } from '../../storage/file-descriptor.ts';
+import type { Flushes } from '../../storage/flushes.ts';
 import { coalesce } from '../query/scan/rows.ts';
 import { needOf, ROW_ID } from '../request/computed-columns.ts';
 import { gather, Places } from '../query/scan/gather.ts';

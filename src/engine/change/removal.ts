@@ -1,4 +1,4 @@
-import type { Flushes } from '../../storage/file-descriptor.ts';
+import type { Flushes } from '../../storage/flushes.ts';
 import { writeDeletions } from '../format/deletion-file.ts';
 import type { FragmentReader } from '../query/scan/fragment-reader.ts';
 import { fragmentKey, type Fragment, type Snapshot } from '../format/snapshot.ts';

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { RecordBatch, Schema } from 'apache-arrow';
-import { removeFile } from '../base/tree.ts';
+import { removeFile } from '../../storage/tree.ts';
 import { FragmentWriter } from '../format/fragment-writer.ts';
 import { batchBytes } from '../format/small-batches.ts';
 import type { Holding } from '../format/memory/request-memory.ts';

@@ -5,7 +5,7 @@ import { bindPredicate, type Formula } from '../request/formula.ts';
 import { Pace } from '../base/pace.ts';
 import { ownStatement, type Statement } from '../base/statement.ts';
 import { Scanner } from '../query/scan/scan.ts';
-import type { Flushes } from '../../storage/file-descriptor.ts';
+import type { Flushes } from '../../storage/flushes.ts';
 import type { FragmentReader } from '../query/scan/fragment-reader.ts';
 import type { WrittenFile } from '../format/fragment-writer.ts';
 import { ingest } from '../format/ingest.ts';

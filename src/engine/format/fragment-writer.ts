@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import type { RecordBatch, Schema } from 'apache-arrow';
 import { FileWriter } from '../../arrow/ipc/file-writer.ts';
-import type { Flushes } from '../../storage/file-descriptor.ts';
+import type { Flushes } from '../../storage/flushes.ts';
 import { StreamedFile } from '../../storage/streamed-file.ts';
-import { removeFile } from '../base/tree.ts';
+import { removeFile } from '../../storage/tree.ts';
 import { newDataFile } from './layout.ts';
 import { StatisticsWriter } from './statistics-writer.ts';
 

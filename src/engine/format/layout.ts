@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { MAIN } from './chain.ts';
-import { makeFolder } from '../base/disk.ts';
-import { removeIfEmpty } from '../base/tree.ts';
+import { makeFolder } from '../../storage/folder.ts';
+import { removeIfEmpty } from '../../storage/tree.ts';
 
 /**
  * Names inside a table's folder: `data/` holds the data

@@ -1,7 +1,7 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { makeFolder, syncFolder } from '../base/disk.ts';
-import { removeIfEmpty, removeTree } from '../base/tree.ts';
+import { makeFolder, syncFolder } from '../../storage/folder.ts';
+import { removeIfEmpty, removeTree } from '../../storage/tree.ts';
 import type { WrittenFile } from './fragment-writer.ts';
 import { discard } from './ingest.ts';
 import { DATA, VERSIONS } from './layout.ts';

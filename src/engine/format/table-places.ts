@@ -1,5 +1,5 @@
 import { realpath } from 'node:fs/promises';
-import { unlessMissing } from '../base/opened-folder.ts';
+import { unlessMissing } from '../../storage/storage-error.ts';
 
 /** A folder of the configuration that is a link or lies behind one, and where it leads. */
 type Moved = readonly [from: string, to: string];

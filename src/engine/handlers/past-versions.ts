@@ -1,4 +1,5 @@
 import type { Store } from '../../store/store.ts';
+import type { Storage } from '../../storage/storage.ts';
 import type { BatchSource } from '../query/scan/fragment-reader.ts';
 import type { Committer } from '../catalog/records/commit-loop.ts';
 import { Catalog } from '../catalog/catalog.ts';
@@ -20,6 +21,7 @@ import { tagVersion } from './versions/tags.ts';
 
 /** What past versions are read with. */
 export interface PastParts {
+  readonly storage: Storage;
   /** Records that were read before. */
   readonly store: Store;
   readonly root: string;

@@ -1,6 +1,7 @@
 import { sep } from 'node:path';
 import type { RecordBatch, Schema } from 'apache-arrow';
-import type { Flushes } from '../../storage/file-descriptor.ts';
+import type { Storage } from '../../storage/storage.ts';
+import type { Flushes } from '../../storage/flushes.ts';
 import { commitFilesOnce, tookNoEffect, type Committer } from '../catalog/records/commit-loop.ts';
 import { versionKey } from '../catalog/records/keys.ts';
 import { requireDurable } from '../catalog/records/seal.ts';
@@ -94,10 +95,13 @@ export class Tables {
   readonly #mutex = new KeyedMutex();
   readonly #snapshots = new ManifestSnapshots();
   readonly #onCommit: OnCommit | undefined;
+  /** Where the files of tables lie. */
+  readonly storage: Storage;
   /** The files of versions that were removed. */
   readonly waste: Waste;
 
   constructor(options: TablesOptions) {
+    this.storage = options.storage;
     this.#onCommit = options.onCommit;
     this.#root = options.root;
     this.#places = options.places ?? new TablePlaces([], [options.root]);
@@ -402,6 +406,8 @@ export class Tables {
 
 /** What the tables of an engine work with. */
 interface TablesOptions {
+  /** Where the files of tables lie. */
+  readonly storage: Storage;
   /** The folder that holds a folder for each table. */
   readonly root: string;
   /** Where the folders of other tables lie; without it they lie where their records say. */

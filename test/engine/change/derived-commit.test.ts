@@ -17,6 +17,7 @@ import { updateRows } from '../../../src/engine/change/update-rows.ts';
 import { appended } from '../../../src/engine/format/change.ts';
 import { FragmentReader } from '../../../src/engine/query/scan/fragment-reader.ts';
 import { MemoryBudget } from '../../../src/engine/format/memory/memory-budget.ts';
+import { LocalStorage } from '../../../src/storage/local-storage.ts';
 import { Tables } from '../../../src/engine/versions/tables.ts';
 import { CatalogError } from '../../../src/protocol/errors.ts';
 import { refusalOf, tableRecord, unsureCommitter } from '../../support/catalog.ts';
@@ -157,7 +158,13 @@ describe('a change while others write', () => {
 });
 
 function tablesWith(committer: Committer): Tables {
-  return new Tables({ root, store, committer, memory: new MemoryBudget(2 ** 20) });
+  return new Tables({
+    storage: new LocalStorage(),
+    root,
+    store,
+    committer,
+    memory: new MemoryBudget(2 ** 20),
+  });
 }
 
 function commit<Result>(derive: Derive<Result>, check?: () => void) {

@@ -15,7 +15,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ArrowError } from '../../../src/arrow/errors.ts';
 import { batchOf } from '../../../src/arrow/select.ts';
 import type { MergeRequest } from '../../../src/engine/change/merge-condition.ts';
-import { Flushes } from '../../../src/storage/file-descriptor.ts';
+import { Flushes } from '../../../src/storage/flushes.ts';
 import { RowMerge } from '../../../src/engine/change/merge-rows.ts';
 import { DATA } from '../../../src/engine/format/layout.ts';
 import type { Fragment } from '../../../src/engine/format/snapshot.ts';

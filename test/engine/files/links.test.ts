@@ -14,7 +14,7 @@ import { Int64, vectorFromArray } from 'apache-arrow';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { droppedKey, tableKey } from '../../../src/engine/catalog/records/keys.ts';
 import { decodeTable, encodeDropped } from '../../../src/engine/catalog/records/records-codec.ts';
-import { KeptFolder, removeTree } from '../../../src/engine/base/tree.ts';
+import { KeptFolder, removeTree } from '../../../src/storage/tree.ts';
 import { FragmentReader } from '../../../src/engine/query/scan/fragment-reader.ts';
 import { LinkedPath } from '../../../src/storage/plain-path.ts';
 import { tableRecord } from '../../support/catalog.ts';

@@ -9,6 +9,7 @@ import { moved } from '../../../src/engine/upkeep/jobs/transaction.ts';
 import { Transactions } from '../../../src/engine/upkeep/jobs/transactions.ts';
 import { FragmentReader } from '../../../src/engine/query/scan/fragment-reader.ts';
 import { MemoryBudget } from '../../../src/engine/format/memory/memory-budget.ts';
+import { LocalStorage } from '../../../src/storage/local-storage.ts';
 import { Tables } from '../../../src/engine/versions/tables.ts';
 import type {
   Committed,
@@ -27,7 +28,13 @@ beforeEach(async () => {
   reader = new FragmentReader();
   const { store, data } = table.engine;
   const root = join(data, 'tables');
-  tables = new LateTables({ root, store, committer: store, memory: new MemoryBudget(0) });
+  tables = new LateTables({
+    storage: new LocalStorage(),
+    root,
+    store,
+    committer: store,
+    memory: new MemoryBudget(0),
+  });
   await table.create({ n: vectorFromArray([1n, 2n, 3n], new Int64()) });
 });
 

@@ -12,7 +12,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { batchOf } from '../../../src/arrow/select.ts';
 import { countRows } from '../../../src/engine/query/rows/count.ts';
 import { writeDeletions } from '../../../src/engine/format/deletion-file.ts';
-import { Flushes } from '../../../src/storage/file-descriptor.ts';
+import { Flushes } from '../../../src/storage/flushes.ts';
 import type { Snapshot } from '../../../src/engine/format/snapshot.ts';
 import type { JsonValue } from '../../../src/protocol/json.ts';
 import { answerOf, rowsOf } from '../../support/query-answer.ts';

@@ -21,7 +21,7 @@ import { batchOf } from '../../../src/arrow/select.ts';
 import { writeDeletions } from '../../../src/engine/format/deletion-file.ts';
 import { FragmentReader } from '../../../src/engine/query/scan/fragment-reader.ts';
 import { MemoryBudget } from '../../../src/engine/format/memory/memory-budget.ts';
-import { Flushes } from '../../../src/storage/file-descriptor.ts';
+import { Flushes } from '../../../src/storage/flushes.ts';
 import { storeTable, type StoredTable } from '../../support/stored-table.ts';
 
 const ROWS = 1000;

@@ -26,8 +26,9 @@ import { FragmentReader } from '../../../src/engine/query/scan/fragment-reader.t
 import { MemoryBudget } from '../../../src/engine/format/memory/memory-budget.ts';
 import { decodeManifest, encodeManifest } from '../../../src/engine/format/manifest.ts';
 import type { Snapshot } from '../../../src/engine/format/snapshot.ts';
+import { LocalStorage } from '../../../src/storage/local-storage.ts';
 import { Tables } from '../../../src/engine/versions/tables.ts';
-import { Flushes } from '../../../src/storage/file-descriptor.ts';
+import { Flushes } from '../../../src/storage/flushes.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { MemoryStore } from '../../support/memory-store.ts';
 
@@ -56,7 +57,13 @@ let reader: FragmentReader;
 beforeEach(async () => {
   root = await mkdtemp(join(tmpdir(), 'tables-'));
   store = new MemoryStore();
-  tables = new Tables({ root, store, committer: store, memory: new MemoryBudget(2 ** 20) });
+  tables = new Tables({
+    storage: new LocalStorage(),
+    root,
+    store,
+    committer: store,
+    memory: new MemoryBudget(2 ** 20),
+  });
   reader = new FragmentReader();
 });
 
@@ -109,7 +116,13 @@ describe('a new table', () => {
 describe('commits', () => {
   it('lets every one of many concurrent appends take effect, with row ids of their own', async () => {
     await create([0n]);
-    const other = new Tables({ root, store, committer: store, memory: new MemoryBudget(0) });
+    const other = new Tables({
+      storage: new LocalStorage(),
+      root,
+      store,
+      committer: store,
+      memory: new MemoryBudget(0),
+    });
     const writers = Array.from({ length: 24 }, (_, index) =>
       append(index % 2 === 0 ? tables : other, [BigInt(index + 1)]),
     );
@@ -129,6 +142,7 @@ describe('commits', () => {
     await create([1n]);
     const late: (() => Promise<unknown>)[] = [];
     const slow = new Tables({
+      storage: new LocalStorage(),
       root,
       store,
       memory: new MemoryBudget(0),
@@ -152,6 +166,7 @@ describe('commits', () => {
     let late: (() => Promise<unknown>) | undefined;
     const head = headKey(record.id, 'main');
     return new Tables({
+      storage: new LocalStorage(),
       root,
       memory: new MemoryBudget(0),
       store: Object.assign(Object.create(store) as Store, {
@@ -191,6 +206,7 @@ describe('commits', () => {
       await create([1n]);
       let late: (() => Promise<unknown>) | undefined;
       const slow = new Tables({
+        storage: new LocalStorage(),
         root,
         store,
         memory: new MemoryBudget(0),
@@ -259,6 +275,7 @@ describe('commits', () => {
     const folder = join(root, record.id);
     await rename(join(folder, version!.manifest), join(folder, version!.staging));
     const reopened = new Tables({
+      storage: new LocalStorage(),
       root,
       store,
       committer: store,
@@ -274,6 +291,7 @@ describe('commits', () => {
     const folder = join(root, record.id);
     await writeFile(join(folder, version!.staging), 'other bytes');
     const reopened = new Tables({
+      storage: new LocalStorage(),
       root,
       store,
       committer: store,

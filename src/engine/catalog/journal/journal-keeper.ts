@@ -1,7 +1,7 @@
 import { rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Store } from '../../../store/store.ts';
-import { syncFolder } from '../../base/disk.ts';
+import { syncFolder } from '../../../storage/folder.ts';
 import { lostLines } from './lost-lines.ts';
 import type { Committer } from '../records/commit-loop.ts';
 import { lastInFile } from './journal-end.ts';

@@ -3,7 +3,7 @@ import { open, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { readLines } from '../../../storage/line-reader.ts';
 import type { StoreEntry } from '../../../store/store.ts';
-import { linkDurable } from '../../base/disk.ts';
+import { linkDurable } from '../../../storage/durable-file.ts';
 import { decodeLine, encodeLine, writeJson, writeOf, type WriteJson } from './journal-line.ts';
 
 /**

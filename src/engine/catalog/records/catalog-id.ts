@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { CatalogError } from '../../../protocol/errors.ts';
 import type { Store } from '../../../store/store.ts';
-import { readIfPresent } from '../../base/disk.ts';
+import { readIfPresent } from '../../../storage/durable-file.ts';
 import { CATALOG_KEY } from './keys.ts';
 
 /** Where the id of the catalog stands in its folder: for good, and before the store has it. */

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CatalogError } from '../../../protocol/errors.ts';
-import { isFullDisk } from '../../base/disk.ts';
+import { isFullDisk } from '../../../storage/storage-error.ts';
 import { NotDurable, AlreadyDone, type Seal } from './seal.ts';
 import type { Check, CommitResult, Write } from '../../../store/store.ts';
 

@@ -1,5 +1,5 @@
 import type { Check, Write } from '../../../store/store.ts';
-import type { Flushes } from '../../../storage/file-descriptor.ts';
+import type { Flushes } from '../../../storage/flushes.ts';
 import type { TableRecord } from '../../format/records.ts';
 
 /** The files of a change could not be brought to stable storage, so it was never committed. */

@@ -1,5 +1,5 @@
 import { openFile, type ArrowFile } from '../../../arrow/ipc/file-reader.ts';
-import { openOwn } from '../../base/own-file.ts';
+import { openOwn } from '../../../storage/own-file.ts';
 import { fileAccess, type OpenFile } from './random-access.ts';
 
 /** A data file that is open; its footer is parsed. */

@@ -18,7 +18,7 @@ import {
   textAtHand,
   withBodyContext,
 } from './body.ts';
-import { fullDisk, isFullDisk } from '../../base/disk.ts';
+import { isFullDisk } from '../../../storage/storage-error.ts';
 import type { Basis, Call, Handler, HandlerTable } from './handler.ts';
 import { questionOf, type KnownAnswers } from './known-answers.ts';
 import type { FormulaThreads } from '../../base/statement.ts';
@@ -273,6 +273,11 @@ function clientError(error: unknown, { object }: CatalogRequest): unknown {
   if (error instanceof LinkedPath) return linkedFile(error, object);
   if (isStoreFailure(error)) return storeUnavailable();
   return isFullDisk(error) ? fullDisk() : error;
+}
+
+/** The refusal of a disk that is full or takes no writes: temporary, and not the fault of the caller. */
+function fullDisk(): CatalogError {
+  return new CatalogError('ServiceUnavailable', 'the disk of the catalog takes no more writes');
 }
 
 /** A path inside a table, from one of the table's folders on. */

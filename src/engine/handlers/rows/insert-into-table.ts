@@ -3,7 +3,7 @@ import type { Schema, Field } from 'apache-arrow';
 import type { Answer } from '../../../protocol/backend.ts';
 import { CatalogError } from '../../../protocol/errors.ts';
 import type { Action } from '../../../protocol/operations/operation.ts';
-import { Flushes } from '../../../storage/file-descriptor.ts';
+import { Flushes } from '../../../storage/flushes.ts';
 import { jsonAnswer } from '../call/answers.ts';
 import { incomingRows, withoutComputed } from '../../change/computed-rows.ts';
 import type { Call, Handler } from '../call/handler.ts';

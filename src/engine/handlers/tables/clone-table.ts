@@ -19,8 +19,8 @@ import { commitSummary } from '../../once/commit-summary.ts';
 import { requireEngineTable } from '../call/table-parts.ts';
 import { mkdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { syncFolder } from '../../base/disk.ts';
-import { copyOwn, linkOrCopy } from '../../format/copied-file.ts';
+import { syncFolder } from '../../../storage/folder.ts';
+import { copyOwn, linkOrCopy } from '../../../storage/copied-file.ts';
 import { filesOf } from '../../catalog/records/version-walk.ts';
 import { makeTableFolder } from '../../format/table-folder.ts';
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Answer } from '../../../protocol/backend.ts';
 import { CatalogError } from '../../../protocol/errors.ts';
-import { Flushes } from '../../../storage/file-descriptor.ts';
+import { Flushes } from '../../../storage/flushes.ts';
 import { encodeTable } from '../../catalog/records/records-codec.ts';
 import type { Stored, TableRecord } from '../../format/records.ts';
 import { tableExists } from '../../catalog/records/refusals.ts';

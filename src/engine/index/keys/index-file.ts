@@ -3,8 +3,8 @@ import { dirname, join } from 'node:path';
 import type { RecordBatch, Schema } from 'apache-arrow';
 import { FileWriter } from '../../../arrow/ipc/file-writer.ts';
 import { StreamedFile } from '../../../storage/streamed-file.ts';
-import { syncFolder } from '../../base/disk.ts';
-import { removeFile } from '../../base/tree.ts';
+import { syncFolder } from '../../../storage/folder.ts';
+import { removeFile } from '../../../storage/tree.ts';
 import { INDICES, newIndexFile } from '../../format/layout.ts';
 import type { FragmentIndex, IndexDefinition } from '../../format/snapshot.ts';
 

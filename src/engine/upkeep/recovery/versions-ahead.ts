@@ -3,7 +3,7 @@ import { join, dirname } from 'node:path';
 import type { Write } from '../../../store/store.ts';
 import type { JournalState } from '../../catalog/journal/journal-state.ts';
 import type { VersionRecord } from '../../format/records.ts';
-import { readIfPresent } from '../../base/disk.ts';
+import { readIfPresent } from '../../../storage/durable-file.ts';
 import { manifestName, stagingName } from '../../format/layout.ts';
 import { decodeManifest, type Manifest } from '../../format/manifest.ts';
 import { versionWrites } from '../../versions/lines/version-store.ts';

@@ -16,7 +16,8 @@ import {
 import type { RetentionParts } from './parts.ts';
 import { removeStagedOrphans, stagedOrphansOf } from './staged-orphans.ts';
 import { purgeDropped, removeTableFiles, resumePurge } from './purge.ts';
-import { NOTHING, plus, type Freed } from '../../base/tree.ts';
+import { NOTHING, plus } from '../../../storage/tree.ts';
+import type { Freed } from '../../../storage/storage.ts';
 
 export interface CollectOptions {
   /** How long a dropped table can be brought back, in milliseconds. */

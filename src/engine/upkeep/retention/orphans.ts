@@ -8,7 +8,7 @@ import {
   purgedKey,
 } from '../../catalog/records/keys.ts';
 import type { TableRecord } from '../../format/records.ts';
-import { syncFolder } from '../../base/disk.ts';
+import { syncFolder } from '../../../storage/folder.ts';
 import { INDICES } from '../../format/layout.ts';
 import type { RetentionParts } from './parts.ts';
 import {
@@ -19,9 +19,9 @@ import {
   removeIfEmpty,
   removeTree,
   treeOf,
-  type Freed,
-  type TreeEntry,
-} from '../../base/tree.ts';
+} from '../../../storage/tree.ts';
+
+import type { Freed, StorageEntry } from '../../../storage/storage.ts';
 import { spareNamed, type Candidates } from '../../catalog/records/version-walk.ts';
 import { spareWaste } from '../../versions/leases/waste.ts';
 
@@ -94,7 +94,7 @@ interface OwnFile {
   readonly kind: keyof Candidates;
   /** Path in the table's folder. */
   readonly file: string;
-  readonly entry: TreeEntry;
+  readonly entry: StorageEntry;
 }
 
 /** The files of a table whose names this engine gives: what else lies there is none of its business. */
@@ -127,7 +127,7 @@ async function* filesIn(
   }
 }
 
-function nameOf({ path }: TreeEntry): string {
+function nameOf({ path }: StorageEntry): string {
   return path.slice(path.lastIndexOf('/') + 1);
 }
 

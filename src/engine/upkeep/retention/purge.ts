@@ -4,12 +4,13 @@ import type { Check, Write } from '../../../store/store.ts';
 import { prefixesOf, prefixRange, purgedKey } from '../../catalog/records/keys.ts';
 import { unchanged } from '../../catalog/records/reader.ts';
 import type { DroppedRecord, Stored, TableRecord } from '../../format/records.ts';
-import { syncFolder } from '../../base/disk.ts';
+import { syncFolder } from '../../../storage/folder.ts';
 import { isInside, locationKey } from '../../versions/lines/locations.ts';
 import type { RetentionParts } from './parts.ts';
 import { encodePurge, type PurgeRecord } from './entries.ts';
-import { unlessMissing } from '../../base/opened-folder.ts';
-import { NOTHING, plus, removeIfEmpty, removeTree, type Freed } from '../../base/tree.ts';
+import { unlessMissing } from '../../../storage/storage-error.ts';
+import { NOTHING, plus, removeIfEmpty, removeTree } from '../../../storage/tree.ts';
+import type { Freed } from '../../../storage/storage.ts';
 
 /** How many keys go in one commit. */
 const AT_ONCE = 500;

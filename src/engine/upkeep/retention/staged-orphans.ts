@@ -3,7 +3,8 @@ import type { TableRecord } from '../../format/records.ts';
 import type { Outlook } from '../../versions/leases/horizon.ts';
 import type { IsOld, Orphan } from './orphans.ts';
 import type { RetentionParts } from './parts.ts';
-import { NOTHING, plus, type Freed } from '../../base/tree.ts';
+import { NOTHING, plus } from '../../../storage/tree.ts';
+import type { Freed } from '../../../storage/storage.ts';
 import { spareNamed, type Candidates } from '../../catalog/records/version-walk.ts';
 
 /**

@@ -6,7 +6,7 @@ import { ColumnCache } from '../../format/memory/column-cache.ts';
 import { MemoryBudget } from '../../format/memory/memory-budget.ts';
 import type { DataFile, Fragment, IndexDefinition } from '../../format/snapshot.ts';
 import { TextReader } from '../../index/text/text-reader.ts';
-import { unlessMissing } from '../../base/opened-folder.ts';
+import { unlessMissing } from '../../../storage/storage-error.ts';
 import { checkCodes, holdsCodes } from '../../index/vectors/code-file.ts';
 import { findingOf } from './finding.ts';
 

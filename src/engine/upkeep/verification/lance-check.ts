@@ -7,7 +7,7 @@ import { readManifestFile } from '../../format/lance/manifest-file.ts';
 import { sameBytes } from '../../versions/managed/managed-manifests.ts';
 import { manifestDigest } from '../../versions/managed/manifest-identity.ts';
 import { ownership } from '../../versions/managed/place.ts';
-import { unlessMissing } from '../../base/opened-folder.ts';
+import { unlessMissing } from '../../../storage/storage-error.ts';
 import type { FileFault } from './file-check.ts';
 import { findingOf } from './finding.ts';
 

@@ -1,5 +1,5 @@
 import { dirname, join, relative } from 'node:path';
-import { readIfPresent } from '../../base/disk.ts';
+import { readIfPresent } from '../../../storage/durable-file.ts';
 import { children } from '../../catalog/records/children.ts';
 import { allVersionsOf, headKey, tagsOf, versionKey } from '../../catalog/records/keys.ts';
 import type { TableRecord, VersionRecord } from '../../format/records.ts';

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { makeFolder } from '../../../storage/folder.ts';
 import { isAlive, ownMark, type ProcessMark } from '../../../store/process-mark.ts';
 import type { Running } from './running.ts';
-import { unlessMissing } from '../../base/opened-folder.ts';
+import { unlessMissing } from '../../../storage/storage-error.ts';
 
 /** What a process says of itself: it lived then, and nothing that was in progress in it began before. */
 interface Sign extends ProcessMark {

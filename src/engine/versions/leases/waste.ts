@@ -4,11 +4,12 @@ import { children } from '../../catalog/records/children.ts';
 import type { Committer } from '../../catalog/records/commit-loop.ts';
 import { wastesOf } from '../../catalog/records/keys.ts';
 import type { TableRecord } from '../../format/records.ts';
-import { syncFolder } from '../../base/disk.ts';
+import { syncFolder } from '../../../storage/folder.ts';
 import { removeBranchFolder, TREE } from '../../format/layout.ts';
 import { KeyedMutex } from '../../format/memory/keyed-mutex.ts';
-import { unlessMissing } from '../../base/opened-folder.ts';
-import { NOTHING, plus, removeFile, type Freed } from '../../base/tree.ts';
+import { unlessMissing } from '../../../storage/storage-error.ts';
+import { NOTHING, plus, removeFile } from '../../../storage/tree.ts';
+import type { Freed } from '../../../storage/storage.ts';
 import { Horizon } from './horizon.ts';
 import { Running } from './running.ts';
 import {

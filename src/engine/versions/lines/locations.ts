@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { CatalogError } from '../../../protocol/errors.ts';
 import type { Check, Store, Write } from '../../../store/store.ts';
 import { prefixRange } from '../../catalog/records/keys.ts';
-import { makeFolder } from '../../base/disk.ts';
+import { makeFolder } from '../../../storage/folder.ts';
 import { LANCE_VERSIONS, lanceVersions } from '../../format/lance/versions.ts';
 import { VERSIONS } from '../../format/layout.ts';
 

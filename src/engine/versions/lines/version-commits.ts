@@ -1,4 +1,4 @@
-import type { Flushes } from '../../../storage/file-descriptor.ts';
+import type { Flushes } from '../../../storage/flushes.ts';
 import type { Check, Write } from '../../../store/store.ts';
 import type { Stored, TableRecord, VersionRecord } from '../../format/records.ts';
 import type { Seal } from '../../catalog/records/seal.ts';

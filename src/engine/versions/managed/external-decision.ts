@@ -7,7 +7,7 @@ import type { Write } from '../../../store/store.ts';
 import { commitLoop } from '../../catalog/records/commit-loop.ts';
 import { externalKey } from '../../catalog/records/keys.ts';
 import type { Stored, TableRecord } from '../../format/records.ts';
-import { syncFolder } from '../../base/disk.ts';
+import { syncFolder } from '../../../storage/folder.ts';
 import type { LanceVersion } from '../../format/lance/versions.ts';
 import { MAIN } from '../../format/chain.ts';
 import { lineWrites, type AdoptionParts } from './adoption.ts';

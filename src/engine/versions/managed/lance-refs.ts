@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { isJsonObject, parseJson, type JsonValue } from '../../../protocol/json.ts';
 import type { BranchRecord } from '../../format/records.ts';
-import { removeFile } from '../../base/tree.ts';
+import { removeFile } from '../../../storage/tree.ts';
 import { readPlain } from '../../format/lance/plain-file.ts';
 import { namesIn } from '../../format/lance/versions.ts';
 import { branchNameFault } from '../../format/branch-name.ts';

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { CatalogError } from '../../../protocol/errors.ts';
-import { removeFile, removeTree } from '../../base/tree.ts';
+import { removeFile, removeTree } from '../../../storage/tree.ts';
 import type { TableRecord } from '../../format/records.ts';
 import {
   LANCE_DATA,

@@ -1,10 +1,12 @@
 import { statSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { CatalogError } from '../../../protocol/errors.ts';
-import { FileDescriptor, Flushes } from '../../../storage/file-descriptor.ts';
+import { FileDescriptor } from '../../../storage/file-descriptor.ts';
+import { Flushes } from '../../../storage/flushes.ts';
 import type { VersionRecord } from '../../format/records.ts';
-import { createDurable, linkDurable, removeIfPresent, syncFolder } from '../../base/disk.ts';
-import { removeFile } from '../../base/tree.ts';
+import { createDurable, linkDurable, removeIfPresent } from '../../../storage/durable-file.ts';
+import { syncFolder } from '../../../storage/folder.ts';
+import { removeFile } from '../../../storage/tree.ts';
 import { haveSameBytes, readPlain } from '../../format/lance/plain-file.ts';
 import { manifestDigest } from './manifest-identity.ts';
 import { isAbsent, ownership, within } from './place.ts';

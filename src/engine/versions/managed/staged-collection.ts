@@ -1,6 +1,6 @@
 import { lstat, readdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { removeFile } from '../../base/tree.ts';
+import { removeFile } from '../../../storage/tree.ts';
 import { LANCE_VERSIONS, namesIn } from '../../format/lance/versions.ts';
 import { parseVersionFile } from '../../format/lance/version-file.ts';
 import { isAbsent, LANCE_TREE, ownership } from './place.ts';

@@ -6,7 +6,7 @@ import type { Catalog } from '../../catalog/catalog.ts';
 import { versionKey } from '../../catalog/records/keys.ts';
 import { absent, unchanged } from '../../catalog/records/reader.ts';
 import { encodeTable } from '../../catalog/records/records-codec.ts';
-import { removeIfPresent } from '../../base/disk.ts';
+import { removeIfPresent } from '../../../storage/durable-file.ts';
 import type { Stored, TableRecord, VersionRecord } from '../../format/records.ts';
 import { branchNotFound, chainOf, type Branches } from '../lines/branches.ts';
 import { MAIN, MAIN_CHAIN, type Chain } from '../../format/chain.ts';

@@ -1,4 +1,4 @@
-import { removeIfPresent } from '../../base/disk.ts';
+import { removeIfPresent } from '../../../storage/durable-file.ts';
 import { nameManifest, removeOtherNames } from './managed-manifests.ts';
 import { locationOf } from './managed-versions.ts';
 import { within } from './place.ts';

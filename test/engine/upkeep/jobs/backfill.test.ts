@@ -6,6 +6,7 @@ import { claim } from '../../../../src/engine/upkeep/jobs/job.ts';
 import { Transactions } from '../../../../src/engine/upkeep/jobs/transactions.ts';
 import { MemoryBudget } from '../../../../src/engine/format/memory/memory-budget.ts';
 import { FragmentReader } from '../../../../src/engine/query/scan/fragment-reader.ts';
+import { LocalStorage } from '../../../../src/storage/local-storage.ts';
 import { Tables } from '../../../../src/engine/versions/tables.ts';
 import type {
   Committed,
@@ -111,6 +112,7 @@ describe('a backfill', () => {
     const id = await begin({ column: 'twice' });
     const { store, data } = table.engine;
     const tables = new BusyTables({
+      storage: new LocalStorage(),
       root: join(data, 'tables'),
       store,
       committer: store,

@@ -2,32 +2,17 @@ import { randomUUID } from 'node:crypto';
 import { linkSync, renameSync, statSync, unlinkSync } from 'node:fs';
 import { chmod, readFile, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { Flushes, FileDescriptor } from '../../storage/file-descriptor.ts';
-import { syncFolder } from '../../storage/folder.ts';
-import { CatalogError } from '../../protocol/errors.ts';
-
-/** What the system says when a disk, a quota or a limit of file sizes has no room left, or takes no writes at all. */
-const CODES = new Set(['ENOSPC', 'EDQUOT', 'EFBIG', 'EROFS']);
-
-/** Whether something failed because the disk takes no more, itself or what caused it. */
-export function isFullDisk(error: unknown): boolean {
-  if (!(error instanceof Error)) return false;
-  return ('code' in error && CODES.has(String(error.code))) || isFullDisk(error.cause);
-}
-
-/** The sentence of the refusal: the condition is temporary and not the fault of the caller. */
-export function fullDisk(): CatalogError {
-  return new CatalogError('ServiceUnavailable', 'the disk of the catalog takes no more writes');
-}
-
-export { makeFolder, syncFolder } from '../../storage/folder.ts';
+import { FileDescriptor } from './file-descriptor.ts';
+import { Flushes } from './flushes.ts';
+import { syncFolder } from './folder.ts';
+import { isMissing, isTaken } from './storage-error.ts';
 
 /** The bytes of a file; undefined when there is none. */
 export async function readIfPresent(path: string): Promise<Buffer | undefined> {
   try {
     return await readFile(path);
   } catch (error) {
-    if (hasCode(error, 'ENOENT')) return undefined;
+    if (isMissing(error)) return undefined;
     throw error;
   }
 }
@@ -75,7 +60,7 @@ function linkIfAbsent(from: string, to: string): 'created' | 'exists' {
     linkSync(from, to);
     return 'created';
   } catch (error) {
-    if (hasCode(error, 'EEXIST')) return 'exists';
+    if (isTaken(error)) return 'exists';
     throw error;
   }
 }
@@ -85,7 +70,7 @@ export function removeIfPresent(path: string): void {
   try {
     unlinkSync(path);
   } catch (error) {
-    if (!hasCode(error, 'ENOENT')) throw error;
+    if (!isMissing(error)) throw error;
   }
 }
 
@@ -119,8 +104,4 @@ export async function createDurable(
   } finally {
     await rm(draft, { force: true });
   }
-}
-
-function hasCode(error: unknown, code: string): boolean {
-  return error instanceof Error && 'code' in error && error.code === code;
 }

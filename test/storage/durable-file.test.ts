@@ -1,13 +1,9 @@
 import { readFile, readdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import {
-  createDurable,
-  linkDurable,
-  makeFolder,
-  writeDurable,
-} from '../../../src/engine/base/disk.ts';
-import { testFolders } from '../../support/folder.ts';
+import { createDurable, linkDurable, writeDurable } from '../../src/storage/durable-file.ts';
+import { makeFolder } from '../../src/storage/folder.ts';
+import { testFolders } from '../support/folder.ts';
 
 const newFolder = testFolders();
 

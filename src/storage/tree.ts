@@ -1,23 +1,8 @@
 import { stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { identityOf, OpenedFolder, unlessMissing, type FolderIdentity } from './opened-folder.ts';
-
-/** Something in a folder. */
-export interface TreeEntry {
-  readonly path: string;
-  readonly isFolder: boolean;
-  readonly isLink: boolean;
-  /** 0 for a folder. */
-  readonly bytes: number;
-  /** When it was written last, in milliseconds. */
-  readonly writtenMillis: number;
-}
-
-/** How much was removed, or would be. */
-export interface Freed {
-  readonly files: number;
-  readonly bytes: number;
-}
+import { identityOf, OpenedFolder, type FolderIdentity } from './opened-folder.ts';
+import { unlessMissing } from './storage-error.ts';
+import type { Freed, RemoveOptions, StorageEntry } from './storage.ts';
 
 export const NOTHING: Freed = { files: 0, bytes: 0 };
 
@@ -30,7 +15,7 @@ export function plus(left: Freed, right: Freed): Freed {
  * and are not followed; nothing where there is no folder.
  * @throws LinkedPath when the folder is a link or lies behind one.
  */
-export async function* treeOf(folder: string): AsyncGenerator<TreeEntry> {
+export async function* treeOf(folder: string): AsyncGenerator<StorageEntry> {
   for await (const entry of entriesOf(folder)) {
     if (entry.isFolder) yield* treeOf(entry.path);
     yield entry;
@@ -38,7 +23,7 @@ export async function* treeOf(folder: string): AsyncGenerator<TreeEntry> {
 }
 
 /** The entries of a folder; nothing where there is none. @throws LinkedPath as `treeOf`. */
-export async function* entriesOf(folder: string): AsyncGenerator<TreeEntry> {
+export async function* entriesOf(folder: string): AsyncGenerator<StorageEntry> {
   const opened = OpenedFolder.open(folder);
   if (opened === undefined) return;
   try {
@@ -53,13 +38,6 @@ export async function* entriesOf(folder: string): AsyncGenerator<TreeEntry> {
   } finally {
     opened.close();
   }
-}
-
-export interface RemoveOptions {
-  /** Only says what would be removed. */
-  readonly dryRun?: boolean;
-  /** Folders that are never removed nor emptied, wherever they are met. Absolute paths. */
-  readonly kept: readonly string[];
 }
 
 /** A removal would have reached a folder that the gateway keeps. */

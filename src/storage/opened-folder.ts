@@ -1,7 +1,8 @@
 import { closeSync, constants, fstatSync, openSync, type BigIntStats, type Stats } from 'node:fs';
 import { lstat, opendir, rmdir, unlink } from 'node:fs/promises';
 import { platform } from 'node:process';
-import { isRefusedLink, LinkedPath, requirePlainPath } from '../../storage/plain-path.ts';
+import { isRefusedLink, LinkedPath, requirePlainPath } from './plain-path.ts';
+import { isMissing, unlessMissing } from './storage-error.ts';
 
 const OPENING = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
 
@@ -94,16 +95,6 @@ export function identityOf({ dev, ino }: Pick<BigIntStats, 'dev' | 'ino'>): Fold
   return `${dev} ${ino}`;
 }
 
-/** The result of a call on a file or folder; undefined when that is missing. */
-export async function unlessMissing<Found>(asking: Promise<Found>): Promise<Found | undefined> {
-  try {
-    return await asking;
-  } catch (error) {
-    if (isMissing(error)) return undefined;
-    throw error;
-  }
-}
-
 function descriptorOf(reached: string, path: string): number | undefined {
   try {
     return openSync(reached, OPENING);
@@ -112,8 +103,4 @@ function descriptorOf(reached: string, path: string): number | undefined {
     if (isRefusedLink(error, reached)) throw new LinkedPath(path);
     throw error;
   }
-}
-
-function isMissing(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'ENOENT';
 }

@@ -1,6 +1,6 @@
 import { constants } from 'node:fs';
 import { open, type FileHandle } from 'node:fs/promises';
-import { isRefusedLink, LinkedPath, requirePlainPath } from '../../storage/plain-path.ts';
+import { isRefusedLink, LinkedPath, requirePlainPath } from './plain-path.ts';
 
 const READING = constants.O_RDONLY | constants.O_NOFOLLOW;
 

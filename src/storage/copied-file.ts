@@ -1,13 +1,8 @@
 import { constants, fstatSync, lstatSync } from 'node:fs';
 import { copyFile, link, open, rm, stat, type FileHandle } from 'node:fs/promises';
-import { LinkedPath } from '../../storage/plain-path.ts';
-import { openOwn } from '../base/own-file.ts';
-
-/** How a file came to its second place. */
-export interface Copied {
-  readonly linked: boolean;
-  readonly bytes: number;
-}
+import { LinkedPath } from './plain-path.ts';
+import { openOwn } from './own-file.ts';
+import type { Copied } from './storage.ts';
 
 /** What a file system says that cannot give a file a second name. */
 const UNLINKABLE = new Set(['EXDEV', 'EPERM', 'EMLINK', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS']);

@@ -1,0 +1,66 @@
+/** Codes of the errors of a storage: those of the operating system, where it has one for the same thing. */
+export type StorageErrorCode = 'ENOENT' | 'EEXIST' | 'EISDIR' | 'ENOTDIR' | 'ENOSPC';
+
+/** An error of a storage that is no file system. */
+export class StorageError extends Error {
+  readonly code: StorageErrorCode;
+
+  constructor(code: StorageErrorCode, message: string) {
+    super(`${code}: ${message}`);
+    this.name = 'StorageError';
+    this.code = code;
+  }
+}
+
+/** A key that names no object: a mistake of the caller, or a name that came from outside. */
+export class InvalidKey extends Error {
+  constructor(key: string) {
+    super(
+      `${JSON.stringify(key)} is no key of a storage: "/" and names with "/" between them, none of them empty, "." or ".."`,
+    );
+    this.name = 'InvalidKey';
+  }
+}
+
+/** Codes of a disk, a quota or a limit of file sizes that has no room left, and of a disk that takes no writes. */
+const FULL = new Set(['ENOSPC', 'EDQUOT', 'EFBIG', 'EROFS']);
+
+const ABSENT = new Set(['ENOENT', 'ENOTDIR', 'ENAMETOOLONG']);
+
+/** Whether an operation failed because the storage takes no more bytes: the error or one of its causes says so. */
+export function isFullDisk(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  return ('code' in error && FULL.has(String(error.code))) || isFullDisk(error.cause);
+}
+
+/** Whether an operation failed because there is nothing under its key. */
+export function isMissing(error: unknown): boolean {
+  return errorCode(error) === 'ENOENT';
+}
+
+/** Whether an operation failed because there can be nothing under its key: a part of it is no folder, or too long. */
+export function isAbsent(error: unknown): boolean {
+  return ABSENT.has(errorCode(error) ?? '');
+}
+
+/** Whether an operation failed because its name is taken. */
+export function isTaken(error: unknown): boolean {
+  return errorCode(error) === 'EEXIST';
+}
+
+/** The code of a storage's error; undefined for other errors. */
+export function errorCode(error: unknown): string | undefined {
+  return error instanceof Error && 'code' in error ? String(error.code) : undefined;
+}
+
+/** The result of an operation; undefined where there is nothing under its key. */
+export async function unlessMissing<Found>(
+  operation: Promise<Found> | Found,
+): Promise<Found | undefined> {
+  try {
+    return await operation;
+  } catch (error) {
+    if (isMissing(error)) return undefined;
+    throw error;
+  }
+}
