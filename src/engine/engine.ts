@@ -310,6 +310,7 @@ async function openOwn(given: EngineOptions): Promise<Engine> {
     handlers: withVirtualTables(
       virtual,
       withRecall(withFreshness({ catalog, tables }, built), past),
+      heavy,
     ),
     repeats: new Repeats(answers),
     known: new KnownAnswers(store),

@@ -11,13 +11,42 @@ export interface TaskBudget {
   readonly budget?: BudgetMessage;
 }
 
+/** Where the rows of a task come from. */
+interface CallerRows {
+  /** Whether the task asks its caller for them: they lie in no files of a table. */
+  readonly virtual?: boolean;
+}
+
+/** Rows that a task asks its caller for. */
+export interface WantedRows {
+  /** Position of the part. */
+  readonly part: number;
+  /** Position of the batch in it; null asks how many rows each batch has. */
+  readonly batch: number | null;
+  readonly columns: readonly string[];
+}
+
+/** What a caller answers: the row counts, or an Arrow IPC stream of one batch. */
+export type FoundRows =
+  | { readonly counts: readonly number[] }
+  | { readonly stream: readonly Uint8Array[] }
+  | { readonly fault: FaultMessage };
+
 /** Work that a thread can do, as plain data: what was asked, and the version of the table that it is asked of. */
 export type Task = TaskBudget & TaskWork;
 
 type TaskWork =
-  | { readonly kind: 'query'; readonly request: QueryRequest; readonly snapshot: SnapshotMessage }
+  | (CallerRows & {
+      readonly kind: 'query';
+      readonly request: QueryRequest;
+      readonly snapshot: SnapshotMessage;
+    })
   | { readonly kind: 'analyze'; readonly request: QueryRequest; readonly snapshot: SnapshotMessage }
-  | { readonly kind: 'count'; readonly predicate: string; readonly snapshot: SnapshotMessage }
+  | (CallerRows & {
+      readonly kind: 'count';
+      readonly predicate: string;
+      readonly snapshot: SnapshotMessage;
+    })
   | { readonly kind: 'formula'; readonly formula: FormulaMessage }
   /** Decompress the buffers of a batch: each is a piece of the result. The memory of the batch goes along. */
   | { readonly kind: 'unpack'; readonly batch: PackedBatch }
@@ -32,11 +61,18 @@ export type ToThread =
   | { readonly kind: 'begin'; readonly id: number; readonly task: Task }
   /** One more piece may be sent. */
   | { readonly kind: 'more'; readonly id: number }
+  | { readonly kind: 'rows'; readonly id: number; readonly call: number; readonly found: FoundRows }
   | { readonly kind: 'cancel'; readonly id: number };
 
 /** What a thread answers: the bytes of the task's result in pieces, and then how it ended. */
 export type FromThread =
   | { readonly kind: 'piece'; readonly id: number; readonly bytes: Uint8Array }
+  | {
+      readonly kind: 'want';
+      readonly id: number;
+      readonly call: number;
+      readonly wanted: WantedRows;
+    }
   | { readonly kind: 'end'; readonly id: number; readonly spent: number }
   | {
       readonly kind: 'fault';

@@ -9,6 +9,7 @@ import { planQuery } from '../query/plan/plan.ts';
 import { ownStatement } from '../base/statement.ts';
 import type { RequestBudget } from '../../protocol/budget.ts';
 import type { BatchSource } from '../query/scan/fragment-reader.ts';
+import { callerRows, type AskCaller } from './caller-rows.ts';
 import { asRefusal, type IncomingLimits } from '../format/incoming.ts';
 import { evaluated } from './formula-task.ts';
 import { snapshotOf, snapshotMessage, type Task, type IndexStep } from './task.ts';
@@ -162,12 +163,15 @@ type Run<Kind extends Task['kind']> = (
 export interface TaskUse {
   readonly signal: AbortSignal;
   readonly budget: RequestBudget;
+  readonly ask: AskCaller;
 }
 
 /** How each kind of task is done: its result is a sequence of bytes. */
 const runs: { readonly [Kind in Task['kind']]: Run<Kind> } = {
-  query: async function* ({ request, snapshot: message }, source, { signal, budget }) {
+  query: async function* ({ request, snapshot: message, virtual }, reader, use) {
+    const { signal, budget, ask } = use;
     const snapshot = snapshotOf(message);
+    const source: BatchSource = virtual === true ? callerRows(snapshot, ask) : reader;
     const plan = planQuery(request, snapshot, ownStatement(budget));
     const { body } = await rowsAnswer({
       schema: plan.schema,
@@ -178,10 +182,12 @@ const runs: { readonly [Kind in Task['kind']]: Run<Kind> } = {
     });
     if (body !== null && typeof body !== 'string') yield* inChunks(body);
   },
-  count: async function* ({ predicate, snapshot }, source, { signal, budget }) {
-    const read = attended(source, signal);
+  count: async function* ({ predicate, snapshot: message, virtual }, source, use) {
+    const { signal, budget, ask } = use;
+    const snapshot = snapshotOf(message);
+    const read = attended(virtual === true ? callerRows(snapshot, ask) : source, signal);
     const statement = ownStatement(budget);
-    const count = await countRows(read, snapshotOf(snapshot), predicate, statement);
+    const count = await countRows(read, snapshot, predicate, statement);
     yield new TextEncoder().encode(String(count));
   },
   analyze: async function* ({ request, snapshot }, source, { signal, budget }) {

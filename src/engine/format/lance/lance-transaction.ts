@@ -5,6 +5,7 @@ import {
   LanceManifestError,
   numberField,
   readMessage,
+  smallFields,
   textField,
   type Draft,
   type FieldReaders,
@@ -37,6 +38,10 @@ export interface LanceTransaction {
   readonly id: string | null;
   /** Null where the client did not say, or did something that is not known. */
   readonly change: LanceChange | null;
+  /** The predicate of a delete, as its client wrote it. */
+  readonly predicate?: string;
+  /** Ids of the fields that an update gave other values, as far as its client said. */
+  readonly modified?: readonly number[];
   /** What a new branch is a copy of; absent of any other. */
   readonly origin?: LanceOrigin;
 }
@@ -85,10 +90,27 @@ const changeReaders: FieldReaders<Change> = {
   ...Object.fromEntries(
     Object.entries(kinds).map(([field, change]) => [field, (one: Change) => (one.change = change)]),
   ),
+  101: (one, pbf) => {
+    one.change = 'delete';
+    const { predicate } = innerMessage(pbf, deleteFields, { predicate: '' });
+    if (predicate !== '') one.predicate = predicate;
+  },
+  108: (one, pbf) => {
+    one.change = 'update';
+    one.modified = innerMessage<number[]>(pbf, updateFields, []);
+  },
   113: (one, pbf) => {
     one.change = 'clone';
     one.origin = innerMessage(pbf, originFields, { branch: null, version: 0n });
   },
+};
+
+const deleteFields: FieldReaders<{ predicate: string }> = {
+  3: (one, pbf) => (one.predicate = textField(pbf)),
+};
+
+const updateFields: FieldReaders<number[]> = {
+  4: (modified, pbf) => modified.push(...smallFields(pbf)),
 };
 
 const originFields: FieldReaders<Draft<LanceOrigin>> = {

@@ -42,7 +42,7 @@ describe('the record of a commit of LanceDB', () => {
       { ...shared, baseVersion: null, rowsAdded: 100n, rowsRemoved: 0n, schemaChanged: true },
       { ...shared, rowsAdded: 1n, rowsRemoved: 0n, schemaChanged: false },
       { ...shared, rowsAdded: 0n, rowsRemoved: 0n, rowsChanged: 30n, schemaChanged: false },
-      { ...shared, rowsAdded: 0n, rowsRemoved: 11n },
+      { ...shared, rowsAdded: 0n, rowsRemoved: 11n, statement: 'delete where id >= 90' },
       { ...shared, rowsAdded: 0n, rowsRemoved: 0n, schemaChanged: true, columns: ['twice'] },
       { ...shared, rowsAdded: 0n, rowsRemoved: 0n, schemaChanged: true, columns: ['twice'] },
     ]);

@@ -1,20 +1,25 @@
-import type { OpenPart, VirtualPart, VirtualTable } from '../../protocol/virtual-table.ts';
-import type { RowRange } from '../../arrow/ipc/row-range.ts';
-import { slice } from '../../arrow/select.ts';
-import type { BatchRange, BatchSource, FragmentBatch } from '../query/scan/fragment-reader.ts';
-import type { DataFile, Fragment, Snapshot } from '../format/snapshot.ts';
-import { StatisticsBytes } from '../format/statistics-bytes.ts';
+import type { OpenPart, VirtualPart, VirtualTable } from '../../../protocol/virtual-table.ts';
+import type { RowRange } from '../../../arrow/ipc/row-range.ts';
+import { slice } from '../../../arrow/select.ts';
+import type { BatchRange, BatchSource, FragmentBatch } from './fragment-reader.ts';
+import type { DataFile, Fragment, Snapshot } from '../../format/snapshot.ts';
+import { StatisticsBytes } from '../../format/statistics-bytes.ts';
 
 /** A virtual table has one version, whatever its rows. */
 export const ONLY_VERSION = 1n;
 
+/** Bytes of a row, about: what queries cost is estimated from them. */
+const ROW_BYTES = 512;
+
+type Openable = Pick<VirtualPart, 'open'>;
+
 /** The rows of a virtual table at one moment, in the shape of any other table, so that queries run on them as they are. */
 export class VirtualRows implements BatchSource {
   readonly snapshot: Snapshot;
-  readonly #parts: ReadonlyMap<Fragment, VirtualPart>;
+  readonly #parts: ReadonlyMap<Fragment, Openable>;
   readonly #open = new Map<Fragment, Promise<OpenPart>>();
 
-  private constructor(snapshot: Snapshot, parts: ReadonlyMap<Fragment, VirtualPart>) {
+  private constructor(snapshot: Snapshot, parts: ReadonlyMap<Fragment, Openable>) {
     this.snapshot = snapshot;
     this.#parts = parts;
   }
@@ -42,6 +47,23 @@ export class VirtualRows implements BatchSource {
       nextRowId: BigInt(rows),
     };
     return new VirtualRows(snapshot, parts);
+  }
+
+  /**
+   * The rows of a snapshot that another thread made.
+   * @param open Opens the part at a position.
+   */
+  static from(snapshot: Snapshot, open: (at: number) => Promise<OpenPart>): VirtualRows {
+    const { fragments } = snapshot;
+    return new VirtualRows(
+      snapshot,
+      new Map(fragments.map((fragment, at) => [fragment, { open: () => open(at) }])),
+    );
+  }
+
+  /** The part at a position, opened. `close` closes it. */
+  part(at: number): Promise<OpenPart> {
+    return this.#opened(this.snapshot.fragments[at]!);
   }
 
   async *batches(
@@ -97,7 +119,7 @@ export class VirtualRows implements BatchSource {
 function fragmentOf(table: VirtualTable, part: VirtualPart, at: number, before: number): Fragment {
   const file: DataFile = {
     path: `${at}`,
-    bytes: 0,
+    bytes: ROW_BYTES * part.rows,
     fields: table.schema.fields.map((_, id) => id),
     statistics: statisticsOf(table, part),
   };
